@@ -1,0 +1,1 @@
+//! Every published figure, reproduced by one command.

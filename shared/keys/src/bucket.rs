@@ -1,0 +1,394 @@
+//! Buckets: fixed windows of a topic's time, in UTC.
+//!
+//! ```text
+//! quarter-hour  2016-10-23T01:30
+//! hour          2016-10-23T01
+//! day           2016-10-23
+//! month         2016-10
+//! ```
+//!
+//! Why: a bucket is the unit that expires, that is listed in the directory and that is sharded. Its label
+//! is the start of its text in ISO 8601, so labels of one width sort as time does, and the four widths,
+//! of four lengths, are never mistaken for each other.
+
+use std::fmt;
+use std::iter::FusedIterator;
+use std::str::FromStr;
+
+use jiff::civil::DateTime;
+
+use crate::text::serde_as_text;
+use crate::time::UnixMillis;
+
+const MINUTE: u64 = 60_000;
+
+/// How much time a bucket holds.
+///
+/// ```
+/// use lately_keys::BucketWidth;
+///
+/// assert_eq!("quarter-hour".parse(), Ok(BucketWidth::QuarterHour));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum BucketWidth {
+    /// Fifteen minutes, from each full quarter.
+    QuarterHour,
+    /// An hour.
+    Hour,
+    /// A day.
+    #[default]
+    Day,
+    /// A calendar month.
+    Month,
+}
+
+/// Text that is no bucket width.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("bucket: must be quarter-hour, hour, day or month")]
+pub struct BucketWidthError;
+
+impl BucketWidth {
+    /// All widths, narrowest first.
+    pub const ALL: [Self; 4] = [Self::QuarterHour, Self::Hour, Self::Day, Self::Month];
+
+    /// The width as text.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::QuarterHour => "quarter-hour",
+            Self::Hour => "hour",
+            Self::Day => "day",
+            Self::Month => "month",
+        }
+    }
+
+    /// How many bytes of `YYYY-MM-DDTHH:MM` a label of this width has.
+    const fn label_bytes(self) -> usize {
+        match self {
+            Self::QuarterHour => 16,
+            Self::Hour => 13,
+            Self::Day => 10,
+            Self::Month => 7,
+        }
+    }
+
+    /// The fixed number of milliseconds, which a month does not have.
+    const fn millis(self) -> Option<u64> {
+        match self {
+            Self::QuarterHour => Some(15 * MINUTE),
+            Self::Hour => Some(60 * MINUTE),
+            Self::Day => Some(24 * 60 * MINUTE),
+            Self::Month => None,
+        }
+    }
+}
+
+impl FromStr for BucketWidth {
+    type Err = BucketWidthError;
+
+    fn from_str(text: &str) -> Result<Self, BucketWidthError> {
+        Self::ALL.into_iter().find(|width| width.as_str() == text).ok_or(BucketWidthError)
+    }
+}
+
+impl fmt::Display for BucketWidth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+serde_as_text!(BucketWidth);
+
+/// One window of time. Its text is its label.
+///
+/// ```
+/// use lately_keys::{Bucket, BucketWidth};
+///
+/// let bucket = Bucket::containing(BucketWidth::Day, "2024-02-29T12:00:00Z".parse()?);
+/// assert_eq!(bucket.to_string(), "2024-02-29");
+/// assert_eq!(bucket.next().unwrap().to_string(), "2024-03-01");
+/// assert_eq!(bucket.last().to_string(), "2024-02-29T23:59:59.999Z");
+/// assert_eq!("2024-02-29".parse(), Ok(bucket));
+/// # Ok::<(), lately_keys::TimeError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Bucket {
+    width: BucketWidth,
+    first: UnixMillis,
+}
+
+/// Text that is no bucket's label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("bucket label: must be YYYY-MM, YYYY-MM-DD, YYYY-MM-DDTHH or YYYY-MM-DDTHH:MM at a quarter")]
+pub struct BucketError;
+
+impl Bucket {
+    /// The bucket that a time lies in.
+    #[must_use]
+    pub fn containing(width: BucketWidth, at: UnixMillis) -> Self {
+        let first = match width.millis() {
+            Some(millis) => at.saturating_sub(at.get() % millis),
+            None => {
+                let first_day = at.civil().date().first_of_month();
+                UnixMillis::from_civil(first_day.into()).expect("a month of 1970 or later starts then")
+            }
+        };
+        Self { width, first }
+    }
+
+    /// The bucket's width.
+    #[must_use]
+    pub const fn width(self) -> BucketWidth {
+        self.width
+    }
+
+    /// The first millisecond of the bucket.
+    #[must_use]
+    pub const fn first(self) -> UnixMillis {
+        self.first
+    }
+
+    /// The last millisecond of the bucket. Both bounds are inclusive, so that the last bucket of the year
+    /// 9999 has one too.
+    #[must_use]
+    pub fn last(self) -> UnixMillis {
+        let millis = match self.width.millis() {
+            Some(millis) => millis,
+            None => {
+                let days = self.first.civil().date().days_in_month();
+                24 * 60 * MINUTE * u64::from(days.cast_unsigned())
+            }
+        };
+        self.first.saturating_add(millis - 1)
+    }
+
+    /// Whether a time lies in the bucket.
+    #[must_use]
+    pub fn contains(self, at: UnixMillis) -> bool {
+        self == Self::containing(self.width, at)
+    }
+
+    /// The bucket after this one; none after the year 9999.
+    #[must_use]
+    pub fn next(self) -> Option<Self> {
+        let last = self.last();
+        (last < UnixMillis::MAX).then(|| Self::containing(self.width, last.saturating_add(1)))
+    }
+
+    /// The bucket before this one; none before 1970.
+    #[must_use]
+    pub fn previous(self) -> Option<Self> {
+        let first = self.first;
+        (first > UnixMillis::MIN).then(|| Self::containing(self.width, first.saturating_sub(1)))
+    }
+
+    /// The buckets from the one that holds `first` to the one that holds `last`, oldest first; reversed
+    /// with [`rev`](Iterator::rev), newest first. None if `last` is before `first`.
+    ///
+    /// ```
+    /// use lately_keys::{Bucket, BucketWidth};
+    ///
+    /// let (first, last) = ("2023-12-31T00:00:00Z".parse()?, "2024-02-01T00:00:00Z".parse()?);
+    /// let months: Vec<_> =
+    ///     Bucket::between(BucketWidth::Month, first, last).rev().map(|month| month.to_string()).collect();
+    /// assert_eq!(months, ["2024-02", "2024-01", "2023-12"]);
+    /// # Ok::<(), lately_keys::TimeError>(())
+    /// ```
+    #[must_use]
+    pub fn between(width: BucketWidth, first: UnixMillis, last: UnixMillis) -> Buckets {
+        let ends = (Self::containing(width, first), Self::containing(width, last));
+        Buckets { ends: (first <= last).then_some(ends) }
+    }
+}
+
+impl PartialOrd for Bucket {
+    /// Buckets of one width are ordered in time; those of two widths not at all.
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        (self.width == other.width).then(|| self.first.cmp(&other.first))
+    }
+}
+
+impl FromStr for Bucket {
+    type Err = BucketError;
+
+    fn from_str(label: &str) -> Result<Self, BucketError> {
+        const WHOLE: &str = "1970-01-01T00:00:00";
+        let width = BucketWidth::ALL
+            .into_iter()
+            .find(|width| width.label_bytes() == label.len())
+            .ok_or(BucketError)?;
+        let whole = [label, &WHOLE[label.len()..]].concat();
+        let civil: DateTime = whole.parse().map_err(|_| BucketError)?;
+        let at = UnixMillis::from_civil(civil).map_err(|_| BucketError)?;
+        // Written back, only the label itself will do: not a minute between quarters, nor jiff's other forms.
+        let bucket = Self::containing(width, at);
+        (bucket.to_string() == label).then_some(bucket).ok_or(BucketError)
+    }
+}
+
+impl fmt::Display for Bucket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.first.to_string();
+        f.write_str(&text[..self.width.label_bytes()])
+    }
+}
+
+serde_as_text!(Bucket);
+
+/// The buckets between two times: see [`Bucket::between`].
+#[derive(Clone, Debug)]
+pub struct Buckets {
+    /// The oldest and the newest bucket still to come.
+    ends: Option<(Bucket, Bucket)>,
+}
+
+impl Iterator for Buckets {
+    type Item = Bucket;
+
+    fn next(&mut self) -> Option<Bucket> {
+        let (oldest, newest) = self.ends?;
+        self.ends = (oldest < newest).then(|| oldest.next()).flatten().map(|next| (next, newest));
+        Some(oldest)
+    }
+}
+
+impl DoubleEndedIterator for Buckets {
+    fn next_back(&mut self) -> Option<Bucket> {
+        let (oldest, newest) = self.ends?;
+        self.ends = (oldest < newest).then(|| newest.previous()).flatten().map(|next| (oldest, next));
+        Some(newest)
+    }
+}
+
+impl FusedIterator for Buckets {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arbitrary;
+    use proptest::prelude::*;
+
+    fn at(text: &str) -> UnixMillis {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn golden_labels() {
+        let at = at("2016-10-23T01:44:59.999Z");
+        let label = |width| Bucket::containing(width, at).to_string();
+        assert_eq!(label(BucketWidth::QuarterHour), "2016-10-23T01:30");
+        assert_eq!(label(BucketWidth::Hour), "2016-10-23T01");
+        assert_eq!(label(BucketWidth::Day), "2016-10-23");
+        assert_eq!(label(BucketWidth::Month), "2016-10");
+    }
+
+    #[test]
+    fn the_first_and_last_buckets_end_where_the_years_do() {
+        for width in BucketWidth::ALL {
+            let oldest = Bucket::containing(width, UnixMillis::MIN);
+            let newest = Bucket::containing(width, UnixMillis::MAX);
+            assert_eq!((oldest.first(), oldest.previous()), (UnixMillis::MIN, None), "{width}");
+            assert_eq!((newest.last(), newest.next()), (UnixMillis::MAX, None), "{width}");
+        }
+        let months = Bucket::between(BucketWidth::Month, UnixMillis::MIN, UnixMillis::MAX);
+        assert_eq!(months.clone().count(), 8030 * 12);
+        assert_eq!(months.rev().count(), 8030 * 12);
+    }
+
+    #[test]
+    fn leap_days_belong_to_february() {
+        let last = |label: &str| label.parse::<Bucket>().unwrap().last().to_string();
+        assert_eq!(last("2024-02"), "2024-02-29T23:59:59.999Z");
+        assert_eq!(last("2023-02"), "2023-02-28T23:59:59.999Z");
+        assert_eq!(last("2100-02"), "2100-02-28T23:59:59.999Z");
+        assert_eq!(last("2000-02"), "2000-02-29T23:59:59.999Z");
+    }
+
+    #[test]
+    fn only_a_label_as_it_is_written_is_read() {
+        for label in [
+            "",
+            "2016",
+            "2016-13",
+            "2016-1",
+            "2016-00",
+            "1969-12",
+            "2016-10-32",
+            "2023-02-29",
+            "20161023T1",
+            "2016-10-23 01",
+            "2016-10-23t01",
+            "2016-10-23T24",
+            "2016-10-23T01:31",
+            "2016-10-23T01:60",
+            "2016-10-23T01:3é",
+            "é016-10",
+            "+16-10-23",
+            "-2016-10",
+        ] {
+            assert_eq!(label.parse::<Bucket>(), Err(BucketError), "{label:?}");
+        }
+    }
+
+    #[test]
+    fn a_walk_from_both_ends_meets_in_the_middle() {
+        let mut days =
+            Bucket::between(BucketWidth::Day, at("2024-02-28T23:00:00Z"), at("2024-03-02T01:00:00Z"));
+        let mut label = |back: bool| {
+            let day = if back { days.next_back() } else { days.next() };
+            day.map(|day| day.to_string())
+        };
+        assert_eq!(label(false).as_deref(), Some("2024-02-28"));
+        assert_eq!(label(true).as_deref(), Some("2024-03-02"));
+        assert_eq!(label(true).as_deref(), Some("2024-03-01"));
+        assert_eq!(label(false).as_deref(), Some("2024-02-29"));
+        assert_eq!((label(false), label(true)), (None, None));
+    }
+
+    proptest! {
+        #[test]
+        fn a_bucket_holds_its_times_and_its_neighbours_hold_the_rest(
+            bucket in arbitrary::bucket(),
+            offset: u64,
+        ) {
+            let (first, last) = (bucket.first(), bucket.last());
+            let inside = first.saturating_add(offset % (last.get() - first.get() + 1));
+            prop_assert_eq!(Bucket::containing(bucket.width(), inside), bucket);
+            prop_assert!(bucket.contains(first) && bucket.contains(last) && bucket.contains(inside));
+            prop_assert_eq!(bucket.to_string().parse(), Ok(bucket));
+            if let Some(next) = bucket.next() {
+                prop_assert_eq!(next.first().get(), last.get() + 1);
+                prop_assert_eq!(next.previous(), Some(bucket));
+                prop_assert!(!bucket.contains(next.first()));
+                prop_assert!(bucket < next);
+                prop_assert!(bucket.to_string() < next.to_string());
+            }
+        }
+
+        #[test]
+        fn both_directions_visit_the_same_buckets_without_a_gap(
+            width in arbitrary::bucket_width(),
+            first in arbitrary::millis(),
+            steps in 0..100_u64,
+        ) {
+            let span = width.millis().unwrap_or(30 * 24 * 60 * MINUTE) * steps;
+            let last = first.saturating_add(span);
+            let upwards: Vec<_> = Bucket::between(width, first, last).collect();
+            let mut downwards: Vec<_> = Bucket::between(width, first, last).rev().collect();
+            downwards.reverse();
+            prop_assert_eq!(&upwards, &downwards);
+            prop_assert!(upwards[0].contains(first) && upwards[upwards.len() - 1].contains(last));
+            prop_assert!(upwards.windows(2).all(|pair| pair[0].next() == Some(pair[1])));
+            if first < last {
+                prop_assert_eq!(Bucket::between(width, last, first).count(), 0);
+            }
+        }
+
+        #[test]
+        fn any_text_is_a_label_or_an_error(text in "[0-9T:-]{0,17}") {
+            if let Ok(bucket) = text.parse::<Bucket>() {
+                prop_assert_eq!(bucket.to_string(), text);
+            }
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! Cursors: where a walk through a timeline or a list goes on.
+//!
+//! ```text
+//!   1 byte   version (1)
+//!   1 byte   direction: 0 newest first, 1 oldest first
+//!   8 bytes  fingerprint of the query
+//!   1 byte   kind of position
+//!   n bytes  position: an id, a name, a number
+//!   4 bytes  checksum: the first of SHA-256 over all before
+//! ```
+//!
+//! as base64url without padding: 42 characters for a position in a timeline, never more than 256.
+//!
+//! Why: every source of a page is in one total order, so one position resumes all of them, however many
+//! shards they have by then; nothing is kept on the server and nothing expires. A cursor grants nothing:
+//! the request that carries it is authorised, not the cursor. The checksum is against accidents (a cut or
+//! mistyped cursor), the fingerprint against use with another query, neither against malice.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest, Sha256};
+
+use crate::fingerprint::Fingerprint;
+use crate::id::EventId;
+use crate::limits::{CURSOR_TEXT_BYTES, NAME_BYTES, SOURCE_BYTES};
+use crate::name::{Topic, User};
+use crate::shard::Shard;
+use crate::source::Source;
+use crate::table::IssueNumber;
+use crate::time::Order;
+
+const VERSION: u8 = 1;
+const CHECKSUM_BYTES: usize = 4;
+const HEAD_BYTES: usize = 1 + 1 + Fingerprint::BYTES + 1;
+const BYTES_MAX: usize = HEAD_BYTES + SOURCE_BYTES + CHECKSUM_BYTES;
+
+const _: () = {
+    assert!(SOURCE_BYTES > NAME_BYTES, "a source is the longest position");
+    assert!(BYTES_MAX.div_ceil(3) * 4 <= CURSOR_TEXT_BYTES);
+};
+
+/// A place in a walk, for one query and one direction.
+///
+/// ```
+/// use lately_keys::{Cursor, CursorError, Fingerprint, Order, Position};
+///
+/// let query = Fingerprint::of("topic events").text("posts").finish();
+/// let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()?;
+/// let cursor = Cursor { query, order: Order::NewestFirst, position: Position::Event(id) };
+///
+/// let text = cursor.to_string();
+/// assert_eq!(Cursor::decode(&text, query), Ok(cursor));
+///
+/// let other = Fingerprint::of("topic events").text("billing").finish();
+/// assert_eq!(Cursor::decode(&text, other), Err(CursorError::Foreign));
+/// assert!(matches!(Cursor::decode("nonsense", query), Err(CursorError::Malformed(_))));
+/// # Ok::<(), lately_keys::IdError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    /// Which query it belongs to.
+    pub query: Fingerprint,
+    /// Which way it walks.
+    pub order: Order,
+    /// Where it goes on: just after this, in its order.
+    pub position: Position,
+}
+
+/// The last thing that was returned; the walk goes on behind it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Position {
+    /// Nothing was returned yet: the walk is at its start.
+    Start,
+    /// An event, in a timeline; or a report run's end.
+    Event(EventId),
+    /// A topic, in the list of topics.
+    Topic(Topic),
+    /// A source, in the list of what a user follows.
+    Source(Source),
+    /// A user, in one shard of a source's followers.
+    Follower(Shard, User),
+    /// An issue, in a list of issues.
+    Issue(IssueNumber),
+}
+
+/// Why a cursor was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CursorError {
+    /// It is no cursor of ours, or not all of it.
+    #[error("cursor: {0}")]
+    Malformed(Malformed),
+    /// It belongs to another query.
+    #[error("cursor: belongs to another query")]
+    Foreign,
+}
+
+/// What is wrong with a text that is no cursor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// Longer than any cursor is.
+    #[error("is longer than {CURSOR_TEXT_BYTES} characters")]
+    TooLong,
+    /// Not base64url without padding.
+    #[error("is not base64url without padding")]
+    Encoding,
+    /// Shorter than any cursor is.
+    #[error("is cut short")]
+    TooShort,
+    /// Damaged on the way.
+    #[error("has a wrong checksum")]
+    Checksum,
+    /// Made by a release with another layout.
+    #[error("has an unknown version")]
+    Version,
+    /// Well-formed, but no place in any walk.
+    #[error("has no valid position")]
+    Position,
+}
+
+impl Cursor {
+    /// Reads a cursor that a client sent with a query.
+    ///
+    /// # Errors
+    /// [`CursorError::Malformed`] if it is no cursor; [`CursorError::Foreign`] if it is one, but of another query.
+    pub fn decode(text: &str, query: Fingerprint) -> Result<Self, CursorError> {
+        let cursor = Self::parse(text).map_err(CursorError::Malformed)?;
+        if cursor.query == query { Ok(cursor) } else { Err(CursorError::Foreign) }
+    }
+
+    fn parse(text: &str) -> Result<Self, Malformed> {
+        if text.len() > CURSOR_TEXT_BYTES {
+            return Err(Malformed::TooLong);
+        }
+        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| Malformed::Encoding)?;
+        let (body, check) = bytes.split_last_chunk::<CHECKSUM_BYTES>().ok_or(Malformed::TooShort)?;
+        let Some((&[version, order, ref rest @ ..], position)) = body.split_first_chunk::<HEAD_BYTES>()
+        else {
+            return Err(Malformed::TooShort);
+        };
+        if *check != checksum(body) {
+            return Err(Malformed::Checksum);
+        }
+        if version != VERSION {
+            return Err(Malformed::Version);
+        }
+        let [query @ .., kind] = *rest;
+        Ok(Self {
+            query: Fingerprint::from_bytes(query),
+            order: decode_order(order).ok_or(Malformed::Position)?,
+            position: Position::decode(kind, position).ok_or(Malformed::Position)?,
+        })
+    }
+}
+
+impl std::fmt::Display for Cursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut bytes = Vec::with_capacity(BYTES_MAX);
+        bytes.extend([VERSION, encode_order(self.order)]);
+        bytes.extend(self.query.as_bytes());
+        self.position.encode_into(&mut bytes);
+        bytes.extend(checksum(&bytes));
+
+        let mut text = [0; CURSOR_TEXT_BYTES];
+        let length = URL_SAFE_NO_PAD
+            .encode_slice(&bytes, &mut text)
+            .expect("the longest cursor fits its cap, as asserted at compile time");
+        f.write_str(str::from_utf8(&text[..length]).expect("base64 is ASCII"))
+    }
+}
+
+impl Position {
+    fn encode_into(&self, bytes: &mut Vec<u8>) {
+        match self {
+            Self::Start => bytes.push(0),
+            Self::Event(id) => {
+                bytes.push(1);
+                bytes.extend(id.as_uuid().as_bytes());
+            }
+            Self::Topic(topic) => {
+                bytes.push(2);
+                bytes.extend(topic.as_str().as_bytes());
+            }
+            Self::Source(source) => {
+                bytes.push(3);
+                bytes.extend(source.to_string().as_bytes());
+            }
+            Self::Follower(shard, user) => {
+                bytes.extend([4, shard.get()]);
+                bytes.extend(user.as_str().as_bytes());
+            }
+            Self::Issue(number) => {
+                bytes.push(5);
+                bytes.extend(number.get().to_be_bytes());
+            }
+        }
+    }
+
+    fn decode(kind: u8, bytes: &[u8]) -> Option<Self> {
+        Some(match kind {
+            0 => bytes.is_empty().then_some(Self::Start)?,
+            1 => Self::Event(uuid::Uuid::from_slice(bytes).ok()?.try_into().ok()?),
+            2 => Self::Topic(parse(bytes)?),
+            3 => Self::Source(parse(bytes)?),
+            4 => {
+                let (&shard, user) = bytes.split_first()?;
+                Self::Follower(shard.into(), parse(user)?)
+            }
+            5 => Self::Issue(u32::from_be_bytes(bytes.try_into().ok()?).try_into().ok()?),
+            _ => return None,
+        })
+    }
+}
+
+fn parse<T: std::str::FromStr>(bytes: &[u8]) -> Option<T> {
+    str::from_utf8(bytes).ok()?.parse().ok()
+}
+
+const fn encode_order(order: Order) -> u8 {
+    match order {
+        Order::NewestFirst => 0,
+        Order::OldestFirst => 1,
+    }
+}
+
+const fn decode_order(byte: u8) -> Option<Order> {
+    match byte {
+        0 => Some(Order::NewestFirst),
+        1 => Some(Order::OldestFirst),
+        _ => None,
+    }
+}
+
+fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
+    let [a, b, c, d, ..] = Sha256::digest(bytes).0;
+    [a, b, c, d]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arbitrary;
+    use proptest::prelude::*;
+
+    fn position() -> impl Strategy<Value = Position> {
+        prop_oneof![
+            Just(Position::Start),
+            arbitrary::id().prop_map(Position::Event),
+            arbitrary::topic().prop_map(Position::Topic),
+            arbitrary::source().prop_map(Position::Source),
+            (arbitrary::shard(), arbitrary::user()).prop_map(|(shard, user)| Position::Follower(shard, user)),
+            (1..=99_999_999_u32).prop_map(|number| Position::Issue(number.try_into().unwrap())),
+        ]
+    }
+
+    fn cursor() -> impl Strategy<Value = Cursor> {
+        let order = prop_oneof![Just(Order::NewestFirst), Just(Order::OldestFirst)];
+        (any::<[u8; 8]>(), order, position()).prop_map(|(query, order, position)| Cursor {
+            query: Fingerprint::from_bytes(query),
+            order,
+            position,
+        })
+    }
+
+    /// A cursor's bytes with a right checksum, whatever they say.
+    fn seal(body: &[u8]) -> String {
+        let mut bytes = body.to_vec();
+        bytes.extend(checksum(body));
+        URL_SAFE_NO_PAD.encode(bytes)
+    }
+
+    #[test]
+    fn golden_bytes() {
+        let query = Fingerprint::of("topic events").text("posts").finish();
+        let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap();
+        let text = |order, position| Cursor { query, order, position }.to_string();
+        assert_eq!(
+            text(Order::NewestFirst, Position::Event(id)),
+            "AQCvuF7EkKclBgEBkKTN0-dyIp-Z_bdP7udSwdW7QQ"
+        );
+        assert_eq!(text(Order::OldestFirst, Position::Start), "AQGvuF7EkKclBgDfLKL0");
+        assert_eq!(
+            text(Order::NewestFirst, Position::Topic("posts".parse().unwrap())),
+            "AQCvuF7EkKclBgJwb3N0c5FiG3o"
+        );
+        assert_eq!(
+            text(Order::NewestFirst, Position::Source("actor:ada".parse().unwrap())),
+            "AQCvuF7EkKclBgNhY3RvcjphZGFroziK"
+        );
+        assert_eq!(
+            text(Order::NewestFirst, Position::Follower(7.into(), "bob".parse().unwrap())),
+            "AQCvuF7EkKclBgQHYm9iG7WBtw"
+        );
+        assert_eq!(
+            text(Order::NewestFirst, Position::Issue(42.try_into().unwrap())),
+            "AQCvuF7EkKclBgUAAAAqiVIYzg"
+        );
+    }
+
+    #[test]
+    fn each_fault_has_its_name() {
+        let query = Fingerprint::from_bytes([7; 8]);
+        let fault = |text: &str| match Cursor::decode(text, query) {
+            Err(CursorError::Malformed(fault)) => Some(fault),
+            _ => None,
+        };
+        let head = |version, order, kind| [&[version, order][..], &[7; 8], &[kind]].concat();
+        assert!(Cursor::decode(&seal(&head(1, 0, 0)), query).is_ok());
+        assert_eq!(fault(&"A".repeat(257)), Some(Malformed::TooLong));
+        assert_eq!(fault("***"), Some(Malformed::Encoding));
+        assert_eq!(fault("AQ=="), Some(Malformed::Encoding));
+        assert_eq!(fault(""), Some(Malformed::TooShort));
+        assert_eq!(fault("AQID"), Some(Malformed::TooShort));
+        assert_eq!(fault(&seal(&[1, 0, 7])), Some(Malformed::TooShort));
+        assert_eq!(fault(&URL_SAFE_NO_PAD.encode([1; 40])), Some(Malformed::Checksum));
+        assert_eq!(fault(&seal(&head(2, 0, 0))), Some(Malformed::Version));
+        assert_eq!(fault(&seal(&head(1, 2, 0))), Some(Malformed::Position));
+        assert_eq!(fault(&seal(&head(1, 0, 6))), Some(Malformed::Position));
+        let positioned = |kind, position: &[u8]| seal(&[&head(1, 0, kind), position].concat());
+        assert_eq!(fault(&positioned(0, b"x")), Some(Malformed::Position));
+        assert_eq!(fault(&positioned(1, &[0xff; 16])), Some(Malformed::Position));
+        assert_eq!(fault(&positioned(1, &[0; 15])), Some(Malformed::Position));
+        assert_eq!(fault(&positioned(2, b"a#b")), Some(Malformed::Position));
+        assert_eq!(fault(&positioned(2, &[0xc3, 0x28])), Some(Malformed::Position));
+        assert_eq!(fault(&positioned(4, b"")), Some(Malformed::Position));
+        assert_eq!(fault(&positioned(5, &[0; 4])), Some(Malformed::Position));
+    }
+
+    proptest! {
+        #[test]
+        fn text_round_trips_within_the_cap(cursor in cursor()) {
+            let text = cursor.to_string();
+            prop_assert!(text.len() <= CURSOR_TEXT_BYTES);
+            prop_assert_eq!(Cursor::decode(&text, cursor.query), Ok(cursor));
+        }
+
+        #[test]
+        fn a_cursor_of_another_query_is_foreign(cursor in cursor(), other: [u8; 8]) {
+            let other = Fingerprint::from_bytes(other);
+            prop_assume!(other != cursor.query);
+            prop_assert_eq!(Cursor::decode(&cursor.to_string(), other), Err(CursorError::Foreign));
+        }
+
+        #[test]
+        fn a_changed_or_cut_cursor_is_malformed(cursor in cursor(), at: prop::sample::Index, to in "[A-Za-z0-9_-]") {
+            let text = cursor.to_string();
+            let at = at.index(text.len());
+            let mut changed = text.clone();
+            changed.replace_range(at..=at, &to);
+            prop_assume!(changed != text);
+            for text in [&changed, &text[..at]] {
+                prop_assert!(matches!(Cursor::decode(text, cursor.query), Err(CursorError::Malformed(_))));
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_a_cursor_or_an_error(
+            text in "\\PC{0,300}",
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+            kind in 0..7_u8,
+        ) {
+            let head = [&[1, 0][..], &[7; 8], &[kind], &bytes].concat();
+            for text in [text, URL_SAFE_NO_PAD.encode(&bytes), seal(&bytes), seal(&head)] {
+                if let Ok(cursor) = Cursor::parse(&text) {
+                    prop_assert_eq!(cursor.to_string(), text);
+                }
+            }
+        }
+    }
+}

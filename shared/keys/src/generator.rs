@@ -1,0 +1,140 @@
+//! Where new ids come from.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::id::{EventId, Tick};
+use crate::shard::Shard;
+
+/// Gives ids whose 60 time bits strictly increase, whatever the clock does.
+///
+/// The next tick is max(clock tick, last tick + 1): while the clock stands still, steps back, or is asked
+/// more often than 4,096 times a millisecond, ids run ahead of it and wait for it to catch up. They
+/// increase whatever their shards, because the shard comes after the time. One generator serves a whole
+/// process: it is shared by reference, and threads that use it at once get different ticks.
+///
+/// It reads no clock and no random source; both readings are arguments.
+///
+/// ```
+/// use lately_keys::{Generator, Shard, Tick};
+/// use std::time::Duration;
+///
+/// let generator = Generator::new();
+/// let clock = Tick::from_unix(Duration::from_secs(1_720_244_197))?;
+/// let first = generator.next(clock, Shard::from(7), 0x5eed)?;
+/// let second = generator.next(clock, Shard::from(0), 0x5eed)?;
+/// assert!(second > first);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Generator {
+    /// The tick of the last id; 0, which is therefore never given, before the first.
+    last: AtomicU64,
+}
+
+/// No tick is left: the clock was once at the end of the year 9999.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no id is left before the end of the year 9999")]
+pub struct Exhausted;
+
+impl Generator {
+    /// A generator that has given no id yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { last: AtomicU64::new(0) }
+    }
+
+    /// The next id, for an event in `shard`; `entropy` gives its low 54 bits.
+    ///
+    /// # Errors
+    /// [`Exhausted`] when the last tick of the year 9999 has been given.
+    pub fn next(&self, clock: Tick, shard: Shard, entropy: u64) -> Result<EventId, Exhausted> {
+        let next = |last: u64| Tick::from_bits(clock.get().max(last + 1));
+        // Relaxed is enough: all updates of one atomic have one order, and only this atomic is read.
+        let last = self
+            .last
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| next(last).map(Tick::get))
+            .map_err(|_| Exhausted)?;
+        next(last).map(|tick| EventId::new(tick, shard, entropy)).ok_or(Exhausted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arbitrary;
+    use crate::time::UnixMillis;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_exhausted_fraction_borrows_from_the_next_millisecond() {
+        let generator = Generator::new();
+        let at = UnixMillis::new(1_720_244_197_351).unwrap();
+        let ids: Vec<_> =
+            (0..=4096).map(|n| generator.next(Tick::first_of(at), Shard::from(0), n).unwrap()).collect();
+        assert_eq!(ids[4095].at(), at);
+        assert_eq!(ids[4096].tick(), Tick::first_of(at.saturating_add(1)));
+    }
+
+    #[test]
+    fn a_clock_that_catches_up_is_followed_again() {
+        let generator = Generator::new();
+        let tick = |millis| Tick::first_of(UnixMillis::new(millis).unwrap());
+        generator.next(tick(5000), Shard::from(0), 0).unwrap();
+        assert!(generator.next(tick(1000), Shard::from(0), 0).unwrap().tick() > tick(5000));
+        assert_eq!(generator.next(tick(6000), Shard::from(0), 0).unwrap().tick(), tick(6000));
+    }
+
+    #[test]
+    fn the_end_of_time_is_an_error_and_not_a_repetition() {
+        let generator = Generator::new();
+        assert_eq!(generator.next(Tick::MAX, Shard::from(0), 0).unwrap().tick(), Tick::MAX);
+        assert_eq!(generator.next(Tick::MAX, Shard::from(0), 0), Err(Exhausted));
+        assert_eq!(generator.next(Tick::first_of(UnixMillis::MIN), Shard::from(0), 0), Err(Exhausted));
+    }
+
+    #[test]
+    fn threads_share_one_generator() {
+        let generator = Generator::new();
+        let clock = Tick::first_of(UnixMillis::new(1).unwrap());
+        let mut ticks: Vec<Tick> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4)
+                .map(|shard| {
+                    let generator = &generator;
+                    scope.spawn(move || {
+                        let next = |n| generator.next(clock, Shard::from(shard), n).unwrap().tick();
+                        let ticks: Vec<_> = (0..2000).map(next).collect();
+                        assert!(ticks.is_sorted());
+                        ticks
+                    })
+                })
+                .collect();
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+        });
+        ticks.sort_unstable();
+        ticks.dedup();
+        assert_eq!(ticks.len(), 8000);
+    }
+
+    proptest! {
+        #[test]
+        fn ids_strictly_increase_under_any_clock(
+            readings in prop::collection::vec((arbitrary::tick_in_bursts(), any::<u8>(), any::<u64>()), 1..200),
+        ) {
+            let generator = Generator::new();
+            let mut last: Option<EventId> = None;
+            for (clock, shard, entropy) in readings {
+                match generator.next(clock, Shard::from(shard), entropy) {
+                    Ok(id) => {
+                        prop_assert!(id.tick() >= clock);
+                        prop_assert_eq!(id.shard(), Shard::from(shard));
+                        if let Some(last) = last {
+                            prop_assert!(id > last && id.tick() > last.tick());
+                        }
+                        last = Some(id);
+                    }
+                    Err(Exhausted) => prop_assert_eq!(last.map(EventId::tick), Some(Tick::MAX)),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! Event ids: a UUIDv7 that carries all that is needed to find the event.
+//!
+//! ```text
+//!  48 bits  unix milliseconds                        ┐ 60 time bits: a `Tick`
+//!   4 bits  version 7                                │ (the version stands between them)
+//!  12 bits  fraction of the millisecond (method 3)   ┘
+//!   2 bits  variant
+//!   8 bits  shard number                               rand_b, first
+//!  54 bits  random                                     rand_b, rest
+//! ```
+//!
+//! Why: with the time in it, the id names the bucket; with the shard in it, the partition. So an event can
+//! be fetched, deleted and written again without an index and without knowing how many shards its bucket
+//! had. Order by id is order by time, and total.
+//!
+//! What must hold: an id that exists has a time in the years 1970 to 9999, so everything computed from it
+//! is total.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use uuid::{Uuid, Variant, Version};
+
+use crate::limits::UUID_TEXT_BYTES;
+use crate::shard::Shard;
+use crate::sort_key::SortKey;
+use crate::text::serde_as_text;
+use crate::time::{TimeError, UnixMillis};
+
+const FRACTION_BITS: u32 = 12;
+const RANDOM_BITS: u32 = 54;
+const VERSION: u64 = 0x7000;
+const VARIANT: u64 = 0b10 << 62;
+const RAND_B: u64 = (1 << 62) - 1;
+const RANDOM: u64 = (1 << RANDOM_BITS) - 1;
+const FRACTION: u64 = (1 << FRACTION_BITS) - 1;
+
+/// The 60 time bits of an id: milliseconds since 1970 and a fraction in 4,096ths, about 244 ns each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tick(u64);
+
+impl Tick {
+    /// The last tick of the year 9999.
+    pub const MAX: Self = Self::last_of(UnixMillis::MAX);
+
+    /// The tick of a clock reading, given as the time since 1970.
+    ///
+    /// # Errors
+    /// [`TimeError::Range`] after the year 9999.
+    pub const fn from_unix(since_epoch: Duration) -> Result<Self, TimeError> {
+        let (seconds, nanos) = (since_epoch.as_secs(), since_epoch.subsec_nanos());
+        let millis = seconds.saturating_mul(1000).saturating_add((nanos / 1_000_000) as u64);
+        match UnixMillis::new(millis) {
+            Ok(at) => Ok(Self::new(at, (nanos % 1_000_000) as u64 * (FRACTION + 1) / 1_000_000)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The first tick of a millisecond.
+    #[must_use]
+    pub const fn first_of(at: UnixMillis) -> Self {
+        Self::new(at, 0)
+    }
+
+    /// The last tick of a millisecond.
+    #[must_use]
+    pub const fn last_of(at: UnixMillis) -> Self {
+        Self::new(at, FRACTION)
+    }
+
+    /// The millisecond that the tick lies in.
+    #[must_use]
+    pub fn at(self) -> UnixMillis {
+        UnixMillis::new(self.0 >> FRACTION_BITS).expect("a tick is made of a UnixMillis, or checked")
+    }
+
+    /// The 60 bits as a number.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    const fn new(at: UnixMillis, fraction: u64) -> Self {
+        Self(at.get() << FRACTION_BITS | fraction)
+    }
+
+    pub(crate) const fn from_bits(bits: u64) -> Option<Self> {
+        if bits <= Self::MAX.0 { Some(Self(bits)) } else { None }
+    }
+}
+
+/// An event's id.
+///
+/// ```
+/// use lately_keys::{EventId, Shard, Tick};
+/// use std::time::Duration;
+///
+/// let clock = Tick::from_unix(Duration::from_millis(1_720_244_197_351))?;
+/// let id = EventId::new(clock, Shard::from(3), 42);
+/// assert_eq!(id.to_string(), "0190868b-57e7-7000-80c0-00000000002a");
+/// assert_eq!(id.at().to_string(), "2024-07-06T05:36:37.351Z");
+/// assert_eq!(id.shard(), Shard::from(3));
+/// assert_eq!("0190868B-57E7-7000-80C0-00000000002A".parse(), Ok(id));
+/// # Ok::<(), lately_keys::TimeError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EventId(Uuid);
+
+/// Text or a UUID that is no event id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IdError {
+    /// Not 32 hexadecimal digits in the groups 8-4-4-4-12.
+    #[error("id: must be a hyphenated UUID")]
+    Form,
+    /// A UUID, but not of version 7 in the RFC's variant.
+    #[error("id: must be a UUID of version 7")]
+    Version,
+    /// A UUIDv7 of a time after 9999.
+    #[error("id: its time must be in the years 1970 to 9999")]
+    Time,
+}
+
+impl EventId {
+    /// The id of a tick and a shard; `entropy` gives its low 54 bits.
+    ///
+    /// For ids that must strictly increase, ask a [`Generator`](crate::Generator) instead.
+    #[must_use]
+    pub const fn new(tick: Tick, shard: Shard, entropy: u64) -> Self {
+        let rand_b = (shard.get() as u64) << RANDOM_BITS | entropy & RANDOM;
+        Self::from_parts(tick, rand_b)
+    }
+
+    /// The id of an event at a given time: an import. Its fraction is random too, so events of one
+    /// millisecond have no order among them; `entropy` gives its low 66 bits.
+    ///
+    /// ```
+    /// use lately_keys::{EventId, Shard};
+    ///
+    /// let at = "2024-07-06T05:36:37.351Z".parse()?;
+    /// let id = EventId::import(at, Shard::from(0), u128::MAX);
+    /// assert_eq!(id.at(), at);
+    /// # Ok::<(), lately_keys::TimeError>(())
+    /// ```
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "the low bits are what is wanted")]
+    pub const fn import(at: UnixMillis, shard: Shard, entropy: u128) -> Self {
+        let fraction = (entropy >> RANDOM_BITS) as u64 & FRACTION;
+        Self::new(Tick::new(at, fraction), shard, entropy as u64)
+    }
+
+    /// The least id that a millisecond can have: the oldest end of a range that starts there.
+    #[must_use]
+    pub const fn first_of(at: UnixMillis) -> Self {
+        Self::from_parts(Tick::first_of(at), 0)
+    }
+
+    /// The greatest id that a millisecond can have: the newest end of a range that includes it.
+    #[must_use]
+    pub const fn last_of(at: UnixMillis) -> Self {
+        Self::from_parts(Tick::last_of(at), RAND_B)
+    }
+
+    /// The next greater id there can be, for a range that starts after this one.
+    #[must_use]
+    pub fn just_after(self) -> Option<Self> {
+        match self.rand_b() {
+            RAND_B => Some(Self::from_parts(Tick::from_bits(self.tick().0 + 1)?, 0)),
+            rand_b => Some(Self::from_parts(self.tick(), rand_b + 1)),
+        }
+    }
+
+    /// The next smaller id there can be, for a range that ends before this one.
+    #[must_use]
+    pub fn just_before(self) -> Option<Self> {
+        match self.rand_b() {
+            0 => Some(Self::from_parts(Tick(self.tick().0.checked_sub(1)?), RAND_B)),
+            rand_b => Some(Self::from_parts(self.tick(), rand_b - 1)),
+        }
+    }
+
+    /// The event's time.
+    #[must_use]
+    pub fn at(self) -> UnixMillis {
+        self.tick().at()
+    }
+
+    /// The id's 60 time bits.
+    #[must_use]
+    pub fn tick(self) -> Tick {
+        let (high, _) = self.0.as_u64_pair();
+        Tick(high >> 16 << FRACTION_BITS | high & FRACTION)
+    }
+
+    /// The shard that the event was written to.
+    #[must_use]
+    pub fn shard(self) -> Shard {
+        let [.., shard] = (self.rand_b() >> RANDOM_BITS).to_be_bytes();
+        Shard::from(shard)
+    }
+
+    /// The id as DynamoDB's sort key: newest first.
+    #[must_use]
+    pub fn sort_key(self) -> SortKey {
+        SortKey::from(self)
+    }
+
+    /// The id as a UUID.
+    #[must_use]
+    pub const fn as_uuid(self) -> Uuid {
+        self.0
+    }
+
+    /// The id as text, in a buffer of the caller's: no allocation.
+    pub fn encode(self, buffer: &mut [u8; UUID_TEXT_BYTES]) -> &mut str {
+        self.0.hyphenated().encode_lower(buffer)
+    }
+
+    const fn from_parts(tick: Tick, rand_b: u64) -> Self {
+        let high = tick.0 >> FRACTION_BITS << 16 | VERSION | tick.0 & FRACTION;
+        Self(Uuid::from_u64_pair(high, VARIANT | rand_b))
+    }
+
+    fn rand_b(self) -> u64 {
+        let (_, low) = self.0.as_u64_pair();
+        low & RAND_B
+    }
+}
+
+impl TryFrom<Uuid> for EventId {
+    type Error = IdError;
+
+    fn try_from(uuid: Uuid) -> Result<Self, IdError> {
+        if uuid.get_version() != Some(Version::SortRand) || uuid.get_variant() != Variant::RFC4122 {
+            return Err(IdError::Version);
+        }
+        let (high, _) = uuid.as_u64_pair();
+        UnixMillis::new(high >> 16).map_err(|_| IdError::Time)?;
+        Ok(Self(uuid))
+    }
+}
+
+impl FromStr for EventId {
+    type Err = IdError;
+
+    /// Hyphenated text, in either case (RFC 9562 reads both); it is written in lower case.
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        parse_hyphenated(text).ok_or(IdError::Form)?.try_into()
+    }
+}
+
+/// Of the forms that `uuid` reads, only the hyphenated one has this length.
+pub(crate) fn parse_hyphenated(text: &str) -> Option<Uuid> {
+    (text.len() == UUID_TEXT_BYTES).then(|| Uuid::try_parse(text).ok()).flatten()
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.hyphenated().fmt(f)
+    }
+}
+
+serde_as_text!(EventId);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arbitrary;
+    use proptest::prelude::*;
+
+    #[test]
+    fn golden_bytes() {
+        // 0x0190a4cdd3e7 ms, fraction 0x222, shard 0xab = 10_1010_11, random all ones.
+        let id = EventId::new(Tick(0x0190_a4cd_d3e7 << 12 | 0x222), Shard::from(0xab), u64::MAX);
+        assert_eq!(id.to_string(), "0190a4cd-d3e7-7222-aaff-ffffffffffff");
+    }
+
+    #[test]
+    fn a_clock_reading_becomes_milliseconds_and_4096ths() {
+        let tick = |nanos| Tick::from_unix(Duration::from_nanos(nanos)).unwrap().get();
+        assert_eq!(tick(0), 0);
+        assert_eq!(tick(244), 0);
+        assert_eq!(tick(245), 1);
+        assert_eq!(tick(500_000), 2048);
+        assert_eq!(tick(999_999), 4095);
+        assert_eq!(tick(1_000_000), 4096);
+        assert_eq!(Tick::from_unix(Duration::MAX), Err(TimeError::Range));
+        let last = Duration::from_millis(UnixMillis::MAX.get()) + Duration::from_nanos(999_999);
+        assert_eq!(Tick::from_unix(last), Ok(Tick::MAX));
+        assert_eq!(Tick::from_unix(last + Duration::from_nanos(1)), Err(TimeError::Range));
+    }
+
+    #[test]
+    fn only_a_hyphenated_uuid_v7_of_a_year_to_9999_is_an_id() {
+        let parse = |text: &str| text.parse::<EventId>();
+        assert!(parse("0190a4cd-d3e7-7222-9f99-fdb74feee752").is_ok());
+        for text in [
+            "",
+            "0190a4cdd3e772229f99fdb74feee752",
+            "{0190a4cd-d3e7-7222-9f99-fdb74feee752}",
+            "urn:uuid:0190a4cd-d3e7-7222-9f99-fdb74feee752",
+            "0190a4cd-d3e7-7222-9f99-fdb74feee75g",
+            "0190a4cd_d3e7_7222_9f99_fdb74feee752",
+            "0190a4cdd-3e7-7222-9f99-fdb74feee752",
+            "é190a4cd-d3e7-7222-9f99-fdb74feee75",
+        ] {
+            assert_eq!(parse(text), Err(IdError::Form), "{text:?}");
+        }
+        assert_eq!(parse("0190a4cd-d3e7-4222-9f99-fdb74feee752"), Err(IdError::Version));
+        assert_eq!(parse("0190a4cd-d3e7-7222-cf99-fdb74feee752"), Err(IdError::Version));
+        assert_eq!(parse("e677d21f-dbff-7fff-bfff-ffffffffffff").unwrap().at(), UnixMillis::MAX);
+        assert_eq!(parse("e677d21f-dc00-7000-8000-000000000000"), Err(IdError::Time));
+        assert_eq!(parse("ffffffff-ffff-7fff-bfff-ffffffffffff"), Err(IdError::Time));
+    }
+
+    #[test]
+    fn the_first_and_last_ids_have_no_neighbour_beyond() {
+        let (first, last) = (EventId::first_of(UnixMillis::MIN), EventId::last_of(UnixMillis::MAX));
+        assert_eq!((first.just_before(), last.just_after()), (None, None));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_put_in_comes_out(
+            at in arbitrary::millis(),
+            fraction in 0..=FRACTION,
+            shard: u8,
+            entropy: u64,
+            more: u128,
+        ) {
+            let (tick, shard) = (Tick::new(at, fraction), Shard::from(shard));
+            let id = EventId::new(tick, shard, entropy);
+            prop_assert_eq!((id.tick(), id.at(), id.shard()), (tick, at, shard));
+            prop_assert_eq!(id.rand_b() & RANDOM, entropy & RANDOM);
+            prop_assert_eq!(EventId::try_from(id.as_uuid()), Ok(id));
+            prop_assert_eq!(id.to_string().parse(), Ok(id));
+            let mut buffer = [0; 36];
+            prop_assert_eq!(&*id.encode(&mut buffer), id.to_string());
+
+            let import = EventId::import(at, shard, more);
+            prop_assert_eq!((import.at(), import.shard()), (at, shard));
+            prop_assert!(EventId::first_of(at) <= import && import <= EventId::last_of(at));
+        }
+
+        #[test]
+        fn imports_use_all_66_bits(at in arbitrary::millis(), entropy: u128, bit in 0..66_u32) {
+            let shard = Shard::from(0);
+            let flipped = EventId::import(at, shard, entropy ^ 1 << bit);
+            prop_assert_ne!(EventId::import(at, shard, entropy), flipped);
+        }
+
+        #[test]
+        fn order_by_id_and_by_text_is_order_by_time(a in arbitrary::id(), b in arbitrary::id()) {
+            prop_assert_eq!(a.to_string().cmp(&b.to_string()), a.cmp(&b));
+            if a.tick() != b.tick() {
+                prop_assert_eq!(a.cmp(&b), a.tick().cmp(&b.tick()));
+            }
+        }
+
+        #[test]
+        fn neighbours_are_one_apart(id in arbitrary::id()) {
+            if let Some(after) = id.just_after() {
+                prop_assert!(after > id);
+                prop_assert_eq!(after.just_before(), Some(id));
+            }
+            if let Some(before) = id.just_before() {
+                prop_assert!(before < id);
+                prop_assert_eq!(before.just_after(), Some(id));
+            }
+        }
+
+        #[test]
+        fn any_uuid_is_an_id_or_an_error(bits: u128) {
+            if let Ok(id) = EventId::try_from(Uuid::from_u128(bits)) {
+                prop_assert_eq!(EventId::new(id.tick(), id.shard(), id.rand_b()), id);
+            }
+        }
+    }
+}

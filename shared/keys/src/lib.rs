@@ -1,0 +1,81 @@
+//! Newest first on DynamoDB, as pure functions: ids, buckets, shards, keys and cursors.
+//!
+//! This crate is the whole key scheme of Lately. It knows no AWS, no clock and no random source: time and
+//! entropy are arguments, so everything in it can be tested, and is.
+//!
+//! # The scheme in one example
+//!
+//! DynamoDB sorts within a partition, a partition is fast only up to a point, and nothing is sorted
+//! across partitions. So an event's id carries its time and its shard, and from the id alone follow the
+//! partition (a *bucket* of time and a *shard* of it) and the place within it, newest first:
+//!
+//! ```
+//! use lately_keys::table::EventKey;
+//! use lately_keys::{BucketWidth, Generator, Shard, TableKey, Tick};
+//! use std::time::Duration;
+//!
+//! // A clock reading and some entropy, from whoever may read them.
+//! let clock = Tick::from_unix(Duration::from_millis(1_720_244_197_351))?;
+//! let entropy = 0x0dd0_11ec_70b5_u64;
+//!
+//! let id = Generator::new().next(clock, Shard::from(3), entropy)?;
+//! assert_eq!(id.to_string(), "0190868b-57e7-7000-80c0-0dd011ec70b5");
+//!
+//! let key = EventKey::new("posts".parse()?, BucketWidth::Day, id).encode();
+//! assert_eq!(key.pk, "EVENTS#posts#2024-07-06#SHARD3");
+//! assert_eq!(key.sk, "fe6f7974-a818-8fff-7f3f-f22fee138f4a");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Where to look
+//!
+//! | for | see |
+//! | --- | --- |
+//! | names a client may use | [`Topic`], [`Actor`], [`Subject`], …, [`Source`] |
+//! | ids and what is in them | [`EventId`], [`Tick`], [`Generator`] |
+//! | newest first | [`SortKey`] |
+//! | windows of time | [`Bucket`], [`BucketWidth`] |
+//! | spreading a hot partition | [`Shard`], [`ShardCount`] |
+//! | every key of the table | [`table`] |
+//! | paging | [`Cursor`], [`Fingerprint`] |
+//! | five designs others have published | [`published`] |
+
+#![deny(missing_docs)]
+
+mod bucket;
+mod caller;
+mod cursor;
+mod fingerprint;
+mod generator;
+mod id;
+mod key;
+pub mod limits;
+mod name;
+pub mod published;
+mod shard;
+mod sort_key;
+mod source;
+pub mod table;
+mod text;
+mod time;
+
+#[cfg(test)]
+mod arbitrary;
+
+pub use bucket::{Bucket, BucketError, BucketWidth, BucketWidthError, Buckets};
+pub use caller::{Caller, CallerError};
+pub use cursor::{Cursor, CursorError, Malformed, Position};
+pub use fingerprint::{Fingerprint, FingerprintBuilder};
+pub use generator::{Exhausted, Generator};
+pub use id::{EventId, IdError, Tick};
+pub use key::{Key, Place, TableKey};
+pub use name::{Actor, App, Consumer, EventType, NameError, NameRule, Owner, Repo, Subject, Topic, User};
+pub use shard::{Shard, ShardCount, ShardCountError};
+pub use sort_key::{SortKey, SortKeyError};
+pub use source::{Source, SourceError};
+pub use time::{Order, TimeError, UnixMillis};
+
+/// The README's example, run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

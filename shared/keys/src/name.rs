@@ -1,0 +1,348 @@
+//! Parsed names: the user's text that may become part of a key.
+//!
+//! A name is parsed once, at the edge, into a type of its own; inside, nothing that is a topic can be
+//! passed for an actor. No alphabet holds `#`, which separates the parts of a key, nor `/`, which
+//! separates the parts of a path, so no text of a user's can make a key ambiguous.
+//!
+//! | type | alphabet | bytes |
+//! | --- | --- | --- |
+//! | [`Topic`], [`Actor`], [`User`], [`App`], [`Consumer`] | `[A-Za-z0-9][A-Za-z0-9._@-]*` | 1–128 |
+//! | [`Owner`], [`Repo`] | the same | 1–60 |
+//! | [`Subject`] | the same and `:` after the first | 1–128 |
+//! | [`EventType`] | `[a-z0-9][a-z0-9._-]*` | 1–64 |
+//!
+//! ```
+//! use lately_keys::{NameRule, Topic};
+//!
+//! let topic: Topic = "billing".parse()?;
+//! assert_eq!(topic.as_str(), "billing");
+//!
+//! let refused = "billing#2026".parse::<Topic>().unwrap_err();
+//! assert_eq!(refused.rule, NameRule::Character { index: 7 });
+//! assert_eq!(refused.to_string(), "topic: character 7 is not one of A-Z a-z 0-9 . _ @ -");
+//! # Ok::<(), lately_keys::NameError>(())
+//! ```
+
+use crate::limits::{EVENT_TYPE_BYTES, NAME_BYTES, REPO_PART_BYTES, SUBJECT_BYTES};
+use crate::text::serde_as_text;
+
+/// A name that was refused: what it should have been, and the rule that it broke.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{kind}: {}", describe(*.rule, .alphabet))]
+pub struct NameError {
+    /// What the text should have named: `topic`, `event type`, ….
+    pub kind: &'static str,
+    /// The first rule that it broke.
+    pub rule: NameRule,
+    alphabet: &'static Alphabet,
+}
+
+/// The rules of a name, in the order in which they are checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameRule {
+    /// A name has at least one character.
+    Empty,
+    /// A name has at most so many bytes.
+    TooLong {
+        /// The cap that was passed.
+        max_bytes: usize,
+    },
+    /// The first character is a letter or a digit.
+    First,
+    /// Every character is one of the alphabet.
+    Character {
+        /// The first character that is not, counted from 0.
+        index: usize,
+    },
+}
+
+/// Which characters a kind of name is made of.
+#[derive(Debug, PartialEq, Eq)]
+struct Alphabet {
+    first: &'static str,
+    rest: &'static str,
+    upper_case: bool,
+    punctuation: &'static [u8],
+}
+
+static NAME: Alphabet = Alphabet {
+    first: "a letter or a digit",
+    rest: "A-Z a-z 0-9 . _ @ -",
+    upper_case: true,
+    punctuation: b"._@-",
+};
+
+static SUBJECT: Alphabet =
+    Alphabet { first: NAME.first, rest: "A-Z a-z 0-9 . _ @ : -", upper_case: true, punctuation: b"._@:-" };
+
+static EVENT_TYPE: Alphabet = Alphabet {
+    first: "a lower-case letter or a digit",
+    rest: "a-z 0-9 . _ -",
+    upper_case: false,
+    punctuation: b"._-",
+};
+
+impl Alphabet {
+    fn may_start(&self, byte: u8) -> bool {
+        byte.is_ascii_digit() || byte.is_ascii_lowercase() || (self.upper_case && byte.is_ascii_uppercase())
+    }
+
+    fn may_follow(&self, byte: u8) -> bool {
+        self.may_start(byte) || self.punctuation.contains(&byte)
+    }
+
+    fn check(&self, text: &str, max_bytes: usize) -> Result<(), NameRule> {
+        let Some(&first) = text.as_bytes().first() else {
+            return Err(NameRule::Empty);
+        };
+        if text.len() > max_bytes {
+            return Err(NameRule::TooLong { max_bytes });
+        }
+        if !self.may_start(first) {
+            return Err(NameRule::First);
+        }
+        // Every byte before the first refused one is ASCII, so its index counts characters too.
+        match text.bytes().position(|byte| !self.may_follow(byte)) {
+            Some(index) => Err(NameRule::Character { index }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The rule in words. The text itself is never repeated: it may be anything.
+fn describe(rule: NameRule, alphabet: &Alphabet) -> String {
+    match rule {
+        NameRule::Empty => "must not be empty".to_owned(),
+        NameRule::TooLong { max_bytes } => format!("must not be longer than {max_bytes} bytes"),
+        NameRule::First => format!("must start with {}", alphabet.first),
+        NameRule::Character { index } => {
+            format!("character {index} is not one of {}", alphabet.rest)
+        }
+    }
+}
+
+macro_rules! names {
+    ($($(#[$doc:meta])* $name:ident = $kind:literal, $alphabet:ident, $max:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Box<str>);
+
+        impl $name {
+            /// The name as text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = NameError;
+
+            fn from_str(text: &str) -> Result<Self, NameError> {
+                match $alphabet.check(text, $max) {
+                    Ok(()) => Ok(Self(text.into())),
+                    Err(rule) => Err(NameError { kind: $kind, rule, alphabet: &$alphabet }),
+                }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        serde_as_text!($name);
+    )*};
+}
+
+names! {
+    /// A named, append-only log of events.
+    ///
+    /// ```
+    /// assert!("posts".parse::<lately_keys::Topic>().is_ok());
+    /// ```
+    Topic = "topic", NAME, NAME_BYTES;
+
+    /// Who did what an event tells of.
+    ///
+    /// ```
+    /// assert!("ada@example.org".parse::<lately_keys::Actor>().is_ok());
+    /// ```
+    Actor = "actor", NAME, NAME_BYTES;
+
+    /// Someone with a feed and a profile of their own.
+    ///
+    /// ```
+    /// assert!("ada".parse::<lately_keys::User>().is_ok());
+    /// ```
+    User = "user", NAME, NAME_BYTES;
+
+    /// An application with settings.
+    ///
+    /// ```
+    /// assert!("web-console".parse::<lately_keys::App>().is_ok());
+    /// ```
+    App = "app", NAME, NAME_BYTES;
+
+    /// A named reader of a topic.
+    ///
+    /// ```
+    /// assert!("nightly-report".parse::<lately_keys::Consumer>().is_ok());
+    /// ```
+    Consumer = "consumer", NAME, NAME_BYTES;
+
+    /// Who owns a repository.
+    ///
+    /// ```
+    /// assert!("octo".parse::<lately_keys::Owner>().is_ok());
+    /// ```
+    Owner = "owner", NAME, REPO_PART_BYTES;
+
+    /// A repository's name, without its owner.
+    ///
+    /// ```
+    /// assert!("hello.rs".parse::<lately_keys::Repo>().is_ok());
+    /// ```
+    Repo = "repository", NAME, REPO_PART_BYTES;
+
+    /// What an event is about.
+    ///
+    /// ```
+    /// assert!("repo:octo:hello".parse::<lately_keys::Subject>().is_ok());
+    /// ```
+    Subject = "subject", SUBJECT, SUBJECT_BYTES;
+
+    /// What kind of event it is.
+    ///
+    /// ```
+    /// assert!("issue.opened".parse::<lately_keys::EventType>().is_ok());
+    /// assert!("Issue".parse::<lately_keys::EventType>().is_err());
+    /// ```
+    EventType = "event type", EVENT_TYPE, EVENT_TYPE_BYTES;
+}
+
+impl From<&User> for Actor {
+    /// A user acts under their own name: the two alphabets are one.
+    fn from(user: &User) -> Self {
+        Self(user.0.clone())
+    }
+}
+
+impl From<&Actor> for User {
+    /// An actor's feed is that of the user of the same name.
+    fn from(actor: &Actor) -> Self {
+        Self(actor.0.clone())
+    }
+}
+
+impl Subject {
+    /// The subject that stands for a repository: `repo:{owner}:{repo}`.
+    ///
+    /// ```
+    /// use lately_keys::Subject;
+    ///
+    /// let subject = Subject::repository(&"octo".parse()?, &"hello".parse()?);
+    /// assert_eq!(subject.as_str(), "repo:octo:hello");
+    /// # Ok::<(), lately_keys::NameError>(())
+    /// ```
+    #[must_use]
+    pub fn repository(owner: &Owner, repo: &Repo) -> Self {
+        Self(format!("repo:{owner}:{repo}").into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn rule<T: std::str::FromStr<Err = NameError>>(text: &str) -> Option<NameRule> {
+        text.parse::<T>().err().map(|error| error.rule)
+    }
+
+    #[test]
+    fn each_rule_is_named_when_it_is_broken() {
+        assert_eq!(rule::<Topic>(""), Some(NameRule::Empty));
+        assert_eq!(rule::<Topic>(&"a".repeat(128)), None);
+        assert_eq!(rule::<Topic>(&"a".repeat(129)), Some(NameRule::TooLong { max_bytes: 128 }));
+        assert_eq!(rule::<Owner>(&"a".repeat(61)), Some(NameRule::TooLong { max_bytes: 60 }));
+        assert_eq!(rule::<EventType>(&"a".repeat(65)), Some(NameRule::TooLong { max_bytes: 64 }));
+        assert_eq!(rule::<User>(".ada"), Some(NameRule::First));
+        assert_eq!(rule::<User>("émile"), Some(NameRule::First));
+        assert_eq!(rule::<User>("ada:b"), Some(NameRule::Character { index: 3 }));
+        assert_eq!(rule::<Subject>("ada:b"), None);
+        assert_eq!(rule::<Subject>(":ada"), Some(NameRule::First));
+        assert_eq!(rule::<EventType>("issue.Opened"), Some(NameRule::Character { index: 6 }));
+        assert_eq!(rule::<EventType>("a@b"), Some(NameRule::Character { index: 1 }));
+    }
+
+    #[test]
+    fn separators_controls_and_unicode_are_refused_everywhere() {
+        for text in ["a#b", "a/b", "a b", "a\0b", "a\nb", "a%2Fb", "aé", "a\u{202e}b", "a\u{ff03}b"] {
+            assert_eq!(rule::<Topic>(text), Some(NameRule::Character { index: 1 }), "{text:?}");
+            assert_eq!(rule::<Subject>(text), Some(NameRule::Character { index: 1 }), "{text:?}");
+            assert_eq!(rule::<EventType>(text), Some(NameRule::Character { index: 1 }), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn errors_are_words_for_people_and_never_repeat_the_text() {
+        let messages = [
+            ("topic", "".parse::<Topic>().unwrap_err().to_string(), "topic: must not be empty"),
+            (
+                "user",
+                "-".parse::<User>().unwrap_err().to_string(),
+                "user: must start with a letter or a digit",
+            ),
+            (
+                "type",
+                "X".parse::<EventType>().unwrap_err().to_string(),
+                "event type: must start with a lower-case letter or a digit",
+            ),
+            (
+                "repo",
+                "s".repeat(99).parse::<Repo>().unwrap_err().to_string(),
+                "repository: must not be longer than 60 bytes",
+            ),
+        ];
+        for (kind, message, expected) in messages {
+            assert_eq!(message, expected, "{kind}");
+        }
+    }
+
+    #[test]
+    fn json_goes_through_the_same_parser() {
+        assert_eq!(serde_json::to_string(&"ada".parse::<User>().unwrap()).unwrap(), r#""ada""#);
+        assert_eq!(serde_json::from_str::<User>(r#""\u0061da""#).unwrap().as_str(), "ada");
+        let refused = serde_json::from_str::<User>(r#""a#b""#).unwrap_err().to_string();
+        assert!(refused.starts_with("user: character 1 is not one of"), "{refused}");
+    }
+
+    proptest! {
+        #[test]
+        fn exactly_the_documented_alphabet_is_accepted(text in "[A-Za-z0-9._@:#/ é-]{0,70}") {
+            let name = regex_lite(&text, true, "._@-");
+            prop_assert_eq!(text.parse::<Actor>().is_ok(), name && text.len() <= 128);
+            prop_assert_eq!(text.parse::<Repo>().is_ok(), name && text.len() <= 60);
+            prop_assert_eq!(text.parse::<Subject>().is_ok(), regex_lite(&text, true, "._@:-"));
+            prop_assert_eq!(
+                text.parse::<EventType>().is_ok(),
+                regex_lite(&text, false, "._-") && text.len() <= 64
+            );
+        }
+    }
+
+    /// The alphabets of the contract, said a second way.
+    fn regex_lite(text: &str, upper: bool, punctuation: &str) -> bool {
+        let alphanumeric = |c: char| c.is_ascii_alphanumeric() && (upper || !c.is_ascii_uppercase());
+        text.chars().next().is_some_and(alphanumeric)
+            && text.chars().all(|c| alphanumeric(c) || punctuation.contains(c))
+    }
+}

@@ -1,0 +1,195 @@
+//! Shards: how one hot partition becomes several.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::limits::SHARDS;
+
+/// One partition of a bucket, or of a source's followers: 0 to 255.
+///
+/// ```
+/// use lately_keys::{Shard, ShardCount};
+///
+/// let count = ShardCount::new(4)?;
+/// assert_eq!(count.pick(0b1110), Shard::from(2));
+/// assert!(count.covers(Shard::from(3)) && !count.covers(Shard::from(4)));
+/// # Ok::<(), lately_keys::ShardCountError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Shard(u8);
+
+impl Shard {
+    /// The shard's number.
+    #[must_use]
+    pub const fn get(self) -> u8 {
+        self.0
+    }
+}
+
+impl From<u8> for Shard {
+    fn from(number: u8) -> Self {
+        Self(number)
+    }
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for Shard {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.parse().map(Self)
+    }
+}
+
+/// How many shards there are: a power of two, so that a count grows by doubling and every shard of the
+/// smaller count is a shard of the larger one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ShardCount(u16);
+
+/// A number that is no count of shards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("shards: must be 1, 2, 4, 8, 16, 32, 64, 128 or 256")]
+pub struct ShardCountError;
+
+impl ShardCount {
+    /// One shard: no sharding.
+    pub const ONE: Self = Self(1);
+    /// The largest count.
+    pub const MAX: Self = Self(SHARDS);
+
+    /// A count of shards.
+    ///
+    /// # Errors
+    /// If the number is not a power of two from 1 to 256.
+    pub const fn new(count: u16) -> Result<Self, ShardCountError> {
+        if count.is_power_of_two() && count <= SHARDS { Ok(Self(count)) } else { Err(ShardCountError) }
+    }
+
+    /// The count as a number, 1 to 256.
+    #[must_use]
+    pub const fn get(self) -> u16 {
+        self.0
+    }
+
+    /// Twice as many, at most `cap` (and never fewer than now).
+    #[must_use]
+    pub fn doubled(self, cap: Self) -> Self {
+        self.max(Self(self.0 * 2).min(cap).min(Self::MAX))
+    }
+
+    /// Half as many, at least one.
+    #[must_use]
+    pub const fn halved(self) -> Self {
+        if self.0 == 1 { self } else { Self(self.0 / 2) }
+    }
+
+    /// Whether a shard is one of these.
+    #[must_use]
+    pub const fn covers(self, shard: Shard) -> bool {
+        (shard.0 as u16) < self.0
+    }
+
+    /// One of these shards, by the low bits of a random number: evenly, as the count is a power of two.
+    #[must_use]
+    pub const fn pick(self, entropy: u64) -> Shard {
+        let [low, ..] = entropy.to_le_bytes();
+        Shard(low & self.last().0)
+    }
+
+    /// All of these shards, from 0 up.
+    pub fn shards(self) -> impl ExactSizeIterator<Item = Shard> + DoubleEndedIterator + Clone {
+        (0..usize::from(self.0)).map(|number| Shard(number.to_le_bytes()[0]))
+    }
+
+    /// The shard of the highest number.
+    const fn last(self) -> Shard {
+        let [low, _] = (self.0 - 1).to_le_bytes();
+        Shard(low)
+    }
+}
+
+impl Default for ShardCount {
+    fn default() -> Self {
+        Self::ONE
+    }
+}
+
+impl fmt::Display for ShardCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl TryFrom<u16> for ShardCount {
+    type Error = ShardCountError;
+
+    fn try_from(count: u16) -> Result<Self, ShardCountError> {
+        Self::new(count)
+    }
+}
+
+impl serde::Serialize for ShardCount {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u16(self.0)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for ShardCount {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let count = u16::deserialize(deserializer)?;
+        Self::new(count).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all() -> Vec<ShardCount> {
+        (0..=u16::MAX).filter_map(|count| ShardCount::new(count).ok()).collect()
+    }
+
+    #[test]
+    fn counts_are_the_powers_of_two_up_to_256() {
+        let counts: Vec<u16> = all().into_iter().map(ShardCount::get).collect();
+        assert_eq!(counts, [1, 2, 4, 8, 16, 32, 64, 128, 256]);
+    }
+
+    #[test]
+    fn every_shard_of_a_count_is_picked_and_no_other() {
+        for count in all() {
+            let picked: std::collections::BTreeSet<_> =
+                (0..1024).map(|entropy| count.pick(entropy)).collect();
+            assert!(picked.iter().copied().eq(count.shards()), "{count}");
+            assert_eq!(count.shards().len(), usize::from(count.get()));
+            for number in 0..=u8::MAX {
+                assert_eq!(count.covers(Shard(number)), picked.contains(&Shard(number)));
+            }
+        }
+    }
+
+    #[test]
+    fn growth_doubles_up_to_the_cap_and_never_shrinks() {
+        let count = |n| ShardCount::new(n).unwrap();
+        assert_eq!(count(4).doubled(count(64)), count(8));
+        assert_eq!(count(64).doubled(count(64)), count(64));
+        assert_eq!(count(128).doubled(count(64)), count(128));
+        assert_eq!(count(256).doubled(ShardCount::MAX), count(256));
+        assert_eq!(count(256).halved(), count(128));
+        assert_eq!(ShardCount::ONE.halved(), ShardCount::ONE);
+    }
+
+    #[test]
+    fn json_counts_are_checked() {
+        assert_eq!(serde_json::from_str::<ShardCount>("8").unwrap(), ShardCount(8));
+        assert_eq!(serde_json::to_string(&ShardCount(8)).unwrap(), "8");
+        for text in ["0", "3", "512", "-1", "1.0", "\"8\""] {
+            assert!(serde_json::from_str::<ShardCount>(text).is_err(), "{text}");
+        }
+    }
+}

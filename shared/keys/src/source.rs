@@ -1,0 +1,83 @@
+//! What can be followed: an actor, or a subject.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::name::{Actor, NameError, Subject};
+use crate::text::serde_as_text;
+
+/// What an event is about and what can be followed: `actor:ada`, `subject:repo:octo:hello`.
+///
+/// ```
+/// use lately_keys::Source;
+///
+/// let source: Source = "subject:repo:octo:hello".parse()?;
+/// assert_eq!(source, Source::Subject("repo:octo:hello".parse()?));
+/// assert_eq!(source.to_string(), "subject:repo:octo:hello");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Source {
+    /// Everything an actor does.
+    Actor(Actor),
+    /// Everything that happens to a subject.
+    Subject(Subject),
+}
+
+/// Text that is not a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SourceError {
+    /// It starts with neither tag.
+    #[error("source: must start with actor: or subject:")]
+    Tag,
+    /// What follows the tag is not a name.
+    #[error("source: {0}")]
+    Name(#[from] NameError),
+}
+
+impl FromStr for Source {
+    type Err = SourceError;
+
+    fn from_str(text: &str) -> Result<Self, SourceError> {
+        match text.split_once(':') {
+            Some(("actor", name)) => Ok(Self::Actor(name.parse()?)),
+            Some(("subject", name)) => Ok(Self::Subject(name.parse()?)),
+            _ => Err(SourceError::Tag),
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Actor(name) => write!(f, "actor:{name}"),
+            Self::Subject(name) => write!(f, "subject:{name}"),
+        }
+    }
+}
+
+serde_as_text!(Source);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arbitrary;
+    use proptest::prelude::*;
+
+    #[test]
+    fn only_the_two_tags_make_a_source() {
+        for text in ["", "actor", "ada", "user:ada", "Actor:ada", "subject"] {
+            assert_eq!(text.parse::<Source>(), Err(SourceError::Tag), "{text:?}");
+        }
+        assert!(matches!("actor:".parse::<Source>(), Err(SourceError::Name(_))));
+        assert!(matches!("actor:a:b".parse::<Source>(), Err(SourceError::Name(_))));
+        assert!("subject:a:b".parse::<Source>().is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn text_round_trips(source in arbitrary::source()) {
+            prop_assert_eq!(source.to_string().parse::<Source>(), Ok(source));
+        }
+    }
+}

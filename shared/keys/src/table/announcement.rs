@@ -1,0 +1,41 @@
+//! The announcement of a report run: how far it is about to read.
+//!
+//! ```text
+//! table   pk  ANNOUNCED#{topic}    sk  {consumer's name}
+//! ```
+//!
+//! One partition for all consumers of a topic: whoever sees an event land reads them with one query.
+
+use crate::key::{Key, Place, TableKey};
+use crate::name::{Consumer, Topic};
+use crate::text::segments;
+
+/// The item that announces a consumer's runs.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AnnouncementKey {
+    /// The topic that is read.
+    pub topic: Topic,
+    /// Who reads it.
+    pub name: Consumer,
+}
+
+impl AnnouncementKey {
+    /// The partition of a topic's announcements.
+    #[must_use]
+    pub fn partition(topic: &Topic) -> String {
+        format!("ANNOUNCED#{topic}")
+    }
+}
+
+impl TableKey for AnnouncementKey {
+    const PLACE: Place = Place::Table;
+
+    fn encode(&self) -> Key {
+        Key { pk: Self::partition(&self.topic), sk: self.name.to_string() }
+    }
+
+    fn decode(pk: &str, sk: &str) -> Option<Self> {
+        let ["ANNOUNCED", topic] = segments(pk)? else { return None };
+        Some(Self { topic: topic.parse().ok()?, name: sk.parse().ok()? })
+    }
+}

@@ -1,0 +1,47 @@
+//! A topic's directory: one entry for each bucket that holds anything.
+//!
+//! ```text
+//! table   pk  TOPIC#{topic}    sk  BUCKET#{label}
+//! ```
+//!
+//! Labels of one topic have one width, so a partition's entries sort as their time does.
+
+use super::TopicKey;
+use crate::bucket::Bucket;
+use crate::key::{Key, Place, TableKey};
+use crate::name::Topic;
+use crate::text::segments;
+
+/// The item that says what a bucket holds.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct DirectoryKey {
+    /// The topic.
+    pub topic: Topic,
+    /// The bucket.
+    pub bucket: Bucket,
+}
+
+impl DirectoryKey {
+    /// What the sort keys of all entries start with. The partition is [`TopicKey::partition`].
+    pub const PREFIX: &str = "BUCKET#";
+
+    /// The sort key of a bucket's entry, for a range of them.
+    #[must_use]
+    pub fn sort_key(bucket: Bucket) -> String {
+        format!("{}{bucket}", Self::PREFIX)
+    }
+}
+
+impl TableKey for DirectoryKey {
+    const PLACE: Place = Place::Table;
+
+    fn encode(&self) -> Key {
+        Key { pk: TopicKey::partition(&self.topic), sk: Self::sort_key(self.bucket) }
+    }
+
+    fn decode(pk: &str, sk: &str) -> Option<Self> {
+        let ["TOPIC", topic] = segments(pk)? else { return None };
+        let bucket = sk.strip_prefix(Self::PREFIX)?;
+        Some(Self { topic: topic.parse().ok()?, bucket: bucket.parse().ok()? })
+    }
+}

@@ -1,0 +1,97 @@
+//! A user's feed: entries, the sources to pull, and how far the user has seen it.
+//!
+//! ```text
+//! table   pk  FEED#{user}    sk  #PULL#{source}    a source whose timeline is merged in
+//!                            sk  #SEEN             the seen mark
+//!                            sk  {inverted id}     an entry
+//! ```
+//!
+//! `#` sorts before every digit: one query from the start of the partition gives what is needed to read the
+//! page, and then the page.
+
+use crate::id::EventId;
+use crate::key::{Key, Place, TableKey};
+use crate::name::User;
+use crate::sort_key::SortKey;
+use crate::source::Source;
+use crate::text::segments;
+
+fn parse_partition(pk: &str) -> Option<User> {
+    let ["FEED", user] = segments(pk)? else { return None };
+    user.parse().ok()
+}
+
+/// An event in a user's feed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FeedEntryKey {
+    /// Whose feed it is.
+    pub user: User,
+    /// The event.
+    pub id: EventId,
+}
+
+impl FeedEntryKey {
+    /// The partition of a user's feed.
+    #[must_use]
+    pub fn partition(user: &User) -> String {
+        format!("FEED#{user}")
+    }
+}
+
+impl TableKey for FeedEntryKey {
+    const PLACE: Place = Place::Table;
+
+    fn encode(&self) -> Key {
+        Key { pk: Self::partition(&self.user), sk: self.id.sort_key().to_string() }
+    }
+
+    fn decode(pk: &str, sk: &str) -> Option<Self> {
+        Some(Self { user: parse_partition(pk)?, id: sk.parse::<SortKey>().ok()?.id() })
+    }
+}
+
+/// The mark that a source's timeline is merged into a feed when it is read.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PullMarkerKey {
+    /// Whose feed it is.
+    pub user: User,
+    /// The source to pull.
+    pub source: Source,
+}
+
+impl PullMarkerKey {
+    /// What the sort keys of all markers start with. The partition is [`FeedEntryKey::partition`].
+    pub const PREFIX: &str = "#PULL#";
+}
+
+impl TableKey for PullMarkerKey {
+    const PLACE: Place = Place::Table;
+
+    fn encode(&self) -> Key {
+        Key { pk: FeedEntryKey::partition(&self.user), sk: format!("{}{}", Self::PREFIX, self.source) }
+    }
+
+    fn decode(pk: &str, sk: &str) -> Option<Self> {
+        let source = sk.strip_prefix(Self::PREFIX)?.parse().ok()?;
+        Some(Self { user: parse_partition(pk)?, source })
+    }
+}
+
+/// The mark of how far a user has seen their feed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SeenMarkKey {
+    /// Whose feed it is.
+    pub user: User,
+}
+
+impl TableKey for SeenMarkKey {
+    const PLACE: Place = Place::Table;
+
+    fn encode(&self) -> Key {
+        Key { pk: FeedEntryKey::partition(&self.user), sk: "#SEEN".to_owned() }
+    }
+
+    fn decode(pk: &str, sk: &str) -> Option<Self> {
+        (sk == "#SEEN").then_some(Self { user: parse_partition(pk)? })
+    }
+}

@@ -1,0 +1,39 @@
+//! A follow edge, as the user has it: what do I follow?
+//!
+//! ```text
+//! table   pk  USER#{user}    sk  FOLLOWS#{source}
+//! ```
+
+use super::ProfileKey;
+use crate::key::{Key, Place, TableKey};
+use crate::name::User;
+use crate::source::Source;
+use crate::text::segments;
+
+/// The item that says that a user follows a source.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FollowKey {
+    /// Who follows.
+    pub user: User,
+    /// What is followed.
+    pub source: Source,
+}
+
+impl FollowKey {
+    /// What the sort keys of all edges start with. The partition is [`ProfileKey::partition`].
+    pub const PREFIX: &str = "FOLLOWS#";
+}
+
+impl TableKey for FollowKey {
+    const PLACE: Place = Place::Table;
+
+    fn encode(&self) -> Key {
+        Key { pk: ProfileKey::partition(&self.user), sk: format!("{}{}", Self::PREFIX, self.source) }
+    }
+
+    fn decode(pk: &str, sk: &str) -> Option<Self> {
+        let ["USER", user] = segments(pk)? else { return None };
+        let source = sk.strip_prefix(Self::PREFIX)?;
+        Some(Self { user: user.parse().ok()?, source: source.parse().ok()? })
+    }
+}

@@ -1,0 +1,73 @@
+//! A follow edge, as the source has it: who follows me? Spread over shards, each with its counts.
+//!
+//! ```text
+//! table   pk  FOLLOWERS#{source}#{n}    sk  #COUNT    how many are here, and how many have left
+//!                                       sk  {user}    a follower
+//! ```
+//!
+//! A user's name starts with a letter or a digit, so the counts come first and are never a user.
+
+use crate::key::{Key, Place, TableKey};
+use crate::name::User;
+use crate::shard::Shard;
+use crate::source::Source;
+use crate::text::{canonical, segments};
+
+fn parse_partition(pk: &str) -> Option<(Source, Shard)> {
+    let ["FOLLOWERS", source, shard] = segments(pk)? else { return None };
+    Some((source.parse().ok()?, canonical(shard)?))
+}
+
+/// The item that says that a source has a follower.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FollowerKey {
+    /// What is followed.
+    pub source: Source,
+    /// The shard that the follow was written to; the follow edge remembers it.
+    pub shard: Shard,
+    /// Who follows.
+    pub user: User,
+}
+
+impl FollowerKey {
+    /// The partition of one shard of a source's followers.
+    #[must_use]
+    pub fn partition(source: &Source, shard: Shard) -> String {
+        format!("FOLLOWERS#{source}#{shard}")
+    }
+}
+
+impl TableKey for FollowerKey {
+    const PLACE: Place = Place::Table;
+
+    fn encode(&self) -> Key {
+        Key { pk: Self::partition(&self.source, self.shard), sk: self.user.to_string() }
+    }
+
+    fn decode(pk: &str, sk: &str) -> Option<Self> {
+        let (source, shard) = parse_partition(pk)?;
+        Some(Self { source, shard, user: sk.parse().ok()? })
+    }
+}
+
+/// The item that counts one shard of a source's followers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FollowerCountKey {
+    /// What is followed.
+    pub source: Source,
+    /// The shard that is counted.
+    pub shard: Shard,
+}
+
+impl TableKey for FollowerCountKey {
+    const PLACE: Place = Place::Table;
+
+    fn encode(&self) -> Key {
+        Key { pk: FollowerKey::partition(&self.source, self.shard), sk: "#COUNT".to_owned() }
+    }
+
+    fn decode(pk: &str, sk: &str) -> Option<Self> {
+        let (source, shard) = parse_partition(pk)?;
+        (sk == "#COUNT").then_some(Self { source, shard })
+    }
+}

@@ -1,0 +1,77 @@
+//! What was answered to a request that carried an `Idempotency-Key`.
+//!
+//! ```text
+//! table   pk  IDEMPOTENCY#{caller}#{topic}#{key}    sk  the same
+//! ```
+//!
+//! The client's key comes last, because it alone may hold a `#`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::caller::Caller;
+use crate::key::{Key, Place, TableKey};
+use crate::limits::IDEMPOTENCY_KEY_BYTES;
+use crate::name::Topic;
+
+/// What a client sent as `Idempotency-Key`: 1 to 128 printable ASCII characters.
+///
+/// ```
+/// use lately_keys::table::IdempotencyKey;
+///
+/// assert!("order 66 / try #1".parse::<IdempotencyKey>().is_ok());
+/// assert!("order\n66".parse::<IdempotencyKey>().is_err());
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct IdempotencyKey(Box<str>);
+
+/// Text that is no idempotency key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("idempotency key: must be 1 to {IDEMPOTENCY_KEY_BYTES} printable ASCII characters")]
+pub struct IdempotencyKeyError;
+
+impl FromStr for IdempotencyKey {
+    type Err = IdempotencyKeyError;
+
+    fn from_str(text: &str) -> Result<Self, IdempotencyKeyError> {
+        let length = 1..=IDEMPOTENCY_KEY_BYTES;
+        let printable = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+        (length.contains(&text.len()) && printable).then(|| Self(text.into())).ok_or(IdempotencyKeyError)
+    }
+}
+
+impl fmt::Display for IdempotencyKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The item that remembers a request and its answer.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct IdempotencyItemKey {
+    /// Who sent it.
+    pub caller: Caller,
+    /// The topic that it was sent to.
+    pub topic: Topic,
+    /// The key that it carried.
+    pub key: IdempotencyKey,
+}
+
+impl TableKey for IdempotencyItemKey {
+    const PLACE: Place = Place::Table;
+
+    fn encode(&self) -> Key {
+        Key::same(format!("IDEMPOTENCY#{}#{}#{}", self.caller, self.topic, self.key))
+    }
+
+    fn decode(pk: &str, sk: &str) -> Option<Self> {
+        let (caller, rest) = pk.strip_prefix("IDEMPOTENCY#")?.split_once('#')?;
+        let (topic, key) = rest.split_once('#')?;
+        (pk == sk).then_some(Self {
+            // A session's id is read in one case only, so the caller too has one text.
+            caller: caller.parse().ok()?,
+            topic: topic.parse().ok()?,
+            key: key.parse().ok()?,
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! A page of fan-out work, stored in the table and run from the table's stream.
+//!
+//! ```text
+//! table   pk  JOB#{task}#{id}#{source}#{n}    sk  {page, 8 digits}
+//! ```
+//!
+//! A job's name is made of nothing but what it does, so that making it again makes the same item, which
+//! writes no stream record: a job is never run twice for having been asked for twice.
+
+use std::fmt;
+
+use crate::id::EventId;
+use crate::key::{Key, Place, TableKey};
+use crate::limits::JOB_PAGE;
+use crate::shard::Shard;
+use crate::source::Source;
+use crate::text::{canonical, eight_digits, segments};
+
+/// What a job does for each follower of its page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum JobTask {
+    /// Writes a copy of the event into the follower's feed.
+    Push,
+    /// Deletes the event's copy from the follower's feed.
+    Remove,
+    /// Writes the source's pull marker into the follower's feed.
+    Promote,
+}
+
+impl JobTask {
+    const ALL: [Self; 3] = [Self::Push, Self::Remove, Self::Promote];
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Push => "PUSH",
+            Self::Remove => "REMOVE",
+            Self::Promote => "PROMOTE",
+        }
+    }
+}
+
+impl fmt::Display for JobTask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// One job: a task for one shard of a source's followers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Job {
+    /// What is done.
+    pub task: JobTask,
+    /// The event that is pushed or removed; for a promotion, the id that marks its start.
+    pub id: EventId,
+    /// Whose followers it is done for.
+    pub source: Source,
+    /// Which shard of them.
+    pub shard: Shard,
+}
+
+impl fmt::Display for Job {
+    /// The partition of the job's pages.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "JOB#{}#{}#{}#{}", self.task, self.id, self.source, self.shard)
+    }
+}
+
+/// A page of a job, from 0.
+///
+/// ```
+/// use lately_keys::table::JobPage;
+///
+/// assert_eq!(JobPage::default().next().unwrap().to_string(), "00000001");
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JobPage(u32);
+
+impl JobPage {
+    /// A page by its number; none above 99,999,999.
+    #[must_use]
+    pub fn new(page: u32) -> Option<Self> {
+        (page <= JOB_PAGE).then_some(Self(page))
+    }
+
+    /// The page after this one; none after page 99,999,999.
+    #[must_use]
+    pub fn next(self) -> Option<Self> {
+        Self::new(self.0 + 1)
+    }
+}
+
+impl fmt::Display for JobPage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08}", self.0)
+    }
+}
+
+/// The item that holds one page of a job.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct JobKey {
+    /// The job.
+    pub job: Job,
+    /// The page.
+    pub page: JobPage,
+}
+
+impl TableKey for JobKey {
+    const PLACE: Place = Place::Table;
+
+    fn encode(&self) -> Key {
+        Key { pk: self.job.to_string(), sk: self.page.to_string() }
+    }
+
+    fn decode(pk: &str, sk: &str) -> Option<Self> {
+        let ["JOB", task, id, source, shard] = segments(pk)? else { return None };
+        let job = Job {
+            task: JobTask::ALL.into_iter().find(|known| known.as_str() == task)?,
+            id: canonical(id)?,
+            source: source.parse().ok()?,
+            shard: canonical(shard)?,
+        };
+        Some(Self { job, page: JobPage(eight_digits(sk)?) })
+    }
+}

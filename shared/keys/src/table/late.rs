@@ -1,0 +1,54 @@
+//! An event that landed behind what a consumer had already read: the late ledger.
+//!
+//! ```text
+//! table   pk  LATE#{topic}#{name}#{0..15}    sk  {id}
+//! ```
+//!
+//! The partition is the id's last four bits, which are random: a large import into the past is spread over
+//! sixteen partitions, and its ledger entry is found again from the id alone. The id is not inverted: late
+//! events are reported oldest first.
+
+use super::ConsumerKey;
+use crate::id::EventId;
+use crate::key::{Key, Place, TableKey};
+use crate::limits::LATE_SHARDS;
+use crate::text::{canonical, segments};
+
+/// The item that keeps a late event for a consumer.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LateEventKey {
+    /// Whose ledger it is.
+    pub consumer: ConsumerKey,
+    /// The event.
+    pub id: EventId,
+}
+
+impl LateEventKey {
+    /// All partitions of a consumer's ledger.
+    pub fn partitions(consumer: &ConsumerKey) -> impl Iterator<Item = String> {
+        let ConsumerKey { topic, name } = consumer;
+        (0..LATE_SHARDS).map(move |shard| format!("LATE#{topic}#{name}#{shard}"))
+    }
+
+    fn shard(id: EventId) -> u8 {
+        let [.., low] = *id.as_uuid().as_bytes();
+        low % LATE_SHARDS
+    }
+}
+
+impl TableKey for LateEventKey {
+    const PLACE: Place = Place::Table;
+
+    fn encode(&self) -> Key {
+        let ConsumerKey { topic, name } = &self.consumer;
+        let shard = Self::shard(self.id);
+        Key { pk: format!("LATE#{topic}#{name}#{shard}"), sk: self.id.to_string() }
+    }
+
+    fn decode(pk: &str, sk: &str) -> Option<Self> {
+        let ["LATE", topic, name, shard] = segments(pk)? else { return None };
+        let consumer = ConsumerKey { topic: topic.parse().ok()?, name: name.parse().ok()? };
+        let id: EventId = canonical(sk)?;
+        (canonical(shard) == Some(Self::shard(id))).then_some(Self { consumer, id })
+    }
+}

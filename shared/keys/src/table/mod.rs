@@ -1,0 +1,169 @@
+//! Every key of the table, one file per family.
+//!
+//! The table has the keys `pk` and `sk` and two indexes, `gsi1` and `gsi2`. Each file here draws its
+//! layout, encodes it and decodes it; no other code puts key text together. The whole table:
+//!
+//! | item | pk | sk | also in |
+//! | --- | --- | --- | --- |
+//! | [`TopicKey`] | `TOPIC#{topic}` | `CONFIG` | [`TopicListKey`] |
+//! | [`DirectoryKey`] | `TOPIC#{topic}` | `BUCKET#{label}` | |
+//! | [`EventKey`] | `EVENTS#{topic}#{label}#SHARD{n}` | inverted id | [`TypeViewKey`] |
+//! | [`SourceEntryKey`] | `SOURCE#{source}` | inverted id | |
+//! | [`SourceItemKey`] | `SOURCE#{source}` | `#SOURCE` | |
+//! | [`IdempotencyItemKey`] | `IDEMPOTENCY#{caller}#{topic}#{key}` | same | |
+//! | [`FeedEntryKey`] | `FEED#{user}` | inverted id | |
+//! | [`PullMarkerKey`] | `FEED#{user}` | `#PULL#{source}` | |
+//! | [`SeenMarkKey`] | `FEED#{user}` | `#SEEN` | |
+//! | [`FollowKey`] | `USER#{user}` | `FOLLOWS#{source}` | |
+//! | [`FollowerKey`] | `FOLLOWERS#{source}#{n}` | `{user}` | |
+//! | [`FollowerCountKey`] | `FOLLOWERS#{source}#{n}` | `#COUNT` | |
+//! | [`JobKey`] | `JOB#{task}#{id}#{source}#{n}` | `{page}` | |
+//! | [`ProfileKey`] | `USER#{user}` | `PROFILE` | |
+//! | [`SettingsKey`] | `SETTINGS#{app}` | same | |
+//! | [`SessionKey`] | `SESSION#{token hash}` | same | [`SessionListKey`] |
+//! | [`RepositoryKey`] | `REPO#{owner}#{repo}` | `REPO` | |
+//! | [`IssueKey`] | `REPO#{owner}#{repo}` | `ISSUE#{8 digits}` | [`IssueStatusKey`], [`IssuePriorityKey`] |
+//! | [`ConsumerKey`] | `CONSUMER#{topic}#{name}` | `CHECKPOINT` | |
+//! | [`RunKey`] | `CONSUMER#{topic}#{name}` | `RUN#{to}` | |
+//! | [`AnnouncementKey`] | `ANNOUNCED#{topic}` | `{name}` | |
+//! | [`LateEventKey`] | `LATE#{topic}#{name}#{0..15}` | id | |
+//!
+//! ```
+//! use lately_keys::table::{AnyKey, EventKey};
+//! use lately_keys::{BucketWidth, TableKey};
+//!
+//! let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()?;
+//! let key = EventKey::new("posts".parse()?, BucketWidth::Day, id);
+//! let text = key.encode();
+//! assert_eq!(text.pk, "EVENTS#posts#2024-07-12#SHARD126");
+//! assert_eq!(text.sk, "fe6f5b32-2c18-8ddd-6066-0248b01118ad");
+//! assert_eq!(AnyKey::decode(&text.pk, &text.sk), Some(AnyKey::Event(key)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod announcement;
+mod consumer;
+mod directory;
+mod event;
+mod feed;
+mod follow;
+mod follower;
+mod idempotency;
+mod issue;
+mod job;
+mod late;
+mod profile;
+mod repository;
+mod run;
+mod session;
+mod settings;
+mod source;
+mod topic;
+
+#[cfg(test)]
+mod tests;
+
+pub use announcement::AnnouncementKey;
+pub use consumer::ConsumerKey;
+pub use directory::DirectoryKey;
+pub use event::{EventKey, EventPartition, TypeViewKey, TypeViewPartition};
+pub use feed::{FeedEntryKey, PullMarkerKey, SeenMarkKey};
+pub use follow::FollowKey;
+pub use follower::{FollowerCountKey, FollowerKey};
+pub use idempotency::{IdempotencyItemKey, IdempotencyKey, IdempotencyKeyError};
+pub use issue::{
+    IssueKey, IssueNumber, IssueNumberError, IssuePriority, IssuePriorityKey, IssueStatus, IssueStatusKey,
+    UnknownPriority, UnknownStatus,
+};
+pub use job::{Job, JobKey, JobPage, JobTask};
+pub use late::LateEventKey;
+pub use profile::ProfileKey;
+pub use repository::RepositoryKey;
+pub use run::RunKey;
+pub use session::{SessionId, SessionIdError, SessionKey, SessionListKey, TokenHash};
+pub use settings::SettingsKey;
+pub use source::{SourceEntryKey, SourceItemKey};
+pub use topic::{TopicKey, TopicListKey};
+
+use crate::key::{Key, Place, TableKey};
+
+macro_rules! any_key {
+    ($($family:ident($type:ident),)*) => {
+        /// A key of any of the table's families: what a stream record, or an item of a mixed partition, is.
+        ///
+        /// ```
+        /// use lately_keys::table::{AnyKey, SeenMarkKey};
+        ///
+        /// let mark = SeenMarkKey { user: "ada".parse()? };
+        /// assert_eq!(AnyKey::decode("FEED#ada", "#SEEN"), Some(AnyKey::SeenMark(mark)));
+        /// assert_eq!(AnyKey::decode("FEED#ada", "#WHAT"), None);
+        /// # Ok::<(), lately_keys::NameError>(())
+        /// ```
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        #[expect(missing_docs, reason = "each variant is the family of its name")]
+        pub enum AnyKey {
+            $($family($type),)*
+        }
+
+        impl AnyKey {
+            /// The key that two texts are; `None` if no family knows them.
+            #[must_use]
+            pub fn decode(pk: &str, sk: &str) -> Option<Self> {
+                $(if let Some(key) = $type::decode(pk, sk) {
+                    return Some(Self::$family(key));
+                })*
+                None
+            }
+
+            /// The key's two texts.
+            #[must_use]
+            pub fn encode(&self) -> Key {
+                match self {
+                    $(Self::$family(key) => key.encode(),)*
+                }
+            }
+        }
+
+        $(
+            const _: () = assert!(matches!($type::PLACE, Place::Table));
+
+            impl From<$type> for AnyKey {
+                fn from(key: $type) -> Self {
+                    Self::$family(key)
+                }
+            }
+        )*
+
+        /// How many families claim two texts: never more than one.
+        #[cfg(test)]
+        fn claims(pk: &str, sk: &str) -> usize {
+            [$($type::decode(pk, sk).is_some()),*].into_iter().filter(|claimed| *claimed).count()
+        }
+    };
+}
+
+// The most frequent first: it is the order in which a stream record's key is tried.
+any_key! {
+    Event(EventKey),
+    FeedEntry(FeedEntryKey),
+    SourceEntry(SourceEntryKey),
+    Directory(DirectoryKey),
+    Job(JobKey),
+    Follow(FollowKey),
+    Follower(FollowerKey),
+    FollowerCount(FollowerCountKey),
+    Topic(TopicKey),
+    SourceItem(SourceItemKey),
+    PullMarker(PullMarkerKey),
+    SeenMark(SeenMarkKey),
+    Idempotency(IdempotencyItemKey),
+    Profile(ProfileKey),
+    Settings(SettingsKey),
+    Session(SessionKey),
+    Repository(RepositoryKey),
+    Issue(IssueKey),
+    Consumer(ConsumerKey),
+    Run(RunKey),
+    Announcement(AnnouncementKey),
+    LateEvent(LateEventKey),
+}

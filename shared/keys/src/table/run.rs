@@ -1,0 +1,46 @@
+//! A report run: a range of a topic that was, or is being, reported.
+//!
+//! ```text
+//! table   pk  CONSUMER#{topic}#{name}    sk  RUN#{id of the range's end}
+//! ```
+//!
+//! The id is not inverted, so runs sort by the time at which they end, oldest first; the run that covers an
+//! id is the first one at or after it.
+
+use super::ConsumerKey;
+use crate::id::EventId;
+use crate::key::{Key, Place, TableKey};
+use crate::text::canonical;
+
+/// The item of a report run.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RunKey {
+    /// Whose run it is.
+    pub consumer: ConsumerKey,
+    /// The last id that it covers.
+    pub to: EventId,
+}
+
+impl RunKey {
+    /// What the sort keys of all runs start with. The partition is the consumer's text.
+    pub const PREFIX: &str = "RUN#";
+
+    /// The sort key of a run, for a range of them.
+    #[must_use]
+    pub fn sort_key(to: EventId) -> String {
+        format!("{}{to}", Self::PREFIX)
+    }
+}
+
+impl TableKey for RunKey {
+    const PLACE: Place = Place::Table;
+
+    fn encode(&self) -> Key {
+        Key { pk: self.consumer.to_string(), sk: Self::sort_key(self.to) }
+    }
+
+    fn decode(pk: &str, sk: &str) -> Option<Self> {
+        let to = sk.strip_prefix(Self::PREFIX)?;
+        Some(Self { consumer: ConsumerKey::parse(pk)?, to: canonical(to)? })
+    }
+}

@@ -1,0 +1,129 @@
+//! A session, found by its token's hash, and listed by its id.
+//!
+//! ```text
+//! table   pk  SESSION#{hash of the token, 64 hexadecimal digits}    sk  the same
+//! gsi1    pk  SESSIONS                                              sk  {id}
+//! ```
+//!
+//! Why: whoever can read the table learns no token. The id is what an operator names a session by.
+
+use std::fmt;
+use std::str::FromStr;
+
+use uuid::Uuid;
+
+use crate::id::parse_hyphenated;
+use crate::key::{Key, Place, TableKey};
+use crate::text::{segments, serde_as_text};
+
+/// The SHA-256 of a session's token. Its text is lower-case hexadecimal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TokenHash([u8; 32]);
+
+impl From<[u8; 32]> for TokenHash {
+    fn from(hash: [u8; 32]) -> Self {
+        Self(hash)
+    }
+}
+
+impl TokenHash {
+    /// The hash's bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        if text.len() != 64 || !text.bytes().all(digit) {
+            return None;
+        }
+        let mut hash = [0; 32];
+        for (byte, at) in hash.iter_mut().zip((0..).step_by(2)) {
+            *byte = u8::from_str_radix(&text[at..at + 2], 16).ok()?;
+        }
+        Some(Self(hash))
+    }
+}
+
+impl fmt::Display for TokenHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// A session's public name: a UUID. Its text is hyphenated and in lower case, and is read so only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionId(Uuid);
+
+/// Text that is no session's id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("session: must be a hyphenated UUID in lower case")]
+pub struct SessionIdError;
+
+impl From<Uuid> for SessionId {
+    fn from(uuid: Uuid) -> Self {
+        Self(uuid)
+    }
+}
+
+impl FromStr for SessionId {
+    type Err = SessionIdError;
+
+    fn from_str(text: &str) -> Result<Self, SessionIdError> {
+        let lower = !text.bytes().any(|byte| byte.is_ascii_uppercase());
+        parse_hyphenated(text).filter(|_| lower).map(Self).ok_or(SessionIdError)
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.hyphenated().fmt(f)
+    }
+}
+
+serde_as_text!(SessionId);
+
+/// The item that is a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SessionKey {
+    /// The hash of its token.
+    pub hash: TokenHash,
+}
+
+impl TableKey for SessionKey {
+    const PLACE: Place = Place::Table;
+
+    fn encode(&self) -> Key {
+        Key::same(format!("SESSION#{}", self.hash))
+    }
+
+    fn decode(pk: &str, sk: &str) -> Option<Self> {
+        let ["SESSION", hash] = segments(pk)? else { return None };
+        (pk == sk).then_some(Self { hash: TokenHash::parse(hash)? })
+    }
+}
+
+/// A session's place in the list of all sessions, by id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SessionListKey {
+    /// The session's id.
+    pub id: SessionId,
+}
+
+impl SessionListKey {
+    /// The index partition that lists all sessions.
+    pub const PARTITION: &str = "SESSIONS";
+}
+
+impl TableKey for SessionListKey {
+    const PLACE: Place = Place::Gsi1;
+
+    fn encode(&self) -> Key {
+        Key { pk: Self::PARTITION.to_owned(), sk: self.id.to_string() }
+    }
+
+    fn decode(pk: &str, sk: &str) -> Option<Self> {
+        (pk == Self::PARTITION).then_some(Self { id: sk.parse().ok()? })
+    }
+}

@@ -1,0 +1,67 @@
+//! A source's timeline, and the item that says how the source is read.
+//!
+//! ```text
+//! table   pk  SOURCE#{source}    sk  {inverted id}    an entry of its timeline
+//!                                sk  #SOURCE          its mode and follower shards
+//! ```
+//!
+//! `#` sorts before every digit, so the item comes before the entries.
+
+use crate::id::EventId;
+use crate::key::{Key, Place, TableKey};
+use crate::sort_key::SortKey;
+use crate::source::Source;
+use crate::text::segments;
+
+fn parse_partition(pk: &str) -> Option<Source> {
+    let ["SOURCE", source] = segments(pk)? else { return None };
+    source.parse().ok()
+}
+
+/// An event in the timeline of one of its sources.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SourceEntryKey {
+    /// The source.
+    pub source: Source,
+    /// The event.
+    pub id: EventId,
+}
+
+impl SourceEntryKey {
+    /// The partition of a source's timeline and item.
+    #[must_use]
+    pub fn partition(source: &Source) -> String {
+        format!("SOURCE#{source}")
+    }
+}
+
+impl TableKey for SourceEntryKey {
+    const PLACE: Place = Place::Table;
+
+    fn encode(&self) -> Key {
+        Key { pk: Self::partition(&self.source), sk: self.id.sort_key().to_string() }
+    }
+
+    fn decode(pk: &str, sk: &str) -> Option<Self> {
+        Some(Self { source: parse_partition(pk)?, id: sk.parse::<SortKey>().ok()?.id() })
+    }
+}
+
+/// The item of a source: push or pull, and over how many shards its followers are spread.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SourceItemKey {
+    /// The source.
+    pub source: Source,
+}
+
+impl TableKey for SourceItemKey {
+    const PLACE: Place = Place::Table;
+
+    fn encode(&self) -> Key {
+        Key { pk: SourceEntryKey::partition(&self.source), sk: "#SOURCE".to_owned() }
+    }
+
+    fn decode(pk: &str, sk: &str) -> Option<Self> {
+        (sk == "#SOURCE").then_some(Self { source: parse_partition(pk)? })
+    }
+}
