@@ -198,7 +198,7 @@ impl Position {
     fn decode(kind: u8, bytes: &[u8]) -> Option<Self> {
         Some(match kind {
             0 => bytes.is_empty().then_some(Self::Start)?,
-            1 => Self::Event(uuid::Uuid::from_slice(bytes).ok()?.try_into().ok()?),
+            1 => Self::Event(EventId::from_slice(bytes)?),
             2 => Self::Topic(parse(bytes)?),
             3 => Self::Source(parse(bytes)?),
             4 => {

@@ -205,6 +205,12 @@ impl EventId {
         SortKey::from(self)
     }
 
+    /// The id whose sixteen bytes these are.
+    #[must_use]
+    pub fn from_slice(bytes: &[u8]) -> Option<Self> {
+        Uuid::from_slice(bytes).ok()?.try_into().ok()
+    }
+
     /// The id as a UUID.
     #[must_use]
     pub const fn as_uuid(self) -> Uuid {

@@ -1,0 +1,57 @@
+//! What a client gets back for a batch.
+
+use lately_keys::EventId;
+use serde::Serialize;
+
+use crate::event::Event;
+
+/// All of a batch was written: `{"accepted":N,"events":[…]}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Accepted {
+    accepted: usize,
+    events: Vec<Event>,
+}
+
+impl From<Vec<Event>> for Accepted {
+    fn from(events: Vec<Event>) -> Self {
+        Self { accepted: events.len(), events }
+    }
+}
+
+/// Part of a batch was written: what a problem `partially-accepted` also says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PartlyAccepted {
+    /// What was written.
+    pub accepted: Vec<AcceptedEvent>,
+    /// What was not.
+    pub rejected: Vec<RejectedEvent>,
+}
+
+/// An event of a batch that was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct AcceptedEvent {
+    /// Its place in the batch, from 0.
+    pub index: usize,
+    /// Its id.
+    pub id: EventId,
+}
+
+/// An event of a batch that was not written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct RejectedEvent {
+    /// Its place in the batch, from 0.
+    pub index: usize,
+    /// Why: a problem's stable code.
+    pub code: &'static str,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_accepted_is_counted() {
+        let json = serde_json::to_string(&Accepted::from(Vec::new())).unwrap();
+        assert_eq!(json, r#"{"accepted":0,"events":[]}"#);
+    }
+}

@@ -1,0 +1,186 @@
+//! Events in a body: one, an array of them, or one a line.
+//!
+//! What is checked, in this order, and what stops there:
+//!
+//! 1. the body's size: [`BatchError::BodyTooLarge`];
+//! 2. that it is JSON, all of it: [`BatchError::Malformed`];
+//! 3. how many events it has: [`BatchError::TooManyEvents`], or a fault if there is none;
+//! 4. each event's size as sent: [`BatchError::EventTooLarge`];
+//! 5. every event, and everything in it: [`BatchError::Invalid`] names all faults at once.
+//!
+//! In NDJSON blank lines are passed over, and the last line may end with a newline or not; events are
+//! counted from 0, lines of [`Malformed`] from 1.
+//!
+//! What must hold: time and memory are linear in the body's size, and no nesting is met with recursion.
+
+use std::fmt;
+
+use serde::Deserializer;
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::event::NewEvent;
+use crate::fault::{Fault, Faults, Found, Pointer};
+use crate::limits::{BATCH_EVENTS, BODY_BYTES, EVENT_BYTES};
+use crate::malformed::{self, Malformed};
+use crate::times::AcceptedTimes;
+
+/// How a body holds its events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyForm {
+    /// A JSON text: one event, or an array of them.
+    Json,
+    /// One event a line.
+    Ndjson,
+}
+
+impl BodyForm {
+    /// The form that a `Content-Type` names: NDJSON if it is `application/x-ndjson`, else JSON, whatever
+    /// it says, since many clients say nothing or something else.
+    #[must_use]
+    pub fn of_content_type(content_type: Option<&str>) -> Self {
+        let media_type = content_type.and_then(|text| text.split(';').next()).map(str::trim);
+        match media_type {
+            Some(name) if name.eq_ignore_ascii_case("application/x-ndjson") => Self::Ndjson,
+            _ => Self::Json,
+        }
+    }
+}
+
+/// The events of one request, 1 to 500.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// The events, as they were sent.
+    pub events: Vec<NewEvent>,
+    /// Whether it was sent as one event rather than as a list, and is to be answered so.
+    pub single: bool,
+}
+
+/// Why a body was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BatchError {
+    /// The body has too many bytes.
+    #[error("the body is larger than {} MiB", BODY_BYTES >> 20)]
+    BodyTooLarge,
+    /// An event has too many bytes.
+    #[error("event {index} is larger than {} KiB", EVENT_BYTES >> 10)]
+    EventTooLarge {
+        /// Its place in the batch, from 0.
+        index: usize,
+    },
+    /// It is not JSON.
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
+    /// It has more events than a batch may have.
+    #[error("a batch has at most {BATCH_EVENTS} events")]
+    TooManyEvents,
+    /// It is JSON, but not what it should be.
+    #[error(transparent)]
+    Invalid(#[from] Faults),
+}
+
+impl Batch {
+    /// Reads the events of a body.
+    ///
+    /// # Errors
+    /// If the body, or any event in it, is refused: see the order above.
+    pub fn parse(body: &[u8], form: BodyForm, times: AcceptedTimes) -> Result<Self, BatchError> {
+        if body.len() > BODY_BYTES {
+            return Err(BatchError::BodyTooLarge);
+        }
+        let text = malformed::characters(body)?;
+        let sent = match form {
+            BodyForm::Json => Sent::json(text)?,
+            BodyForm::Ndjson => Sent::lines(text)?,
+        };
+        sent.check_sizes()?;
+        let mut found = Found::default();
+        let events = sent.read(times, &mut found);
+        Ok(found.or(Some(Self { events, single: sent.single }))?)
+    }
+
+    /// Whether any of the events is an import.
+    #[must_use]
+    pub fn has_imports(&self, times: AcceptedTimes) -> bool {
+        self.events.iter().filter_map(|event| event.at).any(|at| times.is_import(at))
+    }
+}
+
+/// The events of a body before they are looked into.
+struct Sent<'a> {
+    /// At most one more than there may be.
+    events: Vec<&'a RawValue>,
+    single: bool,
+}
+
+impl<'a> Sent<'a> {
+    fn json(text: &'a str) -> Result<Self, Malformed> {
+        if !text.trim_start().starts_with('[') {
+            return Ok(Self { events: vec![malformed::value(text)?], single: true });
+        }
+        let mut reader = serde_json::Deserializer::from_str(text);
+        let events = reader.deserialize_seq(Elements)?;
+        reader.end()?;
+        Ok(Self { events, single: false })
+    }
+
+    fn lines(text: &'a str) -> Result<Self, Malformed> {
+        let mut events = Vec::new();
+        for (index, line) in text.split('\n').enumerate() {
+            if line.trim_matches([' ', '\t', '\r']).is_empty() {
+                continue;
+            }
+            let event = malformed::value(line).map_err(|malformed| malformed.below(index))?;
+            if events.len() <= BATCH_EVENTS {
+                events.push(event);
+            }
+        }
+        Ok(Self { events, single: false })
+    }
+
+    fn check_sizes(&self) -> Result<(), BatchError> {
+        if self.events.len() > BATCH_EVENTS {
+            return Err(BatchError::TooManyEvents);
+        }
+        if self.events.is_empty() {
+            let fault = Fault { path: String::new(), message: "must hold at least one event".to_owned() };
+            return Err(BatchError::Invalid(fault.into()));
+        }
+        match self.events.iter().position(|event| event.get().len() > EVENT_BYTES) {
+            Some(index) => Err(BatchError::EventTooLarge { index }),
+            None => Ok(()),
+        }
+    }
+
+    fn read(&self, times: AcceptedTimes, found: &mut Found) -> Vec<NewEvent> {
+        let place = |index| if self.single { Pointer::root() } else { Pointer::root().child(index) };
+        let events = self.events.iter().enumerate();
+        events.filter_map(|(index, json)| NewEvent::read(json, &place(index), times, found)).collect()
+    }
+}
+
+/// The elements of an array: those of a batch that is too long are read, and not kept.
+struct Elements;
+
+impl<'a> Visitor<'a> for Elements {
+    type Value = Vec<&'a RawValue>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'a>>(self, mut elements: A) -> Result<Self::Value, A::Error> {
+        let mut events = Vec::new();
+        while let Some(event) = elements.next_element()? {
+            events.push(event);
+            if events.len() > BATCH_EVENTS {
+                while elements.next_element::<IgnoredAny>()?.is_some() {}
+                break;
+            }
+        }
+        Ok(events)
+    }
+}
+
+#[cfg(test)]
+mod tests;

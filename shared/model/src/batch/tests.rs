@@ -1,0 +1,272 @@
+//! Bodies, whole: what is accepted, what is refused, and in which words.
+
+use super::*;
+use crate::limits::{DATA_DEPTH, NAMED_FIELD_BYTES, NAMED_FIELDS};
+use crate::retention::RetentionDays;
+use lately_keys::UnixMillis;
+use proptest::prelude::*;
+use serde_json::json;
+
+const EVENT: &str = r#"{"type":"t","actor":"a"}"#;
+
+fn times() -> AcceptedTimes {
+    let now: UnixMillis = "2026-11-20T09:30:00Z".parse().unwrap();
+    AcceptedTimes::new(now, Some(RetentionDays::new(30).unwrap()))
+}
+
+fn json(body: &str) -> Result<Batch, BatchError> {
+    Batch::parse(body.as_bytes(), BodyForm::Json, times())
+}
+
+fn ndjson(body: &str) -> Result<Batch, BatchError> {
+    Batch::parse(body.as_bytes(), BodyForm::Ndjson, times())
+}
+
+/// Each fault as `path: message`.
+fn faults(parsed: Result<Batch, BatchError>) -> Vec<String> {
+    match parsed {
+        Err(BatchError::Invalid(faults)) => {
+            faults.iter().map(|fault| format!("{}: {}", fault.path, fault.message)).collect()
+        }
+        other => panic!("expected faults, not {other:?}"),
+    }
+}
+
+#[test]
+fn the_content_type_says_ndjson_or_it_is_json() {
+    let form = |text| BodyForm::of_content_type(Some(text));
+    assert_eq!(form("Application/X-NDJSON ; charset=utf-8"), BodyForm::Ndjson);
+    assert_eq!(form("application/json"), BodyForm::Json);
+    assert_eq!(form("application/x-www-form-urlencoded"), BodyForm::Json);
+    assert_eq!(BodyForm::of_content_type(None), BodyForm::Json);
+}
+
+#[test]
+fn an_event_is_read_with_all_its_fields() {
+    let body = r#" { "data" : {"n": 1.10, "big": 1e999} , "at":"2026-11-20T10:29:59.1239+01:00",
+        "type":"issue.opened", "actor":"\u0061da", "subject":"repo:octo:hello" } "#;
+    let batch = json(body).unwrap();
+    assert!(batch.single && !batch.has_imports(times()));
+    let [event] = &batch.events[..] else { panic!() };
+    assert_eq!((event.event_type.as_str(), event.actor.as_str()), ("issue.opened", "ada"));
+    assert_eq!(event.subject.as_ref().unwrap().as_str(), "repo:octo:hello");
+    assert_eq!(event.data.as_ref().unwrap().as_str(), r#"{"n": 1.10, "big": 1e999}"#);
+    assert_eq!(event.at.unwrap().to_string(), "2026-11-20T09:29:59.123Z");
+}
+
+#[test]
+fn data_may_be_any_json_value_and_null_is_one() {
+    for data in ["null", "true", "\"\"", "0", "[]", "{}"] {
+        let batch = json(&format!(r#"{{"type":"t","actor":"a","data": {data} }}"#)).unwrap();
+        assert_eq!(batch.events[0].data.as_ref().unwrap().as_str(), data);
+    }
+    assert_eq!(json(EVENT).unwrap().events[0].data, None);
+}
+
+#[test]
+fn every_fault_of_a_batch_is_named_at_once() {
+    let body = json!([
+        {"type": "t", "actor": "a"},
+        {"type": "T", "actor": 7, "subject": null, "at": "yesterday"},
+        {"a/b~c": 1},
+        "event",
+        {"type": "t", "actor": "a", "at": "2026-11-20T09:30:05.001Z"},
+        {"type": "t", "actor": "a", "at": "2026-10-21T09:29:59.999Z"},
+        {"type": "t", "actor": "a", "at": "1969-01-01T00:00:00Z"},
+        null,
+    ]);
+    assert_eq!(
+        faults(json(&body.to_string())),
+        [
+            "/1/type: event type: must start with a lower-case letter or a digit",
+            "/1/actor: must be a string",
+            "/1/subject: must be a string",
+            "/1/at: time: must be RFC 3339 with an offset, such as 2026-11-20T09:30:00Z",
+            "/2/a~1b~0c: is not a known field",
+            "/2/type: must be given",
+            "/2/actor: must be given",
+            "/3: must be a JSON object",
+            "/4/at: must not be more than 5 s in the future",
+            "/5/at: must not be older than the topic's retention",
+            "/6/at: time: must be in the years 1970 to 9999",
+            "/7: must be a JSON object",
+        ]
+    );
+}
+
+#[test]
+fn one_event_has_paths_from_the_root() {
+    assert_eq!(faults(json("{}")), ["/type: must be given", "/actor: must be given"]);
+    assert_eq!(faults(json("7")), [": must be a JSON object"]);
+}
+
+#[test]
+fn a_field_given_twice_is_a_fault_also_in_other_words() {
+    let body = r#"{"type":"t","actor":"a","\u0074ype":"t","type":"u","x":1,"x":2}"#;
+    assert_eq!(faults(json(body)), ["/type: must be given only once", "/x: is not a known field"]);
+}
+
+#[test]
+fn a_body_of_unknown_fields_is_answered_briefly() {
+    let fields: Vec<String> = (0..1000).map(|n| format!(r#""f{n}":{n}"#)).collect();
+    let named = faults(json(&format!(r#"{{"type":"t","actor":"a",{}}}"#, fields.join(","))));
+    assert_eq!(named.len(), NAMED_FIELDS + 1);
+    assert_eq!(named[NAMED_FIELDS], ": has 984 more unknown, repeated or overlong fields");
+
+    let long = "x".repeat(NAMED_FIELD_BYTES + 1);
+    let named = faults(json(&format!(r#"[{{"type":"t","actor":"a","{long}":0}}]"#)));
+    assert_eq!(named, ["/0: has 1 more unknown, repeated or overlong fields"]);
+}
+
+#[test]
+fn what_is_not_json_is_malformed_and_its_place_is_told() {
+    for body in
+        ["", " ", "{", "nope", "[1,]", "{} {}", "[] []", "[", "\u{feff}{}", r#"{"a":"\ud800"}"#, "'a'"]
+    {
+        assert!(matches!(json(body), Err(BatchError::Malformed(_))), "{body:?}");
+    }
+    let error = ndjson(&format!("{EVENT}\n\n  {{]\n{EVENT}")).unwrap_err();
+    assert_eq!(error.to_string(), "not JSON at line 3, column 4");
+    assert!(matches!(ndjson(&format!("{EVENT} {EVENT}")), Err(BatchError::Malformed(_))));
+    assert!(matches!(ndjson(&format!("[\n{EVENT}\n]")), Err(BatchError::Malformed(_))));
+}
+
+#[test]
+fn lines_are_events_and_blank_ones_are_not() {
+    let batch = ndjson(&format!("\r\n{EVENT}\r\n \t\n{EVENT}\n")).unwrap();
+    assert_eq!((batch.events.len(), batch.single), (2, false));
+    assert!(!ndjson(EVENT).unwrap().single, "NDJSON is answered as a list, of one event too");
+    assert_eq!(faults(ndjson(&format!("{EVENT}\n\n[]\n"))), ["/1: must be a JSON object"]);
+}
+
+#[test]
+fn a_batch_has_1_to_500_events() {
+    let array = |n| format!("[{}]", vec![EVENT; n].join(","));
+    assert_eq!(json(&array(500)).unwrap().events.len(), 500);
+    assert_eq!(json(&array(501)), Err(BatchError::TooManyEvents));
+    assert_eq!(json(&array(5000)), Err(BatchError::TooManyEvents));
+    assert_eq!(ndjson(&vec![EVENT; 500].join("\n")).unwrap().events.len(), 500);
+    assert_eq!(ndjson(&vec![EVENT; 501].join("\n")), Err(BatchError::TooManyEvents));
+    assert!(!json(&array(1)).unwrap().single);
+    for empty in [json("[ ]"), ndjson(""), ndjson("\n \n")] {
+        assert_eq!(faults(empty), [": must hold at least one event"]);
+    }
+    // However long, it is read to its end before it is called too long.
+    assert!(matches!(json(&format!("{},", array(501))), Err(BatchError::Malformed(_))));
+    assert!(matches!(json(&array(501).replace(']', ",]")), Err(BatchError::Malformed(_))));
+}
+
+/// An event of exactly so many bytes.
+fn sized(bytes: usize) -> String {
+    let (head, tail) = (r#"{"type":"t","actor":"a","data":""#, r#""}"#);
+    format!("{head}{}{tail}", "x".repeat(bytes - head.len() - tail.len()))
+}
+
+#[test]
+fn an_event_is_measured_as_it_was_sent_and_without_what_surrounds_it() {
+    let (fits, larger) = (sized(EVENT_BYTES), sized(EVENT_BYTES + 1));
+    assert!(json(&format!("  {fits}\n  ")).is_ok());
+    assert!(ndjson(&format!(" {fits} \r\n")).is_ok());
+    assert_eq!(json(&larger), Err(BatchError::EventTooLarge { index: 0 }));
+    assert_eq!(json(&format!("[{EVENT}, {larger}]")), Err(BatchError::EventTooLarge { index: 1 }));
+    assert_eq!(ndjson(&format!("\n{EVENT}\n{larger}")), Err(BatchError::EventTooLarge { index: 1 }));
+}
+
+#[test]
+fn a_body_is_measured_before_it_is_looked_at() {
+    let padded = format!("{EVENT}{}", " ".repeat(BODY_BYTES - EVENT.len()));
+    assert!(json(&padded).is_ok());
+    assert_eq!(json(&format!("{padded} ")), Err(BatchError::BodyTooLarge));
+    assert_eq!(json(&"]".repeat(BODY_BYTES + 1)), Err(BatchError::BodyTooLarge));
+}
+
+#[test]
+fn nesting_is_a_fault_in_data_and_never_recursion() {
+    let nested = |depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    let event = |depth| format!(r#"[{{"type":"t","actor":"a","data":{}}}]"#, nested(depth));
+    assert!(json(&event(DATA_DEPTH)).is_ok());
+    assert_eq!(faults(json(&event(DATA_DEPTH + 1))), ["/0/data: must not be nested deeper than 60 levels"]);
+    assert_eq!(faults(json(&event(100_000))), faults(json(&event(DATA_DEPTH + 1))));
+    assert_eq!(faults(json(&nested(100_000))), ["/0: must be a JSON object"]);
+    assert!(matches!(json(&"[".repeat(BODY_BYTES)), Err(BatchError::Malformed(_))));
+    assert!(matches!(json(&"{\"a\":".repeat(BODY_BYTES / 5)), Err(BatchError::Malformed(_))));
+    assert_eq!(
+        faults(json(&format!(r#"{{"type":{},"actor":"a"}}"#, nested(100_000)))),
+        ["/type: must be a string"]
+    );
+}
+
+#[test]
+fn more_than_a_minute_ago_is_an_import() {
+    let at = |at: &str| json(&format!(r#"{{"type":"t","actor":"a","at":"{at}"}}"#)).unwrap();
+    assert!(!at("2026-11-20T09:29:00Z").has_imports(times()));
+    assert!(at("2026-11-20T09:28:59.999Z").has_imports(times()));
+}
+
+/// JSON values, nested a little, as text with odd white space.
+fn any_json() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        Just("null".to_owned()),
+        Just("-0.0e+10".to_owned()),
+        any::<i128>().prop_map(|n| n.to_string()),
+        any::<f64>().prop_filter("JSON has no infinities", |n| n.is_finite()).prop_map(|n| format!("{n:?}")),
+        any::<String>().prop_map(|text| serde_json::to_string(&text).unwrap()),
+    ];
+    leaf.prop_recursive(4, 32, 4, |inner| {
+        let members = prop::collection::vec((any::<String>(), inner.clone()), 0..4);
+        prop_oneof![
+            prop::collection::vec(inner, 0..4).prop_map(|items| format!("[ {}\n]", items.join(" ,"))),
+            members.prop_map(|members| {
+                let member = |(name, value): (String, String)| {
+                    format!("{} :\t{value}", serde_json::to_string(&name).unwrap())
+                };
+                format!("{{{}}}", members.into_iter().map(member).collect::<Vec<_>>().join(","))
+            }),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn accepted_data_is_the_text_that_was_sent(data in prop::collection::vec(any_json(), 1..4), space in "[ \t\r\n]{0,3}") {
+        let events: Vec<String> =
+            data.iter().map(|data| format!(r#"{{"data":{space}{data}{space},"type":"t","actor":"a"}}"#)).collect();
+        let batch = json(&format!("[{}]", events.join(","))).unwrap();
+        for (event, data) in batch.events.iter().zip(&data) {
+            prop_assert_eq!(event.data.as_ref().unwrap().as_str(), data.as_str());
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_a_batch_or_an_error(body: Vec<u8>, near in "[\\[\\]{}\":,a-z0-9 \\\\\n]{0,60}") {
+        for body in [&body[..], near.as_bytes()] {
+            for form in [BodyForm::Json, BodyForm::Ndjson] {
+                if let Ok(batch) = Batch::parse(body, form, times()) {
+                    prop_assert!(!batch.events.is_empty());
+                }
+            }
+        }
+    }
+
+    /// A good event with one byte changed is never accepted as something it is not.
+    #[test]
+    fn a_damaged_event_is_read_as_serde_would_or_refused(at in 0..60_usize, byte: u8) {
+        let mut body = br#"{"type":"post.created","actor":"ada","data":{"words":[1,2]}}"#.to_vec();
+        body[at] = byte;
+        if let Ok(batch) = Batch::parse(&body, BodyForm::Json, times()) {
+            let value: serde_json::Value = serde_json::from_slice(&body).unwrap();
+            let event = &batch.events[0];
+            prop_assert_eq!(value["type"].as_str(), Some(event.event_type.as_str()));
+            prop_assert_eq!(value["actor"].as_str(), Some(event.actor.as_str()));
+            let data = event.data.as_ref().map(|data| serde_json::from_str(data.as_str()).unwrap());
+            prop_assert_eq!(value.get("data").cloned(), data);
+        }
+    }
+
+    #[test]
+    fn an_array_and_lines_of_the_same_events_read_the_same(
+        events in prop::collection::vec(prop_oneof![Just(EVENT), Just("{}"), Just("[1]"), Just(r#"{"type":"t","actor":"a","x":0}"#)], 1..6)
+    ) {
+        prop_assert_eq!(json(&format!("[{}]", events.join(","))), ndjson(&events.join("\n")));
+    }
+}

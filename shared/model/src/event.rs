@@ -1,0 +1,117 @@
+//! An event, as it is sent and as it is answered.
+
+use lately_keys::{Actor, EventId, EventType, Subject, UnixMillis};
+use serde::{Serialize, Serializer, ser::SerializeStruct};
+use serde_json::value::RawValue;
+
+use crate::data::Data;
+use crate::fault::{Found, Pointer};
+use crate::fields;
+use crate::times::AcceptedTimes;
+
+/// An event that a client sends: `{"type","actor","subject"?,"data"?,"at"?}`.
+///
+/// What is optional is left out; `null` stands for nothing but itself, as `data`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewEvent {
+    /// What kind of event it is.
+    pub event_type: EventType,
+    /// Who did it.
+    pub actor: Actor,
+    /// What it was done to.
+    pub subject: Option<Subject>,
+    /// Anything else.
+    pub data: Option<Data>,
+    /// When it happened, if not just now.
+    pub at: Option<UnixMillis>,
+}
+
+impl NewEvent {
+    /// Reads one event, and adds what is wrong with it to what was found.
+    pub(crate) fn read(
+        json: &RawValue,
+        place: &Pointer,
+        times: AcceptedTimes,
+        found: &mut Found,
+    ) -> Option<Self> {
+        let names = ["type", "actor", "subject", "data", "at"];
+        let [event_type, actor, subject, data, at] = fields::of_object(json, place, names, found)?;
+        let event_type = event_type.required(found).text(found);
+        let actor = actor.required(found).text(found);
+        let subject = subject.text(found);
+        let data = data
+            .value
+            .and_then(|json| Data::from_body(json).map_err(|refused| data.fault(found, refused)).ok());
+        let time = at.text(found);
+        if let Some(Err(refused)) = time.map(|time| times.check(time)) {
+            at.fault(found, refused);
+        }
+        Some(Self { event_type: event_type?, actor: actor?, subject, data, at: time })
+    }
+}
+
+/// An event as the table holds it. Its JSON is `{"id","at","type","actor","subject"?,"data"?}`.
+///
+/// ```
+/// use lately_model::Event;
+///
+/// let event = Event {
+///     id: "0190868b-57e7-7000-80c0-0dd011ec70b5".parse()?,
+///     event_type: "post.created".parse()?,
+///     actor: "ada".parse()?,
+///     subject: None,
+///     data: Some(r#"{"words": 1.10}"#.parse()?),
+/// };
+/// let json = concat!(
+///     r#"{"id":"0190868b-57e7-7000-80c0-0dd011ec70b5","at":"2024-07-06T05:36:37.351Z","#,
+///     r#""type":"post.created","actor":"ada","data":{"words": 1.10}}"#,
+/// );
+/// assert_eq!(serde_json::to_string(&event)?, json);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Its name, place and time.
+    pub id: EventId,
+    /// What kind of event it is.
+    pub event_type: EventType,
+    /// Who did it.
+    pub actor: Actor,
+    /// What it was done to.
+    pub subject: Option<Subject>,
+    /// Anything else.
+    pub data: Option<Data>,
+}
+
+impl Event {
+    /// What was sent, under the id that it was given.
+    #[must_use]
+    pub fn of(new: NewEvent, id: EventId) -> Self {
+        let NewEvent { event_type, actor, subject, data, at: _ } = new;
+        Self { id, event_type, actor, subject, data }
+    }
+
+    /// When it happened.
+    #[must_use]
+    pub fn at(&self) -> UnixMillis {
+        self.id.at()
+    }
+}
+
+impl Serialize for Event {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let optional = usize::from(self.subject.is_some()) + usize::from(self.data.is_some());
+        let mut event = serializer.serialize_struct("Event", 4 + optional)?;
+        event.serialize_field("id", &self.id)?;
+        event.serialize_field("at", &self.at())?;
+        event.serialize_field("type", &self.event_type)?;
+        event.serialize_field("actor", &self.actor)?;
+        if let Some(subject) = &self.subject {
+            event.serialize_field("subject", subject)?;
+        }
+        if let Some(data) = &self.data {
+            event.serialize_field("data", data)?;
+        }
+        event.end()
+    }
+}

@@ -1,0 +1,66 @@
+//! What a client may send, and what it gets back.
+//!
+//! Bodies and query strings are parsed here, once, into types that cannot be wrong, and every fault that a
+//! client can mend is named at once, by its path. This crate knows no AWS, no clock and no random source:
+//! a clock reading is an argument, so everything in it can be tested, and is.
+//!
+//! ```
+//! use lately_model::{AcceptedTimes, Batch, BatchError, BodyForm};
+//!
+//! let now = "2026-11-20T09:30:00Z".parse()?;
+//! let times = AcceptedTimes::new(now, None);
+//!
+//! let body = br#"{"type": "post.created", "actor": "ada", "data": {"words": 1.10}}"#;
+//! let batch = Batch::parse(body, BodyForm::Json, times)?;
+//! assert!(batch.single);
+//! assert_eq!(batch.events[0].data.as_ref().unwrap().as_str(), r#"{"words": 1.10}"#);
+//!
+//! let body = br#"[{"type": "post.created", "actor": "ada"}, {"type": "Post", "colour": "red"}]"#;
+//! let Err(BatchError::Invalid(faults)) = Batch::parse(body, BodyForm::Json, times) else { panic!() };
+//! let paths: Vec<_> = faults.iter().map(|fault| fault.path.as_str()).collect();
+//! assert_eq!(paths, ["/1/colour", "/1/type", "/1/actor"]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Where to look
+//!
+//! | for | see |
+//! | --- | --- |
+//! | events sent, one or many | [`Batch`], [`NewEvent`], [`AcceptedTimes`] |
+//! | events answered | [`Event`], [`Page`], [`Accepted`], [`PartlyAccepted`] |
+//! | an event's data | [`Data`] |
+//! | query strings | [`EventQuery`], [`ListQuery`], [`PageSize`], [`TimeRange`] |
+//! | topics | [`TopicChange`], [`TopicSettings`], [`TopicView`], [`Views`], [`RetentionDays`] |
+//! | what was wrong | [`Fault`], [`Faults`], [`Malformed`] |
+
+#![deny(missing_docs)]
+
+mod accepted;
+mod batch;
+mod data;
+mod event;
+mod fault;
+mod fields;
+pub mod limits;
+mod malformed;
+mod page;
+mod query;
+mod retention;
+mod times;
+mod topic;
+mod views;
+
+pub use accepted::{Accepted, AcceptedEvent, PartlyAccepted, RejectedEvent};
+pub use batch::{Batch, BatchError, BodyForm};
+pub use data::{Data, DataError};
+pub use event::{Event, NewEvent};
+pub use fault::{Fault, Faults};
+pub use malformed::Malformed;
+pub use page::{Page, PageSize, PageSizeError};
+pub use query::{EventQuery, ListQuery, TimeRange, TimeRangeError};
+pub use retention::{RetentionDays, RetentionDaysError};
+pub use times::{AcceptedTimes, AtError};
+pub use topic::{
+    BucketView, TopicChange, TopicChangeError, TopicFault, TopicList, TopicSettings, TopicSummary, TopicView,
+};
+pub use views::{View, ViewError, Views};

@@ -1,0 +1,53 @@
+//! Every cap of this crate, each with its reason.
+
+/// Most events of a batch: 20 calls of DynamoDB's 25 items each, which fit into one request's time.
+pub const BATCH_EVENTS: usize = 500;
+
+/// Largest body, in bytes. A function is called with at most 6 MB of JSON, in which the body is a string:
+/// quotes are escaped, or the whole is base64.
+pub const BODY_BYTES: usize = 3 * 1024 * 1024;
+
+/// Largest event, in bytes of its text as it was sent. An item, with keys and overhead, has at most 400 KB.
+pub const EVENT_BYTES: usize = 256 * 1024;
+
+/// Deepest nesting of arrays and objects in an event's data: `1` has depth 0, `[]` has depth 1.
+/// Common readers of JSON stop at 64 levels, and a page puts three around an event's data.
+pub const DATA_DEPTH: usize = 60;
+
+/// How far ahead of our clock an event's time may be: clients' clocks differ.
+pub const FUTURE_SECONDS: u64 = 5;
+
+/// How far behind our clock an event's time may be before it is an import.
+pub const IMPORT_SECONDS: u64 = 60;
+
+/// Most entries of a page.
+pub const PAGE_SIZE: u16 = 200;
+
+/// Entries of a page whose size the client leaves to us.
+pub const PAGE_SIZE_DEFAULT: u16 = 50;
+
+/// Longest retention: about a century. Who wants more wants no retention at all.
+pub const RETENTION_DAYS: u16 = 36_500;
+
+/// Most shards that a topic's buckets may grow to, if its creator does not say.
+pub const MAX_SHARDS_DEFAULT: u16 = 64;
+
+/// Unknown or repeated fields of one object that are named one by one; the rest is counted. A body of
+/// nothing else must not make an answer many times its size.
+pub const NAMED_FIELDS: usize = 16;
+
+/// Longest field name that is repeated in a fault; a longer one is pointed at by its object.
+pub const NAMED_FIELD_BYTES: usize = 128;
+
+/// What keys and small attributes add to an event's item, generously.
+const ITEM_OVERHEAD_BYTES: usize = 8 * 1024;
+
+const _: () = {
+    assert!(EVENT_BYTES + ITEM_OVERHEAD_BYTES <= 400 * 1000);
+    assert!(EVENT_BYTES <= BODY_BYTES);
+    // Base64, and room for headers.
+    assert!(BODY_BYTES.div_ceil(3) * 4 + 64 * 1024 <= 6 * 1000 * 1000);
+    assert!(DATA_DEPTH + 3 < 64);
+    assert!(PAGE_SIZE_DEFAULT <= PAGE_SIZE);
+    assert!(MAX_SHARDS_DEFAULT.is_power_of_two() && MAX_SHARDS_DEFAULT <= lately_keys::limits::SHARDS);
+};

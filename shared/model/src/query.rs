@@ -1,0 +1,245 @@
+//! Query strings.
+//!
+//! Read from the query as it was sent, percent-encoded. A `+` is a plus, as URIs have it, and not the space
+//! that HTML forms make of it: no parameter holds a space, and a time with an offset holds a plus that is
+//! seldom escaped. Each parameter is given at most once. Faults point at it by name: `/limit`.
+
+use lately_keys::{EventType, Order, TimeError, UnixMillis};
+use percent_encoding::percent_decode_str;
+
+use crate::fault::{Faults, Found, Pointer};
+use crate::fields::{Field, Fields};
+use crate::page::PageSize;
+
+/// The times that a page is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TimeRange {
+    /// The first time, if there is one.
+    pub from: Option<UnixMillis>,
+    /// The first time after it, if there is one.
+    pub to: Option<UnixMillis>,
+}
+
+/// A range that ends before it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must not be after `to`")]
+pub struct TimeRangeError;
+
+impl TimeRange {
+    /// All times from `from` on and before `to`.
+    ///
+    /// # Errors
+    /// If `from` is after `to`. They may be the same: nothing lies between them.
+    pub fn new(from: Option<UnixMillis>, to: Option<UnixMillis>) -> Result<Self, TimeRangeError> {
+        match (from, to) {
+            (Some(from), Some(to)) if from > to => Err(TimeRangeError),
+            _ => Ok(Self { from, to }),
+        }
+    }
+}
+
+/// The page query of a topic's events.
+///
+/// ```
+/// use lately_keys::Order;
+/// use lately_model::EventQuery;
+///
+/// let query = EventQuery::parse("limit=20&order=asc&from=2026-11-20T09:30:00%2B01:00")?;
+/// assert_eq!((query.limit.get(), query.order), (20, Some(Order::OldestFirst)));
+///
+/// let faults = EventQuery::parse("limit=many&page=2").unwrap_err();
+/// assert_eq!(faults.to_string(), "/page: is not a known field; /limit: must be a whole number from 1 to 200");
+/// # Ok::<(), lately_model::Faults>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EventQuery {
+    /// How many events a page may have.
+    pub limit: PageSize,
+    /// Which way to go; none if the client leaves it to the cursor, or to the default.
+    pub order: Option<Order>,
+    /// Where to go on, not looked at yet: what it must fit, only the reader knows.
+    pub cursor: Option<String>,
+    /// The times wanted.
+    pub range: TimeRange,
+    /// The type wanted.
+    pub event_type: Option<EventType>,
+    /// Whether to see every write that was acknowledged.
+    pub consistent: bool,
+}
+
+impl EventQuery {
+    /// Reads a query string, without its `?`.
+    ///
+    /// # Errors
+    /// All that is wrong with it: unknown, repeated and ill-formed parameters.
+    pub fn parse(query: &str) -> Result<Self, Faults> {
+        let mut found = Found::default();
+        let names = ["limit", "order", "cursor", "from", "to", "type", "consistent"];
+        let [limit, order, cursor, from, to, event_type, consistent] = parameters(query, names, &mut found);
+        let query = Self {
+            limit: limit.parsed(&mut found, str::parse).unwrap_or_default(),
+            order: order.parsed(&mut found, parse_order),
+            cursor: cursor.value,
+            range: parse_range(&from, &to, &mut found),
+            event_type: event_type.parsed(&mut found, str::parse),
+            consistent: consistent.parsed(&mut found, parse_bool).unwrap_or_default(),
+        };
+        found.or(Some(query))
+    }
+}
+
+/// The query of a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListQuery {
+    /// How many entries a page may have.
+    pub limit: PageSize,
+    /// Where to go on, not looked at yet.
+    pub cursor: Option<String>,
+}
+
+impl ListQuery {
+    /// Reads a query string, without its `?`.
+    ///
+    /// # Errors
+    /// All that is wrong with it: unknown, repeated and ill-formed parameters.
+    pub fn parse(query: &str) -> Result<Self, Faults> {
+        let mut found = Found::default();
+        let [limit, cursor] = parameters(query, ["limit", "cursor"], &mut found);
+        let limit = limit.parsed(&mut found, str::parse).unwrap_or_default();
+        found.or(Some(Self { limit, cursor: cursor.value }))
+    }
+}
+
+/// The parameters of a query string, decoded. Bytes that are no UTF-8 become U+FFFD, which no parameter
+/// may hold.
+fn parameters<const N: usize>(
+    query: &str,
+    names: [&'static str; N],
+    found: &mut Found,
+) -> [Field<String>; N] {
+    let root = Pointer::root();
+    let mut fields = Fields::new(&root, names);
+    for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
+        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        let decode = |text| percent_decode_str(text).decode_utf8_lossy();
+        fields.offer(&decode(name), decode(value).into_owned());
+    }
+    fields.finish(found)
+}
+
+fn parse_order(text: &str) -> Result<Order, &'static str> {
+    match text {
+        "desc" => Ok(Order::NewestFirst),
+        "asc" => Ok(Order::OldestFirst),
+        _ => Err("must be asc or desc"),
+    }
+}
+
+fn parse_bool(text: &str) -> Result<bool, &'static str> {
+    text.parse().map_err(|_| "must be true or false")
+}
+
+fn parse_range(from: &Field<String>, to: &Field<String>, found: &mut Found) -> TimeRange {
+    let bound = |field: &Field<String>, found: &mut Found| -> Option<UnixMillis> {
+        field.parsed::<_, TimeError>(found, UnixMillis::parse_bound)
+    };
+    let ends = (bound(from, found), bound(to, found));
+    TimeRange::new(ends.0, ends.1).unwrap_or_else(|refused| {
+        from.fault(found, refused);
+        TimeRange::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn faults(query: &str) -> Vec<String> {
+        let faults = EventQuery::parse(query).unwrap_err();
+        faults.iter().map(|fault| format!("{}: {}", fault.path, fault.message)).collect()
+    }
+
+    #[test]
+    fn nothing_said_is_the_default() {
+        for query in ["", "&", "&&"] {
+            assert_eq!(EventQuery::parse(query), Ok(EventQuery::default()));
+            assert_eq!(ListQuery::parse(query), Ok(ListQuery::default()));
+        }
+    }
+
+    #[test]
+    fn every_parameter_is_read() {
+        let query = "limit=7&order=desc&cursor=AQ%3D&from=2026-11-20T10:00:00%2B01:00\
+            &to=2026-11-20T10:00:00.0001Z&%74ype=post.created&consistent=true";
+        let query = EventQuery::parse(query).unwrap();
+        assert_eq!((query.limit.get(), query.order), (7, Some(Order::NewestFirst)));
+        assert_eq!(query.cursor.as_deref(), Some("AQ="));
+        assert_eq!(query.range.from.unwrap().to_string(), "2026-11-20T09:00:00.000Z");
+        assert_eq!(query.range.to.unwrap().to_string(), "2026-11-20T10:00:00.001Z", "bounds are rounded up");
+        assert_eq!(query.event_type.unwrap().as_str(), "post.created");
+        assert!(query.consistent);
+        assert!(!EventQuery::parse("consistent=false").unwrap().consistent);
+    }
+
+    #[test]
+    fn a_plus_is_a_plus() {
+        let [plain, escaped] = ["+", "%2B"].map(|plus| format!("from=2026-11-20T10:00:00{plus}01:00"));
+        assert_eq!(EventQuery::parse(&plain), EventQuery::parse(&escaped));
+        assert!(EventQuery::parse("limit=+5").is_err());
+    }
+
+    #[test]
+    fn every_fault_is_named_at_once() {
+        assert_eq!(
+            faults(
+                "limit=0&order=up&from=now&to=2026-13-01T00:00:00Z&type=T&consistent=yes&wait_for=x&limit=1"
+            ),
+            [
+                "/wait_for: is not a known field",
+                "/limit: must be given only once",
+                "/limit: must be a whole number from 1 to 200",
+                "/order: must be asc or desc",
+                "/from: time: must be RFC 3339 with an offset, such as 2026-11-20T09:30:00Z",
+                "/to: time: must be RFC 3339 with an offset, such as 2026-11-20T09:30:00Z",
+                "/type: event type: must start with a lower-case letter or a digit",
+                "/consistent: must be true or false",
+            ]
+        );
+        assert_eq!(faults("limit"), ["/limit: must be a whole number from 1 to 200"]);
+        assert_eq!(ListQuery::parse("order=asc").unwrap_err().to_string(), "/order: is not a known field");
+    }
+
+    #[test]
+    fn a_range_does_not_end_before_it_begins() {
+        let range = |from, to| format!("from=2026-11-{from}T00:00:00Z&to=2026-11-{to}T00:00:00Z");
+        assert_eq!(faults(&range(21, 20)), ["/from: must not be after `to`"]);
+        assert!(EventQuery::parse(&range(20, 20)).is_ok());
+    }
+
+    #[test]
+    fn what_is_no_utf_8_is_refused() {
+        assert_eq!(faults("type=a%ff").len(), 1);
+        assert_eq!(faults("%ff=a"), ["/\u{fffd}: is not a known field"]);
+        assert_eq!(faults("limit=%zz"), ["/limit: must be a whole number from 1 to 200"]);
+    }
+
+    #[test]
+    fn a_query_of_unknown_parameters_is_answered_briefly() {
+        let query: String = (0..10_000).map(|n| format!("p{n}=&")).collect();
+        assert_eq!(faults(&query).len(), crate::limits::NAMED_FIELDS + 1);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_query_or_an_error(text: String, near in "(limit|order|cursor|from|to|type|x)?[=&%0-9a-f]{0,20}") {
+            for text in [text, near] {
+                let list = ListQuery::parse(&text);
+                if let Ok(list) = list {
+                    let events = EventQuery::parse(&text).unwrap();
+                    prop_assert_eq!((events.limit, events.cursor), (list.limit, list.cursor));
+                }
+            }
+        }
+    }
+}

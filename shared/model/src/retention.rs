@@ -1,0 +1,68 @@
+//! How long a topic keeps its events.
+
+use lately_keys::UnixMillis;
+use serde::Serialize;
+
+use crate::limits::RETENTION_DAYS;
+
+const DAY_MILLIS: u64 = 24 * 60 * 60 * 1000;
+
+/// A number of days, 1 to 36,500.
+///
+/// ```
+/// use lately_model::RetentionDays;
+///
+/// let week = RetentionDays::new(7)?;
+/// assert_eq!(week.oldest("2026-11-20T09:30:00Z".parse()?).to_string(), "2026-11-13T09:30:00.000Z");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct RetentionDays(u16);
+
+/// A number that is no retention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be a whole number from 1 to {RETENTION_DAYS}, or null")]
+pub struct RetentionDaysError;
+
+impl RetentionDays {
+    /// So many days.
+    ///
+    /// # Errors
+    /// If the number is not one from 1 to 36,500.
+    pub const fn new(days: u16) -> Result<Self, RetentionDaysError> {
+        if days >= 1 && days <= RETENTION_DAYS { Ok(Self(days)) } else { Err(RetentionDaysError) }
+    }
+
+    /// The number of days.
+    #[must_use]
+    pub const fn get(self) -> u16 {
+        self.0
+    }
+
+    /// The same in milliseconds.
+    #[must_use]
+    pub fn millis(self) -> u64 {
+        u64::from(self.0) * DAY_MILLIS
+    }
+
+    /// The time of the oldest events that are kept now.
+    #[must_use]
+    pub fn oldest(self, now: UnixMillis) -> UnixMillis {
+        now.saturating_sub(self.millis())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_to_a_century() {
+        assert_eq!(RetentionDays::new(0), Err(RetentionDaysError));
+        assert_eq!(RetentionDays::new(36_501), Err(RetentionDaysError));
+        assert_eq!(RetentionDays::new(1).unwrap().millis(), 86_400_000);
+        let century = RetentionDays::new(36_500).unwrap();
+        assert_eq!(century.oldest(UnixMillis::new(5).unwrap()), UnixMillis::MIN);
+    }
+}

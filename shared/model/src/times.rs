@@ -1,0 +1,77 @@
+//! Which times an event may carry when it is sent.
+
+use lately_keys::UnixMillis;
+
+use crate::limits::{FUTURE_SECONDS, IMPORT_SECONDS};
+use crate::retention::RetentionDays;
+
+/// From the topic's retention to a little after now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AcceptedTimes {
+    now: UnixMillis,
+    oldest: UnixMillis,
+}
+
+/// A time that an event may not carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AtError {
+    /// It has not come yet.
+    #[error("must not be more than {FUTURE_SECONDS} s in the future")]
+    Future,
+    /// The topic would not keep such an event.
+    #[error("must not be older than the topic's retention")]
+    Expired,
+}
+
+impl AcceptedTimes {
+    /// The times that a topic takes at a reading of the clock.
+    #[must_use]
+    pub fn new(now: UnixMillis, retention: Option<RetentionDays>) -> Self {
+        let oldest = retention.map_or(UnixMillis::MIN, |retention| retention.oldest(now));
+        Self { now, oldest }
+    }
+
+    /// The reading of the clock.
+    #[must_use]
+    pub const fn now(&self) -> UnixMillis {
+        self.now
+    }
+
+    /// Checks an event's time.
+    ///
+    /// # Errors
+    /// If it is more than 5 s in the future, or older than the topic's retention.
+    pub fn check(&self, at: UnixMillis) -> Result<(), AtError> {
+        if at > self.now.saturating_add(FUTURE_SECONDS * 1000) {
+            Err(AtError::Future)
+        } else if at < self.oldest {
+            Err(AtError::Expired)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Whether an event of this time is an import: more than 60 s in the past.
+    #[must_use]
+    pub fn is_import(&self, at: UnixMillis) -> bool {
+        at < self.now.saturating_sub(IMPORT_SECONDS * 1000)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ends_are_to_the_millisecond() {
+        let now = UnixMillis::new(200_000_000).unwrap();
+        let times = AcceptedTimes::new(now, Some(RetentionDays::new(2).unwrap()));
+        let check = |millis| times.check(UnixMillis::new(millis).unwrap());
+        assert_eq!(check(200_005_000), Ok(()));
+        assert_eq!(check(200_005_001), Err(AtError::Future));
+        assert_eq!(check(27_200_000), Ok(()));
+        assert_eq!(check(27_199_999), Err(AtError::Expired));
+        assert_eq!(AcceptedTimes::new(now, None).check(UnixMillis::MIN), Ok(()));
+        assert!(!times.is_import(now.saturating_sub(60_000)) && times.is_import(now.saturating_sub(60_001)));
+    }
+}

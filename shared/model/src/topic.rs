@@ -1,0 +1,365 @@
+//! A topic: what can be set, how it is changed, and how it is shown.
+
+use lately_keys::{Bucket, BucketWidth, ShardCount, Topic, UnixMillis};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::fault::{Faults, Found, Pointer};
+use crate::fields::{self, Field};
+use crate::limits::MAX_SHARDS_DEFAULT;
+use crate::malformed::{self, Malformed};
+use crate::retention::{RetentionDays, RetentionDaysError};
+use crate::views::{View, Views};
+
+/// How a topic is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct TopicSettings {
+    /// How much time a bucket holds; fixed at creation.
+    pub bucket: BucketWidth,
+    /// How long events are kept; for ever if none.
+    pub retention_days: Option<RetentionDays>,
+    /// With how many shards a bucket starts at least.
+    pub min_shards: ShardCount,
+    /// To how many shards a bucket may grow.
+    pub max_shards: ShardCount,
+    /// Whether events are pushed to the feeds of who follows their actor or subject.
+    pub fan_out: bool,
+    /// Where else later events are listed.
+    pub views: Views,
+}
+
+impl Default for TopicSettings {
+    /// What a topic is created with, where its creator says nothing.
+    fn default() -> Self {
+        Self {
+            bucket: BucketWidth::default(),
+            retention_days: None,
+            min_shards: ShardCount::ONE,
+            max_shards: ShardCount::new(MAX_SHARDS_DEFAULT).expect("the default is a power of two"),
+            fan_out: true,
+            views: Views::default(),
+        }
+    }
+}
+
+impl TopicSettings {
+    /// These settings, if they fit each other.
+    fn checked(self) -> Result<Self, Faults> {
+        let (mut found, root) = (Found::default(), Pointer::root());
+        if self.min_shards > self.max_shards {
+            found.add(&root.child("min_shards"), "must not be more than max_shards");
+        }
+        if self.fan_out && !(self.views.actor && self.views.subject) {
+            found.add(&root.child("views"), "must hold actor and subject, or fan_out be false");
+        }
+        found.or(Some(self))
+    }
+}
+
+/// The body of `PUT /topics/{topic}`: what to set; what is absent stays as it is, or as it is by default.
+///
+/// ```
+/// use lately_model::TopicChange;
+///
+/// let settings = TopicChange::parse(br#"{"retention_days": 30}"#)?.create()?;
+/// let forever = TopicChange::parse(br#"{"retention_days": null}"#)?.apply_to(&settings)?;
+/// assert_eq!(settings.retention_days.unwrap().get(), 30);
+/// assert_eq!(forever.retention_days, None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TopicChange {
+    /// How much time a bucket holds.
+    pub bucket: Option<BucketWidth>,
+    /// How long events are kept: `Some(None)`, which is `null`, for ever.
+    pub retention_days: Option<Option<RetentionDays>>,
+    /// With how many shards a bucket starts at least.
+    pub min_shards: Option<ShardCount>,
+    /// To how many shards a bucket may grow.
+    pub max_shards: Option<ShardCount>,
+    /// Whether events are pushed to feeds.
+    pub fan_out: Option<bool>,
+    /// Where else later events are listed.
+    pub views: Option<Views>,
+}
+
+/// Why a body that should say how to change a topic was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TopicChangeError {
+    /// It is not JSON.
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
+    /// It is JSON, but not what it should be.
+    #[error(transparent)]
+    Invalid(#[from] Faults),
+}
+
+/// Why a change was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TopicFault {
+    /// It would change the bucket width, which every key of the topic's events is made with.
+    #[error("bucket: is {0} since the topic was created, and fixed")]
+    BucketIsFixed(BucketWidth),
+    /// The settings would not fit each other.
+    #[error(transparent)]
+    Invalid(#[from] Faults),
+}
+
+impl TopicChange {
+    /// Reads a body. An empty one says nothing, as `{}` does.
+    ///
+    /// # Errors
+    /// If it is not JSON, or with all that is wrong with it.
+    pub fn parse(body: &[u8]) -> Result<Self, TopicChangeError> {
+        let text = malformed::characters(body)?;
+        if text.trim_ascii().is_empty() {
+            return Ok(Self::default());
+        }
+        let mut found = Found::default();
+        let change = Self::read(malformed::value(text)?, &mut found);
+        Ok(found.or(change)?)
+    }
+
+    fn read(json: &RawValue, found: &mut Found) -> Option<Self> {
+        let names = ["bucket", "retention_days", "min_shards", "max_shards", "fan_out", "views"];
+        let [bucket, retention_days, min_shards, max_shards, fan_out, views] =
+            fields::of_object(json, &Pointer::root(), names, found)?;
+        Some(Self {
+            bucket: bucket.text(found),
+            retention_days: read_retention(&retention_days, found),
+            min_shards: read_shards(&min_shards, found),
+            max_shards: read_shards(&max_shards, found),
+            fan_out: fan_out.json("true or false", found),
+            views: read_views(&views, found),
+        })
+    }
+
+    /// The settings of a new topic.
+    ///
+    /// # Errors
+    /// With all that does not fit.
+    pub fn create(&self) -> Result<TopicSettings, Faults> {
+        self.over(&TopicSettings::default()).checked()
+    }
+
+    /// The settings of a topic after this change.
+    ///
+    /// # Errors
+    /// If it would change the bucket width, or with all that does not fit.
+    pub fn apply_to(&self, settings: &TopicSettings) -> Result<TopicSettings, TopicFault> {
+        let changed = self.over(settings);
+        if changed.bucket != settings.bucket {
+            return Err(TopicFault::BucketIsFixed(settings.bucket));
+        }
+        Ok(changed.checked()?)
+    }
+
+    fn over(&self, settings: &TopicSettings) -> TopicSettings {
+        TopicSettings {
+            bucket: self.bucket.unwrap_or(settings.bucket),
+            retention_days: self.retention_days.unwrap_or(settings.retention_days),
+            min_shards: self.min_shards.unwrap_or(settings.min_shards),
+            max_shards: self.max_shards.unwrap_or(settings.max_shards),
+            fan_out: self.fan_out.unwrap_or(settings.fan_out),
+            views: self.views.unwrap_or(settings.views),
+        }
+    }
+}
+
+fn read_retention(field: &Field<&RawValue>, found: &mut Found) -> Option<Option<RetentionDays>> {
+    if field.is_null() {
+        return Some(None);
+    }
+    let days = serde_json::from_str(field.value?.get()).map_err(|_| RetentionDaysError);
+    match days.and_then(RetentionDays::new) {
+        Ok(days) => Some(Some(days)),
+        Err(refused) => {
+            field.fault(found, refused);
+            None
+        }
+    }
+}
+
+fn read_shards(field: &Field<&RawValue>, found: &mut Found) -> Option<ShardCount> {
+    field.json("1, 2, 4, 8, 16, 32, 64, 128 or 256", found)
+}
+
+/// A set is meant, so a view may be named twice.
+fn read_views(field: &Field<&RawValue>, found: &mut Found) -> Option<Views> {
+    let names = field.elements(found)?;
+    Some(names.iter().filter_map(|name| name.text::<View>(found)).collect())
+}
+
+/// A topic, with its newest buckets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TopicView {
+    /// Its name.
+    pub topic: Topic,
+    /// How it is kept.
+    #[serde(flatten)]
+    pub settings: TopicSettings,
+    /// Since when there is such a topic.
+    pub created_at: UnixMillis,
+    /// Its newest buckets that hold anything, newest first.
+    pub buckets: Vec<BucketView>,
+}
+
+/// A bucket of a topic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct BucketView {
+    /// Which window of time it is.
+    pub label: Bucket,
+    /// How many shards it has.
+    pub shards: ShardCount,
+}
+
+/// A topic in a list, which does not look into topics.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TopicSummary {
+    /// Its name.
+    pub topic: Topic,
+    /// How it is kept.
+    #[serde(flatten)]
+    pub settings: TopicSettings,
+    /// Since when there is such a topic.
+    pub created_at: UnixMillis,
+}
+
+/// A page of the list of topics: `{"topics":[…],"next":"…"|null}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TopicList {
+    /// The topics, by name.
+    pub topics: Vec<TopicSummary>,
+    /// Where the list goes on.
+    pub next: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn faults(body: &str) -> Vec<String> {
+        match TopicChange::parse(body.as_bytes()) {
+            Err(TopicChangeError::Invalid(faults)) => {
+                faults.iter().map(|fault| format!("{}: {}", fault.path, fault.message)).collect()
+            }
+            other => panic!("expected faults, not {other:?}"),
+        }
+    }
+
+    fn change(body: &str) -> TopicChange {
+        TopicChange::parse(body.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn a_topic_is_shown_with_its_defaults() {
+        let view = TopicView {
+            topic: "posts".parse().unwrap(),
+            settings: change("").create().unwrap(),
+            created_at: "2026-11-20T09:30:00Z".parse().unwrap(),
+            buckets: vec![BucketView { label: "2026-11-20".parse().unwrap(), shards: ShardCount::ONE }],
+        };
+        assert_eq!(
+            serde_json::to_string(&view).unwrap(),
+            concat!(
+                r#"{"topic":"posts","bucket":"day","retention_days":null,"min_shards":1,"max_shards":64,"#,
+                r#""fan_out":true,"views":["actor","subject"],"created_at":"2026-11-20T09:30:00.000Z","#,
+                r#""buckets":[{"label":"2026-11-20","shards":1}]}"#,
+            )
+        );
+    }
+
+    #[test]
+    fn a_list_does_not_claim_that_there_are_no_buckets() {
+        let topic = TopicSummary {
+            topic: "posts".parse().unwrap(),
+            settings: TopicSettings::default(),
+            created_at: UnixMillis::MIN,
+        };
+        let list = serde_json::to_value(TopicList { topics: vec![topic], next: None }).unwrap();
+        assert!(list["next"].is_null() && list["topics"][0].get("buckets").is_none());
+    }
+
+    #[test]
+    fn what_is_shown_as_settings_can_be_sent_again() {
+        let body = r#"{"bucket":"hour","retention_days":7,"min_shards":2,"max_shards":256,"fan_out":false,"views":["type"]}"#;
+        let settings = change(body).create().unwrap();
+        assert_eq!(serde_json::to_string(&settings).unwrap(), body);
+        assert_eq!(change(body).apply_to(&settings), Ok(settings));
+    }
+
+    #[test]
+    fn what_is_absent_stays_and_null_is_not_absent() {
+        let settings = change(r#"{"retention_days":7,"fan_out":false,"views":[]}"#).create().unwrap();
+        for nothing in ["", " \n", "{}"] {
+            assert_eq!(change(nothing).apply_to(&settings), Ok(settings));
+        }
+        let forever = change(r#"{"retention_days": null}"#).apply_to(&settings).unwrap();
+        assert_eq!(forever, TopicSettings { retention_days: None, ..settings });
+    }
+
+    #[test]
+    fn the_bucket_is_fixed() {
+        let settings = TopicSettings::default();
+        assert_eq!(change(r#"{"bucket":"day"}"#).apply_to(&settings), Ok(settings));
+        let fault = change(r#"{"bucket":"hour"}"#).apply_to(&settings).unwrap_err();
+        assert_eq!(fault, TopicFault::BucketIsFixed(BucketWidth::Day));
+    }
+
+    #[test]
+    fn settings_must_fit_each_other_after_a_change_too() {
+        let misfit = r#"{"min_shards":128,"views":["actor","type"]}"#;
+        let expected = "/min_shards: must not be more than max_shards; \
+            /views: must hold actor and subject, or fan_out be false";
+        assert_eq!(change(misfit).create().unwrap_err().to_string(), expected);
+        let settings = TopicSettings::default();
+        assert_eq!(change(misfit).apply_to(&settings).unwrap_err().to_string(), expected);
+        let quiet = change(r#"{"fan_out":false,"views":[]}"#).apply_to(&settings).unwrap();
+        assert!(change(r#"{"fan_out":true}"#).apply_to(&quiet).is_err());
+    }
+
+    #[test]
+    fn every_fault_is_named_at_once() {
+        let body = r#"{"bucket":"week","retention_days":0,"min_shards":3,"max_shards":"64","fan_out":"no",
+            "views":["actor","Type",1],"colour":"red","bucket":"day"}"#;
+        assert_eq!(
+            faults(body),
+            [
+                "/colour: is not a known field",
+                "/bucket: must be given only once",
+                "/bucket: bucket: must be quarter-hour, hour, day or month",
+                "/retention_days: must be a whole number from 1 to 36500, or null",
+                "/min_shards: must be 1, 2, 4, 8, 16, 32, 64, 128 or 256",
+                "/max_shards: must be 1, 2, 4, 8, 16, 32, 64, 128 or 256",
+                "/fan_out: must be true or false",
+                "/views/1: must be actor, subject or type",
+                "/views/2: must be a string",
+            ]
+        );
+        assert_eq!(faults("[]"), [": must be a JSON object"]);
+        assert_eq!(faults(r#"{"views":"actor"}"#), ["/views: must be an array"]);
+        for days in ["-1", "1.0", "36501", "1e9", "65536", "\"7\""] {
+            assert_eq!(faults(&format!(r#"{{"retention_days":{days}}}"#)).len(), 1, "{days}");
+        }
+        assert_eq!(faults(r#"{"bucket":null}"#), ["/bucket: must be a string"]);
+    }
+
+    #[test]
+    fn what_is_not_json_is_malformed() {
+        for body in [&b"{"[..], b"{}{}", b"\xff", b"null null"] {
+            assert!(matches!(TopicChange::parse(body), Err(TopicChangeError::Malformed(_))), "{body:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_a_change_or_an_error(body: Vec<u8>, near in "[\\[\\]{}\":,a-z_0-9]{0,40}") {
+            for body in [&body[..], near.as_bytes()] {
+                if let Ok(Ok(settings)) = TopicChange::parse(body).map(|change| change.create()) {
+                    prop_assert!(settings.min_shards <= settings.max_shards);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Where else a topic's events are listed.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+
+/// One way to list a topic's events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum View {
+    /// By who did it.
+    Actor,
+    /// By what it was done to.
+    Subject,
+    /// By type.
+    Type,
+}
+
+/// Text that is no view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be actor, subject or type")]
+pub struct ViewError;
+
+impl View {
+    /// All views, in the order in which they are written.
+    pub const ALL: [Self; 3] = [Self::Actor, Self::Subject, Self::Type];
+
+    /// The view as text.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Actor => "actor",
+            Self::Subject => "subject",
+            Self::Type => "type",
+        }
+    }
+}
+
+impl FromStr for View {
+    type Err = ViewError;
+
+    fn from_str(text: &str) -> Result<Self, ViewError> {
+        Self::ALL.into_iter().find(|view| view.as_str() == text).ok_or(ViewError)
+    }
+}
+
+impl fmt::Display for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The views that a topic keeps. Their JSON is the array of their names.
+///
+/// ```
+/// use lately_model::{View, Views};
+///
+/// let views: Views = [View::Type, View::Actor].into_iter().collect();
+/// assert_eq!(views, Views { actor: true, subject: false, event_type: true });
+/// assert_eq!(serde_json::to_string(&views)?, r#"["actor","type"]"#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Views {
+    /// By who did it.
+    pub actor: bool,
+    /// By what it was done to.
+    pub subject: bool,
+    /// By type.
+    pub event_type: bool,
+}
+
+impl Views {
+    /// No view.
+    pub const NONE: Self = Self { actor: false, subject: false, event_type: false };
+
+    /// Whether a view is one of these.
+    #[must_use]
+    pub const fn contains(self, view: View) -> bool {
+        match view {
+            View::Actor => self.actor,
+            View::Subject => self.subject,
+            View::Type => self.event_type,
+        }
+    }
+
+    /// These views, in the order of [`View::ALL`].
+    pub fn iter(self) -> impl Iterator<Item = View> {
+        View::ALL.into_iter().filter(move |view| self.contains(*view))
+    }
+}
+
+impl Default for Views {
+    /// What fan-out needs: by actor and by subject.
+    fn default() -> Self {
+        Self { actor: true, subject: true, event_type: false }
+    }
+}
+
+impl FromIterator<View> for Views {
+    fn from_iter<I: IntoIterator<Item = View>>(views: I) -> Self {
+        views.into_iter().fold(Self::NONE, |kept, view| match view {
+            View::Actor => Self { actor: true, ..kept },
+            View::Subject => Self { subject: true, ..kept },
+            View::Type => Self { event_type: true, ..kept },
+        })
+    }
+}
+
+impl Serialize for Views {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter().map(View::as_str))
+    }
+}
