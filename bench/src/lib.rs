@@ -1,1 +1,19 @@
 //! Every published figure, reproduced by one command.
+//!
+//! | command | prints |
+//! | --- | --- |
+//! | `cargo bench -p lately-bench --bench keys` | what ids, keys and cursors cost in time |
+//! | `cargo bench -p lately-bench --bench engine` | what a call to the embedded engine costs in time |
+
+use lately_engine::TableDefinition;
+use lately_engine::template::Template;
+
+/// The table, as the project's template declares it.
+///
+/// # Panics
+/// If the template is none: a fault of the project.
+#[must_use]
+pub fn definition() -> TableDefinition {
+    let template = Template::parse(include_str!("../../template.yaml")).expect("the project's template");
+    template.table().expect("the template declares one table")
+}

@@ -1,0 +1,243 @@
+//! The engine's heart: one database, and one lock under which every write runs.
+//!
+//! A write reads the items it names, runs, reads them again, and records what differs, all under the
+//! ledger's lock. Nothing here awaits: dynoxide's calls are SQLite in memory and take microseconds, so
+//! running them in place is cheaper than handing them to another thread.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dynoxide::actions::delete_item::DeleteItemRequest;
+use dynoxide::actions::get_item::GetItemRequest;
+use dynoxide::actions::query::QueryRequest;
+use dynoxide::actions::scan::ScanRequest;
+use dynoxide::types::capacity_wanted;
+use dynoxide::{Database, DynoxideError, Item};
+use tokio::sync::watch;
+
+use crate::api_error::ApiError;
+use crate::call::{Call, Staleness, render};
+use crate::clock::Clock;
+use crate::control;
+use crate::engine::Options;
+use crate::ledger::{Change, Ledger};
+use crate::limits;
+use crate::operation::Operation;
+use crate::partition::Partitions;
+use crate::stream::{self, SequenceNumber};
+use crate::table::Table;
+
+pub(crate) struct Core {
+    db: Database,
+    clock: Clock,
+    ledger: Mutex<Ledger>,
+    partitions: Option<Partitions>,
+    changes: watch::Sender<SequenceNumber>,
+}
+
+impl Core {
+    pub(crate) fn new(db: Database, ledger: Ledger, options: &Options) -> Self {
+        let changes = watch::Sender::new(ledger.newest());
+        Self {
+            db,
+            clock: options.clock.clone(),
+            ledger: Mutex::new(ledger),
+            partitions: options.partitions.map(Partitions::new),
+            changes,
+        }
+    }
+
+    pub(crate) fn db(&self) -> &Database {
+        &self.db
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    pub(crate) fn changes(&self) -> watch::Receiver<SequenceNumber> {
+        self.changes.subscribe()
+    }
+
+    /// The lock under which writes run. A panic of its holder leaves nothing half-done that a later
+    /// holder would trip over, so poison is passed by.
+    pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A table's description. `None` when there is no such table.
+    pub(crate) fn table(&self, name: &str) -> Result<Option<Arc<Table>>, DynoxideError> {
+        self.ledger().table(&self.db, name)
+    }
+
+    /// Answers any request.
+    pub(crate) fn answer(&self, operation: Operation, body: &[u8]) -> Result<String, ApiError> {
+        match Call::parse(operation, body) {
+            Some(call) => self.run(call?),
+            None => match operation {
+                Operation::ListStreams
+                | Operation::DescribeStream
+                | Operation::GetShardIterator
+                | Operation::GetRecords => stream::answer(self, operation, body),
+                _ => control::answer(self, operation, body),
+            },
+        }
+    }
+
+    /// Runs a call that reads or writes items.
+    pub(crate) fn run(&self, call: Call) -> Result<String, ApiError> {
+        match &self.partitions {
+            Some(partitions) => partitions.run(self, call),
+            None => self.run_unlimited(call),
+        }
+    }
+
+    /// The same, whatever the partitions' rates are.
+    pub(crate) fn run_unlimited(&self, call: Call) -> Result<String, ApiError> {
+        if call.operation().is_write() {
+            return self.write(call, |_| ());
+        }
+        let replica = self.replica(call.staleness())?;
+        call.run(replica.as_ref().unwrap_or(&self.db))
+    }
+
+    /// Runs a query, and says what it consumed, whether or not its sender asked.
+    pub(crate) fn query_metered(
+        &self,
+        mut query: QueryRequest,
+        staleness: Option<Staleness>,
+    ) -> Result<(String, f64), ApiError> {
+        let wanted = capacity_wanted(query.return_consumed_capacity.as_deref());
+        if !wanted {
+            query.return_consumed_capacity = Some("TOTAL".to_owned());
+        }
+        let replica = self.replica(staleness)?;
+        let mut answer = replica.as_ref().unwrap_or(&self.db).query(query)?;
+        let consumed = answer.consumed_capacity.as_ref();
+        let units = consumed.map_or(0.0, |consumed| consumed.capacity_units);
+        if !wanted {
+            answer.consumed_capacity = None;
+        }
+        Ok((render(Ok(answer))?, units))
+    }
+
+    /// The database that a read is to be answered from, when it is not the real one.
+    fn replica(&self, staleness: Option<Staleness>) -> Result<Option<Database>, ApiError> {
+        match staleness {
+            Some(staleness) => self.ledger().replica(staleness, self.clock.now_micros()),
+            None => Ok(None),
+        }
+    }
+
+    /// Runs a write, captures what it changed, and shows each item it named, changed or not, to `seen`.
+    pub(crate) fn write(&self, call: Call, mut seen: impl FnMut(&Change)) -> Result<String, ApiError> {
+        let mut ledger = self.ledger();
+        let mut changes = Vec::new();
+        for touched in call.touched() {
+            let Some(table) = ledger.table(&self.db, touched.table)? else {
+                continue;
+            };
+            let Some(key) = table.key.of(touched.item) else {
+                continue;
+            };
+            let before = self.image(&table, &key)?;
+            changes.push(Change { table, key, before, after: None, expired: false });
+        }
+        let answer = call.run(&self.db);
+        for mut change in changes {
+            change.after = self.image(&change.table, &change.key)?;
+            seen(&change);
+            ledger.record(&change, self.clock.now_micros())?;
+        }
+        self.announce(&ledger);
+        answer
+    }
+
+    /// An item as it is. A key that the database refuses names no item.
+    pub(crate) fn image(&self, table: &Table, key: &Item) -> Result<Option<Item>, DynoxideError> {
+        let request = GetItemRequest {
+            table_name: table.name.clone(),
+            key: key.clone(),
+            consistent_read: Some(true),
+            ..GetItemRequest::default()
+        };
+        match self.db.get_item(request) {
+            Ok(response) => Ok(response.item),
+            Err(error) if error.status_code() < 500 => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Wakes who waits for records, when there are new ones.
+    pub(crate) fn announce(&self, ledger: &Ledger) {
+        let newest = ledger.newest();
+        self.changes.send_if_modified(|known| {
+            let modified = *known != newest;
+            *known = newest;
+            modified
+        });
+    }
+}
+
+/// Expiry.
+impl Core {
+    /// Removes up to `limit` items that are due, as the TTL service does.
+    pub(crate) fn expire(&self, limit: usize) -> Result<usize, ApiError> {
+        let now = self.clock.now();
+        let until = now.as_secs();
+        let from = now.saturating_sub(limits::TTL_HORIZON).as_secs();
+        let mut ledger = self.ledger();
+        let due = ledger.expiry.due(from, until, limit);
+        for (table, key) in &due {
+            self.expire_item(&mut ledger, table, key)?;
+        }
+        self.announce(&ledger);
+        Ok(due.len())
+    }
+
+    /// The index of expiry times and the item were changed under one lock, so the item is still due.
+    fn expire_item(&self, ledger: &mut Ledger, table: &str, key: &Item) -> Result<(), ApiError> {
+        let Some(table) = ledger.table(&self.db, table)? else {
+            return Ok(());
+        };
+        let before = self.image(&table, key)?;
+        self.db.delete_item(DeleteItemRequest {
+            table_name: table.name.clone(),
+            key: key.clone(),
+            ..DeleteItemRequest::default()
+        })?;
+        let change = Change { table, key: key.clone(), before, after: None, expired: true };
+        ledger.record(&change, self.clock.now_micros())
+    }
+
+    /// Indexes the expiry times of all items that a table holds.
+    pub(crate) fn index_expiry(&self, ledger: &mut Ledger, name: &str) -> Result<(), ApiError> {
+        let Some(table) = ledger.table(&self.db, name)? else {
+            return Ok(());
+        };
+        if table.ttl_attribute.is_none() {
+            return Ok(());
+        }
+        let mut exclusive_start_key = None;
+        loop {
+            let page = self.db.scan(ScanRequest {
+                table_name: name.to_owned(),
+                exclusive_start_key,
+                ..ScanRequest::default()
+            })?;
+            for item in page.items.iter().flatten() {
+                ledger.expiry.add(&table, item);
+            }
+            // Ends with the table: a page's last key is always further on.
+            exclusive_start_key = page.last_evaluated_key;
+            if exclusive_start_key.is_none() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Core {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Core").finish_non_exhaustive()
+    }
+}

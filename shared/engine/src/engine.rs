@@ -1,0 +1,197 @@
+//! The engine: opened in memory or on a directory, and handed to the code under test as an SDK client.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::Client;
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
+use dynoxide::{Database, DynoxideError};
+
+use crate::client;
+use crate::clock::Clock;
+use crate::core::Core;
+use crate::definition::TableDefinition;
+use crate::fault::{Faults, FaultyClient, Layer};
+use crate::journal::Journal;
+use crate::ledger::Ledger;
+use crate::limits;
+use crate::operation::Operation;
+use crate::partition::PartitionLimits;
+use crate::replica::Lag;
+use crate::stream::Stream;
+
+/// How an engine behaves. The default is DynamoDB on a good day: no limits, nothing behind.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where it takes its time from.
+    pub clock: Clock,
+    /// How many shards a stream has.
+    pub shards: u16,
+    /// How long a stream keeps a record.
+    pub retention: Duration,
+    /// How far reads that need not be consistent are behind.
+    pub lag: Option<Lag>,
+    /// What each partition takes a second.
+    pub partitions: Option<PartitionLimits>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            clock: Clock::system(),
+            shards: limits::STREAM_SHARDS,
+            retention: limits::STREAM_RETENTION,
+            lag: None,
+            partitions: None,
+        }
+    }
+}
+
+/// The engine could not be opened, or a table not made.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The directory cannot be used.
+    #[error("the directory cannot be used: {0}")]
+    Directory(#[from] std::io::Error),
+    /// The database failed.
+    #[error("the database failed: {0}")]
+    Database(#[from] DynoxideError),
+    /// DynamoDB would refuse this.
+    #[error("refused: {0}")]
+    Refused(String),
+}
+
+/// DynamoDB inside the process. Cheap to clone: clones are the same engine.
+#[derive(Debug, Clone)]
+pub struct Engine {
+    core: Arc<Core>,
+    client: Client,
+}
+
+impl Engine {
+    /// An empty engine in memory.
+    ///
+    /// # Errors
+    /// [`EngineError::Database`], if SQLite cannot be had.
+    pub fn memory(options: &Options) -> Result<Self, EngineError> {
+        let db = Database::memory()?;
+        Ok(Self::new(Core::new(db, Ledger::new(options)?, options)))
+    }
+
+    /// An engine whose items and stream are kept in a directory, which is made if it is not there.
+    ///
+    /// # Errors
+    /// [`EngineError::Directory`] and [`EngineError::Database`], if the directory cannot be read or written.
+    pub fn open(directory: &Path, options: &Options) -> Result<Self, EngineError> {
+        std::fs::create_dir_all(directory)?;
+        let file = directory.join("items.sqlite");
+        let file = file
+            .to_str()
+            .ok_or_else(|| std::io::Error::other("the path is not UTF-8, which the database needs"))?;
+        let db = Database::new(file)?;
+        // `synchronous = NORMAL`: a killed process loses nothing, a power cut at most the last writes.
+        db.disable_bulk_loading()?;
+        let mut ledger = Ledger::new(options)?;
+        if let Some(replicas) = &mut ledger.replicas {
+            let copy = directory.join("replica.sqlite");
+            if copy.exists() {
+                std::fs::remove_file(&copy)?;
+            }
+            db.vacuum_into(&copy.to_string_lossy())?;
+            replicas.restore(&copy)?;
+            std::fs::remove_file(&copy)?;
+        }
+        let stream = directory.join("stream");
+        let now = options.clock.now_micros();
+        let (journal, lines) = Journal::open(&stream, options.retention, now)?;
+        let tables = db.list_tables(Default::default())?.table_names;
+        for name in &tables {
+            let table = ledger.table(&db, name)?;
+            if table.is_some_and(|table| table.stream.is_some()) {
+                ledger.open_log(name);
+            }
+        }
+        ledger.continue_journal(journal, lines);
+        let core = Core::new(db, ledger, options);
+        for name in &tables {
+            let mut ledger = core.ledger();
+            core.index_expiry(&mut ledger, name).map_err(|error| EngineError::Refused(error.body))?;
+        }
+        Ok(Self::new(core))
+    }
+
+    fn new(core: Core) -> Self {
+        let core = Arc::new(core);
+        let client = client::build(client::connector(Arc::clone(&core)));
+        Self { core, client }
+    }
+
+    /// Makes a table as its definition says: keys, indexes, stream, TTL.
+    ///
+    /// # Errors
+    /// [`EngineError::Refused`], if DynamoDB would refuse the definition, or there is such a table already.
+    pub fn create_table(&self, definition: &TableDefinition, name: &str) -> Result<(), EngineError> {
+        let answer = |operation, body: String| {
+            let answer = self.core.answer(operation, body.as_bytes());
+            answer.map_err(|error| EngineError::Refused(error.body))
+        };
+        answer(Operation::CreateTable, definition.create_request(name))?;
+        if let Some(request) = definition.ttl_request(name) {
+            answer(Operation::UpdateTimeToLive, request)?;
+        }
+        Ok(())
+    }
+
+    /// The SDK's client, with this engine behind it. It does not retry, and nothing goes wrong.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// The same, where things go wrong as `faults` says.
+    #[must_use]
+    pub fn client_with(&self, faults: Faults) -> FaultyClient {
+        FaultyClient::new(Layer::new(Arc::clone(&self.core), faults))
+    }
+
+    /// What answers the SDK's requests, for a client with settings of its own.
+    #[must_use]
+    pub fn http_client(&self) -> SharedHttpClient {
+        client::connector(Arc::clone(&self.core))
+    }
+
+    /// A table's stream, if there is such a table and its stream is on.
+    #[must_use]
+    pub fn stream(&self, table: &str) -> Option<Stream> {
+        let described = self.core.table(table).ok()??;
+        let view = described.stream.as_ref()?.view;
+        let arn = described.stream_arn()?;
+        Some(Stream::new(Arc::clone(&self.core), table, &arn, view))
+    }
+
+    /// Removes up to `limit` items whose TTL has passed, as the TTL service does: the stream's records
+    /// bear its identity. Says how many it removed; fewer than `limit` means that none is left.
+    ///
+    /// # Errors
+    /// [`EngineError::Refused`], if the database fails.
+    pub fn expire(&self, limit: usize) -> Result<usize, EngineError> {
+        self.core.expire(limit).map_err(|error| EngineError::Refused(error.body))
+    }
+
+    /// How many items have a TTL.
+    #[must_use]
+    pub fn expiring(&self) -> usize {
+        self.core.ledger().expiry.len()
+    }
+
+    /// The engine's time.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        self.core.clock()
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+}

@@ -1,0 +1,78 @@
+//! A client to which things happen, and the account of what did.
+
+use std::future::Future;
+
+use aws_sdk_dynamodb::Client;
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
+
+use crate::client;
+use crate::fault::{Fault, Layer};
+use crate::operation::Operation;
+
+/// An SDK client with faults, and what has happened to it. Clones share both.
+#[derive(Debug, Clone)]
+pub struct FaultyClient {
+    client: Client,
+    http: SharedHttpClient,
+    layer: Layer,
+}
+
+/// A fault that was injected.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Injected {
+    /// Into which call of the client, counted from 1.
+    pub call: u64,
+    /// What the call was.
+    pub operation: Operation,
+    /// What befell it.
+    pub fault: Fault,
+}
+
+impl FaultyClient {
+    pub(crate) fn new(layer: Layer) -> Self {
+        let http = client::shared(layer.clone());
+        Self { client: client::build(http.clone()), http, layer }
+    }
+
+    /// The SDK's client.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// What answers its requests, for a client with settings of its own.
+    #[must_use]
+    pub fn http_client(&self) -> SharedHttpClient {
+        self.http.clone()
+    }
+
+    /// Every call made so far, in order.
+    #[must_use]
+    pub fn calls(&self) -> Vec<Operation> {
+        self.layer.calls()
+    }
+
+    /// Every fault injected so far, in order.
+    #[must_use]
+    pub fn injected(&self) -> Vec<Injected> {
+        self.layer.injected()
+    }
+
+    /// Returns once a call has crashed.
+    pub async fn crashed(&self) {
+        let mut crashed = self.layer.crashed();
+        // The sender is part of the layer, which outlives this borrow.
+        let waited = crashed.wait_for(|crashed| *crashed).await;
+        waited.expect("the layer holds the sender");
+    }
+
+    /// Runs `work` until it ends, or until a call crashes: then it is dropped where it stands, as by the
+    /// death of the process, and there is no result.
+    pub async fn run<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            result = work => Some(result),
+            () = self.crashed() => None,
+        }
+    }
+}

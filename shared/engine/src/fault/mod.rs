@@ -1,0 +1,183 @@
+//! What goes wrong, as a value: faults from a seed, and faults on the very call a test names.
+//!
+//! [`Faults`] is data: rules that say which calls, when, and what. A client made with them injects
+//! what they decide, and nothing else; the same rules and the same calls give the same faults. A fault
+//! that cannot happen to a call (an unprocessed item of a `PutItem`) never matches it.
+
+mod client;
+mod layer;
+mod plan;
+
+pub use client::{FaultyClient, Injected};
+pub(crate) use layer::Layer;
+
+use crate::operation::Operation;
+
+/// Rules for what goes wrong. The first that fires on a call decides.
+#[derive(Debug, Clone, Default)]
+pub struct Faults {
+    pub(crate) seed: u64,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) turns: u8,
+}
+
+/// One rule.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    /// The calls it is about.
+    pub target: Target,
+    /// Which of them it fires on.
+    pub when: When,
+    /// What it does.
+    pub fault: Fault,
+}
+
+/// Calls, by what they do and where.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Target {
+    calls: Calls,
+    partition: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+enum Calls {
+    #[default]
+    Any,
+    Reads,
+    Writes,
+    Operation(Operation),
+}
+
+/// Which of a rule's calls it fires on. Calls are counted from 1, each rule counting its own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum When {
+    /// All of them.
+    Always,
+    /// That one.
+    Nth(u64),
+    /// The first so many.
+    First(u64),
+    /// Each with this probability, from the seed.
+    Chance(f64),
+}
+
+/// Before or after DynamoDB did what was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// Nothing was done.
+    Before,
+    /// All of it was done, and the answer is lost.
+    After,
+}
+
+/// Something that goes wrong.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fault {
+    /// `ThrottlingException` with the reason, or what that limit raises.
+    Throttle(Throttle),
+    /// 500 `InternalServerError`. Nothing was done.
+    InternalServerError,
+    /// 503 `ServiceUnavailable`. Nothing was done.
+    ServiceUnavailable,
+    /// The connection times out.
+    Timeout(Moment),
+    /// The process dies: this call never returns, nor does any later one of the same client.
+    Crash(Moment),
+    /// A batch leaves items unprocessed, each with this probability (of those in the target's
+    /// partitions, if it names any). If that is all of them, the batch is throttled.
+    Unprocessed(f64),
+    /// A transaction is under way on the item: `TransactionConflictException` for single writes, a
+    /// cancelled transaction for transactions.
+    TransactionConflict,
+    /// The same transaction is under way: `TransactionInProgressException`.
+    TransactionInProgress,
+    /// The condition fails: `ConditionalCheckFailedException`, or a cancelled transaction.
+    ConditionFailed,
+}
+
+/// Which limit a throttled call exceeded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Throttle {
+    /// One partition of the table: `Table…KeyRangeThroughputExceeded`.
+    TableKeyRange,
+    /// One partition of the index of that name: `Index…KeyRangeThroughputExceeded`.
+    IndexKeyRange(String),
+    /// The table's configured maximum: `Table…MaxOnDemandThroughputExceeded`.
+    OnDemandMaximum,
+    /// The account's quota: `RequestLimitExceeded` with `Table…AccountLimitExceeded`.
+    Account,
+    /// A provisioned table's capacity: `ProvisionedThroughputExceededException`.
+    Provisioned,
+}
+
+impl Faults {
+    /// Nothing goes wrong until rules are added; those with a chance draw from `seed`.
+    #[must_use]
+    pub fn seeded(seed: u64) -> Self {
+        Self { seed, ..Self::default() }
+    }
+
+    /// Adds a rule.
+    #[must_use]
+    pub fn rule(mut self, target: Target, when: When, fault: Fault) -> Self {
+        self.rules.push(Rule { target, when, fault });
+        self
+    }
+
+    /// The `n`-th call of the target, counted from 1, goes wrong.
+    #[must_use]
+    pub fn nth(self, n: u64, target: Target, fault: Fault) -> Self {
+        self.rule(target, When::Nth(n), fault)
+    }
+
+    /// Each call of the target goes wrong with this probability.
+    #[must_use]
+    pub fn sometimes(self, chance: f64, target: Target, fault: Fault) -> Self {
+        self.rule(target, When::Chance(chance), fault)
+    }
+
+    /// Lets other tasks run before and after each call, up to so many of the scheduler's turns, from the
+    /// seed: on a single-threaded runtime, the seed then decides how tasks interleave.
+    #[must_use]
+    pub fn interleaved(mut self, turns: u8) -> Self {
+        self.turns = turns;
+        self
+    }
+}
+
+impl Target {
+    /// Every call.
+    #[must_use]
+    pub fn any() -> Self {
+        Self::default()
+    }
+
+    /// Every call that reads items.
+    #[must_use]
+    pub fn reads() -> Self {
+        Self::calls(Calls::Reads)
+    }
+
+    /// Every call that writes items.
+    #[must_use]
+    pub fn writes() -> Self {
+        Self::calls(Calls::Writes)
+    }
+
+    /// Every call of an operation.
+    #[must_use]
+    pub fn operation(operation: Operation) -> Self {
+        Self::calls(Calls::Operation(operation))
+    }
+
+    /// Of those, the calls that touch a partition whose key (a string) begins like this.
+    #[must_use]
+    pub fn partition(mut self, prefix: &str) -> Self {
+        self.partition = Some(prefix.to_owned());
+        self
+    }
+
+    fn calls(calls: Calls) -> Self {
+        Self { calls, partition: None }
+    }
+}

@@ -1,0 +1,85 @@
+//! DynamoDB inside the process, for local runs and tests. Never part of a Lambda binary.
+//!
+//! dynoxide (DynamoDB's API on SQLite) stands behind the SDK's own HTTP client, so the code under test
+//! runs unchanged, with the real `aws_sdk_dynamodb::Client` and no socket. Around dynoxide this crate
+//! puts what a single-process database lacks:
+//!
+//! - **The stream** ([`stream`]): both images of every write, read under the lock the write ran under;
+//!   shards, retention, sequence numbers, Lambda's event format. A write that changes nothing leaves
+//!   no record.
+//! - **Expiry** ([`Engine::expire`]): items go when their TTL has passed, with the TTL service's identity.
+//! - **Faults** ([`fault`]): throttling, failures, timeouts, unprocessed items, conflicts and crashes, from
+//!   a seed or on the very call a test names.
+//! - **Staleness** ([`Lag`]): eventually consistent reads and indexes that are behind.
+//! - **Partitions** ([`PartitionLimits`]): what one partition takes a second, and how it refuses more.
+//! - **A port** ([`Engine::serve`]): the same engine for other clients.
+//! - **The template** ([`template`]): the table that `template.yaml` declares.
+//!
+//! Time is an argument: a [`Clock`] drives expiry, retention, lag and partitions.
+//!
+//! ```
+//! # use lately_engine::{Engine, Options, template::Template};
+//! use aws_sdk_dynamodb::types::AttributeValue;
+//!
+//! # let text = include_str!("../tests/data/template.yaml");
+//! let engine = Engine::memory(&Options::default())?;
+//! engine.create_table(&Template::parse(text)?.table()?, "lately")?;
+//!
+//! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+//! let put = engine.client().put_item().table_name("lately");
+//! let put = put.item("pk", AttributeValue::S("a".into()));
+//! put.item("sk", AttributeValue::S("1".into())).send().await?;
+//!
+//! let records = engine.stream("lately").expect("the template declares one").all();
+//! assert_eq!(records.len(), 1);
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Calls run in place, on the caller's thread: they are SQLite in memory and take tens of microseconds.
+//! A program that keeps a large stream should use an allocator that copes with it (mimalloc): glibc's
+//! makes a put three times slower once a million records are held.
+//!
+//! # Where it differs from DynamoDB
+//!
+//! - Consumed capacity is DynamoDB's for everything the project does (`tests/engine/capacity.rs`).
+//! - ARNs have the region `dynoxide`.
+//! - PartiQL reads only: its writes name items that only dynoxide's parser knows, and so could not be
+//!   captured.
+//! - Shards of a stream neither split nor end, and stay as many as [`Options::shards`].
+//! - In a directory, a process killed between a write's commit and its record loses that one record.
+//! - Without [`PartitionLimits`], nothing is ever throttled; scans are not limited even with them.
+//! - The ten minutes of a `ClientRequestToken` are measured by the system's clock.
+
+mod api_error;
+mod attribute;
+mod call;
+mod client;
+mod clock;
+mod control;
+mod core;
+mod definition;
+mod engine;
+mod expiry;
+pub mod fault;
+mod journal;
+mod key;
+mod ledger;
+pub mod limits;
+mod operation;
+mod partition;
+mod replica;
+mod seed;
+mod serve;
+pub mod stream;
+mod table;
+pub mod template;
+
+pub use clock::Clock;
+pub use definition::{Attribute, IndexDefinition, Projection, TableDefinition};
+pub use engine::{Engine, EngineError, Options};
+pub use operation::Operation;
+pub use partition::PartitionLimits;
+pub use replica::Lag;
+pub use table::{KeyNames, StreamView};

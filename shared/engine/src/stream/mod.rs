@@ -1,0 +1,101 @@
+//! The table's stream, captured by the engine itself.
+//!
+//! A change becomes a record while the lock that the write ran under is still held, so records of an
+//! item are in the order of its changes, and a record exists for exactly the changes that were made.
+//! A write that changes nothing leaves none. Records of one partition key share a shard.
+
+mod lambda;
+mod log;
+mod record;
+mod service;
+
+pub use log::Batch;
+pub use record::{EventName, InvalidSequenceNumber, Record, SequenceNumber};
+
+pub(crate) use log::Log;
+pub(crate) use service::answer;
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::core::Core;
+use crate::table::StreamView;
+
+/// A table's stream, to read from. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Stream {
+    core: Arc<Core>,
+    table: Arc<str>,
+    arn: Arc<str>,
+    view: StreamView,
+}
+
+impl Stream {
+    pub(crate) fn new(core: Arc<Core>, table: &str, arn: &str, view: StreamView) -> Self {
+        Self { core, table: table.into(), arn: arn.into(), view }
+    }
+
+    /// The stream's name, as `DescribeTable` gives it.
+    #[must_use]
+    pub fn arn(&self) -> &str {
+        &self.arn
+    }
+
+    /// How many shards it has.
+    #[must_use]
+    pub fn shards(&self) -> u16 {
+        self.core.ledger().log(&self.table).map_or(0, |log| log.shard_count())
+    }
+
+    /// Up to `records` records and about `bytes` bytes (DynamoDB's count) of a shard, after a position.
+    #[must_use]
+    pub fn read(&self, shard: u16, after: SequenceNumber, records: usize, bytes: u64) -> Batch {
+        let now = self.core.clock().now_micros();
+        let mut ledger = self.core.ledger();
+        let log = ledger.log(&self.table);
+        log.map(|log| log.read(shard, after, records, bytes, now)).unwrap_or_default()
+    }
+
+    /// Every record held, of all shards, in the order of the changes. For tests.
+    #[must_use]
+    pub fn all(&self) -> Vec<Arc<Record>> {
+        let mut records: Vec<_> = (0..self.shards())
+            .flat_map(|shard| self.read(shard, SequenceNumber::START, usize::MAX, u64::MAX).records)
+            .collect();
+        records.sort_by_key(|record| record.sequence);
+        records
+    }
+
+    /// The position of a shard's newest record.
+    #[must_use]
+    pub fn latest(&self, shard: u16) -> SequenceNumber {
+        let mut ledger = self.core.ledger();
+        let log = ledger.log(&self.table);
+        log.map_or(SequenceNumber::START, |log| log.latest(shard))
+    }
+
+    /// How many records are held, of all shards.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.core.ledger().log(&self.table).map_or(0, |log| log.len())
+    }
+
+    /// Whether no record is held.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Changes whenever a record of any table is captured: to the newest sequence number.
+    #[must_use]
+    pub fn changes(&self) -> watch::Receiver<SequenceNumber> {
+        self.core.changes()
+    }
+
+    /// A batch as the JSON of the event that Lambda would be invoked with.
+    #[must_use]
+    pub fn lambda_event(&self, records: &[Arc<Record>]) -> String {
+        lambda::event(records, self.view, &self.arn)
+    }
+}

@@ -1,0 +1,252 @@
+//! What goes wrong, goes wrong as DynamoDB does.
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::types::{KeysAndAttributes, Put, PutRequest, TransactWriteItem, WriteRequest};
+use lately_engine::fault::{Fault, Faults, Injected, Moment, Target, Throttle, When};
+use lately_engine::{Engine, Operation};
+
+use crate::support::{TABLE, engine, item, key, n};
+
+fn put(client: &Client, pk: &str) -> aws_sdk_dynamodb::operation::put_item::builders::PutItemFluentBuilder {
+    client.put_item().table_name(TABLE).set_item(Some(item(pk, "1", [])))
+}
+
+async fn is_there(engine: &Engine, pk: &str) -> bool {
+    let get = engine.client().get_item().table_name(TABLE).set_key(Some(key(pk, "1")));
+    get.send().await.unwrap().item.is_some()
+}
+
+#[tokio::test]
+async fn a_throttled_partition_says_so_and_others_are_not() {
+    let engine = engine();
+    let faults = Faults::default().rule(
+        Target::writes().partition("EVENTS#hot"),
+        When::Always,
+        Fault::Throttle(Throttle::TableKeyRange),
+    );
+    let faulty = engine.client_with(faults);
+    put(&faulty.client(), "EVENTS#cool").send().await.unwrap();
+    let error = put(&faulty.client(), "EVENTS#hot#1").send().await.unwrap_err();
+    let error = error.into_service_error();
+    let aws_sdk_dynamodb::operation::put_item::PutItemError::ThrottlingException(error) = error else {
+        panic!("{error:?}");
+    };
+    let reason = &error.throttling_reasons()[0];
+    assert_eq!(reason.reason(), Some("TableWriteKeyRangeThroughputExceeded"));
+    assert_eq!(reason.resource(), Some("arn:aws:dynamodb:dynoxide:000000000000:table/lately"));
+    assert!(!is_there(&engine, "EVENTS#hot#1").await);
+}
+
+#[tokio::test]
+async fn every_limit_raises_its_own_error_and_reason() {
+    let engine = engine();
+    let cases = [
+        (
+            Throttle::IndexKeyRange("gsi1".into()),
+            "ThrottlingException",
+            "IndexWriteKeyRangeThroughputExceeded",
+            "/index/gsi1",
+        ),
+        (
+            Throttle::OnDemandMaximum,
+            "ThrottlingException",
+            "TableWriteMaxOnDemandThroughputExceeded",
+            "table/lately",
+        ),
+        (Throttle::Account, "RequestLimitExceeded", "TableWriteAccountLimitExceeded", "table/lately"),
+        (
+            Throttle::Provisioned,
+            "ProvisionedThroughputExceededException",
+            "TableWriteProvisionedThroughputExceeded",
+            "table/lately",
+        ),
+    ];
+    for (throttle, code, reason, resource) in cases {
+        let faults = Faults::default().rule(Target::any(), When::Always, Fault::Throttle(throttle));
+        let error = put(&engine.client_with(faults).client(), "a").send().await.unwrap_err();
+        use aws_sdk_dynamodb::operation::put_item::PutItemError;
+        let error = error.into_service_error();
+        assert_eq!(error.meta().code(), Some(code));
+        let reasons = match &error {
+            PutItemError::ThrottlingException(e) => e.throttling_reasons(),
+            PutItemError::RequestLimitExceeded(e) => e.throttling_reasons(),
+            PutItemError::ProvisionedThroughputExceededException(e) => e.throttling_reasons(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(reasons[0].reason(), Some(reason));
+        assert!(reasons[0].resource().unwrap().ends_with(resource), "{reasons:?}");
+    }
+}
+
+#[tokio::test]
+async fn failures_of_the_service_leave_nothing_written() {
+    let engine = engine();
+    for (fault, status) in [(Fault::InternalServerError, 500), (Fault::ServiceUnavailable, 503)] {
+        let faulty = engine.client_with(Faults::default().nth(1, Target::any(), fault));
+        let error = put(&faulty.client(), "a").send().await.unwrap_err();
+        assert_eq!(error.raw_response().unwrap().status().as_u16(), status);
+        assert!(!is_there(&engine, "a").await);
+    }
+}
+
+#[tokio::test]
+async fn a_timeout_hides_whether_the_write_was_applied() {
+    let engine = engine();
+    for (moment, applied) in [(Moment::Before, false), (Moment::After, true)] {
+        let pk = format!("{moment:?}");
+        let faulty = engine.client_with(Faults::default().nth(1, Target::any(), Fault::Timeout(moment)));
+        let error = put(&faulty.client(), &pk).send().await.unwrap_err();
+        let SdkError::DispatchFailure(failure) = error else {
+            panic!("{error:?}");
+        };
+        assert!(failure.is_timeout());
+        assert_eq!(is_there(&engine, &pk).await, applied);
+        let injected = Injected { call: 1, operation: Operation::PutItem, fault: Fault::Timeout(moment) };
+        assert_eq!(faulty.injected(), [injected]);
+    }
+}
+
+fn batch(
+    client: &Client,
+    pk: &str,
+) -> aws_sdk_dynamodb::operation::batch_write_item::builders::BatchWriteItemFluentBuilder {
+    let request = |i: usize| {
+        let put = PutRequest::builder().set_item(Some(item(pk, &i.to_string(), [("n", n(i))])));
+        WriteRequest::builder().put_request(put.build().unwrap()).build()
+    };
+    client.batch_write_item().request_items(TABLE, (0..25).map(request).collect())
+}
+
+#[tokio::test]
+async fn what_a_batch_leaves_unprocessed_was_not_written_and_can_be_sent_again() {
+    let engine = engine();
+    let faults = Faults::seeded(1).nth(1, Target::any(), Fault::Unprocessed(0.5));
+    let faulty = engine.client_with(faults);
+    let answer = batch(&faulty.client(), "a").send().await.unwrap();
+    let left = answer.unprocessed_items.unwrap();
+    let count = left[TABLE].len();
+    assert!((5..20).contains(&count), "{count}");
+    assert_eq!(engine.stream(TABLE).unwrap().len(), 25 - count);
+    let again = faulty.client().batch_write_item().set_request_items(Some(left));
+    assert!(again.send().await.unwrap().unprocessed_items.unwrap().is_empty());
+    assert_eq!(engine.stream(TABLE).unwrap().len(), 25);
+
+    let keys = (0..25).map(|i| key("a", &i.to_string())).collect();
+    let keys = KeysAndAttributes::builder().set_keys(Some(keys)).consistent_read(true).build().unwrap();
+    let reader = engine.client_with(Faults::seeded(2).nth(1, Target::any(), Fault::Unprocessed(0.5)));
+    let answer = reader.client().batch_get_item().request_items(TABLE, keys).send().await.unwrap();
+    let left = &answer.unprocessed_keys.unwrap()[TABLE];
+    assert_eq!(left.keys().len() + answer.responses.unwrap()[TABLE].len(), 25);
+    assert_eq!(left.consistent_read(), Some(true));
+}
+
+#[tokio::test]
+async fn a_batch_of_which_nothing_is_processed_is_throttled() {
+    let engine = engine();
+    let faulty = engine.client_with(Faults::default().nth(1, Target::any(), Fault::Unprocessed(1.0)));
+    let error = batch(&faulty.client(), "a").send().await.unwrap_err().into_service_error();
+    assert!(error.is_throttling_exception(), "{error:?}");
+    assert!(engine.stream(TABLE).unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_conflict_is_told_to_writes_and_to_transactions_in_their_own_ways() {
+    let engine = engine();
+    let conflict = || {
+        let target = Target::writes().partition("b");
+        engine.client_with(Faults::default().rule(target, When::Always, Fault::TransactionConflict))
+    };
+    let error = put(&conflict().client(), "b").send().await.unwrap_err().into_service_error();
+    assert!(error.is_transaction_conflict_exception(), "{error:?}");
+
+    let action = |pk: &str| {
+        let put = Put::builder().table_name(TABLE).set_item(Some(item(pk, "1", [])));
+        TransactWriteItem::builder().put(put.build().unwrap()).build()
+    };
+    let transaction = conflict().client().transact_write_items();
+    let transaction = transaction.transact_items(action("a")).transact_items(action("b"));
+    let error = transaction.send().await.unwrap_err().into_service_error();
+    let error = match error {
+        aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError::TransactionCanceledException(e) => e,
+        other => panic!("{other:?}"),
+    };
+    let codes: Vec<_> = error.cancellation_reasons().iter().map(|r| r.code().unwrap()).collect();
+    assert_eq!(codes, ["None", "TransactionConflict"]);
+    assert!(!is_there(&engine, "a").await);
+}
+
+#[tokio::test]
+async fn a_crash_drops_the_work_where_it_stands() {
+    for (moment, written) in [(Moment::Before, 1), (Moment::After, 2)] {
+        let engine = engine();
+        let faulty = engine.client_with(Faults::default().nth(2, Target::any(), Fault::Crash(moment)));
+        let client = faulty.client();
+        let work = async {
+            for pk in ["a", "b", "c"] {
+                put(&client, pk).send().await.unwrap();
+            }
+        };
+        assert_eq!(faulty.run(work).await, None);
+        assert_eq!(engine.stream(TABLE).unwrap().len(), written);
+        // The process is dead: nothing of it is heard again.
+        let later = put(&client, "d").send();
+        let waited = tokio::time::timeout(std::time::Duration::from_millis(20), later).await;
+        assert!(waited.is_err());
+        assert!(!is_there(&engine, "d").await);
+    }
+}
+
+#[tokio::test]
+async fn work_that_ends_before_the_crash_has_its_result() {
+    let engine = engine();
+    let faulty = engine.client_with(Faults::default().nth(9, Target::any(), Fault::Crash(Moment::Before)));
+    let client = faulty.client();
+    let result = faulty.run(async { put(&client, "a").send().await.is_ok() }).await;
+    assert_eq!(result, Some(true));
+    assert_eq!(faulty.calls(), [Operation::PutItem]);
+}
+
+/// Two tasks that each write ten items, as the seed interleaves them.
+async fn order(seed: u64) -> Vec<String> {
+    let engine = engine();
+    let faulty = engine.client_with(Faults::seeded(seed).interleaved(3));
+    let task = |name: &'static str| {
+        let client = faulty.client();
+        tokio::spawn(async move {
+            for i in 0..10 {
+                put(&client, &format!("{name}{i}")).send().await.unwrap();
+            }
+        })
+    };
+    let (a, b) = (task("a"), task("b"));
+    a.await.unwrap();
+    b.await.unwrap();
+    let records = engine.stream(TABLE).unwrap().all();
+    records.iter().map(|r| r.keys()["pk"].as_s().unwrap().clone()).collect()
+}
+
+#[tokio::test]
+async fn a_seed_decides_how_tasks_interleave() {
+    let orders = [order(1).await, order(2).await, order(3).await];
+    assert_ne!(orders[0], orders[1]);
+    assert_ne!(orders[1], orders[2]);
+    assert_eq!(order(1).await, orders[0]);
+}
+
+#[tokio::test]
+async fn the_same_seed_and_calls_meet_the_same_faults() {
+    let run = async |seed| {
+        let engine = engine();
+        let faults = Faults::seeded(seed)
+            .sometimes(0.2, Target::any(), Fault::InternalServerError)
+            .sometimes(0.2, Target::writes(), Fault::Timeout(Moment::After));
+        let faulty = engine.client_with(faults);
+        for i in 0..50 {
+            drop(put(&faulty.client(), &i.to_string()).send().await);
+        }
+        faulty.injected()
+    };
+    assert_eq!(run(5).await, run(5).await);
+    assert_ne!(run(5).await, run(6).await);
+}

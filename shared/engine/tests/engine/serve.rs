@@ -1,0 +1,119 @@
+//! The engine on a port.
+
+use std::net::SocketAddr;
+
+use lately_engine::Engine;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+
+use crate::support::{TABLE, engine, item};
+
+/// One request over a socket of its own, as another client would send it: the status and the body.
+async fn request(address: SocketAddr, target: &str, body: &str) -> (u16, serde_json::Value) {
+    let mut socket = TcpStream::connect(address).await.unwrap();
+    let length = body.len();
+    let head = format!(
+        "POST / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nx-amz-target: {target}\r\n\
+         authorization: AWS4-HMAC-SHA256 whatever\r\ncontent-type: application/x-amz-json-1.0\r\n\
+         content-length: {length}\r\n\r\n{body}"
+    );
+    socket.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.to_lowercase().contains("x-amzn-requestid: "));
+    let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    (status, serde_json::from_str(body).unwrap())
+}
+
+async fn serve(engine: &Engine) -> (SocketAddr, oneshot::Sender<()>, tokio::task::JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stop, stopped) = oneshot::channel();
+    let engine = engine.clone();
+    let server = tokio::spawn(async move {
+        let stop = async { drop(stopped.await) };
+        engine.serve(listener, stop).await.unwrap();
+    });
+    (address, stop, server)
+}
+
+#[tokio::test]
+async fn another_client_sees_the_same_items_and_the_server_stops_when_told() {
+    let engine = engine();
+    let (address, stop, server) = serve(&engine).await;
+    let put = engine.client().put_item().table_name(TABLE);
+    put.set_item(Some(item("a", "1", []))).send().await.unwrap();
+    let body = format!(r#"{{"TableName":"{TABLE}","Key":{{"pk":{{"S":"a"}},"sk":{{"S":"1"}}}}}}"#);
+    let (status, answer) = request(address, "DynamoDB_20120810.GetItem", &body).await;
+    assert_eq!((status, &answer["Item"]["pk"]["S"]), (200, &"a".into()));
+
+    let (status, answer) =
+        request(address, "DynamoDB_20120810.GetItem", r#"{"TableName":"none","Key":{"pk":{"S":"a"}}}"#).await;
+    let kind = answer["__type"].as_str().unwrap();
+    assert_eq!((status, kind), (400, "com.amazonaws.dynamodb.v20120810#ResourceNotFoundException"));
+    let (status, _) = request(address, "DynamoDB_20120810.Nonsense", "{}").await;
+    assert_eq!(status, 400);
+
+    // A connection that only stands open does not hold the server up.
+    let idle = TcpStream::connect(address).await.unwrap();
+    stop.send(()).unwrap();
+    server.await.unwrap();
+    assert!(TcpStream::connect(address).await.is_err());
+    drop(idle);
+}
+
+#[tokio::test]
+async fn the_streams_api_reads_every_record_once_and_in_order() {
+    let engine = engine();
+    let (address, _stop, _server) = serve(&engine).await;
+    for i in 0..30 {
+        let put = engine.client().put_item().table_name(TABLE);
+        put.set_item(Some(item(&format!("p{}", i % 7), &i.to_string(), []))).send().await.unwrap();
+    }
+    let call = async |operation: &str, body: serde_json::Value| {
+        let target = format!("DynamoDBStreams_20120810.{operation}");
+        let (status, answer) = request(address, &target, &body.to_string()).await;
+        assert_eq!(status, 200, "{answer}");
+        answer
+    };
+    let streams = call("ListStreams", serde_json::json!({"TableName": TABLE})).await;
+    let arn = &streams["Streams"][0]["StreamArn"];
+    let described = call("DescribeStream", serde_json::json!({"StreamArn": arn})).await;
+    let mut read = 0;
+    for shard in described["StreamDescription"]["Shards"].as_array().unwrap() {
+        let from = serde_json::json!({
+            "StreamArn": arn, "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON",
+        });
+        let mut iterator = call("GetShardIterator", from).await["ShardIterator"].clone();
+        let mut last = String::new();
+        loop {
+            let page = call("GetRecords", serde_json::json!({"ShardIterator": iterator, "Limit": 4})).await;
+            iterator = page["NextShardIterator"].clone();
+            let records = page["Records"].as_array().unwrap();
+            if records.is_empty() {
+                break;
+            }
+            for record in records {
+                let sequence = record["dynamodb"]["SequenceNumber"].as_str().unwrap();
+                assert!(sequence > last.as_str());
+                last = sequence.to_owned();
+                read += 1;
+            }
+        }
+    }
+    assert_eq!(read, 30);
+}
+
+#[tokio::test]
+async fn partiql_reads_and_does_not_write_past_the_stream() {
+    let engine = engine();
+    let client = engine.client();
+    client.put_item().table_name(TABLE).set_item(Some(item("a", "1", []))).send().await.unwrap();
+    let select = client.execute_statement().statement("SELECT * FROM lately WHERE pk = 'a'");
+    assert_eq!(select.send().await.unwrap().items().len(), 1);
+    let delete = client.execute_statement().statement("DELETE FROM lately WHERE pk = 'a' AND sk = '1'");
+    let refused = delete.send().await.unwrap_err().into_service_error();
+    assert_eq!(refused.meta().code(), Some("ValidationException"));
+}
