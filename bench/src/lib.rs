@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `cargo bench -p lately-bench --bench keys` | what ids, keys and cursors cost in time |
 //! | `cargo bench -p lately-bench --bench engine` | what a call to the embedded engine costs in time |
+//! | `cargo bench -p lately-bench --bench prices` | what writing and reading events costs at DynamoDB |
 
 use lately_engine::TableDefinition;
 use lately_engine::template::Template;

@@ -1,0 +1,37 @@
+//! What an operation reads from the world around it: two clocks and a random source.
+//!
+//! They are given to the store as a value, so a test can give it others; only the composition of a program
+//! reads the real ones.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use lately_keys::{Tick, TimeError, UnixMillis};
+
+/// The clocks and the random source.
+pub trait Ambient: Debug + Send + Sync + 'static {
+    /// The time since 1970, by the wall clock.
+    fn since_epoch(&self) -> Duration;
+
+    /// The time since some fixed moment, by a clock that never steps back.
+    fn monotonic(&self) -> Duration;
+
+    /// Random bits.
+    fn entropy(&self) -> u128;
+}
+
+/// The wall clock's reading as the keys take it.
+pub(crate) fn tick(ambient: &dyn Ambient) -> Result<Tick, TimeError> {
+    Tick::from_unix(ambient.since_epoch())
+}
+
+/// The wall clock's reading in milliseconds; the last millisecond of 9999 if it stands beyond that.
+pub(crate) fn now(ambient: &dyn Ambient) -> UnixMillis {
+    tick(ambient).map_or(UnixMillis::MAX, Tick::at)
+}
+
+/// The low 64 of some random bits.
+pub(crate) fn entropy_u64(ambient: &dyn Ambient) -> u64 {
+    let [a, b, c, d, e, f, g, h, ..] = ambient.entropy().to_le_bytes();
+    u64::from_le_bytes([a, b, c, d, e, f, g, h])
+}

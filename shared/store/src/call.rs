@@ -1,0 +1,198 @@
+//! One call to DynamoDB: what its failure means, and the only layer that tries again.
+//!
+//! The SDK's own retries are off, so that one place knows how often a call was tried, which attempts were
+//! ambiguous (they may have been applied although they failed), and when to give up: at the operation's
+//! deadline, or after [`ATTEMPTS`].
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
+use aws_sdk_dynamodb::types::ThrottlingReason;
+
+use crate::ambient::{Ambient, entropy_u64};
+use crate::cost::Meter;
+use crate::item::Corrupt;
+use crate::limits::{ATTEMPTS, FIRST_WAIT, LONGEST_WAIT};
+
+/// DynamoDB could not be reached, or refused, for as long as the operation may take.
+#[derive(Debug, thiserror::Error)]
+#[error("DynamoDB is not available: {cause}")]
+pub struct Unavailable {
+    cause: String,
+}
+
+impl Unavailable {
+    pub(crate) fn new(cause: impl Display) -> Self {
+        Self { cause: cause.to_string() }
+    }
+}
+
+/// The table could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum TableError {
+    /// Try again.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+    /// What is stored is not what its key says.
+    #[error(transparent)]
+    Corrupt(#[from] Corrupt),
+}
+
+/// What a failed attempt means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// The condition of a conditional write did not hold.
+    Condition,
+    /// Refused before anything was done: too fast, or in the way of a transaction.
+    Refused,
+    /// Failed, and nobody knows whether it was done.
+    Ambiguous,
+    /// Failed for good: trying again will not help.
+    Final,
+}
+
+pub(crate) fn meaning<E: ProvideErrorMetadata>(error: &SdkError<E>) -> Meaning {
+    match error {
+        SdkError::ConstructionFailure(_) => Meaning::Final,
+        // DynamoDB's own failures, whatever their names.
+        SdkError::ServiceError(service) if service.raw().status().is_server_error() => Meaning::Ambiguous,
+        SdkError::ServiceError(service) => match service.err().code() {
+            Some("ConditionalCheckFailedException") => Meaning::Condition,
+            Some(
+                "ThrottlingException"
+                | "ProvisionedThroughputExceededException"
+                | "RequestLimitExceeded"
+                | "TransactionConflictException"
+                | "LimitExceededException",
+            ) => Meaning::Refused,
+            Some(_) => Meaning::Final,
+            None => Meaning::Ambiguous,
+        },
+        // Timeouts, broken connections, answers that cannot be read.
+        _ => Meaning::Ambiguous,
+    }
+}
+
+/// Whether a put was throttled because its own key range is hot: the table's, not an index's, and not for a
+/// limit of the table or the account, which more shards would not raise.
+pub(crate) fn is_own_range_hot(error: &SdkError<PutItemError>) -> bool {
+    let reasons: &[ThrottlingReason] = match error.as_service_error() {
+        Some(PutItemError::ThrottlingException(error)) => {
+            error.throttling_reasons.as_deref().unwrap_or_default()
+        }
+        Some(PutItemError::ProvisionedThroughputExceededException(error)) => error.throttling_reasons(),
+        _ => &[],
+    };
+    reasons.iter().any(|reason| reason.reason() == Some("TableWriteKeyRangeThroughputExceeded"))
+}
+
+/// An operation under way: what it has cost so far, and when it must be over.
+#[derive(Debug)]
+pub(crate) struct Operation<'a> {
+    pub(crate) meter: Meter,
+    ambient: &'a dyn Ambient,
+    deadline: Duration,
+}
+
+impl<'a> Operation<'a> {
+    pub(crate) fn new(ambient: &'a dyn Ambient, budget: Duration) -> Self {
+        Self { meter: Meter::default(), ambient, deadline: ambient.monotonic() + budget }
+    }
+
+    pub(crate) fn attempts(&self) -> Attempts<'_> {
+        Attempts { operation: self, made: 0 }
+    }
+
+    /// Calls until it succeeds, its condition fails, or trying again is of no use.
+    ///
+    /// The call must be one that may be applied twice: a read, a write of the same item, or a conditional
+    /// write whose caller looks at [`Failed::maybe_applied`].
+    pub(crate) async fn call<T, E, Calling>(
+        &self,
+        mut call: impl FnMut() -> Calling,
+    ) -> Result<T, Failed<SdkError<E>>>
+    where
+        Calling: Future<Output = Result<T, SdkError<E>>>,
+        E: ProvideErrorMetadata + std::error::Error + 'static,
+    {
+        let mut maybe_applied = false;
+        let mut attempts = self.attempts();
+        loop {
+            attempts.start();
+            let error = match call().await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            match meaning(&error) {
+                Meaning::Condition => return Err(Failed::Condition { error, maybe_applied }),
+                Meaning::Final => return Err(Failed::Unavailable(unavailable(&error))),
+                Meaning::Ambiguous => maybe_applied = true,
+                Meaning::Refused => {}
+            }
+            attempts.pause(&error).await.map_err(Failed::Unavailable)?;
+        }
+    }
+}
+
+/// Why a call came to nothing.
+#[derive(Debug)]
+pub(crate) enum Failed<E> {
+    /// Its condition did not hold.
+    Condition {
+        /// What DynamoDB answered; it may carry the item.
+        error: E,
+        /// An earlier attempt may have been applied: it may be our own write that is in the way.
+        maybe_applied: bool,
+    },
+    /// It could not be made.
+    Unavailable(Unavailable),
+}
+
+impl<E> Failed<E> {
+    /// For a call without a condition.
+    pub(crate) fn unconditional(self) -> Unavailable {
+        match self {
+            Self::Unavailable(unavailable) => unavailable,
+            Self::Condition { .. } => Unavailable::new("a condition failed that was never set"),
+        }
+    }
+}
+
+/// The attempts of one call, with growing pauses between them.
+#[derive(Debug)]
+pub(crate) struct Attempts<'a> {
+    operation: &'a Operation<'a>,
+    made: u32,
+}
+
+impl Attempts<'_> {
+    pub(crate) fn start(&mut self) {
+        self.made += 1;
+        self.operation.meter.call();
+    }
+
+    /// Waits before the next attempt, a random time so that writers that were refused together do not come
+    /// back together.
+    pub(crate) async fn pause<E>(&self, error: &SdkError<E>) -> Result<(), Unavailable>
+    where
+        E: std::error::Error + 'static,
+    {
+        let longest = FIRST_WAIT.saturating_mul(1 << self.made.saturating_sub(1).min(10)).min(LONGEST_WAIT);
+        let micros = u64::try_from(longest.as_micros()).unwrap_or(u64::MAX);
+        let wait = Duration::from_micros(entropy_u64(self.operation.ambient) % (micros + 1));
+        if self.made >= ATTEMPTS || self.operation.ambient.monotonic() + wait >= self.operation.deadline {
+            return Err(unavailable(error));
+        }
+        tokio::time::sleep(wait).await;
+        Ok(())
+    }
+}
+
+pub(crate) fn unavailable<E>(error: &SdkError<E>) -> Unavailable
+where
+    E: std::error::Error + 'static,
+{
+    Unavailable::new(aws_sdk_dynamodb::error::DisplayErrorContext(error))
+}

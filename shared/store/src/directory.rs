@@ -1,0 +1,446 @@
+//! The directory: which buckets of a topic hold anything, and what each one holds.
+//!
+//! ```text
+//! TOPIC#{topic} / BUCKET#{label}
+//!   shards N, retention_days N?, expires_at N?
+//!   types SS? (the types in the bucket, where its `type` view is kept), any_type BOOL? (there are more)
+//! ```
+//!
+//! What must hold:
+//! - **D1** An entry that covers shard and type is durable before any event that needs it is written.
+//! - **D2** What an entry covers only grows. So a writer may remember it for ever, and a reader that reads the
+//!   directory consistently after a write was acknowledged finds that write.
+//! - **D3** A reader may use what it read for a second from when its query was sent. Directory queries are
+//!   always consistent, so a second is all that it can be behind.
+//!
+//! Whether a bucket keeps its `type` view is decided when its entry is made, and never changes: a view that
+//! starts in the middle of a bucket would not list what came before.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity, ReturnValue};
+use lately_keys::table::{DirectoryKey, TopicKey};
+use lately_keys::{
+    Bucket, BucketWidth, EventType, Key, Order, Place, ShardCount, TableKey, Topic, UnixMillis,
+};
+use lately_model::{RetentionDays, TopicSettings};
+
+use crate::call::{Failed, Operation, TableError, Unavailable};
+use crate::item::{Corrupt, Fields, Item, keyed, number, text};
+use crate::limits::{CONFLICTS, DIRECTORY_ENTRIES, DIRECTORY_GRACE_SECONDS, TYPES_PER_BUCKET};
+use crate::store::{Aged, Sent, Store};
+use crate::topic::{retention_days, shard_count};
+
+/// Which entry: a bucket of a topic.
+pub(crate) type EntryName = (Topic, Bucket);
+
+/// What a bucket holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) bucket: Bucket,
+    pub(crate) shards: ShardCount,
+    pub(crate) types: Types,
+    pub(crate) retention: Option<RetentionDays>,
+}
+
+/// Which types of events a bucket holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Types {
+    /// The bucket does not keep the `type` view.
+    NotKept,
+    /// It does, and holds these.
+    Listed(BTreeSet<EventType>),
+    /// It does, and holds too many to list.
+    Any,
+}
+
+impl Types {
+    /// Whether events are listed by type in the bucket.
+    pub(crate) const fn are_kept(&self) -> bool {
+        !matches!(self, Self::NotKept)
+    }
+
+    /// Whether the bucket may hold events of a type.
+    pub(crate) fn may_hold(&self, event_type: &EventType) -> bool {
+        match self {
+            Self::Listed(types) => types.contains(event_type),
+            Self::NotKept | Self::Any => true,
+        }
+    }
+}
+
+impl Entry {
+    /// The first millisecond whose events are still kept.
+    pub(crate) fn oldest_kept(&self, now: UnixMillis) -> UnixMillis {
+        self.retention.map_or(UnixMillis::MIN, |retention| retention.oldest(now).saturating_add(1))
+    }
+
+    fn covers(&self, types: &BTreeSet<EventType>) -> bool {
+        types.iter().all(|event_type| self.types.may_hold(event_type))
+    }
+}
+
+/// A part of a topic's directory, read from one end.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct DirectoryRange {
+    topic: Topic,
+    order: Order,
+    oldest: Bucket,
+    newest: Bucket,
+}
+
+impl DirectoryRange {
+    pub(crate) fn all(topic: Topic, width: BucketWidth, order: Order) -> Self {
+        Self::between(topic, width, order, UnixMillis::MIN, UnixMillis::MAX)
+    }
+
+    /// The buckets that hold a range of time, its ends included.
+    pub(crate) fn between(
+        topic: Topic,
+        width: BucketWidth,
+        order: Order,
+        oldest: UnixMillis,
+        newest: UnixMillis,
+    ) -> Self {
+        let (oldest, newest) = (Bucket::containing(width, oldest), Bucket::containing(width, newest));
+        Self { topic, order, oldest, newest }
+    }
+
+    pub(crate) const fn topic(&self) -> &Topic {
+        &self.topic
+    }
+
+    /// What is left of the range behind a bucket.
+    pub(crate) fn behind(&self, bucket: Bucket) -> Option<Self> {
+        let mut rest = self.clone();
+        match self.order {
+            Order::NewestFirst => rest.newest = bucket.previous()?,
+            Order::OldestFirst => rest.oldest = bucket.next()?,
+        }
+        (rest.oldest <= rest.newest).then_some(rest)
+    }
+}
+
+/// The entries of one directory query.
+#[derive(Debug)]
+pub(crate) struct DirectoryPage {
+    /// In the range's order.
+    pub(crate) entries: Vec<Entry>,
+    /// Whether there may be entries behind these.
+    pub(crate) more: bool,
+}
+
+impl Store {
+    /// Reads the first entries of a range, in its order.
+    pub(crate) async fn read_directory(
+        &self,
+        range: &DirectoryRange,
+        operation: &Operation<'_>,
+    ) -> Result<Arc<Aged<DirectoryPage>>, TableError> {
+        let sent = Sent::now(self.ambient());
+        let DirectoryRange { topic, order, oldest, newest } = range;
+        let value = self.query_entries(topic, *order, *oldest, *newest, DIRECTORY_ENTRIES, operation).await?;
+        let page = Arc::new(Aged { value, sent });
+        self.cache_directory_page(range.clone(), Arc::clone(&page));
+        Ok(page)
+    }
+
+    /// As [`Store::read_directory`], or what it gave within the last second (D3).
+    pub(crate) async fn recent_directory(
+        &self,
+        range: &DirectoryRange,
+        operation: &Operation<'_>,
+    ) -> Result<Arc<Aged<DirectoryPage>>, TableError> {
+        match self.cached_directory_page(range) {
+            Some(page) => Ok(page),
+            None => self.read_directory(range, operation).await,
+        }
+    }
+
+    async fn query_entries(
+        &self,
+        topic: &Topic,
+        order: Order,
+        oldest: Bucket,
+        newest: Bucket,
+        limit: u16,
+        operation: &Operation<'_>,
+    ) -> Result<DirectoryPage, TableError> {
+        let answer = operation
+            .call(|| {
+                self.client()
+                    .query()
+                    .table_name(self.table())
+                    .key_condition_expression("pk = :pk AND sk BETWEEN :oldest AND :newest")
+                    .expression_attribute_values(":pk", text(TopicKey::partition(topic)))
+                    .expression_attribute_values(":oldest", text(DirectoryKey::sort_key(oldest)))
+                    .expression_attribute_values(":newest", text(DirectoryKey::sort_key(newest)))
+                    .scan_index_forward(order == Order::OldestFirst)
+                    .limit(limit.into())
+                    .consistent_read(true)
+                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                    .send()
+            })
+            .await
+            .map_err(Failed::unconditional)?;
+        operation.meter.read(answer.consumed_capacity());
+        let entries = answer.items().iter().map(decode).collect::<Result<Vec<_>, _>>()?;
+        Ok(DirectoryPage { entries, more: answer.last_evaluated_key().is_some() })
+    }
+
+    /// Makes sure that the directory covers events of some types in a bucket (D1), and says how.
+    pub(crate) async fn cover(
+        &self,
+        topic: &Topic,
+        settings: &TopicSettings,
+        bucket: Bucket,
+        types: &BTreeSet<EventType>,
+        operation: &Operation<'_>,
+    ) -> Result<Arc<Entry>, TableError> {
+        let name = (topic.clone(), bucket);
+        for _ in 0..CONFLICTS {
+            let known = match self.entries().get(&name) {
+                Some(entry) => Some(entry),
+                None => self.read_entry(&name, operation).await?,
+            };
+            let written = match known {
+                Some(entry) if entry.covers(types) => return Ok(entry),
+                Some(entry) => self.add_types(&name, &entry, types, operation).await?,
+                None => self.create_entry(&name, settings, types, operation).await?,
+            };
+            if let Some(entry) = written {
+                return Ok(entry);
+            }
+            // Another writer was first, or the entry is gone: look again.
+            self.entries().remove(&name);
+        }
+        Err(Unavailable::new("other writers keep changing the directory").into())
+    }
+
+    /// Doubles a bucket's shards, unless it has more already than those that were too few.
+    ///
+    /// Growing is a help and no duty: if it fails, the write that asked for it goes on as it is.
+    pub(crate) async fn grow(
+        &self,
+        topic: &Topic,
+        settings: &TopicSettings,
+        bucket: Bucket,
+        under: ShardCount,
+        operation: &Operation<'_>,
+    ) {
+        let name = (topic.clone(), bucket);
+        // Of many writers that are refused at once one is enough; the others go on trying.
+        let Ok(_one_at_a_time) = self.growing().try_lock() else { return };
+        let grown = self.entries().get(&name).is_some_and(|entry| entry.shards > under);
+        let wanted = under.doubled(settings.max_shards);
+        if grown || wanted == under {
+            return;
+        }
+        let update = |set: &mut Update| {
+            set.expression = "SET shards = :wanted".to_owned();
+            set.condition = "shards = :under";
+            set.values = vec![(":wanted", number(wanted.get())), (":under", number(under.get()))];
+        };
+        match self.update_entry(&name, update, operation).await {
+            Ok(Some(entry)) => {
+                tracing::info!(shards = entry.shards.get(), bucket = %bucket, "a hot bucket has grown");
+            }
+            // Too late: another process has grown it. Learn by how much.
+            Ok(None) => {
+                if let Err(error) = self.read_entry(&name, operation).await {
+                    tracing::warn!(%error, "the directory could not be read after growth elsewhere");
+                }
+            }
+            Err(error) => tracing::warn!(%error, "a hot bucket could not be grown"),
+        }
+    }
+
+    async fn read_entry(
+        &self,
+        name: &EntryName,
+        operation: &Operation<'_>,
+    ) -> Result<Option<Arc<Entry>>, TableError> {
+        let Some(item) = self.get_item(keyed(Place::Table, key(name)), operation).await? else {
+            return Ok(None);
+        };
+        Ok(Some(self.remember_entry(name, decode(&item)?)))
+    }
+
+    fn remember_entry(&self, name: &EntryName, entry: Entry) -> Arc<Entry> {
+        let entry = Arc::new(entry);
+        self.entries().insert(name.clone(), Arc::clone(&entry));
+        entry
+    }
+
+    /// Makes a bucket's entry. `None` if there is one by now.
+    async fn create_entry(
+        &self,
+        name: &EntryName,
+        settings: &TopicSettings,
+        types: &BTreeSet<EventType>,
+        operation: &Operation<'_>,
+    ) -> Result<Option<Arc<Entry>>, TableError> {
+        let (topic, bucket) = name;
+        let before = match bucket.previous() {
+            None => None,
+            Some(previous) => {
+                let first = Bucket::containing(bucket.width(), UnixMillis::MIN);
+                let newest_first = Order::NewestFirst;
+                let page = self.query_entries(topic, newest_first, first, previous, 1, operation).await?;
+                page.entries.into_iter().next()
+            }
+        };
+        let half = before.map_or(ShardCount::ONE, |before| before.shards.halved());
+        let entry = Entry {
+            bucket: *bucket,
+            shards: half.min(settings.max_shards).max(settings.min_shards),
+            types: match (settings.views.event_type, types.len() <= TYPES_PER_BUCKET) {
+                (false, _) => Types::NotKept,
+                (true, true) => Types::Listed(types.clone()),
+                (true, false) => Types::Any,
+            },
+            retention: settings.retention_days,
+        };
+        let item = encode(name, &entry);
+        let put = operation
+            .call(|| {
+                self.client()
+                    .put_item()
+                    .table_name(self.table())
+                    .set_item(Some(item.clone()))
+                    .condition_expression("attribute_not_exists(pk)")
+                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                    .send()
+            })
+            .await;
+        match put {
+            Ok(answer) => {
+                operation.meter.write(answer.consumed_capacity());
+                self.forget_directory_pages(topic);
+                Ok(Some(self.remember_entry(name, entry)))
+            }
+            Err(Failed::Condition { .. }) => Ok(None),
+            Err(Failed::Unavailable(unavailable)) => Err(unavailable.into()),
+        }
+    }
+
+    /// Adds types to a bucket's entry. `None` if there is no such entry any more that lists types.
+    async fn add_types(
+        &self,
+        name: &EntryName,
+        entry: &Entry,
+        types: &BTreeSet<EventType>,
+        operation: &Operation<'_>,
+    ) -> Result<Option<Arc<Entry>>, TableError> {
+        let listed = match &entry.types {
+            Types::Listed(listed) => listed.union(types).count(),
+            Types::NotKept | Types::Any => 0,
+        };
+        let update = |set: &mut Update| {
+            // An entry that was removed meanwhile may have come back without the view.
+            set.condition = "attribute_exists(types)";
+            if listed <= TYPES_PER_BUCKET {
+                set.expression = "ADD types :types".to_owned();
+                set.values = vec![(":types", type_set(types))];
+            } else {
+                set.expression = "SET any_type = :any".to_owned();
+                set.values = vec![(":any", AttributeValue::Bool(true))];
+            }
+        };
+        self.update_entry(name, update, operation).await
+    }
+
+    /// Updates an entry under a condition, and remembers what it became. `None` if the condition failed.
+    async fn update_entry(
+        &self,
+        name: &EntryName,
+        fill: impl FnOnce(&mut Update),
+        operation: &Operation<'_>,
+    ) -> Result<Option<Arc<Entry>>, TableError> {
+        let mut update = Update::default();
+        fill(&mut update);
+        let updated = operation
+            .call(|| {
+                let values = update.values.iter().cloned().map(|(name, value)| (name.to_owned(), value));
+                self.client()
+                    .update_item()
+                    .table_name(self.table())
+                    .set_key(Some(keyed(Place::Table, key(name))))
+                    .update_expression(&update.expression)
+                    .condition_expression(update.condition)
+                    .set_expression_attribute_values(Some(values.collect()))
+                    .return_values(ReturnValue::AllNew)
+                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                    .send()
+            })
+            .await;
+        match updated {
+            Ok(answer) => {
+                operation.meter.write(answer.consumed_capacity());
+                self.forget_directory_pages(&name.0);
+                let item =
+                    answer.attributes().ok_or_else(|| Unavailable::new("an update returned no item"))?;
+                Ok(Some(self.remember_entry(name, decode(item)?)))
+            }
+            Err(Failed::Condition { .. }) => Ok(None),
+            Err(Failed::Unavailable(unavailable)) => Err(unavailable.into()),
+        }
+    }
+}
+
+/// An update of an entry.
+#[derive(Debug, Default)]
+struct Update {
+    expression: String,
+    condition: &'static str,
+    values: Vec<(&'static str, AttributeValue)>,
+}
+
+fn key((topic, bucket): &EntryName) -> Key {
+    DirectoryKey { topic: topic.clone(), bucket: *bucket }.encode()
+}
+
+fn type_set(types: &BTreeSet<EventType>) -> AttributeValue {
+    AttributeValue::Ss(types.iter().map(EventType::to_string).collect())
+}
+
+fn encode(name: &EntryName, entry: &Entry) -> Item {
+    let mut item = keyed(Place::Table, key(name));
+    item.insert("shards".to_owned(), number(entry.shards.get()));
+    match &entry.types {
+        Types::NotKept => {}
+        Types::Listed(types) => {
+            item.insert("types".to_owned(), type_set(types));
+        }
+        Types::Any => {
+            item.insert("any_type".to_owned(), AttributeValue::Bool(true));
+        }
+    }
+    if let Some(days) = entry.retention {
+        item.insert("retention_days".to_owned(), number(days.get()));
+        let expires_at =
+            entry.bucket.last().saturating_add(days.millis()).get() / 1000 + DIRECTORY_GRACE_SECONDS;
+        item.insert("expires_at".to_owned(), number(expires_at));
+    }
+    item
+}
+
+fn decode(item: &Item) -> Result<Entry, Corrupt> {
+    let fields = Fields(item);
+    let key = DirectoryKey::decode(fields.text("pk")?, fields.text("sk")?);
+    let types = match fields.texts("types")? {
+        _ if fields.flag("any_type") => Types::Any,
+        None => Types::NotKept,
+        Some(types) => {
+            let types = types.iter().map(|event_type| event_type.parse()).collect::<Result<_, _>>();
+            Types::Listed(types.map_err(|_| fields.corrupt("types"))?)
+        }
+    };
+    Ok(Entry {
+        bucket: key.ok_or_else(|| fields.corrupt("sk"))?.bucket,
+        shards: shard_count(fields, "shards")?,
+        types,
+        retention: retention_days(fields)?,
+    })
+}

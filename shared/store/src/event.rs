@@ -1,0 +1,196 @@
+//! One event: as it is stored, fetched by its id, deleted by its actor.
+//!
+//! ```text
+//! EVENTS#{topic}#{label}#SHARD{n} / {inverted id}
+//!   t S (type), a S (actor), s S? (subject), d S? (data, the client's JSON text), expires_at N?
+//!   v S? (where else it belongs: a, s the views by actor and subject, f fan-out), gsi1pk, gsi1sk (the view by type)
+//! ```
+//!
+//! Attribute names are short: an event of up to about 900 bytes fits 1 KB, which is one write unit.
+
+use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
+use lately_keys::table::{EventKey, TypeViewKey};
+use lately_keys::{Actor, EventId, Place, SortKey, TableKey, Topic, UnixMillis};
+use lately_model::{Data, Event, TopicSettings};
+
+use crate::call::{Failed, Operation, TableError};
+use crate::cost::Cost;
+use crate::directory::Entry;
+use crate::item::{Corrupt, Fields, Item, keyed, number, text};
+use crate::store::Store;
+use crate::topic::TopicError;
+
+/// Why an event could not be fetched.
+#[derive(Debug, thiserror::Error)]
+pub enum GetError {
+    /// There is no such topic.
+    #[error("no such topic")]
+    TopicNotFound,
+    /// There is no such event: never, not any more, or its time is over.
+    #[error("no such event")]
+    NotFound,
+    /// The table could not be read.
+    #[error(transparent)]
+    Table(#[from] TableError),
+}
+
+/// Why an event could not be deleted.
+#[derive(Debug, thiserror::Error)]
+pub enum DeleteError {
+    /// There is no such topic.
+    #[error("no such topic")]
+    TopicNotFound,
+    /// It is another actor's.
+    #[error("the event is another actor's")]
+    NotYours,
+    /// The table could not be written.
+    #[error(transparent)]
+    Table(#[from] TableError),
+}
+
+impl From<TopicError> for GetError {
+    fn from(error: TopicError) -> Self {
+        match error {
+            TopicError::NotFound => Self::TopicNotFound,
+            TopicError::Table(error) => Self::Table(error),
+        }
+    }
+}
+
+impl From<TopicError> for DeleteError {
+    fn from(error: TopicError) -> Self {
+        match error {
+            TopicError::NotFound => Self::TopicNotFound,
+            TopicError::Table(error) => Self::Table(error),
+        }
+    }
+}
+
+impl Store {
+    /// An event by its id. The read is consistent: who was told an id finds the event.
+    ///
+    /// # Errors
+    /// See [`GetError`].
+    pub async fn event(&self, topic: &Topic, id: EventId) -> Result<(Event, Cost), GetError> {
+        let operation = self.operation();
+        let settings = self.settings(topic, &operation).await?;
+        let key = EventKey::new(topic.clone(), settings.bucket, id).encode();
+        let item = self.get_item(keyed(Place::Table, key), &operation).await?.ok_or(GetError::NotFound)?;
+        operation.meter.items(1);
+        if is_over(&item, self.now()).map_err(TableError::from)? {
+            return Err(GetError::NotFound);
+        }
+        let event = decode(&item).map_err(TableError::from)?;
+        Ok((event, operation.meter.total()))
+    }
+
+    /// Deletes an event, if it is there. With `by`, only if it is that actor's.
+    ///
+    /// # Errors
+    /// See [`DeleteError`].
+    pub async fn delete_event(
+        &self,
+        topic: &Topic,
+        id: EventId,
+        by: Option<&Actor>,
+    ) -> Result<Cost, DeleteError> {
+        let operation = self.operation();
+        let settings = self.settings(topic, &operation).await?;
+        let key = keyed(Place::Table, EventKey::new(topic.clone(), settings.bucket, id).encode());
+        let deleted = operation
+            .call(|| {
+                let delete = self
+                    .client()
+                    .delete_item()
+                    .table_name(self.table())
+                    .set_key(Some(key.clone()))
+                    .return_consumed_capacity(ReturnConsumedCapacity::Total);
+                match by {
+                    None => delete,
+                    Some(actor) => delete
+                        .condition_expression("attribute_not_exists(pk) OR a = :actor")
+                        .expression_attribute_values(":actor", text(actor.as_str())),
+                }
+                .send()
+            })
+            .await;
+        match deleted {
+            Ok(answer) => {
+                operation.meter.write(answer.consumed_capacity());
+                Ok(operation.meter.total())
+            }
+            Err(Failed::Condition { .. }) => Err(DeleteError::NotYours),
+            Err(Failed::Unavailable(unavailable)) => Err(TableError::from(unavailable).into()),
+        }
+    }
+
+    /// An item by its key, read consistently.
+    pub(crate) async fn get_item(
+        &self,
+        key: Item,
+        operation: &Operation<'_>,
+    ) -> Result<Option<Item>, TableError> {
+        let answer = operation
+            .call(|| {
+                self.client()
+                    .get_item()
+                    .table_name(self.table())
+                    .set_key(Some(key.clone()))
+                    .consistent_read(true)
+                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                    .send()
+            })
+            .await
+            .map_err(Failed::unconditional)?;
+        operation.meter.read(answer.consumed_capacity());
+        Ok(answer.item)
+    }
+}
+
+/// Whether an item's time is over, though it may not have been removed yet.
+pub(crate) fn is_over(item: &Item, now: UnixMillis) -> Result<bool, Corrupt> {
+    let expires_at: Option<u64> = Fields(item).optional_number("expires_at")?;
+    Ok(expires_at.is_some_and(|seconds| seconds <= now.get() / 1000))
+}
+
+/// The item of an event in a bucket.
+pub(crate) fn encode(event: &Event, key: &EventKey, entry: &Entry, settings: &TopicSettings) -> Item {
+    let mut item = keyed(Place::Table, key.encode());
+    item.insert("t".to_owned(), text(event.event_type.as_str()));
+    item.insert("a".to_owned(), text(event.actor.as_str()));
+    if let Some(subject) = &event.subject {
+        item.insert("s".to_owned(), text(subject.as_str()));
+    }
+    if let Some(data) = &event.data {
+        item.insert("d".to_owned(), text(data.as_str()));
+    }
+    let elsewhere: String =
+        [(settings.views.actor, 'a'), (settings.views.subject, 's'), (settings.fan_out, 'f')]
+            .into_iter()
+            .filter_map(|(wanted, letter)| wanted.then_some(letter))
+            .collect();
+    if !elsewhere.is_empty() {
+        item.insert("v".to_owned(), text(elsewhere));
+    }
+    if let Some(retention) = entry.retention {
+        // Rounded up: an event is kept for no less than its time.
+        let expires_at = event.at().saturating_add(retention.millis()).get().div_ceil(1000);
+        item.insert("expires_at".to_owned(), number(expires_at));
+    }
+    if entry.types.are_kept() {
+        item.extend(keyed(Place::Gsi1, TypeViewKey::new(key, event.event_type.clone()).encode()));
+    }
+    item
+}
+
+pub(crate) fn decode(item: &Item) -> Result<Event, Corrupt> {
+    let fields = Fields(item);
+    let data = fields.optional_text("d")?.map(|text| Data::from_stored(text.to_owned()));
+    Ok(Event {
+        id: fields.parsed::<SortKey>("sk")?.id(),
+        event_type: fields.parsed("t")?,
+        actor: fields.parsed("a")?,
+        subject: fields.optional_parsed("s")?,
+        data: data.transpose().map_err(|_| fields.corrupt("d"))?,
+    })
+}

@@ -1,0 +1,93 @@
+//! Items: attributes read as what they must be, or the item is corrupt.
+
+use std::collections::HashMap;
+use std::str::FromStr;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use lately_keys::{Key, Place};
+
+pub(crate) type Item = HashMap<String, AttributeValue>;
+
+/// An item of the table that is not what its key says it is.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the item under {pk} is corrupt: {what}")]
+pub struct Corrupt {
+    pk: String,
+    what: &'static str,
+}
+
+/// An item with its key's attributes.
+pub(crate) fn keyed(place: Place, key: Key) -> Item {
+    HashMap::from([(place.pk().to_owned(), text(key.pk)), (place.sk().to_owned(), text(key.sk))])
+}
+
+pub(crate) fn text(value: impl Into<String>) -> AttributeValue {
+    AttributeValue::S(value.into())
+}
+
+pub(crate) fn number(value: impl Into<u64>) -> AttributeValue {
+    AttributeValue::N(value.into().to_string())
+}
+
+/// An item being read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fields<'a>(pub(crate) &'a Item);
+
+impl<'a> Fields<'a> {
+    pub(crate) fn corrupt(self, what: &'static str) -> Corrupt {
+        let pk = self.0.get("pk").and_then(|pk| pk.as_s().ok()).map_or("?", String::as_str);
+        Corrupt { pk: pk.to_owned(), what }
+    }
+
+    /// A flag that is set; absent means not.
+    pub(crate) fn flag(self, name: &str) -> bool {
+        matches!(self.0.get(name), Some(AttributeValue::Bool(true)))
+    }
+
+    pub(crate) fn text(self, name: &'static str) -> Result<&'a str, Corrupt> {
+        self.optional_text(name)?.ok_or_else(|| self.corrupt(name))
+    }
+
+    pub(crate) fn optional_text(self, name: &'static str) -> Result<Option<&'a str>, Corrupt> {
+        let value = self.0.get(name).map(AttributeValue::as_s).transpose();
+        Ok(value.map_err(|_| self.corrupt(name))?.map(String::as_str))
+    }
+
+    pub(crate) fn parsed<T: FromStr>(self, name: &'static str) -> Result<T, Corrupt> {
+        self.text(name)?.parse().map_err(|_| self.corrupt(name))
+    }
+
+    pub(crate) fn optional_parsed<T: FromStr>(self, name: &'static str) -> Result<Option<T>, Corrupt> {
+        self.optional_text(name)?.map(str::parse).transpose().map_err(|_| self.corrupt(name))
+    }
+
+    pub(crate) fn number<T: FromStr>(self, name: &'static str) -> Result<T, Corrupt> {
+        self.optional_number(name)?.ok_or_else(|| self.corrupt(name))
+    }
+
+    pub(crate) fn optional_number<T: FromStr>(self, name: &'static str) -> Result<Option<T>, Corrupt> {
+        let value = self.0.get(name).map(AttributeValue::as_n).transpose();
+        let number = value.map_err(|_| self.corrupt(name))?;
+        number.map(|number| number.parse()).transpose().map_err(|_| self.corrupt(name))
+    }
+
+    pub(crate) fn bytes(self, name: &'static str) -> Result<&'a [u8], Corrupt> {
+        let value = self.0.get(name).and_then(|value| value.as_b().ok());
+        value.map(AsRef::as_ref).ok_or_else(|| self.corrupt(name))
+    }
+
+    pub(crate) fn texts(self, name: &'static str) -> Result<Option<&'a [String]>, Corrupt> {
+        let value = self.0.get(name).map(AttributeValue::as_ss).transpose();
+        Ok(value.map_err(|_| self.corrupt(name))?.map(Vec::as_slice))
+    }
+
+    /// The item's size as DynamoDB counts it, for attributes of the types that events have.
+    pub(crate) fn stored_bytes(self) -> usize {
+        let value_bytes = |value: &AttributeValue| match value {
+            AttributeValue::S(text) => text.len(),
+            AttributeValue::N(digits) => digits.len().div_ceil(2) + 1,
+            _ => 1,
+        };
+        self.0.iter().map(|(name, value)| name.len() + value_bytes(value)).sum()
+    }
+}

@@ -1,0 +1,123 @@
+//! For how many events to ask each shard at first. Pure.
+//!
+//! Of the latest N events, how many lie in one of S shards is a matter of chance: binomial, N tries at 1/S. To
+//! ask each shard for N would be safe and cost S pages; to ask for N/S would be cheap and often not enough, and
+//! each shard that must be asked again costs at least another half unit. Between the two lies the number with
+//! the least expected cost, and since DynamoDB bills whole units of 4 KB, it fills whole units.
+
+/// What a query reads is billed in units of so many bytes.
+const UNIT_BYTES: u32 = 4096;
+
+/// The number of events to ask each of `shards` shards for, to know the latest `wanted`.
+///
+/// Read units come first; among equal ones, fewer queries; among equal ones, fewer events.
+pub(super) fn first_ask(wanted: u32, shards: u32, event_bytes: u32) -> u32 {
+    let event_bytes = event_bytes.max(1);
+    let per_unit = unit_of(event_bytes);
+    if shards <= 1 {
+        return wanted;
+    }
+    let chances = Chances::new(wanted, shards);
+    let cost = |ask: u32| {
+        let again = if ask >= wanted { Again::default() } else { chances.again(ask, event_bytes) };
+        (f64::from(units(ask, event_bytes)) + again.units, again.queries)
+    };
+    // What all shards together give must be enough, or every one of them would be asked again.
+    let fewest = wanted.div_ceil(shards).div_ceil(per_unit);
+    let most = wanted.div_ceil(per_unit);
+    let mut best = (wanted, cost(wanted));
+    for ask in (fewest..=most).rev().map(|filled| (filled * per_unit).min(wanted)) {
+        let cost = cost(ask);
+        if cost <= best.1 {
+            best = (ask, cost);
+        }
+    }
+    best.0
+}
+
+/// How many events one unit holds; a larger event has a unit of its own, or several.
+pub(super) fn unit_of(event_bytes: u32) -> u32 {
+    (UNIT_BYTES / event_bytes.max(1)).max(1)
+}
+
+/// Units that reading so many events costs.
+fn units(events: u32, event_bytes: u32) -> u32 {
+    events.saturating_mul(event_bytes).div_ceil(UNIT_BYTES).max(1)
+}
+
+/// How likely it is that a shard holds x of the wanted events.
+struct Chances {
+    of_holding: Vec<f64>,
+}
+
+/// What asking a second time is expected to cost, per shard.
+#[derive(Default)]
+struct Again {
+    units: f64,
+    queries: f64,
+}
+
+impl Chances {
+    fn new(wanted: u32, shards: u32) -> Self {
+        let here = 1.0 / f64::from(shards);
+        let odds = here / (1.0 - here);
+        let mut chance = (1.0 - here).powf(f64::from(wanted));
+        let mut of_holding = vec![chance];
+        for held in 1..=wanted {
+            chance *= odds * f64::from(wanted - held + 1) / f64::from(held);
+            of_holding.push(chance);
+        }
+        Self { of_holding }
+    }
+
+    /// A shard that holds as many as it was asked for must be asked again: it may hold more.
+    fn again(&self, ask: u32, event_bytes: u32) -> Again {
+        let mut again = Again::default();
+        for (held, chance) in (0_u32..).zip(&self.of_holding).skip(ask as usize) {
+            again.units += chance * f64::from(units(held - ask, event_bytes));
+            again.queries += chance;
+        }
+        again
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn one_shard_is_asked_for_all() {
+        assert_eq!(first_ask(50, 1, 512), 50);
+    }
+
+    #[test]
+    fn whole_units_of_eight_events_of_512_bytes_are_asked_for() {
+        let asks = |shards| [10, 50, 100].map(|wanted| first_ask(wanted, shards, 512));
+        assert_eq!(asks(4), [8, 16, 32]);
+        assert_eq!(asks(8), [8, 8, 16]);
+        assert_eq!(asks(16), [8, 8, 8]);
+        assert_eq!(asks(64), [8, 8, 8]);
+    }
+
+    #[test]
+    fn large_events_are_asked_for_one_by_one() {
+        assert!(first_ask(200, 64, 200_000) <= 16);
+        assert_eq!(first_ask(1, 64, 400_000), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn the_ask_is_enough_for_all_shards_together_and_no_more_than_wanted(
+            wanted in 1..=200_u32,
+            shards in 0..=8_u32,
+            event_bytes in 1..400_000_u32,
+        ) {
+            let shards = 1 << shards;
+            let ask = first_ask(wanted, shards, event_bytes);
+            prop_assert!(ask >= 1 && ask <= wanted);
+            prop_assert!(ask * shards >= wanted);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The latest of a topic: exact, newest first, at the price of what is read.
+//!
+//! A topic's events lie in buckets of time, each in as many partitions as it has shards. DynamoDB orders
+//! within a partition and not across, so a page is put together from several queries; the question is how to
+//! read as little as possible and still be exact.
+//!
+//! - **Span** (`span.rs`, pure): from the query, its cursor and the clock, which ids are wanted.
+//! - **Walk** (`walk.rs`): the directory names the buckets that hold anything, in order, 32 at a time.
+//! - **Wave** (`wave.rs`, pure): buckets are read in waves that double, 1, 2, 4 … 16, while the page is not
+//!   full. Each shard of a wave's buckets is a lane. A lane's *frontier* is how far it is known. τ is the place
+//!   of the last event that the page can still take, once so many are known. A lane whose frontier lies before
+//!   τ is asked again, up to τ, for no more than can still matter. When no lane does, the page is exact.
+//! - **Ask** (`ask.rs`, pure): for how many events to ask a shard at first, so that reading costs least.
+//! - **Run** (`run.rs`): the queries of one round at once.
+//! - **Page** (`page.rs`, pure): events, and the one position from which all lanes can go on.
+//!
+//! Every query's end is followed or becomes a cursor: a page that ends before it is full says so.
+
+mod ask;
+mod page;
+mod rank;
+mod run;
+mod span;
+mod walk;
+mod wave;
+
+use lately_keys::{CursorError, EventType, Fingerprint, Order, Topic, UnixMillis};
+use lately_model::{Event, EventQuery, Page};
+
+use crate::call::TableError;
+use crate::cost::Cost;
+use crate::latest::page::{Budget, Draft, Ending};
+use crate::latest::run::Reading;
+use crate::latest::span::Span;
+use crate::limits::WAVE_BUCKETS;
+use crate::store::Store;
+use crate::topic::TopicError;
+
+/// Why the latest could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum LatestError {
+    /// There is no such topic.
+    #[error("no such topic")]
+    TopicNotFound,
+    /// The cursor is none, or not one of this query.
+    #[error(transparent)]
+    Cursor(#[from] CursorError),
+    /// The table could not be read.
+    #[error(transparent)]
+    Table(#[from] TableError),
+}
+
+impl From<TopicError> for LatestError {
+    fn from(error: TopicError) -> Self {
+        match error {
+            TopicError::NotFound => Self::TopicNotFound,
+            TopicError::Table(error) => Self::Table(error),
+        }
+    }
+}
+
+impl Store {
+    /// A page of a topic's events.
+    ///
+    /// # Errors
+    /// See [`LatestError`].
+    pub async fn latest(
+        &self,
+        topic: &Topic,
+        query: &EventQuery,
+    ) -> Result<(Page<Event>, Cost), LatestError> {
+        let operation = self.operation();
+        let settings = self.settings(topic, &operation).await?;
+        let fingerprint = fingerprint(topic, query);
+        let span = Span::new(query, fingerprint, self.now())?;
+
+        let mut draft = Draft::new(query.limit, fingerprint, &span);
+        let mut reading = Reading::new(self, topic, settings.bucket, query, &span, &operation);
+        let mut budget = Budget::default();
+        let mut buckets = 1;
+        let ending = loop {
+            let missing = draft.missing();
+            if missing == 0 {
+                break Ending::Full { more: reading.has_more() };
+            }
+            let Some(mut wave) = reading.next_wave(buckets.min(missing), &mut budget).await? else {
+                break reading.ending();
+            };
+            reading.read(&mut wave, missing, draft.room(), &mut budget).await?;
+            let edge = wave.edge();
+            let (events, rest) = wave.into_events(missing);
+            if let Some(ending) = draft.take(events, rest, edge) {
+                break ending;
+            }
+            buckets = (buckets * 2).min(WAVE_BUCKETS);
+        };
+        reading.remember_event_size();
+        Ok((draft.finish(ending), operation.meter.total()))
+    }
+}
+
+/// What a cursor of this query is bound to. Order, page size and consistency may change on the way.
+fn fingerprint(topic: &Topic, query: &EventQuery) -> Fingerprint {
+    let time = |at: Option<UnixMillis>| at.map(|at| at.to_string());
+    Fingerprint::of("topic events")
+        .text(topic.as_str())
+        .option(query.event_type.as_ref().map(EventType::as_str))
+        .option(time(query.range.from).as_deref())
+        .option(time(query.range.to).as_deref())
+        .finish()
+}
+
+/// The order of a page, if neither the client nor a cursor says.
+const DEFAULT_ORDER: Order = Order::NewestFirst;

@@ -1,0 +1,126 @@
+//! How a page ends, and where its cursors stand.
+
+use lately_keys::{Shard, Tick, UnixMillis};
+
+use super::*;
+
+fn id(millis: u64) -> EventId {
+    EventId::new(Tick::first_of(UnixMillis::new(millis).unwrap()), Shard::from(0), 0)
+}
+
+fn event(millis: u64, data_bytes: usize) -> Event {
+    Event {
+        id: id(millis),
+        event_type: "note".parse().unwrap(),
+        actor: "ada".parse().unwrap(),
+        subject: None,
+        data: Some(format!("\"{}\"", "x".repeat(data_bytes - 2)).parse().unwrap()),
+    }
+}
+
+fn query() -> Fingerprint {
+    Fingerprint::of("test").finish()
+}
+
+fn draft(order: Order, limit: u16, position: Option<EventId>) -> Draft {
+    let span = Span { order, ids: None, position, now: UnixMillis::MAX };
+    Draft::new(PageSize::new(limit).unwrap(), query(), &span)
+}
+
+/// Where a cursor goes on.
+fn place(cursor: Option<&str>) -> (Order, Option<EventId>) {
+    let Cursor { order, position, .. } = Cursor::decode(cursor.unwrap(), query()).unwrap();
+    match position {
+        Position::Start => (order, None),
+        Position::Event(id) => (order, Some(id)),
+        other => panic!("{other:?}"),
+    }
+}
+
+const EXACT: Edge = Edge { frontier: None, cut: false, more: false };
+
+#[test]
+fn an_events_json_is_no_longer_than_it_is_counted() {
+    let subject = Some("repo:octo:hello".parse().unwrap());
+    for event in [event(5, 100), Event { subject, ..event(253_402_300_799_999, 2) }] {
+        let json = serde_json::to_string(&event).unwrap().len();
+        let counted = sent_bytes(&event);
+        assert!(json <= counted && counted <= json + 64, "{json} counted as {counted}");
+    }
+}
+
+#[test]
+fn a_full_page_goes_on_behind_its_last_event() {
+    let mut draft = draft(Order::NewestFirst, 2, None);
+    let full = Ending::Full { more: true };
+    assert_eq!(draft.take(vec![event(9, 10), event(8, 10)], 1, EXACT), Some(full));
+    let page = draft.finish(full);
+    assert!(page.has_more);
+    assert_eq!(place(page.next.as_deref()), (Order::NewestFirst, Some(id(8))));
+    assert_eq!(place(page.newer.as_deref()), (Order::OldestFirst, Some(id(9))));
+}
+
+#[test]
+fn a_full_page_looks_for_more_only_when_its_wave_held_none() {
+    let events = || vec![event(9, 10), event(8, 10)];
+    assert_eq!(draft(Order::NewestFirst, 2, None).take(events(), 0, EXACT), None);
+    let more = Edge { frontier: Some(id(8)), more: true, ..EXACT };
+    let full = Some(Ending::Full { more: true });
+    assert_eq!(draft(Order::NewestFirst, 2, None).take(events(), 0, more), full);
+}
+
+#[test]
+fn a_page_ends_before_the_event_that_does_not_fit() {
+    let mut draft = draft(Order::NewestFirst, 200, None);
+    let events = (0..20).map(|n| event(100 - n, 200_000)).collect();
+    let ending = draft.take(events, 0, EXACT).unwrap();
+    assert_eq!(ending, Ending::Full { more: true });
+    let page = draft.finish(ending);
+    assert_eq!(page.events.len(), PAGE_BYTES / 200_000 - 1, "each is a little more than its data");
+    assert!(serde_json::to_vec(&page).unwrap().len() <= PAGE_BYTES + 256);
+    assert_eq!(place(page.next.as_deref()).1, Some(page.events.last().unwrap().id));
+}
+
+#[test]
+fn an_event_that_fits_no_page_has_one_of_its_own() {
+    let mut draft = draft(Order::NewestFirst, 200, None);
+    let ending = draft.take(vec![event(9, PAGE_BYTES + 1), event(8, 10)], 0, EXACT).unwrap();
+    let page = draft.finish(ending);
+    assert_eq!((page.events.len(), page.has_more), (1, true));
+}
+
+#[test]
+fn a_page_cut_short_goes_on_where_it_stopped_looking() {
+    let cut = Edge { frontier: Some(id(3)), cut: true, more: true };
+    for (order, events) in [(Order::NewestFirst, vec![event(9, 10)]), (Order::NewestFirst, vec![])] {
+        let newest = events.first().map(|event| event.id);
+        let mut draft = draft(order, 50, None);
+        let ending = draft.take(events, 0, cut).unwrap();
+        let page = draft.finish(ending);
+        assert!(page.has_more);
+        assert_eq!(place(page.next.as_deref()), (order, Some(id(3))));
+        assert_eq!(place(page.newer.as_deref()), (Order::OldestFirst, newest));
+    }
+}
+
+#[test]
+fn newest_first_ends_at_the_end() {
+    let mut draft = draft(Order::NewestFirst, 50, Some(id(20)));
+    assert_eq!(draft.take(vec![event(9, 10)], 0, EXACT), None);
+    let page = draft.finish(Ending::Exhausted);
+    assert_eq!((page.next, page.has_more), (None, false));
+}
+
+#[test]
+fn oldest_first_never_ends() {
+    let end = |events: Vec<Event>, position| {
+        let mut draft = draft(Order::OldestFirst, 50, position);
+        assert_eq!(draft.take(events, 0, EXACT), None);
+        let page = draft.finish(Ending::Exhausted);
+        assert_eq!((page.has_more, &page.newer), (false, &None));
+        place(page.next.as_deref())
+    };
+    assert_eq!(end(vec![event(9, 10)], Some(id(5))), (Order::OldestFirst, Some(id(9))));
+    assert_eq!(end(vec![], Some(id(5))), (Order::OldestFirst, Some(id(5))), "it stays where it is");
+    assert_eq!(end(vec![], None), (Order::OldestFirst, None));
+}

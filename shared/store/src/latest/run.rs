@@ -1,0 +1,200 @@
+//! The reading of a page: waves are gathered from the directory, and the queries of a round run at once.
+
+use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use lately_keys::table::{EventPartition, TypeViewPartition};
+use lately_keys::{BucketWidth, EventType, Order, Place, Shard, SortKey, Topic};
+use lately_model::EventQuery;
+
+use crate::call::{Failed, Operation, TableError};
+use crate::event::decode;
+use crate::item::{Fields, text};
+use crate::latest::page::{Budget, Ending, sent_bytes};
+use crate::latest::span::Span;
+use crate::latest::walk::{Stop, Walk};
+use crate::latest::wave::{Answer, Ask, Lane, Wave};
+use crate::limits::{EXPECTED_EVENT_BYTES, QUERIES_AT_ONCE};
+use crate::store::Store;
+
+/// A page being read.
+pub(super) struct Reading<'a> {
+    store: &'a Store,
+    topic: &'a Topic,
+    event_type: Option<&'a EventType>,
+    consistent: bool,
+    operation: &'a Operation<'a>,
+    walk: Walk,
+    expected_bytes: u32,
+    /// How many events were seen, and their bytes as stored.
+    seen: (u64, u64),
+}
+
+impl<'a> Reading<'a> {
+    pub(super) fn new(
+        store: &'a Store,
+        topic: &'a Topic,
+        width: BucketWidth,
+        query: &'a EventQuery,
+        span: &Span,
+        operation: &'a Operation<'a>,
+    ) -> Self {
+        let EventQuery { event_type, consistent, .. } = query;
+        Self {
+            store,
+            topic,
+            event_type: event_type.as_ref(),
+            consistent: *consistent,
+            operation,
+            walk: Walk::new(topic, width, *span, event_type.clone(), *consistent),
+            expected_bytes: store.event_bytes().get(topic).unwrap_or(EXPECTED_EVENT_BYTES),
+            seen: (0, 0),
+        }
+    }
+
+    /// The next buckets, at most so many, and no more shards than can be read at once; none if there is no
+    /// further bucket, or the page may do no more work.
+    pub(super) async fn next_wave(
+        &mut self,
+        buckets: usize,
+        budget: &mut Budget,
+    ) -> Result<Option<Wave>, TableError> {
+        let mut lanes = Vec::new();
+        let mut last = None;
+        for _ in 0..buckets {
+            if budget.is_spent() {
+                break;
+            }
+            let Some(stop) = self.walk.peek(self.store, self.operation).await?.cloned() else { break };
+            let shards = usize::from(stop.entry.shards.get());
+            if !lanes.is_empty() && lanes.len() + shards > QUERIES_AT_ONCE {
+                break;
+            }
+            lanes.extend(stop.entry.shards.shards().map(|shard| self.lane(&stop, shard)));
+            last = Some(stop.entry.bucket);
+            self.walk.advance();
+        }
+        Ok(last.map(|last| Wave::new(self.walk.order(), lanes, last)))
+    }
+
+    /// How the page ends when there is no further wave.
+    pub(super) fn ending(&self) -> Ending {
+        if self.walk.has_more() { Ending::Cut { at: self.walk.at } } else { Ending::Exhausted }
+    }
+
+    /// Whether there may be buckets behind those that were read.
+    pub(super) fn has_more(&self) -> bool {
+        self.walk.has_more()
+    }
+
+    /// Reads a wave until its first `wanted` events are exact, or there is no more room or work.
+    pub(super) async fn read(
+        &mut self,
+        wave: &mut Wave,
+        wanted: usize,
+        room: usize,
+        budget: &mut Budget,
+    ) -> Result<(), TableError> {
+        loop {
+            let asks = wave.asks(wanted, self.expected_bytes);
+            if asks.is_empty() {
+                return Ok(());
+            }
+            let is_full = || wave.settled().iter().map(sent_bytes).sum::<usize>() >= room;
+            if wave.is_begun() && (budget.is_spent() || is_full()) {
+                wave.cut();
+                return Ok(());
+            }
+            self.operation.meter.round();
+            let queries: Vec<_> = asks.into_iter().map(|ask| self.query(ask, wave.lane(ask.lane))).collect();
+            let answers: Vec<(Answer, Seen)> =
+                stream::iter(queries).buffer_unordered(QUERIES_AT_ONCE).try_collect().await?;
+            let mut absorbed = Vec::with_capacity(answers.len());
+            for (answer, seen) in answers {
+                budget.queries += 1;
+                if wave.lane(answer.ask.lane).filtered {
+                    budget.filtered_items += seen.looked_at;
+                }
+                self.seen = (self.seen.0 + answer.events.len() as u64, self.seen.1 + seen.bytes);
+                absorbed.push(answer);
+            }
+            wave.absorb(absorbed);
+        }
+    }
+
+    /// Remembers how large this topic's events are, for the next page's first asks.
+    pub(super) fn remember_event_size(&self) {
+        let (events, bytes) = self.seen;
+        if let Some(mean) = bytes.checked_div(events) {
+            self.store.event_bytes().insert(self.topic.clone(), u32::try_from(mean).unwrap_or(u32::MAX));
+        }
+    }
+
+    fn lane(&self, stop: &Stop, shard: Shard) -> Lane {
+        let Stop { entry, ids } = stop;
+        let (topic, bucket) = (self.topic.clone(), entry.bucket);
+        // An index is never read consistently; where the client wants that, the events themselves are filtered.
+        let by_type = self.event_type.filter(|_| entry.types.are_kept() && !self.consistent);
+        let partition = match by_type {
+            Some(event_type) => {
+                TypeViewPartition { topic, bucket, event_type: event_type.clone(), shard }.to_string()
+            }
+            None => EventPartition { topic, bucket, shard }.to_string(),
+        };
+        Lane {
+            partition,
+            by_type: by_type.is_some(),
+            filtered: self.event_type.is_some() && by_type.is_none(),
+            shards: entry.shards.get(),
+            ids: *ids,
+        }
+    }
+
+    async fn query(&self, ask: Ask, lane: &Lane) -> Result<(Answer, Seen), TableError> {
+        let place = if lane.by_type { Place::Gsi1 } else { Place::Table };
+        let (pk, sk) = (place.pk(), place.sk());
+        // Sort keys are inverted ids: the newest comes first.
+        let (least, greatest) = (ask.ids.newest.sort_key(), ask.ids.oldest.sort_key());
+        let filter = self.event_type.filter(|_| lane.filtered);
+        let answer = self
+            .operation
+            .call(|| {
+                let query = self
+                    .store
+                    .client()
+                    .query()
+                    .table_name(self.store.table())
+                    .set_index_name(place.index().map(str::to_owned))
+                    .key_condition_expression(format!("{pk} = :pk AND {sk} BETWEEN :least AND :greatest"))
+                    .expression_attribute_values(":pk", text(lane.partition.as_str()))
+                    .expression_attribute_values(":least", text(least.to_string()))
+                    .expression_attribute_values(":greatest", text(greatest.to_string()))
+                    .scan_index_forward(self.walk.order() == Order::NewestFirst)
+                    .limit(i32::try_from(ask.limit).unwrap_or(i32::MAX))
+                    .consistent_read(self.consistent)
+                    .return_consumed_capacity(ReturnConsumedCapacity::Total);
+                match filter {
+                    None => query,
+                    Some(event_type) => query
+                        .filter_expression("t = :type")
+                        .expression_attribute_values(":type", text(event_type.as_str())),
+                }
+                .send()
+            })
+            .await
+            .map_err(Failed::unconditional)?;
+        let looked_at = u32::try_from(answer.scanned_count()).unwrap_or(0);
+        self.operation.meter.read(answer.consumed_capacity());
+        self.operation.meter.items(looked_at as usize);
+        let stopped_at = answer.last_evaluated_key().map(|key| Fields(key).parsed::<SortKey>("sk"));
+        let events = answer.items().iter().map(decode).collect::<Result<_, _>>()?;
+        let bytes = answer.items().iter().map(|item| Fields(item).stored_bytes() as u64).sum();
+        let stopped_at = stopped_at.transpose()?.map(SortKey::id);
+        Ok((Answer { ask, events, stopped_at }, Seen { looked_at, bytes }))
+    }
+}
+
+/// What a query looked at.
+struct Seen {
+    looked_at: u32,
+    bytes: u64,
+}

@@ -1,0 +1,181 @@
+//! Which ids a page is about, and which way it goes through them. Pure.
+
+use lately_keys::{Cursor, CursorError, EventId, Fingerprint, Order, Position, UnixMillis};
+use lately_model::EventQuery;
+
+use crate::latest::DEFAULT_ORDER;
+use crate::latest::rank::behind;
+use crate::limits::ASCENDING_LAG_MILLIS;
+
+/// The ids of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) order: Order,
+    /// The ids wanted, if there can be any.
+    pub(super) ids: Option<IdRange>,
+    /// Where the walk stood when the page was asked for; none at its start.
+    pub(super) position: Option<EventId>,
+    pub(super) now: UnixMillis,
+}
+
+/// Ids from one to another, both included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct IdRange {
+    pub(super) oldest: EventId,
+    pub(super) newest: EventId,
+}
+
+impl IdRange {
+    pub(super) fn new(oldest: EventId, newest: EventId) -> Option<Self> {
+        (oldest <= newest).then_some(Self { oldest, newest })
+    }
+
+    /// The part of the range that lies in a span of time.
+    pub(super) fn within(self, first: UnixMillis, last: UnixMillis) -> Option<Self> {
+        Self::new(self.oldest.max(EventId::first_of(first)), self.newest.min(EventId::last_of(last)))
+    }
+
+    /// What a walk comes to first, and last.
+    pub(super) const fn ends(self, order: Order) -> (EventId, EventId) {
+        match order {
+            Order::NewestFirst => (self.newest, self.oldest),
+            Order::OldestFirst => (self.oldest, self.newest),
+        }
+    }
+
+    /// The range that a walk crosses from one id to another.
+    pub(super) fn walked(first: EventId, last: EventId, order: Order) -> Option<Self> {
+        match order {
+            Order::NewestFirst => Self::new(last, first),
+            Order::OldestFirst => Self::new(first, last),
+        }
+    }
+}
+
+impl Span {
+    pub(super) fn new(
+        query: &EventQuery,
+        fingerprint: Fingerprint,
+        now: UnixMillis,
+    ) -> Result<Self, CursorError> {
+        let cursor = query.cursor.as_deref().map(|text| Cursor::decode(text, fingerprint)).transpose()?;
+        let order = cursor.as_ref().map(|cursor| cursor.order);
+        let order = match (order, query.order) {
+            (Some(cursor), Some(asked)) if cursor != asked => return Err(CursorError::Foreign),
+            (known, asked) => known.or(asked).unwrap_or(DEFAULT_ORDER),
+        };
+        let position = match cursor.map(|cursor| cursor.position) {
+            None | Some(Position::Start) => None,
+            Some(Position::Event(id)) => Some(id),
+            // Sealed by us for this query, but not with a position that it has.
+            Some(_) => return Err(CursorError::Foreign),
+        };
+        Ok(Self { order, ids: ids(query, order, position, now), position, now })
+    }
+}
+
+fn ids(query: &EventQuery, order: Order, position: Option<EventId>, now: UnixMillis) -> Option<IdRange> {
+    let oldest = EventId::first_of(query.range.from.unwrap_or(UnixMillis::MIN));
+    let newest = match query.range.to {
+        None => EventId::last_of(UnixMillis::MAX),
+        Some(to) => EventId::first_of(to).just_before()?,
+    };
+    let settled = match order {
+        Order::NewestFirst => newest,
+        Order::OldestFirst => newest.min(EventId::last_of(now.saturating_sub(ASCENDING_LAG_MILLIS + 1))),
+    };
+    let range = IdRange::new(oldest, settled)?;
+    let (first, last) = range.ends(order);
+    let Some(position) = position else { return Some(range) };
+    let next = behind(position, order)?;
+    let first = match order {
+        Order::NewestFirst => first.min(next),
+        Order::OldestFirst => first.max(next),
+    };
+    IdRange::walked(first, last, order)
+}
+
+#[cfg(test)]
+mod tests {
+    use lately_model::{PageSize, TimeRange};
+
+    use super::*;
+
+    fn at(millis: u64) -> UnixMillis {
+        UnixMillis::new(millis).unwrap()
+    }
+
+    fn query() -> EventQuery {
+        EventQuery { limit: PageSize::default(), ..EventQuery::default() }
+    }
+
+    fn fingerprint() -> Fingerprint {
+        Fingerprint::of("test").finish()
+    }
+
+    fn with_cursor(order: Order, position: Position) -> EventQuery {
+        let cursor = Cursor { query: fingerprint(), order, position }.to_string();
+        EventQuery { cursor: Some(cursor), ..query() }
+    }
+
+    #[test]
+    fn newest_first_is_the_default_and_has_no_end_in_the_future() {
+        let span = Span::new(&query(), fingerprint(), at(1_000_000)).unwrap();
+        assert_eq!(span.order, Order::NewestFirst);
+        assert_eq!(span.ids.unwrap().newest, EventId::last_of(UnixMillis::MAX));
+        assert_eq!(span.ids.unwrap().oldest, EventId::first_of(UnixMillis::MIN));
+    }
+
+    #[test]
+    fn oldest_first_ends_two_seconds_ago() {
+        let query = EventQuery { order: Some(Order::OldestFirst), ..query() };
+        let span = Span::new(&query, fingerprint(), at(1_000_000)).unwrap();
+        assert_eq!(span.ids.unwrap().newest, EventId::last_of(at(997_999)));
+    }
+
+    #[test]
+    fn from_is_included_and_to_is_not() {
+        let range = TimeRange::new(Some(at(5)), Some(at(9))).unwrap();
+        let ids =
+            Span::new(&EventQuery { range, ..query() }, fingerprint(), at(1_000_000)).unwrap().ids.unwrap();
+        assert_eq!((ids.oldest, ids.newest), (EventId::first_of(at(5)), EventId::last_of(at(8))));
+        let nothing = TimeRange::new(Some(at(5)), Some(at(5))).unwrap();
+        assert_eq!(
+            Span::new(&EventQuery { range: nothing, ..query() }, fingerprint(), at(9)).unwrap().ids,
+            None
+        );
+        let nothing = TimeRange::new(None, Some(at(0))).unwrap();
+        assert_eq!(
+            Span::new(&EventQuery { range: nothing, ..query() }, fingerprint(), at(9)).unwrap().ids,
+            None
+        );
+    }
+
+    #[test]
+    fn a_cursor_goes_on_just_behind_its_position() {
+        let id = EventId::new(lately_keys::Tick::first_of(at(500)), 3.into(), 7);
+        let ids = |order| {
+            let query = with_cursor(order, Position::Event(id));
+            Span::new(&query, fingerprint(), at(1_000_000)).unwrap().ids.unwrap()
+        };
+        assert_eq!(Some(ids(Order::NewestFirst).newest), id.just_before());
+        assert_eq!(Some(ids(Order::OldestFirst).oldest), id.just_after());
+    }
+
+    #[test]
+    fn a_cursor_knows_its_order_and_contradicts_another() {
+        let mut query = with_cursor(Order::OldestFirst, Position::Start);
+        assert_eq!(Span::new(&query, fingerprint(), at(9_000)).unwrap().order, Order::OldestFirst);
+        query.order = Some(Order::NewestFirst);
+        assert_eq!(Span::new(&query, fingerprint(), at(9_000)), Err(CursorError::Foreign));
+        let topic = with_cursor(Order::OldestFirst, Position::Topic("posts".parse().unwrap()));
+        assert_eq!(Span::new(&topic, fingerprint(), at(9_000)), Err(CursorError::Foreign));
+    }
+
+    #[test]
+    fn a_cursor_at_the_end_of_time_leaves_nothing() {
+        let first = EventId::first_of(UnixMillis::MIN);
+        let query = with_cursor(Order::NewestFirst, Position::Event(first));
+        assert_eq!(Span::new(&query, fingerprint(), at(9_000)).unwrap().ids, None);
+    }
+}

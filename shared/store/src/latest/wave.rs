@@ -1,0 +1,218 @@
+//! A wave: some buckets read together, lane by lane, until what is wanted of them is exact. Pure.
+
+use lately_keys::{Bucket, EventId, Order};
+use lately_model::Event;
+
+use crate::latest::ask::{first_ask, unit_of};
+use crate::latest::rank::{Rank, behind};
+use crate::latest::span::IdRange;
+use crate::limits::FILTERED_ITEMS_AT_FIRST;
+
+/// One partition that a wave reads.
+#[derive(Clone, Debug)]
+pub(super) struct Lane {
+    /// The partition key's text.
+    pub(super) partition: String,
+    /// Whether it is one of the index that lists by type.
+    pub(super) by_type: bool,
+    /// Whether events are dropped that do not match.
+    pub(super) filtered: bool,
+    /// In how many shards the lane's bucket lies.
+    pub(super) shards: u16,
+    /// The ids wanted of it.
+    pub(super) ids: IdRange,
+}
+
+/// What to ask a lane for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ask {
+    pub(super) lane: usize,
+    pub(super) ids: IdRange,
+    /// Events to look at, at most.
+    pub(super) limit: u32,
+}
+
+/// What a lane answered.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) ask: Ask,
+    pub(super) events: Vec<Event>,
+    /// The last event that was looked at, if the query ended before its range did.
+    pub(super) stopped_at: Option<EventId>,
+}
+
+/// For how many events to ask a lane that is filtered: nobody knows how many match, so each round looks at twice
+/// as many as the one before, and at no less than what is billed anyway.
+fn filtered_ask(rounds: u32, shards: u32, event_bytes: u32) -> u32 {
+    (FILTERED_ITEMS_AT_FIRST << rounds.min(8)).div_ceil(shards).max(unit_of(event_bytes))
+}
+
+/// How far a lane is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Known {
+    Nothing,
+    /// Up to this id, included.
+    UpTo(EventId),
+    All,
+}
+
+/// Buckets being read together.
+#[derive(Debug)]
+pub(super) struct Wave {
+    order: Order,
+    lanes: Vec<Lane>,
+    known: Vec<Known>,
+    rounds: u32,
+    /// Sorted in the order of the walk.
+    events: Vec<Event>,
+    /// The bucket that the walk comes to last.
+    last: Bucket,
+    /// The wave was given up before it was exact.
+    cut: bool,
+}
+
+impl Wave {
+    pub(super) fn new(order: Order, lanes: Vec<Lane>, last: Bucket) -> Self {
+        let known = vec![Known::Nothing; lanes.len()];
+        Self { order, lanes, known, rounds: 0, events: Vec::new(), last, cut: false }
+    }
+
+    pub(super) fn lane(&self, lane: usize) -> &Lane {
+        &self.lanes[lane]
+    }
+
+    pub(super) const fn is_begun(&self) -> bool {
+        self.rounds > 0
+    }
+
+    /// The asks of the next round; none if the first `wanted` events are known exactly.
+    pub(super) fn asks(&self, wanted: usize, event_bytes: u32) -> Vec<Ask> {
+        let tau = wanted.checked_sub(1).and_then(|last| self.events.get(last)).map(|event| event.id);
+        let ask = |(lane, known): (usize, &Known)| {
+            let Lane { ids, filtered, shards, .. } = self.lanes[lane];
+            let (first, last) = ids.ends(self.order);
+            let (from, before) = match *known {
+                Known::All => return None,
+                Known::Nothing => (first, 0),
+                Known::UpTo(frontier) => (behind(frontier, self.order)?, self.events_up_to(frontier)),
+            };
+            let to = match tau {
+                Some(tau) if self.rank(tau) < self.rank(last) => tau,
+                _ => last,
+            };
+            let ids = IdRange::walked(from, to, self.order)?;
+            let wanted = u32::try_from(wanted.saturating_sub(before)).unwrap_or(u32::MAX);
+            let limit = match (filtered, known) {
+                (true, _) => filtered_ask(self.rounds, shards.into(), event_bytes),
+                (false, Known::Nothing) => first_ask(wanted, shards.into(), event_bytes),
+                (false, _) => wanted,
+            };
+            (wanted > 0).then_some(Ask { lane, ids, limit })
+        };
+        self.known.iter().enumerate().filter_map(ask).collect()
+    }
+
+    /// Takes in what a round's asks gave.
+    pub(super) fn absorb(&mut self, answers: Vec<Answer>) {
+        self.rounds += 1;
+        for Answer { ask, events, stopped_at } in answers {
+            let (_, last) = self.lanes[ask.lane].ids.ends(self.order);
+            let (_, asked) = ask.ids.ends(self.order);
+            self.known[ask.lane] = match stopped_at {
+                Some(id) => Known::UpTo(id),
+                None if asked == last => Known::All,
+                None => Known::UpTo(asked),
+            };
+            self.events.extend(events);
+        }
+        // Runs that are sorted already: this merges them.
+        let order = self.order;
+        self.events.sort_by_key(|event| Rank::of(event.id, order));
+    }
+
+    /// The events that no further answer can come before, first to last.
+    pub(super) fn settled(&self) -> &[Event] {
+        match self.frontier() {
+            Frontier::All => &self.events,
+            Frontier::Nothing => &[],
+            Frontier::UpTo(id) => &self.events[..self.events_up_to(id)],
+        }
+    }
+
+    /// Gives the wave up: what is not settled is dropped, to be read again by who follows the cursor.
+    pub(super) fn cut(&mut self) {
+        let settled = self.settled().len();
+        self.events.truncate(settled);
+        self.cut = true;
+    }
+
+    /// Where the walk stands when all that this wave holds is taken.
+    pub(super) fn edge(&self) -> Edge {
+        let frontier = match self.frontier() {
+            Frontier::Nothing => None,
+            Frontier::UpTo(id) => Some(id),
+            Frontier::All => Some(bucket_end(self.last, self.order)),
+        };
+        Edge { frontier, cut: self.cut, more: self.known.iter().any(|known| *known != Known::All) }
+    }
+
+    /// The first `wanted` events, and how many more are known.
+    pub(super) fn into_events(mut self, wanted: usize) -> (Vec<Event>, usize) {
+        let rest = self.events.len().saturating_sub(wanted);
+        self.events.truncate(wanted);
+        (self.events, rest)
+    }
+
+    /// How far all lanes are known.
+    fn frontier(&self) -> Frontier {
+        let mut least = Frontier::All;
+        for known in &self.known {
+            least = match (least, *known) {
+                (_, Known::Nothing) => return Frontier::Nothing,
+                (least, Known::All) => least,
+                (Frontier::UpTo(least), Known::UpTo(id)) if self.rank(least) < self.rank(id) => {
+                    Frontier::UpTo(least)
+                }
+                (_, Known::UpTo(id)) => Frontier::UpTo(id),
+            };
+        }
+        least
+    }
+
+    fn events_up_to(&self, id: EventId) -> usize {
+        let rank = self.rank(id);
+        self.events.partition_point(|event| self.rank(event.id) <= rank)
+    }
+
+    fn rank(&self, id: EventId) -> Rank {
+        Rank::of(id, self.order)
+    }
+}
+
+enum Frontier {
+    Nothing,
+    UpTo(EventId),
+    All,
+}
+
+/// Where a walk stands behind a wave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Edge {
+    /// All before this, this included, is known; none if nothing is.
+    pub(super) frontier: Option<EventId>,
+    /// The wave was given up there.
+    pub(super) cut: bool,
+    /// Some lane may hold more.
+    pub(super) more: bool,
+}
+
+/// The last id that a walk comes to in a bucket.
+pub(super) fn bucket_end(bucket: Bucket, order: Order) -> EventId {
+    match order {
+        Order::NewestFirst => EventId::first_of(bucket.first()),
+        Order::OldestFirst => EventId::last_of(bucket.last()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

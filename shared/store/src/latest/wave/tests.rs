@@ -1,0 +1,229 @@
+//! Waves against tables of a few lanes, answered as DynamoDB answers: up to the limit, or to its megabyte.
+
+use lately_keys::{BucketWidth, Shard, Tick, UnixMillis};
+use proptest::prelude::*;
+
+use super::*;
+
+/// 2026-03-14T12:00:00Z, the start of a quarter of an hour.
+const START: u64 = 1_773_489_600_000;
+const QUARTER_MILLIS: u64 = 15 * 60 * 1000;
+
+/// An event that may be there: in which of three buckets, when in it, in which shard, and whether it matches.
+#[derive(Clone, Debug)]
+struct Stored {
+    bucket: u8,
+    at: u64,
+    shard: u8,
+    entropy: u64,
+    matches: bool,
+}
+
+/// What a wave is asked of.
+#[derive(Clone, Debug)]
+struct Case {
+    order: Order,
+    shards: [u16; 3],
+    filtered: [bool; 3],
+    stored: Vec<Stored>,
+    wanted: usize,
+    event_bytes: u32,
+    /// The events that an answer holds at most, one number for each, as a megabyte may hold few or many.
+    megabytes: Vec<u32>,
+}
+
+impl Case {
+    fn bucket(number: usize) -> Bucket {
+        let at = UnixMillis::new(START + number as u64 * QUARTER_MILLIS).unwrap();
+        Bucket::containing(BucketWidth::QuarterHour, at)
+    }
+
+    fn wave(&self) -> Wave {
+        let mut lanes = Vec::new();
+        for number in 0..3 {
+            let bucket = Self::bucket(number);
+            let ids = IdRange::new(EventId::first_of(bucket.first()), EventId::last_of(bucket.last()));
+            lanes.extend((0..self.shards[number]).map(|shard| Lane {
+                partition: format!("{number}/{shard}"),
+                by_type: false,
+                filtered: self.filtered[number],
+                shards: self.shards[number],
+                ids: ids.unwrap(),
+            }));
+        }
+        let last = match self.order {
+            Order::NewestFirst => Self::bucket(0),
+            Order::OldestFirst => Self::bucket(2),
+        };
+        Wave::new(self.order, lanes, last)
+    }
+
+    /// The lanes' events in the order of the walk, and whether each matches.
+    fn shelves(&self) -> Vec<Vec<(Event, bool)>> {
+        let starts = [0, self.shards[0], self.shards[0] + self.shards[1]];
+        let mut shelves = vec![Vec::new(); self.shards.iter().copied().map(usize::from).sum()];
+        for stored in &self.stored {
+            let bucket = usize::from(stored.bucket);
+            let shard = u16::from(stored.shard) % self.shards[bucket];
+            let at = UnixMillis::new(START + u64::from(stored.bucket) * QUARTER_MILLIS + stored.at).unwrap();
+            let id = EventId::new(Tick::first_of(at), Shard::from(shard.to_le_bytes()[0]), stored.entropy);
+            let matches = stored.matches || !self.filtered[bucket];
+            shelves[usize::from(starts[bucket] + shard)].push((event(id), matches));
+        }
+        for shelf in &mut shelves {
+            shelf.sort_by_key(|(event, _)| Rank::of(event.id, self.order));
+            shelf.dedup_by_key(|(event, _)| event.id);
+        }
+        shelves
+    }
+
+    /// All that match, in the order of the walk.
+    fn truth(&self) -> Vec<Event> {
+        let mut all: Vec<_> = self.shelves().into_iter().flatten().filter(|(_, matches)| *matches).collect();
+        all.sort_by_key(|(event, _)| Rank::of(event.id, self.order));
+        all.into_iter().map(|(event, _)| event).collect()
+    }
+
+    /// Answers a round as DynamoDB does; `answered` counts the answers so far.
+    fn answer(&self, asks: Vec<Ask>, answered: &mut usize) -> Vec<Answer> {
+        let shelves = self.shelves();
+        let answer = |ask: Ask| {
+            let megabyte = self.megabytes[*answered % self.megabytes.len()];
+            *answered += 1;
+            let within = |id: EventId| id >= ask.ids.oldest && id <= ask.ids.newest;
+            let range: Vec<_> = shelves[ask.lane].iter().filter(|(event, _)| within(event.id)).collect();
+            let looked_at = range.len().min(ask.limit.min(megabyte) as usize);
+            // At the limit DynamoDB stops without looking whether there is more.
+            let stopped = looked_at == ask.limit as usize || looked_at < range.len();
+            Answer {
+                ask,
+                stopped_at: if stopped { range[..looked_at].last().map(|(event, _)| event.id) } else { None },
+                events: range[..looked_at]
+                    .iter()
+                    .filter(|(_, matches)| *matches)
+                    .map(|(event, _)| event.clone())
+                    .collect(),
+            }
+        };
+        asks.into_iter().map(answer).collect()
+    }
+}
+
+fn event(id: EventId) -> Event {
+    let (event_type, actor) = ("note".parse().unwrap(), "ada".parse().unwrap());
+    Event { id, event_type, actor, subject: None, data: None }
+}
+
+fn case(shards: impl Strategy<Value = u16> + Clone) -> impl Strategy<Value = Case> {
+    let shards = [shards.clone(), shards.clone(), shards];
+    let stored = (0..3_u8, prop_oneof![0..4_u64, 0..QUARTER_MILLIS], any::<u8>(), 0..4_u64, any::<bool>());
+    let stored = stored.prop_map(|(bucket, at, shard, entropy, matches)| Stored {
+        bucket,
+        at,
+        shard,
+        entropy,
+        matches,
+    });
+    // All in one shard, or anywhere.
+    let stored = (prop::collection::vec(stored, 0..300), prop_oneof![3 => Just(u8::MAX), 1 => Just(0)])
+        .prop_map(|(stored, mask)| {
+            stored.into_iter().map(|stored| Stored { shard: stored.shard & mask, ..stored }).collect()
+        });
+    let order = prop_oneof![Just(Order::NewestFirst), Just(Order::OldestFirst)];
+    (
+        order,
+        shards,
+        any::<[bool; 3]>(),
+        stored,
+        1..=100_usize,
+        1..3_000_u32,
+        prop::collection::vec(1..200_u32, 1..8),
+    )
+        .prop_map(|(order, shards, filtered, stored, wanted, event_bytes, megabytes)| Case {
+            order,
+            shards,
+            filtered,
+            stored,
+            wanted,
+            event_bytes,
+            megabytes,
+        })
+}
+
+fn shards() -> impl Strategy<Value = u16> + Clone {
+    (0..=5_u32).prop_map(|log| 1 << log)
+}
+
+proptest! {
+    #[test]
+    fn the_first_events_of_all_lanes_are_found_whatever_the_answers(case in case(shards())) {
+        let truth = case.truth();
+        let mut wave = case.wave();
+        let mut answered = 0;
+        let mut rounds = 0;
+        loop {
+            let asks = wave.asks(case.wanted, case.event_bytes);
+            if asks.is_empty() {
+                break;
+            }
+            for ask in &asks {
+                prop_assert!(ask.ids.oldest <= ask.ids.newest && ask.limit > 0, "{ask:?} asks for nothing");
+            }
+            wave.absorb(case.answer(asks, &mut answered));
+            rounds += 1;
+            prop_assert!(rounds < 1_000, "no end");
+
+            // After every round: what is settled is the truth, as far as it goes.
+            let settled = wave.settled();
+            prop_assert_eq!(settled, &truth[..settled.len()]);
+        }
+        let more = wave.edge().more;
+        let (found, rest) = wave.into_events(case.wanted);
+        prop_assert_eq!(&found[..], &truth[..truth.len().min(case.wanted)]);
+        prop_assert!(more || truth.len() == found.len() + rest, "there is more, and the wave does not say so");
+    }
+
+    #[test]
+    fn a_wave_given_up_says_how_far_it_is_known(case in case(shards()), rounds in 1..4_u32) {
+        let truth = case.truth();
+        let mut wave = case.wave();
+        let mut answered = 0;
+        for _ in 0..rounds {
+            let asks = wave.asks(case.wanted, case.event_bytes);
+            wave.absorb(case.answer(asks, &mut answered));
+        }
+        wave.cut();
+        let Edge { frontier, cut, .. } = wave.edge();
+        let frontier = frontier.expect("every lane has answered");
+        prop_assert!(cut);
+        let rank = Rank::of(frontier, case.order);
+        let known = truth.partition_point(|event| Rank::of(event.id, case.order) <= rank);
+        prop_assert_eq!(&wave.into_events(usize::MAX).0[..], &truth[..known]);
+    }
+
+    #[test]
+    fn without_a_filter_and_below_a_megabyte_the_second_round_is_the_last(case in case(shards())) {
+        let case = Case { filtered: [false; 3], megabytes: vec![u32::MAX], ..case };
+        let mut wave = case.wave();
+        let mut answered = 0;
+        for _ in 0..2 {
+            let asks = wave.asks(case.wanted, case.event_bytes);
+            wave.absorb(case.answer(asks, &mut answered));
+        }
+        prop_assert_eq!(wave.asks(case.wanted, case.event_bytes), vec![]);
+    }
+}
+
+#[test]
+fn nothing_is_asked_when_nothing_is_wanted() {
+    let case = Case {
+        order: Order::NewestFirst,
+        shards: [1, 2, 4],
+        filtered: [false; 3],
+        stored: Vec::new(),
+        wanted: 0,
+        event_bytes: 512,
+        megabytes: vec![1],
+    };
+    assert_eq!(case.wave().asks(0, 512), []);
+}

@@ -1,0 +1,422 @@
+//! Writing events: placed, covered by the directory, then put.
+//!
+//! An event keeps its id and its shard through all attempts, so an attempt that was applied although it
+//! seemed to fail is repeated to no effect. If its own key range was too hot, the bucket's shards are doubled
+//! for later writes; this one goes on trying where it is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use aws_sdk_dynamodb::types::{PutRequest, ReturnConsumedCapacity, WriteRequest};
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use lately_keys::table::EventKey;
+use lately_keys::{Bucket, EventId, EventType, SortKey, Tick, Topic, UnixMillis};
+use lately_model::limits::FUTURE_SECONDS;
+use lately_model::{AcceptedTimes, AtError, Event, NewEvent, TopicSettings};
+
+use crate::ambient::{entropy_u64, tick};
+use crate::call::{Meaning, Operation, TableError, Unavailable, is_own_range_hot, meaning, unavailable};
+use crate::cost::Cost;
+use crate::directory::Entry;
+use crate::event;
+use crate::idempotency::{Idempotency, Record, Recorded};
+use crate::item::{Fields, Item};
+use crate::limits::{BATCH_ITEMS, BATCHES_AT_ONCE};
+use crate::store::Store;
+use crate::topic::TopicError;
+
+/// Events to write.
+#[derive(Clone, Debug)]
+pub struct Submission {
+    /// Where to.
+    pub topic: Topic,
+    /// What.
+    pub events: Vec<NewEvent>,
+    /// Whether events may lie in the past.
+    pub may_import: bool,
+    /// What makes a repetition of this known as such.
+    pub idempotency: Option<Idempotency>,
+}
+
+/// Events that are written.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// The events, in the order in which they were given.
+    pub events: Vec<Event>,
+    /// Whether this was a repetition, and they may have been written before.
+    pub replayed: bool,
+}
+
+/// Why events were not written, or not all.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// There is no such topic.
+    #[error("no such topic")]
+    TopicNotFound,
+    /// These events lie in the past, and may not. Nothing was written.
+    #[error("events in the past may not be written")]
+    ImportNotAllowed(Vec<usize>),
+    /// These events are older than what the topic keeps. Nothing was written.
+    #[error("events are older than what the topic keeps")]
+    TooOld(Vec<usize>),
+    /// The idempotency key was used for something else. No event was written.
+    #[error("the idempotency key was used with another body")]
+    KeyReused,
+    /// Some events are written; these, by index, are not.
+    #[error("{} events could not be written", rejected.len())]
+    Partly {
+        /// The events that are written, with their index.
+        accepted: Vec<(usize, EventId)>,
+        /// The index of those that are not.
+        rejected: Vec<usize>,
+    },
+    /// The table could not be read or written. No event is known to be written.
+    #[error(transparent)]
+    Table(#[from] TableError),
+}
+
+impl From<TopicError> for WriteError {
+    fn from(error: TopicError) -> Self {
+        match error {
+            TopicError::NotFound => Self::TopicNotFound,
+            TopicError::Table(error) => Self::Table(error),
+        }
+    }
+}
+
+impl From<Unavailable> for WriteError {
+    fn from(error: Unavailable) -> Self {
+        Self::Table(error.into())
+    }
+}
+
+/// An event that has its place.
+#[derive(Clone, Debug)]
+struct Placed {
+    event: Event,
+    entry: Arc<Entry>,
+    item: Item,
+}
+
+impl Store {
+    /// Writes events. When it returns, they are durable.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub async fn write(&self, submission: Submission) -> Result<(Written, Cost), WriteError> {
+        let operation = self.operation();
+        let Submission { topic, events, may_import, idempotency } = submission;
+        let settings = self.settings(&topic, &operation).await?;
+        let checked = self.check_times(&events, may_import, &settings);
+        let Some(idempotency) = idempotency else {
+            checked?;
+            let placed = self.place(&topic, &settings, events, None, &operation).await?;
+            let events = self.put_all(&topic, &settings, placed, &operation).await?;
+            return Ok((Written { events, replayed: false }, operation.meter.total()));
+        };
+
+        let (record, placed) = match checked {
+            // A repetition may come so late that its times would be refused now: what counts is the first time.
+            Err(error) => {
+                let found = self.recorded(&topic, &idempotency, &operation).await?;
+                (found.ok_or(error)?, None)
+            }
+            Ok(()) => {
+                let placed = self.place(&topic, &settings, events.clone(), None, &operation).await?;
+                let ids = placed.iter().map(|placed| placed.event.id).collect();
+                (self.record(&topic, &idempotency, ids, &operation).await?, Some(placed))
+            }
+        };
+        let (ids, replayed) = match record {
+            Recorded::First => (None, false),
+            Recorded::Before(record) if record.body_hash != idempotency.body_hash => {
+                return Err(WriteError::KeyReused);
+            }
+            Recorded::Before(Record { ids, done: true, .. }) => {
+                let events = events.into_iter().zip(ids).map(|(event, id)| Event::of(event, id)).collect();
+                return Ok((Written { events, replayed: true }, operation.meter.total()));
+            }
+            Recorded::Before(record) => (Some(record.ids), true),
+        };
+        let placed = match (ids, placed) {
+            (None, Some(placed)) => placed,
+            // Begun before and not known to be finished: write the same ids again.
+            (ids, _) => self.place(&topic, &settings, events, ids, &operation).await?,
+        };
+        let events = self.put_all(&topic, &settings, placed, &operation).await?;
+        self.finish_record(&topic, &idempotency, &operation).await;
+        Ok((Written { events, replayed }, operation.meter.total()))
+    }
+
+    fn check_times(
+        &self,
+        events: &[NewEvent],
+        may_import: bool,
+        settings: &TopicSettings,
+    ) -> Result<(), WriteError> {
+        let times = AcceptedTimes::new(self.now(), settings.retention_days);
+        let indices = |refused: &dyn Fn(UnixMillis) -> bool| -> Vec<usize> {
+            let at = events.iter().enumerate().filter_map(|(index, event)| Some((index, event.at?)));
+            at.filter(|(_, at)| refused(*at)).map(|(index, _)| index).collect()
+        };
+        let imports = indices(&|at| times.is_import(at));
+        if !may_import && !imports.is_empty() {
+            return Err(WriteError::ImportNotAllowed(imports));
+        }
+        let too_old = indices(&|at| matches!(times.check(at), Err(AtError::Expired)));
+        if too_old.is_empty() { Ok(()) } else { Err(WriteError::TooOld(too_old)) }
+    }
+
+    /// Gives each event its id, or the one given, and its place; the directory covers it when this returns.
+    async fn place(
+        &self,
+        topic: &Topic,
+        settings: &TopicSettings,
+        events: Vec<NewEvent>,
+        ids: Option<Vec<EventId>>,
+        operation: &Operation<'_>,
+    ) -> Result<Vec<Placed>, WriteError> {
+        let bucket = |at| Bucket::containing(settings.bucket, at);
+        if ids.is_none() {
+            // Ids are made last, so that little time passes between an id's time and its event's landing.
+            let now = self.now();
+            let expected = events.iter().map(|event| (bucket(event.at.unwrap_or(now)), &event.event_type));
+            self.cover_all(topic, settings, expected, operation).await?;
+        }
+        let drafts = self.drafts(&events, ids.as_deref())?;
+        let needed = events.iter().zip(&drafts).map(|(event, draft)| (bucket(draft.at()), &event.event_type));
+        let entries = self.cover_all(topic, settings, needed, operation).await?;
+
+        let now = self.now();
+        let mut too_old = Vec::new();
+        let mut placed = Vec::with_capacity(events.len());
+        for (index, (event, draft)) in events.into_iter().zip(drafts).enumerate() {
+            let entry = &entries[&bucket(draft.at()).first()];
+            // A bucket keeps the retention that it began with.
+            if draft.at() < entry.oldest_kept(now) {
+                too_old.push(index);
+            }
+            let id = draft.id(entry);
+            let key = EventKey::new(topic.clone(), settings.bucket, id);
+            let event = Event::of(event, id);
+            let item = event::encode(&event, &key, entry, settings);
+            placed.push(Placed { event, entry: Arc::clone(entry), item });
+        }
+        if too_old.is_empty() { Ok(placed) } else { Err(WriteError::TooOld(too_old)) }
+    }
+
+    fn drafts(&self, events: &[NewEvent], ids: Option<&[EventId]>) -> Result<Vec<Draft>, Unavailable> {
+        if let Some(ids) = ids {
+            return Ok(ids.iter().copied().map(Draft::Given).collect());
+        }
+        let clock = tick(self.ambient()).map_err(Unavailable::new)?;
+        let latest = clock.at().saturating_add(FUTURE_SECONDS * 1000);
+        let draft = |event: &NewEvent| {
+            let entropy = self.ambient().entropy();
+            match event.at {
+                Some(at) => Ok(Draft::Import { at, entropy, shard: entropy_u64(self.ambient()) }),
+                None => {
+                    let id = self.generator().next(clock, 0.into(), 0).map_err(Unavailable::new)?;
+                    // A clock that once stood far ahead: its ids go on from there, and may not be given.
+                    if id.at() > latest {
+                        return Err(Unavailable::new("this process's ids run ahead of its clock"));
+                    }
+                    Ok(Draft::New { tick: id.tick(), entropy })
+                }
+            }
+        };
+        events.iter().map(draft).collect()
+    }
+
+    /// Covers buckets and types; the entries by their buckets' first moments.
+    async fn cover_all<'a>(
+        &self,
+        topic: &Topic,
+        settings: &TopicSettings,
+        needed: impl Iterator<Item = (Bucket, &'a EventType)>,
+        operation: &Operation<'_>,
+    ) -> Result<BTreeMap<UnixMillis, Arc<Entry>>, TableError> {
+        let mut types: BTreeMap<UnixMillis, (Bucket, BTreeSet<EventType>)> = BTreeMap::new();
+        for (bucket, event_type) in needed {
+            let (_, types) = types.entry(bucket.first()).or_insert_with(|| (bucket, BTreeSet::new()));
+            if !types.contains(event_type) {
+                types.insert(event_type.clone());
+            }
+        }
+        let covers: Vec<_> = types
+            .into_iter()
+            .map(|(first, (bucket, types))| async move {
+                let entry = self.cover(topic, settings, bucket, &types, operation).await?;
+                Ok((first, entry))
+            })
+            .collect();
+        stream::iter(covers).buffer_unordered(BATCHES_AT_ONCE).try_collect().await
+    }
+
+    /// Puts events, one by one or in batches; the events if all are written.
+    async fn put_all(
+        &self,
+        topic: &Topic,
+        settings: &TopicSettings,
+        placed: Vec<Placed>,
+        operation: &Operation<'_>,
+    ) -> Result<Vec<Event>, WriteError> {
+        let failed: Vec<(usize, Unavailable)> = match &*placed {
+            [only] => self
+                .put(topic, settings, only, operation)
+                .await
+                .err()
+                .map(|error| (0, error))
+                .into_iter()
+                .collect(),
+            many => {
+                let indexed: Vec<_> = many.iter().enumerate().collect();
+                let batches = indexed.chunks(BATCH_ITEMS);
+                let puts: Vec<_> =
+                    batches.map(|batch| self.put_batch(topic, settings, batch, operation)).collect();
+                stream::iter(puts)
+                    .buffer_unordered(BATCHES_AT_ONCE)
+                    .collect::<Vec<_>>()
+                    .await
+                    .into_iter()
+                    .flatten()
+                    .collect()
+            }
+        };
+        let rejected: BTreeSet<usize> = failed.iter().map(|(index, _)| *index).collect();
+        match failed.into_iter().next() {
+            None => Ok(placed.into_iter().map(|placed| placed.event).collect()),
+            Some((_, error)) if rejected.len() == placed.len() => Err(error.into()),
+            Some((_, error)) => {
+                tracing::warn!(%error, rejected = rejected.len(), "a batch was written in part");
+                let accepted = placed.iter().enumerate().filter(|(index, _)| !rejected.contains(index));
+                let accepted = accepted.map(|(index, placed)| (index, placed.event.id)).collect();
+                Err(WriteError::Partly { accepted, rejected: rejected.into_iter().collect() })
+            }
+        }
+    }
+
+    /// Puts up to 25 events with one call, and alone what the call did not take: then the error says why.
+    async fn put_batch(
+        &self,
+        topic: &Topic,
+        settings: &TopicSettings,
+        batch: &[(usize, &Placed)],
+        operation: &Operation<'_>,
+    ) -> Vec<(usize, Unavailable)> {
+        let put = |placed: &Placed| {
+            let put = PutRequest::builder().set_item(Some(placed.item.clone())).build();
+            put.map(|put| WriteRequest::builder().put_request(put).build())
+        };
+        let requests: Result<Vec<_>, _> = batch.iter().map(|(_, placed)| put(placed)).collect();
+        let requests = match requests {
+            Ok(requests) => requests,
+            Err(error) => return batch.iter().map(|(index, _)| (*index, Unavailable::new(&error))).collect(),
+        };
+        operation.meter.call();
+        let answer = self
+            .client()
+            .batch_write_item()
+            .request_items(self.table(), requests)
+            .return_consumed_capacity(ReturnConsumedCapacity::Total)
+            .send()
+            .await;
+        let alone: Vec<&(usize, &Placed)> = match &answer {
+            Ok(answer) => {
+                operation.meter.write(answer.consumed_capacity());
+                let unprocessed =
+                    answer.unprocessed_items().into_iter().flatten().flat_map(|(_, requests)| requests);
+                let unprocessed: BTreeSet<SortKey> =
+                    unprocessed.filter_map(|request| sort_key(request.put_request()?.item())).collect();
+                batch.iter().filter(|(_, placed)| unprocessed.contains(&placed.event.id.sort_key())).collect()
+            }
+            Err(error) if meaning(error) == Meaning::Final => {
+                return batch.iter().map(|(index, _)| (*index, unavailable(error))).collect();
+            }
+            Err(_) => batch.iter().collect(),
+        };
+        let puts: Vec<_> = alone
+            .into_iter()
+            .map(|(index, placed)| async move {
+                let put = self.put(topic, settings, placed, operation).await;
+                put.err().map(|error| (*index, error))
+            })
+            .collect();
+        let failed: Vec<_> = stream::iter(puts).buffer_unordered(BATCH_ITEMS).collect().await;
+        failed.into_iter().flatten().collect()
+    }
+
+    async fn put(
+        &self,
+        topic: &Topic,
+        settings: &TopicSettings,
+        placed: &Placed,
+        operation: &Operation<'_>,
+    ) -> Result<(), Unavailable> {
+        let mut attempts = operation.attempts();
+        loop {
+            attempts.start();
+            let put = self
+                .client()
+                .put_item()
+                .table_name(self.table())
+                .set_item(Some(placed.item.clone()))
+                .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                .send()
+                .await;
+            let error = match put {
+                Ok(answer) => {
+                    operation.meter.write(answer.consumed_capacity());
+                    return Ok(());
+                }
+                Err(error) => error,
+            };
+            if is_own_range_hot(&error) {
+                let Entry { bucket, shards, .. } = *placed.entry;
+                self.grow(topic, settings, bucket, shards, operation).await;
+            }
+            match meaning(&error) {
+                Meaning::Refused | Meaning::Ambiguous => attempts.pause(&error).await?,
+                Meaning::Condition | Meaning::Final => return Err(unavailable(&error)),
+            }
+        }
+    }
+}
+
+fn sort_key(item: &Item) -> Option<SortKey> {
+    Fields(item).parsed("sk").ok()
+}
+
+/// An id that lacks its shard, which the bucket's entry decides.
+#[derive(Clone, Copy, Debug)]
+enum Draft {
+    Given(EventId),
+    New { tick: Tick, entropy: u128 },
+    Import { at: UnixMillis, entropy: u128, shard: u64 },
+}
+
+impl Draft {
+    fn at(self) -> UnixMillis {
+        match self {
+            Self::Given(id) => id.at(),
+            Self::New { tick, .. } => tick.at(),
+            Self::Import { at, .. } => at,
+        }
+    }
+
+    fn id(self, entry: &Entry) -> EventId {
+        match self {
+            Self::Given(id) => id,
+            Self::New { tick, entropy } => {
+                let [high, low] = halves(entropy);
+                EventId::new(tick, entry.shards.pick(high), low)
+            }
+            Self::Import { at, entropy, shard } => EventId::import(at, entry.shards.pick(shard), entropy),
+        }
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the halves are what is wanted")]
+const fn halves(entropy: u128) -> [u64; 2] {
+    [(entropy >> 64) as u64, entropy as u64]
+}

@@ -1,0 +1,343 @@
+//! Whatever goes wrong, and wherever a process dies: nothing acknowledged is lost, nothing is there twice.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use lately_engine::fault::{Fault, Faults, FaultyClient, Moment, Target, Throttle, When};
+use lately_engine::{Engine, Operation, Options};
+use lately_keys::{EventId, Topic};
+use lately_model::NewEvent;
+use lately_store::{Idempotency, Store, Submission, WriteError, Written};
+
+use crate::support::{
+    World, assert_directory_held, change, engine, event, ids, items, pass, query, seeds, store, stored,
+    submission, topic,
+};
+
+const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(60 * 60);
+
+const NOTES: &str = r#"{"bucket":"quarter-hour","min_shards":2,"views":["actor","subject","type"]}"#;
+
+/// A world with one topic, `notes`.
+async fn world(seed: u64) -> (World, Engine, Topic) {
+    let world = World::new(seed);
+    let engine = engine(&world, Options::default());
+    let topic = topic("notes");
+    store(engine.client(), &world).put_topic(&topic, &change(NOTES)).await.unwrap();
+    (world, engine, topic)
+}
+
+/// Events whose data are numbers from `first` on, of three types.
+fn numbered(first: usize, count: usize) -> Vec<NewEvent> {
+    let event_type = |number: usize| ["one", "two", "three"][number % 3];
+    (first..first + count).map(|number| event(event_type(number), Some(number.to_string()))).collect()
+}
+
+fn keyed(topic: &Topic, key: &str, events: Vec<NewEvent>) -> Submission {
+    let idempotency =
+        Idempotency { caller: "user:ada".parse().unwrap(), key: key.parse().unwrap(), body_hash: [7; 32] };
+    Submission { idempotency: Some(idempotency), ..submission(topic, events) }
+}
+
+/// How often each number is in the table.
+async fn numbers(engine: &Engine, topic: &Topic) -> BTreeMap<usize, u32> {
+    let ids = stored(engine, topic).await;
+    let mut numbers = BTreeMap::new();
+    for item in items(engine).await.iter().filter(|item| item.contains_key("d")) {
+        *numbers.entry(item["d"].as_s().unwrap().parse().unwrap()).or_default() += 1;
+    }
+    assert_eq!(numbers.values().sum::<u32>() as usize, ids.len());
+    numbers
+}
+
+fn each_once(count: usize) -> BTreeMap<usize, u32> {
+    (0..count).map(|number| (number, 1)).collect()
+}
+
+/// What a reader finds, newest first.
+async fn read(store: &Store, topic: &Topic) -> Vec<EventId> {
+    let (page, _) = store.latest(topic, &query(200)).await.unwrap();
+    assert!(!page.has_more);
+    ids(&page.events)
+}
+
+/// Writes with a process that dies at its n-th call. None if it died.
+async fn write_and_die(
+    engine: &Engine,
+    world: &World,
+    (n, moment): (u64, Moment),
+    what: Submission,
+) -> Option<Result<Written, WriteError>> {
+    let client = engine.client_with(Faults::default().nth(n, Target::any(), Fault::Crash(moment)));
+    let victim = store(client.client(), world);
+    client.run(victim.write(what)).await.map(|written| written.map(|(written, _)| written))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_dies_at_any_call_leaves_a_table_that_holds_together() {
+    for (count, moment) in
+        [(1, Moment::Before), (1, Moment::After), (60, Moment::Before), (60, Moment::After)]
+    {
+        let mut n = 0;
+        loop {
+            n += 1;
+            let (world, engine, topic) = world(n).await;
+            let acknowledged =
+                write_and_die(&engine, &world, (n, moment), submission(&topic, numbered(0, count))).await;
+            assert_directory_held(&engine);
+            let there = numbers(&engine, &topic).await;
+            assert!(there.values().all(|times| *times == 1), "{there:?}");
+            // What is there is found, acknowledged or not: the directory covers it.
+            let mut found = read(&store(engine.client(), &world), &topic).await;
+            found.reverse();
+            assert_eq!(found, stored(&engine, &topic).await);
+            if let Some(written) = acknowledged {
+                let mut written = ids(&written.unwrap().events);
+                written.sort();
+                assert_eq!(written, found);
+                break;
+            }
+        }
+        // The topic; the entry, the one before and its making; the put or puts.
+        assert_eq!(n - 1, if count == 1 { 5 } else { 7 });
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_is_repeated_under_its_key_happens_once_wherever_it_died() {
+    for (count, moment) in
+        [(1, Moment::Before), (1, Moment::After), (60, Moment::Before), (60, Moment::After)]
+    {
+        let mut n = 0;
+        loop {
+            n += 1;
+            let (world, engine, topic) = world(n).await;
+            let request = keyed(&topic, "once", numbered(0, count));
+            let first = write_and_die(&engine, &world, (n, moment), request.clone()).await;
+            let mut answers: Vec<Vec<EventId>> = Vec::new();
+            if let Some(written) = &first {
+                answers.push(ids(&written.as_ref().unwrap().events));
+            }
+            let recorded = items(&engine).await.iter().any(|item| item.contains_key("ids"));
+            for (number, wait) in
+                [Duration::ZERO, 11 * MINUTE, 23 * HOUR - 11 * MINUTE].into_iter().enumerate()
+            {
+                pass(wait).await;
+                let (written, _) = store(engine.client(), &world).write(request.clone()).await.unwrap();
+                assert_eq!(written.replayed, recorded || number > 0, "call {n}");
+                answers.push(ids(&written.events));
+                assert_eq!(numbers(&engine, &topic).await, each_once(count), "call {n}");
+            }
+            answers.dedup();
+            assert_eq!(answers.len(), 1, "one answer");
+            answers[0].sort();
+            assert_eq!(answers[0], stored(&engine, &topic).await);
+            assert_directory_held(&engine);
+            if first.is_some() {
+                break;
+            }
+        }
+        assert_eq!(n - 1, if count == 1 { 7 } else { 9 }, "two more than without a key");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_day_a_key_is_new_again_and_before_it_is_good_for_one_body() {
+    let (world, engine, topic) = world(1).await;
+    let store = store(engine.client(), &world);
+    let request = keyed(&topic, "daily", numbered(0, 1));
+    store.write(request.clone()).await.unwrap();
+
+    let mut other = request.clone();
+    other.idempotency.as_mut().unwrap().body_hash = [8; 32];
+    assert!(matches!(store.write(other.clone()).await, Err(WriteError::KeyReused)));
+    assert_eq!(numbers(&engine, &topic).await, each_once(1));
+    // Another caller's key, and another topic's, is another key.
+    let mut bobs = other.clone();
+    bobs.idempotency.as_mut().unwrap().caller = "user:bob".parse().unwrap();
+    assert!(!store.write(bobs).await.unwrap().0.replayed);
+
+    pass(24 * HOUR - Duration::from_secs(1)).await;
+    assert!(store.write(request.clone()).await.unwrap().0.replayed);
+    pass(Duration::from_secs(1)).await;
+    // TTL has not removed the record yet.
+    assert!(!store.write(other).await.unwrap().0.replayed);
+    assert!(matches!(store.write(request).await, Err(WriteError::KeyReused)));
+    assert_eq!(numbers(&engine, &topic).await, BTreeMap::from([(0, 3)]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_repetition_is_judged_by_the_time_of_the_first_request() {
+    for finished in [true, false] {
+        let (world, engine, topic) = world(1).await;
+        let at = world.now().saturating_sub(30_000);
+        let event = NewEvent { at: Some(at), ..numbered(0, 1).remove(0) };
+        let request = Submission { may_import: false, ..keyed(&topic, "late", vec![event.clone()]) };
+        if finished {
+            store(engine.client(), &world).write(request.clone()).await.unwrap();
+        } else {
+            // The sixth call is the event's own put: the record is written, the event is not.
+            let died = write_and_die(&engine, &world, (6, Moment::Before), request.clone()).await;
+            assert!(died.is_none() && numbers(&engine, &topic).await.is_empty());
+        }
+        pass(11 * MINUTE).await;
+        let store = store(engine.client(), &world);
+        let (written, _) = store.write(request).await.unwrap();
+        assert!(written.replayed);
+        assert_eq!(written.events[0].at(), at);
+        assert_eq!(numbers(&engine, &topic).await, each_once(1));
+        // The same event under a new key is an import by now.
+        let late = Submission { may_import: false, ..keyed(&topic, "new", vec![event]) };
+        assert!(
+            matches!(store.write(late).await, Err(WriteError::ImportNotAllowed(indices)) if indices == [0])
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_of_one_key_at_the_same_time_are_one() {
+    for seed in seeds(20) {
+        let (world, engine, topic) = world(seed.0).await;
+        let clients: Vec<_> = (0..4)
+            .map(|process| engine.client_with(Faults::seeded(seed.0 ^ process << 32).interleaved(4)))
+            .collect();
+        let write = async |client: &FaultyClient| {
+            let store = store(client.client(), &world);
+            store.write(keyed(&topic, "race", numbered(0, 30))).await.unwrap().0
+        };
+        let answers = join_all(clients.iter().map(write)).await;
+        assert_eq!(answers.iter().filter(|written| !written.replayed).count(), 1);
+        let answers: BTreeSet<_> = answers.iter().map(|written| ids(&written.events)).collect();
+        assert_eq!(answers.len(), 1);
+        assert_eq!(numbers(&engine, &topic).await, each_once(30));
+        assert_directory_held(&engine);
+    }
+}
+
+/// Every fault that a call may meet.
+fn storm(seed: u64, chance: f64) -> Faults {
+    let any = [
+        Fault::Throttle(Throttle::TableKeyRange),
+        Fault::Throttle(Throttle::Account),
+        Fault::Timeout(Moment::Before),
+        Fault::Timeout(Moment::After),
+        Fault::InternalServerError,
+        Fault::ServiceUnavailable,
+        Fault::TransactionConflict,
+    ];
+    any.into_iter()
+        .fold(Faults::seeded(seed), |faults, fault| faults.sometimes(chance, Target::any(), fault))
+        .sometimes(0.5, Target::any(), Fault::Unprocessed(0.3))
+        .interleaved(2)
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_a_storm_of_faults_nothing_is_lost_and_nothing_is_there_twice() {
+    for seed in seeds(40) {
+        let (world, engine, topic) = world(seed.0).await;
+        let chance = [0.02, 0.05, 0.1][usize::try_from(seed.0 % 3).unwrap()];
+        let clients: Vec<_> =
+            (0..2).map(|process| engine.client_with(storm(seed.0 ^ process << 32, chance))).collect();
+        let stores: Vec<_> = clients.iter().map(|client| store(client.client(), &world)).collect();
+        let write = async |writer: usize| {
+            let store = &stores[writer % 2];
+            let mut acknowledged = BTreeSet::new();
+            for request in 0..3 {
+                let first = (writer * 3 + request) * 40;
+                let count = if request == 1 { 40 } else { 1 };
+                let events = numbered(first, count);
+                if request == 2 {
+                    // Under a key a client repeats until it is answered.
+                    let request = keyed(&topic, &first.to_string(), events);
+                    while store.write(request.clone()).await.is_err() {}
+                    acknowledged.extend(first..first + count);
+                    continue;
+                }
+                match store.write(submission(&topic, events)).await {
+                    Ok(_) => acknowledged.extend(first..first + count),
+                    Err(WriteError::Partly { accepted, .. }) => {
+                        acknowledged.extend(accepted.iter().map(|(index, _)| first + index));
+                    }
+                    Err(WriteError::Table(_) | WriteError::TopicNotFound) => {}
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            acknowledged
+        };
+        let acknowledged: BTreeSet<_> = join_all((0..4).map(write)).await.into_iter().flatten().collect();
+        let there = numbers(&engine, &topic).await;
+        assert!(there.values().all(|times| *times == 1), "{there:?}");
+        let there: BTreeSet<_> = there.into_keys().collect();
+        assert!(acknowledged.is_subset(&there), "{acknowledged:?} {there:?}");
+        assert_directory_held(&engine);
+        let mut found = read(&store(engine.client(), &world), &topic).await;
+        found.reverse();
+        assert_eq!(found, stored(&engine, &topic).await);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_accepted_in_part_lists_exactly_what_is_there_and_can_be_finished() {
+    let (world, engine, topic) = world(1).await;
+    // One of the two shards is out of reach.
+    let hot = Target::writes().partition("EVENTS#notes#2026-03-14T12:00#SHARD1");
+    let stuck = Faults::seeded(1).rule(hot.clone(), When::Always, Fault::Unprocessed(1.0)).rule(
+        Target::operation(Operation::PutItem).partition("EVENTS#notes#2026-03-14T12:00#SHARD1"),
+        When::Always,
+        Fault::Throttle(Throttle::Account),
+    );
+    let client = engine.client_with(stuck);
+    let request = keyed(&topic, "part", numbered(0, 60));
+    let error = store(client.client(), &world).write(request.clone()).await.unwrap_err();
+    let WriteError::Partly { accepted, rejected } = error else { panic!("{error}") };
+
+    let there = numbers(&engine, &topic).await;
+    assert_eq!(accepted.iter().map(|(index, _)| (*index, 1)).collect::<BTreeMap<_, _>>(), there);
+    let mut all: Vec<_> = accepted.iter().map(|(index, _)| *index).chain(rejected.clone()).collect();
+    all.sort_unstable();
+    assert_eq!(all, (0..60).collect::<Vec<_>>());
+    assert!((10..50).contains(&rejected.len()), "{}", rejected.len());
+    let mut listed: Vec<_> = accepted.iter().map(|(_, id)| *id).collect();
+    listed.sort();
+    assert_eq!(listed, stored(&engine, &topic).await);
+
+    let (written, _) = store(engine.client(), &world).write(request).await.unwrap();
+    assert!(written.replayed);
+    assert!(accepted.iter().all(|(index, id)| written.events[*index].id == *id));
+    assert_eq!(numbers(&engine, &topic).await, each_once(60));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_of_which_nothing_is_known_to_be_written_is_unavailable() {
+    let (world, engine, topic) = world(1).await;
+    let stuck = Faults::default().rule(
+        Target::writes().partition("EVENTS#"),
+        When::Always,
+        Fault::Throttle(Throttle::OnDemandMaximum),
+    );
+    let client = engine.client_with(stuck);
+    let began = world.now();
+    let error = store(client.client(), &world).write(submission(&topic, numbered(0, 30))).await.unwrap_err();
+    assert!(matches!(error, WriteError::Table(_)), "{error}");
+    assert!(numbers(&engine, &topic).await.is_empty());
+    assert!(world.now().get() - began.get() <= 8_000, "it gives up within its time");
+}
+
+#[tokio::test(start_paused = true)]
+async fn pages_read_through_faults_are_the_pages() {
+    let (world, engine, topic) = world(1).await;
+    let plain = store(engine.client(), &world);
+    plain.write(submission(&topic, numbered(0, 150))).await.unwrap();
+    let expected = read(&plain, &topic).await;
+    let mut failed = 0;
+    for seed in seeds(40) {
+        let client = engine.client_with(storm(seed.0, 0.1));
+        match store(client.client(), &world).latest(&topic, &query(200)).await {
+            Ok((page, _)) => assert_eq!(ids(&page.events), expected),
+            Err(_) => failed += 1,
+        }
+    }
+    assert!(failed <= 1, "{failed} of 40 pages failed");
+}

@@ -1,0 +1,185 @@
+//! Hot buckets spread by themselves, as far as they may, and no further than they must.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use lately_engine::fault::{Fault, Faults, Target, Throttle, When};
+use lately_engine::{Engine, Operation, Options, PartitionLimits};
+use lately_keys::Topic;
+use lately_store::Store;
+use tokio::task::JoinSet;
+
+use crate::support::{
+    World, assert_directory_held, change, engine, event, pass, seeds, store, submission, topic,
+};
+
+const OFFERED_A_SECOND: u32 = 5_000;
+const SECONDS: usize = 3;
+
+/// The shards of a topic's buckets, newest first.
+async fn shards(engine: &Engine, world: &World, topic: &Topic) -> Vec<u16> {
+    let (view, _) = store(engine.client(), world).topic(topic).await.unwrap();
+    view.buckets.iter().map(|bucket| bucket.shards.get()).collect()
+}
+
+async fn write(store: &Store, topic: &Topic) {
+    store.write(submission(topic, vec![event("note", None)])).await.unwrap();
+}
+
+/// Puts of events that are refused, the first so many, for going too fast.
+fn refused(puts: u64, why: Throttle) -> Faults {
+    let puts_of_events = Target::operation(Operation::PutItem).partition("EVENTS#");
+    Faults::default().rule(puts_of_events, When::First(puts), Fault::Throttle(why))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_topic_of_one_shard_grows_to_what_it_is_offered() {
+    let world = World::new(1);
+    let limits = PartitionLimits::default();
+    let engine = engine(&world, Options { partitions: Some(limits), ..Options::default() });
+    let store = store(engine.client(), &world);
+    let topic = topic("posts");
+    store.put_topic(&topic, &change("{}")).await.unwrap();
+
+    let accepted = Arc::new(Mutex::new([0_u32; SECONDS]));
+    let mut writers = JoinSet::new();
+    let begun = world.now().get();
+    for _ in 0..SECONDS * 100 {
+        for _ in 0..OFFERED_A_SECOND / 100 {
+            let (store, topic, accepted) = (store.clone(), topic.clone(), Arc::clone(&accepted));
+            writers.spawn(async move {
+                write(&store, &topic).await;
+                let second = usize::try_from((store.now().get() - begun) / 1000).unwrap();
+                if let Some(accepted) = accepted.lock().unwrap().get_mut(second) {
+                    *accepted += 1;
+                }
+            });
+        }
+        pass(Duration::from_millis(10)).await;
+    }
+    // Nobody was turned away: those that came too early waited.
+    while let Some(written) = writers.join_next().await {
+        written.unwrap();
+    }
+    let accepted = *accepted.lock().unwrap();
+    assert!(accepted[SECONDS - 1] >= 4_000, "{accepted:?}");
+    let shards = shards(&engine, &world, &topic).await[0];
+    assert!((8..=16).contains(&shards), "{shards} shards for five thousand a second");
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_the_writes_own_key_range_makes_a_bucket_grow() {
+    let reasons = [
+        (Throttle::TableKeyRange, 2),
+        (Throttle::IndexKeyRange("gsi1".to_owned()), 1),
+        (Throttle::OnDemandMaximum, 1),
+        (Throttle::Account, 1),
+        (Throttle::Provisioned, 1),
+    ];
+    for (why, expected) in reasons {
+        let world = World::new(1);
+        let engine = engine(&world, Options::default());
+        let client = engine.client_with(refused(3, why.clone()));
+        let store = store(client.client(), &world);
+        let topic = topic("posts");
+        store.put_topic(&topic, &change("{}")).await.unwrap();
+        write(&store, &topic).await;
+        assert_eq!(shards(&engine, &world, &topic).await, [expected], "{why:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn processes_that_are_refused_together_double_once() {
+    for seed in seeds(30) {
+        let world = World::new(seed.0);
+        let engine = engine(&world, Options::default());
+        let topic = topic("posts");
+        store(engine.client(), &world).put_topic(&topic, &change("{}")).await.unwrap();
+        // Each process's second to fifth puts are refused. Both know of one shard by then.
+        let clients = [0, 1].map(|process| {
+            let puts = || Target::operation(Operation::PutItem).partition("EVENTS#");
+            let hot = || Fault::Throttle(Throttle::TableKeyRange);
+            let faults = Faults::seeded(seed.0 ^ process << 32).interleaved(4);
+            engine.client_with((2..=5).fold(faults, |faults, n| faults.nth(n, puts(), hot())))
+        });
+        let stores = clients.each_ref().map(|client| store(client.client(), &world));
+        for store in &stores {
+            write(store, &topic).await;
+        }
+        join_all(stores.iter().flat_map(|store| [write(store, &topic), write(store, &topic)])).await;
+        assert_eq!(shards(&engine, &world, &topic).await, [2]);
+        assert_directory_held(&engine);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_comes_too_late_learns_the_count() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let topic = topic("posts");
+    let late_client = engine.client_with(Faults::default().rule(
+        Target::operation(Operation::PutItem).partition("EVENTS#"),
+        When::Nth(2),
+        Fault::Throttle(Throttle::TableKeyRange),
+    ));
+    let late = store(late_client.client(), &world);
+    late.put_topic(&topic, &change("{}")).await.unwrap();
+    write(&late, &topic).await;
+
+    let early_client = engine.client_with(refused(1, Throttle::TableKeyRange));
+    write(&store(early_client.client(), &world), &topic).await;
+    assert_eq!(shards(&engine, &world, &topic).await, [2]);
+
+    // Its second write is refused under one shard, which is no longer true.
+    write(&late, &topic).await;
+    assert_eq!(shards(&engine, &world, &topic).await, [2]);
+    let (written, _) = late.write(submission(&topic, vec![event("note", None); 40])).await.unwrap();
+    assert!(written.events.iter().any(|event| event.id.shard().get() == 1));
+}
+
+/// Grows a topic's newest bucket by a write that is refused once per doubling.
+async fn grow(engine: &Engine, world: &World, topic: &Topic, doublings: u32) {
+    for _ in 0..doublings {
+        let client = engine.client_with(refused(1, Throttle::TableKeyRange));
+        write(&store(client.client(), world), topic).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bucket_grows_to_its_topics_maximum_and_no_further() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let topic = topic("posts");
+    store(engine.client(), &world).put_topic(&topic, &change(r#"{"max_shards":4}"#)).await.unwrap();
+    for expected in [2, 4, 4, 4] {
+        grow(&engine, &world, &topic, 1).await;
+        assert_eq!(shards(&engine, &world, &topic).await, [expected]);
+    }
+    assert_directory_held(&engine);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_bucket_starts_with_half_of_the_last_ones_shards() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let topic = topic("posts");
+    let plain = store(engine.client(), &world);
+    let settings = r#"{"bucket":"quarter-hour","min_shards":2,"max_shards":64}"#;
+    plain.put_topic(&topic, &change(settings)).await.unwrap();
+    grow(&engine, &world, &topic, 3).await;
+    assert_eq!(shards(&engine, &world, &topic).await, [16]);
+    for expected in [&[8, 16][..], &[4, 8, 16], &[2, 4, 8, 16], &[2, 2, 4, 8, 16]] {
+        pass(Duration::from_secs(15 * 60)).await;
+        write(&plain, &topic).await;
+        assert_eq!(shards(&engine, &world, &topic).await, expected);
+    }
+    // Where the topic's range has moved since, a new bucket lies in it.
+    plain.put_topic(&topic, &change(r#"{"min_shards":32}"#)).await.unwrap();
+    pass(Duration::from_secs(15 * 60)).await;
+    write(&plain, &topic).await;
+    plain.put_topic(&topic, &change(r#"{"min_shards":1,"max_shards":4}"#)).await.unwrap();
+    pass(Duration::from_secs(15 * 60)).await;
+    write(&plain, &topic).await;
+    assert_eq!(shards(&engine, &world, &topic).await[..2], [4, 32]);
+}

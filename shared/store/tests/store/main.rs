@@ -1,0 +1,15 @@
+//! The store on the embedded engine, with the real SDK in between.
+//!
+//! A seeded test that fails says its seed; `LATELY_SEED=n` runs that seed alone.
+
+#![expect(clippy::unwrap_used, reason = "in a test, what must not fail is unwrapped")]
+#![expect(clippy::large_futures, reason = "a test's futures are few, and moved once")]
+
+mod deletes;
+mod faults;
+mod growth;
+mod prices;
+mod scale;
+mod support;
+mod topics;
+mod walk;

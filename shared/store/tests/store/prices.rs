@@ -1,0 +1,111 @@
+//! What reading and writing costs, as the engine reports it: the promises of the README, to the half unit.
+
+use lately_engine::Options;
+use lately_keys::Topic;
+use lately_model::NewEvent;
+use lately_store::{Cost, Store};
+
+use crate::support::{World, change, engine, event, query, store, submission, topic};
+
+/// An event of 512 bytes as stored, in a shard of two digits; one less in a shard of one.
+fn of_512_bytes(topic: &Topic) -> NewEvent {
+    let key = "pk".len() + "EVENTS##2026-03-14#SHARD63".len() + topic.as_str().len() + "sk".len() + 36;
+    let names = "t".len() + "note".len() + "a".len() + "ada".len() + "v".len() + "asf".len() + "d".len();
+    let quotes = 2;
+    event("note", Some(format!("\"{}\"", "x".repeat(512 - key - names - quotes))))
+}
+
+async fn fill(store: &Store, topic: &Topic, events: usize) {
+    let event = of_512_bytes(topic);
+    for batch in vec![event; events].chunks(500) {
+        store.write(submission(topic, batch.to_vec())).await.unwrap();
+    }
+}
+
+async fn read(store: &Store, topic: &Topic, limit: u16) -> Cost {
+    let (page, cost) = store.latest(topic, &query(limit)).await.unwrap();
+    assert_eq!(page.events.len(), usize::from(limit));
+    cost
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_write_is_one_call_and_one_unit_per_place() {
+    let world = World::new(1);
+    let store = store(engine(&world, Options::default()).client(), &world);
+    for (views, units) in [(r#"["actor","subject"]"#, "1.0"), (r#"["actor","subject","type"]"#, "2.0")] {
+        let topic = topic(if units == "1.0" { "posts" } else { "notes" });
+        store.put_topic(&topic, &change(&format!(r#"{{"views":{views}}}"#))).await.unwrap();
+        store.write(submission(&topic, vec![of_512_bytes(&topic)])).await.unwrap();
+        let (_, cost) = store.write(submission(&topic, vec![of_512_bytes(&topic)])).await.unwrap();
+        assert_eq!(cost.of_write(), format!("write_units={units}, calls=1"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_costs_a_call_for_25_events() {
+    let world = World::new(1);
+    let store = store(engine(&world, Options::default()).client(), &world);
+    let topic = topic("posts");
+    store.put_topic(&topic, &change("{}")).await.unwrap();
+    fill(&store, &topic, 1).await;
+    let (_, cost) = store.write(submission(&topic, vec![of_512_bytes(&topic); 500])).await.unwrap();
+    assert_eq!(cost.of_write(), "write_units=500.0, calls=20");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_latest_of_a_quiet_topic_costs_what_its_bytes_cost() {
+    let world = World::new(1);
+    let store = store(engine(&world, Options::default()).client(), &world);
+    let topic = topic("posts");
+    store.put_topic(&topic, &change("{}")).await.unwrap();
+    fill(&store, &topic, 1_000).await;
+    for (limit, units) in [(10, "1.0"), (50, "3.5"), (100, "6.5")] {
+        // The first page reads the directory too; for a second, further pages do not.
+        world_passes().await;
+        let first = read(&store, &topic, limit).await;
+        assert_eq!((first.calls, first.rounds), (2, 1));
+        let cost = read(&store, &topic, limit).await;
+        assert_eq!(cost.of_read(), format!("read_units={units}, calls=1, items={limit}, rounds=1"));
+    }
+}
+
+async fn world_passes() {
+    tokio::time::sleep(std::time::Duration::from_millis(1_001)).await;
+}
+
+/// The mean of many placements, in tenths of a read unit: of the pages of one long walk, each of which lies
+/// in the shards as chance has it.
+async fn mean_tenths(shards: u16, limit: u16, placements: u16) -> u64 {
+    let world = World::new(u64::from(shards * limit));
+    let store = store(engine(&world, Options::default()).client(), &world);
+    let topic = topic("posts");
+    store.put_topic(&topic, &change(&format!(r#"{{"min_shards":{shards}}}"#))).await.unwrap();
+    // Behind the last page is enough for every shard to fill what it is asked for.
+    fill(&store, &topic, usize::from(limit * (placements + 1) + 16 * shards)).await;
+    let mut query = query(limit);
+    query.cursor = store.latest(&topic, &query).await.unwrap().0.next;
+    let mut halves = 0;
+    for _ in 0..placements {
+        // The directory's share is no part of this.
+        store.latest(&topic, &query).await.unwrap();
+        let (page, cost) = store.latest(&topic, &query).await.unwrap();
+        assert_eq!(page.events.len(), usize::from(limit));
+        assert!(cost.rounds <= 2, "{} rounds", cost.rounds);
+        halves += cost.read_units.halves;
+        query.cursor = page.next;
+    }
+    let placements = u64::from(placements);
+    (halves * 5 + placements / 2) / placements
+}
+
+#[tokio::test(start_paused = true)]
+async fn sharded_topics_cost_little_more() {
+    for (shards, at_most) in
+        [(4, [20, 44, 82]), (8, [40, 54, 88]), (16, [80, 82, 109]), (64, [320, 320, 320])]
+    {
+        for (limit, at_most) in [10, 50, 100].into_iter().zip(at_most) {
+            let mean = mean_tenths(shards, limit, if shards == 64 { 4 } else { 40 }).await;
+            assert!(mean <= at_most, "{limit} of {shards} shards: {mean} tenths of a unit");
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! What a read costs does not depend on how much there is, only on what is read; and how it is stored.
+
+use std::time::Duration;
+
+use aws_sdk_dynamodb::primitives::Blob;
+use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
+use lately_engine::fault::{Fault, Faults, Moment, Target};
+use lately_engine::{Engine, Options};
+use lately_keys::table::{DirectoryKey, EventKey};
+use lately_keys::{Bucket, BucketWidth, EventId, Order, Shard, TableKey, Tick, Topic, UnixMillis};
+use lately_model::{EventQuery, NewEvent};
+use lately_store::{Cost, Idempotency, Store, Submission};
+
+use crate::support::{
+    Item, TABLE, World, change, engine, event, ids, items, pass, query, store, stored, submission, topic,
+};
+
+/// Events in the larger topic. A million cost the same to read, but minutes to write.
+const MANY: usize = 100_000;
+
+/// Entries in the larger directory: almost three years of quarter-hours.
+const ENTRIES: usize = 100_000;
+
+fn world() -> (World, Engine, Store) {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    (world, engine, store)
+}
+
+fn s(text: impl Into<String>) -> AttributeValue {
+    AttributeValue::S(text.into())
+}
+
+fn n(number: impl ToString) -> AttributeValue {
+    AttributeValue::N(number.to_string())
+}
+
+fn item<const N: usize>(attributes: [(&str, AttributeValue); N]) -> Item {
+    attributes.map(|(name, value)| (name.to_owned(), value)).into()
+}
+
+fn keyed<const N: usize>(key: &impl TableKey, attributes: [(&str, AttributeValue); N]) -> Item {
+    let key = key.encode();
+    let mut item = item(attributes);
+    item.extend([("pk".to_owned(), s(key.pk)), ("sk".to_owned(), s(key.sk))]);
+    item
+}
+
+/// Puts items straight into the table.
+async fn put(engine: &Engine, items: impl Iterator<Item = Item>) {
+    let mut requests = items.map(|item| {
+        let put = PutRequest::builder().set_item(Some(item)).build().unwrap();
+        WriteRequest::builder().put_request(put).build()
+    });
+    loop {
+        let batch: Vec<_> = requests.by_ref().take(25).collect();
+        if batch.is_empty() {
+            return;
+        }
+        engine.client().batch_write_item().request_items(TABLE, batch).send().await.unwrap();
+    }
+}
+
+/// Puts events of one day, a millisecond apart, straight into a bucket of one shard.
+async fn put_events(engine: &Engine, topic: &Topic, numbers: std::ops::Range<usize>, world: &World) {
+    let events = numbers.map(|number| {
+        let at = world.now().saturating_sub(number as u64);
+        let id = EventId::new(Tick::first_of(at), Shard::from(0), number as u64);
+        let key = EventKey::new(topic.clone(), BucketWidth::Day, id);
+        keyed(&key, [("t", s("note")), ("a", s("ada")), ("d", s("\"some hundred bytes or so\""))])
+    });
+    put(engine, events).await;
+}
+
+async fn cost(store: &Store, topic: &Topic, query: &EventQuery) -> Cost {
+    // So that the topic and its directory are read too, every time.
+    pass(Duration::from_secs(6)).await;
+    let (page, cost) = store.latest(topic, query).await.unwrap();
+    assert_eq!(page.events.len(), usize::from(query.limit.get()));
+    cost
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_costs_the_same_at_any_depth_of_any_topic() {
+    let (world, engine, store) = world();
+    let posts = topic("posts");
+    store.put_topic(&posts, &change("{}")).await.unwrap();
+    store.write(submission(&posts, vec![event("note", None)])).await.unwrap();
+    let began = world.clone();
+    put_events(&engine, &posts, 1..1_000, &began).await;
+    cost(&store, &posts, &query(50)).await;
+    let small = cost(&store, &posts, &query(50)).await;
+    put_events(&engine, &posts, 1_000..MANY, &began).await;
+    assert_eq!(cost(&store, &posts, &query(50)).await, small);
+
+    // Deep in the past, from where a range begins or a cursor goes on.
+    let to = world.now().saturating_sub(MANY as u64 / 2);
+    let range = lately_model::TimeRange::new(None, Some(to)).unwrap();
+    let mut deep = EventQuery { range, ..query(50) };
+    for _ in 0..3 {
+        assert_eq!(cost(&store, &posts, &deep).await, small);
+        deep.cursor = store.latest(&posts, &deep).await.unwrap().0.next;
+    }
+    let oldest_first = EventQuery { order: Some(Order::OldestFirst), ..query(50) };
+    assert_eq!(cost(&store, &posts, &oldest_first).await, small);
+
+    a_filter_that_matches_nothing_stops_at_its_budget(&store, &posts).await;
+}
+
+/// In a topic without the `type` view, of many events.
+async fn a_filter_that_matches_nothing_stops_at_its_budget(store: &Store, topic: &Topic) {
+    let mut query = EventQuery { event_type: Some("never".parse().unwrap()), ..query(50) };
+    let mut looked_at = 0;
+    let mut cursors = std::collections::BTreeSet::new();
+    loop {
+        let (page, cost) = store.latest(topic, &query).await.unwrap();
+        assert!(page.events.is_empty());
+        assert!(cost.items <= 2 * 4_096, "{}", cost.of_read());
+        assert!(cost.calls <= 16, "{}", cost.of_read());
+        looked_at += cost.items;
+        assert_eq!(page.has_more, page.next.is_some());
+        let Some(next) = page.next else { break };
+        assert!(cost.items >= 4_096, "a page ends early only for its work: {}", cost.of_read());
+        assert!(cursors.insert(next.clone()), "the cursor stands still");
+        query.cursor = Some(next);
+    }
+    assert_eq!(looked_at, MANY as u64, "each event is looked at once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_costs_the_same_with_a_long_directory() {
+    let (world, engine, store) = world();
+    let posts = topic("posts");
+    store.put_topic(&posts, &change(r#"{"bucket":"quarter-hour"}"#)).await.unwrap();
+    let mut bucket = Some(Bucket::containing(BucketWidth::QuarterHour, world.now()));
+    let buckets = std::iter::from_fn(|| {
+        bucket = bucket?.previous();
+        bucket
+    });
+    let entries: Vec<_> = buckets
+        .take(ENTRIES)
+        .map(|bucket| keyed(&DirectoryKey { topic: posts.clone(), bucket }, [("shards", n(1))]))
+        .collect();
+    put(&engine, entries[..31].iter().cloned()).await;
+    store.write(submission(&posts, vec![event("note", None); 60])).await.unwrap();
+    cost(&store, &posts, &query(50)).await;
+    let short = cost(&store, &posts, &query(50)).await;
+    put(&engine, entries[31..].iter().cloned()).await;
+    assert_eq!(cost(&store, &posts, &query(50)).await, short);
+
+    // The first event of all, three years back: found without a walk through what lies between.
+    let at = world.now().saturating_sub(15 * 60_000 * ENTRIES as u64);
+    let import = NewEvent { at: Some(at), ..event("note", None) };
+    store.write(submission(&posts, vec![import])).await.unwrap();
+    let oldest_first = EventQuery { order: Some(Order::OldestFirst), ..query(1) };
+    assert_eq!(cost(&store, &posts, &oldest_first).await.calls, 3);
+
+    // Three years of buckets that are listed but empty: a page looks at some and says how far.
+    let before = lately_model::TimeRange::new(None, Some(world.now().saturating_sub(3_600_000))).unwrap();
+    let (page, cost) = store.latest(&posts, &EventQuery { range: before, ..query(10) }).await.unwrap();
+    assert!(page.has_more && page.events.is_empty() && page.next.is_some());
+    assert!(cost.calls <= 1_200, "{}", cost.of_read());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_a_day_is_read_in_seven_waves() {
+    let (world, _, store) = world();
+    let posts = topic("posts");
+    store.put_topic(&posts, &change("{}")).await.unwrap();
+    let day = 24 * 60 * 60 * 1000;
+    let events = (0..60)
+        .map(|days| NewEvent { at: Some(world.now().saturating_sub(days * day)), ..event("note", None) });
+    store.write(submission(&posts, events.collect())).await.unwrap();
+    for order in [Order::NewestFirst, Order::OldestFirst] {
+        let cost = cost(&store, &posts, &EventQuery { order: Some(order), ..query(50) }).await;
+        // A query for each day, two of the directory, and the topic.
+        assert_eq!((cost.rounds, cost.calls), (7, 50 + 2 + 1), "{}", cost.of_read());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rare_type_costs_its_own_bytes_and_buckets_only() {
+    let (world, _, store) = world();
+    let posts = topic("posts");
+    let settings = r#"{"min_shards":2,"views":["actor","subject","type"]}"#;
+    store.put_topic(&posts, &change(settings)).await.unwrap();
+    let day = 24 * 60 * 60 * 1000;
+    for days in 0..20 {
+        let at = Some(world.now().saturating_sub(days * day));
+        let mut events =
+            vec![NewEvent { at, ..event("common", Some(format!("\"{}\"", "x".repeat(500)))) }; 100];
+        if days % 10 == 5 {
+            events.extend(vec![NewEvent { at, ..event("rare", None) }; 3]);
+        }
+        store.write(submission(&posts, events)).await.unwrap();
+    }
+    pass(Duration::from_secs(3)).await;
+    let rare = EventQuery { event_type: Some("rare".parse().unwrap()), ..query(50) };
+    let (page, cost) = store.latest(&posts, &rare).await.unwrap();
+    assert_eq!(page.events.len(), 6);
+    // One query of the directory, two buckets of two shards, half a unit each.
+    assert_eq!((cost.calls, cost.items), (5, 6), "{}", cost.of_read());
+    assert!(cost.read_units.halves <= 4 + 2, "{}", cost.of_read());
+
+    // The other way, consistently, all of those two buckets is looked at, and no other.
+    let (page, cost) = store.latest(&posts, &EventQuery { consistent: true, ..rare }).await.unwrap();
+    assert_eq!((page.events.len(), cost.items), (6, 206), "{}", cost.of_read());
+}
+
+#[tokio::test(start_paused = true)]
+async fn large_events_come_in_pages_of_three_megabytes_and_none_is_lost() {
+    for shards in [1, 4] {
+        let (_, engine, store) = world();
+        let posts = topic("posts");
+        store.put_topic(&posts, &change(&format!(r#"{{"min_shards":{shards}}}"#))).await.unwrap();
+        let large = event("note", Some(format!("\"{}\"", "x".repeat(200_000))));
+        for _ in 0..20 {
+            store.write(submission(&posts, vec![large.clone(); 10])).await.unwrap();
+        }
+        let mut query = query(200);
+        let mut walked = Vec::new();
+        loop {
+            let (page, _) = store.latest(&posts, &query).await.unwrap();
+            let bytes: usize =
+                page.events.iter().map(|event| serde_json::to_vec(event).unwrap().len() + 1).sum();
+            assert!(bytes <= 3_000_000, "{bytes}");
+            assert!(!page.has_more || bytes >= 2_000_000, "{bytes}: a page may be fuller than this");
+            walked.extend(ids(&page.events));
+            let Some(next) = page.next else { break };
+            query.cursor = Some(next);
+        }
+        walked.reverse();
+        assert_eq!(walked, stored(&engine, &posts).await);
+    }
+}
+
+/// The one item whose partition begins so.
+async fn only(engine: &Engine, prefix: &str) -> Item {
+    let mut items = items(engine).await;
+    items.retain(|item| item["pk"].as_s().unwrap().starts_with(prefix));
+    items.retain(|item| prefix != "TOPIC#" || item["sk"].as_s().unwrap() == "CONFIG");
+    assert_eq!(items.len(), 1);
+    items.remove(0)
+}
+
+#[tokio::test(start_paused = true)]
+async fn items_are_stored_as_they_always_were() {
+    let (world, engine, store) = world();
+    let posts = topic("posts");
+    let settings = r#"{"retention_days":7,"min_shards":2,"views":["actor","subject","type"]}"#;
+    store.put_topic(&posts, &change(settings)).await.unwrap();
+    let full = NewEvent {
+        subject: Some("repo:octo:hello".parse().unwrap()),
+        at: Some(world.now()),
+        ..event("note.created", Some(r#"{"amount": 1.10}"#.to_owned()))
+    };
+    let idempotency =
+        Idempotency { caller: "user:ada".parse().unwrap(), key: "once".parse().unwrap(), body_hash: [7; 32] };
+    let request = Submission { idempotency: Some(idempotency), ..submission(&posts, vec![full]) };
+    // It dies before it marks its request as done: at the seventh call.
+    let dying = engine.client_with(Faults::default().nth(7, Target::any(), Fault::Crash(Moment::Before)));
+    let victim = crate::support::store(dying.client(), &world);
+    assert!(dying.run(victim.write(request.clone())).await.is_none());
+
+    let id = stored(&engine, &posts).await[0];
+    let (shard, sort_key) = (id.shard(), id.sort_key().to_string());
+    let expected = item([
+        ("pk", s(format!("EVENTS#posts#2026-03-14#SHARD{shard}"))),
+        ("sk", s(&sort_key)),
+        ("gsi1pk", s(format!("TYPE#posts#2026-03-14#note.created#SHARD{shard}"))),
+        ("gsi1sk", s(&sort_key)),
+        ("t", s("note.created")),
+        ("a", s("ada")),
+        ("s", s("repo:octo:hello")),
+        ("d", s(r#"{"amount": 1.10}"#)),
+        ("v", s("asf")),
+        ("expires_at", n(1_773_489_600 + 7 * 86_400)),
+    ]);
+    assert_eq!(only(&engine, "EVENTS#").await, expected);
+
+    let expected = item([
+        ("pk", s("TOPIC#posts")),
+        ("sk", s("CONFIG")),
+        ("gsi1pk", s("TOPICS")),
+        ("gsi1sk", s("posts")),
+        ("bucket", s("day")),
+        ("retention_days", n(7)),
+        ("min_shards", n(2)),
+        ("max_shards", n(64)),
+        ("fan_out", AttributeValue::Bool(true)),
+        ("views", s("actor subject type")),
+        ("created_at", n(1_773_489_600_000_u64)),
+        ("revision", n(1_773_489_600_000_000_u64)),
+    ]);
+    assert_eq!(only(&engine, "TOPIC#").await, expected);
+
+    let entries = items(&engine).await;
+    let entry = entries.iter().find(|item| item["sk"].as_s().unwrap().starts_with("BUCKET#")).unwrap();
+    let expected = item([
+        ("pk", s("TOPIC#posts")),
+        ("sk", s("BUCKET#2026-03-14")),
+        ("shards", n(2)),
+        ("types", AttributeValue::Ss(vec!["note.created".to_owned()])),
+        ("retention_days", n(7)),
+        ("expires_at", n(1_773_489_600 + 43_199 + 7 * 86_400 + 30 * 86_400)),
+    ]);
+    assert_eq!(*entry, expected);
+
+    let mut expected = item([
+        ("pk", s("IDEMPOTENCY#user:ada#posts#once")),
+        ("sk", s("IDEMPOTENCY#user:ada#posts#once")),
+        ("hash", AttributeValue::B(Blob::new([7; 32]))),
+        ("ids", AttributeValue::B(Blob::new(*id.as_uuid().as_bytes()))),
+        ("expires_at", n(1_773_489_600 + 86_400)),
+    ]);
+    assert_eq!(only(&engine, "IDEMPOTENCY#").await, expected);
+    store.write(request).await.unwrap();
+    expected.insert("done".to_owned(), AttributeValue::Bool(true));
+    assert_eq!(only(&engine, "IDEMPOTENCY#").await, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quiet_event_has_no_attribute_too_many() {
+    let (_, engine, store) = world();
+    let log = topic("log");
+    store.put_topic(&log, &change(r#"{"fan_out":false,"views":[]}"#)).await.unwrap();
+    store.write(submission(&log, vec![event("note", None)])).await.unwrap();
+    let id = stored(&engine, &log).await[0];
+    let expected = item([
+        ("pk", s("EVENTS#log#2026-03-14#SHARD0")),
+        ("sk", s(id.sort_key().to_string())),
+        ("t", s("note")),
+        ("a", s("ada")),
+    ]);
+    assert_eq!(only(&engine, "EVENTS#").await, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bucket_of_very_many_types_is_taken_to_hold_any() {
+    let (_, engine, store) = world();
+    let posts = topic("posts");
+    store.put_topic(&posts, &change(r#"{"views":["actor","subject","type"]}"#)).await.unwrap();
+    for number in 0..150 {
+        let typed = event(&format!("type-{number}"), None);
+        store.write(submission(&posts, vec![typed])).await.unwrap();
+    }
+    crate::support::assert_directory_held(&engine);
+    pass(Duration::from_secs(3)).await;
+    for (name, expected) in [("type-0", 1), ("type-149", 1), ("never", 0)] {
+        let typed = EventQuery { event_type: Some(name.parse().unwrap()), ..query(10) };
+        let (page, _) = store.latest(&posts, &typed).await.unwrap();
+        assert_eq!(page.events.len(), expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_ends_of_time_are_read_like_any_other() {
+    let (_, _, store) = world();
+    let posts = topic("posts");
+    store.put_topic(&posts, &change(r#"{"bucket":"month"}"#)).await.unwrap();
+    let first = NewEvent { at: Some(UnixMillis::MIN), ..event("note", None) };
+    store.write(submission(&posts, vec![first, event("note", None)])).await.unwrap();
+    pass(Duration::from_secs(3)).await;
+    for order in [Order::NewestFirst, Order::OldestFirst] {
+        let mut query = EventQuery { order: Some(order), ..query(1) };
+        let (page, _) = store.latest(&posts, &query).await.unwrap();
+        assert!(page.has_more);
+        query.cursor = page.next;
+        let (page, _) = store.latest(&posts, &query).await.unwrap();
+        assert_eq!(page.events.len(), 1);
+    }
+}

@@ -1,0 +1,227 @@
+//! A table as the template declares it, a world that stands still unless it is moved, and short forms.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::types::AttributeValue;
+use lately_engine::template::Template;
+use lately_engine::{Clock, Engine, Options, TableDefinition};
+use lately_keys::table::{DirectoryKey, EventKey};
+use lately_keys::{EventId, TableKey, Topic, UnixMillis};
+use lately_model::{Event, EventQuery, NewEvent, PageSize, TopicChange};
+use lately_store::{Ambient, Store, Submission};
+use tokio::time::Instant;
+
+pub(crate) type Item = HashMap<String, AttributeValue>;
+
+pub(crate) const TABLE: &str = "lately";
+
+/// 2026-03-14T12:00:00Z, in seconds.
+pub(crate) const START: Duration = Duration::from_secs(1_773_489_600);
+
+/// How long an operation of a test's store may take.
+pub(crate) const BUDGET: Duration = Duration::from_secs(8);
+
+/// The paused clock of the test's runtime, and random numbers from a seed.
+#[derive(Clone, Debug)]
+pub(crate) struct World {
+    begun: Instant,
+    random: Arc<Mutex<fastrand::Rng>>,
+    /// How far the process's wall clock is ahead of everyone else's.
+    ahead: Arc<Mutex<Duration>>,
+}
+
+impl World {
+    pub(crate) fn new(seed: u64) -> Self {
+        let random = Arc::new(Mutex::new(fastrand::Rng::with_seed(seed)));
+        Self { begun: Instant::now(), random, ahead: Arc::default() }
+    }
+
+    /// Sets the process's wall clock wrong.
+    pub(crate) fn shift(&self, ahead: Duration) {
+        *self.ahead.lock().unwrap() = ahead;
+    }
+
+    /// The time, as events and pages know it.
+    pub(crate) fn now(&self) -> UnixMillis {
+        UnixMillis::new(u64::try_from(self.since_epoch().as_millis()).unwrap()).unwrap()
+    }
+
+    pub(crate) fn clock(&self) -> Clock {
+        let begun = self.begun;
+        Clock::from_fn(move || START + begun.elapsed())
+    }
+}
+
+impl Ambient for World {
+    fn since_epoch(&self) -> Duration {
+        START + self.begun.elapsed() + *self.ahead.lock().unwrap()
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    fn entropy(&self) -> u128 {
+        self.random.lock().unwrap().u128(..)
+    }
+}
+
+pub(crate) fn definition() -> TableDefinition {
+    let text = include_str!("../../../../template.yaml");
+    Template::parse(text).unwrap().table().unwrap()
+}
+
+/// An engine with the table, in a world's time.
+pub(crate) fn engine(world: &World, options: Options) -> Engine {
+    let engine = Engine::memory(&Options { clock: world.clock(), ..options }).unwrap();
+    engine.create_table(&definition(), TABLE).unwrap();
+    engine
+}
+
+pub(crate) fn store(client: Client, world: &World) -> Store {
+    Store::new(client, TABLE, world.clone(), BUDGET)
+}
+
+pub(crate) fn topic(name: &str) -> Topic {
+    name.parse().unwrap()
+}
+
+pub(crate) fn change(json: &str) -> TopicChange {
+    TopicChange::parse(json.as_bytes()).unwrap()
+}
+
+pub(crate) fn event(event_type: &str, data: Option<String>) -> NewEvent {
+    NewEvent {
+        event_type: event_type.parse().unwrap(),
+        actor: "ada".parse().unwrap(),
+        subject: None,
+        data: data.map(|data| data.parse().unwrap()),
+        at: None,
+    }
+}
+
+pub(crate) fn submission(topic: &Topic, events: Vec<NewEvent>) -> Submission {
+    Submission { topic: topic.clone(), events, may_import: true, idempotency: None }
+}
+
+pub(crate) fn query(limit: u16) -> EventQuery {
+    EventQuery { limit: PageSize::new(limit).unwrap(), ..EventQuery::default() }
+}
+
+pub(crate) fn ids(events: &[Event]) -> Vec<EventId> {
+    events.iter().map(|event| event.id).collect()
+}
+
+/// Lets time pass.
+pub(crate) async fn pass(time: Duration) {
+    tokio::time::sleep(time).await;
+}
+
+/// The seeds of a test: so many, or the one of `LATELY_SEED`.
+pub(crate) fn seeds(count: u64) -> impl Iterator<Item = Seed> {
+    let one = std::env::var("LATELY_SEED").ok().map(|seed| seed.parse().unwrap());
+    one.map_or(0..count, |seed| seed..seed + 1).map(Seed)
+}
+
+/// A seed that says its name when its test fails.
+#[derive(Debug)]
+pub(crate) struct Seed(pub(crate) u64);
+
+impl Drop for Seed {
+    #[expect(clippy::print_stderr, reason = "how to replay a failure belongs beside it")]
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("LATELY_SEED={} replays this", self.0);
+        }
+    }
+}
+
+/// Every item of the table.
+pub(crate) async fn items(engine: &Engine) -> Vec<Item> {
+    let mut pages =
+        engine.client().scan().table_name(TABLE).consistent_read(true).into_paginator().items().send();
+    let mut items = Vec::new();
+    while let Some(item) = pages.next().await {
+        items.push(item.unwrap());
+    }
+    items
+}
+
+/// Every event of a topic in the table, whatever the directory says.
+pub(crate) async fn stored(engine: &Engine, topic: &Topic) -> Vec<EventId> {
+    let of_topic = |item: &Item| {
+        let key = EventKey::decode(item["pk"].as_s().unwrap(), item["sk"].as_s().unwrap())?;
+        (key.partition().topic == *topic).then(|| key.id())
+    };
+    let mut stored: Vec<_> = items(engine).await.iter().filter_map(of_topic).collect();
+    stored.sort();
+    stored
+}
+
+/// What a directory entry covers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Covered {
+    pub(crate) shards: u16,
+    /// None if the entry does not list types.
+    pub(crate) types: Option<BTreeSet<String>>,
+    pub(crate) any_type: bool,
+    pub(crate) rest: BTreeMap<String, String>,
+}
+
+impl Covered {
+    pub(crate) fn of(entry: &Item) -> Self {
+        let rest = ["retention_days", "expires_at"].into_iter();
+        Self {
+            shards: entry["shards"].as_n().unwrap().parse().unwrap(),
+            types: entry.get("types").map(|types| types.as_ss().unwrap().iter().cloned().collect()),
+            any_type: entry.get("any_type").is_some(),
+            rest: rest
+                .filter_map(|name| Some((name.to_owned(), entry.get(name)?.as_n().unwrap().clone())))
+                .collect(),
+        }
+    }
+
+    /// D1: whether it covers an event's item.
+    fn covers(&self, shard: u8, event: &Item) -> bool {
+        let listed = event.contains_key("gsi1pk");
+        let typed = match &self.types {
+            None => self.any_type == listed,
+            Some(types) => listed && (self.any_type || types.contains(event["t"].as_s().unwrap())),
+        };
+        u16::from(shard) < self.shards && typed
+    }
+
+    /// D2: whether it is an earlier state with something added.
+    fn has_grown_from(&self, before: &Self) -> bool {
+        let types = match (&before.types, &self.types) {
+            (None, None) => true,
+            (Some(before), Some(after)) => before.is_subset(after),
+            _ => false,
+        };
+        let shards = self.shards == before.shards || self.shards == 2 * before.shards;
+        types && shards && self.any_type >= before.any_type && self.rest == before.rest
+    }
+}
+
+/// That D1 and D2 held after every single change that the table has seen.
+pub(crate) fn assert_directory_held(engine: &Engine) {
+    let mut directory: BTreeMap<(String, String), Covered> = BTreeMap::new();
+    for record in engine.stream(TABLE).unwrap().all() {
+        let Some(item) = record.new_image() else { continue };
+        let (pk, sk) = (item["pk"].as_s().unwrap(), item["sk"].as_s().unwrap());
+        if let Some(DirectoryKey { topic, bucket }) = DirectoryKey::decode(pk, sk) {
+            let (name, after) = ((topic.to_string(), bucket.to_string()), Covered::of(&item));
+            if let Some(before) = directory.insert(name, after.clone()) {
+                assert!(after.has_grown_from(&before), "D2: {before:?} became {after:?}");
+            }
+        } else if let Some(key) = EventKey::decode(pk, sk) {
+            let partition = key.partition();
+            let entry = directory.get(&(partition.topic.to_string(), partition.bucket.to_string()));
+            let covers = entry.is_some_and(|entry| entry.covers(partition.shard.get(), &item));
+            assert!(covers, "D1: {item:?} is not covered by {entry:?}");
+        }
+    }
+}

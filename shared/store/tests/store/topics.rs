@@ -1,0 +1,240 @@
+//! Topics: made once, changed without losing another's change, listed, and kept for as long as they say.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use lately_engine::fault::{Fault, Faults, Moment, Target};
+use lately_engine::{Engine, Operation, Options};
+use lately_keys::{CursorError, Topic};
+use lately_model::{EventQuery, ListQuery, NewEvent, PageSize, TopicFault};
+use lately_store::{GetError, LatestError, ListTopicsError, PutTopicError, Store, TopicError, WriteError};
+
+use crate::support::{
+    World, change, engine, event, ids, items, pass, query, seeds, store, stored, submission, topic,
+};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+fn world() -> (World, Engine, Store) {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    (world, engine, store)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_topic_is_created_then_changed_and_what_is_absent_stays() {
+    let (world, engine, store) = world();
+    let posts = topic("posts");
+    let (view, created, _) = store.put_topic(&posts, &change(r#"{"min_shards":2}"#)).await.unwrap();
+    assert!(created && view.created_at == world.now() && view.buckets.is_empty());
+    assert_eq!(view.settings, change(r#"{"min_shards":2}"#).create().unwrap());
+
+    pass(DAY).await;
+    let (same, created, cost) = store.put_topic(&posts, &change(r#"{"min_shards":2}"#)).await.unwrap();
+    assert!(!created && same == view);
+    assert_eq!(cost.write_units.halves, 0, "nothing changes, nothing is written");
+
+    let (changed, created, _) = store.put_topic(&posts, &change(r#"{"retention_days":7}"#)).await.unwrap();
+    assert!(!created && changed.created_at == view.created_at);
+    assert_eq!(changed.settings, change(r#"{"min_shards":2,"retention_days":7}"#).create().unwrap());
+    // Another process reads what was written.
+    let other = crate::support::store(engine.client(), &world);
+    assert_eq!(other.topic(&posts).await.unwrap().0, changed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_does_not_fit_is_refused_and_changes_nothing() {
+    let (_, _, store) = world();
+    let posts = topic("posts");
+    let misfit = change(r#"{"min_shards":128}"#);
+    assert!(matches!(
+        store.put_topic(&posts, &misfit).await,
+        Err(PutTopicError::Refused(TopicFault::Invalid(_)))
+    ));
+    assert!(matches!(store.topic(&posts).await, Err(TopicError::NotFound)));
+
+    let before = store.put_topic(&posts, &change("{}")).await.unwrap().0;
+    let hourly = change(r#"{"bucket":"hour"}"#);
+    assert!(matches!(
+        store.put_topic(&posts, &hourly).await,
+        Err(PutTopicError::Refused(TopicFault::BucketIsFixed(_)))
+    ));
+    assert!(matches!(
+        store.put_topic(&posts, &misfit).await,
+        Err(PutTopicError::Refused(TopicFault::Invalid(_)))
+    ));
+    assert_eq!(store.topic(&posts).await.unwrap().0, before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_topic_is_known_as_such_by_every_operation() {
+    let (world, _, store) = world();
+    let nowhere = topic("nowhere");
+    let write = store.write(submission(&nowhere, vec![event("note", None)])).await;
+    assert!(matches!(write, Err(WriteError::TopicNotFound)));
+    assert!(matches!(store.latest(&nowhere, &query(1)).await, Err(LatestError::TopicNotFound)));
+    let id = lately_keys::EventId::first_of(world.now());
+    assert!(matches!(store.event(&nowhere, id).await, Err(GetError::TopicNotFound)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_creations_at_the_same_time_one_creates() {
+    for seed in seeds(40) {
+        let world = World::new(seed.0);
+        let engine = engine(&world, Options::default());
+        let posts = topic("posts");
+        // The same settings, or settings that complete each other.
+        let changes = match seed.0 % 2 {
+            0 => ["{}"; 3],
+            _ => [r#"{"retention_days":7}"#, r#"{"min_shards":4}"#, r#"{"max_shards":128}"#],
+        };
+        let create = async |process: usize| {
+            let faults = Faults::seeded(seed.0 ^ (process as u64) << 32).interleaved(4);
+            let client = engine.client_with(faults);
+            let store = store(client.client(), &world);
+            store.put_topic(&posts, &change(changes[process])).await.unwrap().1
+        };
+        let created = join_all((0..3).map(create)).await;
+        assert_eq!(created.iter().filter(|created| **created).count(), 1);
+        let (view, _) = store(engine.client(), &world).topic(&posts).await.unwrap();
+        let all = match seed.0 % 2 {
+            0 => "{}",
+            _ => r#"{"retention_days":7,"min_shards":4,"max_shards":128}"#,
+        };
+        assert_eq!(view.settings, change(all).create().unwrap(), "no change is lost");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_creation_whose_answer_was_lost_is_a_creation() {
+    for moment in [Moment::Before, Moment::After] {
+        let (world, engine, _) = world();
+        let lost = Faults::default().nth(1, Target::operation(Operation::PutItem), Fault::Timeout(moment));
+        let client = engine.client_with(lost);
+        let store = store(client.client(), &world);
+        assert!(store.put_topic(&topic("posts"), &change("{}")).await.unwrap().1);
+        assert!(!store.put_topic(&topic("posts"), &change("{}")).await.unwrap().1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn topics_are_listed_by_name_page_by_page() {
+    let (_, _, store) = world();
+    let mut names: Vec<String> = (0..25).map(|number| format!("topic-{number}")).collect();
+    for name in &names {
+        store.put_topic(&topic(name), &change("{}")).await.unwrap();
+    }
+    names.sort();
+    for limit in [1, 7, 25, 200] {
+        let mut listed = Vec::new();
+        let mut cursor = None;
+        loop {
+            let limit = PageSize::new(limit).unwrap();
+            let (page, _) = store.topics(&ListQuery { limit, cursor }).await.unwrap();
+            assert!(page.topics.len() <= limit.get().into());
+            listed.extend(page.topics.iter().map(|topic| topic.topic.to_string()));
+            cursor = page.next;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        assert_eq!(listed, names);
+    }
+    let (page, _) = store.latest(&topic("topic-1"), &query(1)).await.unwrap();
+    let foreign = ListQuery { cursor: page.newer, ..ListQuery::default() };
+    let refused = store.topics(&foreign).await;
+    assert!(matches!(refused, Err(ListTopicsError::Cursor(CursorError::Foreign))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_is_seen_by_other_processes_within_five_seconds() {
+    let (world, engine, here) = world();
+    let there = store(engine.client(), &world);
+    let posts = topic("posts");
+    here.put_topic(&posts, &change(r#"{"retention_days":7}"#)).await.unwrap();
+    let old =
+        NewEvent { at: Some(world.now().saturating_sub(8 * 24 * 60 * 60 * 1000)), ..event("note", None) };
+    let write = async || there.write(submission(&posts, vec![old.clone()])).await;
+    assert!(matches!(write().await, Err(WriteError::TooOld(indices)) if indices == [0]));
+    here.put_topic(&posts, &change(r#"{"retention_days":null}"#)).await.unwrap();
+    assert!(matches!(write().await, Err(WriteError::TooOld(_))));
+    pass(Duration::from_secs(5)).await;
+    write().await.unwrap();
+}
+
+/// The `expires_at` of the items whose partition begins so.
+async fn expiries(engine: &Engine, prefix: &str) -> Vec<Option<u64>> {
+    let items = items(engine).await;
+    let items = items.iter().filter(|item| {
+        item["pk"].as_s().unwrap().starts_with(prefix) && item["sk"].as_s().unwrap() != "CONFIG"
+    });
+    items.map(|item| Some(item.get("expires_at")?.as_n().unwrap().parse().unwrap())).collect()
+}
+
+async fn found(store: &Store, topic: &Topic, query: EventQuery) -> usize {
+    store.latest(topic, &query).await.unwrap().0.events.len()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_past_its_retention_is_gone_before_it_is_removed() {
+    let (_, engine, store) = world();
+    let posts = topic("posts");
+    let settings = r#"{"retention_days":1,"bucket":"hour","views":["actor","subject","type"]}"#;
+    store.put_topic(&posts, &change(settings)).await.unwrap();
+    pass(Duration::from_millis(500)).await;
+    let (written, _) = store.write(submission(&posts, vec![event("note", None)])).await.unwrap();
+    let id = ids(&written.events)[0];
+
+    // 12:00:00.5 and a day, rounded up; the end of the hour, a day, and thirty more.
+    assert_eq!(expiries(&engine, "EVENTS#").await, [Some(1_773_489_601 + 86_400)]);
+    assert_eq!(expiries(&engine, "TOPIC#").await, [Some(1_773_489_600 + 3_599 + 86_400 + 30 * 86_400)]);
+
+    let note = Some("note".parse().unwrap());
+    let queries = [
+        query(10),
+        EventQuery { consistent: true, ..query(10) },
+        EventQuery { event_type: note.clone(), ..query(10) },
+        EventQuery { order: Some(lately_keys::Order::OldestFirst), event_type: note, ..query(10) },
+    ];
+    pass(DAY - Duration::from_millis(1)).await;
+    for query in &queries {
+        assert_eq!(found(&store, &posts, query.clone()).await, 1);
+    }
+    store.event(&posts, id).await.unwrap();
+    pass(Duration::from_millis(1)).await;
+    for query in &queries {
+        assert_eq!(found(&store, &posts, query.clone()).await, 0, "{query:?}");
+    }
+    pass(Duration::from_millis(500)).await;
+    assert!(matches!(store.event(&posts, id).await, Err(GetError::NotFound)));
+    assert_eq!(stored(&engine, &posts).await, [id], "TTL has not come by yet");
+    assert_eq!(engine.expire(10).unwrap(), 1);
+    assert!(stored(&engine, &posts).await.is_empty());
+    assert_eq!(expiries(&engine, "TOPIC#").await.len(), 1, "the entry stays for a month");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bucket_keeps_the_retention_that_it_began_with() {
+    let (world, engine, store) = world();
+    let posts = topic("posts");
+    store.put_topic(&posts, &change(r#"{"retention_days":1}"#)).await.unwrap();
+    store.write(submission(&posts, vec![event("note", None)])).await.unwrap();
+    let began = world.now();
+    store.put_topic(&posts, &change(r#"{"retention_days":null}"#)).await.unwrap();
+    store.write(submission(&posts, vec![event("note", None)])).await.unwrap();
+    assert_eq!(expiries(&engine, "EVENTS#").await, [Some(1_773_489_600 + 86_400); 2]);
+
+    // A day later that bucket takes nothing of its time any more; a bucket of no retention takes anything.
+    pass(DAY + Duration::from_secs(1)).await;
+    let at = |at| submission(&posts, vec![NewEvent { at: Some(at), ..event("note", None) }]);
+    assert!(matches!(store.write(at(began)).await, Err(WriteError::TooOld(indices)) if indices == [0]));
+    store.write(at(began.saturating_sub(2 * 86_400_000))).await.unwrap();
+    assert_eq!(found(&store, &posts, query(10)).await, 1);
+    assert_eq!(expiries(&engine, "EVENTS#posts#2026-03-12").await, [None]);
+
+    // A topic that comes to keep less refuses what a bucket of its longer past would take.
+    store.put_topic(&posts, &change(r#"{"retention_days":1}"#)).await.unwrap();
+    let refused = store.write(at(began.saturating_sub(2 * 86_400_000))).await;
+    assert!(matches!(refused, Err(WriteError::TooOld(_))));
+}

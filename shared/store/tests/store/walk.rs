@@ -1,0 +1,387 @@
+//! What a walk promises, against a list of what was acknowledged when.
+//!
+//! Writers write singly, in batches and into the past, through throttles that make shards grow; buckets roll
+//! over; the `type` view is switched on and off; another process reads, in both directions, with filters and
+//! without, from replicas that are up to two seconds behind. Every page must hold exactly what the promise says.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use lately_engine::fault::{Fault, Faults, Target, Throttle};
+use lately_engine::{Engine, Lag, Operation, Options};
+use lately_keys::{Cursor, EventId, Fingerprint, Order, Position, Topic, UnixMillis};
+use lately_model::{Event, EventQuery, NewEvent, Page, PageSize, TimeRange};
+use lately_store::{LatestError, Store, WriteError};
+
+use crate::support::{
+    World, assert_directory_held, change, engine, event, ids, pass, query, seeds, store, stored, submission,
+    topic,
+};
+
+/// How old what was acknowledged may be and yet be missing.
+const LAG: Duration = Duration::from_secs(2);
+
+const WITH_TYPES: &str = r#"{"views":["actor","subject","type"]}"#;
+const WITHOUT_TYPES: &str = r#"{"views":["actor","subject"]}"#;
+
+/// What happens, and what is known of it.
+struct Simulation {
+    world: World,
+    topic: Topic,
+    /// Everything sent, by the number that is its data.
+    sent: RefCell<Vec<NewEvent>>,
+    /// What was acknowledged, and when.
+    acknowledged: RefCell<Vec<(Event, UnixMillis)>>,
+    /// The id of each event that was ever seen.
+    seen: RefCell<BTreeMap<usize, EventId>>,
+    writers: Cell<u32>,
+}
+
+impl Simulation {
+    /// A new event, remembered as sent.
+    fn invent(&self, rng: &mut fastrand::Rng, at: Option<UnixMillis>) -> NewEvent {
+        let event_type = ["often", "often", "often", "often", "seldom", "seldom", "rarely"][rng.usize(..7)];
+        let mut sent = self.sent.borrow_mut();
+        let event = NewEvent { at, ..event(event_type, Some(sent.len().to_string())) };
+        sent.push(event.clone());
+        event
+    }
+
+    /// A time to import an event at: an hour ago, or a little in the future.
+    fn some_time(&self, rng: &mut fastrand::Rng) -> UnixMillis {
+        match rng.u8(..4) {
+            0 => self.world.now().saturating_add(rng.u64(..5_000)),
+            _ => self.world.now().saturating_sub(rng.u64(..3_600_000)),
+        }
+    }
+
+    async fn write(&self, store: &Store, mut rng: fastrand::Rng) {
+        for _ in 0..rng.u8(2..5) {
+            pass(some_pause(&mut rng)).await;
+            let at = (rng.u8(..4) == 0).then(|| self.some_time(&mut rng));
+            let count = if rng.bool() { 1 } else { rng.usize(2..10) };
+            let events: Vec<_> = (0..count).map(|_| self.invent(&mut rng, at)).collect();
+            let (ids, events): (BTreeMap<usize, EventId>, _) =
+                match store.write(submission(&self.topic, events.clone())).await {
+                    Ok((written, _)) => (ids(&written.events).into_iter().enumerate().collect(), events),
+                    Err(WriteError::Partly { accepted, .. }) => (accepted.into_iter().collect(), events),
+                    Err(WriteError::Table(_)) => continue,
+                    Err(error) => panic!("{error}"),
+                };
+            let now = self.world.now();
+            let written = events.into_iter().enumerate();
+            let written =
+                written.filter_map(|(index, event)| Some((Event::of(event, *ids.get(&index)?), now)));
+            self.acknowledged.borrow_mut().extend(written);
+        }
+        self.writers.set(self.writers.get() - 1);
+    }
+
+    /// Switches the `type` view on and off.
+    async fn switch_views(&self, store: &Store, mut rng: fastrand::Rng) {
+        while self.writers.get() > 0 {
+            pass(Duration::from_secs(rng.u64(..600))).await;
+            let views = if rng.bool() { WITH_TYPES } else { WITHOUT_TYPES };
+            store.put_topic(&self.topic, &change(views)).await.unwrap();
+        }
+    }
+
+    async fn read(&self, store: &Store, mut rng: fastrand::Rng) {
+        while self.writers.get() > 0 {
+            pass(some_pause(&mut rng)).await;
+            let query = some_query(&mut rng, self.world.now());
+            let mut walk = Walk::new(self, store, query);
+            let first = walk.page().await;
+            let newer = first.newer.clone();
+            walk.go_on(&mut rng, 8).await;
+            if let Some(newer) = newer.filter(|_| rng.bool()) {
+                pass(Duration::from_millis(rng.u64(..4_000))).await;
+                let mut later = walk.newer(&first, newer);
+                later.go_on(&mut rng, 4).await;
+            }
+        }
+    }
+}
+
+/// Mostly a moment, sometimes until the next bucket.
+fn some_pause(rng: &mut fastrand::Rng) -> Duration {
+    match rng.u8(..8) {
+        0 => Duration::from_secs(rng.u64(..900)),
+        1..4 => Duration::from_millis(rng.u64(..3_000)),
+        _ => Duration::from_millis(rng.u64(..50)),
+    }
+}
+
+fn some_query(rng: &mut fastrand::Rng, now: UnixMillis) -> EventQuery {
+    let mut time = || (rng.u8(..3) == 0).then(|| now.saturating_sub(rng.u64(..4_000_000)));
+    let (one, other) = (time(), time());
+    let range = TimeRange::new(one, other).or_else(|_| TimeRange::new(other, one)).unwrap();
+    let event_type = ["often", "seldom", "rarely"][rng.usize(..3)].parse().unwrap();
+    EventQuery {
+        limit: PageSize::new(if rng.bool() { rng.u16(1..=5) } else { rng.u16(1..=100) }).unwrap(),
+        order: [None, Some(Order::NewestFirst), Some(Order::OldestFirst)][rng.usize(..3)],
+        cursor: None,
+        range,
+        event_type: rng.bool().then_some(event_type),
+        consistent: rng.u8(..3) == 0,
+    }
+}
+
+/// The binding of this query's cursors. Written down a second time, because cursors never expire.
+fn fingerprint(topic: &Topic, query: &EventQuery) -> Fingerprint {
+    let time = |at: Option<UnixMillis>| at.map(|at| at.to_string());
+    Fingerprint::of("topic events")
+        .text(topic.as_str())
+        .option(query.event_type.as_ref().map(|event_type| event_type.as_str()))
+        .option(time(query.range.from).as_deref())
+        .option(time(query.range.to).as_deref())
+        .finish()
+}
+
+/// A walk under way, and what it has shown.
+struct Walk<'a> {
+    simulation: &'a Simulation,
+    store: &'a Store,
+    query: EventQuery,
+    order: Order,
+    position: Option<EventId>,
+    shown: BTreeSet<EventId>,
+    ended: bool,
+}
+
+impl<'a> Walk<'a> {
+    fn new(simulation: &'a Simulation, store: &'a Store, query: EventQuery) -> Self {
+        let order = query.order.unwrap_or(Order::NewestFirst);
+        Self { simulation, store, query, order, position: None, shown: BTreeSet::new(), ended: false }
+    }
+
+    /// The walk that a page's `newer` begins.
+    fn newer(&self, page: &Page<Event>, cursor: String) -> Self {
+        let position = page.events.first().map(|event| event.id);
+        let query = EventQuery { cursor: Some(cursor), order: None, ..self.query.clone() };
+        Self { position, order: Order::OldestFirst, ..Self::new(self.simulation, self.store, query) }
+    }
+
+    /// Reads on until the end, or for so many pages.
+    async fn go_on(&mut self, rng: &mut fastrand::Rng, pages: u32) {
+        for _ in 0..pages {
+            if self.ended || (self.order == Order::OldestFirst && rng.u8(..40) == 0) {
+                return;
+            }
+            if rng.u8(..4) == 0 {
+                pass(Duration::from_millis(rng.u64(..3_000))).await;
+            }
+            if rng.u8(..8) == 0 {
+                self.query.limit = PageSize::new(rng.u16(1..=100)).unwrap();
+            }
+            self.page().await;
+        }
+    }
+
+    /// Reads a page, and holds it against the promise.
+    async fn page(&mut self) -> Page<Event> {
+        let mut failed = 0;
+        let (asked, known, page) = loop {
+            let asked = self.simulation.world.now();
+            let known = self.simulation.acknowledged.borrow().len();
+            match self.store.latest(&self.simulation.topic, &self.query).await {
+                Ok((page, _)) => break (asked, known, page),
+                Err(LatestError::Table(error)) => {
+                    failed += 1;
+                    assert!(failed < 5, "{error}");
+                }
+                Err(error) => panic!("{error}"),
+            }
+        };
+        let end = self.end_of(&page, asked);
+        self.assert_nothing_else(&page, end);
+        self.assert_nothing_missing(&page, end, asked, known);
+        assert!(page.events.len() <= usize::from(self.query.limit.get()));
+
+        self.shown.extend(ids(&page.events));
+        self.position = page.next.as_deref().map_or(self.position, |next| self.place(next));
+        self.query.cursor = page.next.clone();
+        self.ended = page.next.is_none();
+        page
+    }
+
+    /// Where the page ends: its place in the order of the walk, itself included.
+    fn end_of(&self, page: &Page<Event>, asked: UnixMillis) -> u128 {
+        match (self.order, &page.next) {
+            (Order::NewestFirst, None) => {
+                assert!(!page.has_more, "more, but no cursor to it");
+                u128::MAX
+            }
+            (Order::OldestFirst, None) => panic!("oldest first ends nowhere"),
+            (Order::OldestFirst, Some(_)) if !page.has_more => {
+                self.rank(EventId::last_of(asked.saturating_sub(2_001)))
+            }
+            (_, Some(next)) => {
+                assert!(page.has_more);
+                self.place(next).map_or(0, |place| self.rank(place))
+            }
+        }
+    }
+
+    fn place(&self, cursor: &str) -> Option<EventId> {
+        let fingerprint = fingerprint(&self.simulation.topic, &self.query);
+        match Cursor::decode(cursor, fingerprint).unwrap() {
+            Cursor { order, position: Position::Event(id), .. } if order == self.order => Some(id),
+            Cursor { order, position: Position::Start, .. } if order == self.order => None,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn rank(&self, id: EventId) -> u128 {
+        match self.order {
+            Order::NewestFirst => !id.as_uuid().as_u128(),
+            Order::OldestFirst => id.as_uuid().as_u128(),
+        }
+    }
+
+    fn wants(&self, event: &Event) -> bool {
+        let TimeRange { from, to } = self.query.range;
+        let in_time = from.is_none_or(|from| event.at() >= from) && to.is_none_or(|to| event.at() < to);
+        in_time && self.query.event_type.as_ref().is_none_or(|wanted| *wanted == event.event_type)
+    }
+
+    fn assert_nothing_else(&self, page: &Page<Event>, end: u128) {
+        let mut before = self.position.map(|position| self.rank(position));
+        let settled = self.simulation.world.now().saturating_sub(2_001);
+        for event in &page.events {
+            let rank = self.rank(event.id);
+            assert!(before.is_none_or(|before| before < rank), "out of order: {event:?}");
+            assert!(rank <= end, "behind the cursor: {event:?}");
+            assert!(self.wants(event), "not asked for: {event:?}");
+            assert!(!self.shown.contains(&event.id), "shown twice: {event:?}");
+            if self.order == Order::OldestFirst {
+                assert!(event.at() <= settled, "not settled yet: {event:?}");
+            }
+            self.assert_was_sent(event);
+            before = Some(rank);
+        }
+    }
+
+    fn assert_was_sent(&self, event: &Event) {
+        let number: usize = event.data.as_ref().unwrap().as_str().parse().unwrap();
+        let sent = self.simulation.sent.borrow()[number].clone();
+        assert!(sent.at.is_none_or(|at| at == event.at()), "at another time than sent: {event:?}");
+        assert_eq!(*event, Event::of(sent, event.id));
+        let mut seen = self.simulation.seen.borrow_mut();
+        assert_eq!(*seen.entry(number).or_insert(event.id), event.id, "one event under two ids");
+    }
+
+    fn assert_nothing_missing(&self, page: &Page<Event>, end: u128, asked: UnixMillis, known: usize) {
+        let shown: BTreeSet<_> = ids(&page.events).into_iter().collect();
+        let begun = self.position.map(|position| self.rank(position));
+        let acknowledged = self.simulation.acknowledged.borrow();
+        for (number, (event, at)) in acknowledged.iter().enumerate() {
+            let old = at.saturating_add(u64::try_from(LAG.as_millis()).unwrap()) <= asked;
+            let promised = old || (self.query.consistent && number < known);
+            let rank = self.rank(event.id);
+            let covered = begun.is_none_or(|begun| begun < rank) && rank <= end;
+            if promised && covered && self.wants(event) {
+                let page = (asked.to_string(), &self.query, &shown);
+                assert!(shown.contains(&event.id), "{event:?} of {at} is missing from {page:?}");
+            }
+        }
+    }
+}
+
+fn lag(rng: &mut fastrand::Rng, seed: u64) -> Option<Lag> {
+    let up_to = |rng: &mut fastrand::Rng| Duration::from_millis([2_000, rng.u64(..=2_000)][rng.usize(..2)]);
+    (rng.u8(..5) > 0).then(|| Lag {
+        seed,
+        table: up_to(rng),
+        index: up_to(rng),
+        behind: [1.0, 0.5][rng.usize(..2)],
+    })
+}
+
+fn faults(seed: u64) -> Faults {
+    let hot = Fault::Throttle(Throttle::TableKeyRange);
+    Faults::seeded(seed)
+        .sometimes(0.1, Target::operation(Operation::PutItem).partition("EVENTS#"), hot)
+        .sometimes(0.2, Target::operation(Operation::BatchWriteItem), Fault::Unprocessed(0.3))
+        .sometimes(0.01, Target::any(), Fault::InternalServerError)
+        .interleaved(2)
+}
+
+async fn simulate(seed: u64) -> (Simulation, Engine) {
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let world = World::new(seed);
+    let engine = engine(&world, Options { lag: lag(&mut rng, seed), ..Options::default() });
+    let simulation = Simulation {
+        topic: topic("posts"),
+        world: world.clone(),
+        sent: RefCell::default(),
+        acknowledged: RefCell::default(),
+        seen: RefCell::default(),
+        writers: Cell::new(3),
+    };
+    // Three processes, each with what it remembers.
+    let clients = [0, 1, 2].map(|process| engine.client_with(faults(seed ^ process << 32)));
+    let stores = clients.each_ref().map(|client| store(client.client(), &world));
+    let (bucket, shards) = (["quarter-hour", "hour"][rng.usize(..2)], 1 << rng.u8(..3));
+    let settings = format!(r#"{{"bucket":"{bucket}","min_shards":{shards},"max_shards":8}}"#);
+    stores[0].put_topic(&simulation.topic, &change(&settings)).await.unwrap();
+    if rng.bool() {
+        stores[0].put_topic(&simulation.topic, &change(WITH_TYPES)).await.unwrap();
+    }
+
+    let mut tasks: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
+    for store in [&stores[0], &stores[0], &stores[1]] {
+        tasks.push(Box::pin(simulation.write(store, rng.fork())));
+    }
+    if rng.bool() {
+        tasks.push(Box::pin(simulation.switch_views(&stores[1], rng.fork())));
+    }
+    for store in [&stores[1], &stores[2]] {
+        tasks.push(Box::pin(simulation.read(store, rng.fork())));
+    }
+    join_all(tasks).await;
+    (simulation, engine)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_walk_shows_everything_once_in_order_whatever_happens_meanwhile() {
+    for seed in seeds(60) {
+        let (simulation, engine) = simulate(seed.0).await;
+        assert_directory_held(&engine);
+
+        // In the end both directions show exactly what the table holds, and all that was acknowledged.
+        pass(Duration::from_secs(10)).await;
+        let fresh = store(engine.client(), &simulation.world);
+        let stored = stored(&engine, &simulation.topic).await;
+        for order in [Order::NewestFirst, Order::OldestFirst] {
+            let page_size = 1 + u16::try_from(seed.0 % 100).unwrap();
+            let query = EventQuery { order: Some(order), ..query(page_size) };
+            let mut walk = Walk::new(&simulation, &fresh, query);
+            while walk.page().await.has_more {}
+            assert_eq!(walk.shown.into_iter().collect::<Vec<_>>(), stored);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_consistent_page_sees_what_another_process_wrote_a_moment_ago() {
+    let world = World::new(1);
+    let lag = Lag { seed: 1, table: LAG, index: LAG, behind: 1.0 };
+    let engine = engine(&world, Options { lag: Some(lag), ..Options::default() });
+    let (writer, reader) = (store(engine.client(), &world), store(engine.client(), &world));
+    let topic = topic("posts");
+    writer.put_topic(&topic, &change(WITH_TYPES)).await.unwrap();
+    let typed = Some("new".parse().unwrap());
+    for query in [query(10), EventQuery { event_type: typed, ..query(10) }] {
+        // The reader knows the directory, as it was before the type, or the bucket, was there.
+        reader.latest(&topic, &query).await.unwrap();
+        let event = event(query.event_type.as_ref().map_or("first", |_| "new"), None);
+        let (written, _) = writer.write(submission(&topic, vec![event])).await.unwrap();
+        let (page, _) = reader.latest(&topic, &EventQuery { consistent: true, ..query }).await.unwrap();
+        assert_eq!(page.events[0], written.events[0]);
+    }
+}
