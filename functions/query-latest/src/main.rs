@@ -1,0 +1,6 @@
+//! The Lambda function `query-latest`.
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), lambda_runtime::Error> {
+    lately_kit::lambda::start(lately_query_latest::routes).await
+}

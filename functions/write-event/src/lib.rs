@@ -1,0 +1,100 @@
+//! Writing and deleting events.
+//!
+//! | route | does |
+//! | --- | --- |
+//! | `POST /topics/{topic}/events` | writes one event, or a batch as JSON or NDJSON |
+//! | `DELETE /topics/{topic}/events/{id}` | deletes an event, of one's own or with `act-as` |
+
+use axum::extract::State;
+use axum::http::header::{CONTENT_TYPE, LOCATION};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use lately_keys::{Actor, EventId, Topic};
+use lately_kit::body::Whole;
+use lately_kit::caller::{Caller, Scope};
+use lately_kit::code::Code;
+use lately_kit::idempotency::Idempotency;
+use lately_kit::path::Part;
+use lately_kit::problem::Problem;
+use lately_kit::route::Routes;
+use lately_kit::{answer, table};
+use lately_model::{Accepted, AcceptedTimes, Batch, BodyForm};
+use lately_store::{Store, Submission, Written};
+use sha2::{Digest, Sha256};
+
+/// The header that says that an answer was given before.
+const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
+/// The routes of this function.
+#[must_use]
+pub fn routes(store: Store) -> Routes {
+    Routes::new()
+        .on(Method::POST, "/topics/{topic}/events", post_events)
+        .on(Method::DELETE, "/topics/{topic}/events/{id}", delete_event)
+        .with_state(store)
+}
+
+async fn post_events(
+    State(store): State<Store>,
+    caller: Caller,
+    Part(topic): Part<Topic>,
+    Idempotency(key): Idempotency,
+    headers: HeaderMap,
+    Whole(body): Whole,
+) -> Result<Response, Problem> {
+    caller.require_on(Scope::Write, &topic)?;
+    let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let form = BodyForm::of_content_type(content_type);
+    // The topic's retention is looked at by the store, which also knows whether this is a repetition.
+    let Batch { events, single } = Batch::parse(&body, form, AcceptedTimes::new(store.now(), None))?;
+    events.iter().try_for_each(|event| caller.require_actor(&event.actor))?;
+
+    let idempotency =
+        key.map(|key| lately_store::Idempotency { caller: caller.key(), key, body_hash: hash(form, &body) });
+    let may_import = caller.scopes.allow(Scope::Import);
+    let submission = Submission { topic: topic.clone(), events, may_import, idempotency };
+    let (Written { events, replayed }, cost) =
+        store.write(submission).await.map_err(|error| table::write_problem(&topic, single, error))?;
+
+    let status = if replayed { StatusCode::OK } else { StatusCode::CREATED };
+    let mut response = match <[_; 1]>::try_from(events) {
+        Ok([event]) if single => {
+            let mut response = answer::json(status, &event);
+            let location = HeaderValue::try_from(format!("/topics/{topic}/events/{}", event.id));
+            response.headers_mut().insert(LOCATION, location.expect("names and ids are visible ASCII"));
+            response
+        }
+        Ok(only) => answer::json(status, &Accepted::from(Vec::from(only))),
+        Err(events) => answer::json(status, &Accepted::from(events)),
+    };
+    if replayed {
+        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+    }
+    Ok(table::written(response, &cost))
+}
+
+/// What tells two bodies apart; the same bytes read in two ways are two.
+fn hash(form: BodyForm, body: &[u8]) -> [u8; 32] {
+    let form: &[u8] = match form {
+        BodyForm::Json => b"json",
+        BodyForm::Ndjson => b"ndjson",
+    };
+    Sha256::new().chain_update(form).chain_update([0]).chain_update(body).finalize().into()
+}
+
+async fn delete_event(
+    State(store): State<Store>,
+    caller: Caller,
+    Part(topic): Part<Topic>,
+    Part(id): Part<EventId>,
+) -> Result<Response, Problem> {
+    caller.require_on(Scope::Write, &topic)?;
+    let by = match &caller.user {
+        _ if caller.scopes.allow(Scope::ActAs) => None,
+        Some(user) => Some(Actor::from(user)),
+        None => return Err(Problem::new(Code::Forbidden, "A token of no user needs the scope act-as.")),
+    };
+    let deleted = store.delete_event(&topic, id, by.as_ref()).await;
+    let cost = deleted.map_err(|error| table::delete_problem(&topic, error))?;
+    Ok(table::written(StatusCode::NO_CONTENT.into_response(), &cost))
+}

@@ -1,0 +1,152 @@
+//! Demo topics, with events that look like somebody's last five days.
+//!
+//! Written through the store, as imports: the same code as everything else. The data is made from a fixed
+//! seed; only its times depend on when the program starts.
+
+use lately_keys::{Topic, UnixMillis};
+use lately_model::{ListQuery, NewEvent, TopicChange};
+use lately_store::{ListTopicsError, PutTopicError, Store, Submission, WriteError};
+
+const SEED: u64 = 20_261_120;
+const DAY_MILLIS: u64 = 24 * 60 * 60 * 1000;
+const DAYS: u64 = 5;
+/// What a batch may hold.
+const BATCH: usize = 500;
+
+/// Why the demo topics could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum DemoError {
+    /// The topics could not be listed.
+    #[error(transparent)]
+    List(#[from] ListTopicsError),
+    /// A topic could not be created.
+    #[error(transparent)]
+    Topic(#[from] PutTopicError),
+    /// Events could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// A demo topic.
+struct Demo {
+    topic: &'static str,
+    settings: &'static str,
+    events_a_day: u64,
+    event: fn(&mut fastrand::Rng) -> Sample,
+}
+
+/// An event of a demo topic.
+struct Sample {
+    event_type: &'static str,
+    actor: &'static str,
+    subject: Option<&'static str>,
+    data: String,
+}
+
+/// One of several.
+fn one<T: Copy>(of: &[T], random: &mut fastrand::Rng) -> T {
+    of[random.usize(..of.len())]
+}
+
+const PEOPLE: [&str; 3] = ["ada", "bob", "carol"];
+const ACCOUNTS: [&str; 4] = ["acme", "globex", "initech", "umbrella"];
+const REPOS: [&str; 3] = ["repo:octo:hello", "repo:octo:engine", "repo:lately:console"];
+const WORDS: [&str; 8] = [
+    "ordering events by their ids",
+    "a partition that got warm",
+    "reading less to know more",
+    "the price of a page",
+    "why newest comes first",
+    "cursors that never expire",
+    "what a retry may do",
+    "buckets, shards and patience",
+];
+
+const DEMOS: [Demo; 3] = [
+    Demo {
+        topic: "posts",
+        settings: "{}",
+        events_a_day: 60,
+        event: |random| {
+            let (event_type, data) = match random.u8(..10) {
+                0..6 => {
+                    let words = one(&WORDS, random);
+                    ("post.created", format!(r#"{{"title":"On {words}","words":{}}}"#, random.u32(80..1200)))
+                }
+                6..9 => ("post.liked", format!(r#"{{"post":{}}}"#, random.u32(1..400))),
+                _ => (
+                    "post.edited",
+                    format!(r#"{{"post":{},"words":{}}}"#, random.u32(1..400), random.u32(80..1200)),
+                ),
+            };
+            Sample { event_type, actor: one(&PEOPLE, random), subject: None, data }
+        },
+    },
+    Demo {
+        topic: "billing",
+        settings: r#"{"bucket":"hour","retention_days":90,"fan_out":false,"views":["actor","type"]}"#,
+        events_a_day: 96,
+        event: |random| {
+            let types = ["invoice.issued", "invoice.paid", "usage.metered", "usage.metered", "refund.made"];
+            let amount = format!("{}.{:02}", random.u32(1..900), random.u32(..100));
+            let data =
+                format!(r#"{{"amount":{amount},"currency":"EUR","invoice":{}}}"#, random.u32(10_000..99_999));
+            Sample { event_type: one(&types, random), actor: one(&ACCOUNTS, random), subject: None, data }
+        },
+    },
+    Demo {
+        topic: "deploys",
+        settings: r#"{"bucket":"month","min_shards":4}"#,
+        events_a_day: 12,
+        event: |random| {
+            let types = ["deploy.started", "deploy.finished", "deploy.finished", "deploy.rolled-back"];
+            let version = format!("1.{}.{}", random.u8(..40), random.u8(..10));
+            let data = format!(r#"{{"version":"{version}","seconds":{}}}"#, random.u32(20..400));
+            let subject = Some(one(&REPOS, random));
+            Sample { event_type: one(&types, random), actor: one(&PEOPLE, random), subject, data }
+        },
+    },
+];
+
+/// Creates the demo topics, unless there is any topic already.
+pub(crate) async fn create(store: &Store) -> Result<(), DemoError> {
+    let (known, _) = store.topics(&ListQuery::default()).await?;
+    if !known.topics.is_empty() {
+        return Ok(());
+    }
+    let mut random = fastrand::Rng::with_seed(SEED);
+    let now = store.now();
+    for demo in DEMOS {
+        let topic: Topic = demo.topic.parse().expect("the demo's own name");
+        let settings = TopicChange::parse(demo.settings.as_bytes()).expect("the demo's own settings");
+        store.put_topic(&topic, &settings).await?;
+        let mut events: Vec<NewEvent> = (0..DAYS * demo.events_a_day)
+            .map(|_| {
+                let ago = random.u64(60_000..DAYS * DAY_MILLIS);
+                new_event(&demo, now.saturating_sub(ago), &mut random)
+            })
+            .collect();
+        events.sort_by_key(|event| event.at);
+        for batch in events.chunks(BATCH) {
+            let submission = Submission {
+                topic: topic.clone(),
+                events: batch.to_vec(),
+                may_import: true,
+                idempotency: None,
+            };
+            store.write(submission).await?;
+        }
+    }
+    Ok(())
+}
+
+fn new_event(demo: &Demo, at: UnixMillis, random: &mut fastrand::Rng) -> NewEvent {
+    let Sample { event_type, actor, subject, data } = (demo.event)(random);
+    NewEvent {
+        event_type: event_type.parse().expect("a demo's type"),
+        actor: actor.parse().expect("a demo's actor"),
+        subject: subject.map(|subject| subject.parse().expect("a demo's subject")),
+        data: Some(data.parse().expect("a demo's data is JSON")),
+        at: Some(at),
+    }
+}

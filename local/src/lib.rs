@@ -1,0 +1,16 @@
+//! The whole system in one process: the API, DynamoDB, and what lies between them on AWS.
+//!
+//! The routers are those of the functions, the table is the one that `template.yaml` declares, and the client is the
+//! SDK's own; only what the SDK would send over the network ends in the embedded engine. Nothing is written
+//! twice for here and for AWS.
+
+#![deny(missing_docs)]
+
+mod demo;
+pub mod options;
+mod serve;
+mod system;
+mod welcome;
+
+pub use serve::{ServeError, run};
+pub use system::{OpenError, System, TEMPLATE};

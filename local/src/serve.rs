@@ -1,0 +1,135 @@
+//! Starting, serving and stopping.
+
+use std::future::Future;
+use std::io::Write;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use lately_engine::Engine;
+use lately_kit::log;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::time::MissedTickBehavior;
+
+use crate::demo;
+use crate::options::Options;
+use crate::system::{OpenError, System};
+use crate::welcome;
+
+/// How often items whose time is over are removed, and how many at once.
+const EXPIRY: (Duration, usize) = (Duration::from_secs(1), 1_000);
+
+/// How long requests under way may take when the program is asked to stop.
+const LAST_REQUESTS: Duration = Duration::from_secs(5);
+
+/// Why the program could not start, or not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// A port is taken, or may not be used.
+    #[error("port {port} cannot be used for {what} ({source}): choose another with {option} PORT")]
+    Port {
+        /// The port.
+        port: u16,
+        /// What would have been served there.
+        what: &'static str,
+        /// How to choose another.
+        option: &'static str,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The system could not be put together.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The demo topics could not be written.
+    #[error("the demo topics cannot be written: {0}")]
+    Demo(#[from] demo::DemoError),
+    /// Serving ended, or nothing could be printed.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+/// Runs the whole system until the process is asked to stop (Ctrl-C, or SIGTERM).
+///
+/// # Errors
+/// See [`ServeError`].
+pub async fn run(options: Options, out: &mut impl Write) -> Result<(), ServeError> {
+    if options.log {
+        log::start(tracing::Level::INFO).map_err(std::io::Error::other)?;
+    }
+    // The ports first: nothing is created for a program that cannot serve.
+    let api = listen(options.port, "the API", "--port").await?;
+    let dynamodb = listen(options.dynamodb_port, "DynamoDB", "--dynamodb-port").await?;
+    let system = System::open(options.data.as_deref()).await?;
+    if !options.no_demo {
+        demo::create(&system.store).await?;
+    }
+    // Before anything says that it runs: from then on, it may be asked to stop.
+    let asked_to_stop = asked_to_stop()?;
+    welcome::print(out, api.local_addr()?, dynamodb.local_addr()?, &options)?;
+
+    let (stop, stopped) = watch::channel(());
+    let asked = |mut stopped: watch::Receiver<()>| async move {
+        // An error means that the sender is gone: then too it is time to stop.
+        drop(stopped.changed().await);
+    };
+    let engine = system.engine.clone();
+    let dynamodb = tokio::spawn({
+        let asked = asked(stopped.clone());
+        async move { engine.serve(dynamodb, asked).await }
+    });
+    let expiry = tokio::spawn(expire(system.engine.clone()));
+    let api = tokio::spawn({
+        let (router, asked) = (system.api(), asked(stopped));
+        async move { axum::serve(api, router).with_graceful_shutdown(asked).await }
+    });
+
+    asked_to_stop.await;
+    writeln!(out, "stopping")?;
+    drop(stop);
+    expiry.abort();
+    let served = async { (api.await, dynamodb.await) };
+    // A client that keeps its connection open does not keep the program.
+    if let Ok((api, dynamodb)) = tokio::time::timeout(LAST_REQUESTS, served).await {
+        api.map_err(std::io::Error::other)??;
+        dynamodb.map_err(std::io::Error::other)??;
+    }
+    Ok(())
+}
+
+async fn listen(port: u16, what: &'static str, option: &'static str) -> Result<TcpListener, ServeError> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    TcpListener::bind(address).await.map_err(|source| ServeError::Port { port, what, option, source })
+}
+
+/// Removes items whose time is over, as DynamoDB's own service does, until it is stopped.
+async fn expire(engine: Engine) {
+    let (period, at_once) = EXPIRY;
+    let mut ticks = tokio::time::interval(period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        if let Err(error) = engine.expire(at_once) {
+            tracing::error!(%error, "items whose time is over could not be removed");
+        }
+    }
+}
+
+/// Ready when the process is asked to stop; it listens from when this returns.
+#[cfg(unix)]
+fn asked_to_stop() -> std::io::Result<impl Future<Output = ()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}
+
+#[cfg(windows)]
+fn asked_to_stop() -> std::io::Result<impl Future<Output = ()>> {
+    let mut interrupt = tokio::signal::windows::ctrl_c()?;
+    Ok(async move { drop(interrupt.recv().await) })
+}

@@ -1,0 +1,44 @@
+//! What is printed at the start: where things are, and lines that work as they stand.
+
+use std::io::Write;
+use std::net::SocketAddr;
+
+use crate::options::Options;
+
+pub(crate) fn print(
+    out: &mut impl Write,
+    api: SocketAddr,
+    dynamodb: SocketAddr,
+    options: &Options,
+) -> std::io::Result<()> {
+    let kept = match &options.data {
+        Some(folder) => format!("kept in {}", folder.display()),
+        None => "in memory: gone when this stops; --data DIR keeps it".to_owned(),
+    };
+    write!(
+        out,
+        r#"Lately is running.
+
+  API       http://{api}
+  DynamoDB  http://{dynamodb}   table lately, any credentials
+  Data      {kept}
+  Tokens    dev (admin) · ada, bob, carol (users)
+
+Try it:
+
+  curl -s -X PUT http://{api}/topics/hello -H 'Authorization: Bearer dev' -d '{{}}'
+  curl -s http://{api}/topics/hello/events -H 'Authorization: Bearer ada' -d '{{"type":"greeting","actor":"ada","data":{{"text":"hi"}}}}'
+  curl -s 'http://{api}/topics/hello/events?limit=10' -H 'Authorization: Bearer ada'
+"#
+    )?;
+    if !options.no_demo {
+        write!(
+            out,
+            r#"  curl -si 'http://{api}/topics/posts/events?limit=5' -H 'Authorization: Bearer bob'
+  curl -s 'http://{api}/topics/billing/events?type=invoice.paid&limit=5' -H 'Authorization: Bearer dev'
+"#
+        )?;
+    }
+    writeln!(out, "\nStop with Ctrl-C.")?;
+    out.flush()
+}

@@ -1,0 +1,145 @@
+//! `PUT` and `GET /topics/{topic}`, `GET /topics`, and what needs no topic.
+
+use serde_json::{Value, json};
+
+use crate::support::{Api, OPENAPI, event, request};
+
+#[tokio::test]
+async fn a_topic_is_created_with_its_defaults_once_and_found_again() {
+    let api = Api::empty().await;
+    let created = api.call("dev", "PUT /topics/posts", "").await;
+    let topic = created.is_ok(201).json();
+    let expected = json!({
+        "topic": "posts", "bucket": "day", "retention_days": null, "min_shards": 1, "max_shards": 64, "fan_out": true,
+        "views": ["actor", "subject"], "created_at": topic["created_at"], "buckets": [],
+    });
+    assert_eq!(topic, expected);
+    assert!(created.header("lately-cost").unwrap().starts_with("write_units="));
+    assert_eq!(api.call("dev", "PUT /topics/posts", "{}").await.is_ok(200).json(), expected);
+    let got = api.call("ada", "GET /topics/posts", "").await;
+    assert_eq!(got.is_ok(200).json(), expected);
+    assert!(got.header("lately-cost").unwrap().starts_with("read_units="));
+}
+
+#[tokio::test]
+async fn what_is_absent_from_a_change_stays_and_null_retention_is_for_ever() {
+    let api = Api::empty().await;
+    let body =
+        json!({"bucket": "hour", "retention_days": 30, "min_shards": 4, "fan_out": false, "views": ["type"]});
+    let created = api.call("dev", "PUT /topics/posts", body.to_string()).await.is_ok(201).json();
+    let changed = api.call("dev", "PUT /topics/posts", r#"{"max_shards":8}"#).await.is_ok(200).json();
+    let mut expected = created.clone();
+    expected["max_shards"] = 8.into();
+    assert_eq!(changed, expected);
+    let changed = api.call("dev", "PUT /topics/posts", r#"{"retention_days":null,"bucket":"hour"}"#).await;
+    expected["retention_days"] = Value::Null;
+    assert_eq!(changed.is_ok(200).json(), expected);
+    assert_eq!(api.call("ada", "GET /topics/posts", "").await.is_ok(200).json(), expected);
+}
+
+#[tokio::test]
+async fn the_bucket_is_fixed_and_faults_change_nothing() {
+    let api = Api::with_posts().await;
+    let before = api.items().await;
+    api.call("dev", "PUT /topics/posts", r#"{"bucket":"hour"}"#).await.is(409, "bucket-is-fixed");
+    let body = r#"{"colour":"red","min_shards":128,"views":["type"]}"#;
+    let refused = api.call("dev", "PUT /topics/posts", body).await;
+    assert_eq!(refused.is(422, "invalid-topic").faults(), ["/colour"]);
+    let body = r#"{"min_shards":128,"views":["type"]}"#;
+    let refused = api.call("dev", "PUT /topics/posts", body).await;
+    assert_eq!(refused.is(422, "invalid-topic").faults(), ["/min_shards", "/views"]);
+    let refused = api.call("dev", "PUT /topics/new", r#"{"fan_out":true,"views":["actor"]}"#).await;
+    assert_eq!(refused.is(422, "invalid-topic").faults(), ["/views"]);
+    api.call("dev", "PUT /topics/posts", "{").await.is(400, "malformed-json");
+    assert_eq!(api.items().await, before);
+}
+
+#[tokio::test]
+async fn a_topic_shows_the_buckets_that_hold_events_newest_first() {
+    let api = Api::with_posts().await;
+    for at in ["2026-11-01T10:00:00Z", "2026-11-03T10:00:00Z", "2026-11-02T10:00:00Z"] {
+        let event = json!({"type": "a", "actor": "ada", "at": at}).to_string();
+        api.call("dev", "POST /topics/posts/events", event).await.is_ok(201);
+    }
+    let topic = api.call("ada", "GET /topics/posts", "").await.is_ok(200).json();
+    let days = ["2026-11-03", "2026-11-02", "2026-11-01"].map(|label| json!({"label": label, "shards": 1}));
+    assert_eq!(topic["buckets"], Value::from(days.to_vec()));
+}
+
+#[tokio::test]
+async fn topics_are_listed_by_name_page_by_page() {
+    let api = Api::empty().await;
+    for topic in ["b", "d", "a", "c", "B"] {
+        api.call("dev", &format!("PUT /topics/{topic}"), "").await.is_ok(201);
+    }
+    let (mut names, mut target) = (Vec::new(), "GET /topics?limit=2".to_owned());
+    loop {
+        let page = api.call("ada", &target, "").await.is_ok(200).json();
+        let topics = page["topics"].as_array().unwrap();
+        assert!(topics.len() <= 2 && topics.iter().all(|topic| topic.get("buckets").is_none()));
+        names.extend(topics.iter().map(|topic| topic["topic"].as_str().unwrap().to_owned()));
+        let Some(next) = page["next"].as_str() else { break };
+        target = format!("GET /topics?limit=2&cursor={next}");
+    }
+    assert_eq!(names, ["B", "a", "b", "c", "d"]);
+    assert_eq!(api.call("ada", "GET /topics", "").await.json()["topics"].as_array().unwrap().len(), 5);
+}
+
+#[tokio::test]
+async fn an_unknown_topic_is_not_found_and_the_detail_says_how_to_create_it() {
+    let api = Api::empty().await;
+    let id = "019aa0b7-9a40-7000-8000-5f3c9e1d2a77";
+    for line in [
+        "GET /topics/posts".to_owned(),
+        "GET /topics/posts/events".to_owned(),
+        "POST /topics/posts/events".to_owned(),
+        format!("GET /topics/posts/events/{id}"),
+        format!("DELETE /topics/posts/events/{id}"),
+    ] {
+        let answer = api.call("ada", &line, event().to_string()).await;
+        assert!(answer.is(404, "topic-not-found").text.contains("PUT /topics/posts"), "{line}");
+    }
+    assert!(api.items().await.is_empty());
+}
+
+#[tokio::test]
+async fn health_and_the_document_are_open_to_everyone() {
+    let api = Api::empty().await;
+    let health = api.send(request("GET /health"), "").await;
+    assert_eq!(health.is_ok(200).json(), json!({"status": "ok"}));
+    let document = api.send(request("GET /openapi.json"), "").await;
+    assert_eq!(document.is_ok(200).json(), *OPENAPI);
+    // A token that is not good does not close them.
+    api.call("eve", "GET /health", "").await.is_ok(200);
+}
+
+#[tokio::test]
+async fn an_unknown_path_or_method_is_no_route() {
+    let api = Api::with_posts().await;
+    for line in [
+        "GET /",
+        "GET /topic",
+        "GET /topics/",
+        "GET /topics/posts/",
+        "GET //topics",
+        "GET /topics/posts/events/",
+        "GET /topics/posts/events/a/b",
+        "GET /Topics",
+        "POST /topics",
+        "DELETE /topics/posts",
+        "PATCH /topics/posts",
+        "PUT /topics/posts/events",
+        "POST /health",
+        "OPTIONS /topics",
+        "TRACE /topics",
+        "BREW /topics",
+        "GET /actors/ada/events",
+    ] {
+        api.call("dev", line, "{}").await.is(404, "route-not-found");
+    }
+    // As behind the gateway, where GET does not answer HEAD.
+    for path in ["/health", "/topics", "/topics/posts"] {
+        let answer = api.call("dev", &format!("HEAD {path}"), "").await;
+        assert_eq!((answer.status, answer.text.as_str()), (404, ""));
+    }
+}

@@ -1,0 +1,212 @@
+//! What is said in more than one place is the same everywhere: the template, the code, the OpenAPI document, the
+//! payloads in `events/`, the names that keys are stored under.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use lately::TEMPLATE;
+use lately_engine::template::Template;
+use lately_engine::{KeyNames, Projection, StreamView};
+use lately_keys::Place;
+use lately_kit::code::Code;
+use lately_kit::route::Routes;
+use serde_json::Value;
+
+use crate::support::{Api, OPENAPI, resolved};
+
+/// Method and path of routes, sorted.
+type Listed = BTreeSet<(String, String)>;
+
+fn listed(routes: &Routes) -> Listed {
+    let declared = routes.declared().iter().map(|(method, path)| (method.to_string(), (*path).to_owned()));
+    let listed: Listed = declared.collect();
+    assert_eq!(listed.len(), routes.declared().len(), "a route is declared once");
+    listed
+}
+
+/// The payloads of `events/`, by file name.
+pub(crate) fn payloads() -> BTreeMap<String, String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../events");
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    files
+        .map(|path| {
+            (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read_to_string(path).unwrap())
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn each_function_serves_the_routes_that_the_template_gives_it() {
+    let system = Api::empty().await.system;
+    let store = || system.store.clone();
+    let by_function = BTreeMap::from([
+        ("WriteEventFunction", listed(&lately_write_event::routes(store()))),
+        ("QueryLatestFunction", listed(&lately_query_latest::routes(store()))),
+        ("RecordsFunction", listed(&lately_records::routes(store()))),
+    ]);
+    let mut template: BTreeMap<&str, Listed> = BTreeMap::new();
+    let routes = Template::parse(TEMPLATE).unwrap().routes().unwrap();
+    for route in &routes {
+        let function = template.entry(&route.function).or_default();
+        assert!(function.insert((route.method.clone(), route.path.clone())), "{route:?} is declared twice");
+    }
+    assert_eq!(template, by_function);
+    let all = by_function.into_values().flatten().collect();
+    assert_eq!(listed(&system.routes()), all, "the program serves all functions and no more");
+}
+
+#[tokio::test]
+async fn the_document_describes_exactly_the_routes() {
+    let methods = ["get", "put", "post", "delete", "patch", "head", "options", "trace", "query"];
+    let mut described = Listed::new();
+    for (path, item) in OPENAPI["paths"].as_object().unwrap() {
+        let operations = item.as_object().unwrap().keys().filter(|key| methods.contains(&key.as_str()));
+        described.extend(operations.map(|method| (method.to_uppercase(), path.clone())));
+    }
+    assert_eq!(described, listed(&Api::empty().await.system.routes()));
+}
+
+#[test]
+fn the_document_knows_exactly_the_codes_and_each_has_its_status_where_it_is_answered() {
+    let known: Vec<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
+    assert_eq!(OPENAPI["components"]["schemas"]["Code"]["enum"], serde_json::json!(known));
+    let mut answered = BTreeSet::from(["route-not-found"]);
+    for operation in operations() {
+        for (status, response) in operation["responses"].as_object().unwrap() {
+            let content = &resolved(response)["content"]["application/problem+json"];
+            let Some(schema) = content.get("schema") else { continue };
+            for code in schema["allOf"][1]["properties"]["code"]["enum"].as_array().unwrap() {
+                let code = code_of(code);
+                assert_eq!(code.status().as_str(), status, "{code:?}");
+                answered.insert(code.as_str());
+            }
+            for example in content["examples"].as_object().into_iter().flat_map(|examples| examples.values())
+            {
+                let (problem, code) = (&example["value"], code_of(&example["value"]["code"]));
+                assert_eq!(problem["status"], code.status().as_u16());
+                assert_eq!(problem["title"], code.title());
+                assert_eq!(problem["type"], format!("urn:lately:problem:{}", code.as_str()));
+            }
+        }
+    }
+    assert_eq!(answered, known.into_iter().collect());
+}
+
+fn code_of(text: &Value) -> Code {
+    *Code::ALL.iter().find(|code| text == code.as_str()).unwrap_or_else(|| panic!("{text} is no code"))
+}
+
+/// Every operation of the document.
+fn operations() -> impl Iterator<Item = &'static Value> {
+    let items = OPENAPI["paths"].as_object().unwrap().values();
+    items.flat_map(|item| item.as_object().unwrap().values()).filter(|operation| operation.is_object())
+}
+
+#[test]
+fn all_but_health_and_the_document_itself_need_a_token() {
+    let open: Vec<_> = operations()
+        .filter(|operation| operation["security"] == serde_json::json!([]))
+        .map(|operation| operation["operationId"].as_str().unwrap())
+        .collect();
+    assert_eq!(open, ["getHealth", "getOpenApi"]);
+    assert_eq!(OPENAPI["security"], serde_json::json!([{"token": []}]));
+}
+
+#[tokio::test]
+async fn the_examples_of_the_document_are_true() {
+    let api = Api::empty().await;
+    let body = |operation: &str, kind: &str, name: &str| {
+        let operation = operations().find(|known| known["operationId"] == operation).unwrap();
+        operation["requestBody"]["content"][kind]["examples"][name]["value"].clone()
+    };
+    for (name, topic) in [("settings", "posts"), ("defaults", "others")] {
+        let sent = body("putTopic", "application/json", name).to_string();
+        api.call("dev", &format!("PUT /topics/{topic}"), sent).await.is_ok(201);
+    }
+    for name in ["event", "batch"] {
+        let sent = body("postEvents", "application/json", name).to_string();
+        api.call("dev", "POST /topics/posts/events", sent).await.is_ok(201);
+    }
+    let lines = body("postEvents", "application/x-ndjson", "lines").as_str().unwrap().to_owned();
+    let request = crate::support::request("POST /topics/posts/events")
+        .header("authorization", "Bearer dev")
+        .header("content-type", "application/x-ndjson");
+    assert_eq!(api.send(request, lines).await.is_ok(201).json()["accepted"], 2);
+
+    let latest = &OPENAPI["paths"]["/topics/{topic}/events"]["get"];
+    let page = &latest["responses"]["200"]["content"]["application/json"]["example"];
+    for event in page["events"].as_array().unwrap() {
+        let id: lately_keys::EventId = event["id"].as_str().unwrap().parse().unwrap();
+        assert_eq!(event["at"], id.at().to_string());
+    }
+    for cursor in [&page["next"], &page["newer"]] {
+        let cursor = cursor.as_str().unwrap();
+        api.call("ada", &format!("GET /topics/posts/events?cursor={cursor}"), "").await.is_ok(200);
+    }
+    let parameters = &OPENAPI["components"]["parameters"];
+    let example = |name: &str| parameters[name]["example"].as_str().unwrap().to_owned();
+    let (from, to, kind) = (example("from"), example("to"), example("type"));
+    let target = format!("GET /topics/{}/events?from={from}&to={to}&type={kind}", example("topic"));
+    api.call("ada", &target, "").await.is_ok(200);
+}
+
+#[tokio::test]
+async fn every_payload_is_of_a_route_and_every_route_has_one() {
+    let routes = listed(&Api::empty().await.system.routes());
+    let mut covered = Listed::new();
+    for (name, text) in payloads() {
+        let payload: Value = serde_json::from_str(&text).unwrap();
+        let key = payload["routeKey"].as_str().unwrap();
+        let (method, path) = key.split_once(' ').unwrap();
+        assert!(routes.contains(&(method.to_owned(), path.to_owned())), "{name}: {key} is no route");
+        covered.insert((method.to_owned(), path.to_owned()));
+
+        let http = &payload["requestContext"]["http"];
+        assert_eq!(
+            (&payload["requestContext"]["routeKey"], &http["method"]),
+            (&key.into(), &method.into()),
+            "{name}"
+        );
+        assert_eq!(http["path"], payload["rawPath"], "{name}");
+        let sent: Vec<_> = payload["rawPath"].as_str().unwrap().split('/').collect();
+        let template: Vec<_> = path.split('/').collect();
+        assert_eq!(sent.len(), template.len(), "{name}");
+        let mut parameters = serde_json::Map::new();
+        for (template, sent) in template.into_iter().zip(sent) {
+            match template.strip_prefix('{').and_then(|template| template.strip_suffix('}')) {
+                Some(parameter) => drop(parameters.insert(parameter.to_owned(), sent.into())),
+                None => assert_eq!(template, sent, "{name}"),
+            }
+        }
+        assert_eq!(
+            payload.get("pathParameters").cloned().unwrap_or_default(),
+            match parameters.is_empty() {
+                true => Value::Null,
+                false => parameters.into(),
+            },
+            "{name}"
+        );
+    }
+    assert_eq!(covered, routes, "each route has a payload");
+}
+
+#[test]
+fn the_table_has_the_keys_that_keys_are_stored_under() {
+    let table = Template::parse(TEMPLATE).unwrap().table().unwrap();
+    let names =
+        |place: Place| KeyNames { partition: place.pk().to_owned(), sort: Some(place.sk().to_owned()) };
+    assert_eq!(table.key, names(Place::Table));
+    let indexes: BTreeMap<_, _> =
+        table.indexes.iter().map(|index| (index.name.as_str(), &index.key)).collect();
+    let places = [Place::Gsi1, Place::Gsi2].map(|place| (place.index().unwrap(), names(place)));
+    assert_eq!(indexes, places.iter().map(|(name, key)| (*name, key)).collect());
+    assert!(table.indexes.iter().all(|index| index.projection == Projection::All));
+
+    let declared: BTreeSet<_> =
+        table.attributes.iter().map(|it| (it.name.as_str(), it.kind.as_str())).collect();
+    let places = [Place::Table, Place::Gsi1, Place::Gsi2].into_iter();
+    assert_eq!(declared, places.flat_map(|place| [(place.pk(), "S"), (place.sk(), "S")]).collect());
+    assert_eq!(table.ttl_attribute.as_deref(), Some("expires_at"));
+    assert_eq!(table.stream, Some(StreamView::NewAndOldImages));
+}

@@ -1,0 +1,10 @@
+//! The program as a whole: its routes from outside, its declarations against each other, its process.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod contract;
+mod drift;
+mod events;
+mod hostile;
+mod program;
+mod support;

@@ -1,0 +1,261 @@
+//! The real binary, as a process: what it prints is true, it stops when asked, and what it kept is there again.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use lately_kit::token::Tokens;
+use serde_json::{Value, json};
+
+/// How long anything may take that should take milliseconds.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A process that does not outlive its test.
+struct Program {
+    child: Child,
+    lines: Receiver<String>,
+    printed: Vec<String>,
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // It may be gone already, which is as good.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+impl Program {
+    fn spawn(arguments: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lately"));
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = channel();
+        std::thread::spawn(move || out.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        Self { child, lines, printed: Vec::new() }
+    }
+
+    /// A program on free ports that has said that it runs.
+    fn started(arguments: &[&str]) -> Self {
+        let mut program = Self::spawn(&[&["--port", "0", "--dynamodb-port", "0"], arguments].concat());
+        while program.printed.last().is_none_or(|line| line != "Stop with Ctrl-C.") {
+            let line = program.lines.recv_timeout(PATIENCE).expect("the program says that it runs");
+            program.printed.push(line);
+        }
+        program
+    }
+
+    /// What is printed behind a word.
+    fn told(&self, word: &str) -> &str {
+        let line = self.printed.iter().find_map(|line| line.trim_start().strip_prefix(word));
+        line.unwrap_or_else(|| panic!("{word}: {:?}", self.printed)).trim_start()
+    }
+
+    fn api(&self) -> &str {
+        self.told("API").strip_prefix("http://").unwrap()
+    }
+
+    fn curl_lines(&self) -> Vec<&str> {
+        self.printed.iter().filter_map(|line| line.strip_prefix("  curl ")).collect()
+    }
+
+    fn signal(&self, signal: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+    }
+
+    /// How it ends by itself.
+    fn ended(&mut self) -> ExitStatus {
+        let started = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(started.elapsed() < PATIENCE, "the program does not end");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Stops it, and passes if it ends well.
+    fn stop(mut self, signal: &str) {
+        self.signal(signal);
+        let status = self.ended();
+        assert!(status.success(), "{status}");
+        assert_eq!(self.lines.iter().collect::<Vec<_>>(), ["stopping"]);
+    }
+}
+
+/// An answer over HTTP/1.1: its status and its body.
+fn http(address: &str, method: &str, target: &str, headers: &[&str], body: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
+    let length = body.len();
+    let head = format!(
+        "{method} {target} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {length}\r\n"
+    );
+    write!(stream, "{head}{headers}\r\n{body}").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(!head.to_lowercase().contains("transfer-encoding"), "answers have a length: {head}");
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+}
+
+/// A shell's words: as they stand, or in single quotes.
+fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    for (index, part) in line.split('\'').enumerate() {
+        if index % 2 == 1 {
+            words.last_mut().unwrap().push_str(part);
+            continue;
+        }
+        let mut pieces = part.split(' ');
+        words.last_mut().unwrap().push_str(pieces.next().unwrap());
+        words.extend(pieces.map(str::to_owned));
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// Does what curl would do.
+fn curl(line: &str) -> (u16, String) {
+    let (mut method, mut url, mut headers, mut body) = (None, String::new(), Vec::new(), String::new());
+    let mut words = words(line).into_iter();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "-s" | "-si" => {}
+            "-X" => method = words.next(),
+            "-H" => headers.extend(words.next()),
+            "-d" => body = words.next().unwrap(),
+            _ => url = word,
+        }
+    }
+    let method = method.unwrap_or_else(|| if body.is_empty() { "GET" } else { "POST" }.to_owned());
+    if !body.is_empty() {
+        headers.push("content-type: application/x-www-form-urlencoded".to_owned());
+    }
+    let (address, target) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
+    let headers: Vec<_> = headers.iter().map(String::as_str).collect();
+    http(address, &method, &format!("/{target}"), &headers, &body)
+}
+
+fn get(api: &str, target: &str) -> (u16, Value) {
+    let (status, body) = http(api, "GET", target, &["authorization: Bearer ada"], "");
+    (status, serde_json::from_str(&body).unwrap())
+}
+
+#[test]
+fn the_lines_that_are_printed_work_as_they_stand() {
+    let program = Program::started(&[]);
+    let told = program.told("Tokens");
+    assert!(Tokens::LITERAL.iter().all(|token| told.contains(token)), "{told}");
+    assert!(program.told("Data").contains("in memory"));
+    assert_eq!(program.curl_lines().len(), 5);
+    let answers: Vec<_> = program.curl_lines().into_iter().map(curl).collect();
+    let json: Vec<Value> = answers.iter().map(|(_, body)| serde_json::from_str(body).unwrap()).collect();
+    assert_eq!(answers.iter().map(|(status, _)| *status).collect::<Vec<_>>(), [201, 201, 200, 200, 200]);
+    assert_eq!(json[0]["topic"], "hello");
+    assert_eq!(json[2]["events"], json!([json[1]]));
+    assert_eq!(json[3]["events"].as_array().unwrap().len(), 5);
+    let paid = json[4]["events"].as_array().unwrap();
+    assert!(paid.len() == 5 && paid.iter().all(|event| event["type"] == "invoice.paid"));
+    let dynamodb =
+        program.told("DynamoDB").split_whitespace().next().unwrap().strip_prefix("http://").unwrap();
+    let headers = [
+        "content-type: application/x-amz-json-1.0",
+        "x-amz-target: DynamoDB_20120810.DescribeTable",
+        "authorization: AWS4-HMAC-SHA256 Credential=a/20261120/eu-central-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0",
+    ];
+    let (status, table) = http(dynamodb, "POST", "/", &headers, r#"{"TableName":"lately"}"#);
+    assert!(status == 200 && table.contains(r#""TableName":"lately""#), "{status} {table}");
+    program.stop("-TERM");
+}
+
+#[test]
+fn ctrl_c_stops_it_and_what_it_kept_is_there_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let data = data.to_str().unwrap();
+    let first = Program::started(&["--data", data, "--no-demo"]);
+    assert_eq!(first.told("Data"), format!("kept in {data}"));
+    assert_eq!(first.curl_lines().len(), 3, "without the demo's topics nothing is said of them");
+    for line in first.curl_lines() {
+        assert!(curl(line).0 < 300, "{line}");
+    }
+    let before = get(first.api(), "/topics/hello/events");
+    assert_eq!((before.0, before.1["events"].as_array().unwrap().len()), (200, 1));
+    assert_eq!(get(first.api(), "/topics/posts").0, 404);
+    first.stop("-INT");
+
+    let second = Program::started(&["--data", data]);
+    assert_eq!(get(second.api(), "/topics/hello/events"), before);
+    assert_eq!(get(second.api(), "/topics/posts").0, 404, "no demo where there are topics already");
+    second.stop("-TERM");
+    assert!(Path::new(data).read_dir().unwrap().next().is_some());
+}
+
+#[test]
+fn a_client_that_keeps_its_connection_does_not_keep_the_program() {
+    let program = Program::started(&["--no-demo"]);
+    let mut idle = TcpStream::connect(program.api()).unwrap();
+    write!(idle, "GET /health HTTP/1.1\r\nhost: a\r\n\r\n").unwrap();
+    idle.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut first = [0; 12];
+    idle.read_exact(&mut first).unwrap();
+    assert_eq!(&first, b"HTTP/1.1 200");
+    // A handler waits for the rest of this body.
+    let mut halfway = TcpStream::connect(program.api()).unwrap();
+    let head =
+        "POST /topics/hello/events HTTP/1.1\r\nhost: a\r\nauthorization: Bearer dev\r\ncontent-length: 9\r\n";
+    write!(halfway, "{head}\r\n{{").unwrap();
+    program.stop("-TERM");
+}
+
+#[test]
+fn a_body_beyond_its_cap_is_refused_before_it_was_sent() {
+    let program = Program::started(&["--no-demo"]);
+    let head =
+        "POST /topics/hello/events HTTP/1.1\r\nhost: a\r\nauthorization: Bearer dev\r\nconnection: close\r\n";
+    let answer = |stream: &mut TcpStream| {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut start = [0; 12];
+        stream.read_exact(&mut start).unwrap();
+        String::from_utf8(start.to_vec()).unwrap()
+    };
+    let mut announced = TcpStream::connect(program.api()).unwrap();
+    write!(announced, "{head}content-length: 3145729\r\n\r\n").unwrap();
+    assert_eq!(answer(&mut announced), "HTTP/1.1 413");
+
+    let mut chunked = TcpStream::connect(program.api()).unwrap();
+    write!(chunked, "{head}transfer-encoding: chunked\r\n\r\n").unwrap();
+    let piece = " ".repeat(0x10_0000);
+    for _ in 0..3 {
+        write!(chunked, "100000\r\n{piece}\r\n").unwrap();
+    }
+    // The last chunk is begun, and there is no end.
+    write!(chunked, "2\r\n  ").unwrap();
+    assert_eq!(answer(&mut chunked), "HTTP/1.1 413");
+    program.stop("-TERM");
+}
+
+#[test]
+fn a_taken_port_is_said_with_the_option_that_chooses_another() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    for (option, other) in [("--port", "--dynamodb-port"), ("--dynamodb-port", "--port")] {
+        let mut program = Program::spawn(&[option, &port, other, "0"]);
+        let status = program.ended();
+        let mut said = String::new();
+        program.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert_eq!(status.code(), Some(1), "{said}");
+        assert!(said.starts_with(&format!("lately: port {port} cannot be used")), "{said}");
+        assert!(said.trim_end().ends_with(&format!("choose another with {option} PORT")), "{said}");
+        assert_eq!(said.lines().count(), 1);
+        assert_eq!(program.lines.iter().count(), 0, "nothing says that it runs");
+    }
+}

@@ -1,0 +1,256 @@
+//! A system of one's own, and requests to it.
+//!
+//! Every answer is held against the OpenAPI document before a test sees it: its status, its code, its type and its
+//! headers are documented for that route, and what is not 2xx is a problem in its full shape.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Debug;
+use std::sync::LazyLock;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
+use axum::http::HeaderMap;
+use axum::http::request::Builder;
+use lately::System;
+use lately_keys::UnixMillis;
+use lately_kit::caller::{Caller, Identity, Scope};
+use lately_kit::clock;
+use lately_kit::code::Code;
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+/// The OpenAPI document.
+pub(crate) static OPENAPI: LazyLock<Value> =
+    LazyLock::new(|| serde_json::from_str(lately_records::OPENAPI).expect("the document is JSON"));
+
+/// An API on a table of its own.
+#[derive(Clone)]
+pub(crate) struct Api {
+    pub(crate) system: System,
+    router: Router,
+}
+
+/// An answer, read to its end.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Api {
+    /// Without topics.
+    pub(crate) async fn empty() -> Self {
+        let system = System::open(None).await.unwrap();
+        let router = system.api();
+        Self { system, router }
+    }
+
+    /// With the topic `posts`, which keeps all views.
+    pub(crate) async fn with_posts() -> Self {
+        let api = Self::empty().await;
+        let views = r#"{"views":["actor","subject","type"]}"#;
+        assert_eq!(api.call("dev", "PUT /topics/posts", views).await.status, 201);
+        api
+    }
+
+    /// The same table, through other routes.
+    pub(crate) fn through(&self, router: Router) -> Self {
+        Self { router, ..self.clone() }
+    }
+
+    /// The same API for a caller that no literal token stands for: whatever token is sent.
+    pub(crate) fn of(&self, user: Option<&str>, scopes: &[Scope], topics: Option<&[&str]>) -> Self {
+        let caller = Caller {
+            session: "00000000-0000-4000-8000-0000000000ff".parse().unwrap(),
+            user: user.map(|user| user.parse().unwrap()),
+            scopes: scopes.iter().copied().collect(),
+            topics: topics.map(|topics| topics.iter().map(|topic| topic.parse().unwrap()).collect()),
+        };
+        let identity = axum::Extension(Identity::Known(caller));
+        self.through(self.system.routes().into_router().layer(identity))
+    }
+
+    /// Sends `"METHOD /target"` with a token and a body.
+    pub(crate) async fn call(&self, token: &str, line: &str, body: impl Into<Body>) -> Answer {
+        self.send(request(line).header("authorization", format!("Bearer {token}")), body).await
+    }
+
+    /// Sends a request, and holds the answer against the document.
+    pub(crate) async fn send(&self, request: Builder, body: impl Into<Body>) -> Answer {
+        self.send_whole(request.body(body.into()).unwrap()).await
+    }
+
+    pub(crate) async fn send_whole(&self, request: Request) -> Answer {
+        let (method, path) = (request.method().to_string(), request.uri().path().to_owned());
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let text = String::from_utf8(to_bytes(body, usize::MAX).await.unwrap().into()).unwrap();
+        let answer = Answer { status: parts.status.as_u16(), headers: parts.headers, text };
+        // An answer to HEAD has no body to look at.
+        if method != "HEAD" {
+            answer.is_documented(&method, &path);
+        }
+        answer
+    }
+
+    /// Every item of the table, in an order of its own.
+    pub(crate) async fn items(&self) -> Vec<String> {
+        let client = self.system.engine.client();
+        let (mut items, mut start) = (Vec::new(), None);
+        loop {
+            let scan = client.scan().table_name("lately").set_exclusive_start_key(start);
+            let page = scan.consistent_read(true).send().await.unwrap();
+            items.extend(page.items().iter().map(sorted));
+            start = page.last_evaluated_key().cloned();
+            if start.is_none() {
+                items.sort();
+                return items;
+            }
+        }
+    }
+}
+
+/// An item as text, its attributes by name.
+fn sorted<V: Debug>(item: &HashMap<String, V>) -> String {
+    format!("{:?}", item.iter().collect::<BTreeMap<_, _>>())
+}
+
+/// `"METHOD /target"` as the beginning of a request.
+pub(crate) fn request(line: &str) -> Builder {
+    let (method, target) = line.split_once(' ').unwrap();
+    Request::builder().method(method).uri(target)
+}
+
+/// The time so many seconds ago, or ahead if there are fewer than none.
+pub(crate) fn ago(seconds: i64) -> String {
+    let now = i64::try_from(clock::unix_now().as_millis()).unwrap();
+    UnixMillis::new(u64::try_from(now - seconds * 1000).unwrap()).unwrap().to_string()
+}
+
+/// An event of ada's.
+pub(crate) fn event() -> Value {
+    json!({"type": "post.created", "actor": "ada"})
+}
+
+/// An event of ada's of some seconds ago.
+pub(crate) fn event_ago(seconds: i64) -> Value {
+    json!({"type": "post.created", "actor": "ada", "at": ago(seconds), "data": seconds})
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
+    }
+
+    /// The problem's code; nothing on a 2xx.
+    pub(crate) fn code(&self) -> String {
+        if self.status < 300 { String::new() } else { self.json()["code"].as_str().unwrap().to_owned() }
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+
+    /// Passes if it is the problem of this status and code.
+    #[track_caller]
+    pub(crate) fn is(&self, status: u16, code: &str) -> &Self {
+        assert_eq!((self.status, self.code().as_str()), (status, code), "{}", self.text);
+        self
+    }
+
+    /// Passes if it is of this 2xx.
+    #[track_caller]
+    pub(crate) fn is_ok(&self, status: u16) -> &Self {
+        assert_eq!(self.status, status, "{}", self.text);
+        self
+    }
+
+    /// The places of all faults.
+    pub(crate) fn faults(&self) -> Vec<String> {
+        let json = self.json();
+        let errors = json["errors"].as_array().unwrap();
+        errors.iter().map(|fault| fault["path"].as_str().unwrap().to_owned()).collect()
+    }
+
+    fn is_documented(&self, method: &str, path: &str) {
+        let told = format!("{method} {path}: {} {}", self.status, self.text.get(..300).unwrap_or(&self.text));
+        if self.status >= 300 {
+            self.is_a_problem(&told);
+        }
+        let Some(operation) = operation(method, path) else {
+            assert_eq!((self.status, self.code().as_str()), (404, "route-not-found"), "{told}");
+            return;
+        };
+        let response = resolved(&operation["responses"][self.status.to_string()]);
+        assert!(response.is_object(), "undocumented: {told}");
+        match self.header("content-type") {
+            Some(content_type) => {
+                let content = &response["content"][content_type];
+                assert!(content.is_object(), "undocumented type {content_type}: {told}");
+                if self.status >= 300 {
+                    let codes =
+                        content["schema"]["allOf"][1]["properties"]["code"]["enum"].as_array().unwrap();
+                    assert!(codes.contains(&self.code().into()), "undocumented code: {told}");
+                }
+            }
+            None => assert!(self.text.is_empty() && response.get("content").is_none(), "no type: {told}"),
+        }
+        let documented = response["headers"].as_object();
+        for (name, header) in documented.into_iter().flatten() {
+            let required = resolved(header)["required"] == true;
+            assert!(!required || self.headers.contains_key(name), "header {name} is missing: {told}");
+        }
+        for name in
+            self.headers.keys().filter(|name| !["content-type", "content-length"].contains(&name.as_str()))
+        {
+            let is_known = |known: &String| known.eq_ignore_ascii_case(name.as_str());
+            assert!(
+                documented.is_some_and(|known| known.keys().any(is_known)),
+                "undocumented {name}: {told}"
+            );
+        }
+    }
+
+    fn is_a_problem(&self, told: &str) {
+        assert_eq!(self.header("content-type"), Some("application/problem+json"), "{told}");
+        let problem = self.json();
+        let code = Code::ALL.iter().find(|code| problem["code"] == code.as_str()).expect(told);
+        assert_eq!(problem["type"], format!("urn:lately:problem:{}", code.as_str()), "{told}");
+        assert_eq!(problem["title"], code.title(), "{told}");
+        assert_eq!(
+            (&problem["status"], code.status().as_u16()),
+            (&json!(self.status), self.status),
+            "{told}"
+        );
+        assert!(problem["detail"].is_string(), "{told}");
+        for name in problem.as_object().unwrap().keys() {
+            let known = ["type", "title", "status", "code", "detail", "errors", "accepted", "rejected"];
+            assert!(known.contains(&name.as_str()), "{told}");
+        }
+    }
+}
+
+/// The document's operation for a request.
+fn operation(method: &str, path: &str) -> Option<&'static Value> {
+    let parts: Vec<_> = path.split('/').collect();
+    let matches = |template: &str| {
+        let template: Vec<_> = template.split('/').collect();
+        template.len() == parts.len()
+            // At the end of a path, nothing is no part.
+            && parts.last() != Some(&"")
+            && template.iter().zip(&parts).all(|(template, part)| template.starts_with('{') || template == part)
+    };
+    let paths = OPENAPI["paths"].as_object().unwrap();
+    let (_, item) = paths.iter().find(|(template, _)| matches(template))?;
+    item.get(method.to_lowercase())
+}
+
+/// What a reference in the document leads to.
+pub(crate) fn resolved(value: &'static Value) -> &'static Value {
+    match value["$ref"].as_str() {
+        Some(reference) => OPENAPI.pointer(reference.trim_start_matches('#')).expect(reference),
+        None => value,
+    }
+}

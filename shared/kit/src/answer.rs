@@ -1,0 +1,20 @@
+//! Answers that are 2xx and have a body.
+
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+
+use crate::problem::Problem;
+
+/// A value as JSON.
+#[must_use]
+pub fn json<T: Serialize + ?Sized>(status: StatusCode, body: &T) -> Response {
+    match serde_json::to_vec(body) {
+        Ok(body) => {
+            let content_type = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            (status, [content_type], body).into_response()
+        }
+        Err(error) => Problem::unavailable(&error).into_response(),
+    }
+}

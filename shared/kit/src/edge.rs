@@ -1,0 +1,39 @@
+//! What stands around every router: the caller, the answer to unknown routes, the answer to panics, the log.
+
+use std::any::Any;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::middleware::{from_fn, map_request};
+use axum::response::{IntoResponse, Response};
+use tower_http::catch_panic::CatchPanicLayer;
+
+use crate::code::Code;
+use crate::limits::PANIC_MESSAGE_CHARS;
+use crate::log;
+use crate::problem::Problem;
+use crate::token::Tokens;
+
+/// Puts all of it around routes; once, after all of them are there.
+pub fn around(routes: Router, tokens: Tokens) -> Router {
+    routes
+        .fallback(route_not_found)
+        // As the gateway has it, where a route is a method and a path.
+        .method_not_allowed_fallback(route_not_found)
+        .layer(map_request(move |request: Request| async move { tokens.identify(request) }))
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(from_fn(log::access))
+}
+
+pub(crate) async fn route_not_found() -> Problem {
+    Problem::new(Code::RouteNotFound, "GET /openapi.json lists the routes.")
+}
+
+/// A panic is a broken invariant of one request. The others, in this process too, are not to suffer.
+fn panicked(payload: Box<dyn Any + Send>) -> Response {
+    let message = payload.downcast_ref::<String>().map(String::as_str);
+    let message = message.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("not text");
+    let message: String = message.chars().take(PANIC_MESSAGE_CHARS).collect();
+    tracing::error!(message, "panic");
+    Problem::new(Code::Unavailable, "Try again later.").into_response()
+}

@@ -1,0 +1,216 @@
+//! Running a router under Lambda, behind an HTTP API (payload format 2.0).
+//!
+//! Written out rather than taken from a library, because what is told apart here is what libraries mix up:
+//!
+//! - The gateway hands on the path decoded and the query as it was sent. Pasted into one URI, a decoded `#` or
+//!   `?` would cut the path short, and name another topic than the one that was asked for.
+//! - An answer has at most 6 MB, as a JSON string. A page of 3 MB may double in size when its quotes are
+//!   escaped, so it goes as base64 where that is shorter: never more than a third longer than it is.
+
+use std::collections::HashMap;
+
+use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::Request;
+use axum::http::header::{HeaderMap, HeaderName, HeaderValue};
+use axum::http::{Method, Uri};
+use axum::response::Response;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+use lately_store::Store;
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use serde::{Deserialize, Serialize};
+use tower::ServiceExt;
+
+use crate::limits::OPERATION_BUDGET;
+use crate::log::{self, RequestId};
+use crate::route::Routes;
+use crate::settings::Settings;
+use crate::world::World;
+use crate::{aws, edge, path};
+
+/// What a URI's query may not hold: nothing that the gateway lets through, to our knowledge.
+const NO_QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>');
+
+/// A request, as the gateway tells of it.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HttpEvent {
+    raw_path: String,
+    #[serde(default)]
+    raw_query_string: String,
+    #[serde(default)]
+    headers: HashMap<String, String>,
+    request_context: Context,
+    body: Option<String>,
+    #[serde(default)]
+    is_base64_encoded: bool,
+}
+
+#[derive(Debug, Deserialize)]
+struct Context {
+    http: Http,
+}
+
+#[derive(Debug, Deserialize)]
+struct Http {
+    method: String,
+}
+
+/// An answer, as the gateway takes it.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HttpAnswer {
+    status_code: u16,
+    headers: HashMap<String, String>,
+    body: String,
+    is_base64_encoded: bool,
+}
+
+/// A function, from its environment to its end: the whole of a `main`.
+///
+/// # Errors
+/// With all that is wrong with the environment, or if the platform cannot be talked to.
+pub async fn start(routes: impl FnOnce(Store) -> Routes) -> Result<(), Error> {
+    let Settings { table_name, tokens, log_level } = Settings::from_env()?;
+    log::start(log_level)?;
+    let store = Store::new(aws::client().await, table_name, World::new(), OPERATION_BUDGET);
+    run(edge::around(routes(store).into_router(), tokens)).await
+}
+
+/// Answers events with a router, until the platform ends the process.
+///
+/// # Errors
+/// If the platform cannot be talked to.
+pub async fn run(router: Router) -> Result<(), Error> {
+    lambda_runtime::run(service_fn(|event: LambdaEvent<HttpEvent>| {
+        let router = router.clone();
+        async move {
+            let mut request = event.payload.into_request()?;
+            request.extensions_mut().insert(RequestId(event.context.request_id));
+            HttpAnswer::of(router.oneshot(request).await?).await
+        }
+    }))
+    .await
+}
+
+impl HttpEvent {
+    /// The request itself.
+    ///
+    /// # Errors
+    /// If the event is none of a gateway's.
+    pub fn into_request(self) -> Result<Request, Error> {
+        let body = self.body.unwrap_or_default();
+        let body = if self.is_base64_encoded { STANDARD.decode(body)? } else { body.into_bytes() };
+        let mut request = Request::new(Body::from(body));
+        *request.method_mut() = Method::from_bytes(self.request_context.http.method.as_bytes())?;
+        *request.uri_mut() = target(&self.raw_path, &self.raw_query_string).parse::<Uri>()?;
+        for (name, value) in &self.headers {
+            let header = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value.as_bytes()));
+            // One that is no header, a server would not have passed on either.
+            if let (Ok(name), Ok(value)) = header {
+                request.headers_mut().append(name, value);
+            }
+        }
+        Ok(request)
+    }
+}
+
+fn target(path: &str, query: &str) -> String {
+    let path = path::encoded(path);
+    if query.is_empty() { path } else { format!("{path}?{}", utf8_percent_encode(query, NO_QUERY)) }
+}
+
+impl HttpAnswer {
+    /// A response as an answer. Its body is whole already: no route streams.
+    ///
+    /// # Errors
+    /// If the body cannot be read.
+    pub async fn of(response: Response) -> Result<Self, Error> {
+        let (parts, body) = response.into_parts();
+        let (body, is_base64_encoded) = text(to_bytes(body, usize::MAX).await?);
+        Ok(Self {
+            status_code: parts.status.as_u16(),
+            headers: joined(&parts.headers),
+            body,
+            is_base64_encoded,
+        })
+    }
+}
+
+/// The headers, those of one name as one.
+fn joined(headers: &HeaderMap) -> HashMap<String, String> {
+    let mut joined = HashMap::<String, String>::new();
+    for (name, value) in headers {
+        let value = String::from_utf8_lossy(value.as_bytes());
+        joined
+            .entry(name.to_string())
+            .and_modify(|values| *values = format!("{values}, {value}"))
+            .or_insert_with(|| value.into_owned());
+    }
+    joined
+}
+
+/// A body as text, and whether that is base64: if it is no text, or longer when escaped.
+fn text(body: Bytes) -> (String, bool) {
+    let escapes: usize = body.iter().map(|&byte| escape_bytes(byte)).sum();
+    if escapes > body.len() / 3 {
+        return (STANDARD.encode(&body), true);
+    }
+    match String::from_utf8(body.into()) {
+        Ok(text) => (text, false),
+        Err(error) => (STANDARD.encode(error.as_bytes()), true),
+    }
+}
+
+/// How many bytes a byte grows by in a JSON string.
+fn escape_bytes(byte: u8) -> usize {
+    match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 1,
+        0..0x20 => 5,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::StatusCode;
+    use axum::response::IntoResponse;
+    use proptest::prelude::*;
+
+    #[tokio::test]
+    async fn an_answer_is_text_where_that_is_shorter() {
+        let headers = [("lately-cost", "read_units=0.5"), ("vary", "a")];
+        let plain = (StatusCode::CREATED, headers, r#"{"a":1}"#).into_response();
+        let answer = serde_json::to_value(HttpAnswer::of(plain).await.unwrap()).unwrap();
+        assert_eq!(
+            answer,
+            serde_json::json!({
+                "statusCode": 201, "body": r#"{"a":1}"#, "isBase64Encoded": false,
+                "headers": {"content-type": "text/plain; charset=utf-8", "lately-cost": "read_units=0.5", "vary": "a"},
+            })
+        );
+        assert_eq!(text(Bytes::from_static(b"\xff\xfe")), ("//4=".to_owned(), true));
+    }
+
+    proptest! {
+        #[test]
+        fn an_answer_is_never_much_longer_than_its_body(body: Vec<u8>, near in "[\"\\\\\n\u{1}a]{0,200}") {
+            for body in [body, near.into_bytes()] {
+                let (text, is_base64) = text(Bytes::from(body.clone()));
+                let sent = serde_json::to_string(&text).unwrap().len();
+                prop_assert!(sent <= body.len().div_ceil(3) * 4 + 2);
+                let back = if is_base64 { STANDARD.decode(text).unwrap() } else { text.into_bytes() };
+                prop_assert_eq!(back, body);
+            }
+        }
+
+        #[test]
+        fn any_path_and_query_are_a_uri(path in "\\PC{0,20}", query in "\\PC{0,20}") {
+            let uri: Uri = target(&path, &query).parse().unwrap();
+            prop_assert_eq!(uri.query().is_some(), !query.is_empty());
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Every cap of this crate, each with its reason.
+
+use std::time::Duration;
+
+/// How long a connection to DynamoDB may take: a handshake in the same region takes a few milliseconds, so
+/// one that took a second is better tried again.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How long DynamoDB may take to begin its answer. It takes milliseconds, or something is wrong.
+pub const READ_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// How long one call may take, from its first byte out to its last byte in: 16 MB of a batch too.
+pub const CALL_TIMEOUT: Duration = Duration::from_secs(6);
+
+/// How long an operation of the store may take, with all its attempts: within the functions' 15 s.
+pub const OPERATION_BUDGET: Duration = Duration::from_secs(10);
+
+/// Longest message of a panic in the log, in characters; it is cut there.
+pub const PANIC_MESSAGE_CHARS: usize = 1024;
+
+const _: () = {
+    assert!(CONNECT_TIMEOUT.as_millis() < READ_TIMEOUT.as_millis());
+    // Within the functions' 15 s, a call that timed out can still be tried again.
+    assert!(CALL_TIMEOUT.as_millis() * 2 < 15_000);
+    assert!(OPERATION_BUDGET.as_millis() + CALL_TIMEOUT.as_millis() / 2 < 15_000);
+};

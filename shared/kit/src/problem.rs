@@ -1,0 +1,196 @@
+//! Answers that are not 2xx: problems (RFC 9457).
+//!
+//! A problem has two readers. The client gets a stable code, words that are safe to show and, for what it
+//! can mend, every fault by its place. The operator gets the cause, in the log and nowhere else.
+
+use std::borrow::Cow;
+use std::error::Error;
+use std::fmt;
+
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use lately_model::{Faults, PartlyAccepted};
+use serde::{Serialize, Serializer};
+
+use crate::code::Code;
+
+/// Why a request was not done. Its JSON is `{"type","title","status","code","detail","errors"?}`.
+///
+/// ```
+/// use axum::response::IntoResponse;
+/// use lately_kit::{code::Code, problem::Problem};
+///
+/// let response = Problem::new(Code::TopicNotFound, "PUT /topics/posts creates it").into_response();
+/// assert_eq!(response.status(), 404);
+/// ```
+#[derive(Debug)]
+pub struct Problem(Box<Told>);
+
+/// Boxed, since a problem is the rare half of most results.
+#[derive(Debug, Serialize)]
+struct Told {
+    #[serde(rename = "type", serialize_with = "as_type")]
+    kind: Code,
+    title: &'static str,
+    status: u16,
+    code: &'static str,
+    detail: Cow<'static, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    errors: Option<Faults>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    partly: Option<PartlyAccepted>,
+    #[serde(skip)]
+    headers: HeaderMap,
+    #[serde(skip)]
+    cause: Option<String>,
+}
+
+/// A name for the kind, which leads nowhere.
+fn as_type<S: Serializer>(kind: &Code, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("urn:lately:problem:{}", kind.as_str()))
+}
+
+impl Problem {
+    /// A problem, with words for the client.
+    #[must_use]
+    pub fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
+        Self(Box::new(Told {
+            kind: code,
+            title: code.title(),
+            status: code.status().as_u16(),
+            code: code.as_str(),
+            detail: detail.into(),
+            errors: None,
+            partly: None,
+            headers: HeaderMap::new(),
+            cause: None,
+        }))
+    }
+
+    /// A problem of which every fault is named.
+    #[must_use]
+    pub fn of_faults(code: Code, faults: Faults) -> Self {
+        let count = faults.iter().len();
+        let detail = if count == 1 { "1 fault".to_owned() } else { format!("{count} faults") };
+        let mut problem = Self::new(code, detail);
+        problem.0.errors = Some(faults);
+        problem
+    }
+
+    /// A problem that is not the client's, nor of its knowledge.
+    #[must_use]
+    pub fn unavailable(cause: &dyn Error) -> Self {
+        Self::new(Code::Unavailable, "Try again later.").caused_by(cause)
+    }
+
+    /// A batch of which only a part was written.
+    #[must_use]
+    pub fn partly_accepted(partly: PartlyAccepted) -> Self {
+        let detail = "Send it again with the same Idempotency-Key; without one, only what was rejected.";
+        let mut problem = Self::new(Code::PartiallyAccepted, detail);
+        problem.0.partly = Some(partly);
+        problem
+    }
+
+    /// The problem and its cause, for the log.
+    #[must_use]
+    pub fn caused_by(mut self, cause: &dyn Error) -> Self {
+        self.0.cause = Some(Chain(cause).to_string());
+        self
+    }
+
+    /// The problem with a header.
+    #[must_use]
+    pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.0.headers.insert(name, value);
+        self
+    }
+
+    /// The problem, and when it is worth trying again.
+    #[must_use]
+    pub fn retry_after(self, seconds: u32) -> Self {
+        self.header(RETRY_AFTER, seconds.into())
+    }
+
+    /// What kind of problem it is.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        self.0.kind
+    }
+
+    /// Its words for the client.
+    #[must_use]
+    pub fn detail(&self) -> &str {
+        &self.0.detail
+    }
+}
+
+/// An error and its sources, in one line.
+struct Chain<'a>(&'a dyn Error);
+
+impl fmt::Display for Chain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut error = self.0;
+        while let Some(source) = error.source() {
+            write!(f, ": {source}")?;
+            error = source;
+        }
+        Ok(())
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let Self(mut told) = self;
+        if let Some(cause) = told.cause.take() {
+            tracing::error!(code = told.code, cause, "problem");
+        }
+        let status = told.kind.status();
+        let body = serde_json::to_vec(&told).expect("a problem is text, numbers and lists of them");
+        told.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        (status, told.headers, body).into_response()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lately_model::{EventQuery, RejectedEvent};
+
+    fn json(problem: &Problem) -> String {
+        serde_json::to_string(&problem.0).unwrap()
+    }
+
+    #[test]
+    fn a_problem_is_told_without_its_cause() {
+        let cause = "7x".parse::<u8>().unwrap_err();
+        let problem = Problem::unavailable(&cause).retry_after(2);
+        assert_eq!(
+            json(&problem),
+            concat!(
+                r#"{"type":"urn:lately:problem:unavailable","title":"The service cannot answer now","#,
+                r#""status":503,"code":"unavailable","detail":"Try again later."}"#,
+            )
+        );
+        assert_eq!(problem.0.cause.as_deref(), Some("invalid digit found in string"));
+        let response = problem.into_response();
+        assert_eq!(response.headers()["content-type"], "application/problem+json");
+        assert_eq!(
+            (response.status().as_u16(), &response.headers()["retry-after"]),
+            (503, &"2".parse().unwrap())
+        );
+    }
+
+    #[test]
+    fn faults_and_parts_stand_beside_the_code() {
+        let faults = EventQuery::parse("x=1&limit=0").unwrap_err();
+        let told = json(&Problem::of_faults(Code::InvalidQuery, faults));
+        assert!(told.contains(r#""detail":"2 faults","errors":[{"path":"/x","message":"#), "{told}");
+
+        let rejected = vec![RejectedEvent { index: 1, code: Code::Unavailable.as_str() }];
+        let told = json(&Problem::partly_accepted(PartlyAccepted { accepted: vec![], rejected }));
+        assert!(told.ends_with(r#""accepted":[],"rejected":[{"index":1,"code":"unavailable"}]}"#), "{told}");
+    }
+}

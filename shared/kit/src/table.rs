@@ -1,0 +1,144 @@
+//! What the store's errors mean to a client: the one map from them to problems, with no case left out.
+
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
+use lately_keys::Topic;
+use lately_model::{AcceptedEvent, AtError, Fault, Faults, PartlyAccepted, RejectedEvent};
+use lately_store::{
+    Cost, DeleteError, GetError, LatestError, ListTopicsError, PutTopicError, TableError, TopicError,
+    WriteError,
+};
+use serde::Serialize;
+
+use crate::answer;
+use crate::code::Code;
+use crate::log::COST_HEADER;
+use crate::problem::Problem;
+
+/// Seconds after which a client may try again what the table refused.
+const RETRY_SECONDS: u32 = 1;
+
+/// A value as JSON, with what it cost to read.
+#[must_use]
+pub fn read<T: Serialize + ?Sized>(body: &T, cost: &Cost) -> Response {
+    with_cost(answer::json(StatusCode::OK, body), &cost.of_read())
+}
+
+/// An answer, with what it cost to write.
+#[must_use]
+pub fn written(response: Response, cost: &Cost) -> Response {
+    with_cost(response, &cost.of_write())
+}
+
+fn with_cost(mut response: Response, cost: &str) -> Response {
+    let cost = HeaderValue::from_str(cost).expect("a cost is digits and words");
+    response.headers_mut().insert(COST_HEADER, cost);
+    response
+}
+
+impl From<TableError> for Problem {
+    fn from(error: TableError) -> Self {
+        match error {
+            TableError::Unavailable(_) => Self::unavailable(&error).retry_after(RETRY_SECONDS),
+            TableError::Corrupt(_) => Self::unavailable(&error),
+        }
+    }
+}
+
+/// No such topic, and how to have one.
+#[must_use]
+pub fn topic_not_found(topic: &Topic) -> Problem {
+    Problem::new(Code::TopicNotFound, format!("PUT /topics/{topic} creates it (scope admin)."))
+}
+
+/// The problem that reading a topic met.
+#[must_use]
+pub fn topic_problem(topic: &Topic, error: TopicError) -> Problem {
+    match error {
+        TopicError::NotFound => topic_not_found(topic),
+        TopicError::Table(error) => error.into(),
+    }
+}
+
+/// The problem that creating or changing a topic met.
+#[must_use]
+pub fn put_topic_problem(error: PutTopicError) -> Problem {
+    match error {
+        PutTopicError::Refused(fault) => fault.into(),
+        PutTopicError::Table(error) => error.into(),
+    }
+}
+
+/// The problem that listing topics met.
+#[must_use]
+pub fn list_topics_problem(error: ListTopicsError) -> Problem {
+    match error {
+        ListTopicsError::Cursor(error) => error.into(),
+        ListTopicsError::Table(error) => error.into(),
+    }
+}
+
+/// The problem that reading the latest met.
+#[must_use]
+pub fn latest_problem(topic: &Topic, error: LatestError) -> Problem {
+    match error {
+        LatestError::TopicNotFound => topic_not_found(topic),
+        LatestError::Cursor(error) => error.into(),
+        LatestError::Table(error) => error.into(),
+    }
+}
+
+/// The problem that fetching an event met.
+#[must_use]
+pub fn get_problem(topic: &Topic, error: GetError) -> Problem {
+    match error {
+        GetError::TopicNotFound => topic_not_found(topic),
+        GetError::NotFound => {
+            Problem::new(Code::EventNotFound, "It was never there, was deleted, or its time is over.")
+        }
+        GetError::Table(error) => error.into(),
+    }
+}
+
+/// The problem that deleting an event met.
+#[must_use]
+pub fn delete_problem(topic: &Topic, error: DeleteError) -> Problem {
+    match error {
+        DeleteError::TopicNotFound => topic_not_found(topic),
+        DeleteError::NotYours => {
+            Problem::new(Code::Forbidden, "The event is another actor's: this needs the scope act-as.")
+        }
+        DeleteError::Table(error) => error.into(),
+    }
+}
+
+/// The problem that writing events met; `single` if the body was one event and no list.
+#[must_use]
+pub fn write_problem(topic: &Topic, single: bool, error: WriteError) -> Problem {
+    match error {
+        WriteError::TopicNotFound => topic_not_found(topic),
+        WriteError::ImportNotAllowed(_) => {
+            Problem::new(Code::Forbidden, "An event more than 60 s in the past needs the scope import.")
+        }
+        WriteError::TooOld(indices) => {
+            let fault = |index| Fault {
+                path: if single { "/at".to_owned() } else { format!("/{index}/at") },
+                message: AtError::Expired.to_string(),
+            };
+            let faults = Faults::new(indices.into_iter().map(fault).collect());
+            Problem::of_faults(Code::InvalidEvent, faults.expect("some event was too old"))
+        }
+        WriteError::KeyReused => Problem::new(
+            Code::IdempotencyKeyReused,
+            "The key came with another body within the last 24 hours.",
+        ),
+        WriteError::Partly { accepted, rejected } => {
+            let accepted = accepted.into_iter().map(|(index, id)| AcceptedEvent { index, id });
+            let rejected =
+                rejected.into_iter().map(|index| RejectedEvent { index, code: Code::Unavailable.as_str() });
+            let partly = PartlyAccepted { accepted: accepted.collect(), rejected: rejected.collect() };
+            Problem::partly_accepted(partly).retry_after(RETRY_SECONDS)
+        }
+        WriteError::Table(error) => error.into(),
+    }
+}

@@ -1,0 +1,41 @@
+//! The clocks and the random source, as the store takes them.
+
+use std::time::{Duration, Instant};
+
+use lately_store::Ambient;
+
+use crate::{clock, entropy};
+
+/// The real ones.
+#[derive(Clone, Copy, Debug)]
+pub struct World {
+    started: Instant,
+}
+
+impl World {
+    /// The world from now on.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { started: clock::monotonic_now() }
+    }
+}
+
+impl Default for World {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Ambient for World {
+    fn since_epoch(&self) -> Duration {
+        clock::unix_now()
+    }
+
+    fn monotonic(&self) -> Duration {
+        clock::monotonic_now().duration_since(self.started)
+    }
+
+    fn entropy(&self) -> u128 {
+        entropy::random_u128()
+    }
+}
