@@ -37,6 +37,16 @@ const RANDOM: u64 = (1 << RANDOM_BITS) - 1;
 const FRACTION: u64 = (1 << FRACTION_BITS) - 1;
 
 /// The 60 time bits of an id: milliseconds since 1970 and a fraction in 4,096ths, about 244 ns each.
+///
+/// ```
+/// use lately_keys::Tick;
+/// use std::time::Duration;
+///
+/// let half = Tick::from_unix(Duration::from_micros(1_500))?;
+/// assert_eq!(half.get(), 4096 + 2048);
+/// assert_eq!(half.at().get(), 1);
+/// # Ok::<(), lately_keys::TimeError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tick(u64);
 

@@ -17,6 +17,12 @@ impl Key {
 }
 
 /// Where a key is looked up: in the table or in one of its indexes.
+///
+/// ```
+/// use lately_keys::Place;
+///
+/// assert_eq!((Place::Gsi1.index(), Place::Gsi1.pk()), (Some("gsi1"), "gsi1pk"));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
     /// The table itself.

@@ -48,6 +48,16 @@ impl FromStr for Shard {
 
 /// How many shards there are: a power of two, so that a count grows by doubling and every shard of the
 /// smaller count is a shard of the larger one.
+///
+/// ```
+/// use lately_keys::ShardCount;
+///
+/// let four = ShardCount::new(4)?;
+/// assert_eq!(four.doubled(ShardCount::MAX).get(), 8);
+/// assert_eq!(four.shards().map(|shard| shard.get()).collect::<Vec<_>>(), [0, 1, 2, 3]);
+/// assert!(ShardCount::new(3).is_err());
+/// # Ok::<(), lately_keys::ShardCountError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShardCount(u16);
 

@@ -11,6 +11,15 @@ use crate::name::{Consumer, Topic};
 use crate::text::segments;
 
 /// The item that announces a consumer's runs.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::AnnouncementKey;
+///
+/// let key = AnnouncementKey { topic: "billing".parse()?, name: "nightly".parse()? }.encode();
+/// assert_eq!((&*key.pk, &*key.sk), ("ANNOUNCED#billing", "nightly"));
+/// # Ok::<(), lately_keys::NameError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AnnouncementKey {
     /// The topic that is read.

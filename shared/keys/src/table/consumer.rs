@@ -13,6 +13,15 @@ use crate::name::{Consumer, Topic};
 use crate::text::segments;
 
 /// The item of a consumer. Its text is the partition of the consumer and its runs.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::ConsumerKey;
+///
+/// let key = ConsumerKey { topic: "billing".parse()?, name: "nightly".parse()? }.encode();
+/// assert_eq!((&*key.pk, &*key.sk), ("CONSUMER#billing#nightly", "CHECKPOINT"));
+/// # Ok::<(), lately_keys::NameError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ConsumerKey {
     /// What it reads.

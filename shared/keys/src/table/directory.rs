@@ -13,6 +13,15 @@ use crate::name::Topic;
 use crate::text::segments;
 
 /// The item that says what a bucket holds.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::DirectoryKey;
+///
+/// let key = DirectoryKey { topic: "posts".parse()?, bucket: "2026-11-20".parse()? }.encode();
+/// assert_eq!((&*key.pk, &*key.sk), ("TOPIC#posts", "BUCKET#2026-11-20"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DirectoryKey {
     /// The topic.

@@ -19,6 +19,14 @@ use crate::sort_key::SortKey;
 use crate::text::{canonical, segments};
 
 /// One shard of one bucket of a topic. Its text is the partition key of the events in it.
+///
+/// ```
+/// use lately_keys::table::EventPartition;
+///
+/// let partition = EventPartition { topic: "posts".parse()?, bucket: "2026-11-20".parse()?, shard: 3.into() };
+/// assert_eq!(partition.to_string(), "EVENTS#posts#2026-11-20#SHARD3");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EventPartition {
     /// The topic.
@@ -57,6 +65,17 @@ impl fmt::Display for EventPartition {
 }
 
 /// The item that is an event.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::EventKey;
+///
+/// # use lately_keys::BucketWidth;
+/// let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()?;
+/// let key = EventKey::new("posts".parse()?, BucketWidth::Hour, id).encode();
+/// assert_eq!((&*key.pk, &*key.sk), ("EVENTS#posts#2024-07-12T02#SHARD126", "fe6f5b32-2c18-8ddd-6066-0248b01118ad"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EventKey {
     partition: EventPartition,
@@ -99,6 +118,15 @@ impl TableKey for EventKey {
 }
 
 /// One shard of the events of one type in one bucket. Its text is the index's partition key.
+///
+/// ```
+/// use lately_keys::table::TypeViewPartition;
+///
+/// let (topic, bucket) = ("posts".parse()?, "2026-11-20".parse()?);
+/// let notes = TypeViewPartition { topic, bucket, event_type: "note".parse()?, shard: 3.into() };
+/// assert_eq!(notes.to_string(), "TYPE#posts#2026-11-20#note#SHARD3");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TypeViewPartition {
     /// The topic.
@@ -131,6 +159,17 @@ impl fmt::Display for TypeViewPartition {
 }
 
 /// An event's place in the `type` view.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::{EventKey, TypeViewKey};
+///
+/// # use lately_keys::BucketWidth;
+/// let event = EventKey::new("posts".parse()?, BucketWidth::Day, "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()?);
+/// let key = TypeViewKey::new(&event, "note".parse()?).encode();
+/// assert_eq!((&*key.pk, &*key.sk), ("TYPE#posts#2024-07-12#note#SHARD126", "fe6f5b32-2c18-8ddd-6066-0248b01118ad"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TypeViewKey {
     partition: TypeViewPartition,

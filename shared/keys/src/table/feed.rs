@@ -22,6 +22,16 @@ fn parse_partition(pk: &str) -> Option<User> {
 }
 
 /// An event in a user's feed.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::FeedEntryKey;
+///
+/// let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()?;
+/// let key = FeedEntryKey { user: "bob".parse()?, id }.encode();
+/// assert_eq!((&*key.pk, &*key.sk), ("FEED#bob", "fe6f5b32-2c18-8ddd-6066-0248b01118ad"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FeedEntryKey {
     /// Whose feed it is.
@@ -51,6 +61,15 @@ impl TableKey for FeedEntryKey {
 }
 
 /// The mark that a source's timeline is merged into a feed when it is read.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::PullMarkerKey;
+///
+/// let key = PullMarkerKey { user: "bob".parse()?, source: "actor:ada".parse()? }.encode();
+/// assert_eq!((&*key.pk, &*key.sk), ("FEED#bob", "#PULL#actor:ada"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PullMarkerKey {
     /// Whose feed it is.
@@ -78,6 +97,15 @@ impl TableKey for PullMarkerKey {
 }
 
 /// The mark of how far a user has seen their feed.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::SeenMarkKey;
+///
+/// let key = SeenMarkKey { user: "bob".parse()? }.encode();
+/// assert_eq!((&*key.pk, &*key.sk), ("FEED#bob", "#SEEN"));
+/// # Ok::<(), lately_keys::NameError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SeenMarkKey {
     /// Whose feed it is.

@@ -11,6 +11,15 @@ use crate::source::Source;
 use crate::text::segments;
 
 /// The item that says that a user follows a source.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::FollowKey;
+///
+/// let key = FollowKey { user: "bob".parse()?, source: "actor:ada".parse()? }.encode();
+/// assert_eq!((&*key.pk, &*key.sk), ("USER#bob", "FOLLOWS#actor:ada"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FollowKey {
     /// Who follows.

@@ -19,6 +19,15 @@ fn parse_partition(pk: &str) -> Option<(Source, Shard)> {
 }
 
 /// The item that says that a source has a follower.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::FollowerKey;
+///
+/// let key = FollowerKey { source: "actor:ada".parse()?, shard: 7.into(), user: "bob".parse()? }.encode();
+/// assert_eq!((&*key.pk, &*key.sk), ("FOLLOWERS#actor:ada#7", "bob"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FollowerKey {
     /// What is followed.
@@ -51,6 +60,15 @@ impl TableKey for FollowerKey {
 }
 
 /// The item that counts one shard of a source's followers.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::FollowerCountKey;
+///
+/// let key = FollowerCountKey { source: "actor:ada".parse()?, shard: 7.into() }.encode();
+/// assert_eq!((&*key.pk, &*key.sk), ("FOLLOWERS#actor:ada#7", "#COUNT"));
+/// # Ok::<(), lately_keys::SourceError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FollowerCountKey {
     /// What is followed.

@@ -47,6 +47,15 @@ impl fmt::Display for IdempotencyKey {
 }
 
 /// The item that remembers a request and its answer.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::IdempotencyItemKey;
+///
+/// let key = IdempotencyItemKey { caller: "user:ada".parse()?, topic: "posts".parse()?, key: "k".parse()? }.encode();
+/// assert_eq!((&*key.pk, &*key.sk), ("IDEMPOTENCY#user:ada#posts#k", "IDEMPOTENCY#user:ada#posts#k"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct IdempotencyItemKey {
     /// Who sent it.

@@ -145,6 +145,16 @@ words! {
 }
 
 /// The item that is an issue.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::{IssueKey, RepositoryKey};
+///
+/// let repository = RepositoryKey { owner: "octo".parse()?, repo: "hello".parse()? };
+/// let key = IssueKey { repository, number: "42".parse()? }.encode();
+/// assert_eq!((&*key.pk, &*key.sk), ("REPO#octo#hello", "ISSUE#00000042"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct IssueKey {
     /// Where it was opened.
@@ -175,6 +185,16 @@ impl TableKey for IssueKey {
 }
 
 /// An issue's place among the open or the closed ones.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::{IssueStatusKey, RepositoryKey};
+///
+/// let repository = RepositoryKey { owner: "octo".parse()?, repo: "hello".parse()? };
+/// let key = IssueStatusKey { repository, status: "open".parse()?, number: "42".parse()? }.encode();
+/// assert_eq!((&*key.pk, &*key.sk), ("REPO#octo#hello", "ISSUE#OPEN#00000042"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct IssueStatusKey {
     /// Where it was opened.
@@ -211,6 +231,16 @@ impl TableKey for IssueStatusKey {
 }
 
 /// An issue's place among those of its priority.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::{IssuePriorityKey, RepositoryKey};
+///
+/// let repository = RepositoryKey { owner: "octo".parse()?, repo: "hello".parse()? };
+/// let key = IssuePriorityKey { repository, priority: "high".parse()?, number: "42".parse()? }.encode();
+/// assert_eq!((&*key.pk, &*key.sk), ("REPO#octo#hello", "PRIORITY#HIGH#00000042"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct IssuePriorityKey {
     /// Where it was opened.

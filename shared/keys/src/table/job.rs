@@ -46,6 +46,15 @@ impl fmt::Display for JobTask {
 }
 
 /// One job: a task for one shard of a source's followers.
+///
+/// ```
+/// use lately_keys::table::{Job, JobTask};
+///
+/// let (id, source) = ("0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()?, "actor:ada".parse()?);
+/// let job = Job { task: JobTask::Push, id, source, shard: 12.into() };
+/// assert_eq!(job.to_string(), "JOB#PUSH#0190a4cd-d3e7-7222-9f99-fdb74feee752#actor:ada#12");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Job {
     /// What is done.
@@ -96,6 +105,17 @@ impl fmt::Display for JobPage {
 }
 
 /// The item that holds one page of a job.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::{Job, JobKey, JobPage, JobTask};
+///
+/// let (id, source) = ("0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()?, "actor:ada".parse()?);
+/// let job = Job { task: JobTask::Push, id, source, shard: 0.into() };
+/// let key = JobKey { job, page: JobPage::default() }.encode();
+/// assert_eq!((&*key.pk, &*key.sk), ("JOB#PUSH#0190a4cd-d3e7-7222-9f99-fdb74feee752#actor:ada#0", "00000000"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct JobKey {
     /// The job.

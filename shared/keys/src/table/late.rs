@@ -15,6 +15,16 @@ use crate::limits::LATE_SHARDS;
 use crate::text::{canonical, segments};
 
 /// The item that keeps a late event for a consumer.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::{ConsumerKey, LateEventKey};
+///
+/// let consumer = ConsumerKey { topic: "billing".parse()?, name: "nightly".parse()? };
+/// let key = LateEventKey { consumer, id: "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()? }.encode();
+/// assert_eq!((&*key.pk, &*key.sk), ("LATE#billing#nightly#2", "0190a4cd-d3e7-7222-9f99-fdb74feee752"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LateEventKey {
     /// Whose ledger it is.

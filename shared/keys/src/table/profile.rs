@@ -11,6 +11,15 @@ use crate::name::User;
 use crate::text::segments;
 
 /// The item that holds a user's profile.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::ProfileKey;
+///
+/// let key = ProfileKey { user: "ada".parse()? }.encode();
+/// assert_eq!((&*key.pk, &*key.sk), ("USER#ada", "PROFILE"));
+/// # Ok::<(), lately_keys::NameError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ProfileKey {
     /// The user.

@@ -14,6 +14,15 @@ use crate::text::segments;
 
 /// The item of a repository. Its text is the partition of the repository and its issues, in the table and
 /// in both indexes.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::RepositoryKey;
+///
+/// let key = RepositoryKey { owner: "octo".parse()?, repo: "hello".parse()? }.encode();
+/// assert_eq!((&*key.pk, &*key.sk), ("REPO#octo#hello", "REPO"));
+/// # Ok::<(), lately_keys::NameError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RepositoryKey {
     /// Who owns it.

@@ -13,6 +13,16 @@ use crate::key::{Key, Place, TableKey};
 use crate::text::canonical;
 
 /// The item of a report run.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::{ConsumerKey, RunKey};
+///
+/// let consumer = ConsumerKey { topic: "billing".parse()?, name: "nightly".parse()? };
+/// let key = RunKey { consumer, to: "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()? }.encode();
+/// assert_eq!((&*key.pk, &*key.sk), ("CONSUMER#billing#nightly", "RUN#0190a4cd-d3e7-7222-9f99-fdb74feee752"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RunKey {
     /// Whose run it is.

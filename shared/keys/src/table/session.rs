@@ -17,6 +17,12 @@ use crate::key::{Key, Place, TableKey};
 use crate::text::{segments, serde_as_text};
 
 /// The SHA-256 of a session's token. Its text is lower-case hexadecimal.
+///
+/// ```
+/// use lately_keys::table::TokenHash;
+///
+/// assert_eq!(TokenHash::from([1; 32]).to_string(), "01".repeat(32));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TokenHash([u8; 32]);
 
@@ -53,6 +59,12 @@ impl fmt::Display for TokenHash {
 }
 
 /// A session's public name: a UUID. Its text is hyphenated and in lower case, and is read so only.
+///
+/// ```
+/// use lately_keys::table::SessionId;
+///
+/// assert!("0190a4cd-d3e7-7222-9f99-fdb74feee752".parse::<SessionId>().is_ok());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(Uuid);
 
@@ -85,6 +97,15 @@ impl fmt::Display for SessionId {
 serde_as_text!(SessionId);
 
 /// The item that is a session.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::{SessionKey, TokenHash};
+///
+/// let key = SessionKey { hash: TokenHash::from([0xab; 32]) }.encode();
+/// assert_eq!(key.pk, format!("SESSION#{}", "ab".repeat(32)));
+/// assert_eq!(key.sk, key.pk);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SessionKey {
     /// The hash of its token.
@@ -105,6 +126,15 @@ impl TableKey for SessionKey {
 }
 
 /// A session's place in the list of all sessions, by id.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::SessionListKey;
+///
+/// let key = SessionListKey { id: "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()? }.encode();
+/// assert_eq!((&*key.pk, &*key.sk), ("SESSIONS", "0190a4cd-d3e7-7222-9f99-fdb74feee752"));
+/// # Ok::<(), lately_keys::table::SessionIdError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SessionListKey {
     /// The session's id.

@@ -9,6 +9,15 @@ use crate::name::App;
 use crate::text::segments;
 
 /// The item that holds an application's settings.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::SettingsKey;
+///
+/// let key = SettingsKey { app: "web".parse()? }.encode();
+/// assert_eq!((&*key.pk, &*key.sk), ("SETTINGS#web", "SETTINGS#web"));
+/// # Ok::<(), lately_keys::NameError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SettingsKey {
     /// The application.

@@ -19,6 +19,16 @@ fn parse_partition(pk: &str) -> Option<Source> {
 }
 
 /// An event in the timeline of one of its sources.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::SourceEntryKey;
+///
+/// let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()?;
+/// let key = SourceEntryKey { source: "actor:ada".parse()?, id }.encode();
+/// assert_eq!((&*key.pk, &*key.sk), ("SOURCE#actor:ada", "fe6f5b32-2c18-8ddd-6066-0248b01118ad"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SourceEntryKey {
     /// The source.
@@ -48,6 +58,15 @@ impl TableKey for SourceEntryKey {
 }
 
 /// The item of a source: push or pull, and over how many shards its followers are spread.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::SourceItemKey;
+///
+/// let key = SourceItemKey { source: "actor:ada".parse()? }.encode();
+/// assert_eq!((&*key.pk, &*key.sk), ("SOURCE#actor:ada", "#SOURCE"));
+/// # Ok::<(), lately_keys::SourceError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SourceItemKey {
     /// The source.

@@ -12,6 +12,15 @@ use crate::name::Topic;
 use crate::text::segments;
 
 /// The item that holds a topic's settings.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::TopicKey;
+///
+/// let key = TopicKey { topic: "posts".parse()? }.encode();
+/// assert_eq!((&*key.pk, &*key.sk), ("TOPIC#posts", "CONFIG"));
+/// # Ok::<(), lately_keys::NameError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TopicKey {
     /// The topic.
@@ -40,6 +49,15 @@ impl TableKey for TopicKey {
 }
 
 /// A topic's place in the list of all topics, by name.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::TopicListKey;
+///
+/// let key = TopicListKey { topic: "posts".parse()? }.encode();
+/// assert_eq!((&*key.pk, &*key.sk), ("TOPICS", "posts"));
+/// # Ok::<(), lately_keys::NameError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TopicListKey {
     /// The topic.
