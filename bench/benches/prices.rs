@@ -10,7 +10,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use lately_bench::definition;
+use lately_bench::DEFINITION;
 use lately_engine::{Clock, Engine, Options};
 use lately_keys::Topic;
 use lately_model::{EventQuery, NewEvent, PageSize, TopicChange};
@@ -70,7 +70,7 @@ async fn reads() {
 async fn topic(seed: u64, settings: &str) -> (Store, Topic) {
     let engine =
         Engine::memory(&Options { clock: Clock::manual(NOW), ..Options::default() }).expect("an engine");
-    engine.create_table(&definition(), "lately").expect("a table");
+    engine.create_table(&DEFINITION, "lately").expect("a table");
     let world = Seeded(Mutex::new(fastrand::Rng::with_seed(seed)));
     let store = Store::new(engine.client(), "lately", world, Duration::from_secs(10));
     let topic = TOPIC.parse().expect("a topic");

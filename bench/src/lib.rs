@@ -6,15 +6,13 @@
 //! | `cargo bench -p lately-bench --bench engine` | what a call to the embedded engine costs in time |
 //! | `cargo bench -p lately-bench --bench prices` | what writing and reading events costs at DynamoDB |
 
+use std::sync::LazyLock;
+
 use lately_engine::TableDefinition;
 use lately_engine::template::Template;
 
 /// The table, as the project's template declares it.
-///
-/// # Panics
-/// If the template is none: a fault of the project.
-#[must_use]
-pub fn definition() -> TableDefinition {
+pub static DEFINITION: LazyLock<TableDefinition> = LazyLock::new(|| {
     let template = Template::parse(include_str!("../../template.yaml")).expect("the project's template");
     template.table().expect("the template declares one table")
-}
+});
