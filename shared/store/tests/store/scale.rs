@@ -374,3 +374,27 @@ async fn the_ends_of_time_are_read_like_any_other() {
         assert_eq!(page.events.len(), 1);
     }
 }
+
+/// Where a page ends and the next one begins, no id fits between.
+#[tokio::test(start_paused = true)]
+async fn two_ids_that_are_one_apart_are_both_shown() {
+    let (_, engine, store) = world();
+    let posts = topic("posts");
+    store.put_topic(&posts, &change("{}")).await.unwrap();
+    let (written, _) = store.write(submission(&posts, vec![event("note", None)])).await.unwrap();
+    let newer = written.events[0].id;
+    let older = newer.just_before().unwrap();
+    assert_eq!(older.shard(), newer.shard());
+    let key = EventKey::new(posts.clone(), BucketWidth::Day, older);
+    put(&engine, [keyed(&key, [("t", s("note")), ("a", s("ada"))])].into_iter()).await;
+
+    pass(Duration::from_secs(3)).await;
+    for (order, expected) in [(Order::NewestFirst, [newer, older]), (Order::OldestFirst, [older, newer])] {
+        let mut page_query = EventQuery { order: Some(order), ..query(1) };
+        for id in expected {
+            let (page, _) = store.latest(&posts, &page_query).await.unwrap();
+            assert_eq!(ids(&page.events), [id], "{order:?}");
+            page_query.cursor = page.next;
+        }
+    }
+}
