@@ -98,12 +98,6 @@ impl Batch {
         let events = sent.read(times, &mut found);
         Ok(found.or(Some(Self { events, single: sent.single }))?)
     }
-
-    /// Whether any of the events is an import.
-    #[must_use]
-    pub fn has_imports(&self, times: AcceptedTimes) -> bool {
-        self.events.iter().filter_map(|event| event.at).any(|at| times.is_import(at))
-    }
 }
 
 /// The events of a body before they are looked into.

@@ -29,12 +29,6 @@ impl Faults {
     pub fn iter(&self) -> std::slice::Iter<'_, Fault> {
         self.0.iter()
     }
-
-    /// The faults as a list.
-    #[must_use]
-    pub fn into_vec(self) -> Vec<Fault> {
-        self.0
-    }
 }
 
 impl<'a> IntoIterator for &'a Faults {

@@ -134,6 +134,22 @@ impl<'a> Operation<'a> {
             attempts.pause(&error).await.map_err(Failed::Unavailable)?;
         }
     }
+
+    /// As [`Operation::call`], for a conditional write that need not know why its condition failed: `None` then.
+    pub(crate) async fn call_if<T, E, Calling>(
+        &self,
+        call: impl FnMut() -> Calling,
+    ) -> Result<Option<T>, Unavailable>
+    where
+        Calling: Future<Output = Result<T, SdkError<E>>>,
+        E: ProvideErrorMetadata + std::error::Error + 'static,
+    {
+        match self.call(call).await {
+            Ok(answer) => Ok(Some(answer)),
+            Err(Failed::Condition { .. }) => Ok(None),
+            Err(Failed::Unavailable(unavailable)) => Err(unavailable),
+        }
+    }
 }
 
 /// Why a call came to nothing.

@@ -237,10 +237,10 @@ impl Store {
         if grown || wanted == under {
             return;
         }
-        let update = |set: &mut Update| {
-            set.expression = "SET shards = :wanted".to_owned();
-            set.condition = "shards = :under";
-            set.values = vec![(":wanted", number(wanted.get())), (":under", number(under.get()))];
+        let update = Update {
+            expression: "SET shards = :wanted",
+            condition: "shards = :under",
+            values: vec![(":wanted", number(wanted.get())), (":under", number(under.get()))],
         };
         match self.update_entry(&name, update, operation).await {
             Ok(Some(entry)) => {
@@ -304,7 +304,7 @@ impl Store {
         };
         let item = encode(name, &entry);
         let put = operation
-            .call(|| {
+            .call_if(|| {
                 self.client()
                     .put_item()
                     .table_name(self.table())
@@ -313,16 +313,11 @@ impl Store {
                     .return_consumed_capacity(ReturnConsumedCapacity::Total)
                     .send()
             })
-            .await;
-        match put {
-            Ok(answer) => {
-                operation.meter.write(answer.consumed_capacity());
-                self.forget_directory_pages(topic);
-                Ok(Some(self.remember_entry(name, entry)))
-            }
-            Err(Failed::Condition { .. }) => Ok(None),
-            Err(Failed::Unavailable(unavailable)) => Err(unavailable.into()),
-        }
+            .await?;
+        let Some(answer) = put else { return Ok(None) };
+        operation.meter.write(answer.consumed_capacity());
+        self.forget_directory_pages(topic);
+        Ok(Some(self.remember_entry(name, entry)))
     }
 
     /// Adds types to a bucket's entry. `None` if there is no such entry any more that lists types.
@@ -337,17 +332,14 @@ impl Store {
             Types::Listed(listed) => listed.union(types).count(),
             Types::NotKept | Types::Any => 0,
         };
-        let update = |set: &mut Update| {
-            // An entry that was removed meanwhile may have come back without the view.
-            set.condition = "attribute_exists(types)";
-            if listed <= TYPES_PER_BUCKET {
-                set.expression = "ADD types :types".to_owned();
-                set.values = vec![(":types", type_set(types))];
-            } else {
-                set.expression = "SET any_type = :any".to_owned();
-                set.values = vec![(":any", AttributeValue::Bool(true))];
-            }
+        let (expression, value) = if listed <= TYPES_PER_BUCKET {
+            ("ADD types :added", type_set(types))
+        } else {
+            ("SET any_type = :added", AttributeValue::Bool(true))
         };
+        // An entry that was removed meanwhile may have come back without the view.
+        let condition = "attribute_exists(types)";
+        let update = Update { expression, condition, values: vec![(":added", value)] };
         self.update_entry(name, update, operation).await
     }
 
@@ -355,44 +347,36 @@ impl Store {
     async fn update_entry(
         &self,
         name: &EntryName,
-        fill: impl FnOnce(&mut Update),
+        update: Update,
         operation: &Operation<'_>,
     ) -> Result<Option<Arc<Entry>>, TableError> {
-        let mut update = Update::default();
-        fill(&mut update);
         let updated = operation
-            .call(|| {
+            .call_if(|| {
                 let values = update.values.iter().cloned().map(|(name, value)| (name.to_owned(), value));
                 self.client()
                     .update_item()
                     .table_name(self.table())
                     .set_key(Some(keyed(Place::Table, key(name))))
-                    .update_expression(&update.expression)
+                    .update_expression(update.expression)
                     .condition_expression(update.condition)
                     .set_expression_attribute_values(Some(values.collect()))
                     .return_values(ReturnValue::AllNew)
                     .return_consumed_capacity(ReturnConsumedCapacity::Total)
                     .send()
             })
-            .await;
-        match updated {
-            Ok(answer) => {
-                operation.meter.write(answer.consumed_capacity());
-                self.forget_directory_pages(&name.0);
-                let item =
-                    answer.attributes().ok_or_else(|| Unavailable::new("an update returned no item"))?;
-                Ok(Some(self.remember_entry(name, decode(item)?)))
-            }
-            Err(Failed::Condition { .. }) => Ok(None),
-            Err(Failed::Unavailable(unavailable)) => Err(unavailable.into()),
-        }
+            .await?;
+        let Some(answer) = updated else { return Ok(None) };
+        operation.meter.write(answer.consumed_capacity());
+        self.forget_directory_pages(&name.0);
+        let item = answer.attributes().ok_or_else(|| Unavailable::new("an update returned no item"))?;
+        Ok(Some(self.remember_entry(name, decode(item)?)))
     }
 }
 
 /// An update of an entry.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Update {
-    expression: String,
+    expression: &'static str,
     condition: &'static str,
     values: Vec<(&'static str, AttributeValue)>,
 }

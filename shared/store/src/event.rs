@@ -98,7 +98,7 @@ impl Store {
         let settings = self.settings(topic, &operation).await?;
         let key = keyed(Place::Table, EventKey::new(topic.clone(), settings.bucket, id).encode());
         let deleted = operation
-            .call(|| {
+            .call_if(|| {
                 let delete = self
                     .client()
                     .delete_item()
@@ -113,15 +113,11 @@ impl Store {
                 }
                 .send()
             })
-            .await;
-        match deleted {
-            Ok(answer) => {
-                operation.meter.write(answer.consumed_capacity());
-                Ok(operation.meter.total())
-            }
-            Err(Failed::Condition { .. }) => Err(DeleteError::NotYours),
-            Err(Failed::Unavailable(unavailable)) => Err(TableError::from(unavailable).into()),
-        }
+            .await
+            .map_err(TableError::from)?;
+        let answer = deleted.ok_or(DeleteError::NotYours)?;
+        operation.meter.write(answer.consumed_capacity());
+        Ok(operation.meter.total())
     }
 
     /// An item by its key, read consistently.

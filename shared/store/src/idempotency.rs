@@ -120,7 +120,7 @@ impl Store {
         operation: &Operation<'_>,
     ) {
         let updated = operation
-            .call(|| {
+            .call_if(|| {
                 self.client()
                     .update_item()
                     .table_name(self.table())
@@ -133,13 +133,9 @@ impl Store {
             })
             .await;
         match updated {
-            Ok(answer) => operation.meter.write(answer.consumed_capacity()),
-            Err(Failed::Condition { .. }) => {
-                tracing::warn!("an idempotency record was gone before it was done")
-            }
-            Err(Failed::Unavailable(error)) => {
-                tracing::warn!(%error, "an idempotency record was not marked done")
-            }
+            Ok(Some(answer)) => operation.meter.write(answer.consumed_capacity()),
+            Ok(None) => tracing::warn!("an idempotency record was gone before it was done"),
+            Err(error) => tracing::warn!(%error, "an idempotency record was not marked done"),
         }
     }
 }

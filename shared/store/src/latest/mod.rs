@@ -83,7 +83,7 @@ impl Store {
             if missing == 0 {
                 break Ending::Full { more: reading.has_more() };
             }
-            let Some(mut wave) = reading.next_wave(buckets.min(missing), &mut budget).await? else {
+            let Some(mut wave) = reading.next_wave(buckets.min(missing), &budget).await? else {
                 break reading.ending();
             };
             reading.read(&mut wave, missing, draft.room(), &mut budget).await?;

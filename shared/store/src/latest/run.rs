@@ -56,7 +56,7 @@ impl<'a> Reading<'a> {
     pub(super) async fn next_wave(
         &mut self,
         buckets: usize,
-        budget: &mut Budget,
+        budget: &Budget,
     ) -> Result<Option<Wave>, TableError> {
         let mut lanes = Vec::new();
         let mut last = None;
@@ -64,13 +64,13 @@ impl<'a> Reading<'a> {
             if budget.is_spent() {
                 break;
             }
-            let Some(stop) = self.walk.peek(self.store, self.operation).await?.cloned() else { break };
-            let shards = usize::from(stop.entry.shards.get());
+            let Some(stop) = self.walk.peek(self.store, self.operation).await? else { break };
+            let shards = usize::from(stop.shards.get());
             if !lanes.is_empty() && lanes.len() + shards > QUERIES_AT_ONCE {
                 break;
             }
-            lanes.extend(stop.entry.shards.shards().map(|shard| self.lane(&stop, shard)));
-            last = Some(stop.entry.bucket);
+            lanes.extend(stop.shards.shards().map(|shard| self.lane(stop, shard)));
+            last = Some(stop.bucket);
             self.walk.advance();
         }
         Ok(last.map(|last| Wave::new(self.walk.order(), lanes, last)))
@@ -129,11 +129,11 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn lane(&self, stop: &Stop, shard: Shard) -> Lane {
-        let Stop { entry, ids } = stop;
-        let (topic, bucket) = (self.topic.clone(), entry.bucket);
+    fn lane(&self, stop: Stop, shard: Shard) -> Lane {
+        let Stop { bucket, shards, has_types, ids } = stop;
+        let topic = self.topic.clone();
         // An index is never read consistently; where the client wants that, the events themselves are filtered.
-        let by_type = self.event_type.filter(|_| entry.types.are_kept() && !self.consistent);
+        let by_type = self.event_type.filter(|_| has_types && !self.consistent);
         let partition = match by_type {
             Some(event_type) => {
                 TypeViewPartition { topic, bucket, event_type: event_type.clone(), shard }.to_string()
@@ -144,8 +144,8 @@ impl<'a> Reading<'a> {
             partition,
             by_type: by_type.is_some(),
             filtered: self.event_type.is_some() && by_type.is_none(),
-            shards: entry.shards.get(),
-            ids: *ids,
+            shards: shards.get(),
+            ids,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use lately_keys::{BucketWidth, EventId, EventType, Order, Topic};
+use lately_keys::{Bucket, BucketWidth, EventId, EventType, Order, ShardCount, Topic};
 
 use crate::call::{Operation, TableError};
 use crate::directory::{DirectoryRange, Entry};
@@ -12,9 +12,12 @@ use crate::limits::DIRECTORY_QUERIES_PER_PAGE;
 use crate::store::Store;
 
 /// A bucket to read, and which of its ids are wanted.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Stop {
-    pub(super) entry: Entry,
+    pub(super) bucket: Bucket,
+    pub(super) shards: ShardCount,
+    /// Whether the bucket keeps the `type` view.
+    pub(super) has_types: bool,
     pub(super) ids: IdRange,
 }
 
@@ -51,7 +54,7 @@ impl Walk {
         &mut self,
         store: &Store,
         operation: &Operation<'_>,
-    ) -> Result<Option<&Stop>, TableError> {
+    ) -> Result<Option<Stop>, TableError> {
         while self.ahead.is_empty() && !self.is_spent() {
             let Some(range) = self.unread.take() else { break };
             self.queries += 1;
@@ -64,20 +67,23 @@ impl Walk {
                 (true, Some(last)) => range.behind(last.bucket),
                 _ => None,
             };
-            let stops = entries.iter().filter_map(|entry| self.stop(entry)).collect();
-            self.ahead = stops;
+            self.ahead = entries.iter().filter_map(|entry| self.stop(entry)).collect();
             if self.ahead.is_empty() {
                 self.at = entries.last().map(|last| bucket_end(last.bucket, self.span.order)).or(self.at);
             }
         }
-        Ok(self.ahead.front())
+        Ok(self.ahead.front().copied())
     }
 
     /// Goes to the bucket that was peeked at.
     pub(super) fn advance(&mut self) {
-        if let Some(Stop { entry, .. }) = self.ahead.pop_front() {
-            self.at = Some(bucket_end(entry.bucket, self.span.order));
+        if let Some(Stop { bucket, .. }) = self.ahead.pop_front() {
+            self.at = Some(bucket_end(bucket, self.span.order));
         }
+    }
+
+    pub(super) const fn order(&self) -> Order {
+        self.span.order
     }
 
     /// Whether there may be a bucket ahead.
@@ -92,14 +98,9 @@ impl Walk {
     /// A bucket, if anything in it may be wanted.
     fn stop(&self, entry: &Entry) -> Option<Stop> {
         let wanted = self.event_type.as_ref().is_none_or(|event_type| entry.types.may_hold(event_type));
-        let kept = self.span.ids?.within(entry.oldest_kept(self.span.now), entry.bucket.last());
-        let ids = kept?.within(entry.bucket.first(), entry.bucket.last())?;
-        wanted.then(|| Stop { entry: entry.clone(), ids })
-    }
-}
-
-impl Walk {
-    pub(super) const fn order(&self) -> Order {
-        self.span.order
+        let Entry { bucket, shards, ref types, .. } = *entry;
+        let oldest = bucket.first().max(entry.oldest_kept(self.span.now));
+        let ids = self.span.ids?.within(oldest, bucket.last())?;
+        wanted.then_some(Stop { bucket, shards, has_types: types.are_kept(), ids })
     }
 }

@@ -47,7 +47,7 @@ fn filtered_ask(rounds: u32, shards: u32, event_bytes: u32) -> u32 {
     (FILTERED_ITEMS_AT_FIRST << rounds.min(8)).div_ceil(shards).max(unit_of(event_bytes))
 }
 
-/// How far a lane is known.
+/// How far a lane is known, or all lanes together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
     Nothing,
@@ -133,9 +133,9 @@ impl Wave {
     /// The events that no further answer can come before, first to last.
     pub(super) fn settled(&self) -> &[Event] {
         match self.frontier() {
-            Frontier::All => &self.events,
-            Frontier::Nothing => &[],
-            Frontier::UpTo(id) => &self.events[..self.events_up_to(id)],
+            Known::All => &self.events,
+            Known::Nothing => &[],
+            Known::UpTo(id) => &self.events[..self.events_up_to(id)],
         }
     }
 
@@ -149,9 +149,9 @@ impl Wave {
     /// Where the walk stands when all that this wave holds is taken.
     pub(super) fn edge(&self) -> Edge {
         let frontier = match self.frontier() {
-            Frontier::Nothing => None,
-            Frontier::UpTo(id) => Some(id),
-            Frontier::All => Some(bucket_end(self.last, self.order)),
+            Known::Nothing => None,
+            Known::UpTo(id) => Some(id),
+            Known::All => Some(bucket_end(self.last, self.order)),
         };
         Edge { frontier, cut: self.cut, more: self.known.iter().any(|known| *known != Known::All) }
     }
@@ -164,16 +164,16 @@ impl Wave {
     }
 
     /// How far all lanes are known.
-    fn frontier(&self) -> Frontier {
-        let mut least = Frontier::All;
+    fn frontier(&self) -> Known {
+        let mut least = Known::All;
         for known in &self.known {
             least = match (least, *known) {
-                (_, Known::Nothing) => return Frontier::Nothing,
+                (_, Known::Nothing) => return Known::Nothing,
                 (least, Known::All) => least,
-                (Frontier::UpTo(least), Known::UpTo(id)) if self.rank(least) < self.rank(id) => {
-                    Frontier::UpTo(least)
+                (Known::UpTo(least), Known::UpTo(id)) if self.rank(least) < self.rank(id) => {
+                    Known::UpTo(least)
                 }
-                (_, Known::UpTo(id)) => Frontier::UpTo(id),
+                (_, Known::UpTo(id)) => Known::UpTo(id),
             };
         }
         least
@@ -187,12 +187,6 @@ impl Wave {
     fn rank(&self, id: EventId) -> Rank {
         Rank::of(id, self.order)
     }
-}
-
-enum Frontier {
-    Nothing,
-    UpTo(EventId),
-    All,
 }
 
 /// Where a walk stands behind a wave.
