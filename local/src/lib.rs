@@ -7,9 +7,12 @@
 #![deny(missing_docs)]
 
 mod demo;
+mod guard;
 pub mod options;
 mod serve;
 mod system;
+pub mod token;
+pub mod tokens;
 mod welcome;
 
 pub use serve::{ServeError, run};

@@ -1,10 +1,10 @@
-//! `lately`: the whole system in one process.
+//! `lately`: the whole system in one process, and its command line.
 
 use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
-use lately::options::Options;
+use lately::options::{Command, Lately};
 
 /// For the engine's sake: see the opening of `bench/benches/engine.rs`.
 #[global_allocator]
@@ -12,12 +12,19 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let options = Options::parse();
-    match lately::run(options, &mut std::io::stdout()).await {
+    let Lately { command, options } = Lately::parse();
+    let (mut out, mut told) = (std::io::stdout(), std::io::stderr());
+    let done = match command {
+        None => lately::run(options, &mut out).await.map_err(|error| error.to_string()),
+        Some(Command::Token(options)) => {
+            lately::token::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
+        }
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Where nothing can be written any more, there is nobody to tell.
-            drop(writeln!(std::io::stderr(), "lately: {error}"));
+            drop(writeln!(told, "lately: {error}"));
             ExitCode::FAILURE
         }
     }

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use axum::middleware::from_fn_with_state;
 use lately_engine::Engine;
 use lately_kit::log;
 use tokio::net::TcpListener;
@@ -12,6 +13,7 @@ use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
 use crate::demo;
+use crate::guard::{Guard, guard};
 use crate::options::Options;
 use crate::system::{OpenError, System};
 use crate::welcome;
@@ -79,7 +81,8 @@ pub async fn run(options: Options, out: &mut impl Write) -> Result<(), ServeErro
     });
     let expiry = tokio::spawn(expire(system.engine.clone()));
     let api = tokio::spawn({
-        let (router, asked) = (system.api(), asked(stopped));
+        let guard = from_fn_with_state(Guard::of(api.local_addr()?), guard);
+        let (router, asked) = (system.api().layer(guard), asked(stopped));
         async move { axum::serve(api, router).with_graceful_shutdown(asked).await }
     });
 

@@ -3,14 +3,16 @@
 use std::path::Path;
 
 use axum::Router;
+use axum::middleware::from_fn_with_state;
 use lately_engine::template::{Template, TemplateError};
 use lately_engine::{Clock, Engine, EngineError};
 use lately_kit::limits::OPERATION_BUDGET;
 use lately_kit::route::Routes;
-use lately_kit::token::Tokens;
 use lately_kit::world::World;
 use lately_kit::{clock, edge};
-use lately_store::Store;
+use lately_store::{Store, TableError};
+
+use crate::tokens;
 
 /// The template, as it was when this program was built.
 pub const TEMPLATE: &str = include_str!("../../template.yaml");
@@ -36,6 +38,9 @@ pub enum OpenError {
     /// The template is not what it should be.
     #[error("template.yaml: {0}")]
     Template(#[from] TemplateError),
+    /// The tokens that are good here could not be made.
+    #[error("the tokens cannot be made: {0}")]
+    Tokens(#[from] TableError),
 }
 
 impl System {
@@ -55,6 +60,7 @@ impl System {
             engine.create_table(&Template::parse(TEMPLATE)?.table()?, TABLE)?;
         }
         let store = Store::new(client, TABLE, World::new(), OPERATION_BUDGET);
+        tokens::create(&store).await?;
         Ok(Self { engine, store })
     }
 
@@ -66,8 +72,10 @@ impl System {
             .and(lately_records::routes(self.store.clone()))
     }
 
-    /// The API, as the gateway and the functions make it.
+    /// The API, as the gateway, the authorizer and the functions make it.
     pub fn api(&self) -> Router {
-        edge::around(self.routes().into_router(), Tokens::Literal)
+        let authorizer = from_fn_with_state(self.store.clone(), lately_authorize::authorize);
+        // Of known routes only: to others the gateway says that there is none, whoever asks.
+        edge::around(self.routes().into_router().route_layer(authorizer))
     }
 }

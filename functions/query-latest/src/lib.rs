@@ -9,7 +9,6 @@ use axum::extract::{RawQuery, State};
 use axum::http::Method;
 use axum::response::Response;
 use lately_keys::{EventId, Topic};
-use lately_kit::caller::{Caller, Scope};
 use lately_kit::code::Code;
 use lately_kit::path::Part;
 use lately_kit::problem::Problem;
@@ -29,11 +28,9 @@ pub fn routes(store: Store) -> Routes {
 
 async fn get_events(
     State(store): State<Store>,
-    caller: Caller,
     Part(topic): Part<Topic>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Problem> {
-    caller.require_on(Scope::Read, &topic)?;
     let query = EventQuery::parse(query.as_deref().unwrap_or_default());
     let query = query.map_err(|faults| Problem::of_faults(Code::InvalidQuery, faults))?;
     let latest = store.latest(&topic, &query).await;
@@ -43,11 +40,9 @@ async fn get_events(
 
 async fn get_event(
     State(store): State<Store>,
-    caller: Caller,
     Part(topic): Part<Topic>,
     Part(id): Part<EventId>,
 ) -> Result<Response, Problem> {
-    caller.require_on(Scope::Read, &topic)?;
     let event = store.event(&topic, id).await;
     let (event, cost) = event.map_err(|error| table::get_problem(&topic, error))?;
     Ok(table::read(&event, &cost))

@@ -1,10 +1,13 @@
-//! Topics, and what needs no table.
+//! Topics, sessions, and what needs no table.
 //!
 //! | route | does |
 //! | --- | --- |
 //! | `PUT /topics/{topic}` | creates or changes a topic |
 //! | `GET /topics/{topic}` | a topic with its newest buckets |
 //! | `GET /topics` | all topics, by name |
+//! | `POST /sessions` | makes a session, and tells its token, once |
+//! | `GET /sessions/{id}` | a session, without its token |
+//! | `DELETE /sessions/{id}` | revokes a session |
 //! | `GET /health` | says that the function runs |
 //! | `GET /openapi.json` | the description of all routes |
 
@@ -13,14 +16,16 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use lately_keys::Topic;
+use lately_keys::table::SessionId;
 use lately_kit::body::Whole;
-use lately_kit::caller::{Caller, Scope};
+use lately_kit::caller::Caller;
 use lately_kit::code::Code;
 use lately_kit::path::Part;
 use lately_kit::problem::Problem;
 use lately_kit::route::Routes;
+use lately_kit::token::Token;
 use lately_kit::{answer, table};
-use lately_model::{ListQuery, TopicChange};
+use lately_model::{ListQuery, NewSession, SessionToken, TopicChange};
 use lately_store::Store;
 
 /// The OpenAPI document. A test holds it against the template's routes.
@@ -33,6 +38,9 @@ pub fn routes(store: Store) -> Routes {
         .on(Method::PUT, "/topics/{topic}", put_topic)
         .on(Method::GET, "/topics/{topic}", get_topic)
         .on(Method::GET, "/topics", get_topics)
+        .on(Method::POST, "/sessions", post_session)
+        .on(Method::GET, "/sessions/{id}", get_session)
+        .on(Method::DELETE, "/sessions/{id}", delete_session)
         .on(Method::GET, "/health", get_health)
         .on(Method::GET, "/openapi.json", get_openapi)
         .with_state(store)
@@ -40,23 +48,17 @@ pub fn routes(store: Store) -> Routes {
 
 async fn put_topic(
     State(store): State<Store>,
-    caller: Caller,
     Part(topic): Part<Topic>,
     Whole(body): Whole,
 ) -> Result<Response, Problem> {
-    caller.require_on(Scope::Admin, &topic)?;
-    let change = TopicChange::parse(&body)?;
+    let change = TopicChange::parse(&body);
+    let change = change.map_err(|refused| Problem::of_body(refused, Code::InvalidTopic))?;
     let (view, created, cost) = store.put_topic(&topic, &change).await.map_err(table::put_topic_problem)?;
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
     Ok(table::written(answer::json(status, &view), &cost))
 }
 
-async fn get_topic(
-    State(store): State<Store>,
-    caller: Caller,
-    Part(topic): Part<Topic>,
-) -> Result<Response, Problem> {
-    caller.require_on(Scope::Read, &topic)?;
+async fn get_topic(State(store): State<Store>, Part(topic): Part<Topic>) -> Result<Response, Problem> {
     let view = store.topic(&topic).await;
     let (view, cost) = view.map_err(|error| table::topic_problem(&topic, error))?;
     Ok(table::read(&view, &cost))
@@ -67,14 +69,29 @@ async fn get_topics(
     caller: Caller,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Problem> {
-    caller.require(Scope::Read)?;
     let query = ListQuery::parse(query.as_deref().unwrap_or_default());
     let query = query.map_err(|faults| Problem::of_faults(Code::InvalidQuery, faults))?;
     let (mut list, cost) = store.topics(&query).await.map_err(table::list_topics_problem)?;
-    if let Some(only) = &caller.topics {
-        list.topics.retain(|topic| only.contains(&topic.topic));
-    }
+    list.topics.retain(|topic| caller.may_see(&topic.topic));
     Ok(table::read(&list, &cost))
+}
+
+async fn post_session(State(store): State<Store>, Whole(body): Whole) -> Result<Response, Problem> {
+    let new = NewSession::parse(&body).map_err(|refused| Problem::of_body(refused, Code::InvalidBody))?;
+    let token = Token::random().map_err(|error| Problem::unavailable(&error))?;
+    let (session, cost) = store.create_session(&new, token.hash()).await?;
+    let answer = SessionToken { id: session.id, token: token.reveal(), expires_at: session.expires_at };
+    Ok(table::written(answer::json(StatusCode::CREATED, &answer), &cost))
+}
+
+async fn get_session(State(store): State<Store>, Part(id): Part<SessionId>) -> Result<Response, Problem> {
+    let (session, cost) = store.session_by_id(id).await.map_err(table::session_problem)?;
+    Ok(table::read(&session, &cost))
+}
+
+async fn delete_session(State(store): State<Store>, Part(id): Part<SessionId>) -> Result<Response, Problem> {
+    let cost = store.revoke_session(id).await?;
+    Ok(table::written(StatusCode::NO_CONTENT.into_response(), &cost))
 }
 
 async fn get_health() -> Response {

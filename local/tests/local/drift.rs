@@ -9,6 +9,7 @@ use lately::TEMPLATE;
 use lately_engine::template::Template;
 use lately_engine::{KeyNames, Projection, StreamView};
 use lately_keys::Place;
+use lately_kit::access::RULES;
 use lately_kit::code::Code;
 use lately_kit::route::Routes;
 use serde_json::Value;
@@ -57,6 +58,13 @@ async fn each_function_serves_the_routes_that_the_template_gives_it() {
 }
 
 #[tokio::test]
+async fn every_rule_is_of_a_route_that_is_served() {
+    let ruled: Listed =
+        RULES.iter().map(|(method, path, _)| (method.to_string(), (*path).to_owned())).collect();
+    assert_eq!(ruled, listed(&Api::empty().await.system.routes()));
+}
+
+#[tokio::test]
 async fn the_document_describes_exactly_the_routes() {
     let methods = ["get", "put", "post", "delete", "patch", "head", "options", "trace", "query"];
     let mut described = Listed::new();
@@ -71,7 +79,8 @@ async fn the_document_describes_exactly_the_routes() {
 fn the_document_knows_exactly_the_codes_and_each_has_its_status_where_it_is_answered() {
     let known: Vec<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
     assert_eq!(OPENAPI["components"]["schemas"]["Code"]["enum"], serde_json::json!(known));
-    let mut answered = BTreeSet::from(["route-not-found"]);
+    // Of no route: what is asked for is none, or the request comes from a page of elsewhere.
+    let mut answered = BTreeSet::from(["route-not-found", "origin-refused"]);
     for operation in operations() {
         for (status, response) in operation["responses"].as_object().unwrap() {
             let content = &resolved(response)["content"]["application/problem+json"];

@@ -6,5 +6,6 @@ mod contract;
 mod drift;
 mod events;
 mod hostile;
+mod matrix;
 mod program;
 mod support;

@@ -7,14 +7,14 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use lately_kit::token::Tokens;
+use lately::tokens;
 use serde_json::{Value, json};
 
 /// How long anything may take that should take milliseconds.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A process that does not outlive its test.
-struct Program {
+pub(crate) struct Program {
     child: Child,
     lines: Receiver<String>,
     printed: Vec<String>,
@@ -40,7 +40,7 @@ impl Program {
     }
 
     /// A program on free ports that has said that it runs.
-    fn started(arguments: &[&str]) -> Self {
+    pub(crate) fn started(arguments: &[&str]) -> Self {
         let mut program = Self::spawn(&[&["--port", "0", "--dynamodb-port", "0"], arguments].concat());
         while program.printed.last().is_none_or(|line| line != "Stop with Ctrl-C.") {
             let line = program.lines.recv_timeout(PATIENCE).expect("the program says that it runs");
@@ -55,7 +55,7 @@ impl Program {
         line.unwrap_or_else(|| panic!("{word}: {:?}", self.printed)).trim_start()
     }
 
-    fn api(&self) -> &str {
+    pub(crate) fn api(&self) -> &str {
         self.told("API").strip_prefix("http://").unwrap()
     }
 
@@ -83,16 +83,21 @@ impl Program {
     }
 
     /// Stops it, and passes if it ends well.
-    fn stop(mut self, signal: &str) {
+    fn stop(self, signal: &str) {
+        assert_eq!(self.stopped(signal), ["stopping"]);
+    }
+
+    /// Stops it, and passes if it ends well: all that it printed since it started.
+    pub(crate) fn stopped(mut self, signal: &str) -> Vec<String> {
         self.signal(signal);
         let status = self.ended();
         assert!(status.success(), "{status}");
-        assert_eq!(self.lines.iter().collect::<Vec<_>>(), ["stopping"]);
+        self.lines.iter().collect()
     }
 }
 
 /// An answer over HTTP/1.1: its status and its body.
-fn http(address: &str, method: &str, target: &str, headers: &[&str], body: &str) -> (u16, String) {
+pub(crate) fn http(address: &str, method: &str, target: &str, headers: &[&str], body: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
@@ -155,7 +160,7 @@ fn get(api: &str, target: &str) -> (u16, Value) {
 fn the_lines_that_are_printed_work_as_they_stand() {
     let program = Program::started(&[]);
     let told = program.told("Tokens");
-    assert!(Tokens::LITERAL.iter().all(|token| told.contains(token)), "{told}");
+    assert!(tokens::LITERAL.iter().all(|token| told.contains(token)), "{told}");
     assert!(program.told("Data").contains("in memory"));
     assert_eq!(program.curl_lines().len(), 5);
     let answers: Vec<_> = program.curl_lines().into_iter().map(curl).collect();
@@ -166,15 +171,108 @@ fn the_lines_that_are_printed_work_as_they_stand() {
     assert_eq!(json[3]["events"].as_array().unwrap().len(), 5);
     let paid = json[4]["events"].as_array().unwrap();
     assert!(paid.len() == 5 && paid.iter().all(|event| event["type"] == "invoice.paid"));
-    let dynamodb =
-        program.told("DynamoDB").split_whitespace().next().unwrap().strip_prefix("http://").unwrap();
     let headers = [
         "content-type: application/x-amz-json-1.0",
         "x-amz-target: DynamoDB_20120810.DescribeTable",
         "authorization: AWS4-HMAC-SHA256 Credential=a/20261120/eu-central-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0",
     ];
-    let (status, table) = http(dynamodb, "POST", "/", &headers, r#"{"TableName":"lately"}"#);
+    let (status, table) = http(dynamodb(&program), "POST", "/", &headers, r#"{"TableName":"lately"}"#);
     assert!(status == 200 && table.contains(r#""TableName":"lately""#), "{status} {table}");
+    program.stop("-TERM");
+}
+
+/// Where its DynamoDB is.
+fn dynamodb(program: &Program) -> &str {
+    program.told("DynamoDB").split_whitespace().next().unwrap().strip_prefix("http://").unwrap()
+}
+
+#[test]
+fn pages_of_elsewhere_get_nothing() {
+    let program = Program::started(&["--no-demo"]);
+    let ask = |address: &str, method: &str, headers: &str| {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(stream, "{method} / HTTP/1.1\r\n{headers}\r\nconnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(!answer.to_lowercase().contains("access-control"), "{answer}");
+        (answer[9..12].parse::<u16>().unwrap(), answer.contains("origin-refused"))
+    };
+    let api = program.api();
+    let port = api.rsplit_once(':').unwrap().1;
+    let (own, local) = (format!("host: {api}"), format!("host: localhost:{port}"));
+    assert_eq!(ask(api, "GET", &own), (404, false));
+    assert_eq!(ask(api, "GET", &local), (404, false));
+    assert_eq!(ask(api, "GET", &format!("{own}\r\norigin: http://{api}")), (404, false));
+    for headers in [
+        format!("host: rebound.example.org:{port}"),
+        format!("{own}\r\norigin: https://example.org"),
+        format!("{own}\r\norigin: null"),
+    ] {
+        assert_eq!(ask(api, "GET", &headers), (403, true), "{headers}");
+        assert_eq!(ask(api, "OPTIONS", &headers), (403, true), "{headers}");
+    }
+    let dynamodb = dynamodb(&program);
+    let page = |origin: &str| format!("host: {dynamodb}\r\ncontent-length: 0\r\norigin: {origin}");
+    for origin in ["http://rebound.example.org:8000", "null", "http://localhost.example.org"] {
+        assert_eq!(ask(dynamodb, "POST", &page(origin)).0, 403, "{origin}");
+    }
+    assert_eq!(ask(dynamodb, "POST", &page(&format!("http://{dynamodb}"))).0, 400);
+    program.stop("-TERM");
+}
+
+/// What a command about tokens prints on its two outputs, and whether it succeeds.
+fn token(program: &Program, arguments: &[&str]) -> (bool, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lately"));
+    let credentials =
+        [("AWS_ACCESS_KEY_ID", "x"), ("AWS_SECRET_ACCESS_KEY", "x"), ("AWS_REGION", "eu-west-1")];
+    command.arg("token").args(arguments).env_clear().envs(credentials);
+    command.env("AWS_ENDPOINT_URL", format!("http://{}", dynamodb(program)));
+    let done = command.output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (done.status.success(), text(done.stdout), text(done.stderr))
+}
+
+#[test]
+fn an_operator_makes_lists_and_revokes_tokens_with_the_tables_own_credentials() {
+    let program = Program::started(&[]);
+    let arguments = [
+        "create", "--table", "lately", "--scope", "read", "--user", "ada", "--topic", "posts", "--ttl", "2h",
+    ];
+    let (made, out, told) = token(&program, &arguments);
+    assert!(made, "{told}");
+    let secret = out.trim_end();
+    assert!(secret.starts_with("lately_") && secret.len() == 50, "{secret}");
+    assert!(!told.contains(secret), "the token is printed once");
+    let id = told.strip_prefix("session ").unwrap().split(',').next().unwrap();
+
+    let authorization = format!("authorization: Bearer {secret}");
+    let read =
+        |topic: &str| http(program.api(), "GET", &format!("/topics/{topic}/events"), &[&authorization], "").0;
+    assert_eq!((read("posts"), read("billing")), (200, 403));
+    let list = || token(&program, &["list", "--table", "lately"]).1;
+    let listed = list();
+    assert_eq!(listed.lines().count(), 5, "with the four that are known to all: {listed}");
+    assert!(listed.starts_with(id) && listed.contains("  ada ") && listed.contains("  posts "), "{listed}");
+    assert!(!listed.contains(secret));
+
+    for _ in 0..2 {
+        let (revoked, out, told) = token(&program, &["revoke", "--table", "lately", id]);
+        assert_eq!((revoked, out.as_str(), told), (true, "", format!("revoked {id}\n")));
+        assert_eq!(read("posts"), 403);
+    }
+    assert_eq!(list().lines().count(), 4);
+    for (arguments, word) in [
+        (&["create"][..], "--scope"),
+        (&["create", "--scope", "root"], "must be read, write"),
+        (&["create", "--scope", "read", "--ttl", "2y"], "must be a number and s, m, h or d"),
+        (&["create", "--scope", "read", "--user", "a#b"], "user"),
+        (&["revoke", "42"], "UUID"),
+        (&["list", "--table", "nowhere"], "Is the table's name right"),
+    ] {
+        let (done, out, told) = token(&program, arguments);
+        assert!(!done && out.is_empty() && told.contains(word), "{arguments:?}: {told}");
+    }
     program.stop("-TERM");
 }
 
@@ -205,15 +303,17 @@ fn ctrl_c_stops_it_and_what_it_kept_is_there_again() {
 fn a_client_that_keeps_its_connection_does_not_keep_the_program() {
     let program = Program::started(&["--no-demo"]);
     let mut idle = TcpStream::connect(program.api()).unwrap();
-    write!(idle, "GET /health HTTP/1.1\r\nhost: a\r\n\r\n").unwrap();
+    write!(idle, "GET /health HTTP/1.1\r\nhost: {}\r\n\r\n", program.api()).unwrap();
     idle.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut first = [0; 12];
     idle.read_exact(&mut first).unwrap();
     assert_eq!(&first, b"HTTP/1.1 200");
     // A handler waits for the rest of this body.
     let mut halfway = TcpStream::connect(program.api()).unwrap();
-    let head =
-        "POST /topics/hello/events HTTP/1.1\r\nhost: a\r\nauthorization: Bearer dev\r\ncontent-length: 9\r\n";
+    let host = program.api();
+    let head = format!(
+        "POST /topics/hello/events HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer dev\r\ncontent-length: 9\r\n"
+    );
     write!(halfway, "{head}\r\n{{").unwrap();
     program.stop("-TERM");
 }
@@ -221,8 +321,10 @@ fn a_client_that_keeps_its_connection_does_not_keep_the_program() {
 #[test]
 fn a_body_beyond_its_cap_is_refused_before_it_was_sent() {
     let program = Program::started(&["--no-demo"]);
-    let head =
-        "POST /topics/hello/events HTTP/1.1\r\nhost: a\r\nauthorization: Bearer dev\r\nconnection: close\r\n";
+    let host = program.api();
+    let head = format!(
+        "POST /topics/hello/events HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer dev\r\nconnection: close\r\n"
+    );
     let answer = |stream: &mut TcpStream| {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut start = [0; 12];

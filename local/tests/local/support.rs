@@ -12,11 +12,14 @@ use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use axum::http::HeaderMap;
 use axum::http::request::Builder;
+use axum::middleware::from_fn_with_state;
 use lately::System;
 use lately_keys::UnixMillis;
-use lately_kit::caller::{Caller, Identity, Scope};
-use lately_kit::clock;
+use lately_kit::caller::{Caller, Identity};
 use lately_kit::code::Code;
+use lately_kit::route::Routes;
+use lately_kit::{clock, edge};
+use lately_model::Scope;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
@@ -58,6 +61,12 @@ impl Api {
     /// The same table, through other routes.
     pub(crate) fn through(&self, router: Router) -> Self {
         Self { router, ..self.clone() }
+    }
+
+    /// The same table and tokens, and these routes.
+    pub(crate) fn serving(&self, routes: Routes) -> Self {
+        let authorizer = from_fn_with_state(self.system.store.clone(), lately_authorize::authorize);
+        self.through(edge::around(routes.into_router().route_layer(authorizer)))
     }
 
     /// The same API for a caller that no literal token stands for: whatever token is sent.

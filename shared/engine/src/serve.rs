@@ -1,6 +1,7 @@
 //! The engine on a port, for other clients: the AWS command line, table browsers, other processes.
 //!
-//! DynamoDB's JSON protocol over HTTP/1. Any credentials are accepted, so listen on loopback only.
+//! DynamoDB's JSON protocol over HTTP/1. Any credentials are accepted, so listen on loopback only. Web pages of elsewhere
+//! are refused: a browser sends `Origin` with every POST, also where a page's name was made to lead here.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -9,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HeaderValue, ORIGIN};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -77,6 +78,9 @@ async fn answer(core: &Core, request: Request<Incoming>) -> Response<Full<Bytes>
     if request.method() != Method::POST {
         return respond(StatusCode::NOT_FOUND, String::new());
     }
+    if request.headers().get_all(ORIGIN).iter().any(|origin| !is_local(origin)) {
+        return respond(StatusCode::FORBIDDEN, String::new());
+    }
     let target = request.headers().get("x-amz-target");
     let operation = target.and_then(|target| target.to_str().ok()).and_then(Operation::from_target);
     let Some(operation) = operation else {
@@ -90,6 +94,15 @@ async fn answer(core: &Core, request: Request<Incoming>) -> Response<Full<Bytes>
         Ok(body) => respond(StatusCode::OK, body),
         Err(error) => refuse(&error),
     }
+}
+
+/// Whether it is a page that this machine serves.
+fn is_local(origin: &HeaderValue) -> bool {
+    let host = origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://"));
+    let port =
+        |rest: &str| rest.strip_prefix(':').map_or(rest.is_empty(), |port| port.parse::<u16>().is_ok());
+    let names = ["127.0.0.1", "localhost", "[::1]"];
+    host.is_some_and(|host| names.iter().any(|name| host.strip_prefix(name).is_some_and(port)))
 }
 
 fn refuse(error: &ApiError) -> Response<Full<Bytes>> {

@@ -75,7 +75,9 @@ pub(crate) fn source() -> impl Strategy<Value = Source> {
 }
 
 pub(crate) fn session_id() -> impl Strategy<Value = SessionId> {
-    any::<u128>().prop_map(|bits| SessionId::from(uuid::Uuid::from_u128(bits)))
+    any::<u128>().prop_map(|bits| {
+        uuid::Uuid::from_u128(bits).to_string().parse().expect("any UUID's text is a session's")
+    })
 }
 
 pub(crate) fn caller() -> impl Strategy<Value = Caller> {

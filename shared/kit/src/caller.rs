@@ -1,10 +1,8 @@
-//! Who is asking, and what they may do.
+//! Who is asking.
 //!
-//! A [`Caller`] is established once, before a handler runs, and a handler that takes one is never run
-//! without: see [`token`](crate::token). A handler that takes none is open to everyone.
-
-use std::fmt;
-use std::str::FromStr;
+//! A [`Caller`] is established once, by the authorizer, which alone sees tokens, and is handed on as the request's
+//! context: API Gateway does that on AWS, the local program does it itself. A handler that takes a caller is never
+//! run without one; what the caller must be allowed to do is said in [`access`](crate::access).
 
 use axum::extract::FromRequestParts;
 use axum::http::HeaderValue;
@@ -12,111 +10,16 @@ use axum::http::header::WWW_AUTHENTICATE;
 use axum::http::request::Parts;
 use lately_keys::table::SessionId;
 use lately_keys::{Actor, Topic, User};
+use lately_model::{Scope, Scopes, Session};
+use serde::{Deserialize, Serialize};
 
 use crate::code::Code;
 use crate::problem::Problem;
 
-/// What a caller may be allowed to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Scope {
-    /// Read what all may read.
-    Read,
-    /// Post, delete, follow and change records, as oneself.
-    Write,
-    /// Write events into the past.
-    Import,
-    /// Read topics as a consumer.
-    Consume,
-    /// Do what any user may do: read, and write as anyone.
-    ActAs,
-    /// Everything.
-    Admin,
-}
-
-/// Text that is no scope.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be read, write, import, consume, act-as or admin")]
-pub struct ScopeError;
-
-impl Scope {
-    /// Every scope.
-    pub const ALL: [Self; 6] =
-        [Self::Read, Self::Write, Self::Import, Self::Consume, Self::ActAs, Self::Admin];
-
-    /// The scope as text.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Import => "import",
-            Self::Consume => "consume",
-            Self::ActAs => "act-as",
-            Self::Admin => "admin",
-        }
-    }
-
-    const fn bit(self) -> u8 {
-        1 << self as u8
-    }
-
-    /// The scopes that each hold this one.
-    const fn held_by(self) -> u8 {
-        let holders = self.bit() | Self::Admin.bit();
-        match self {
-            Self::Read | Self::Write => holders | Self::ActAs.bit(),
-            Self::Import | Self::Consume | Self::ActAs | Self::Admin => holders,
-        }
-    }
-}
-
-impl FromStr for Scope {
-    type Err = ScopeError;
-
-    fn from_str(text: &str) -> Result<Self, ScopeError> {
-        Self::ALL.into_iter().find(|scope| scope.as_str() == text).ok_or(ScopeError)
-    }
-}
-
-impl fmt::Display for Scope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// A set of scopes, as it was given.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub struct Scopes(u8);
-
-impl Scopes {
-    /// Whether these allow what a scope allows, because it is one of them or one of them holds it.
-    #[must_use]
-    pub const fn allow(self, scope: Scope) -> bool {
-        self.0 & scope.held_by() != 0
-    }
-
-    /// The scopes as they were given.
-    pub fn iter(self) -> impl Iterator<Item = Scope> {
-        Scope::ALL.into_iter().filter(move |scope| self.0 & scope.bit() != 0)
-    }
-}
-
-impl FromIterator<Scope> for Scopes {
-    fn from_iter<I: IntoIterator<Item = Scope>>(scopes: I) -> Self {
-        Self(scopes.into_iter().fold(0, |bits, scope| bits | scope.bit()))
-    }
-}
-
-impl fmt::Debug for Scopes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.iter()).finish()
-    }
-}
-
 /// On whose behalf a request is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// The session that the token belongs to.
+    /// The session that the token opened.
     pub session: SessionId,
     /// The user it acts for; none if it is a service or an operator.
     pub user: Option<User>,
@@ -126,28 +29,24 @@ pub struct Caller {
     pub topics: Option<Vec<Topic>>,
 }
 
+impl From<Session> for Caller {
+    fn from(session: Session) -> Self {
+        let Session { id, user, scopes, topics, .. } = session;
+        Self { session: id, user, scopes, topics }
+    }
+}
+
 impl Caller {
-    /// Refuses a caller without a scope.
-    ///
-    /// # Errors
-    /// 403 `forbidden`.
-    pub fn require(&self, scope: Scope) -> Result<(), Problem> {
-        if self.scopes.allow(scope) {
-            return Ok(());
-        }
-        Err(Problem::new(Code::Forbidden, format!("This needs the scope {scope}.")))
+    /// Whether it may have to do with a topic at all.
+    #[must_use]
+    pub fn may_see(&self, topic: &Topic) -> bool {
+        self.topics.as_ref().is_none_or(|topics| topics.contains(topic))
     }
 
-    /// Refuses a caller without a scope, or one that is limited to other topics.
-    ///
-    /// # Errors
-    /// 403 `forbidden`.
-    pub fn require_on(&self, scope: Scope, topic: &Topic) -> Result<(), Problem> {
-        self.require(scope)?;
-        if self.topics.as_ref().is_none_or(|topics| topics.contains(topic)) {
-            return Ok(());
-        }
-        Err(Problem::new(Code::Forbidden, "The token is limited to other topics."))
+    /// Whether it is this user, or may do what any user may do.
+    #[must_use]
+    pub fn may_be(&self, user: &User) -> bool {
+        self.user.as_ref() == Some(user) || self.scopes.allow(Scope::ActAs)
     }
 
     /// Refuses a caller who is not this actor, and may not act as anyone.
@@ -172,7 +71,61 @@ impl Caller {
     }
 }
 
-/// What is known of who is asking. Whatever checks tokens puts it into a request's extensions.
+/// A caller as the authorizer hands it on: text only, which every gateway passes through unchanged.
+///
+/// ```
+/// use lately_kit::caller::{Caller, Context};
+///
+/// let context = r#"{"session":"0190a4cd-d3e7-7222-9f99-fdb74feee752","user":"ada","scopes":"read write"}"#;
+/// let context: Context = serde_json::from_str(context)?;
+/// let caller = Caller::try_from(context)?;
+/// assert_eq!(caller.user.unwrap().as_str(), "ada");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Context {
+    session: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    user: Option<String>,
+    scopes: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    topics: Option<String>,
+}
+
+impl From<&Caller> for Context {
+    fn from(caller: &Caller) -> Self {
+        let names = |topics: &Vec<Topic>| topics.iter().map(Topic::as_str).collect::<Vec<_>>().join(" ");
+        Self {
+            session: caller.session.to_string(),
+            user: caller.user.as_ref().map(ToString::to_string),
+            scopes: caller.scopes.to_string(),
+            topics: caller.topics.as_ref().map(names),
+        }
+    }
+}
+
+/// A context that no authorizer of ours has made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the authorizer's context is ill-formed: {0}")]
+pub struct ContextError(&'static str);
+
+impl TryFrom<Context> for Caller {
+    type Error = ContextError;
+
+    fn try_from(context: Context) -> Result<Self, ContextError> {
+        let Context { session, user, scopes, topics } = context;
+        let topics = topics.map(|topics| topics.split(' ').map(str::parse).collect()).transpose();
+        Ok(Self {
+            session: session.parse().map_err(|_| ContextError("session"))?,
+            user: user.map(|user| user.parse()).transpose().map_err(|_| ContextError("user"))?,
+            scopes: scopes.parse().map_err(|_| ContextError("scopes"))?,
+            // Text that names no topic is refused, and never read as no limit.
+            topics: topics.map_err(|_| ContextError("topics"))?,
+        })
+    }
+}
+
+/// What is known of who is asking. Whatever stands before a router puts it into a request's extensions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Identity {
     /// The token is good.
@@ -183,20 +136,30 @@ pub enum Identity {
     Refused,
 }
 
-impl<S: Sync> FromRequestParts<S> for Caller {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        match parts.extensions.get::<Identity>() {
-            Some(Identity::Known(caller)) => Ok(caller.clone()),
-            Some(Identity::Refused) => Err(Problem::new(Code::InvalidToken, "Send a token that is in use.")),
-            // Where nobody looked at the token, nobody is known.
-            Some(Identity::Missing) | None => {
+impl Identity {
+    /// The caller, if there is one.
+    ///
+    /// # Errors
+    /// 401 `missing-token`, 403 `invalid-token`.
+    pub fn caller(&self) -> Result<&Caller, Problem> {
+        match self {
+            Self::Known(caller) => Ok(caller),
+            Self::Refused => Err(Problem::new(Code::InvalidToken, "Send a token that is in use.")),
+            Self::Missing => {
                 let problem =
                     Problem::new(Code::MissingToken, "Send the header `Authorization: Bearer <token>`.");
                 Err(problem.header(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")))
             }
         }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        // Where nobody looked at the token, nobody is known.
+        parts.extensions.get().unwrap_or(&Identity::Missing).caller().cloned()
     }
 }
 
@@ -214,38 +177,49 @@ mod tests {
     }
 
     #[test]
-    fn each_scope_allows_itself_and_what_it_holds() {
-        let allowed = |scope| -> Vec<Scope> {
-            let scopes = Scopes::from_iter([scope]);
-            Scope::ALL.into_iter().filter(|asked| scopes.allow(*asked)).collect()
-        };
-        for scope in [Scope::Read, Scope::Write, Scope::Import, Scope::Consume] {
-            assert_eq!(allowed(scope), [scope]);
-        }
-        assert_eq!(allowed(Scope::ActAs), [Scope::Read, Scope::Write, Scope::ActAs]);
-        assert_eq!(allowed(Scope::Admin), Scope::ALL);
-        assert!(!Scope::ALL.iter().any(|scope| Scopes::default().allow(*scope)));
-        assert!(Scope::ALL.iter().all(|scope| scope.to_string().parse() == Ok(*scope)));
-    }
-
-    #[test]
     fn users_act_as_themselves_and_others_as_anyone() {
-        let actor = "ada".parse().unwrap();
-        assert!(caller(&[Scope::Write], Some("ada")).require_actor(&actor).is_ok());
-        assert!(caller(&[Scope::Write], Some("bob")).require_actor(&actor).is_err());
-        assert!(caller(&[Scope::Write], None).require_actor(&actor).is_err());
-        assert!(caller(&[Scope::ActAs], Some("bob")).require_actor(&actor).is_ok());
-        assert!(caller(&[Scope::Admin], None).require_actor(&actor).is_ok());
+        let (actor, user) = ("ada".parse().unwrap(), "ada".parse().unwrap());
+        for (scopes, name, may) in [
+            (&[Scope::Write][..], Some("ada"), true),
+            (&[Scope::Write], Some("bob"), false),
+            (&[Scope::Write], None, false),
+            (&[Scope::ActAs], Some("bob"), true),
+            (&[Scope::Admin], None, true),
+        ] {
+            let caller = caller(scopes, name);
+            assert_eq!(
+                (caller.require_actor(&actor).is_ok(), caller.may_be(&user)),
+                (may, may),
+                "{caller:?}"
+            );
+        }
     }
 
     #[test]
-    fn a_token_may_be_limited_to_topics() {
-        let (posts, billing) = ("posts".parse().unwrap(), "billing".parse().unwrap());
-        let limited = Caller { topics: Some(vec![posts]), ..caller(&[Scope::Admin], None) };
-        let posts = "posts".parse().unwrap();
-        assert!(limited.require_on(Scope::Read, &posts).is_ok());
-        assert_eq!(limited.require_on(Scope::Read, &billing).unwrap_err().code(), Code::Forbidden);
-        assert!(caller(&[Scope::Read], None).require_on(Scope::Write, &posts).is_err());
+    fn a_caller_is_what_its_context_says() {
+        let limited = Caller {
+            topics: Some(vec!["posts".parse().unwrap(), "billing".parse().unwrap()]),
+            ..caller(&[Scope::Read, Scope::ActAs], Some("ada"))
+        };
+        for caller in [caller(&[], None), limited] {
+            let context = serde_json::to_string(&Context::from(&caller)).unwrap();
+            let context: Context = serde_json::from_str(&context).unwrap();
+            assert_eq!(Caller::try_from(context), Ok(caller));
+        }
+    }
+
+    #[test]
+    fn an_ill_formed_context_is_nobodys() {
+        let good = Context::from(&caller(&[Scope::Read], Some("ada")));
+        for (context, what) in [
+            (Context { session: String::new(), ..good.clone() }, "session"),
+            (Context { user: Some(String::new()), ..good.clone() }, "user"),
+            (Context { scopes: "root".to_owned(), ..good.clone() }, "scopes"),
+            (Context { topics: Some(String::new()), ..good.clone() }, "topics"),
+            (Context { topics: Some("a  b".to_owned()), ..good }, "topics"),
+        ] {
+            assert_eq!(Caller::try_from(context), Err(ContextError(what)));
+        }
     }
 
     #[test]

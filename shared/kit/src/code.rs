@@ -45,11 +45,14 @@ codes! {
     MissingToken = UNAUTHORIZED "missing-token" "The request carries no token";
     InvalidToken = FORBIDDEN "invalid-token" "The token is unknown, expired or revoked";
     Forbidden = FORBIDDEN "forbidden" "The caller may not do this";
+    OriginRefused = FORBIDDEN "origin-refused" "The request comes from somewhere else";
     RouteNotFound = NOT_FOUND "route-not-found" "There is no such route";
     TopicNotFound = NOT_FOUND "topic-not-found" "There is no such topic";
     EventNotFound = NOT_FOUND "event-not-found" "There is no such event";
+    NotFound = NOT_FOUND "not-found" "There is no such thing";
     BucketIsFixed = CONFLICT "bucket-is-fixed" "A topic's bucket width cannot change";
     TooLarge = PAYLOAD_TOO_LARGE "too-large" "The request is too large";
+    InvalidBody = UNPROCESSABLE_ENTITY "invalid-body" "The body is not what it should be";
     InvalidEvent = UNPROCESSABLE_ENTITY "invalid-event" "The events are not what they should be";
     TooManyEvents = UNPROCESSABLE_ENTITY "too-many-events" "The batch has too many events";
     InvalidTopic = UNPROCESSABLE_ENTITY "invalid-topic" "The topic's settings are not what they should be";

@@ -1,10 +1,9 @@
-//! What stands around every router: the caller, the answer to unknown routes, the answer to panics, the log.
+//! What stands around every router: the answer to unknown routes, the answer to panics, the log.
 
 use std::any::Any;
 
 use axum::Router;
-use axum::extract::Request;
-use axum::middleware::{from_fn, map_request};
+use axum::middleware::from_fn;
 use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
 
@@ -12,15 +11,13 @@ use crate::code::Code;
 use crate::limits::PANIC_MESSAGE_CHARS;
 use crate::log;
 use crate::problem::Problem;
-use crate::token::Tokens;
 
 /// Puts all of it around routes; once, after all of them are there.
-pub fn around(routes: Router, tokens: Tokens) -> Router {
+pub fn around(routes: Router) -> Router {
     routes
         .fallback(route_not_found)
         // As the gateway has it, where a route is a method and a path.
         .method_not_allowed_fallback(route_not_found)
-        .layer(map_request(move |request: Request| async move { tokens.identify(request) }))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn(log::access))
 }

@@ -23,6 +23,7 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 use tower::ServiceExt;
 
+use crate::caller::{Caller, Context, Identity};
 use crate::limits::OPERATION_BUDGET;
 use crate::log::{self, RequestId};
 use crate::route::Routes;
@@ -42,15 +43,23 @@ pub struct HttpEvent {
     raw_query_string: String,
     #[serde(default)]
     headers: HashMap<String, String>,
-    request_context: Context,
+    request_context: RequestContext,
     body: Option<String>,
     #[serde(default)]
     is_base64_encoded: bool,
 }
 
 #[derive(Debug, Deserialize)]
-struct Context {
+struct RequestContext {
     http: Http,
+    #[serde(default)]
+    authorizer: Option<Authorizer>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Authorizer {
+    /// What our authorizer said of the caller; none where the route has no authorizer.
+    lambda: Option<serde_json::Value>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -68,15 +77,37 @@ pub struct HttpAnswer {
     is_base64_encoded: bool,
 }
 
-/// A function, from its environment to its end: the whole of a `main`.
+/// A function that serves routes, from its environment to its end: the whole of a `main`.
 ///
 /// # Errors
 /// With all that is wrong with the environment, or if the platform cannot be talked to.
 pub async fn start(routes: impl FnOnce(Store) -> Routes) -> Result<(), Error> {
-    let Settings { table_name, tokens, log_level } = Settings::from_env()?;
-    log::start(log_level)?;
-    let store = Store::new(aws::client().await, table_name, World::new(), OPERATION_BUDGET);
-    run(edge::around(routes(store).into_router(), tokens)).await
+    let (store, settings) = begin().await?;
+    run(edge::around(routes(store).with_bodies_of(settings.body_bytes).into_router())).await
+}
+
+/// A function that answers events of its own kind: the same for it.
+///
+/// # Errors
+/// As [`start`].
+pub async fn start_handling<E, A, F, Handling>(handle: F) -> Result<(), Error>
+where
+    F: Fn(Store, E) -> Handling,
+    Handling: Future<Output = Result<A, Error>>,
+    E: for<'de> Deserialize<'de>,
+    A: Serialize,
+{
+    let (store, _) = begin().await?;
+    // Boxed: what is in a future of the store is many layers deep.
+    lambda_runtime::run(service_fn(|event: LambdaEvent<E>| Box::pin(handle(store.clone(), event.payload))))
+        .await
+}
+
+async fn begin() -> Result<(Store, Settings), Error> {
+    let settings = Settings::from_env()?;
+    log::start(settings.log_level)?;
+    let store = Store::new(aws::client().await, &*settings.table_name, World::new(), OPERATION_BUDGET);
+    Ok((store, settings))
 }
 
 /// Answers events with a router, until the platform ends the process.
@@ -104,6 +135,7 @@ impl HttpEvent {
         let body = self.body.unwrap_or_default();
         let body = if self.is_base64_encoded { STANDARD.decode(body)? } else { body.into_bytes() };
         let mut request = Request::new(Body::from(body));
+        request.extensions_mut().insert(identity(self.request_context.authorizer));
         *request.method_mut() = Method::from_bytes(self.request_context.http.method.as_bytes())?;
         *request.uri_mut() = target(&self.raw_path, &self.raw_query_string).parse::<Uri>()?;
         for (name, value) in &self.headers {
@@ -114,6 +146,19 @@ impl HttpEvent {
             }
         }
         Ok(request)
+    }
+}
+
+/// Who is asking, by what the authorizer said.
+fn identity(authorizer: Option<Authorizer>) -> Identity {
+    let Some(context) = authorizer.and_then(|authorizer| authorizer.lambda) else { return Identity::Missing };
+    let context = serde_json::from_value::<Context>(context).map_err(|error| error.to_string());
+    match context.and_then(|context| Caller::try_from(context).map_err(|error| error.to_string())) {
+        Ok(caller) => Identity::Known(caller),
+        Err(error) => {
+            tracing::error!(error, "the authorizer's context is not one of ours");
+            Identity::Refused
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 //! | what the environment says | [`settings`] |
 //! | the one client of DynamoDB | [`aws`] |
 //! | the one reader of the clocks, and of the random source | [`clock`], [`entropy`], [`world`] |
-//! | who is asking, and what they may do | [`caller`], [`token`] |
+//! | who is asking, and what they may do | [`caller`], [`access`], [`token`] |
 //! | what a request carries | [`path`], [`body`], [`idempotency`] |
 //! | what is answered | [`answer`], [`problem`], [`code`], [`refusal`] |
 //! | what the store's errors mean, and what things cost | [`table`] |
@@ -16,28 +16,30 @@
 //! and renders:
 //!
 //! ```
-//! use axum::{Router, body::Body, extract::Request, http::StatusCode, response::Response, routing::get};
+//! use axum::{body::Body, extract::Request, http::{Method, StatusCode}, response::Response};
 //! use lately_keys::Topic;
-//! use lately_kit::caller::{Caller, Scope};
-//! use lately_kit::path::Part;
-//! use lately_kit::problem::Problem;
-//! use lately_kit::token::Tokens;
-//! use lately_kit::{answer, edge};
+//! use lately_kit::caller::{Caller, Identity};
+//! use lately_kit::{answer, edge, path::Part, route::Routes};
+//! # use lately_keys::table::SessionId;
 //!
-//! async fn get_topic(caller: Caller, Part(topic): Part<Topic>) -> Result<Response, Problem> {
-//!     caller.require_on(Scope::Read, &topic)?;
-//!     Ok(answer::json(StatusCode::OK, &topic))
+//! // Not run unless the caller may read this topic: its line in `access.rs` says so.
+//! async fn get_topic(Part(topic): Part<Topic>) -> Response {
+//!     answer::json(StatusCode::OK, &topic)
 //! }
 //!
-//! let router = edge::around(Router::new().route("/topics/{topic}", get(get_topic)), Tokens::Literal);
+//! let routes = Routes::new().on(Method::GET, "/topics/{topic}", get_topic).with_state(());
+//! let router = edge::around(routes.into_router());
 //! # use tower::ServiceExt;
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
-//! let request = Request::get("/topics/posts").header("authorization", "Bearer ada").body(Body::empty())?;
+//! # let session = SessionId::new("2026-11-20T09:30:00Z".parse()?, 0);
+//! let caller = Caller { session, user: None, scopes: "read".parse()?, topics: None };
+//! let request = Request::get("/topics/posts").extension(Identity::Known(caller)).body(Body::empty())?;
 //! assert_eq!(router.oneshot(request).await?.status(), StatusCode::OK);
 //! # Ok::<(), Box<dyn std::error::Error>>(()) })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod access;
 pub mod answer;
 pub mod aws;
 pub mod body;

@@ -74,7 +74,6 @@ mod tests {
     use crate::code::Code;
     use crate::edge;
     use crate::problem::Problem;
-    use crate::token::Tokens;
 
     #[derive(Clone, Default)]
     struct Lines(Arc<Mutex<Vec<u8>>>);
@@ -94,7 +93,7 @@ mod tests {
         let lines = Lines::default();
         let writer = lines.clone();
         let guard = tracing::subscriber::set_default(subscriber(level, move || writer.clone()));
-        let router = edge::around(Router::new().route("/topics/{topic}", handler), Tokens::Literal);
+        let router = edge::around(Router::new().route("/topics/{topic}", handler));
         let mut request = Request::get("/topics/secret?type=secret").header("authorization", "Bearer secret");
         request = request.extension(RequestId("8f1c".to_owned()));
         router.oneshot(request.body(Body::from("secret")).unwrap()).await.unwrap();

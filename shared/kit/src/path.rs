@@ -9,6 +9,7 @@ use std::str::FromStr;
 
 use axum::extract::{FromRequestParts, MatchedPath};
 use axum::http::request::Parts;
+use lately_keys::table::SessionId;
 use lately_keys::{EventId, Topic};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
@@ -29,6 +30,10 @@ impl PathPart for Topic {
 }
 
 impl PathPart for EventId {
+    const NAME: &str = "id";
+}
+
+impl PathPart for SessionId {
     const NAME: &str = "id";
 }
 

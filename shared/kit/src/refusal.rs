@@ -1,7 +1,8 @@
 //! Which problem it is that the model refuses what a client sent: one exhaustive map.
 
+use lately_keys::table::SessionIdError;
 use lately_keys::{CursorError, IdError, NameError};
-use lately_model::{BatchError, TopicChangeError, TopicFault};
+use lately_model::{BatchError, BodyError, TopicFault};
 
 use crate::code::Code;
 use crate::problem::Problem;
@@ -39,12 +40,20 @@ impl From<BatchError> for Problem {
     }
 }
 
-impl From<TopicChangeError> for Problem {
-    fn from(refused: TopicChangeError) -> Self {
+impl Problem {
+    /// A body that was refused; `invalid` is what it is called if it is JSON.
+    #[must_use]
+    pub fn of_body(refused: BodyError, invalid: Code) -> Self {
         match refused {
-            TopicChangeError::Malformed(malformed) => Self::new(Code::MalformedJson, malformed.to_string()),
-            TopicChangeError::Invalid(faults) => Self::of_faults(Code::InvalidTopic, faults),
+            BodyError::Malformed(malformed) => Self::new(Code::MalformedJson, malformed.to_string()),
+            BodyError::Invalid(faults) => Self::of_faults(invalid, faults),
         }
+    }
+}
+
+impl From<SessionIdError> for Problem {
+    fn from(refused: SessionIdError) -> Self {
+        Self::new(Code::InvalidId, refused.to_string())
     }
 }
 

@@ -3,9 +3,11 @@
 use axum::Router;
 use axum::handler::Handler;
 use axum::http::Method;
+use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodFilter, on};
 
-use crate::edge;
+use crate::access::{self, Rule};
+use crate::{body, edge};
 
 /// Some routes, and what they are.
 #[derive(Debug)]
@@ -21,18 +23,20 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
         Self { router: Router::new(), declared: Vec::new() }
     }
 
-    /// Adds a route.
+    /// Adds a route, under its rule.
     ///
     /// # Panics
-    /// If the method has no filter, or the route is there already: a fault of the program.
+    /// If the route has no rule, or is there already: a fault of the program.
     #[must_use]
     pub fn on<H, T>(mut self, method: Method, path: &'static str, handler: H) -> Self
     where
         H: Handler<T, S>,
         T: 'static,
     {
+        let rule = Rule::of(&method, path);
+        let rule = rule.unwrap_or_else(|| panic!("{method} {path} has no rule in access.rs"));
         let filter = MethodFilter::try_from(method.clone()).expect("routes have common methods");
-        let mut served = on(filter, handler);
+        let mut served = on(filter, handler).layer(from_fn_with_state(rule, access::admit));
         if method == Method::GET {
             // Else a GET would answer HEAD too, which the gateway does not know a route for.
             served = served.head(edge::route_not_found);
@@ -40,6 +44,12 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
         self.router = self.router.route(path, served);
         self.declared.push((method, path));
         self
+    }
+
+    /// The routes with a cap on their bodies, below the one that all have.
+    #[must_use]
+    pub fn with_bodies_of(self, bytes: usize) -> Self {
+        Self { router: self.router.layer(axum::Extension(body::Cap(bytes))), ..self }
     }
 
     /// The routes with what their handlers share.
@@ -83,16 +93,23 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    #[should_panic(expected = "GET /nowhere has no rule")]
+    fn a_route_without_a_rule_cannot_be_served() {
+        drop(Routes::<()>::new().on(Method::GET, "/nowhere", async || "here"));
+    }
+
     #[tokio::test]
     async fn a_route_is_one_method_and_one_path() {
         let routes = Routes::new()
-            .on(Method::GET, "/topics", async || "list")
-            .on(Method::POST, "/topics", async || "post")
+            .on(Method::GET, "/health", async || "well")
+            .on(Method::POST, "/sessions", async || "made")
             .with_state(());
-        assert_eq!(routes.declared(), [(Method::GET, "/topics"), (Method::POST, "/topics")]);
-        let router = edge::around(routes.into_router(), crate::token::Tokens::None);
-        for (method, status) in [("GET", 200), ("POST", 200), ("HEAD", 404), ("OPTIONS", 404), ("PUT", 404)] {
-            let request = Request::builder().method(method).uri("/topics").body(Body::empty()).unwrap();
+        assert_eq!(routes.declared(), [(Method::GET, "/health"), (Method::POST, "/sessions")]);
+        let router = edge::around(routes.into_router());
+        for (method, status) in [("GET", 200), ("PUT", 404), ("HEAD", 404), ("OPTIONS", 404), ("DELETE", 404)]
+        {
+            let request = Request::builder().method(method).uri("/health").body(Body::empty()).unwrap();
             assert_eq!(router.clone().oneshot(request).await.unwrap().status(), status, "{method}");
         }
     }

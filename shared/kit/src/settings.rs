@@ -2,15 +2,15 @@
 
 use std::ffi::OsString;
 
-use crate::token::Tokens;
+use lately_model::limits::BODY_BYTES;
 
 /// A function's settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// `TABLE_NAME`: the table.
     pub table_name: String,
-    /// `LITERAL_TOKENS`, `accept` or `refuse`: whether the literal tokens are good. They are not, unless it says so.
-    pub tokens: Tokens,
+    /// `BODY_BYTES`: how many bytes a body may have; 3 MiB unless it says less.
+    pub body_bytes: usize,
     /// `LOG_LEVEL`, `error` to `trace`: how much is logged; `info` unless it says otherwise.
     pub log_level: tracing::Level,
 }
@@ -36,12 +36,12 @@ impl Settings {
     pub fn from_vars(
         vars: impl IntoIterator<Item = (impl Into<OsString>, impl Into<OsString>)>,
     ) -> Result<Self, SettingsError> {
-        let (mut table_name, mut tokens, mut log_level) = (None, None, None);
+        let (mut table_name, mut body_bytes, mut log_level) = (None, None, None);
         for (name, value) in vars {
             let (name, value) = (name.into(), value.into());
             let place = match name.to_str() {
                 Some("TABLE_NAME") => &mut table_name,
-                Some("LITERAL_TOKENS") => &mut tokens,
+                Some("BODY_BYTES") => &mut body_bytes,
                 Some("LOG_LEVEL") => &mut log_level,
                 _ => continue,
             };
@@ -50,7 +50,7 @@ impl Settings {
         let mut faults = Vec::new();
         let settings = Self {
             table_name: parsed("TABLE_NAME", table_name, parse_table_name, &mut faults).unwrap_or_default(),
-            tokens: parsed("LITERAL_TOKENS", tokens, parse_tokens, &mut faults).unwrap_or_default(),
+            body_bytes: parsed("BODY_BYTES", body_bytes, parse_bytes, &mut faults).unwrap_or(BODY_BYTES),
             log_level: parsed("LOG_LEVEL", log_level, parse_level, &mut faults)
                 .unwrap_or(tracing::Level::INFO),
         };
@@ -81,13 +81,11 @@ fn parse_table_name(text: Option<&str>) -> Result<Option<String>, &'static str> 
     }
 }
 
-fn parse_tokens(text: Option<&str>) -> Result<Option<Tokens>, &'static str> {
-    match text {
-        None => Ok(None),
-        Some("accept") => Ok(Some(Tokens::Literal)),
-        Some("refuse") => Ok(Some(Tokens::None)),
-        Some(_) => Err("must be accept or refuse"),
-    }
+fn parse_bytes(text: Option<&str>) -> Result<Option<usize>, &'static str> {
+    let bytes = text.map(str::parse).transpose().ok();
+    bytes
+        .filter(|bytes| bytes.is_none_or(|bytes| (1..=BODY_BYTES).contains(&bytes)))
+        .ok_or("must be 1 to 3145728")
 }
 
 fn parse_level(text: Option<&str>) -> Result<Option<tracing::Level>, &'static str> {
@@ -114,7 +112,7 @@ mod tests {
         let settings = Settings::from_vars([("TABLE_NAME", "lately"), ("LOG_LEVEL", ""), ("PATH", "/bin")]);
         let expected = Settings {
             table_name: "lately".to_owned(),
-            tokens: Tokens::None,
+            body_bytes: BODY_BYTES,
             log_level: tracing::Level::INFO,
         };
         assert_eq!(settings, Ok(expected));
@@ -122,17 +120,17 @@ mod tests {
 
     #[test]
     fn what_is_said_is_read() {
-        let vars = [("LITERAL_TOKENS", "accept"), ("LOG_LEVEL", "debug"), ("TABLE_NAME", "a-b.c_1")];
+        let vars = [("BODY_BYTES", "65536"), ("LOG_LEVEL", "debug"), ("TABLE_NAME", "a-b.c_1")];
         let settings = Settings::from_vars(vars).unwrap();
-        assert_eq!((settings.tokens, settings.log_level), (Tokens::Literal, tracing::Level::DEBUG));
+        assert_eq!((settings.body_bytes, settings.log_level), (65_536, tracing::Level::DEBUG));
     }
 
     #[test]
     fn every_fault_is_named_at_once() {
-        let vars = [("LITERAL_TOKENS", "yes"), ("LOG_LEVEL", "loud"), ("TABLE_NAME", "a#b")];
+        let vars = [("BODY_BYTES", "3145729"), ("LOG_LEVEL", "loud"), ("TABLE_NAME", "a#b")];
         assert_eq!(
             Settings::from_vars(vars).unwrap_err().to_string(),
-            "TABLE_NAME must be 3 to 255 of A-Z a-z 0-9 _ . -; LITERAL_TOKENS must be accept or refuse; \
+            "TABLE_NAME must be 3 to 255 of A-Z a-z 0-9 _ . -; BODY_BYTES must be 1 to 3145728; \
              LOG_LEVEL must be error, warn, info, debug or trace"
         );
         let nothing: [(&str, &str); 0] = [];

@@ -5,8 +5,8 @@ use axum::response::Response;
 use lately_keys::Topic;
 use lately_model::{AcceptedEvent, AtError, Fault, Faults, PartlyAccepted, RejectedEvent};
 use lately_store::{
-    Cost, DeleteError, GetError, LatestError, ListTopicsError, PutTopicError, TableError, TopicError,
-    WriteError,
+    Cost, DeleteError, GetError, LatestError, ListTopicsError, PutTopicError, SessionError, TableError,
+    TopicError, WriteError,
 };
 use serde::Serialize;
 
@@ -109,6 +109,17 @@ pub fn delete_problem(topic: &Topic, error: DeleteError) -> Problem {
             Problem::new(Code::Forbidden, "The event is another actor's: this needs the scope act-as.")
         }
         DeleteError::Table(error) => error.into(),
+    }
+}
+
+/// The problem that fetching a session met.
+#[must_use]
+pub fn session_problem(error: SessionError) -> Problem {
+    match error {
+        SessionError::NotFound => {
+            Problem::new(Code::NotFound, "The session was never there, was revoked, or has expired.")
+        }
+        SessionError::Table(error) => error.into(),
     }
 }
 

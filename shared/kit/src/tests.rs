@@ -15,20 +15,19 @@ use serde_json::Value;
 use tower::ServiceExt;
 
 use crate::body::Whole;
-use crate::caller::{Caller, Scope};
+use crate::caller::{Caller, Identity};
 use crate::idempotency::Idempotency;
 use crate::lambda::HttpEvent;
 use crate::path::Part;
-use crate::problem::Problem;
-use crate::token::Tokens;
+use crate::route::Routes;
 use crate::{answer, edge};
 
+const SESSION: &str = "00000000-0000-4000-8000-000000000000";
 const ID: &str = "0190868b-57e7-7000-80c0-0dd011ec70b5";
 
 fn router() -> Router {
-    async fn topic(caller: Caller, Part(topic): Part<Topic>) -> Result<Response, Problem> {
-        caller.require_on(Scope::Read, &topic)?;
-        Ok(answer::json(StatusCode::OK, &topic))
+    async fn topic(_: Caller, Part(topic): Part<Topic>) -> Response {
+        answer::json(StatusCode::OK, &topic)
     }
     async fn event(Part(topic): Part<Topic>, Part(id): Part<EventId>) -> Response {
         answer::json(StatusCode::OK, &(topic, id))
@@ -44,7 +43,7 @@ fn router() -> Router {
         .route("/topics/{topic}/events/{id}", get(event))
         .route("/length", post(length))
         .route("/broken", get(broken));
-    edge::around(routes, Tokens::Literal)
+    edge::around(routes)
 }
 
 /// The status, and the body, which is JSON always.
@@ -59,9 +58,15 @@ async fn send(request: Request) -> (u16, Value) {
     (parts.status.as_u16(), value)
 }
 
-async fn get_as(token: &str, target: &str) -> (u16, Value) {
-    let request = Request::get(target).header("authorization", format!("Bearer {token}"));
-    send(request.body(Body::empty()).unwrap()).await
+/// Whom `user` stands for.
+fn known(user: &str) -> Identity {
+    let session = SESSION.parse().unwrap();
+    let scopes = "read write".parse().unwrap();
+    Identity::Known(Caller { session, user: user.parse().ok(), scopes, topics: None })
+}
+
+async fn get_as(user: &str, target: &str) -> (u16, Value) {
+    send(Request::get(target).extension(known(user)).body(Body::empty()).unwrap()).await
 }
 
 /// The status and the code of a problem.
@@ -83,7 +88,7 @@ fn bare(method: Method, target: &str) -> Request {
 async fn a_handler_that_takes_a_caller_is_not_run_without_one() {
     assert_eq!(get_as("ada", "/topics/posts").await, (200, "posts".into()));
     assert_eq!(problem(bare(Method::GET, "/topics/posts")).await, refused(401, "missing-token"));
-    let unknown = Request::get("/topics/posts").header("authorization", "Bearer eve").body(Body::empty());
+    let unknown = Request::get("/topics/posts").extension(Identity::Refused).body(Body::empty());
     assert_eq!(problem(unknown.unwrap()).await, refused(403, "invalid-token"));
     let open = format!("/topics/posts/events/{ID}");
     assert_eq!(send(bare(Method::GET, &open)).await.0, 200);
@@ -178,6 +183,7 @@ fn from_gateway(path: &str, query: &str) -> Request {
         "headers": {"authorization": "Bearer ada", "host": "api.example.org"},
         "requestContext": {
             "http": {"method": "GET", "path": path, "protocol": "HTTP/1.1", "sourceIp": "203.0.113.7"},
+            "authorizer": {"lambda": {"session": SESSION, "user": "ada", "scopes": "read write"}},
             "stage": "$default", "timeEpoch": 0,
         },
         "isBase64Encoded": false,
@@ -204,6 +210,54 @@ async fn what_the_gateway_decoded_is_not_decoded_again() {
         }
     }
     assert_eq!(problem(from_gateway("/topics/a/b", "")).await, refused(404, "route-not-found"));
+}
+
+/// Who is asking, by an authorizer's answer.
+fn told(authorizer: Value) -> Identity {
+    let event = serde_json::json!({
+        "rawPath": "/health", "requestContext": {"http": {"method": "GET"}, "authorizer": authorizer},
+        "headers": {"authorization": "Bearer dev"},
+    });
+    let request = serde_json::from_value::<HttpEvent>(event).unwrap().into_request().unwrap();
+    request.extensions().get::<Identity>().unwrap().clone()
+}
+
+#[test]
+fn a_function_believes_the_authorizer_and_nobody_else() {
+    let ada = serde_json::json!({"session": SESSION, "user": "ada", "scopes": "read write"});
+    assert_eq!(told(serde_json::json!({"lambda": ada})), known("ada"));
+    for none in [Value::Null, serde_json::json!({}), serde_json::json!({"lambda": null})] {
+        assert_eq!(told(none), Identity::Missing);
+    }
+    for broken in [
+        serde_json::json!({}),
+        serde_json::json!("ada"),
+        serde_json::json!({"session": SESSION, "scopes": "root"}),
+        serde_json::json!({"session": SESSION, "scopes": "read", "topics": ""}),
+        serde_json::json!({"session": SESSION, "scopes": ["read"]}),
+    ] {
+        assert_eq!(told(serde_json::json!({"lambda": broken})), Identity::Refused);
+    }
+}
+
+#[tokio::test]
+async fn a_routes_own_cap_on_bodies_is_the_lower_one() {
+    let post = |bytes: usize| {
+        let body = Body::from(vec![b' '; bytes]);
+        Request::post("/sessions").extension(Identity::Known(admin())).body(body).unwrap()
+    };
+    async fn length(Whole(body): Whole) -> Response {
+        answer::json(StatusCode::OK, &body.len())
+    }
+    let routes = Routes::new().on(Method::POST, "/sessions", length).with_bodies_of(10).with_state(());
+    let router = edge::around(routes.into_router());
+    for (bytes, status) in [(10, 200), (11, 413)] {
+        assert_eq!(router.clone().oneshot(post(bytes)).await.unwrap().status(), status);
+    }
+}
+
+fn admin() -> Caller {
+    Caller { session: SESSION.parse().unwrap(), user: None, scopes: "admin".parse().unwrap(), topics: None }
 }
 
 #[tokio::test]

@@ -1,109 +1,95 @@
 //! Tokens: `Authorization: Bearer <token>`.
 //!
-//! What is here knows four literal tokens, for use on one's own machine: `dev` is an admin, `ada`, `bob` and
-//! `carol` are users. Anyone can know them, so a function takes them only where its settings say so;
-//! otherwise it takes none.
+//! A token is 256 random bits under a prefix by which a leaked one is recognised. Only its SHA-256 is ever stored or
+//! looked up: with that many random bits there is nothing to guess, so the hash needs no salt and no stretching. A token
+//! is not printed by accident: it has no `Display`, and its `Debug` tells nothing.
 
-use axum::extract::Request;
-use axum::http::HeaderMap;
-use axum::http::header::AUTHORIZATION;
+use std::fmt;
 
-use crate::caller::{Caller, Identity, Scope, Scopes};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use lately_keys::table::TokenHash;
+use sha2::{Digest, Sha256};
 
-/// Which tokens are good.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Tokens {
-    /// None.
-    #[default]
-    None,
-    /// The four literal ones.
-    Literal,
-}
+use crate::entropy::{self, EntropyError};
 
-impl Tokens {
-    /// The literal tokens: what is printed for who starts the system on their own machine.
-    pub const LITERAL: [&str; 4] = ["dev", "ada", "bob", "carol"];
+/// What every token that is made here starts with.
+const PREFIX: &str = "lately_";
 
-    /// Says of a request who makes it.
+/// What opens a session.
+#[derive(Clone)]
+pub struct Token(String);
+
+impl Token {
+    /// A new one.
+    ///
+    /// # Errors
+    /// If the operating system has no random bits to give.
+    pub fn random() -> Result<Self, EntropyError> {
+        Ok(Self(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(entropy::secret()?))))
+    }
+
+    /// A token as it was sent, or as it is known to all: any text.
     #[must_use]
-    pub fn identify(self, mut request: Request) -> Request {
-        let identity = match bearer(request.headers()) {
-            None => Identity::Missing,
-            // Joined into one by the gateway, they would be no token.
-            Some(_) if request.headers().get_all(AUTHORIZATION).iter().count() > 1 => Identity::Refused,
-            Some(token) => self.caller(token).map_or(Identity::Refused, Identity::Known),
-        };
-        request.extensions_mut().insert(identity);
-        request
+    pub fn of(text: &str) -> Self {
+        Self(text.to_owned())
     }
 
-    fn caller(self, token: &str) -> Option<Caller> {
-        let number = match self {
-            Self::None => None,
-            Self::Literal => Self::LITERAL.iter().position(|literal| *literal == token),
-        }?;
-        // Sessions that nobody opened, and that differ.
-        let session = format!("00000000-0000-4000-8000-00000000000{number}");
-        let (user, scopes) = match token {
-            "dev" => (None, Scopes::from_iter([Scope::Admin])),
-            user => (user.parse().ok(), Scopes::from_iter([Scope::Read, Scope::Write])),
-        };
-        Some(Caller { session: session.parse().ok()?, user, scopes, topics: None })
+    /// The token that the value of an `Authorization` header carries, if it carries one. The scheme's name is read in
+    /// either case.
+    #[must_use]
+    pub fn bearer(authorization: &str) -> Option<Self> {
+        let (scheme, token) = authorization.split_once(' ')?;
+        let token = token.trim();
+        (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then(|| Self::of(token))
+    }
+
+    /// What its session is kept under.
+    #[must_use]
+    pub fn hash(&self) -> TokenHash {
+        TokenHash::from(<[u8; 32]>::from(Sha256::digest(&self.0)))
+    }
+
+    /// The token itself, for the one who asked for it.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
     }
 }
 
-/// The token that a request carries, if it carries one. The scheme's name is read in either case.
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
-    let token = token.trim();
-    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axum::body::Body;
 
-    fn identity(tokens: Tokens, authorization: &str) -> Identity {
-        let request = Request::builder().header("authorization", authorization).body(Body::empty()).unwrap();
-        tokens.identify(request).extensions().get::<Identity>().unwrap().clone()
+    #[test]
+    fn a_token_is_256_random_bits_and_does_not_show_itself() {
+        let (one, other) = (Token::random().unwrap(), Token::random().unwrap());
+        assert_ne!(one.reveal(), other.reveal());
+        assert_ne!(one.hash(), other.hash());
+        let bits = one.reveal().strip_prefix(PREFIX).unwrap();
+        assert_eq!(URL_SAFE_NO_PAD.decode(bits).unwrap().len(), 32);
+        assert_eq!(format!("{one:?}"), "Token(…)");
     }
 
     #[test]
-    fn the_literal_tokens_are_an_admin_and_three_users() {
-        let known = |token: &str| match identity(Tokens::Literal, &format!("Bearer {token}")) {
-            Identity::Known(caller) => caller,
-            other => panic!("{token}: {other:?}"),
-        };
-        assert_eq!((known("dev").user, known("dev").scopes), (None, Scopes::from_iter([Scope::Admin])));
-        for user in ["ada", "bob", "carol"] {
-            assert_eq!(known(user).user.unwrap().as_str(), user);
-            assert_eq!(known(user).scopes, Scopes::from_iter([Scope::Read, Scope::Write]));
+    fn the_hash_is_the_sha_256_of_its_text() {
+        // `printf abc | sha256sum`
+        let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(Token::of("abc").hash().to_string(), expected);
+    }
+
+    #[test]
+    fn only_a_bearer_carries_a_token() {
+        for authorization in ["", "Bearer", "Bearer ", "dev", "Basic ZGV2", "Bearer\u{e9}", "Bearer\tdev"] {
+            assert!(Token::bearer(authorization).is_none(), "{authorization}");
         }
-        assert_ne!(known("ada").session, known("bob").session);
-    }
-
-    #[test]
-    fn any_other_token_is_refused_and_anything_else_is_none() {
-        for authorization in ["Bearer eve", "Bearer DEV", "bearer dev x", "Bearer dev,Bearer ada"] {
-            assert_eq!(identity(Tokens::Literal, authorization), Identity::Refused, "{authorization}");
-        }
-        for authorization in ["", "Bearer", "Bearer ", "dev", "Basic ZGV2", "Bearer\u{e9}"] {
-            assert_eq!(identity(Tokens::Literal, authorization), Identity::Missing, "{authorization}");
-        }
-        assert!(matches!(identity(Tokens::Literal, "bEARER  ada "), Identity::Known(_)));
-    }
-
-    #[test]
-    fn two_tokens_are_refused_even_if_both_are_good() {
-        let request =
-            Request::get("/").header("authorization", "Bearer dev").header("authorization", "Bearer dev");
-        let request = Tokens::Literal.identify(request.body(Body::empty()).unwrap());
-        assert_eq!(request.extensions().get(), Some(&Identity::Refused));
-    }
-
-    #[test]
-    fn unless_told_otherwise_no_token_is_good() {
-        assert_eq!(identity(Tokens::default(), "Bearer dev"), Identity::Refused);
+        assert_eq!(Token::bearer("bEARER  ada ").unwrap().reveal(), "ada");
+        assert_eq!(Token::bearer("Bearer dev,Bearer ada").unwrap().reveal(), "dev,Bearer ada");
     }
 }

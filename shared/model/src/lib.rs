@@ -31,12 +31,14 @@
 //! | an event's data | [`Data`] |
 //! | query strings | [`EventQuery`], [`ListQuery`], [`PageSize`], [`TimeRange`] |
 //! | topics | [`TopicChange`], [`TopicSettings`], [`TopicView`], [`Views`], [`RetentionDays`] |
-//! | what was wrong | [`Fault`], [`Faults`], [`Malformed`] |
+//! | sessions | [`NewSession`], [`Session`], [`Scope`], [`Scopes`] |
+//! | what was wrong | [`BodyError`], [`Fault`], [`Faults`], [`Malformed`] |
 
 #![deny(missing_docs)]
 
 mod accepted;
 mod batch;
+mod body;
 mod data;
 mod event;
 mod fault;
@@ -46,12 +48,15 @@ mod malformed;
 mod page;
 mod query;
 mod retention;
+mod scope;
+mod session;
 mod times;
 mod topic;
 mod views;
 
 pub use accepted::{Accepted, AcceptedEvent, PartlyAccepted, RejectedEvent};
 pub use batch::{Batch, BatchError, BodyForm};
+pub use body::BodyError;
 pub use data::{Data, DataError};
 pub use event::{Event, NewEvent};
 pub use fault::{Fault, Faults};
@@ -59,8 +64,8 @@ pub use malformed::Malformed;
 pub use page::{Page, PageSize, PageSizeError};
 pub use query::{EventQuery, ListQuery, TimeRange, TimeRangeError};
 pub use retention::{RetentionDays, RetentionDaysError};
+pub use scope::{Scope, ScopeError, Scopes};
+pub use session::{NewSession, Session, SessionToken, TtlSeconds, TtlSecondsError};
 pub use times::{AcceptedTimes, AtError};
-pub use topic::{
-    BucketView, TopicChange, TopicChangeError, TopicFault, TopicList, TopicSettings, TopicSummary, TopicView,
-};
+pub use topic::{BucketView, TopicChange, TopicFault, TopicList, TopicSettings, TopicSummary, TopicView};
 pub use views::{View, ViewError, Views};

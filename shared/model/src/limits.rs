@@ -32,6 +32,12 @@ pub const RETENTION_DAYS: u16 = 36_500;
 /// Most shards that a topic's buckets may grow to, if its creator does not say.
 pub const MAX_SHARDS_DEFAULT: u16 = 64;
 
+/// Longest life of a session: a year. Who wants more renews it.
+pub const SESSION_SECONDS: u32 = 365 * 24 * 60 * 60;
+
+/// Most topics that a session is limited to. The gateway hands the list on with every request.
+pub const SESSION_TOPICS: usize = 50;
+
 /// Unknown or repeated fields of one object that are named one by one; the rest is counted. A body of
 /// nothing else must not make an answer many times its size.
 pub const NAMED_FIELDS: usize = 16;

@@ -4,10 +4,10 @@ use lately_keys::{Bucket, BucketWidth, ShardCount, Topic, UnixMillis};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::body::{self, BodyError};
 use crate::fault::{Faults, Found, Pointer};
 use crate::fields::{self, Field};
 use crate::limits::MAX_SHARDS_DEFAULT;
-use crate::malformed::{self, Malformed};
 use crate::retention::{RetentionDays, RetentionDaysError};
 use crate::views::{View, Views};
 
@@ -83,17 +83,6 @@ pub struct TopicChange {
     pub views: Option<Views>,
 }
 
-/// Why a body that should say how to change a topic was refused.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TopicChangeError {
-    /// It is not JSON.
-    #[error(transparent)]
-    Malformed(#[from] Malformed),
-    /// It is JSON, but not what it should be.
-    #[error(transparent)]
-    Invalid(#[from] Faults),
-}
-
 /// Why a change was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TopicFault {
@@ -110,14 +99,11 @@ impl TopicChange {
     ///
     /// # Errors
     /// If it is not JSON, or with all that is wrong with it.
-    pub fn parse(body: &[u8]) -> Result<Self, TopicChangeError> {
-        let text = malformed::characters(body)?;
-        if text.trim_ascii().is_empty() {
+    pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
+        if body.trim_ascii().is_empty() {
             return Ok(Self::default());
         }
-        let mut found = Found::default();
-        let change = Self::read(malformed::value(text)?, &mut found);
-        Ok(found.or(change)?)
+        body::parse(body, Self::read)
     }
 
     fn read(json: &RawValue, found: &mut Found) -> Option<Self> {
@@ -241,7 +227,7 @@ mod tests {
 
     fn faults(body: &str) -> Vec<String> {
         match TopicChange::parse(body.as_bytes()) {
-            Err(TopicChangeError::Invalid(faults)) => {
+            Err(BodyError::Invalid(faults)) => {
                 faults.iter().map(|fault| format!("{}: {}", fault.path, fault.message)).collect()
             }
             other => panic!("expected faults, not {other:?}"),
@@ -348,7 +334,7 @@ mod tests {
     #[test]
     fn what_is_not_json_is_malformed() {
         for body in [&b"{"[..], b"{}{}", b"\xff", b"null null"] {
-            assert!(matches!(TopicChange::parse(body), Err(TopicChangeError::Malformed(_))), "{body:?}");
+            assert!(matches!(TopicChange::parse(body), Err(BodyError::Malformed(_))), "{body:?}");
         }
     }
 

@@ -8,6 +8,7 @@
 //! | writing events | `write.rs`, `idempotency.rs` |
 //! | one event | `event.rs` |
 //! | the latest events | `latest/` |
+//! | sessions | `session.rs` |
 //!
 //! Every operation returns what it cost, as DynamoDB reported it, and has a deadline: within it, calls that
 //! fail for a while are tried again, here and nowhere else.
@@ -23,6 +24,7 @@ mod idempotency;
 mod item;
 mod latest;
 pub mod limits;
+mod session;
 mod store;
 mod topic;
 mod write;
@@ -34,6 +36,7 @@ pub use event::{DeleteError, GetError};
 pub use idempotency::Idempotency;
 pub use item::Corrupt;
 pub use latest::LatestError;
+pub use session::{SessionError, SessionList};
 pub use store::Store;
 pub use topic::{ListTopicsError, PutTopicError, TopicError};
 pub use write::{Submission, WriteError, Written};

@@ -51,6 +51,19 @@ pub const DIRECTORY_GRACE_SECONDS: u64 = 30 * 24 * 60 * 60;
 /// How long an idempotency key is remembered.
 pub const IDEMPOTENCY_SECONDS: u64 = 24 * 60 * 60;
 
+/// How long the index of sessions may be behind before an id that it does not list is taken to be of no session.
+/// It is behind by milliseconds, as a rule.
+pub const LISTING_SECONDS: u64 = 60;
+
+/// Looks at the index for a session that may not be listed yet; with the waits between them, about two seconds.
+pub const LISTING_LOOKS: u32 = 6;
+
+/// The first wait between two such looks is at most this, each further one at most twice the one before.
+pub const LISTING_WAIT: Duration = Duration::from_millis(100);
+
+/// Sessions that are listed at once.
+pub const LISTED_SESSIONS: i32 = 100;
+
 /// Topics, directory entries and directory pages kept in memory. An entry is a few hundred bytes.
 pub const CACHED_TOPICS: usize = 1_024;
 /// See [`CACHED_TOPICS`].

@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use lately_engine::Operation;
 use lately_engine::fault::{Fault, Faults, Target};
-use lately_kit::edge;
-use lately_kit::token::Tokens;
 use lately_kit::world::World;
 use lately_model::limits::{BATCH_EVENTS, BODY_BYTES, EVENT_BYTES};
 use lately_store::Store;
@@ -164,7 +162,7 @@ async fn a_key_belongs_to_its_caller_and_topic() {
         api.send(request.header("idempotency-key", "same"), body.clone()).await.is_ok(201);
     }
     // A user's sessions share keys.
-    let other_session = api.of(Some("ada"), &[lately_kit::caller::Scope::Write], None);
+    let other_session = api.of(Some("ada"), &[lately_model::Scope::Write], None);
     let again = other_session.send(request(POST).header("idempotency-key", "same"), body).await;
     assert_eq!(again.is_ok(200).header("idempotent-replayed"), Some("true"));
 }
@@ -191,7 +189,7 @@ fn faulty(api: &Api, faults: Faults) -> Api {
     let routes = lately_write_event::routes(store.clone())
         .and(lately_query_latest::routes(store.clone()))
         .and(lately_records::routes(store));
-    api.through(edge::around(routes.into_router(), Tokens::Literal))
+    api.serving(routes)
 }
 
 #[tokio::test]

@@ -5,26 +5,45 @@
 //! gsi1    pk  SESSIONS                                              sk  {id}
 //! ```
 //!
-//! Why: whoever can read the table learns no token. The id is what an operator names a session by.
+//! Why: whoever can read the table learns no token. The id is what an operator names a session by; it carries
+//! when the session was made, so the list is in that order, and who finds no entry for a young id knows that the index
+//! may not have it yet.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
-use uuid::Uuid;
+use subtle::ConstantTimeEq;
+use uuid::{Builder, Uuid, Variant};
 
 use crate::id::parse_hyphenated;
 use crate::key::{Key, Place, TableKey};
 use crate::text::{segments, serde_as_text};
+use crate::time::UnixMillis;
 
 /// The SHA-256 of a session's token. Its text is lower-case hexadecimal.
+///
+/// Two are compared in constant time: how long it takes does not tell how much of a hash was right.
 ///
 /// ```
 /// use lately_keys::table::TokenHash;
 ///
 /// assert_eq!(TokenHash::from([1; 32]).to_string(), "01".repeat(32));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Eq)]
 pub struct TokenHash([u8; 32]);
+
+impl PartialEq for TokenHash {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+}
+
+impl Hash for TokenHash {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
 
 impl From<[u8; 32]> for TokenHash {
     fn from(hash: [u8; 32]) -> Self {
@@ -58,7 +77,8 @@ impl fmt::Display for TokenHash {
     }
 }
 
-/// A session's public name: a UUID. Its text is hyphenated and in lower case, and is read so only.
+/// A session's public name: a UUID, of version 7 as they are made. Its text is hyphenated and in lower case, and is
+/// read so only.
 ///
 /// ```
 /// use lately_keys::table::SessionId;
@@ -73,9 +93,30 @@ pub struct SessionId(Uuid);
 #[error("session: must be a hyphenated UUID in lower case")]
 pub struct SessionIdError;
 
-impl From<Uuid> for SessionId {
-    fn from(uuid: Uuid) -> Self {
-        Self(uuid)
+impl SessionId {
+    /// An id made at a time, from random bits.
+    ///
+    /// ```
+    /// use lately_keys::table::SessionId;
+    ///
+    /// let at = "2026-11-20T09:30:00Z".parse()?;
+    /// let id = SessionId::new(at, 7);
+    /// assert_eq!(id.made_at(), Some(at));
+    /// assert!(id < SessionId::new("2026-11-20T09:30:00.001Z".parse()?, 0));
+    /// # Ok::<(), lately_keys::TimeError>(())
+    /// ```
+    #[must_use]
+    pub fn new(at: UnixMillis, entropy: u128) -> Self {
+        let [random @ .., _, _, _, _, _, _] = entropy.to_be_bytes();
+        Self(Builder::from_unix_timestamp_millis(at.get(), &random).into_uuid())
+    }
+
+    /// When it was made; none if it is of another version, which no session has.
+    #[must_use]
+    pub fn made_at(self) -> Option<UnixMillis> {
+        let is_v7 = self.0.get_version_num() == 7 && self.0.get_variant() == Variant::RFC4122;
+        let [a, b, c, d, e, f, ..] = *self.0.as_bytes();
+        is_v7.then(|| UnixMillis::new(u64::from_be_bytes([0, 0, a, b, c, d, e, f])).ok()).flatten()
     }
 }
 

@@ -10,6 +10,7 @@ mod faults;
 mod growth;
 mod prices;
 mod scale;
+mod sessions;
 mod support;
 mod topics;
 mod walk;

@@ -1,0 +1,224 @@
+//! Every route against everyone who may ask, at the running program; and what the program logs of it: nothing that was
+//! sent.
+//!
+//! The matrix is made from the access table, so a new route is in it, and fails until it is said here what asking it
+//! looks like.
+
+use lately_kit::access::{RULES, Rule};
+use lately_model::Scope;
+use serde_json::{Value, json};
+
+use crate::program::{Program, http};
+
+/// The running program, and what the routes are asked for.
+struct World {
+    program: Program,
+    /// An event of ada's, and a session that nobody uses.
+    event: String,
+    session: String,
+}
+
+/// How a route is asked.
+struct Asking {
+    target: String,
+    body: &'static str,
+    /// What it answers whoever may ask.
+    right: u16,
+    /// Whether it is asked for what is ada's.
+    of_ada: bool,
+}
+
+impl World {
+    fn new(arguments: &[&str]) -> Self {
+        let program = Program::started(&[&["--no-demo"], arguments].concat());
+        let mut world = Self { program, event: String::new(), session: String::new() };
+        for topic in ["posts", "billing"] {
+            assert_eq!(world.ask("PUT", &format!("/topics/{topic}"), Some("dev"), "").0, 201);
+        }
+        let (_, event) = world.ask("POST", "/topics/posts/events", Some("ada"), EVENT);
+        event["id"].as_str().unwrap().clone_into(&mut world.event);
+        world.session = world.mint(&json!({"scopes": ["read"], "ttl_seconds": 60})).0;
+        world
+    }
+
+    /// The status and the body, which may be nothing.
+    fn ask(&self, method: &str, target: &str, token: Option<&str>, body: &str) -> (u16, Value) {
+        let authorization = token.map(|token| format!("authorization: Bearer {token}"));
+        let headers: Vec<_> = authorization.iter().map(String::as_str).collect();
+        let (status, body) = http(self.program.api(), method, target, &headers, body);
+        (status, if body.is_empty() { Value::Null } else { serde_json::from_str(&body).unwrap() })
+    }
+
+    /// The id and the token of a session.
+    fn mint(&self, session: &Value) -> (String, String) {
+        let (status, made) = self.ask("POST", "/sessions", Some("dev"), &session.to_string());
+        assert_eq!(status, 201, "{made}");
+        (made["id"].as_str().unwrap().to_owned(), made["token"].as_str().unwrap().to_owned())
+    }
+
+    fn token(&self, session: &Value) -> String {
+        self.mint(session).1
+    }
+
+    fn asking(&self, method: &str, path: &str) -> Asking {
+        let target = path.replace("{topic}", "posts");
+        let (id, body, right, of_ada) = match (method, path) {
+            ("PUT", "/topics/{topic}") => ("", "{}", 200, false),
+            (
+                "GET",
+                "/topics/{topic}" | "/topics" | "/topics/{topic}/events" | "/health" | "/openapi.json",
+            ) => ("", "", 200, false),
+            ("POST", "/topics/{topic}/events") => ("", EVENT, 201, true),
+            ("GET", "/topics/{topic}/events/{id}") => (&*self.event, "", 200, false),
+            ("DELETE", "/topics/{topic}/events/{id}") => (&*self.event, "", 204, true),
+            ("POST", "/sessions") => ("", r#"{"scopes":["read"],"ttl_seconds":60}"#, 201, false),
+            ("GET", "/sessions/{id}") => (&*self.session, "", 200, false),
+            ("DELETE", "/sessions/{id}") => (&*self.session, "", 204, false),
+            _ => panic!("how is {method} {path} asked?"),
+        };
+        Asking { target: target.replace("{id}", id), body, right, of_ada }
+    }
+}
+
+const EVENT: &str = r#"{"type":"post.created","actor":"ada"}"#;
+
+fn holds(scope: Scope, needed: Scope) -> bool {
+    let as_anyone = scope == Scope::ActAs && matches!(needed, Scope::Read | Scope::Write);
+    scope == needed || scope == Scope::Admin || as_anyone
+}
+
+#[test]
+fn every_route_answers_everyone_as_the_contract_says() {
+    let world = World::new(&[]);
+    let session =
+        |user: &str, scope: Scope| json!({"user": user, "scopes": [scope.as_str()], "ttl_seconds": 600});
+    let expired = world.token(&json!({"scopes": ["admin"], "ttl_seconds": 1}));
+    let (id, revoked) = world.mint(&json!({"scopes": ["admin"], "ttl_seconds": 600}));
+    assert_eq!(world.ask("DELETE", &format!("/sessions/{id}"), Some("dev"), "").0, 204);
+    let by_scope = Scope::ALL.map(|scope| (scope, world.token(&session("ada", scope))));
+    let bobs = world
+        .token(&json!({"user": "bob", "scopes": ["read", "write", "import", "consume"], "ttl_seconds": 600}));
+    let service = world.token(&json!({"scopes": ["read", "write", "import", "consume"], "ttl_seconds": 600}));
+    let of_posts = world.token(&json!({"scopes": ["admin"], "topics": ["posts"], "ttl_seconds": 600}));
+    let of_billing = world.token(&json!({"scopes": ["admin"], "topics": ["billing"], "ttl_seconds": 600}));
+    // A second, rounded up to a whole one.
+    std::thread::sleep(std::time::Duration::from_millis(2_100));
+
+    let mut cells = 0;
+    for (method, path, rule) in RULES {
+        let Asking { target, body, right, of_ada } = world.asking(method.as_str(), path);
+        let mut check = |who: &str, token: Option<&str>, status: u16, code: Option<&str>| {
+            let (answered, answer) = world.ask(method.as_str(), &target, token, body);
+            let told = answer.get("code").and_then(Value::as_str);
+            assert_eq!((answered, told), (status, code), "{method} {path} by {who}: {answer}");
+            cells += 1;
+        };
+        let needed = match rule {
+            Rule::Open => {
+                for token in [None, Some("garbage"), Some(&*expired), Some(&*revoked), Some("dev")] {
+                    check("anyone", token, right, None);
+                }
+                continue;
+            }
+            Rule::Holds(scope) | Rule::OnTopic(scope) | Rule::Unlimited(scope) => *scope,
+        };
+        check("nobody", None, 401, Some("missing-token"));
+        check("garbage", Some("garbage"), 403, Some("invalid-token"));
+        check(
+            "a token that never was",
+            Some("lately_0yJ3cQwq1r7Vn0m5n1o0mXkq4m0c2bJm8m2o3s1dG9A"),
+            403,
+            Some("invalid-token"),
+        );
+        check("an expired one", Some(&expired), 403, Some("invalid-token"));
+        check("a revoked one", Some(&revoked), 403, Some("invalid-token"));
+        for (scope, token) in by_scope.iter().filter(|(scope, _)| !holds(*scope, needed)) {
+            check(&format!("the scope {scope}"), Some(token), 403, Some("forbidden"));
+        }
+        match rule {
+            Rule::OnTopic(_) => {
+                check("an admin of another topic", Some(&of_billing), 403, Some("forbidden"));
+            }
+            Rule::Unlimited(_) => {
+                check("an admin of some topics", Some(&of_billing), 403, Some("forbidden"));
+                check("an admin of some topics", Some(&of_posts), 403, Some("forbidden"));
+            }
+            _ => {}
+        }
+        if of_ada {
+            check("another user", Some(&bobs), 403, Some("forbidden"));
+            check("a service", Some(&service), 403, Some("forbidden"));
+        }
+        if matches!(rule, Rule::OnTopic(_)) {
+            check("an admin of this topic", Some(&of_posts), right, None);
+        }
+        for (scope, token) in by_scope.iter().filter(|(scope, _)| holds(*scope, needed)) {
+            check(&format!("the scope {scope}"), Some(token), right, None);
+        }
+    }
+    assert!(cells > 100, "{cells}");
+}
+
+/// What must not be seen again.
+const CANARY: &str = "canary7f3a";
+
+#[test]
+fn nothing_that_was_sent_is_logged_nor_comes_back_in_an_error() {
+    let world = World::new(&["--log"]);
+    let minted = world.token(&json!({"user": "ada", "scopes": ["admin"], "ttl_seconds": 600}));
+    let bodies = [
+        CANARY.to_owned(),
+        format!(
+            r#"{{"type":"{CANARY} ","actor":"{CANARY}#","subject":"{CANARY}/","data":"{CANARY}","at":"{CANARY}"}}"#
+        ),
+        format!(r#"{{"type":"a","actor":"{CANARY}","data":{{"{CANARY}":"{CANARY}"}}}}"#),
+        format!(r#"{{"bucket":"{CANARY}","views":["{CANARY}"],"retention_days":"{CANARY}"}}"#),
+        format!(
+            r#"{{"user":"{CANARY}#","scopes":["{CANARY}"],"topics":["{CANARY}/"],"ttl_seconds":"{CANARY}"}}"#
+        ),
+        format!(r#"[{{"type":"{CANARY}"}},"{CANARY}",{CANARY}]"#),
+    ];
+    let mut refusals = 0;
+    for (method, path, _) in RULES {
+        let Asking { target, .. } = world.asking(method.as_str(), path);
+        let named = path.replace("{topic}", CANARY).replace("{id}", CANARY);
+        let key = format!("idempotency-key: {CANARY}\u{e9}");
+        for (target, authorization, headers) in [
+            (&target, format!("Bearer {CANARY}"), &[][..]),
+            (&target, format!("Bearer {minted}{CANARY}"), &[]),
+            (&target, format!("Basic {CANARY}"), &[]),
+            (&target, format!("Bearer {minted}"), &[]),
+            (&target, format!("Bearer {minted}"), &[&*key]),
+            (
+                &format!("{target}?limit={CANARY}&cursor={CANARY}&from={CANARY}&{CANARY}=1"),
+                format!("Bearer {minted}"),
+                &[],
+            ),
+            (&named, format!("Bearer {minted}"), &[]),
+            (&format!("/{CANARY}"), format!("Bearer {minted}"), &[]),
+        ] {
+            let authorization = format!("authorization: {authorization}");
+            for body in bodies.iter().filter(|_| method.as_str() != "GET").chain([&String::new()]) {
+                let headers: Vec<_> = [&*authorization].into_iter().chain(headers.iter().copied()).collect();
+                let (status, answer) = http(world.program.api(), method.as_str(), target, &headers, body);
+                assert!(!answer.contains(&minted), "{method} {target}: {answer}");
+                // A name in the path, or a parameter's, may be told again; nothing else.
+                let told = target.contains(CANARY);
+                assert!(status < 400 || told || !answer.contains(CANARY), "{method} {target}: {answer}");
+                refusals += usize::from(status >= 400);
+            }
+        }
+    }
+    assert!(refusals > 200, "{refusals}");
+    let log = world.program.stopped("-TERM");
+    let requests = log.iter().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let requests: Vec<_> = requests.filter(|line| line["message"] == "request").collect();
+    assert!(requests.len() >= refusals, "every request is logged");
+    for line in &requests {
+        let route = &line["route"];
+        assert!(route.is_null() || RULES.iter().any(|(_, path, _)| route == path), "{route} is no template");
+    }
+    for line in &log {
+        assert!(!line.contains(CANARY) && !line.contains(&minted), "{line}");
+    }
+}

@@ -1,0 +1,113 @@
+//! Who may do what: one table, a line for each route.
+//!
+//! A route that is not in the table cannot be served: [`Routes::on`](crate::route::Routes::on) takes its rule from here
+//! and puts it before the handler. What a rule cannot know, because it stands in the body or in the table, the handler
+//! asks: an event is posted as oneself ([`Caller::require_actor`]), deleted by its actor.
+
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::Method;
+use axum::http::request::Parts;
+use axum::middleware::Next;
+use axum::response::Response;
+use lately_keys::Topic;
+use lately_model::Scope;
+
+use crate::caller::Caller;
+use crate::code::Code;
+use crate::path::Part;
+use crate::problem::Problem;
+
+/// What a route asks of its caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// Nothing: not even a token.
+    Open,
+    /// The scope.
+    Holds(Scope),
+    /// The scope, and not to be limited to other topics than the one in the path.
+    OnTopic(Scope),
+    /// The scope, and not to be limited to any topics: what is made or seen here is not.
+    Unlimited(Scope),
+}
+
+/// Every route's rule.
+pub const RULES: &[(Method, &str, Rule)] = &[
+    (Method::PUT, "/topics/{topic}", Rule::OnTopic(Scope::Admin)),
+    (Method::GET, "/topics/{topic}", Rule::OnTopic(Scope::Read)),
+    // The topics that the caller may see.
+    (Method::GET, "/topics", Rule::Holds(Scope::Read)),
+    (Method::POST, "/topics/{topic}/events", Rule::OnTopic(Scope::Write)),
+    (Method::GET, "/topics/{topic}/events", Rule::OnTopic(Scope::Read)),
+    (Method::GET, "/topics/{topic}/events/{id}", Rule::OnTopic(Scope::Read)),
+    (Method::DELETE, "/topics/{topic}/events/{id}", Rule::OnTopic(Scope::Write)),
+    (Method::POST, "/sessions", Rule::Unlimited(Scope::Admin)),
+    (Method::GET, "/sessions/{id}", Rule::Unlimited(Scope::Admin)),
+    (Method::DELETE, "/sessions/{id}", Rule::Unlimited(Scope::Admin)),
+    (Method::GET, "/health", Rule::Open),
+    (Method::GET, "/openapi.json", Rule::Open),
+];
+
+impl Rule {
+    /// The rule of a route, if it has one.
+    #[must_use]
+    pub fn of(method: &Method, path: &str) -> Option<Self> {
+        let rule = RULES.iter().find(|(ruled, at, _)| ruled == method && *at == path);
+        rule.map(|(.., rule)| *rule)
+    }
+
+    async fn admits(self, parts: &mut Parts) -> Result<(), Problem> {
+        let scope = match self {
+            Self::Open => return Ok(()),
+            Self::Holds(scope) | Self::OnTopic(scope) | Self::Unlimited(scope) => scope,
+        };
+        let caller = Caller::from_request_parts(parts, &()).await?;
+        if !caller.scopes.allow(scope) {
+            return Err(Problem::new(Code::Forbidden, format!("This needs the scope {scope}.")));
+        }
+        match self {
+            Self::OnTopic(_) => {
+                let Part(topic) = Part::<Topic>::from_request_parts(parts, &()).await?;
+                if !caller.may_see(&topic) {
+                    return Err(Problem::new(Code::Forbidden, "The token is limited to other topics."));
+                }
+            }
+            Self::Unlimited(_) if caller.topics.is_some() => {
+                return Err(Problem::new(Code::Forbidden, "The token is limited to some topics."));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// Lets a request through to its handler if its caller may do this.
+pub(crate) async fn admit(
+    State(rule): State<Rule>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
+    let (mut parts, body) = request.into_parts();
+    rule.admits(&mut parts).await?;
+    Ok(next.run(Request::from_parts(parts, body)).await)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn no_route_has_two_rules() {
+        let routes: BTreeSet<_> = RULES.iter().map(|(method, path, _)| (method.as_str(), *path)).collect();
+        assert_eq!(routes.len(), RULES.len());
+    }
+
+    #[test]
+    fn where_a_topic_is_in_the_path_a_limit_to_topics_holds() {
+        for (method, path, rule) in RULES {
+            let on_topic = matches!(rule, Rule::OnTopic(_));
+            assert_eq!(on_topic, path.starts_with("/topics/{topic}"), "{method} {path}");
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! A body that is one JSON value.
+
+use serde_json::value::RawValue;
+
+use crate::fault::{Faults, Found};
+use crate::malformed::{self, Malformed};
+
+/// Why a body was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BodyError {
+    /// It is not JSON.
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
+    /// It is JSON, but not what it should be.
+    #[error(transparent)]
+    Invalid(#[from] Faults),
+}
+
+/// Reads a body's one value.
+pub(crate) fn parse<T>(
+    body: &[u8],
+    read: impl FnOnce(&RawValue, &mut Found) -> Option<T>,
+) -> Result<T, BodyError> {
+    let mut found = Found::default();
+    let value = read(malformed::value(malformed::characters(body)?)?, &mut found);
+    Ok(found.or(value)?)
+}

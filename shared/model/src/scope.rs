@@ -1,0 +1,173 @@
+//! Scopes: what a session may be allowed to do.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+
+/// What a caller may be allowed to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// Read what all may read.
+    Read,
+    /// Post, delete, follow and change records, as oneself.
+    Write,
+    /// Write events into the past.
+    Import,
+    /// Read topics as a consumer.
+    Consume,
+    /// Do what any user may do: read, and write as anyone.
+    ActAs,
+    /// Everything.
+    Admin,
+}
+
+/// Text that is no scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be read, write, import, consume, act-as or admin")]
+pub struct ScopeError;
+
+impl Scope {
+    /// Every scope.
+    pub const ALL: [Self; 6] =
+        [Self::Read, Self::Write, Self::Import, Self::Consume, Self::ActAs, Self::Admin];
+
+    /// The scope as text.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Import => "import",
+            Self::Consume => "consume",
+            Self::ActAs => "act-as",
+            Self::Admin => "admin",
+        }
+    }
+
+    const fn bit(self) -> u8 {
+        1 << self as u8
+    }
+
+    /// The scopes that each hold this one.
+    const fn held_by(self) -> u8 {
+        let holders = self.bit() | Self::Admin.bit();
+        match self {
+            Self::Read | Self::Write => holders | Self::ActAs.bit(),
+            Self::Import | Self::Consume | Self::ActAs | Self::Admin => holders,
+        }
+    }
+}
+
+impl FromStr for Scope {
+    type Err = ScopeError;
+
+    fn from_str(text: &str) -> Result<Self, ScopeError> {
+        Self::ALL.into_iter().find(|scope| scope.as_str() == text).ok_or(ScopeError)
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A set of scopes, as it was given. Its text names them with a space between; its JSON is a list.
+///
+/// ```
+/// use lately_model::{Scope, Scopes};
+///
+/// let scopes: Scopes = "read act-as".parse()?;
+/// assert!(scopes.allow(Scope::Write), "act-as holds it");
+/// assert!(!scopes.allow(Scope::Import));
+/// assert_eq!(scopes.to_string(), "read act-as");
+/// # Ok::<(), lately_model::ScopeError>(())
+/// ```
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Scopes(u8);
+
+impl Scopes {
+    /// Whether these allow what a scope allows, because it is one of them or one of them holds it.
+    #[must_use]
+    pub const fn allow(self, scope: Scope) -> bool {
+        self.0 & scope.held_by() != 0
+    }
+
+    /// The scopes as they were given.
+    pub fn iter(self) -> impl Iterator<Item = Scope> {
+        Scope::ALL.into_iter().filter(move |scope| self.0 & scope.bit() != 0)
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl FromIterator<Scope> for Scopes {
+    fn from_iter<I: IntoIterator<Item = Scope>>(scopes: I) -> Self {
+        Self(scopes.into_iter().fold(0, |bits, scope| bits | scope.bit()))
+    }
+}
+
+impl FromStr for Scopes {
+    type Err = ScopeError;
+
+    fn from_str(text: &str) -> Result<Self, ScopeError> {
+        text.split_ascii_whitespace().map(str::parse).collect()
+    }
+}
+
+impl fmt::Display for Scopes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, scope) in self.iter().enumerate() {
+            let separator = if index == 0 { "" } else { " " };
+            write!(f, "{separator}{scope}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Scopes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter()).finish()
+    }
+}
+
+impl Serialize for Scopes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter().map(Scope::as_str))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_scope_allows_itself_and_what_it_holds() {
+        let allowed = |scope| -> Vec<Scope> {
+            let scopes = Scopes::from_iter([scope]);
+            Scope::ALL.into_iter().filter(|asked| scopes.allow(*asked)).collect()
+        };
+        for scope in [Scope::Read, Scope::Write, Scope::Import, Scope::Consume] {
+            assert_eq!(allowed(scope), [scope]);
+        }
+        assert_eq!(allowed(Scope::ActAs), [Scope::Read, Scope::Write, Scope::ActAs]);
+        assert_eq!(allowed(Scope::Admin), Scope::ALL);
+        assert!(!Scope::ALL.iter().any(|scope| Scopes::default().allow(*scope)));
+        assert!(Scope::ALL.iter().all(|scope| scope.to_string().parse() == Ok(*scope)));
+    }
+
+    #[test]
+    fn every_set_of_scopes_is_its_text() {
+        for bits in 0..1 << Scope::ALL.len() {
+            let scopes: Scopes = Scope::ALL.into_iter().filter(|scope| bits & scope.bit() != 0).collect();
+            assert_eq!(scopes.to_string().parse(), Ok(scopes));
+            assert_eq!(scopes.is_empty(), bits == 0);
+        }
+        assert_eq!("read root".parse::<Scopes>(), Err(ScopeError));
+    }
+}

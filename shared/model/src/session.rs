@@ -1,0 +1,184 @@
+//! Sessions: what one may do, and for how long.
+
+use lately_keys::table::SessionId;
+use lately_keys::{Topic, UnixMillis, User};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::body::{self, BodyError};
+use crate::fault::{Found, Pointer};
+use crate::fields::{self, Field};
+use crate::limits::{SESSION_SECONDS, SESSION_TOPICS};
+use crate::scope::{Scope, Scopes};
+
+/// How long a session is good for: 1 second to a year.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TtlSeconds(u32);
+
+/// A number that is no such time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be an integer from 1 to {SESSION_SECONDS}")]
+pub struct TtlSecondsError;
+
+impl TtlSeconds {
+    /// A number of seconds.
+    ///
+    /// # Errors
+    /// If it is none, or more than a year's.
+    pub fn new(seconds: u32) -> Result<Self, TtlSecondsError> {
+        if (1..=SESSION_SECONDS).contains(&seconds) { Ok(Self(seconds)) } else { Err(TtlSecondsError) }
+    }
+
+    /// The number.
+    #[must_use]
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+}
+
+/// The body of `POST /sessions`: `{"user"?,"scopes","topics"?,"ttl_seconds"}`.
+///
+/// ```
+/// use lately_model::{NewSession, Scope};
+///
+/// let session = NewSession::parse(br#"{"user": "ada", "scopes": ["read", "write"], "ttl_seconds": 3600}"#)?;
+/// assert!(session.scopes.allow(Scope::Write));
+/// assert_eq!((session.topics, session.ttl_seconds.get()), (None, 3600));
+/// # Ok::<(), lately_model::BodyError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewSession {
+    /// For whom it acts; nobody if it is a service's or an operator's.
+    pub user: Option<User>,
+    /// What it may do; something.
+    pub scopes: Scopes,
+    /// The only topics it may do that with, if it is so limited.
+    pub topics: Option<Vec<Topic>>,
+    /// How long it is good for.
+    pub ttl_seconds: TtlSeconds,
+}
+
+impl NewSession {
+    /// Reads a body.
+    ///
+    /// # Errors
+    /// If it is not JSON, or with all that is wrong with it.
+    pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
+        body::parse(body, Self::read)
+    }
+
+    fn read(json: &RawValue, found: &mut Found) -> Option<Self> {
+        let names = ["user", "scopes", "topics", "ttl_seconds"];
+        let [user, scopes, topics, ttl_seconds] = fields::of_object(json, &Pointer::root(), names, found)?;
+        let user = user.text(found);
+        let scopes = read_scopes(&scopes.required(found), found);
+        let topics = read_topics(&topics, found);
+        let ttl_seconds = read_ttl(&ttl_seconds.required(found), found);
+        Some(Self { user, scopes: scopes?, topics, ttl_seconds: ttl_seconds? })
+    }
+}
+
+fn read_scopes(field: &Field<&RawValue>, found: &mut Found) -> Option<Scopes> {
+    let scopes: Vec<Option<Scope>> =
+        field.elements(found)?.iter().map(|element| element.text(found)).collect();
+    if scopes.is_empty() {
+        field.fault(found, "must name at least one scope");
+    }
+    scopes.into_iter().collect()
+}
+
+fn read_topics(field: &Field<&RawValue>, found: &mut Found) -> Option<Vec<Topic>> {
+    let elements = field.elements(found)?;
+    if !(1..=SESSION_TOPICS).contains(&elements.len()) {
+        field.fault(found, format_args!("must name 1 to {SESSION_TOPICS} topics, or be absent"));
+        return None;
+    }
+    let topics: Vec<Option<Topic>> = elements.iter().map(|element| element.text(found)).collect();
+    topics.into_iter().collect()
+}
+
+fn read_ttl(field: &Field<&RawValue>, found: &mut Found) -> Option<TtlSeconds> {
+    let seconds = serde_json::from_str(field.value?.get()).map_err(|_| TtlSecondsError);
+    seconds.and_then(TtlSeconds::new).map_err(|refused| field.fault(found, refused)).ok()
+}
+
+/// A session, without its token: `{"id","user"?,"scopes","topics"?,"created_at","expires_at"}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Session {
+    /// What it is named by.
+    pub id: SessionId,
+    /// For whom it acts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<User>,
+    /// What it may do.
+    pub scopes: Scopes,
+    /// The only topics it may do that with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub topics: Option<Vec<Topic>>,
+    /// When it was made.
+    pub created_at: UnixMillis,
+    /// From when on it is refused.
+    pub expires_at: UnixMillis,
+}
+
+/// The answer to who makes a session: the only time that its token is told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SessionToken<'a> {
+    /// What the session is named by.
+    pub id: SessionId,
+    /// What it is used by.
+    pub token: &'a str,
+    /// From when on it is refused.
+    pub expires_at: UnixMillis,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faults(body: &str) -> Vec<String> {
+        match NewSession::parse(body.as_bytes()) {
+            Err(BodyError::Invalid(faults)) => faults.iter().map(|fault| fault.path.clone()).collect(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn every_fault_is_named_at_once() {
+        assert_eq!(faults("{}"), ["/scopes", "/ttl_seconds"]);
+        let body = r#"{"user":"a#b","scopes":["read","root",1],"topics":["a/b"],"ttl_seconds":0,"expires_at":1,"pk":"x"}"#;
+        assert_eq!(
+            faults(body),
+            ["/expires_at", "/pk", "/user", "/scopes/1", "/scopes/2", "/topics/0", "/ttl_seconds"]
+        );
+        for (body, path) in [
+            (r#"{"scopes":[],"ttl_seconds":1}"#, "/scopes"),
+            (r#"{"scopes":"read","ttl_seconds":1}"#, "/scopes"),
+            (r#"{"scopes":["read"],"topics":[],"ttl_seconds":1}"#, "/topics"),
+            (r#"{"scopes":["read"],"topics":null,"ttl_seconds":1}"#, "/topics"),
+            (r#"{"scopes":["read"],"ttl_seconds":31536001}"#, "/ttl_seconds"),
+            (r#"{"scopes":["read"],"ttl_seconds":1.5}"#, "/ttl_seconds"),
+            (r#"{"scopes":["read"],"ttl_seconds":"60"}"#, "/ttl_seconds"),
+            (r#"{"scopes":["read"],"user":null,"ttl_seconds":1}"#, "/user"),
+            ("[]", ""),
+        ] {
+            assert_eq!(faults(body), [path], "{body}");
+        }
+    }
+
+    #[test]
+    fn a_session_may_be_limited_to_so_many_topics_and_no_more() {
+        let body = |count: usize| {
+            let topics: Vec<_> = (0..count).map(|number| format!("topic-{number}")).collect();
+            serde_json::json!({"scopes": ["read"], "topics": topics, "ttl_seconds": 1}).to_string()
+        };
+        let most = NewSession::parse(body(SESSION_TOPICS).as_bytes()).unwrap();
+        assert_eq!(most.topics.unwrap().len(), SESSION_TOPICS);
+        assert_eq!(faults(&body(SESSION_TOPICS + 1)), ["/topics"]);
+    }
+
+    #[test]
+    fn nothing_is_not_a_session() {
+        assert!(matches!(NewSession::parse(b""), Err(BodyError::Malformed(_))));
+    }
+}

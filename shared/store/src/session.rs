@@ -1,0 +1,283 @@
+//! Sessions: found by their token's hash, listed and revoked by their id.
+//!
+//! ```text
+//! SESSION#{hash of the token} / same
+//!   user S?, scopes S ("read write"), topics S? ("billing posts"), created_at N (milliseconds), expires_at N, gsi1pk, gsi1sk
+//! ```
+//!
+//! A session that is over is refused when it is used, whether TTL has removed it or not. So to revoke one is to let it
+//! end now: one conditional update, and a second one finds it ended.
+//!
+//! What is found by id is found through an index, which may be behind. An id tells when it was made: one that is not
+//! listed but young is looked for again for a moment, and then nobody says that it is gone.
+
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
+use lately_keys::table::{SessionId, SessionKey, SessionListKey, TokenHash};
+use lately_keys::{Place, TableKey, Topic, UnixMillis};
+use lately_model::{NewSession, Session};
+
+use crate::ambient::entropy_u64;
+use crate::call::{Operation, TableError, Unavailable};
+use crate::cost::Cost;
+use crate::event::is_over;
+use crate::item::{Corrupt, Fields, Item, keyed, number, text};
+use crate::limits::{LISTED_SESSIONS, LISTING_LOOKS, LISTING_SECONDS, LISTING_WAIT};
+use crate::store::Store;
+
+/// Why a session could not be fetched.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// There is none: never, or not any more.
+    #[error("no such session")]
+    NotFound,
+    /// The table could not be read.
+    #[error(transparent)]
+    Table(#[from] TableError),
+}
+
+/// Some of the sessions, newest first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionList {
+    /// Those that are not over.
+    pub sessions: Vec<Session>,
+    /// Where the list goes on, if it does: behind this one.
+    pub next: Option<SessionId>,
+}
+
+impl Store {
+    /// Keeps a session, under its token's hash.
+    ///
+    /// # Errors
+    /// If the table cannot be written.
+    pub async fn create_session(
+        &self,
+        new: &NewSession,
+        hash: TokenHash,
+    ) -> Result<(Session, Cost), TableError> {
+        let operation = self.operation();
+        let created_at = self.now();
+        // In whole seconds, as TTL has it; rounded up, so it is good for no less than its time.
+        let seconds = created_at.get().div_ceil(1000) + u64::from(new.ttl_seconds.get());
+        let session = Session {
+            id: SessionId::new(created_at, self.ambient().entropy()),
+            user: new.user.clone(),
+            scopes: new.scopes,
+            topics: new.topics.clone(),
+            created_at,
+            expires_at: UnixMillis::new(seconds * 1000).unwrap_or(UnixMillis::MAX),
+        };
+        let item = encode(&session, hash);
+        let put = operation
+            .call(|| {
+                self.client()
+                    .put_item()
+                    .table_name(self.table())
+                    .set_item(Some(item.clone()))
+                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                    .send()
+            })
+            .await
+            .map_err(|failed| TableError::from(failed.unconditional()))?;
+        operation.meter.write(put.consumed_capacity());
+        Ok((session, operation.meter.total()))
+    }
+
+    /// The session that a token opens, by the token's hash; none if it is unknown or over. The read is consistent: what
+    /// was made or revoked a moment ago is so.
+    ///
+    /// # Errors
+    /// If the table cannot be read.
+    pub async fn session(&self, hash: TokenHash) -> Result<(Option<Session>, Cost), TableError> {
+        let operation = self.operation();
+        let session = self.session_under(hash, &operation).await?;
+        Ok((session, operation.meter.total()))
+    }
+
+    /// A session by its id.
+    ///
+    /// # Errors
+    /// See [`SessionError`].
+    pub async fn session_by_id(&self, id: SessionId) -> Result<(Session, Cost), SessionError> {
+        let operation = self.operation();
+        let hash = self.listed_session(id, &operation).await?.ok_or(SessionError::NotFound)?;
+        // The index may not know yet that it was revoked.
+        let session = self.session_under(hash, &operation).await?.ok_or(SessionError::NotFound)?;
+        operation.meter.items(1);
+        Ok((session, operation.meter.total()))
+    }
+
+    /// Ends a session, if it has not ended. From then on its token is refused wherever it is looked up.
+    ///
+    /// # Errors
+    /// If the table cannot be read or written; or if there is no such session, but the id is so young that it may not be
+    /// listed yet.
+    pub async fn revoke_session(&self, id: SessionId) -> Result<Cost, TableError> {
+        let operation = self.operation();
+        if let Some(hash) = self.listed_session(id, &operation).await? {
+            let now = number(self.now().get() / 1000);
+            let ended = operation
+                .call_if(|| {
+                    self.client()
+                        .update_item()
+                        .table_name(self.table())
+                        .set_key(Some(keyed(Place::Table, SessionKey { hash }.encode())))
+                        .update_expression("SET expires_at = :now")
+                        .condition_expression("attribute_exists(pk) AND expires_at > :now")
+                        .expression_attribute_values(":now", now.clone())
+                        .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                        .send()
+                })
+                .await?;
+            if let Some(answer) = ended {
+                operation.meter.write(answer.consumed_capacity());
+            }
+        }
+        Ok(operation.meter.total())
+    }
+
+    /// Sessions that are not over, newest first, some at a time. Those of the last moments may be missing, and those
+    /// revoked in them may still be there.
+    ///
+    /// # Errors
+    /// If the table cannot be read.
+    pub async fn sessions(&self, after: Option<SessionId>) -> Result<(SessionList, Cost), TableError> {
+        let operation = self.operation();
+        // Behind the last one there is: every id sorts before it.
+        let before = after.map_or_else(|| "~".to_owned(), |id| id.to_string());
+        let answer = operation
+            .call(|| {
+                self.client()
+                    .query()
+                    .table_name(self.table())
+                    .set_index_name(Place::Gsi1.index().map(str::to_owned))
+                    .key_condition_expression("gsi1pk = :sessions AND gsi1sk < :before")
+                    .expression_attribute_values(":sessions", text(SessionListKey::PARTITION))
+                    .expression_attribute_values(":before", text(before.clone()))
+                    .scan_index_forward(false)
+                    .limit(LISTED_SESSIONS)
+                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                    .send()
+            })
+            .await
+            .map_err(|failed| TableError::from(failed.unconditional()))?;
+        operation.meter.read(answer.consumed_capacity());
+        operation.meter.items(answer.items().len());
+        let sessions: Vec<_> = answer.items().iter().map(decode).collect::<Result<_, _>>()?;
+        let next =
+            sessions.last().map(|session| session.id).filter(|_| answer.last_evaluated_key().is_some());
+        let now = self.now();
+        let sessions = sessions.into_iter().filter(|session| session.expires_at > now).collect();
+        Ok((SessionList { sessions, next }, operation.meter.total()))
+    }
+
+    async fn session_under(
+        &self,
+        hash: TokenHash,
+        operation: &Operation<'_>,
+    ) -> Result<Option<Session>, TableError> {
+        let key = keyed(Place::Table, SessionKey { hash }.encode());
+        let Some(item) = self.get_item(key, operation).await? else { return Ok(None) };
+        // What the table gave is what was asked for; compared once more, in constant time.
+        if stored_hash(&item)? != hash || is_over(&item, self.now())? {
+            return Ok(None);
+        }
+        Ok(Some(decode(&item)?))
+    }
+
+    /// Under which hash a session is kept; none if it never was, or TTL has removed it.
+    async fn listed_session(
+        &self,
+        id: SessionId,
+        operation: &Operation<'_>,
+    ) -> Result<Option<TokenHash>, TableError> {
+        for look in 0..LISTING_LOOKS {
+            if look > 0 {
+                let longest = LISTING_WAIT.saturating_mul(1 << (look - 1));
+                let micros = u64::try_from(longest.as_micros()).unwrap_or(u64::MAX);
+                // At least half of it, so that all looks together wait for long enough.
+                let wait = micros / 2 + entropy_u64(self.ambient()) % (micros / 2 + 1);
+                tokio::time::sleep(Duration::from_micros(wait)).await;
+            }
+            let listed = self.look_up_session(id, operation).await?;
+            if listed.is_some() || !self.may_be_unlisted(id) {
+                return Ok(listed);
+            }
+        }
+        Err(Unavailable::new("a young session is not listed, or never was made").into())
+    }
+
+    async fn look_up_session(
+        &self,
+        id: SessionId,
+        operation: &Operation<'_>,
+    ) -> Result<Option<TokenHash>, TableError> {
+        let key = SessionListKey { id }.encode();
+        let answer = operation
+            .call(|| {
+                self.client()
+                    .query()
+                    .table_name(self.table())
+                    .set_index_name(Place::Gsi1.index().map(str::to_owned))
+                    .key_condition_expression("gsi1pk = :sessions AND gsi1sk = :id")
+                    .expression_attribute_values(":sessions", text(key.pk.clone()))
+                    .expression_attribute_values(":id", text(key.sk.clone()))
+                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                    .send()
+            })
+            .await
+            .map_err(|failed| TableError::from(failed.unconditional()))?;
+        operation.meter.read(answer.consumed_capacity());
+        Ok(answer.items().first().map(stored_hash).transpose()?)
+    }
+
+    /// Whether an id is so young that the index may not list it yet.
+    fn may_be_unlisted(&self, id: SessionId) -> bool {
+        let now = self.now();
+        // Of the future too: another process's clock may be ahead.
+        id.made_at().is_some_and(|made| {
+            made.saturating_add(LISTING_SECONDS * 1000) > now
+                && made < now.saturating_add(LISTING_SECONDS * 1000)
+        })
+    }
+}
+
+fn stored_hash(item: &Item) -> Result<TokenHash, Corrupt> {
+    let fields = Fields(item);
+    let key = SessionKey::decode(fields.text("pk")?, fields.text("sk")?);
+    Ok(key.ok_or_else(|| fields.corrupt("key"))?.hash)
+}
+
+fn encode(session: &Session, hash: TokenHash) -> Item {
+    let mut item = keyed(Place::Table, SessionKey { hash }.encode());
+    item.extend(keyed(Place::Gsi1, SessionListKey { id: session.id }.encode()));
+    item.insert("scopes".to_owned(), text(session.scopes.to_string()));
+    item.insert("created_at".to_owned(), number(session.created_at.get()));
+    item.insert("expires_at".to_owned(), number(session.expires_at.get() / 1000));
+    if let Some(user) = &session.user {
+        item.insert("user".to_owned(), text(user.as_str()));
+    }
+    if let Some(topics) = &session.topics {
+        let topics: Vec<_> = topics.iter().map(Topic::as_str).collect();
+        item.insert("topics".to_owned(), text(topics.join(" ")));
+    }
+    item
+}
+
+fn decode(item: &Item) -> Result<Session, Corrupt> {
+    let fields = Fields(item);
+    let millis = |name, factor: u64| {
+        let number = fields.number::<u64>(name)?.checked_mul(factor);
+        number.and_then(|millis| UnixMillis::new(millis).ok()).ok_or_else(|| fields.corrupt(name))
+    };
+    let topics = fields.optional_text("topics")?.map(|topics| topics.split(' ').map(str::parse).collect());
+    Ok(Session {
+        id: fields.parsed("gsi1sk")?,
+        user: fields.optional_parsed("user")?,
+        scopes: fields.parsed("scopes")?,
+        topics: topics.transpose().map_err(|_| fields.corrupt("topics"))?,
+        created_at: millis("created_at", 1)?,
+        expires_at: millis("expires_at", 1000)?,
+    })
+}

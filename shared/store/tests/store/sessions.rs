@@ -1,0 +1,168 @@
+//! Sessions: found by token, listed and revoked by id, refused when they are over.
+
+use std::time::Duration;
+
+use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle};
+use lately_engine::{Lag, Operation, Options};
+use lately_keys::table::{SessionId, TokenHash};
+use lately_model::{NewSession, Session};
+use lately_store::{SessionError, Store};
+
+use crate::support::{World, engine, items, pass, store};
+
+const HASH: [u8; 32] = [7; 32];
+
+fn new(json: &str) -> NewSession {
+    NewSession::parse(json.as_bytes()).unwrap()
+}
+
+fn hour() -> NewSession {
+    new(r#"{"user":"ada","scopes":["read","write"],"topics":["posts","billing"],"ttl_seconds":3600}"#)
+}
+
+async fn found(store: &Store, hash: [u8; 32]) -> Option<Session> {
+    store.session(TokenHash::from(hash)).await.unwrap().0
+}
+
+async fn by_id(store: &Store, id: SessionId) -> Option<Session> {
+    match store.session_by_id(id).await {
+        Ok((session, _)) => Some(session),
+        Err(SessionError::NotFound) => None,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_is_what_was_asked_for_until_it_ends() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    let (session, cost) = store.create_session(&hour(), HASH.into()).await.unwrap();
+    assert_eq!(
+        (cost.write_units.to_string(), cost.calls),
+        ("2.0".to_owned(), 1),
+        "the item and its place in the list"
+    );
+    assert_eq!((session.user.clone(), session.scopes), (hour().user, hour().scopes));
+    assert_eq!((session.topics.clone(), session.created_at), (hour().topics, world.now()));
+    assert_eq!(session.expires_at.get() - session.created_at.get(), 3_600_000);
+
+    assert_eq!(found(&store, HASH).await.as_ref(), Some(&session));
+    let (_, cost) = store.session(HASH.into()).await.unwrap();
+    assert_eq!((cost.read_units.to_string(), cost.calls), ("1.0".to_owned(), 1));
+    assert_eq!(by_id(&store, session.id).await.as_ref(), Some(&session));
+    assert_eq!(found(&store, [8; 32]).await, None);
+
+    pass(Duration::from_millis(3_599_999)).await;
+    assert_eq!(found(&store, HASH).await.as_ref(), Some(&session));
+    // Refused though the item is there: TTL may take days.
+    pass(Duration::from_millis(1)).await;
+    assert_eq!((found(&store, HASH).await, by_id(&store, session.id).await), (None, None));
+    assert_eq!(items(&engine).await.len(), 1);
+    engine.expire(10).unwrap();
+    assert_eq!(items(&engine).await.len(), 0);
+    assert_eq!((found(&store, HASH).await, by_id(&store, session.id).await), (None, None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_reads_the_table_learns_no_token() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    store(engine.client(), &world).create_session(&hour(), HASH.into()).await.unwrap();
+    let item = &items(&engine).await[0];
+    assert_eq!(item["pk"].as_s().unwrap(), &format!("SESSION#{}", "07".repeat(32)));
+    let mut names: Vec<_> = item.keys().map(String::as_str).collect();
+    names.sort_unstable();
+    let known = ["created_at", "expires_at", "gsi1pk", "gsi1sk", "pk", "scopes", "sk", "topics", "user"];
+    assert_eq!(names, known);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_revoked_session_is_refused_at_once_and_may_be_revoked_again() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    let (session, _) = store.create_session(&hour(), HASH.into()).await.unwrap();
+    let (other, _) = store.create_session(&hour(), [8; 32].into()).await.unwrap();
+    for calls in [2, 2] {
+        let cost = store.revoke_session(session.id).await.unwrap();
+        assert_eq!(cost.calls, calls);
+        assert_eq!((found(&store, HASH).await, by_id(&store, session.id).await), (None, None));
+    }
+    assert_eq!(found(&store, [8; 32]).await, Some(other), "and no other");
+    // Removed in its time, as all that is over.
+    pass(Duration::from_secs(1)).await;
+    assert_eq!(engine.expire(10).unwrap(), 1);
+    store.revoke_session(session.id).await.unwrap_err();
+    pass(Duration::from_secs(61)).await;
+    store.revoke_session(session.id).await.unwrap();
+    // One that never was.
+    store.revoke_session("0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap()).await.unwrap();
+    store.revoke_session("0190a4cd-d3e7-4222-9f99-fdb74feee752".parse().unwrap()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_the_index_does_not_list_yet_is_waited_for_and_never_said_to_be_gone() {
+    for (behind, revoked) in [(1_000, true), (20_000, false)] {
+        let world = World::new(3);
+        let index = Duration::from_millis(behind);
+        let lag = Lag { seed: 1, table: Duration::ZERO, index, behind: 1.0 };
+        let engine = engine(&world, Options { lag: Some(lag), ..Options::default() });
+        let store = store(engine.client(), &world);
+        let (session, _) = store.create_session(&hour(), HASH.into()).await.unwrap();
+        assert_eq!(store.revoke_session(session.id).await.is_ok(), revoked, "{behind} ms behind");
+        assert_eq!(found(&store, HASH).await.is_none(), revoked);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn sessions_are_listed_newest_first_and_all_of_them() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    let mut ids = Vec::new();
+    for number in 0..=220_u8 {
+        let new = if number % 10 == 3 { new(r#"{"scopes":["admin"],"ttl_seconds":1}"#) } else { hour() };
+        let (session, _) = store.create_session(&new, [number; 32].into()).await.unwrap();
+        if number % 10 != 3 {
+            ids.push(session.id);
+        }
+        pass(Duration::from_millis(1)).await;
+    }
+    pass(Duration::from_secs(2)).await;
+    ids.reverse();
+    let (mut listed, mut after, mut pages) = (Vec::new(), None, 0);
+    loop {
+        let (list, _) = store.sessions(after).await.unwrap();
+        listed.extend(list.sessions.iter().map(|session| session.id));
+        pages += 1;
+        after = list.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!((listed, pages), (ids, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_fails_for_a_moment_is_tried_again_and_makes_one_session() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    for (number, fault) in
+        [Fault::Timeout(Moment::After), Fault::Throttle(Throttle::Account), Fault::InternalServerError]
+            .into_iter()
+            .enumerate()
+    {
+        let hash = [u8::try_from(number).unwrap(); 32];
+        let put = Faults::default().nth(1, Target::operation(Operation::PutItem), fault.clone());
+        let (session, _) = store(engine.client_with(put).client(), &world)
+            .create_session(&hour(), hash.into())
+            .await
+            .unwrap();
+        assert_eq!(items(&engine).await.len(), number + 1);
+        let update = Faults::default().nth(1, Target::operation(Operation::UpdateItem), fault);
+        let victim = store(engine.client_with(update).client(), &world);
+        victim.revoke_session(session.id).await.unwrap();
+        assert_eq!(found(&victim, hash).await, None);
+    }
+}
