@@ -12,8 +12,11 @@
 //!   a seed or on the very call a test names.
 //! - **Staleness** ([`Lag`]): eventually consistent reads and indexes that are behind.
 //! - **Partitions** ([`PartitionLimits`]): what one partition takes a second, and how it refuses more.
+//! - **The pump** ([`pump`]): a function is invoked with the stream's records as Lambda would: lanes,
+//!   batches, retries, bisection, a destination for what fails, checkpoints.
 //! - **A port** ([`Engine::serve`]): the same engine for other clients.
-//! - **The template** ([`template`]): the table that `template.yaml` declares.
+//! - **The template** ([`template`]): the table that `template.yaml` declares, its routes and mappings, and
+//!   what its functions are given and allowed.
 //!
 //! Time is an argument: a [`Clock`] drives expiry, retention, lag and partitions.
 //!
@@ -69,12 +72,14 @@ mod ledger;
 pub mod limits;
 mod operation;
 mod partition;
+pub mod pump;
 mod replica;
 mod seed;
 mod serve;
 pub mod stream;
 mod table;
 pub mod template;
+mod turns;
 
 pub use clock::Clock;
 pub use definition::{Attribute, IndexDefinition, Projection, TableDefinition};

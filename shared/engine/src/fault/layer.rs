@@ -1,8 +1,7 @@
 //! Injecting what the plan decided: in front of the engine, as a connector of the SDK's.
 
-use std::future::{pending, poll_fn};
+use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
 
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
@@ -20,7 +19,7 @@ use crate::fault::{Fault, Faults, Injected, Moment, Rule, Target, Throttle};
 use crate::key::ItemId;
 use crate::operation::Operation;
 use crate::partition::with_unprocessed;
-use crate::{key, seed};
+use crate::{key, seed, turns};
 
 /// A client's faults, and what has happened so far.
 #[derive(Debug, Clone)]
@@ -123,22 +122,7 @@ impl Shared {
 
     /// Lets other tasks run.
     async fn yield_turns(&self, stream: u64, number: u64) {
-        if self.turns == 0 {
-            return;
-        }
-        let turns = seed::up_to(u64::from(self.turns), self.seed, stream, number);
-        for _ in 0..turns {
-            let mut waited = false;
-            poll_fn(|context| {
-                if waited {
-                    return Poll::Ready(());
-                }
-                waited = true;
-                context.waker().wake_by_ref();
-                Poll::Pending
-            })
-            .await;
-        }
+        turns::give_way(seed::up_to(u64::from(self.turns), self.seed, stream, number)).await;
     }
 
     /// Runs one call, as far as its fault lets it.

@@ -11,12 +11,6 @@ use crate::table::StreamView;
 /// The region in names and events; the same as in the ARNs that dynoxide makes.
 const REGION: &str = dynoxide::streams::LOCAL_REGION;
 
-#[derive(Serialize)]
-struct Event<'a> {
-    #[serde(rename = "Records")]
-    records: Vec<Entry<'a>>,
-}
-
 /// One record of an event; also an entry of `GetRecords`, which names its fields the same.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -94,10 +88,26 @@ fn entry<'a>(record: &'a Record, view: StreamView, arn: Option<&'a str>) -> Entr
     }
 }
 
-/// A batch as the JSON of a Lambda event.
-pub(crate) fn event(records: &[Arc<Record>], view: StreamView, arn: &str) -> String {
-    let records = records.iter().map(|r| entry(r, view, Some(arn))).collect();
-    serde_json::to_string(&Event { records }).expect("the fields have string keys")
+/// A record as the JSON that it is in a Lambda event.
+pub(crate) fn record(record: &Record, view: StreamView, arn: &str) -> String {
+    serde_json::to_string(&entry(record, view, Some(arn))).expect("the fields have string keys")
+}
+
+/// Such records as the JSON of one event.
+pub(crate) fn event<'a>(records: impl IntoIterator<Item = &'a str>) -> String {
+    let records: Vec<_> = records.into_iter().collect();
+    format!("{EVENT_HEAD}{}{EVENT_TAIL}", records.join(","))
+}
+
+const EVENT_HEAD: &str = r#"{"Records":["#;
+const EVENT_TAIL: &str = "]}";
+
+/// What an event's JSON has beside its records', and a comma after each.
+pub(crate) const EVENT_BYTES: usize = EVENT_HEAD.len() + EVENT_TAIL.len();
+
+/// The name of a function, like those that dynoxide gives tables.
+pub(crate) fn function_arn(function: &str) -> String {
+    format!("arn:aws:lambda:{REGION}:000000000000:function:{function}")
 }
 
 /// A batch as the JSON of `GetRecords`' list.

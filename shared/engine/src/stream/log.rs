@@ -54,7 +54,7 @@ impl Log {
     }
 
     pub(crate) fn append(&mut self, shard: u16, record: Arc<Record>) {
-        let horizon = record.at_micros.saturating_sub(self.retention_micros);
+        let horizon = self.horizon_micros(record.at_micros);
         let shard = &mut self.shards[usize::from(shard)];
         shard.trim(horizon, limits::TRIMMED_PER_APPEND);
         shard.records.push_back(record);
@@ -69,7 +69,7 @@ impl Log {
         bytes: u64,
         now_micros: u64,
     ) -> Batch {
-        let horizon = now_micros.saturating_sub(self.retention_micros);
+        let horizon = self.horizon_micros(now_micros);
         let Some(shard) = self.shards.get_mut(usize::from(shard)) else {
             return Batch::default();
         };
@@ -90,7 +90,7 @@ impl Log {
             .map(|(_, record)| Arc::clone(record));
         let records: Vec<_> = taken.collect();
         Batch {
-            next: records.last().map_or(after, |record| record.sequence),
+            next: records.last().map_or(after.max(shard.trimmed), |record| record.sequence),
             trimmed: after < shard.trimmed,
             records,
         }
@@ -109,6 +109,11 @@ impl Log {
     pub(crate) fn oldest(&self, shard: u16) -> Option<SequenceNumber> {
         let shard = self.shards.get(usize::from(shard))?;
         shard.records.front().map(|record| record.sequence)
+    }
+
+    /// Records that were made before this are gone, or about to be.
+    pub(crate) fn horizon_micros(&self, now_micros: u64) -> u64 {
+        now_micros.saturating_sub(self.retention_micros)
     }
 
     /// How many records are held.
@@ -193,6 +198,14 @@ mod tests {
         assert!(batch.trimmed);
         let later = log.read(0, batch.next, 10, u64::MAX, 25 * HOUR + 1);
         assert!(!later.trimmed);
+    }
+
+    #[test]
+    fn a_reader_that_lost_everything_reads_on_after_what_it_lost() {
+        let mut log = log([0, HOUR]);
+        let lost = log.read(0, SequenceNumber::START, 10, u64::MAX, 48 * HOUR);
+        assert_eq!((sequences(&lost), lost.next.0, lost.trimmed), (vec![], 2, true));
+        assert!(!log.read(0, lost.next, 10, u64::MAX, 48 * HOUR).trimmed);
     }
 
     #[test]

@@ -12,14 +12,16 @@ mod service;
 pub use log::Batch;
 pub use record::{EventName, InvalidSequenceNumber, Record, SequenceNumber};
 
+pub(crate) use lambda::{EVENT_BYTES, event, function_arn};
 pub(crate) use log::Log;
-pub(crate) use service::answer;
+pub(crate) use service::{answer, shard_id};
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
 use crate::core::Core;
+use crate::key;
 use crate::table::StreamView;
 
 /// A table's stream, to read from. Cheap to clone.
@@ -51,7 +53,7 @@ impl Stream {
     /// Up to `records` records and about `bytes` bytes (DynamoDB's count) of a shard, after a position.
     #[must_use]
     pub fn read(&self, shard: u16, after: SequenceNumber, records: usize, bytes: u64) -> Batch {
-        let now = self.core.clock().now_micros();
+        let now = self.now_micros();
         let mut ledger = self.core.ledger();
         let log = ledger.log(&self.table);
         log.map(|log| log.read(shard, after, records, bytes, now)).unwrap_or_default()
@@ -96,6 +98,30 @@ impl Stream {
     /// A batch as the JSON of the event that Lambda would be invoked with.
     #[must_use]
     pub fn lambda_event(&self, records: &[Arc<Record>]) -> String {
-        lambda::event(records, self.view, &self.arn)
+        let records: Vec<_> = records.iter().map(|record| self.lambda_record(record)).collect();
+        lambda::event(records.iter().map(String::as_str))
+    }
+
+    /// A record as the JSON that it is in such an event.
+    pub(crate) fn lambda_record(&self, record: &Record) -> String {
+        lambda::record(record, self.view, &self.arn)
+    }
+
+    /// The hash of a record's partition key.
+    pub(crate) fn partition_hash(&self, record: &Record) -> u64 {
+        let table = self.core.table(&self.table).ok().flatten();
+        let key = serde_json::from_str(record.keys.get()).expect("the engine captured the key");
+        key::hash(&table.and_then(|table| table.partition_of(&key)).unwrap_or_default())
+    }
+
+    /// Records that were made before this are gone, or about to be.
+    pub(crate) fn horizon_micros(&self) -> u64 {
+        let now = self.now_micros();
+        self.core.ledger().log(&self.table).map_or(now, |log| log.horizon_micros(now))
+    }
+
+    /// The engine's time.
+    pub(crate) fn now_micros(&self) -> u64 {
+        self.core.clock().now_micros()
     }
 }

@@ -16,7 +16,8 @@ use crate::attribute;
 /// A record's place in the order of all changes. Strictly increases, over all shards and tables.
 ///
 /// Its text has 21 digits, as DynamoDB's have at least, so text order is number order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+/// Where it is kept, it is a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub struct SequenceNumber(pub(crate) u64);
 
 /// What makes a sequence number's text 21 digits long.
@@ -85,7 +86,7 @@ impl EventName {
 /// A captured change.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Record {
-    #[serde(rename = "seq", with = "sequence_as_number")]
+    #[serde(rename = "seq")]
     pub(crate) sequence: SequenceNumber,
     #[serde(rename = "event")]
     pub(crate) event: EventName,
@@ -152,25 +153,6 @@ impl Record {
     pub fn new_image(&self) -> Option<HashMap<String, AttributeValue>> {
         let image = self.new.as_ref()?;
         Some(attribute::read_item(image.get()))
-    }
-}
-
-mod sequence_as_number {
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    use super::SequenceNumber;
-
-    pub(super) fn serialize<S: Serializer>(
-        sequence: &SequenceNumber,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.serialize_u64(sequence.0)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<SequenceNumber, D::Error> {
-        u64::deserialize(deserializer).map(SequenceNumber)
     }
 }
 

@@ -146,7 +146,8 @@ fn table_of(core: &Core, arn: &str) -> Result<(std::sync::Arc<Table>, StreamView
 
 const SHARD_PREFIX: &str = "shardId-00000000000000000000-";
 
-fn shard_id(shard: u16) -> String {
+/// A shard's name.
+pub(crate) fn shard_id(shard: u16) -> String {
     format!("{SHARD_PREFIX}{shard:08}")
 }
 

@@ -10,6 +10,7 @@ mod lag;
 mod model;
 mod partitions;
 mod persistence;
+mod pump;
 mod serve;
 mod support;
 mod template;

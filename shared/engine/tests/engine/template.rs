@@ -1,6 +1,10 @@
-//! A template becomes the table it declares.
+//! A template becomes the table it declares, the mappings, and what its functions are given and allowed.
 
-use lately_engine::template::{Route, Template};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use lately_engine::pump::{Filter, Mapping, StartingPosition};
+use lately_engine::template::{Route, Statement, Template, TemplateError};
 use lately_engine::{Engine, Options, Projection};
 
 use crate::support::{TABLE, definition};
@@ -49,4 +53,124 @@ fn a_table_is_not_made_twice() {
     engine.create_table(&definition, TABLE).unwrap();
     let again = engine.create_table(&definition, TABLE).unwrap_err();
     assert!(again.to_string().contains("ResourceInUseException"), "{again}");
+}
+
+const MAPPINGS: &str = include_str!("../data/mappings.yaml");
+
+fn mappings() -> Template {
+    Template::parse(MAPPINGS).unwrap()
+}
+
+#[test]
+fn mappings_are_read_as_declared_and_what_is_absent_is_as_lambda_has_it() {
+    let filter = [r#"{"eventName": ["INSERT"]}"#, r#"{"userIdentity": {"type": [{"exists": false}]}}"#];
+    let declared = Mapping {
+        function: "FanOut".to_owned(),
+        event: "Stream".to_owned(),
+        starting_position: StartingPosition::TrimHorizon,
+        batch_size: 250,
+        window: Duration::from_secs(1),
+        lanes: 10,
+        maximum_retries: Some(5),
+        maximum_age: Some(Duration::from_secs(3_600)),
+        bisect: true,
+        report_failures: true,
+        filter: Filter::parse(filter).unwrap(),
+        on_failure: true,
+    };
+    let absent = Mapping {
+        function: "Plain".to_owned(),
+        event: "Stream".to_owned(),
+        starting_position: StartingPosition::Latest,
+        batch_size: 100,
+        window: Duration::ZERO,
+        lanes: 1,
+        maximum_retries: None,
+        maximum_age: None,
+        bisect: false,
+        report_failures: false,
+        filter: Filter::default(),
+        on_failure: false,
+    };
+    assert_eq!(mappings().mappings().unwrap(), [declared, absent]);
+}
+
+/// What is wrong with the mapping of `Plain`, when it has these properties.
+fn refused(properties: &str) -> TemplateError {
+    let plain = "Properties: { Stream: !GetAtt Table.StreamArn, StartingPosition: LATEST }";
+    let text = MAPPINGS.replace(plain, &format!("Properties: {{ {properties} }}"));
+    assert_ne!(text, MAPPINGS);
+    Template::parse(&text).unwrap().mappings().unwrap_err()
+}
+
+#[test]
+fn a_mapping_that_lambda_would_not_take_is_refused() {
+    let stream = "Stream: !GetAtt Table.StreamArn";
+    for properties in [
+        "Stream: !GetAtt Other.StreamArn, StartingPosition: LATEST",
+        "Stream: !Ref Table, StartingPosition: LATEST",
+        &format!("{stream}, StartingPosition: AT_TIMESTAMP"),
+        &format!("{stream}, StartingPosition: LATEST, BatchSize: 0"),
+        &format!("{stream}, StartingPosition: LATEST, BatchSize: 10001"),
+        &format!("{stream}, StartingPosition: LATEST, MaximumBatchingWindowInSeconds: 301"),
+        &format!("{stream}, StartingPosition: LATEST, ParallelizationFactor: 11"),
+        &format!("{stream}, StartingPosition: LATEST, MaximumRetryAttempts: -2"),
+        &format!("{stream}, StartingPosition: LATEST, MaximumRetryAttempts: 10001"),
+        &format!("{stream}, StartingPosition: LATEST, MaximumRecordAgeInSeconds: 59"),
+        &format!("{stream}, StartingPosition: LATEST, FunctionResponseTypes: [Other]"),
+    ] {
+        let error = refused(properties);
+        assert!(matches!(error, TemplateError::Mapping { .. }), "{properties}: {error}");
+        assert!(error.to_string().starts_with("function Plain, event Stream: "), "{error}");
+    }
+    for properties in [
+        stream,
+        "StartingPosition: LATEST",
+        &format!("{stream}, StartingPosition: LATEST, TumblingWindowInSeconds: 60"),
+        &format!("{stream}, StartingPosition: LATEST, BatchSize: !Ref Secret"),
+    ] {
+        let error = refused(properties);
+        assert!(matches!(error, TemplateError::Resource { .. }), "{properties}: {error}");
+    }
+    let filter = r#"FilterCriteria: {Filters: [{Pattern: '{"a": [{"like": "x"}]}'}]}"#;
+    let error = refused(&format!("{stream}, StartingPosition: LATEST, {filter}"));
+    assert!(matches!(error, TemplateError::Filter { .. }), "{error}");
+}
+
+#[test]
+fn an_environment_has_the_literals_and_defaults_of_the_function_over_those_of_all() {
+    let of = |function| mappings().environment(function).unwrap();
+    let expected = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+        pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
+    };
+    assert_eq!(of("Plain"), expected(&[("LEVEL", "info"), ("LIMIT", "100"), ("MODE", "slow")]));
+    // Its own LEVEL is one that only a deployment knows: the one it hides is not in its place.
+    assert_eq!(of("FanOut"), expected(&[("LIMIT", "100"), ("MODE", "fast"), ("PULL", "true")]));
+    assert!(matches!(mappings().environment("Table"), Err(TemplateError::Function(_))));
+}
+
+#[test]
+fn statements_are_those_that_a_function_writes_out() {
+    let statement = |sid: Option<&str>, effect: &str, actions: &[&str], resources: &[&str]| Statement {
+        sid: sid.map(str::to_owned),
+        effect: effect.to_owned(),
+        actions: actions.iter().map(|action| action.to_string()).collect(),
+        resources: resources.iter().map(|resource| resource.to_string()).collect(),
+        conditions: serde_json::Value::Null,
+    };
+    let mut write = statement(
+        None,
+        "Allow",
+        &["dynamodb:PutItem", "dynamodb:DeleteItem"],
+        &["${Table.Arn}", "${Table.Arn}/index/gsi1", "${Other}", "*", r#"{"Fn::Join":["",["a","b"]]}"#],
+    );
+    write.conditions = serde_json::json!({"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["FEED#*"]}});
+    let expected = [
+        statement(Some("Read"), "Allow", &["dynamodb:GetItem"], &["${Table.Arn}"]),
+        write,
+        statement(None, "Deny", &["s3:*"], &["*"]),
+    ];
+    assert_eq!(mappings().statements("FanOut").unwrap(), expected);
+    assert_eq!(mappings().statements("Plain").unwrap(), []);
+    assert!(matches!(mappings().statements("Nothing"), Err(TemplateError::Function(_))));
 }

@@ -1,0 +1,154 @@
+use serde_json::json;
+
+use super::*;
+
+/// The record that Lambda's documentation filters, with a list and a number added.
+fn record() -> Value {
+    json!({
+        "eventID": "1",
+        "eventName": "INSERT",
+        "dynamodb": {
+            "ApproximateCreationDateTime": 1_678_831_218,
+            "Keys": {"CustomerName": {"S": "AnyCompany Industries"}},
+            "NewImage": {
+                "AccountManager": {"S": "Pat Candella"},
+                "PaymentTerms": {"S": "60 days"},
+                "CustomerName": {"S": "AnyCompany Industries"},
+                "Amount": {"N": "100"},
+                "Tags": {"SS": ["red", "green"]},
+                "Nothing": {"NULL": true},
+            },
+            "SequenceNumber": "111",
+            "SizeBytes": 26,
+            "StreamViewType": "NEW_IMAGE",
+        },
+    })
+}
+
+fn matches(patterns: &[Value]) -> bool {
+    let texts: Vec<_> = patterns.iter().map(Value::to_string).collect();
+    Filter::parse(texts.iter().map(String::as_str)).unwrap().matches(&record())
+}
+
+fn image(field: &str, rules: Value) -> Value {
+    json!({"dynamodb": {"NewImage": {field: {"S": rules}}}})
+}
+
+#[test]
+fn without_patterns_every_record_matches_and_with_some_one_must() {
+    let insert = json!({"eventName": ["INSERT"]});
+    let remove = json!({"eventName": ["REMOVE"]});
+    assert!(matches(&[]));
+    assert!(matches(std::slice::from_ref(&insert)));
+    assert!(!matches(std::slice::from_ref(&remove)));
+    assert!(matches(&[remove, insert]));
+}
+
+#[test]
+fn the_documented_examples_match_as_documented() {
+    let by_key = json!({"dynamodb": {"Keys": {"CustomerName": {"S": ["AnyCompany Industries"]}}}});
+    assert!(matches(&[by_key]));
+    let by_image = json!({"dynamodb": {"NewImage": {
+        "AccountManager": {"S": ["Pat Candella", "Shirley Rodriguez"]},
+        "PaymentTerms": {"S": ["60 days"]},
+    }}});
+    assert!(matches(&[by_image]));
+    let either = json!({"$or": [
+        {"dynamodb": {"NewImage": {"CustomerName": {"S": ["Other"]}}}},
+        {"dynamodb": {"NewImage": {"PaymentTerms": {"S": ["60 days"]}}}},
+    ]});
+    assert!(matches(&[either]));
+    let ttl = json!({"userIdentity": {"type": ["Service"], "principalId": ["dynamodb.amazonaws.com"]}});
+    assert!(!matches(&[ttl]));
+    let not_ttl = json!({"userIdentity": {"type": [{"exists": false}]}});
+    assert!(matches(&[not_ttl]));
+}
+
+#[test]
+fn every_field_named_must_match() {
+    let both = json!({"eventName": ["INSERT"], "dynamodb": {"SequenceNumber": ["112"]}});
+    assert!(!matches(&[both]));
+}
+
+#[test]
+fn text_is_matched_by_its_beginning_its_end_and_whatever_its_case() {
+    assert!(matches(&[image("AccountManager", json!([{"prefix": "Pat"}]))]));
+    assert!(!matches(&[image("AccountManager", json!([{"prefix": "pat"}]))]));
+    assert!(matches(&[image("PaymentTerms", json!([{"suffix": " days"}]))]));
+    assert!(!matches(&[image("PaymentTerms", json!([{"suffix": "60"}]))]));
+    assert!(matches(&[image("AccountManager", json!([{"equals-ignore-case": "PAT candella"}]))]));
+}
+
+#[test]
+fn anything_but_needs_a_value_that_is_another() {
+    assert!(matches(&[image("PaymentTerms", json!([{"anything-but": ["30 days"]}]))]));
+    assert!(!matches(&[image("PaymentTerms", json!([{"anything-but": ["30 days", "60 days"]}]))]));
+    assert!(!matches(&[image("PaymentTerms", json!([{"anything-but": "60 days"}]))]));
+    assert!(!matches(&[image("Missing", json!([{"anything-but": ["30 days"]}]))]));
+}
+
+#[test]
+fn exists_is_about_values_and_not_about_objects() {
+    assert!(matches(&[image("PaymentTerms", json!([{"exists": true}]))]));
+    assert!(!matches(&[image("PaymentTerms", json!([{"exists": false}]))]));
+    assert!(matches(&[image("Missing", json!([{"exists": false}]))]));
+    assert!(!matches(&[json!({"dynamodb": {"NewImage": [{"exists": true}]}})]));
+    assert!(matches(&[json!({"dynamodb": {"OldImage": {"a": {"S": [{"exists": false}]}}}})]));
+}
+
+#[test]
+fn numbers_are_compared_and_numbers_of_items_are_text() {
+    let size = |rule: Value| json!({"dynamodb": {"SizeBytes": [{"numeric": rule}]}});
+    for (rule, expected) in [
+        (json!(["=", 26]), true),
+        (json!([">", 0, "<=", 26]), true),
+        (json!([">=", 26.5]), false),
+        (json!(["<", 26]), false),
+    ] {
+        assert_eq!(matches(&[size(rule.clone())]), expected, "{rule}");
+    }
+    assert!(matches(&[json!({"dynamodb": {"SizeBytes": [26.0]}})]));
+    let amount = |rule: Value| json!({"dynamodb": {"NewImage": {"Amount": {"N": [rule]}}}});
+    assert!(!matches(&[amount(json!({"numeric": ["=", 100]}))]));
+    assert!(matches(&[amount(json!("100"))]));
+}
+
+#[test]
+fn a_list_matches_by_one_of_its_elements() {
+    let tags = |rule: Value| json!({"dynamodb": {"NewImage": {"Tags": {"SS": [rule]}}}});
+    assert!(matches(&[tags(json!("green"))]));
+    assert!(!matches(&[tags(json!("blue"))]));
+    assert!(matches(&[tags(json!({"prefix": "r"}))]));
+    assert!(matches(&[json!({"dynamodb": {"NewImage": {"Nothing": {"NULL": [true]}}}})]));
+}
+
+#[test]
+fn alternatives_hold_beside_the_other_fields() {
+    let beside = |name: &str| json!({"eventName": [name], "$or": [{"eventID": ["1"]}, {"eventID": ["2"]}]});
+    assert!(matches(&[beside("INSERT")]));
+    assert!(!matches(&[beside("REMOVE")]));
+    let neither = json!({"$or": [{"eventID": ["3"]}, {"eventID": ["2"]}]});
+    assert!(!matches(&[neither]));
+}
+
+#[test]
+fn what_lambda_does_not_take_is_refused() {
+    let error = |pattern: &str| Filter::parse([pattern]).unwrap_err();
+    for pattern in [
+        r#"{"a": [{"wildcard": "x*"}]}"#,
+        r#"{"a": [{"prefix": 1}]}"#,
+        r#"{"a": [{"anything-but": {"prefix": "x"}}]}"#,
+        r#"{"a": [{"anything-but": []}]}"#,
+        r#"{"a": [{"numeric": ["~", 1]}]}"#,
+        r#"{"a": [{"numeric": ["=", "1"]}]}"#,
+        r#"{"a": [{"prefix": "x", "suffix": "y"}]}"#,
+        r#"{"a": [["x"]]}"#,
+    ] {
+        assert!(matches!(error(pattern), FilterError::Operator { .. }), "{pattern}");
+    }
+    for pattern in [r"{}", r#"{"a": "x"}"#, r#"{"a": []}"#, r#"{"a": {}}"#, r#"{"$or": [{"a": [1]}]}"#, "[]"]
+    {
+        assert!(matches!(error(pattern), FilterError::Shape { .. }), "{pattern}");
+    }
+    assert!(matches!(error("{"), FilterError::Json(_)));
+}
