@@ -1,6 +1,6 @@
 //! An event, as it is sent and as it is answered.
 
-use lately_keys::{Actor, EventId, EventType, Subject, UnixMillis};
+use lately_keys::{Actor, EventId, EventType, Subject, Topic, UnixMillis};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 use serde_json::value::RawValue;
 
@@ -98,12 +98,21 @@ impl Event {
     }
 }
 
-impl Serialize for Event {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let optional = usize::from(self.subject.is_some()) + usize::from(self.data.is_some());
+impl Event {
+    /// The event's JSON, with its topic where a timeline holds those of several.
+    pub(crate) fn serialize_of<S: Serializer>(
+        &self,
+        topic: Option<&Topic>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let optional = [topic.is_some(), self.subject.is_some(), self.data.is_some()];
+        let optional = optional.into_iter().filter(|given| *given).count();
         let mut event = serializer.serialize_struct("Event", 4 + optional)?;
         event.serialize_field("id", &self.id)?;
         event.serialize_field("at", &self.at())?;
+        if let Some(topic) = topic {
+            event.serialize_field("topic", topic)?;
+        }
         event.serialize_field("type", &self.event_type)?;
         event.serialize_field("actor", &self.actor)?;
         if let Some(subject) = &self.subject {
@@ -113,5 +122,11 @@ impl Serialize for Event {
             event.serialize_field("data", data)?;
         }
         event.end()
+    }
+}
+
+impl Serialize for Event {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.serialize_of(None, serializer)
     }
 }

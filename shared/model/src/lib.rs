@@ -27,12 +27,13 @@
 //! | for | see |
 //! | --- | --- |
 //! | events sent, one or many | [`Batch`], [`NewEvent`], [`AcceptedTimes`] |
-//! | events answered | [`Event`], [`Page`], [`Accepted`], [`PartlyAccepted`] |
+//! | events answered | [`Event`], [`TimelineEvent`], [`Page`], [`FeedPage`], [`Accepted`], [`PartlyAccepted`] |
 //! | an event's data | [`Data`] |
-//! | query strings | [`EventQuery`], [`ListQuery`], [`PageSize`], [`TimeRange`] |
+//! | query strings | [`EventQuery`], [`SourceQuery`], [`FeedQuery`], [`ListQuery`], [`PageSize`], [`TimeRange`] |
 //! | topics | [`TopicChange`], [`TopicSettings`], [`TopicView`], [`Views`], [`RetentionDays`] |
 //! | sessions | [`NewSession`], [`Session`], [`Scope`], [`Scopes`] |
 //! | what was wrong | [`BodyError`], [`Fault`], [`Faults`], [`Malformed`] |
+//! | following | [`Backfill`], [`FollowingList`], [`FollowerList`], [`SourceView`] |
 
 #![deny(missing_docs)]
 
@@ -43,13 +44,16 @@ mod data;
 mod event;
 mod fault;
 mod fields;
+mod follow;
 pub mod limits;
 mod malformed;
 mod page;
 mod query;
 mod retention;
 mod scope;
+mod seen;
 mod session;
+mod timeline;
 mod times;
 mod topic;
 mod views;
@@ -60,12 +64,17 @@ pub use body::BodyError;
 pub use data::{Data, DataError};
 pub use event::{Event, NewEvent};
 pub use fault::{Fault, Faults};
+pub use follow::{
+    Backfill, BackfillError, FollowView, FollowerList, FollowerView, FollowingList, SourceMode, SourceView,
+};
 pub use malformed::Malformed;
 pub use page::{Page, PageSize, PageSizeError};
-pub use query::{EventQuery, ListQuery, TimeRange, TimeRangeError};
+pub use query::{EventQuery, FeedQuery, ListQuery, SourceQuery, TimeRange, TimeRangeError};
 pub use retention::{RetentionDays, RetentionDaysError};
 pub use scope::{Scope, ScopeError, Scopes};
+pub use seen::Seen;
 pub use session::{NewSession, Session, SessionToken, TtlSeconds, TtlSecondsError};
+pub use timeline::{FeedPage, PageUnread, TimelineEvent, Unread};
 pub use times::{AcceptedTimes, AtError};
 pub use topic::{BucketView, TopicChange, TopicFault, TopicList, TopicSettings, TopicSummary, TopicView};
 pub use views::{View, ViewError, Views};

@@ -26,6 +26,12 @@ pub const PAGE_SIZE: u16 = 200;
 /// Entries of a page whose size the client leaves to us.
 pub const PAGE_SIZE_DEFAULT: u16 = 50;
 
+/// Most events from before a follow that a feed is filled with: a page of the largest size.
+pub const BACKFILL: u16 = PAGE_SIZE;
+
+/// Events from before a follow that a feed is filled with if the client does not say: a page.
+pub const BACKFILL_DEFAULT: u16 = PAGE_SIZE_DEFAULT;
+
 /// Longest retention: about a century. Who wants more wants no retention at all.
 pub const RETENTION_DAYS: u16 = 36_500;
 

@@ -24,6 +24,9 @@ pub struct PageSize(u16);
 pub struct PageSizeError;
 
 impl PageSize {
+    /// The largest.
+    pub const MAX: Self = Self(PAGE_SIZE);
+
     /// A size.
     ///
     /// # Errors

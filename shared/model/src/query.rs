@@ -4,7 +4,7 @@
 //! that HTML forms make of it: no parameter holds a space, and a time with an offset holds a plus that is
 //! seldom escaped. Each parameter is given at most once. Faults point at it by name: `/limit`.
 
-use lately_keys::{EventType, Order, TimeError, UnixMillis};
+use lately_keys::{Bucket, BucketWidth, EventId, EventType, Order, TimeError, Topic, UnixMillis};
 use percent_encoding::percent_decode_str;
 
 use crate::fault::{Faults, Found, Pointer};
@@ -74,17 +74,99 @@ impl EventQuery {
     /// All that is wrong with it: unknown, repeated and ill-formed parameters.
     pub fn parse(query: &str) -> Result<Self, Faults> {
         let mut found = Found::default();
-        let names = ["limit", "order", "cursor", "from", "to", "type", "consistent"];
-        let [limit, order, cursor, from, to, event_type, consistent] = parameters(query, names, &mut found);
-        let query = Self {
-            limit: limit.parsed(&mut found, str::parse).unwrap_or_default(),
-            order: order.parsed(&mut found, parse_order),
-            cursor: cursor.value,
-            range: parse_range(&from, &to, &mut found),
-            event_type: event_type.parsed(&mut found, str::parse),
-            consistent: consistent.parsed(&mut found, parse_bool).unwrap_or_default(),
-        };
+        let fields = parameters(query, Self::NAMES, &mut found);
+        let query = Self::read(fields, &mut found);
         found.or(Some(query))
+    }
+
+    const NAMES: [&str; 7] = ["limit", "order", "cursor", "from", "to", "type", "consistent"];
+
+    fn read(fields: [Field<String>; 7], found: &mut Found) -> Self {
+        let [limit, order, cursor, from, to, event_type, consistent] = fields;
+        Self {
+            limit: limit.parsed(found, str::parse).unwrap_or_default(),
+            order: order.parsed(found, parse_order),
+            cursor: cursor.value,
+            range: parse_range(&from, &to, found),
+            event_type: event_type.parsed(found, str::parse),
+            consistent: consistent.parsed(found, parse_bool).unwrap_or_default(),
+        }
+    }
+}
+
+/// The page query of a source's timeline.
+///
+/// ```
+/// use lately_model::SourceQuery;
+///
+/// let query = SourceQuery::parse("topic=posts&month=2026-11")?;
+/// assert_eq!(query.topic, Some("posts".parse()?));
+/// assert_eq!(query.page.range.from, Some("2026-11-01T00:00:00Z".parse()?));
+/// assert_eq!(query.page.range.to, Some("2026-12-01T00:00:00Z".parse()?));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SourceQuery {
+    /// What every page query says. A month asked for is its range.
+    pub page: EventQuery,
+    /// The topic wanted.
+    pub topic: Option<Topic>,
+    /// The event that the page must wait for.
+    pub wait_for: Option<EventId>,
+}
+
+impl SourceQuery {
+    /// Reads a query string, without its `?`.
+    ///
+    /// # Errors
+    /// All that is wrong with it: unknown, repeated, ill-formed and contradictory parameters.
+    pub fn parse(query: &str) -> Result<Self, Faults> {
+        let mut found = Found::default();
+        let [limit, order, cursor, from, to, event_type, consistent] = EventQuery::NAMES;
+        let names = [limit, order, cursor, from, to, event_type, consistent, "wait_for", "topic", "month"];
+        let [limit, order, cursor, from, to, event_type, consistent, wait_for, topic, month] =
+            parameters(query, names, &mut found);
+        let has_range = from.value.is_some() || to.value.is_some();
+        let has_cursor = cursor.value.is_some();
+        let fields = [limit, order, cursor, from, to, event_type, consistent];
+        let mut page = EventQuery::read(fields, &mut found);
+        let wait_for = parse_wait_for(&wait_for, has_cursor, &mut found);
+        let topic = topic.parsed(&mut found, str::parse);
+        if let Some(bucket) = month.parsed(&mut found, parse_month) {
+            page.range = TimeRange { from: Some(bucket.first()), to: bucket.next().map(Bucket::first) };
+        }
+        if month.value.is_some() && has_range {
+            month.fault(&mut found, "must not be given with `from` or `to`");
+        }
+        found.or(Some(Self { page, topic, wait_for }))
+    }
+}
+
+/// The page query of a feed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FeedQuery {
+    /// What every page query says.
+    pub page: EventQuery,
+    /// The event that the page must wait for.
+    pub wait_for: Option<EventId>,
+}
+
+impl FeedQuery {
+    /// Reads a query string, without its `?`.
+    ///
+    /// # Errors
+    /// All that is wrong with it: unknown, repeated, ill-formed and contradictory parameters.
+    pub fn parse(query: &str) -> Result<Self, Faults> {
+        let mut found = Found::default();
+        let [limit, order, cursor, from, to, event_type, consistent] = EventQuery::NAMES;
+        let names = [limit, order, cursor, from, to, event_type, consistent, "wait_for"];
+        let [limit, order, cursor, from, to, event_type, consistent, wait_for] =
+            parameters(query, names, &mut found);
+        let has_cursor = cursor.value.is_some();
+        let fields = [limit, order, cursor, from, to, event_type, consistent];
+        let page = EventQuery::read(fields, &mut found);
+        let wait_for = parse_wait_for(&wait_for, has_cursor, &mut found);
+        found.or(Some(Self { page, wait_for }))
     }
 }
 
@@ -137,6 +219,19 @@ fn parse_order(text: &str) -> Result<Order, &'static str> {
 
 fn parse_bool(text: &str) -> Result<bool, &'static str> {
     text.parse().map_err(|_| "must be true or false")
+}
+
+/// A page that goes on from another has nothing to wait for.
+fn parse_wait_for(wait_for: &Field<String>, has_cursor: bool, found: &mut Found) -> Option<EventId> {
+    if wait_for.value.is_some() && has_cursor {
+        wait_for.fault(found, "must not be given with `cursor`");
+    }
+    wait_for.parsed(found, str::parse)
+}
+
+fn parse_month(text: &str) -> Result<Bucket, &'static str> {
+    let month = text.parse().ok().filter(|bucket: &Bucket| bucket.width() == BucketWidth::Month);
+    month.ok_or("must be a month, such as 2026-11")
 }
 
 fn parse_range(from: &Field<String>, to: &Field<String>, found: &mut Found) -> TimeRange {
@@ -208,6 +303,47 @@ mod tests {
         );
         assert_eq!(faults("limit"), ["/limit: must be a whole number from 1 to 200"]);
         assert_eq!(ListQuery::parse("order=asc").unwrap_err().to_string(), "/order: is not a known field");
+    }
+
+    #[test]
+    fn what_only_some_routes_take_is_read_there_and_unknown_elsewhere() {
+        let id = "0190868b-57e7-7000-80c0-0dd011ec70b5";
+        let feed = FeedQuery::parse(&format!("limit=7&type=note&wait_for={id}")).unwrap();
+        assert_eq!((feed.page.limit.get(), feed.wait_for), (7, Some(id.parse().unwrap())));
+        let source = SourceQuery::parse(&format!("order=asc&topic=posts&wait_for={id}")).unwrap();
+        assert_eq!(source.page.order, Some(Order::OldestFirst));
+        assert_eq!((source.topic.unwrap().as_str(), source.wait_for), ("posts", feed.wait_for));
+        let refused = FeedQuery::parse("topic=posts&month=2026-11&wait_for=x").unwrap_err().to_string();
+        assert_eq!(
+            refused,
+            "/topic: is not a known field; /month: is not a known field; /wait_for: id: must be a hyphenated UUID"
+        );
+        assert!(SourceQuery::parse("topic=a%23b").is_err());
+    }
+
+    #[test]
+    fn who_goes_on_from_a_cursor_does_not_wait() {
+        let query = "wait_for=0190868b-57e7-7000-80c0-0dd011ec70b5&cursor=AQ";
+        let refused = "/wait_for: must not be given with `cursor`";
+        assert_eq!(FeedQuery::parse(query).unwrap_err().to_string(), refused);
+        assert_eq!(SourceQuery::parse(query).unwrap_err().to_string(), refused);
+    }
+
+    #[test]
+    fn a_month_is_its_range_and_stands_alone() {
+        let range = |query: &str| SourceQuery::parse(query).map(|query| query.page.range);
+        let month = range("month=2026-12").unwrap();
+        assert_eq!(month, range("from=2026-12-01T00:00:00Z&to=2027-01-01T00:00:00Z").unwrap());
+        let last = range("month=9999-12").unwrap();
+        assert_eq!((last.from.unwrap().to_string(), last.to), ("9999-12-01T00:00:00.000Z".to_owned(), None));
+        for other in ["2026", "2026-13", "2026-11-01", "2026-11-01T10", "", "x"] {
+            let refused = range(&format!("month={other}")).unwrap_err().to_string();
+            assert_eq!(refused, "/month: must be a month, such as 2026-11");
+        }
+        for bound in ["from", "to"] {
+            let refused = range(&format!("month=2026-11&{bound}=2026-11-20T00:00:00Z")).unwrap_err();
+            assert_eq!(refused.to_string(), "/month: must not be given with `from` or `to`");
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::item::Corrupt;
 use crate::limits::{ATTEMPTS, FIRST_WAIT, LONGEST_WAIT};
 
 /// DynamoDB could not be reached, or refused, for as long as the operation may take.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[error("DynamoDB is not available: {cause}")]
 pub struct Unavailable {
     cause: String,
@@ -99,6 +99,24 @@ pub(crate) struct Operation<'a> {
 impl<'a> Operation<'a> {
     pub(crate) fn new(ambient: &'a dyn Ambient, budget: Duration) -> Self {
         Self { meter: Meter::default(), ambient, deadline: ambient.monotonic() + budget }
+    }
+
+    pub(crate) fn ambient(&self) -> &dyn Ambient {
+        self.ambient
+    }
+
+    /// How long it may still take.
+    pub(crate) fn time_left(&self) -> Duration {
+        self.deadline.saturating_sub(self.ambient.monotonic())
+    }
+
+    /// How long to wait after so many attempts, a random time so that writers that were refused together do not
+    /// come back together; `None` if there is no next attempt.
+    pub(crate) fn wait_after(&self, attempts: u32) -> Option<Duration> {
+        let longest = FIRST_WAIT.saturating_mul(1 << attempts.saturating_sub(1).min(10)).min(LONGEST_WAIT);
+        let micros = u64::try_from(longest.as_micros()).unwrap_or(u64::MAX);
+        let wait = Duration::from_micros(entropy_u64(self.ambient) % (micros + 1));
+        (attempts < ATTEMPTS && wait < self.time_left()).then_some(wait)
     }
 
     pub(crate) fn attempts(&self) -> Attempts<'_> {
@@ -189,18 +207,22 @@ impl Attempts<'_> {
         self.operation.meter.call();
     }
 
-    /// Waits before the next attempt, a random time so that writers that were refused together do not come
-    /// back together.
+    /// Begins an attempt of several calls, each of which counts for itself.
+    pub(crate) const fn start_round(&mut self) {
+        self.made += 1;
+    }
+
+    /// Waits before the next attempt.
     pub(crate) async fn pause<E>(&self, error: &SdkError<E>) -> Result<(), Unavailable>
     where
         E: std::error::Error + 'static,
     {
-        let longest = FIRST_WAIT.saturating_mul(1 << self.made.saturating_sub(1).min(10)).min(LONGEST_WAIT);
-        let micros = u64::try_from(longest.as_micros()).unwrap_or(u64::MAX);
-        let wait = Duration::from_micros(entropy_u64(self.operation.ambient) % (micros + 1));
-        if self.made >= ATTEMPTS || self.operation.ambient.monotonic() + wait >= self.operation.deadline {
-            return Err(unavailable(error));
-        }
+        self.pause_or(|| unavailable(error)).await
+    }
+
+    /// As [`Attempts::pause`], after an answer that left something to do; the error if there is no next attempt.
+    pub(crate) async fn pause_or(&self, error: impl FnOnce() -> Unavailable) -> Result<(), Unavailable> {
+        let wait = self.operation.wait_after(self.made).ok_or_else(error)?;
         tokio::time::sleep(wait).await;
         Ok(())
     }

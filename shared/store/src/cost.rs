@@ -1,6 +1,7 @@
 //! What an operation cost, as DynamoDB reported it.
 
 use std::fmt;
+use std::ops::AddAssign;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use aws_sdk_dynamodb::types::ConsumedCapacity;
@@ -32,6 +33,16 @@ impl Cost {
     #[must_use]
     pub fn of_write(&self) -> String {
         format!("write_units={}, calls={}", self.write_units, self.calls)
+    }
+}
+
+impl AddAssign for Cost {
+    fn add_assign(&mut self, other: Self) {
+        self.calls += other.calls;
+        self.read_units.halves += other.read_units.halves;
+        self.write_units.halves += other.write_units.halves;
+        self.items += other.items;
+        self.rounds += other.rounds;
     }
 }
 

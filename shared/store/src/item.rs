@@ -81,7 +81,12 @@ impl<'a> Fields<'a> {
         Ok(value.map_err(|_| self.corrupt(name))?.map(Vec::as_slice))
     }
 
-    /// The item's size as DynamoDB counts it, for attributes of the types that events have.
+    pub(crate) fn numbers(self, name: &'static str) -> Result<Option<&'a [String]>, Corrupt> {
+        let value = self.0.get(name).map(AttributeValue::as_ns).transpose();
+        Ok(value.map_err(|_| self.corrupt(name))?.map(Vec::as_slice))
+    }
+
+    /// The item's size as DynamoDB counts it, for attributes of the types that events and entries have.
     pub(crate) fn stored_bytes(self) -> usize {
         let value_bytes = |value: &AttributeValue| match value {
             AttributeValue::S(text) => text.len(),

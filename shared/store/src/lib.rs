@@ -9,6 +9,10 @@
 //! | one event | `event.rs` |
 //! | the latest events | `latest/` |
 //! | sessions | `session.rs` |
+//! | following | `follow/`, `source.rs`, `transaction.rs` |
+//! | what follows from the table's stream | `fan_out/` |
+//! | entries of timelines and feeds, and marks | `entry.rs`, `pull_marker.rs` |
+//! | timelines of sources, feeds | `timeline/`, `feed/`, `wait.rs`, `batch_get.rs` |
 //!
 //! Every operation returns what it cost, as DynamoDB reported it, and has a deadline: within it, calls that
 //! fail for a while are tried again, here and nowhere else.
@@ -16,27 +20,41 @@
 #![deny(missing_docs)]
 
 mod ambient;
+mod batch_get;
 mod call;
 mod cost;
 mod directory;
+mod entry;
 mod event;
+mod fan_out;
+mod feed;
+mod follow;
 mod idempotency;
 mod item;
 mod latest;
 pub mod limits;
+mod pull_marker;
 mod session;
+mod source;
 mod store;
+mod timeline;
 mod topic;
+mod transaction;
+mod wait;
 mod write;
 
 pub use ambient::Ambient;
 pub use call::{TableError, Unavailable};
 pub use cost::{Cost, Units};
 pub use event::{DeleteError, GetError};
+pub use fan_out::{FanOutOutcome, FeedSettings, NoBatch, Record};
+pub use feed::{FeedFinding, FeedReport, SeeError};
+pub use follow::{FollowError, Followed, ListFollowsError};
 pub use idempotency::Idempotency;
 pub use item::Corrupt;
 pub use latest::LatestError;
 pub use session::{SessionError, SessionList};
 pub use store::Store;
+pub use timeline::TimelineError;
 pub use topic::{ListTopicsError, PutTopicError, TopicError};
 pub use write::{Submission, WriteError, Written};

@@ -2,11 +2,25 @@
 
 use std::time::Duration;
 
+use lately_keys::ShardCount;
+use lately_keys::limits::{NAME_BYTES, SUBJECT_BYTES};
+use lately_model::limits::{FUTURE_SECONDS, IMPORT_SECONDS};
+
 /// Items in one `BatchWriteItem`: DynamoDB's cap.
 pub const BATCH_ITEMS: usize = 25;
 
 /// Batch calls of one request under way at once: 500 events are 20 calls, five rounds of four.
 pub const BATCHES_AT_ONCE: usize = 4;
+
+/// Items read by one `BatchGetItem`: DynamoDB's cap.
+pub const BATCH_KEYS: usize = 100;
+
+/// Entries that the comparison of a feed looks at at once: their keys are one `BatchGetItem`.
+pub const COMPARED_ENTRIES: u32 = 100;
+
+/// Pointers of a page that are followed at first: events so large that no more of them fit a page are not read in
+/// vain. How large they are says how many are followed next.
+pub const POINTERS_AT_FIRST: usize = 11;
 
 /// Queries of one page under way at once. A bucket of up to 64 shards is read in one go.
 pub const QUERIES_AT_ONCE: usize = 64;
@@ -55,21 +69,75 @@ pub const IDEMPOTENCY_SECONDS: u64 = 24 * 60 * 60;
 /// It is behind by milliseconds, as a rule.
 pub const LISTING_SECONDS: u64 = 60;
 
-/// Looks at the index for a session that may not be listed yet; with the waits between them, about two seconds.
-pub const LISTING_LOOKS: u32 = 6;
-
-/// The first wait between two such looks is at most this, each further one at most twice the one before.
-pub const LISTING_WAIT: Duration = Duration::from_millis(100);
-
 /// Sessions that are listed at once.
 pub const LISTED_SESSIONS: i32 = 100;
 
 /// Topics, directory entries and directory pages kept in memory. An entry is a few hundred bytes.
+/// Topics, directory entries, directory pages and feeds remembered. Each is a few hundred bytes at most.
 pub const CACHED_TOPICS: usize = 1_024;
 /// See [`CACHED_TOPICS`].
 pub const CACHED_ENTRIES: usize = 4_096;
 /// See [`CACHED_TOPICS`].
 pub const CACHED_DIRECTORY_PAGES: usize = 512;
+
+/// Largest entry of a source's timeline or a feed: one write unit.
+pub const ENTRY_BYTES: usize = 1024;
+
+/// The longest key of an entry, with the names of its attributes: a subject's timeline, and an inverted id.
+pub(crate) const ENTRY_KEY_BYTES: usize =
+    "pk".len() + "SOURCE#subject:".len() + SUBJECT_BYTES + "sk".len() + SORT_KEY_TEXT_BYTES;
+
+/// What the expiry of an entry adds to it: up to twelve digits, two a byte, and one byte more.
+pub(crate) const ENTRY_EXPIRY_BYTES: usize = "expires_at".len() + 7;
+
+/// What the marks of a topic that does not fan out, and of an import, add to an entry.
+pub(crate) const ENTRY_MARK_BYTES: usize = "n".len() + 1 + "i".len() + 1;
+
+/// An inverted id as text.
+const SORT_KEY_TEXT_BYTES: usize = 36;
+
+/// Most shards of a source's followers.
+pub const FOLLOWER_SHARDS: ShardCount = ShardCount::MAX;
+
+/// Sources that one feed pulls, each with a query of its own. A promotion may exceed it.
+pub const PULL_SOURCES: usize = 100;
+
+/// How far before a follow its pull marker begins: as late as an event may land without being an import, and as
+/// far as two clocks may differ.
+pub const PULL_OVERLAP_MILLIS: u64 = (IMPORT_SECONDS + FUTURE_SECONDS) * 1000;
+
+/// Followers up to which a source is pushed, if the operator does not say.
+pub const FAN_OUT_LIMIT: u64 = 10_000;
+
+/// Followers that an event's own record pushes to. More are left to jobs, which run at once.
+pub const AUDIENCE: u16 = 100;
+
+/// Followers of one page of a job: 80 calls of 25 items each, which take a second; 180 KB to read.
+pub const FOLLOWERS_PER_JOB: u16 = 2_000;
+
+/// How long a job is kept. One whose record fails is tried again for a day.
+pub const JOB_SECONDS: u64 = 2 * 24 * 60 * 60;
+
+/// Rails of one batch of stream records under way at once. Each may hold a job's page of entries: two megabytes.
+pub const RAILS_AT_ONCE: usize = 32;
+
+/// Write calls of one batch of stream records under way at once.
+pub const WRITES_AT_ONCE: usize = 16;
+
+/// How long a write call that is not full waits for rails that are reading.
+pub const LINGER: Duration = Duration::from_millis(25);
+
+/// An event whose handling begins later than this before the deadline is left to jobs.
+pub const FAN_OUT_RESERVE: Duration = Duration::from_secs(2);
+
+/// Queries in which a page of followers is read again after some of them left.
+pub const PAGES_AGAIN: usize = 16;
+
+/// Entries that one query of a backfill or a cleanup reads: some hundred KB.
+pub const ENTRIES_PER_QUERY: usize = 200;
+
+/// Entries of a source that a backfill looks at to find those of topics that fan out.
+pub const BACKFILL_ENTRIES: usize = 4_096;
 
 /// Attempts of one call, at most; the deadline of the operation usually comes first.
 pub const ATTEMPTS: u32 = 12;
@@ -80,6 +148,15 @@ pub const FIRST_WAIT: Duration = Duration::from_millis(25);
 /// No wait between two attempts is longer.
 pub const LONGEST_WAIT: Duration = Duration::from_millis(800);
 
+/// How long a read waits for what is written behind. An answer must come before clients and gateways give up.
+pub const LONGEST_VISIBILITY_WAIT: Duration = Duration::from_secs(5);
+
+/// The pause between the first two looks for what is written behind; each further one is twice as long.
+pub const FIRST_LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// No pause between two looks is longer: a wait is no more than some fifteen looks.
+pub const LONGEST_LOOK_AGAIN: Duration = Duration::from_millis(800);
+
 /// Rounds in which a read, a decision and a conditional write may lose against other writers.
 pub const CONFLICTS: u32 = 16;
 
@@ -88,6 +165,10 @@ pub const EXPECTED_EVENT_BYTES: u32 = 512;
 
 const _: () = {
     assert!(WAVE_BUCKETS <= QUERIES_AT_ONCE);
+    assert!(COMPARED_ENTRIES as usize <= BATCH_KEYS);
+    assert!(POINTERS_AT_FIRST <= BATCH_KEYS);
+    assert!(POINTERS_AT_FIRST == PAGE_BYTES / lately_model::limits::EVENT_BYTES);
+    assert!("FEED#".len() + NAME_BYTES <= "SOURCE#subject:".len() + SUBJECT_BYTES);
     assert!(QUERIES_PER_PAGE as usize >= 2 * lately_keys::limits::SHARDS as usize);
     assert!(TYPES_PER_BUCKET * (lately_keys::limits::EVENT_TYPE_BYTES + 1) < 16 * 1024);
 };

@@ -11,20 +11,18 @@
 //! What is found by id is found through an index, which may be behind. An id tells when it was made: one that is not
 //! listed but young is looked for again for a moment, and then nobody says that it is gone.
 
-use std::time::Duration;
-
 use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use lately_keys::table::{SessionId, SessionKey, SessionListKey, TokenHash};
 use lately_keys::{Place, TableKey, Topic, UnixMillis};
 use lately_model::{NewSession, Session};
 
-use crate::ambient::entropy_u64;
 use crate::call::{Operation, TableError, Unavailable};
 use crate::cost::Cost;
 use crate::event::is_over;
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
-use crate::limits::{LISTED_SESSIONS, LISTING_LOOKS, LISTING_SECONDS, LISTING_WAIT};
+use crate::limits::{LISTED_SESSIONS, LISTING_SECONDS};
 use crate::store::Store;
+use crate::wait::wait_for;
 
 /// Why a session could not be fetched.
 #[derive(Debug, thiserror::Error)]
@@ -192,20 +190,12 @@ impl Store {
         id: SessionId,
         operation: &Operation<'_>,
     ) -> Result<Option<TokenHash>, TableError> {
-        for look in 0..LISTING_LOOKS {
-            if look > 0 {
-                let longest = LISTING_WAIT.saturating_mul(1 << (look - 1));
-                let micros = u64::try_from(longest.as_micros()).unwrap_or(u64::MAX);
-                // At least half of it, so that all looks together wait for long enough.
-                let wait = micros / 2 + entropy_u64(self.ambient()) % (micros / 2 + 1);
-                tokio::time::sleep(Duration::from_micros(wait)).await;
-            }
-            let listed = self.look_up_session(id, operation).await?;
-            if listed.is_some() || !self.may_be_unlisted(id) {
-                return Ok(listed);
-            }
+        if !self.may_be_unlisted(id) {
+            return self.look_up_session(id, operation).await;
         }
-        Err(Unavailable::new("a young session is not listed, or never was made").into())
+        let listed = wait_for(operation, || self.look_up_session(id, operation)).await?;
+        let unlisted = || Unavailable::new("a young session is not listed, or never was made").into();
+        listed.map(Some).ok_or_else(unlisted)
     }
 
     async fn look_up_session(

@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
-use lately_keys::{Generator, Topic, UnixMillis};
+use lately_keys::{Generator, Topic, UnixMillis, User};
 use quick_cache::sync::Cache;
 use tokio::sync::Mutex;
 
 use crate::ambient::{Ambient, now};
 use crate::call::Operation;
 use crate::directory::{DirectoryPage, DirectoryRange, Entry, EntryName};
+use crate::fan_out::FeedSettings;
 use crate::limits::{CACHED_DIRECTORY_PAGES, CACHED_ENTRIES, CACHED_TOPICS, DIRECTORY_AGE, TOPIC_AGE};
 use crate::topic::StoredTopic;
 
@@ -21,6 +22,7 @@ use crate::topic::StoredTopic;
 #[derive(Clone, Debug)]
 pub struct Store {
     inner: Arc<Inner>,
+    feeds: FeedSettings,
 }
 
 #[derive(Debug)]
@@ -34,6 +36,7 @@ struct Inner {
     entries: Cache<EntryName, Arc<Entry>>,
     directory_pages: Cache<DirectoryRange, Arc<Aged<DirectoryPage>>>,
     event_bytes: Cache<Topic, u32>,
+    pulls: Cache<User, u32>,
     growing: Mutex<()>,
 }
 
@@ -51,9 +54,16 @@ impl Store {
             entries: Cache::new(CACHED_ENTRIES),
             directory_pages: Cache::new(CACHED_DIRECTORY_PAGES),
             event_bytes: Cache::new(CACHED_TOPICS),
+            pulls: Cache::new(CACHED_ENTRIES),
             growing: Mutex::new(()),
         };
-        Self { inner: Arc::new(inner) }
+        Self { inner: Arc::new(inner), feeds: FeedSettings::default() }
+    }
+
+    /// The same store, with other settings for feeds.
+    #[must_use]
+    pub fn with_feeds(self, feeds: FeedSettings) -> Self {
+        Self { feeds, ..self }
     }
 
     /// The current time, by the wall clock that the store was given.
@@ -64,6 +74,10 @@ impl Store {
 
     pub(crate) fn operation(&self) -> Operation<'_> {
         Operation::new(self.ambient(), self.inner.budget)
+    }
+
+    pub(crate) const fn feeds(&self) -> &FeedSettings {
+        &self.feeds
     }
 
     pub(crate) fn client(&self) -> &Client {
@@ -88,6 +102,11 @@ impl Store {
 
     pub(crate) fn event_bytes(&self) -> &Cache<Topic, u32> {
         &self.inner.event_bytes
+    }
+
+    /// How many sources feeds pulled when they were last read: a guess at what stands before their entries.
+    pub(crate) fn pulls_of(&self) -> &Cache<User, u32> {
+        &self.inner.pulls
     }
 
     /// Held while a bucket is grown.

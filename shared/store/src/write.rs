@@ -18,7 +18,9 @@ use crate::ambient::{entropy_u64, tick};
 use crate::call::{Meaning, Operation, TableError, Unavailable, is_own_range_hot, meaning, unavailable};
 use crate::cost::Cost;
 use crate::directory::Entry;
+use crate::entry::TimelineEntry;
 use crate::event;
+use crate::fan_out::own_feed;
 use crate::idempotency::{Idempotency, Record, Recorded};
 use crate::item::{Fields, Item};
 use crate::limits::{BATCH_ITEMS, BATCHES_AT_ONCE};
@@ -262,13 +264,13 @@ impl Store {
         operation: &Operation<'_>,
     ) -> Result<Vec<Event>, WriteError> {
         let failed: Vec<(usize, Unavailable)> = match &*placed {
-            [only] => self
-                .put(topic, settings, only, operation)
-                .await
-                .err()
-                .map(|error| (0, error))
-                .into_iter()
-                .collect(),
+            [only] => match self.put(topic, settings, only, operation).await {
+                Ok(()) => {
+                    self.put_in_own_feed(topic, settings, only, operation).await;
+                    Vec::new()
+                }
+                Err(error) => vec![(0, error)],
+            },
             many => {
                 let indexed: Vec<_> = many.iter().enumerate().collect();
                 let batches = indexed.chunks(BATCH_ITEMS);
@@ -292,6 +294,43 @@ impl Store {
                 let accepted = placed.iter().enumerate().filter(|(index, _)| !rejected.contains(index));
                 let accepted = accepted.map(|(index, placed)| (index, placed.event.id)).collect();
                 Err(WriteError::Partly { accepted, rejected: rejected.into_iter().collect() })
+            }
+        }
+    }
+
+    /// Puts an event's entry into its actor's own feed, so that who has posted sees it at once.
+    ///
+    /// It is a help and no duty, and tried once: fan-out puts the same entry.
+    async fn put_in_own_feed(
+        &self,
+        topic: &Topic,
+        settings: &TopicSettings,
+        placed: &Placed,
+        operation: &Operation<'_>,
+    ) {
+        let Placed { event, item, .. } = placed;
+        let is_import = AcceptedTimes::new(self.now(), settings.retention_days).is_import(event.at());
+        if !settings.fan_out || is_import {
+            return;
+        }
+        let key = EventKey::new(topic.clone(), settings.bucket, event.id);
+        let (Ok(Some(entry)), Some(user)) = (TimelineEntry::of(&key, item), own_feed(&event.actor)) else {
+            return;
+        };
+        operation.meter.call();
+        let put = self
+            .client()
+            .put_item()
+            .table_name(self.table())
+            .set_item(Some(entry.in_feed(&user, self.feeds().retention)))
+            .return_consumed_capacity(ReturnConsumedCapacity::Total)
+            .send()
+            .await;
+        match put {
+            Ok(answer) => operation.meter.write(answer.consumed_capacity()),
+            Err(error) => {
+                let error = unavailable(&error);
+                tracing::warn!(%error, %user, "an own post is not in its feed yet");
             }
         }
     }

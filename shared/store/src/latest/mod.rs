@@ -15,14 +15,16 @@
 //! - **Page** (`page.rs`, pure): events, and the one position from which all lanes can go on.
 //!
 //! Every query's end is followed or becomes a cursor: a page that ends before it is full says so.
+//!
+//! Span, wave and page know nothing of topics: the timelines of sources and feeds are read with them too.
 
 mod ask;
-mod page;
-mod rank;
+pub(crate) mod page;
+pub(crate) mod rank;
 mod run;
-mod span;
+pub(crate) mod span;
 mod walk;
-mod wave;
+pub(crate) mod wave;
 
 use lately_keys::{CursorError, EventType, Fingerprint, Order, Topic, UnixMillis};
 use lately_model::{Event, EventQuery, Page};

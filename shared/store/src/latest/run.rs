@@ -4,15 +4,15 @@ use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{EventPartition, TypeViewPartition};
 use lately_keys::{BucketWidth, EventType, Order, Place, Shard, SortKey, Topic};
-use lately_model::EventQuery;
+use lately_model::{Event, EventQuery};
 
 use crate::call::{Failed, Operation, TableError};
 use crate::event::decode;
 use crate::item::{Fields, text};
-use crate::latest::page::{Budget, Ending, sent_bytes};
+use crate::latest::page::{Budget, Ending, Sent};
 use crate::latest::span::Span;
 use crate::latest::walk::{Stop, Walk};
-use crate::latest::wave::{Answer, Ask, Lane, Wave};
+use crate::latest::wave::{Answer, Ask, Lane, Wave, bucket_end};
 use crate::limits::{EXPECTED_EVENT_BYTES, QUERIES_AT_ONCE};
 use crate::store::Store;
 
@@ -57,7 +57,7 @@ impl<'a> Reading<'a> {
         &mut self,
         buckets: usize,
         budget: &Budget,
-    ) -> Result<Option<Wave>, TableError> {
+    ) -> Result<Option<Wave<Event>>, TableError> {
         let mut lanes = Vec::new();
         let mut last = None;
         for _ in 0..buckets {
@@ -73,7 +73,7 @@ impl<'a> Reading<'a> {
             last = Some(stop.bucket);
             self.walk.advance();
         }
-        Ok(last.map(|last| Wave::new(self.walk.order(), lanes, last)))
+        Ok(last.map(|last| Wave::new(self.walk.order(), lanes, bucket_end(last, self.walk.order()))))
     }
 
     /// How the page ends when there is no further wave.
@@ -89,7 +89,7 @@ impl<'a> Reading<'a> {
     /// Reads a wave until its first `wanted` events are exact, or there is no more room or work.
     pub(super) async fn read(
         &mut self,
-        wave: &mut Wave,
+        wave: &mut Wave<Event>,
         wanted: usize,
         room: usize,
         budget: &mut Budget,
@@ -99,14 +99,14 @@ impl<'a> Reading<'a> {
             if asks.is_empty() {
                 return Ok(());
             }
-            let is_full = || wave.settled().iter().map(sent_bytes).sum::<usize>() >= room;
+            let is_full = || wave.settled().iter().map(Event::sent_bytes).sum::<usize>() >= room;
             if wave.is_begun() && (budget.is_spent() || is_full()) {
                 wave.cut();
                 return Ok(());
             }
             self.operation.meter.round();
             let queries: Vec<_> = asks.into_iter().map(|ask| self.query(ask, wave.lane(ask.lane))).collect();
-            let answers: Vec<(Answer, Seen)> =
+            let answers: Vec<(Answer<Event>, Seen)> =
                 stream::iter(queries).buffer_unordered(QUERIES_AT_ONCE).try_collect().await?;
             let mut absorbed = Vec::with_capacity(answers.len());
             for (answer, seen) in answers {
@@ -149,7 +149,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    async fn query(&self, ask: Ask, lane: &Lane) -> Result<(Answer, Seen), TableError> {
+    async fn query(&self, ask: Ask, lane: &Lane) -> Result<(Answer<Event>, Seen), TableError> {
         let place = if lane.by_type { Place::Gsi1 } else { Place::Table };
         let (pk, sk) = (place.pk(), place.sk());
         // Sort keys are inverted ids: the newest comes first.

@@ -9,34 +9,34 @@ use crate::limits::ASCENDING_LAG_MILLIS;
 
 /// The ids of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) order: Order,
+pub(crate) struct Span {
+    pub(crate) order: Order,
     /// The ids wanted, if there can be any.
-    pub(super) ids: Option<IdRange>,
+    pub(crate) ids: Option<IdRange>,
     /// Where the walk stood when the page was asked for; none at its start.
-    pub(super) position: Option<EventId>,
-    pub(super) now: UnixMillis,
+    pub(crate) position: Option<EventId>,
+    pub(crate) now: UnixMillis,
 }
 
 /// Ids from one to another, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct IdRange {
-    pub(super) oldest: EventId,
-    pub(super) newest: EventId,
+pub(crate) struct IdRange {
+    pub(crate) oldest: EventId,
+    pub(crate) newest: EventId,
 }
 
 impl IdRange {
-    pub(super) fn new(oldest: EventId, newest: EventId) -> Option<Self> {
+    pub(crate) fn new(oldest: EventId, newest: EventId) -> Option<Self> {
         (oldest <= newest).then_some(Self { oldest, newest })
     }
 
     /// The part of the range that lies in a span of time.
-    pub(super) fn within(self, first: UnixMillis, last: UnixMillis) -> Option<Self> {
+    pub(crate) fn within(self, first: UnixMillis, last: UnixMillis) -> Option<Self> {
         Self::new(self.oldest.max(EventId::first_of(first)), self.newest.min(EventId::last_of(last)))
     }
 
     /// What a walk comes to first, and last.
-    pub(super) const fn ends(self, order: Order) -> (EventId, EventId) {
+    pub(crate) const fn ends(self, order: Order) -> (EventId, EventId) {
         match order {
             Order::NewestFirst => (self.newest, self.oldest),
             Order::OldestFirst => (self.oldest, self.newest),
@@ -44,7 +44,7 @@ impl IdRange {
     }
 
     /// The range that a walk crosses from one id to another.
-    pub(super) fn walked(first: EventId, last: EventId, order: Order) -> Option<Self> {
+    pub(crate) fn walked(first: EventId, last: EventId, order: Order) -> Option<Self> {
         match order {
             Order::NewestFirst => Self::new(last, first),
             Order::OldestFirst => Self::new(first, last),
@@ -53,7 +53,7 @@ impl IdRange {
 }
 
 impl Span {
-    pub(super) fn new(
+    pub(crate) fn new(
         query: &EventQuery,
         fingerprint: Fingerprint,
         now: UnixMillis,

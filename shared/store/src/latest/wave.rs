@@ -1,44 +1,46 @@
-//! A wave: some buckets read together, lane by lane, until what is wanted of them is exact. Pure.
+//! A wave: some partitions read together, lane by lane, until what is wanted of them is exact. Pure.
+//!
+//! What lies in the lanes may be events, or entries that stand for them. Lanes of different timelines may list
+//! the same event: it is held once.
 
 use lately_keys::{Bucket, EventId, Order};
-use lately_model::Event;
 
 use crate::latest::ask::{first_ask, unit_of};
-use crate::latest::rank::{Rank, behind};
+use crate::latest::rank::{Placed, Rank, ahead, behind};
 use crate::latest::span::IdRange;
 use crate::limits::FILTERED_ITEMS_AT_FIRST;
 
 /// One partition that a wave reads.
 #[derive(Clone, Debug)]
-pub(super) struct Lane {
+pub(crate) struct Lane {
     /// The partition key's text.
-    pub(super) partition: String,
+    pub(crate) partition: String,
     /// Whether it is one of the index that lists by type.
-    pub(super) by_type: bool,
+    pub(crate) by_type: bool,
     /// Whether events are dropped that do not match.
-    pub(super) filtered: bool,
-    /// In how many shards the lane's bucket lies.
-    pub(super) shards: u16,
+    pub(crate) filtered: bool,
+    /// Over how many lanes that are alike, this one included, events are spread by chance.
+    pub(crate) shards: u16,
     /// The ids wanted of it.
-    pub(super) ids: IdRange,
+    pub(crate) ids: IdRange,
 }
 
 /// What to ask a lane for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ask {
-    pub(super) lane: usize,
-    pub(super) ids: IdRange,
+pub(crate) struct Ask {
+    pub(crate) lane: usize,
+    pub(crate) ids: IdRange,
     /// Events to look at, at most.
-    pub(super) limit: u32,
+    pub(crate) limit: u32,
 }
 
 /// What a lane answered.
 #[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) ask: Ask,
-    pub(super) events: Vec<Event>,
+pub(crate) struct Answer<T> {
+    pub(crate) ask: Ask,
+    pub(crate) events: Vec<T>,
     /// The last event that was looked at, if the query ended before its range did.
-    pub(super) stopped_at: Option<EventId>,
+    pub(crate) stopped_at: Option<EventId>,
 }
 
 /// For how many events to ask a lane that is filtered: nobody knows how many match, so each round looks at twice
@@ -56,38 +58,50 @@ enum Known {
     All,
 }
 
-/// Buckets being read together.
+/// Partitions being read together.
 #[derive(Debug)]
-pub(super) struct Wave {
+pub(crate) struct Wave<T> {
     order: Order,
     lanes: Vec<Lane>,
     known: Vec<Known>,
     rounds: u32,
     /// Sorted in the order of the walk.
-    events: Vec<Event>,
-    /// The bucket that the walk comes to last.
-    last: Bucket,
+    events: Vec<T>,
+    /// The last id that the walk comes to in any lane.
+    end: EventId,
     /// The wave was given up before it was exact.
     cut: bool,
 }
 
-impl Wave {
-    pub(super) fn new(order: Order, lanes: Vec<Lane>, last: Bucket) -> Self {
+impl<T: Placed> Wave<T> {
+    pub(crate) fn new(order: Order, lanes: Vec<Lane>, end: EventId) -> Self {
         let known = vec![Known::Nothing; lanes.len()];
-        Self { order, lanes, known, rounds: 0, events: Vec::new(), last, cut: false }
+        Self { order, lanes, known, rounds: 0, events: Vec::new(), end, cut: false }
     }
 
-    pub(super) fn lane(&self, lane: usize) -> &Lane {
+    pub(crate) fn lane(&self, lane: usize) -> &Lane {
         &self.lanes[lane]
     }
 
-    pub(super) const fn is_begun(&self) -> bool {
+    /// Reads one more partition. It may begin behind what is wanted, and is then not asked at all.
+    pub(crate) fn push(&mut self, lane: Lane) {
+        let (first, _) = lane.ids.ends(self.order);
+        self.lanes.push(lane);
+        self.known.push(ahead(first, self.order).map_or(Known::Nothing, Known::UpTo));
+    }
+
+    /// From now on a lane is taken to hold little of what is wanted.
+    pub(crate) fn expect_few(&mut self, lane: usize) {
+        self.lanes[lane].filtered = true;
+    }
+
+    pub(crate) const fn is_begun(&self) -> bool {
         self.rounds > 0
     }
 
     /// The asks of the next round; none if the first `wanted` events are known exactly.
-    pub(super) fn asks(&self, wanted: usize, event_bytes: u32) -> Vec<Ask> {
-        let tau = wanted.checked_sub(1).and_then(|last| self.events.get(last)).map(|event| event.id);
+    pub(crate) fn asks(&self, wanted: usize, event_bytes: u32) -> Vec<Ask> {
+        let tau = wanted.checked_sub(1).and_then(|last| self.events.get(last)).map(T::id);
         let ask = |(lane, known): (usize, &Known)| {
             let Lane { ids, filtered, shards, .. } = self.lanes[lane];
             let (first, last) = ids.ends(self.order);
@@ -113,25 +127,25 @@ impl Wave {
     }
 
     /// Takes in what a round's asks gave.
-    pub(super) fn absorb(&mut self, answers: Vec<Answer>) {
+    pub(crate) fn absorb(&mut self, answers: Vec<Answer<T>>) {
         self.rounds += 1;
         for Answer { ask, events, stopped_at } in answers {
             let (_, last) = self.lanes[ask.lane].ids.ends(self.order);
             let (_, asked) = ask.ids.ends(self.order);
-            self.known[ask.lane] = match stopped_at {
-                Some(id) => Known::UpTo(id),
-                None if asked == last => Known::All,
-                None => Known::UpTo(asked),
+            self.known[ask.lane] = match stopped_at.unwrap_or(asked) {
+                end if end == last => Known::All,
+                end => Known::UpTo(end),
             };
             self.events.extend(events);
         }
         // Runs that are sorted already: this merges them.
         let order = self.order;
-        self.events.sort_by_key(|event| Rank::of(event.id, order));
+        self.events.sort_by_key(|event| Rank::of(event.id(), order));
+        self.events.dedup_by_key(|event| event.id());
     }
 
     /// The events that no further answer can come before, first to last.
-    pub(super) fn settled(&self) -> &[Event] {
+    pub(crate) fn settled(&self) -> &[T] {
         match self.frontier() {
             Known::All => &self.events,
             Known::Nothing => &[],
@@ -140,24 +154,24 @@ impl Wave {
     }
 
     /// Gives the wave up: what is not settled is dropped, to be read again by who follows the cursor.
-    pub(super) fn cut(&mut self) {
+    pub(crate) fn cut(&mut self) {
         let settled = self.settled().len();
         self.events.truncate(settled);
         self.cut = true;
     }
 
     /// Where the walk stands when all that this wave holds is taken.
-    pub(super) fn edge(&self) -> Edge {
+    pub(crate) fn edge(&self) -> Edge {
         let frontier = match self.frontier() {
             Known::Nothing => None,
             Known::UpTo(id) => Some(id),
-            Known::All => Some(bucket_end(self.last, self.order)),
+            Known::All => Some(self.end),
         };
         Edge { frontier, cut: self.cut, more: self.known.iter().any(|known| *known != Known::All) }
     }
 
     /// The first `wanted` events, and how many more are known.
-    pub(super) fn into_events(mut self, wanted: usize) -> (Vec<Event>, usize) {
+    pub(crate) fn into_events(mut self, wanted: usize) -> (Vec<T>, usize) {
         let rest = self.events.len().saturating_sub(wanted);
         self.events.truncate(wanted);
         (self.events, rest)
@@ -181,7 +195,7 @@ impl Wave {
 
     fn events_up_to(&self, id: EventId) -> usize {
         let rank = self.rank(id);
-        self.events.partition_point(|event| self.rank(event.id) <= rank)
+        self.events.partition_point(|event| self.rank(event.id()) <= rank)
     }
 
     fn rank(&self, id: EventId) -> Rank {
@@ -191,17 +205,17 @@ impl Wave {
 
 /// Where a walk stands behind a wave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Edge {
+pub(crate) struct Edge {
     /// All before this, this included, is known; none if nothing is.
-    pub(super) frontier: Option<EventId>,
+    pub(crate) frontier: Option<EventId>,
     /// The wave was given up there.
-    pub(super) cut: bool,
+    pub(crate) cut: bool,
     /// Some lane may hold more.
-    pub(super) more: bool,
+    pub(crate) more: bool,
 }
 
 /// The last id that a walk comes to in a bucket.
-pub(super) fn bucket_end(bucket: Bucket, order: Order) -> EventId {
+pub(crate) fn bucket_end(bucket: Bucket, order: Order) -> EventId {
     match order {
         Order::NewestFirst => EventId::first_of(bucket.first()),
         Order::OldestFirst => EventId::last_of(bucket.last()),

@@ -6,11 +6,19 @@
 #![expect(clippy::large_futures, reason = "a test's futures are few, and moved once")]
 
 mod deletes;
+mod fan_out;
+mod fan_out_prices;
 mod faults;
+mod feed;
+mod follow;
 mod growth;
+mod listed;
 mod prices;
 mod scale;
 mod sessions;
+mod simulation;
 mod support;
+mod timeline;
 mod topics;
+mod verify;
 mod walk;

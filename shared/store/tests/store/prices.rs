@@ -32,12 +32,17 @@ async fn read(store: &Store, topic: &Topic, limit: u16) -> Cost {
 async fn one_write_is_one_call_and_one_unit_per_place() {
     let world = World::new(1);
     let store = store(engine(&world, Options::default()).client(), &world);
-    for (views, units) in [(r#"["actor","subject"]"#, "1.0"), (r#"["actor","subject","type"]"#, "2.0")] {
-        let topic = topic(if units == "1.0" { "posts" } else { "notes" });
-        store.put_topic(&topic, &change(&format!(r#"{{"views":{views}}}"#))).await.unwrap();
+    for (name, settings, cost) in [
+        ("logs", r#"{"fan_out":false}"#, "write_units=1.0, calls=1"),
+        ("types", r#"{"fan_out":false,"views":["type"]}"#, "write_units=2.0, calls=1"),
+        // And the actor's own feed.
+        ("posts", "{}", "write_units=2.0, calls=2"),
+    ] {
+        let topic = topic(name);
+        store.put_topic(&topic, &change(settings)).await.unwrap();
         store.write(submission(&topic, vec![of_512_bytes(&topic)])).await.unwrap();
-        let (_, cost) = store.write(submission(&topic, vec![of_512_bytes(&topic)])).await.unwrap();
-        assert_eq!(cost.of_write(), format!("write_units={units}, calls=1"));
+        let (_, paid) = store.write(submission(&topic, vec![of_512_bytes(&topic)])).await.unwrap();
+        assert_eq!(paid.of_write(), cost);
     }
 }
 

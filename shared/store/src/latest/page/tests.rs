@@ -22,7 +22,7 @@ fn query() -> Fingerprint {
     Fingerprint::of("test").finish()
 }
 
-fn draft(order: Order, limit: u16, position: Option<EventId>) -> Draft {
+fn draft(order: Order, limit: u16, position: Option<EventId>) -> Draft<Event> {
     let span = Span { order, ids: None, position, now: UnixMillis::MAX };
     Draft::new(PageSize::new(limit).unwrap(), query(), &span)
 }
@@ -44,7 +44,7 @@ fn an_events_json_is_no_longer_than_it_is_counted() {
     let subject = Some("repo:octo:hello".parse().unwrap());
     for event in [event(5, 100), Event { subject, ..event(253_402_300_799_999, 2) }] {
         let json = serde_json::to_string(&event).unwrap().len();
-        let counted = sent_bytes(&event);
+        let counted = event.sent_bytes();
         assert!(json <= counted && counted <= json + 64, "{json} counted as {counted}");
     }
 }

@@ -1,6 +1,7 @@
 //! Waves against tables of a few lanes, answered as DynamoDB answers: up to the limit, or to its megabyte.
 
 use lately_keys::{BucketWidth, Shard, Tick, UnixMillis};
+use lately_model::Event;
 use proptest::prelude::*;
 
 use super::*;
@@ -38,7 +39,7 @@ impl Case {
         Bucket::containing(BucketWidth::QuarterHour, at)
     }
 
-    fn wave(&self) -> Wave {
+    fn wave(&self) -> Wave<Event> {
         let mut lanes = Vec::new();
         for number in 0..3 {
             let bucket = Self::bucket(number);
@@ -55,7 +56,7 @@ impl Case {
             Order::NewestFirst => Self::bucket(0),
             Order::OldestFirst => Self::bucket(2),
         };
-        Wave::new(self.order, lanes, last)
+        Wave::new(self.order, lanes, bucket_end(last, self.order))
     }
 
     /// The lanes' events in the order of the walk, and whether each matches.
@@ -85,7 +86,7 @@ impl Case {
     }
 
     /// Answers a round as DynamoDB does; `answered` counts the answers so far.
-    fn answer(&self, asks: Vec<Ask>, answered: &mut usize) -> Vec<Answer> {
+    fn answer(&self, asks: Vec<Ask>, answered: &mut usize) -> Vec<Answer<Event>> {
         let shelves = self.shelves();
         let answer = |ask: Ask| {
             let megabyte = self.megabytes[*answered % self.megabytes.len()];
@@ -226,4 +227,95 @@ fn nothing_is_asked_when_nothing_is_wanted() {
         megabytes: vec![1],
     };
     assert_eq!(case.wave().asks(0, 512), []);
+}
+
+/// Timelines that list some of the same events, all but the first from an event of their own on.
+#[derive(Clone, Debug)]
+struct Shared {
+    order: Order,
+    /// Oldest first, and for each lane whether it lists the event.
+    listed: Vec<(EventId, [bool; 4])>,
+    /// The lanes' oldest ids.
+    oldest: [EventId; 4],
+    megabytes: Vec<u32>,
+}
+
+impl Shared {
+    fn ids(&self, lane: usize) -> IdRange {
+        IdRange::new(self.oldest[lane], EventId::last_of(UnixMillis::MAX)).unwrap()
+    }
+
+    fn lane(&self, lane: usize) -> Lane {
+        Lane { partition: lane.to_string(), by_type: false, filtered: false, shards: 1, ids: self.ids(lane) }
+    }
+
+    /// What some lanes list, in the order of the walk.
+    fn truth(&self, lanes: std::ops::Range<usize>) -> Vec<Event> {
+        let lists = |id: EventId, on: &[bool; 4], lane: usize| on[lane] && id >= self.oldest[lane];
+        let listed = self.listed.iter().filter(|(id, on)| lanes.clone().any(|lane| lists(*id, on, lane)));
+        let mut truth: Vec<_> = listed.map(|(id, _)| event(*id)).collect();
+        truth.sort_by_key(|event| Rank::of(event.id, self.order));
+        truth
+    }
+
+    fn answer(&self, ask: Ask, answered: usize) -> Answer<Event> {
+        let megabyte = self.megabytes[answered % self.megabytes.len()];
+        let mut events = self.truth(ask.lane..ask.lane + 1);
+        events.retain(|event| event.id >= ask.ids.oldest && event.id <= ask.ids.newest);
+        let looked_at = events.len().min(ask.limit.min(megabyte) as usize);
+        let stopped = looked_at == ask.limit as usize || looked_at < events.len();
+        events.truncate(looked_at);
+        Answer { ask, stopped_at: events.last().filter(|_| stopped).map(|event| event.id), events }
+    }
+}
+
+fn shared() -> impl Strategy<Value = Shared> {
+    let order = prop_oneof![Just(Order::NewestFirst), Just(Order::OldestFirst)];
+    let listed = prop::collection::vec((0..40_u64, any::<[bool; 4]>()), 1..60);
+    let oldest = any::<[prop::sample::Index; 4]>();
+    (order, listed, oldest, prop::collection::vec(1..40_u32, 1..8)).prop_map(
+        |(order, listed, oldest, megabytes)| {
+            let id = |number: usize, millis: u64| {
+                let at = Tick::first_of(UnixMillis::new(START + millis).unwrap());
+                EventId::new(at, Shard::from(0), number as u64)
+            };
+            let listed = listed.into_iter().enumerate();
+            let mut listed: Vec<_> = listed.map(|(number, (millis, on))| (id(number, millis), on)).collect();
+            listed.sort();
+            let mut oldest = oldest.map(|oldest| oldest.get(&listed).0);
+            oldest[0] = EventId::first_of(UnixMillis::MIN);
+            Shared { order, listed, oldest, megabytes }
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn lanes_that_list_the_same_events_are_one_list_also_those_that_come_later(
+        shared in shared(),
+        wanted in 1..40_usize,
+    ) {
+        let truth = shared.truth(0..4);
+        let (_, end) = shared.ids(0).ends(shared.order);
+        let mut wave = Wave::new(shared.order, vec![shared.lane(0)], end);
+        let mut rounds = 0;
+        for wanted in [wanted, truth.len() + 1] {
+            loop {
+                let asks = wave.asks(wanted, 512);
+                if asks.is_empty() {
+                    break;
+                }
+                wave.absorb(asks.into_iter().map(|ask| shared.answer(ask, rounds)).collect());
+                if rounds == 0 {
+                    (1..4).for_each(|lane| wave.push(shared.lane(lane)));
+                }
+                rounds += 1;
+                prop_assert!(rounds < 1_000, "no end");
+                let settled = wave.settled();
+                prop_assert_eq!(settled, &truth[..settled.len()]);
+            }
+            prop_assert!(wave.settled().len() >= wanted.min(truth.len()), "what is not asked for is known");
+        }
+        prop_assert!(!wave.edge().more, "all that there is was read, and the wave does not say so");
+    }
 }

@@ -1,0 +1,184 @@
+//! Following: what a client asks for, and what it is told.
+
+use lately_keys::{Source, UnixMillis, User};
+use serde::{Deserialize, Serialize};
+
+use crate::body::{self, BodyError};
+use crate::fault::Pointer;
+use crate::fields;
+use crate::limits::{BACKFILL, BACKFILL_DEFAULT};
+
+/// How many events from before a follow the feed is to show: 0 to 200, 50 if the client does not say.
+///
+/// ```
+/// use lately_model::Backfill;
+///
+/// assert_eq!(Backfill::parse(br#"{"backfill": 10}"#)?.get(), 10);
+/// assert_eq!(Backfill::parse(b"")?, Backfill::default());
+/// assert!(Backfill::parse(br#"{"backfill": 201}"#).is_err());
+/// # Ok::<(), lately_model::BodyError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "u16")]
+pub struct Backfill(u16);
+
+/// A number that is no backfill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be a whole number from 0 to {BACKFILL}")]
+pub struct BackfillError;
+
+impl Backfill {
+    /// So many events.
+    ///
+    /// # Errors
+    /// If the number is above 200.
+    pub const fn new(events: u16) -> Result<Self, BackfillError> {
+        if events <= BACKFILL { Ok(Self(events)) } else { Err(BackfillError) }
+    }
+
+    /// Reads the body of a follow. An empty one says nothing, as `{}` does.
+    ///
+    /// # Errors
+    /// If it is not JSON, or with all that is wrong with it.
+    pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
+        if body.trim_ascii().is_empty() {
+            return Ok(Self::default());
+        }
+        body::parse(body, |json, found| {
+            let [backfill] = fields::of_object(json, &Pointer::root(), ["backfill"], found)?;
+            Some(backfill.json("a whole number from 0 to 200", found).unwrap_or_default())
+        })
+    }
+
+    /// The number of events.
+    #[must_use]
+    pub const fn get(self) -> u16 {
+        self.0
+    }
+}
+
+impl Default for Backfill {
+    fn default() -> Self {
+        Self(BACKFILL_DEFAULT)
+    }
+}
+
+impl TryFrom<u16> for Backfill {
+    type Error = BackfillError;
+
+    fn try_from(events: u16) -> Result<Self, BackfillError> {
+        Self::new(events)
+    }
+}
+
+/// What a user follows: `{"source","since"}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FollowView {
+    /// What is followed.
+    pub source: Source,
+    /// Since when.
+    pub since: UnixMillis,
+}
+
+/// A page of what a user follows, by source.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FollowingList {
+    /// What is followed.
+    pub following: Vec<FollowView>,
+    /// Where the next page begins; none if this is the last.
+    pub next: Option<String>,
+}
+
+/// Who follows a source: `{"user","since"}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FollowerView {
+    /// Who follows.
+    pub user: User,
+    /// Since when.
+    pub since: UnixMillis,
+}
+
+/// A page of a source's followers, in no order that means anything.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FollowerList {
+    /// Who follows.
+    pub followers: Vec<FollowerView>,
+    /// Where the next page begins; none if this is the last.
+    pub next: Option<String>,
+}
+
+/// A source: `{"source","followers","mode"}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SourceView {
+    /// Its name.
+    pub source: Source,
+    /// How many follow it.
+    pub followers: u64,
+    /// How its events come into feeds.
+    pub mode: SourceMode,
+}
+
+/// How a source's events come into the feeds of its followers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SourceMode {
+    /// Each is copied into each feed.
+    Push,
+    /// They are still copied, while the feeds are being told to read them.
+    Promoting,
+    /// They are read from the source's timeline whenever a feed is.
+    Pull,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faults(body: &str) -> String {
+        Backfill::parse(body.as_bytes()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_backfill_is_0_to_200_and_50_if_not_said() {
+        for (body, events) in
+            [("", 50), (" ", 50), ("{}", 50), (r#"{"backfill":0}"#, 0), (r#"{"backfill":200}"#, 200)]
+        {
+            assert_eq!(Backfill::parse(body.as_bytes()).unwrap().get(), events, "{body}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for body in
+            [r#"{"backfill":201}"#, r#"{"backfill":-1}"#, r#"{"backfill":"9"}"#, r#"{"backfill":null}"#]
+        {
+            assert_eq!(faults(body), "/backfill: must be a whole number from 0 to 200", "{body}");
+        }
+        assert_eq!(faults(r#"{"k":1}"#), "/k: is not a known field");
+        assert_eq!(faults("7"), ": must be a JSON object");
+        assert!(matches!(Backfill::parse(b"{"), Err(BodyError::Malformed(_))));
+    }
+
+    #[test]
+    fn views_are_written_as_the_contract_says() {
+        let since = "2026-11-20T09:30:00Z".parse().unwrap();
+        let source: Source = "actor:ada".parse().unwrap();
+        let follow = FollowView { source: source.clone(), since };
+        assert_eq!(
+            serde_json::to_string(&FollowingList { following: vec![follow], next: None }).unwrap(),
+            r#"{"following":[{"source":"actor:ada","since":"2026-11-20T09:30:00.000Z"}],"next":null}"#
+        );
+        let follower = FollowerView { user: "bob".parse().unwrap(), since };
+        assert_eq!(
+            serde_json::to_string(&FollowerList { followers: vec![follower], next: Some("AQ".to_owned()) })
+                .unwrap(),
+            r#"{"followers":[{"user":"bob","since":"2026-11-20T09:30:00.000Z"}],"next":"AQ"}"#
+        );
+        let modes = [SourceMode::Push, SourceMode::Promoting, SourceMode::Pull];
+        assert_eq!(serde_json::to_string(&modes).unwrap(), r#"["push","promoting","pull"]"#);
+        assert_eq!(
+            serde_json::to_string(&SourceView { source, followers: 7, mode: SourceMode::Push }).unwrap(),
+            r#"{"source":"actor:ada","followers":7,"mode":"push"}"#
+        );
+    }
+}

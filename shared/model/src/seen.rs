@@ -1,0 +1,38 @@
+//! How far a user has seen their feed.
+
+use lately_keys::EventId;
+use serde_json::value::RawValue;
+
+use crate::body::{self, BodyError};
+use crate::fault::{Found, Pointer};
+use crate::fields;
+
+/// The body of `PUT /feeds/{user}/seen`: `{"id"}`, the newest event that was seen.
+///
+/// ```
+/// use lately_model::Seen;
+///
+/// let seen = Seen::parse(br#"{"id": "0190868b-57e7-7000-80c0-0dd011ec70b5"}"#)?;
+/// assert_eq!(seen.id.at().to_string(), "2024-07-06T05:36:37.351Z");
+/// # Ok::<(), lately_model::BodyError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// The event.
+    pub id: EventId,
+}
+
+impl Seen {
+    /// Reads a body.
+    ///
+    /// # Errors
+    /// If it is not JSON, or with all that is wrong with it.
+    pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
+        body::parse(body, Self::read)
+    }
+
+    fn read(json: &RawValue, found: &mut Found) -> Option<Self> {
+        let [id] = fields::of_object(json, &Pointer::root(), ["id"], found)?;
+        Some(Self { id: id.required(found).text(found)? })
+    }
+}

@@ -1,0 +1,75 @@
+//! Many items by their keys: `BatchGetItem`, whatever it leaves undone, until it is done.
+
+use aws_sdk_dynamodb::types::{KeysAndAttributes, ReturnConsumedCapacity};
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+
+use crate::call::{Meaning, Operation, TableError, Unavailable, meaning, unavailable};
+use crate::item::Item;
+use crate::limits::{BATCH_KEYS, BATCHES_AT_ONCE};
+use crate::store::Store;
+
+impl Store {
+    /// Those of some items that there are, in no particular order. No key may be given twice.
+    pub(crate) async fn get_items(
+        &self,
+        keys: &[Item],
+        consistent: bool,
+        operation: &Operation<'_>,
+    ) -> Result<Vec<Item>, TableError> {
+        let batches: Vec<_> =
+            keys.chunks(BATCH_KEYS).map(|keys| self.get_batch(keys, consistent, operation)).collect();
+        let found: Vec<_> = stream::iter(batches).buffer_unordered(BATCHES_AT_ONCE).try_collect().await?;
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    /// As many calls as it takes. One that reads nothing is an attempt that failed.
+    async fn get_batch(
+        &self,
+        keys: &[Item],
+        consistent: bool,
+        operation: &Operation<'_>,
+    ) -> Result<Vec<Item>, TableError> {
+        let mut keys = keys.to_vec();
+        let mut found = Vec::with_capacity(keys.len());
+        let mut attempts = operation.attempts();
+        while !keys.is_empty() {
+            attempts.start();
+            let request = KeysAndAttributes::builder()
+                .set_keys(Some(keys.clone()))
+                .consistent_read(consistent)
+                .build()
+                .map_err(Unavailable::new)?;
+            let answer = self
+                .client()
+                .batch_get_item()
+                .request_items(self.table(), request)
+                .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                .send()
+                .await;
+            let answer = match answer {
+                Ok(answer) => answer,
+                Err(error) => match meaning(&error) {
+                    Meaning::Refused | Meaning::Ambiguous => {
+                        attempts.pause(&error).await?;
+                        continue;
+                    }
+                    Meaning::Condition | Meaning::Final => return Err(unavailable(&error).into()),
+                },
+            };
+            operation.meter.read(answer.consumed_capacity());
+            let mut unprocessed = answer.unprocessed_keys.unwrap_or_default();
+            let left = unprocessed.remove(self.table()).map(|rest| rest.keys).unwrap_or_default();
+            let read = keys.len() - left.len();
+            keys = left;
+            found.extend(answer.responses.unwrap_or_default().remove(self.table()).unwrap_or_default());
+            if read > 0 {
+                // An answer holds 16 MB: what did not fit is asked for at once.
+                attempts = operation.attempts();
+            } else {
+                attempts.pause_or(|| Unavailable::new("no item of a batch was read")).await?;
+            }
+        }
+        operation.meter.items(found.len());
+        Ok(found)
+    }
+}

@@ -1,0 +1,148 @@
+//! Jobs: what is left to do for many followers, kept in the table, whose stream runs it.
+//!
+//! ```text
+//! JOB#{task}#{id}#{source}#{n} / {page}
+//!   after S? (the follower behind whom the page begins), expires_at N
+//!   push:   the entry's attributes (`entry.rs`), until N? (when the event expires), b S (the topic's bucket width)
+//!   remove: nothing more
+//! ```
+//!
+//! A page of a job is made of what makes it alone, down to when it expires: making it again changes nothing, and is
+//! not run again. A page puts the next one before it does anything else, so the pages of a job run at the same time;
+//! only a promotion's wait for each other, because its last page says that all is done.
+
+use lately_keys::table::{Job, JobKey, JobPage, JobTask};
+use lately_keys::{BucketWidth, Place, TableKey, UnixMillis, User};
+
+use crate::entry::TimelineEntry;
+use crate::item::{Corrupt, Fields, Item, keyed, number, text};
+use crate::limits::JOB_SECONDS;
+
+/// A page of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct JobWork {
+    /// The follower behind whom the page begins.
+    pub(super) after: Option<User>,
+    /// When the job is forgotten, in unix seconds.
+    pub(super) expires_at: u64,
+    pub(super) task: Task,
+}
+
+/// What a job needs to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Task {
+    /// The entry to write, and the width of its topic's buckets.
+    Push(TimelineEntry, BucketWidth),
+    Remove,
+    Promote,
+}
+
+impl JobWork {
+    /// The first page of a job that follows from a change.
+    pub(super) fn first(task: Task, changed_at: UnixMillis) -> Self {
+        Self { after: None, expires_at: changed_at.get() / 1000 + JOB_SECONDS, task }
+    }
+
+    /// The page that begins behind a follower.
+    pub(super) fn behind(&self, last: &User) -> Self {
+        Self { after: Some(last.clone()), ..self.clone() }
+    }
+
+    pub(super) fn encode(&self, job: &Job, page: JobPage) -> Item {
+        let mut item = keyed(Place::Table, JobKey { job: job.clone(), page }.encode());
+        if let Task::Push(entry, width) = &self.task {
+            item.extend(entry.attributes());
+            item.insert("b".to_owned(), text(width.as_str()));
+            if let Some(until) = entry.expires_at {
+                item.insert("until".to_owned(), number(until));
+            }
+        }
+        if let Some(after) = &self.after {
+            item.insert("after".to_owned(), text(after.as_str()));
+        }
+        item.insert("expires_at".to_owned(), number(self.expires_at));
+        item
+    }
+
+    pub(super) fn decode(job: &Job, item: &Item) -> Result<Self, Corrupt> {
+        let fields = Fields(item);
+        let task = match job.task {
+            JobTask::Push => {
+                let mut entry = TimelineEntry::with_id(item, job.id)?;
+                entry.expires_at = fields.optional_number("until")?;
+                Task::Push(entry, fields.parsed("b")?)
+            }
+            JobTask::Remove => Task::Remove,
+            JobTask::Promote => Task::Promote,
+        };
+        let (after, expires_at) = (fields.optional_parsed("after")?, fields.number("expires_at")?);
+        Ok(Self { after, expires_at, task })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use lately_keys::table::EventKey;
+
+    use super::*;
+
+    const ID: &str = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
+
+    fn job(task: JobTask) -> Job {
+        Job { task, id: ID.parse().unwrap(), source: "actor:ada".parse().unwrap(), shard: 7.into() }
+    }
+
+    fn entry(data: &str) -> TimelineEntry {
+        let key = EventKey::new("posts".parse().unwrap(), BucketWidth::Hour, ID.parse().unwrap());
+        let event = [("t", "note"), ("a", "ada"), ("d", data), ("v", "asf")];
+        let mut event: Item = event.into_iter().map(|(name, value)| (name.to_owned(), text(value))).collect();
+        event.insert("expires_at".to_owned(), number(1_720_900_000_u64));
+        TimelineEntry::of(&key, &event).unwrap().unwrap()
+    }
+
+    #[test]
+    fn golden_bytes() {
+        let at = UnixMillis::new(1_720_800_000_999).unwrap();
+        let work =
+            JobWork::first(Task::Push(entry("1"), BucketWidth::Hour), at).behind(&"bob".parse().unwrap());
+        let item = work.encode(&job(JobTask::Push), JobPage::default());
+        let shown: BTreeMap<_, _> = item
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_s().or(value.as_n()).unwrap().as_str()))
+            .collect();
+        let pk = format!("JOB#PUSH#{ID}#actor:ada#7");
+        let expected = BTreeMap::from([
+            ("pk", pk.as_str()),
+            ("sk", "00000000"),
+            ("t", "note"),
+            ("a", "ada"),
+            ("o", "posts"),
+            ("v", "a"),
+            ("d", "1"),
+            ("b", "hour"),
+            ("until", "1720900000"),
+            ("after", "bob"),
+            ("expires_at", "1720972800"),
+        ]);
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn what_a_job_needs_to_know_comes_back() {
+        let large = format!("\"{}\"", "x".repeat(2_000));
+        for (name, task) in [
+            (JobTask::Push, Task::Push(entry("1"), BucketWidth::Hour)),
+            (JobTask::Push, Task::Push(entry(&large), BucketWidth::Hour)),
+            (JobTask::Remove, Task::Remove),
+            (JobTask::Promote, Task::Promote),
+        ] {
+            let first = JobWork::first(task, UnixMillis::MIN);
+            for work in [first.behind(&"bob".parse().unwrap()), first] {
+                let item = work.encode(&job(name), JobPage::default());
+                assert_eq!(JobWork::decode(&job(name), &item), Ok(work));
+            }
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Fan-out: what follows from a change of the table, done when its stream tells of it.
+//!
+//! | a change | what follows | see |
+//! | --- | --- | --- |
+//! | an event was written, or deleted | entries under its sources, and in the feeds of their followers | `post.rs` |
+//! | a user began to follow | entries from before, and the mark to pull | `backfill.rs` |
+//! | a user no longer follows | entries and mark are removed | `cleanup.rs` |
+//! | a source has more followers | beyond a number of them, it is pulled | `promotion.rs` |
+//! | a page of a job was put | the job is done for the page's followers | `page.rs` |
+//!
+//! What must hold, whatever is delivered twice, late or in any order between items, and wherever a process dies:
+//! - **Nothing is missed.** An event's entries stand under its sources before its followers are read; a follower
+//!   is there before the sources' entries are read for it.
+//! - **Nothing comes back.** Whoever has written an entry then looks, consistently, whether its event is still
+//!   there, and whether the follower is, and removes it if not. What deletes an event or a follow removes the
+//!   entries that were written before.
+//!
+//! A *rail* is one item: its records are handled in order, those of different items at the same time. A record that
+//! fails stops its own rail and no other.
+
+mod backfill;
+mod cleanup;
+mod job;
+mod page;
+mod plan;
+mod post;
+mod promotion;
+mod record;
+mod settings;
+mod writer;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use lately_keys::table::{Job, JobPage};
+use lately_keys::{Actor, EventId, Key, User};
+
+use crate::ambient::{entropy_u64, tick};
+use crate::call::{Failed, Operation, TableError, Unavailable};
+use crate::cost::Cost;
+use crate::fan_out::job::JobWork;
+use crate::fan_out::record::{Change, What};
+use crate::fan_out::writer::{Write, Writer};
+use crate::item::Item;
+use crate::limits::{RAILS_AT_ONCE, WRITES_AT_ONCE};
+use crate::store::Store;
+
+pub use record::{NoBatch, Record};
+pub use settings::FeedSettings;
+
+/// What became of a batch of records.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FanOutOutcome {
+    /// The sequence number of the first record that was not handled; it and all behind it must be delivered again.
+    pub failed: Option<String>,
+    /// How many records were not handled.
+    pub failures: usize,
+    /// Copies of events that were written into feeds.
+    pub deliveries: u64,
+    /// Batched calls that wrote entries and markers.
+    pub write_calls: u64,
+    /// Items that these calls wrote.
+    pub written_items: u64,
+    /// What all of it cost.
+    pub cost: Cost,
+}
+
+impl Store {
+    /// Does what follows from the records of a shard of the table's stream, in the order in which they came. It is
+    /// over when the time is.
+    pub async fn fan_out(&self, records: &[Record], time: Duration) -> FanOutOutcome {
+        let operation = Operation::new(self.ambient(), time);
+        let writer = Writer::new(self, &operation);
+        let fan_out =
+            FanOut { store: self, operation: &operation, writer: &writer, deliveries: AtomicU64::new(0) };
+        let rails: Vec<_> =
+            plan::rails(records).into_iter().map(|rail| writer.rail(fan_out.run(records, rail))).collect();
+        let rails = stream::iter(rails).buffer_unordered(RAILS_AT_ONCE).collect::<Vec<_>>();
+        let failures: Vec<usize> = writer.during(rails).await.into_iter().flatten().collect();
+        let written = writer.written();
+        FanOutOutcome {
+            failed: failures.iter().min().map(|first| records[*first].sequence().to_owned()),
+            failures: failures.len(),
+            deliveries: fan_out.deliveries.load(Ordering::Relaxed),
+            write_calls: written.calls,
+            written_items: written.items,
+            cost: operation.meter.total(),
+        }
+    }
+}
+
+/// A batch of records being handled.
+struct FanOut<'a> {
+    store: &'a Store,
+    operation: &'a Operation<'a>,
+    writer: &'a Writer<'a>,
+    deliveries: AtomicU64,
+}
+
+impl FanOut<'_> {
+    /// Handles the records of a rail, by their places in the batch, up to the first that fails.
+    async fn run(&self, records: &[Record], rail: Vec<usize>) -> Option<usize> {
+        for place in rail {
+            let record = &records[place];
+            let failure = match &record.change {
+                Ok(None) => continue,
+                Ok(Some(change)) => match self.handle(change).await {
+                    Ok(()) => continue,
+                    Err(error) => error.to_string(),
+                },
+                Err(poison) => poison.to_string(),
+            };
+            tracing::warn!(sequence = record.sequence(), %failure, "a stream record was not handled");
+            return Some(place);
+        }
+        None
+    }
+
+    async fn handle(&self, change: &Change) -> Result<(), TableError> {
+        let at = change.at;
+        match &change.what {
+            What::Posted(key, entry) => Box::pin(self.posted(key, entry, at)).await,
+            What::Deleted(key, entry) => Box::pin(self.deleted(key, entry, at)).await,
+            What::Followed(key, follower) => Box::pin(self.backfill(key, follower)).await,
+            What::Unfollowed(key) => Box::pin(self.cleanup(&key.user, &key.source)).await,
+            What::Counted(key, counts) => self.counted(&key.source, *counts).await,
+            What::Source { source, was_pushed, stored } => {
+                self.source_changed(source, *was_pushed, stored, at).await
+            }
+            What::Job(key, work) => Box::pin(self.run_job(&key.job, key.page, work)).await,
+        }
+    }
+
+    async fn put(&self, items: Vec<Item>) -> Result<(), Unavailable> {
+        self.writer.write(items.into_iter().map(Write::Put).collect()).await
+    }
+
+    /// Puts copies of events into feeds.
+    async fn deliver(&self, items: Vec<Item>) -> Result<(), Unavailable> {
+        let copies = items.len() as u64;
+        self.put(items).await?;
+        self.deliveries.fetch_add(copies, Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn delete(&self, keys: Vec<Key>) -> Result<(), Unavailable> {
+        self.writer.write(keys.into_iter().map(Write::Delete).collect()).await
+    }
+
+    /// Puts a page of a job. By itself: it is not to wait for a batch, and a batch of entries not to lack a place.
+    async fn put_job(&self, job: &Job, page: JobPage, work: &JobWork) -> Result<(), Unavailable> {
+        let item = work.encode(job, page);
+        let answer = self
+            .operation
+            .call(|| {
+                self.store
+                    .client()
+                    .put_item()
+                    .table_name(self.store.table())
+                    .set_item(Some(item.clone()))
+                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                    .send()
+            })
+            .await
+            .map_err(Failed::unconditional)?;
+        self.operation.meter.write(answer.consumed_capacity());
+        Ok(())
+    }
+
+    /// Puts the first page of each of some jobs.
+    async fn put_first_pages(&self, jobs: Vec<Job>, work: &JobWork) -> Result<(), Unavailable> {
+        let puts: Vec<_> = jobs.iter().map(|job| self.put_job(job, JobPage::default(), work)).collect();
+        stream::iter(puts).buffer_unordered(WRITES_AT_ONCE).try_collect().await
+    }
+
+    /// An id of now.
+    fn fresh_id(&self) -> Result<EventId, Unavailable> {
+        let ambient = self.store.ambient();
+        let clock = tick(ambient).map_err(Unavailable::new)?;
+        self.store.generator().next(clock, 0.into(), entropy_u64(ambient)).map_err(Unavailable::new)
+    }
+}
+
+/// Whose feed an actor's own posts are in: an actor's name is a user's.
+pub(crate) fn own_feed(actor: &Actor) -> Option<User> {
+    actor.as_str().parse().ok()
+}

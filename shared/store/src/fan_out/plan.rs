@@ -1,0 +1,62 @@
+//! Decisions that need no table.
+
+use std::collections::HashMap;
+
+use lately_keys::{EventId, Key, UnixMillis};
+use lately_model::limits::IMPORT_SECONDS;
+
+use crate::fan_out::record::Record;
+
+/// The rails of a batch: the places of each item's records, in order.
+pub(super) fn rails(records: &[Record]) -> Vec<Vec<usize>> {
+    let mut rails: Vec<Vec<usize>> = Vec::new();
+    let mut of_item: HashMap<&Key, usize> = HashMap::new();
+    for (place, record) in records.iter().enumerate() {
+        // A record that does not say whose it is stands alone.
+        let rail = record.item.as_ref().map(|item| *of_item.entry(item).or_insert(rails.len()));
+        match rail.and_then(|rail| rails.get_mut(rail)) {
+            Some(rail) => rail.push(place),
+            None => rails.push(vec![place]),
+        }
+    }
+    rails
+}
+
+/// Whether an event landed so long after its time that it is not pushed. Decided from the record, so that it is
+/// the same whenever the record is handled.
+pub(super) fn is_import(id: EventId, landed_at: UnixMillis) -> bool {
+    landed_at.get().saturating_sub(id.at().get()) > IMPORT_SECONDS * 1000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch(items: &[&str]) -> Vec<Record> {
+        let record = |item: &&str| {
+            format!(
+                r#"{{"eventName":"INSERT","dynamodb":{{"SequenceNumber":"1","ApproximateCreationDateTime":1,{item}}}}}"#
+            )
+        };
+        let records: Vec<_> = items.iter().map(record).collect();
+        Record::batch(format!(r#"{{"Records":[{}]}}"#, records.join(",")).as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn each_item_is_a_rail_in_its_own_order() {
+        let key = |name: &str| format!(r#""Keys":{{"pk":{{"S":"{name}"}},"sk":{{"S":"x"}}}}"#);
+        let (a, b) = (key("a"), key("b"));
+        let none = r#""Keys":{}"#;
+        let records = batch(&[&a, &b, none, &a, none, &b, &a]);
+        assert_eq!(rails(&records), [vec![0, 3, 6], vec![1, 5], vec![2], vec![4]]);
+        assert!(rails(&[]).is_empty());
+    }
+
+    #[test]
+    fn an_import_is_more_than_a_minute_late_by_its_record() {
+        let millis = |millis| UnixMillis::new(millis).unwrap();
+        let id = EventId::first_of(millis(1_000_000));
+        assert!(!is_import(id, millis(1_060_000)) && is_import(id, millis(1_060_001)));
+        assert!(!is_import(id, millis(999_000)), "a clock that is ahead makes none");
+    }
+}

@@ -1,0 +1,129 @@
+//! An event that was written, or deleted: its entries under its sources, and in feeds.
+//!
+//! The order is what makes it right. Written: the sources' entries, then each source's item, then its followers,
+//! all read consistently, then their copies; so who follows too late to be read finds the source's entry. Deleted:
+//! the sources' entries first, then the copies; so who follows too late to be read finds none.
+
+use std::collections::BTreeSet;
+
+use lately_keys::table::{EventKey, FeedEntryKey, Job, JobTask, SourceEntryKey};
+use lately_keys::{EventId, Key, Place, ShardCount, Source, TableKey, UnixMillis, User};
+
+use crate::call::TableError;
+use crate::entry::TimelineEntry;
+use crate::fan_out::job::{JobWork, Task};
+use crate::fan_out::page::Page;
+use crate::fan_out::{FanOut, own_feed, plan};
+use crate::item::keyed;
+use crate::limits::FAN_OUT_RESERVE;
+
+impl FanOut<'_> {
+    pub(super) async fn posted(
+        &self,
+        key: &EventKey,
+        entry: &TimelineEntry,
+        at: UnixMillis,
+    ) -> Result<(), TableError> {
+        let entry = &entry.clone().imported(plan::is_import(entry.id, at));
+        let is_pushed = entry.is_for_feeds();
+        let own = own_feed(&entry.actor).filter(|_| is_pushed);
+        let retention = self.store.feeds().retention;
+        let at_sources = entry.sources().map(|source| entry.at_source(&source));
+        let in_own_feed = own.as_ref().map(|user| entry.in_feed(user, retention));
+        self.put(at_sources.chain(in_own_feed).collect()).await?;
+
+        let mut pages = Vec::new();
+        if is_pushed {
+            let task = Task::Push(entry.clone(), key.partition().bucket.width());
+            let work = JobWork::first(task, at);
+            for source in entry.sources() {
+                let stored = self.store.stored_source(&source, self.operation).await?;
+                if stored.pushes(entry.id) {
+                    let jobs = jobs(JobTask::Push, entry.id, &source);
+                    pages.extend(self.few_or_jobs(jobs, stored.shards, &work).await?);
+                }
+            }
+        }
+        let mut users: BTreeSet<&User> = pages.iter().flat_map(Page::users).collect();
+        users.extend(&own);
+        let copies = users.iter().filter(|user| Some(**user) != own.as_ref());
+        self.deliver(copies.map(|user| entry.in_feed(user, retention)).collect()).await?;
+
+        if self.is_gone(key).await? {
+            return Ok(self.delete(places_of(entry, users)).await?);
+        }
+        for page in &pages {
+            self.take_back_from_gone(page, entry).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn deleted(
+        &self,
+        key: &EventKey,
+        entry: &TimelineEntry,
+        at: UnixMillis,
+    ) -> Result<(), TableError> {
+        let own = own_feed(&entry.actor).filter(|_| entry.fans_out);
+        self.delete(places_of(entry, own.iter())).await?;
+        if !entry.fans_out {
+            return Ok(());
+        }
+        let work = JobWork::first(Task::Remove, at);
+        let mut pages = Vec::new();
+        for source in entry.sources() {
+            let shards = self.store.stored_source(&source, self.operation).await?.shards;
+            pages.extend(self.few_or_jobs(jobs(JobTask::Remove, key.id(), &source), shards, &work).await?);
+        }
+        let users: BTreeSet<&User> = pages.iter().flat_map(Page::users).collect();
+        Ok(self.delete(users.into_iter().map(|user| place_in_feed(entry.id, user)).collect()).await?)
+    }
+
+    /// A source's followers, a page for each of their shards, if they are few and there is time; all that are not in
+    /// these pages are left to jobs.
+    async fn few_or_jobs(
+        &self,
+        jobs: Job,
+        shards: ShardCount,
+        work: &JobWork,
+    ) -> Result<Vec<Page>, TableError> {
+        let counts = self.store.counts_of(&jobs.source, shards, self.operation).await?;
+        let audience: u64 = counts.values().map(|counts| counts.here).sum();
+        let is_small = audience <= u64::from(self.store.feeds().audience);
+        let is_few = is_small && self.operation.time_left() > FAN_OUT_RESERVE;
+        let (mut pages, mut left) = (Vec::new(), Vec::new());
+        for (shard, counts) in counts.into_iter().filter(|(_, counts)| counts.here > 0) {
+            let page = match is_few {
+                true => Some(self.page_under(&jobs.source, shard, None, counts.left).await?),
+                false => None,
+            };
+            match page.filter(|page| !page.more) {
+                Some(page) => pages.push(page),
+                None => left.push(Job { shard, ..jobs.clone() }),
+            }
+        }
+        self.put_first_pages(left, work).await?;
+        Ok(pages)
+    }
+
+    /// Whether an event is not there any more.
+    pub(super) async fn is_gone(&self, key: &EventKey) -> Result<bool, TableError> {
+        let item = self.store.get_item(keyed(Place::Table, key.encode()), self.operation).await?;
+        Ok(item.is_none())
+    }
+}
+
+/// The jobs for a source's followers, as that of the first shard.
+fn jobs(task: JobTask, id: EventId, source: &Source) -> Job {
+    Job { task, id, source: source.clone(), shard: 0.into() }
+}
+
+pub(super) fn place_in_feed(id: EventId, user: &User) -> Key {
+    FeedEntryKey { user: user.clone(), id }.encode()
+}
+
+/// Where an event's entries stand: under its sources, and in some feeds.
+pub(super) fn places_of<'u>(entry: &TimelineEntry, users: impl IntoIterator<Item = &'u User>) -> Vec<Key> {
+    let at_sources = entry.sources().map(|source| SourceEntryKey { source, id: entry.id }.encode());
+    at_sources.chain(users.into_iter().map(|user| place_in_feed(entry.id, user))).collect()
+}

@@ -1,0 +1,63 @@
+//! From push to pull: a source with more followers than can be pushed to.
+//!
+//! ```text
+//! push ── a shard's counts say that there are too many ──► promoting, with the id that marks its start
+//!                                     a job for each follower shard puts a marker into every feed
+//! pull ◄── the last shard is done ── events from a new id on are no longer pushed
+//! ```
+//!
+//! Nobody is left out. Who followed before it began is in one of the shards that it began with, and gets a marker
+//! from their jobs; who follows later finds the source promoting, and gets one from the backfill. Each step follows
+//! from the stream record of the one before, so it is taken whoever dies where.
+
+use lately_keys::table::{Job, JobTask};
+use lately_keys::{Source, UnixMillis};
+
+use crate::call::TableError;
+use crate::fan_out::FanOut;
+use crate::fan_out::job::{JobWork, Task};
+use crate::follow::Counts;
+use crate::limits::FOLLOWER_SHARDS;
+use crate::source::{Mode, StoredSource};
+
+impl FanOut<'_> {
+    /// Begins a promotion if there are too many followers, which the counts of one shard give reason to ask.
+    pub(super) async fn counted(&self, source: &Source, counts: Counts) -> Result<(), TableError> {
+        let limit = self.store.feeds().fan_out_limit;
+        if counts.here.saturating_mul(FOLLOWER_SHARDS.get().into()) <= limit {
+            return Ok(());
+        }
+        let StoredSource { shards, mode } = self.store.stored_source(source, self.operation).await?;
+        if mode != Mode::Push || counts.here.saturating_mul(shards.get().into()) <= limit {
+            return Ok(());
+        }
+        let counts = self.store.counts_of(source, shards, self.operation).await?;
+        if counts.values().map(|counts| counts.here).sum::<u64>() <= limit {
+            return Ok(());
+        }
+        let promotion = self.fresh_id()?;
+        self.store.begin_promotion(source, shards, promotion, self.operation).await
+    }
+
+    pub(super) async fn source_changed(
+        &self,
+        source: &Source,
+        was_pushed: bool,
+        stored: &StoredSource,
+        at: UnixMillis,
+    ) -> Result<(), TableError> {
+        let Mode::Promoting { promotion, unpromoted } = &stored.mode else { return Ok(()) };
+        if was_pushed {
+            let work = JobWork::first(Task::Promote, at);
+            let (task, id) = (JobTask::Promote, *promotion);
+            let jobs = unpromoted.iter().map(|shard| Job { task, id, source: source.clone(), shard: *shard });
+            self.put_first_pages(jobs.collect(), &work).await?;
+        }
+        if unpromoted.is_empty() {
+            // Above every marker's id, whatever the clocks say: what is not pushed is pulled by everyone.
+            let from = self.fresh_id()?.max(promotion.just_after().unwrap_or(*promotion));
+            self.store.end_promotion(source, *promotion, from, self.operation).await?;
+        }
+        Ok(())
+    }
+}

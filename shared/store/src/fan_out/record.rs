@@ -1,0 +1,357 @@
+//! A record of the table's stream, as Lambda delivers it, read as the change that it is.
+//!
+//! ```text
+//! {"Records":[{"eventName":"INSERT","userIdentity":…?,"dynamodb":{"SequenceNumber":"…",
+//!   "ApproximateCreationDateTime":1479499740,"Keys":{…},"NewImage":{…}?,"OldImage":{…}?}}, …]}
+//! ```
+//!
+//! A record that cannot be read is one that fails, and does not take the others of its batch with it. Changes of
+//! items that fan-out has nothing to do with are none; so are the removals of items whose time was over, because
+//! everything that follows from such an item has the same time.
+
+use std::collections::BTreeMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use lately_keys::table::{AnyKey, EventKey, FollowerCountKey, FollowerKey, JobKey};
+use lately_keys::{Key, Source, TimeError, UnixMillis};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+
+use crate::entry::TimelineEntry;
+use crate::fan_out::job::JobWork;
+use crate::follow::{Counts, Follower};
+use crate::item::{Corrupt, Item};
+use crate::source::{Mode, StoredSource};
+
+/// A record of the table's stream.
+#[derive(Debug)]
+pub struct Record {
+    sequence: String,
+    /// The item that changed; none if the record does not say.
+    pub(super) item: Option<Key>,
+    pub(super) change: Result<Option<Change>, Poison>,
+}
+
+/// A text that is no batch of records.
+#[derive(Debug, thiserror::Error)]
+#[error("this is no batch of stream records: {0}")]
+pub struct NoBatch(#[from] serde_json::Error);
+
+/// Why a record cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Poison {
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    #[error(transparent)]
+    Corrupt(#[from] Corrupt),
+    #[error(transparent)]
+    Time(#[from] TimeError),
+    #[error("the record lacks {0}")]
+    Lacks(&'static str),
+}
+
+/// A change from which something follows, and when it was made: in whole seconds, rounded down.
+#[derive(Debug)]
+pub(super) struct Change {
+    pub(super) at: UnixMillis,
+    pub(super) what: What,
+}
+
+/// What has changed.
+#[derive(Debug)]
+pub(super) enum What {
+    /// An event was written, that timelines list.
+    Posted(EventKey, TimelineEntry),
+    /// One was deleted.
+    Deleted(EventKey, TimelineEntry),
+    /// A user began to follow.
+    Followed(FollowerKey, Follower),
+    /// A user no longer follows.
+    Unfollowed(FollowerKey),
+    /// The number of followers in a shard changed.
+    Counted(FollowerCountKey, Counts),
+    /// A source's item changed.
+    Source {
+        source: Source,
+        /// Whether it was pushed before.
+        was_pushed: bool,
+        stored: StoredSource,
+    },
+    /// A page of a job was put.
+    Job(JobKey, JobWork),
+}
+
+impl Record {
+    /// Reads the event that Lambda is invoked with.
+    ///
+    /// # Errors
+    /// If it is not a list of records at all.
+    pub fn batch(event: &[u8]) -> Result<Vec<Self>, NoBatch> {
+        let event: Event<'_> = serde_json::from_slice(event)?;
+        Ok(event.records.into_iter().map(Self::read).collect())
+    }
+
+    /// The record's name in its shard.
+    #[must_use]
+    pub fn sequence(&self) -> &str {
+        &self.sequence
+    }
+
+    fn read(record: &RawValue) -> Self {
+        let sequence = serde_json::from_str::<Named>(record.get())
+            .map(|named| named.dynamodb.sequence_number)
+            .unwrap_or_default();
+        let record = match serde_json::from_str::<Delivered<'_>>(record.get()) {
+            Ok(record) => record,
+            Err(error) => return Self { sequence, item: None, change: Err(error.into()) },
+        };
+        let key = match record.dynamodb.keys() {
+            Ok(key) => key,
+            Err(poison) => return Self { sequence, item: None, change: Err(poison) },
+        };
+        let change = record.change(&key);
+        Self { sequence, item: Some(key), change }
+    }
+}
+
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(rename = "Records", borrow)]
+    records: Vec<&'a RawValue>,
+}
+
+/// What must be known of a record that cannot be read.
+#[derive(Deserialize)]
+struct Named {
+    dynamodb: Sequence,
+}
+
+#[derive(Deserialize)]
+struct Sequence {
+    #[serde(rename = "SequenceNumber")]
+    sequence_number: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Delivered<'a> {
+    event_name: EventName,
+    #[serde(borrow)]
+    dynamodb: Images<'a>,
+    user_identity: Option<Identity>,
+}
+
+#[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "UPPERCASE")]
+enum EventName {
+    Insert,
+    Modify,
+    Remove,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Images<'a> {
+    approximate_creation_date_time: serde_json::Number,
+    #[serde(borrow)]
+    keys: &'a RawValue,
+    #[serde(borrow)]
+    new_image: Option<&'a RawValue>,
+    #[serde(borrow)]
+    old_image: Option<&'a RawValue>,
+}
+
+/// Who made the change, if it was DynamoDB itself.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Identity {
+    #[serde(rename = "type")]
+    kind: String,
+    principal_id: String,
+}
+
+impl Identity {
+    /// Whether it was TTL that removed the item.
+    fn is_expiry(&self) -> bool {
+        self.kind == "Service" && self.principal_id == "dynamodb.amazonaws.com"
+    }
+}
+
+impl Delivered<'_> {
+    fn change(&self, key: &Key) -> Result<Option<Change>, Poison> {
+        if self.user_identity.as_ref().is_some_and(Identity::is_expiry) {
+            return Ok(None);
+        }
+        let Some(key) = AnyKey::decode(&key.pk, &key.sk) else { return Ok(None) };
+        let Some(what) = self.what(key)? else { return Ok(None) };
+        Ok(Some(Change { at: self.dynamodb.at()?, what }))
+    }
+
+    fn what(&self, key: AnyKey) -> Result<Option<What>, Poison> {
+        let removed = self.event_name == EventName::Remove;
+        Ok(match key {
+            AnyKey::Event(key) if removed => {
+                TimelineEntry::of(&key, &self.dynamodb.before()?)?.map(|entry| What::Deleted(key, entry))
+            }
+            AnyKey::Event(key) => {
+                TimelineEntry::of(&key, &self.dynamodb.after()?)?.map(|entry| What::Posted(key, entry))
+            }
+            AnyKey::Follower(key) if removed => Some(What::Unfollowed(key)),
+            AnyKey::Follower(key) => {
+                let follower = Follower::decode(&self.dynamodb.after()?)?;
+                Some(What::Followed(key, follower))
+            }
+            AnyKey::FollowerCount(key) if !removed => {
+                let (_, counts) = Counts::decode(&self.dynamodb.after()?)?;
+                Some(What::Counted(key, counts))
+            }
+            AnyKey::SourceItem(key) if !removed => {
+                let before = self.dynamodb.old_image.map(item).transpose()?;
+                let before = before.as_ref().map(StoredSource::decode).transpose()?.unwrap_or_default();
+                let stored = StoredSource::decode(&self.dynamodb.after()?)?;
+                Some(What::Source { source: key.source, was_pushed: before.mode == Mode::Push, stored })
+            }
+            AnyKey::Job(key) if !removed => {
+                let work = JobWork::decode(&key.job, &self.dynamodb.after()?)?;
+                Some(What::Job(key, work))
+            }
+            _ => None,
+        })
+    }
+}
+
+impl Images<'_> {
+    fn keys(&self) -> Result<Key, Poison> {
+        #[derive(Deserialize)]
+        struct Keys {
+            pk: Text,
+            sk: Text,
+        }
+        #[derive(Deserialize)]
+        struct Text {
+            #[serde(rename = "S")]
+            text: String,
+        }
+        let Keys { pk, sk } = serde_json::from_str(self.keys.get())?;
+        Ok(Key { pk: pk.text, sk: sk.text })
+    }
+
+    fn after(&self) -> Result<Item, Poison> {
+        item(self.new_image.ok_or(Poison::Lacks("NewImage"))?)
+    }
+
+    fn before(&self) -> Result<Item, Poison> {
+        item(self.old_image.ok_or(Poison::Lacks("OldImage"))?)
+    }
+
+    /// When the change was made. DynamoDB says it in whole seconds, and may write them as a float.
+    fn at(&self) -> Result<UnixMillis, Poison> {
+        let seconds = &self.approximate_creation_date_time;
+        let whole = seconds.as_u64().or_else(|| {
+            let seconds = std::time::Duration::try_from_secs_f64(seconds.as_f64()?).ok()?;
+            Some(seconds.as_secs())
+        });
+        let seconds = whole.ok_or(Poison::Lacks("a time that is one"))?;
+        Ok(UnixMillis::new(seconds.saturating_mul(1000))?)
+    }
+}
+
+/// An attribute in DynamoDB's JSON. Of the types that no item of ours has, only that they are there is read.
+#[derive(Deserialize)]
+enum Attribute {
+    S(String),
+    N(String),
+    #[serde(rename = "BOOL")]
+    Bool(bool),
+    SS(Vec<String>),
+    NS(Vec<String>),
+    #[serde(rename = "NULL")]
+    Null(IgnoredAny),
+    B(IgnoredAny),
+    BS(IgnoredAny),
+    L(IgnoredAny),
+    M(IgnoredAny),
+}
+
+fn item(json: &RawValue) -> Result<Item, Poison> {
+    let attributes: BTreeMap<String, Attribute> = serde_json::from_str(json.get())?;
+    let known = attributes.into_iter().filter_map(|(name, attribute)| {
+        let value = match attribute {
+            Attribute::S(text) => AttributeValue::S(text),
+            Attribute::N(digits) => AttributeValue::N(digits),
+            Attribute::Bool(flag) => AttributeValue::Bool(flag),
+            Attribute::SS(texts) => AttributeValue::Ss(texts),
+            Attribute::NS(numbers) => AttributeValue::Ns(numbers),
+            Attribute::Null(_) | Attribute::B(_) | Attribute::BS(_) | Attribute::L(_) | Attribute::M(_) => {
+                return None;
+            }
+        };
+        Some((name, value))
+    });
+    Ok(known.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(rest: &str) -> Record {
+        let event = format!(r#"{{"Records":[{{"eventID":"1","awsRegion":"x",{rest}}}]}}"#);
+        Record::batch(event.as_bytes()).unwrap().remove(0)
+    }
+
+    fn changed(name: &str, pk: &str, sk: &str, images: &str) -> Record {
+        one(&format!(
+            r#""eventName":"{name}","dynamodb":{{"SequenceNumber":"42","ApproximateCreationDateTime":1.479499740E9,
+            "Keys":{{"pk":{{"S":"{pk}"}},"sk":{{"S":"{sk}"}}}}{images}}}"#
+        ))
+    }
+
+    #[test]
+    fn a_follower_that_came_and_one_that_went() {
+        let new = r#","NewImage":{"since":{"N":"5"},"k":{"N":"7"},"sk":{"S":"bob"},"more":{"M":{"x":{"B":"eA=="}}}}"#;
+        let record = changed("INSERT", "FOLLOWERS#actor:ada#3", "bob", new);
+        assert_eq!(record.sequence(), "42");
+        let Change { at, what } = record.change.unwrap().unwrap();
+        assert_eq!(at.get(), 1_479_499_740_000);
+        let What::Followed(key, follower) = what else { panic!("{what:?}") };
+        assert_eq!((key.shard.get(), follower.since.get(), follower.backfill), (3, 5, 7));
+        let record = changed("REMOVE", "FOLLOWERS#actor:ada#3", "bob", "");
+        assert!(matches!(record.change, Ok(Some(Change { what: What::Unfollowed(_), .. }))));
+    }
+
+    #[test]
+    fn what_fan_out_has_nothing_to_do_with_is_nothing() {
+        for (pk, sk) in
+            [("FEED#bob", "#SEEN"), ("TOPIC#posts", "CONFIG"), ("WHAT#", "x"), ("USER#bob", "PROFILE")]
+        {
+            assert!(matches!(changed("INSERT", pk, sk, "").change, Ok(None)), "{pk}");
+        }
+        // A job that is over, and counts that are.
+        assert!(matches!(changed("REMOVE", "FOLLOWERS#actor:ada#3", "#COUNT", "").change, Ok(None)));
+    }
+
+    #[test]
+    fn what_expired_is_nothing_and_what_another_service_removed_is_not() {
+        let removed = |principal: &str| {
+            one(&format!(
+                r#""eventName":"REMOVE","userIdentity":{{"type":"Service","principalId":"{principal}"}},
+                "dynamodb":{{"SequenceNumber":"1","ApproximateCreationDateTime":1,
+                "Keys":{{"pk":{{"S":"FOLLOWERS#actor:ada#3"}},"sk":{{"S":"bob"}}}}}}"#
+            ))
+        };
+        assert!(matches!(removed("dynamodb.amazonaws.com").change, Ok(None)));
+        assert!(matches!(removed("other.amazonaws.com").change, Ok(Some(_))));
+    }
+
+    #[test]
+    fn a_record_that_cannot_be_read_keeps_its_name() {
+        let poison = changed("INSERT", "FOLLOWERS#actor:ada#3", "bob", r#","NewImage":{"since":{"S":"x"}}"#);
+        assert_eq!((poison.sequence(), poison.change.is_err()), ("42", true));
+        assert!(poison.item.is_some(), "and stops its own rail");
+        let poison = one(r#""dynamodb":{"SequenceNumber":"43"}"#);
+        assert_eq!((poison.sequence(), poison.change.is_err(), poison.item.is_none()), ("43", true, true));
+        assert_eq!(one(r#""eventName":7"#).sequence(), "");
+    }
+}

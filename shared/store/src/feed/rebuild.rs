@@ -1,0 +1,197 @@
+//! A feed being mended: entries put that belong to it, and deleted that do not.
+//!
+//! What belongs to a feed may change while it is mended: a source is followed or no longer followed, an event is
+//! deleted. So after each round of writes all is looked at again, consistently, until nothing has changed since:
+//! what changes later, fan-out and clean-up see after our writes, and settle it themselves.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use lately_keys::table::{EventKey, FeedEntryKey, SourceEntryKey};
+use lately_keys::{Actor, EventId, Place, Source, TableKey, User};
+
+use crate::call::{Failed, Operation, TableError, Unavailable};
+use crate::entry::TimelineEntry;
+use crate::follow::Edge;
+use crate::item::{Item, keyed};
+use crate::limits::{BATCH_ITEMS, CONFLICTS};
+use crate::pull_marker::PullMarker;
+use crate::store::Store;
+use crate::topic::TopicError;
+
+impl Store {
+    /// Puts those of some entries into a feed that belong to it, and deletes the others from it.
+    pub(super) async fn mend_entries(
+        &self,
+        user: &User,
+        entries: &[TimelineEntry],
+        operation: &Operation<'_>,
+    ) -> Result<(), TableError> {
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let mut belonging = self.belonging(user, entries, operation).await?;
+        for _ in 0..CONFLICTS {
+            let writes: Vec<_> = entries
+                .iter()
+                .map(|entry| self.write_entry(user, entry, belonging.contains(&entry.id), operation))
+                .collect();
+            stream::iter(writes).buffer_unordered(BATCH_ITEMS).try_collect::<()>().await?;
+            let now = self.belonging(user, entries, operation).await?;
+            if now == belonging {
+                return Ok(());
+            }
+            belonging = now;
+        }
+        Err(Unavailable::new("what the feed must show keeps changing").into())
+    }
+
+    /// Puts the mark of a source into a feed that must pull it, and deletes it from one that must not.
+    pub(super) async fn mend_pull(
+        &self,
+        user: &User,
+        source: &Source,
+        operation: &Operation<'_>,
+    ) -> Result<(), TableError> {
+        let mut wanted = self.wanted_pull(user, source, operation).await?;
+        for _ in 0..CONFLICTS {
+            match &wanted {
+                Some(pull) => self.put_item(pull.encode(user), operation).await?,
+                None => self.delete_item(PullMarker::key(user, source), operation).await?,
+            }
+            let now = self.wanted_pull(user, source, operation).await?;
+            if now == wanted {
+                return Ok(());
+            }
+            wanted = now;
+        }
+        Err(Unavailable::new("what the feed must pull keeps changing").into())
+    }
+
+    /// The mark that a feed must have of a source, if it has none.
+    pub(super) async fn missing_pull(
+        &self,
+        user: &User,
+        source: &Source,
+        operation: &Operation<'_>,
+    ) -> Result<Option<PullMarker>, TableError> {
+        let Some(pull) = self.wanted_pull(user, source, operation).await? else { return Ok(None) };
+        let marked = self.get_item(PullMarker::key(user, source), operation).await?;
+        Ok(marked.is_none().then_some(pull))
+    }
+
+    /// The mark that a feed must have of a source: if the user follows it, and it is not pushed.
+    async fn wanted_pull(
+        &self,
+        user: &User,
+        source: &Source,
+        operation: &Operation<'_>,
+    ) -> Result<Option<PullMarker>, TableError> {
+        let Some(edge) = self.edge(user, source, operation).await? else { return Ok(None) };
+        Ok(self.stored_source(source, operation).await?.marker(source, edge.since))
+    }
+
+    /// Those of some entries that belong to a feed: of events that are there, and the user's own or of a source
+    /// that is followed.
+    pub(super) async fn belonging(
+        &self,
+        user: &User,
+        entries: &[TimelineEntry],
+        operation: &Operation<'_>,
+    ) -> Result<BTreeSet<EventId>, TableError> {
+        let myself = Actor::from(user);
+        let edges = self.edges(user, entries, operation).await?;
+        let followed = |entry: &TimelineEntry| entry.sources().any(|source| edges.contains_key(&source));
+        let wanted: Vec<_> =
+            entries.iter().filter(|entry| entry.actor == myself || followed(entry)).collect();
+        let keys = wanted.iter().flat_map(|entry| {
+            entry
+                .sources()
+                .map(|source| keyed(Place::Table, SourceEntryKey { source, id: entry.id }.encode()))
+        });
+        let listed = self.get_items(&keys.collect::<Vec<_>>(), true, operation).await?;
+        let mut belonging = BTreeSet::new();
+        for item in &listed {
+            belonging.insert(TimelineEntry::decode(item)?.id);
+        }
+        for entry in wanted {
+            // An own post is in its author's feed before any source lists it.
+            if !belonging.contains(&entry.id) && self.has_event(entry, operation).await? {
+                belonging.insert(entry.id);
+            }
+        }
+        Ok(belonging)
+    }
+
+    /// Which of the sources of some entries a user follows.
+    pub(super) async fn edges(
+        &self,
+        user: &User,
+        entries: &[TimelineEntry],
+        operation: &Operation<'_>,
+    ) -> Result<BTreeMap<Source, Edge>, TableError> {
+        let sources: BTreeSet<Source> = entries.iter().flat_map(TimelineEntry::sources).collect();
+        let keys: Vec<_> = sources.iter().map(|source| Edge::key(user, source)).collect();
+        let edges = self.get_items(&keys, true, operation).await?;
+        let edge = |item| Edge::decode(item).map(|edge| (edge.source.clone(), edge));
+        Ok(edges.iter().map(edge).collect::<Result<_, _>>()?)
+    }
+
+    /// Whether an entry's event is there.
+    async fn has_event(&self, entry: &TimelineEntry, operation: &Operation<'_>) -> Result<bool, TableError> {
+        let settings = match self.settings(&entry.topic, operation).await {
+            Ok(settings) => settings,
+            Err(TopicError::NotFound) => return Ok(false),
+            Err(TopicError::Table(error)) => return Err(error),
+        };
+        let key = EventKey::new(entry.topic.clone(), settings.bucket, entry.id).encode();
+        Ok(self.get_item(keyed(Place::Table, key), operation).await?.is_some())
+    }
+
+    async fn write_entry(
+        &self,
+        user: &User,
+        entry: &TimelineEntry,
+        belongs: bool,
+        operation: &Operation<'_>,
+    ) -> Result<(), TableError> {
+        if belongs {
+            return self.put_item(entry.in_feed(user, self.feeds().retention), operation).await;
+        }
+        let key = FeedEntryKey { user: user.clone(), id: entry.id }.encode();
+        self.delete_item(keyed(Place::Table, key), operation).await
+    }
+
+    async fn put_item(&self, item: Item, operation: &Operation<'_>) -> Result<(), TableError> {
+        let answer = operation
+            .call(|| {
+                self.client()
+                    .put_item()
+                    .table_name(self.table())
+                    .set_item(Some(item.clone()))
+                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                    .send()
+            })
+            .await
+            .map_err(Failed::unconditional)?;
+        operation.meter.write(answer.consumed_capacity());
+        Ok(())
+    }
+
+    async fn delete_item(&self, key: Item, operation: &Operation<'_>) -> Result<(), TableError> {
+        let answer = operation
+            .call(|| {
+                self.client()
+                    .delete_item()
+                    .table_name(self.table())
+                    .set_key(Some(key.clone()))
+                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                    .send()
+            })
+            .await
+            .map_err(Failed::unconditional)?;
+        operation.meter.write(answer.consumed_capacity());
+        Ok(())
+    }
+}

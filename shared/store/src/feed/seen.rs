@@ -1,0 +1,192 @@
+//! How far a user has seen their feed, and how much is newer.
+//!
+//! ```text
+//! FEED#{user} / #SEEN    id S (the newest event that the user has seen; the mark never moves back)
+//! ```
+//!
+//! The count is exact and has no cap, so it costs what reading all that is unread costs. Where nothing is pulled,
+//! DynamoDB itself counts. Where something is, an event may be listed several times (pushed, and by two sources),
+//! so the ids are read and each counted once.
+
+use std::collections::HashSet;
+
+use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, Select};
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use lately_keys::table::{FeedEntryKey, SourceEntryKey};
+use lately_keys::{Actor, EventId, Order, Topic, UnixMillis, User};
+use lately_model::Unread;
+use lately_model::limits::FUTURE_SECONDS;
+
+use crate::call::{Failed, Operation, TableError};
+use crate::cost::Cost;
+use crate::entry::TimelineEntry;
+use crate::feed::marks::seen_mark;
+use crate::item::{Item, number, text};
+use crate::latest::span::IdRange;
+use crate::limits::QUERIES_AT_ONCE;
+use crate::store::Store;
+use crate::timeline::filter::Filter;
+use crate::timeline::range::EntryRange;
+
+/// Why a feed could not be marked as seen.
+#[derive(Debug, thiserror::Error)]
+pub enum SeeError {
+    /// The event's time has not come: what is unread when it does would never be shown as such.
+    #[error("the event is in the future")]
+    InFuture,
+    /// The table could not be written.
+    #[error(transparent)]
+    Table(#[from] TableError),
+}
+
+impl Store {
+    /// Marks a feed as seen up to an event, that event included. If more was seen already, nothing changes.
+    ///
+    /// # Errors
+    /// See [`SeeError`].
+    pub async fn see(&self, user: &User, id: EventId) -> Result<Cost, SeeError> {
+        // No event is older than it says by more than this.
+        if id.at() > self.now().saturating_add(FUTURE_SECONDS * 1000) {
+            return Err(SeeError::InFuture);
+        }
+        let operation = self.operation();
+        let mark = seen_mark(user, id);
+        let put = operation
+            .call_if(|| {
+                self.client()
+                    .put_item()
+                    .table_name(self.table())
+                    .set_item(Some(mark.clone()))
+                    // Ids as text are in the order of ids.
+                    .condition_expression("attribute_not_exists(pk) OR id < :id")
+                    .expression_attribute_values(":id", text(id.to_string()))
+                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                    .send()
+            })
+            .await
+            .map_err(TableError::from)?;
+        operation.meter.write(put.as_ref().and_then(|answer| answer.consumed_capacity()));
+        Ok(operation.meter.total())
+    }
+
+    /// How many entries of a feed are newer than its seen mark and not the user's own. With `topics`, only those
+    /// of one of them are counted.
+    ///
+    /// # Errors
+    /// If the table could not be read.
+    pub async fn unread(&self, user: &User, topics: Option<&[Topic]>) -> Result<(Unread, Cost), TableError> {
+        let operation = self.operation();
+        // Consistently, so that who has just seen everything has nothing unread.
+        let marks = self.feed_marks(user, None, true, &operation).await?;
+        let oldest = match marks.seen {
+            None => Some(EventId::first_of(UnixMillis::MIN)),
+            Some(seen) => seen.just_after(),
+        };
+        let newest = EventId::last_of(UnixMillis::MAX);
+        let Some(ids) = oldest.and_then(|oldest| IdRange::new(oldest, newest)) else {
+            return Ok((Unread { unread: 0 }, operation.meter.total()));
+        };
+        let now = self.now();
+        let unread = if marks.pulls.is_empty() && topics.is_none() {
+            self.count_pushed(user, ids, now, &operation).await?
+        } else {
+            let myself = Actor::from(user);
+            let counted = Counted { filter: Filter::seen_by(topics, now), myself: &myself };
+            let pulls = marks.pulls.iter().filter_map(|pull| {
+                let ids = IdRange::new(ids.oldest.max(pull.since), ids.newest)?;
+                Some((SourceEntryKey::partition(&pull.source), ids))
+            });
+            let partitions: Vec<_> =
+                [(FeedEntryKey::partition(user), ids)].into_iter().chain(pulls).collect();
+            self.count_all(&partitions, counted, &operation).await?
+        };
+        Ok((Unread { unread }, operation.meter.total()))
+    }
+
+    /// Counts what was pushed into a feed. Ends with the feed: there is no more than it holds.
+    async fn count_pushed(
+        &self,
+        user: &User,
+        ids: IdRange,
+        now: UnixMillis,
+        operation: &Operation<'_>,
+    ) -> Result<u64, TableError> {
+        let mut unread = 0;
+        let mut start: Option<Item> = None;
+        loop {
+            let answer = operation
+                .call(|| {
+                    self.client()
+                        .query()
+                        .table_name(self.table())
+                        .key_condition_expression("pk = :pk AND sk BETWEEN :newest AND :oldest")
+                        .filter_expression(
+                            "a <> :user AND (attribute_not_exists(expires_at) OR expires_at > :now)",
+                        )
+                        .select(Select::Count)
+                        .expression_attribute_values(":pk", text(FeedEntryKey::partition(user)))
+                        .expression_attribute_values(":newest", text(ids.newest.sort_key().to_string()))
+                        .expression_attribute_values(":oldest", text(ids.oldest.sort_key().to_string()))
+                        .expression_attribute_values(":user", text(user.as_str()))
+                        .expression_attribute_values(":now", number(now.get() / 1000))
+                        .set_exclusive_start_key(start.clone())
+                        .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                        .send()
+                })
+                .await
+                .map_err(Failed::unconditional)?;
+            operation.meter.read(answer.consumed_capacity());
+            operation.meter.items(usize::try_from(answer.scanned_count()).unwrap_or(0));
+            unread += u64::try_from(answer.count()).unwrap_or(0);
+            start = answer.last_evaluated_key;
+            if start.is_none() {
+                return Ok(unread);
+            }
+        }
+    }
+
+    /// Counts what several partitions list, each event once: sixteen bytes of memory for each.
+    async fn count_all(
+        &self,
+        partitions: &[(String, IdRange)],
+        counted: Counted<'_>,
+        operation: &Operation<'_>,
+    ) -> Result<u64, TableError> {
+        let lists: Vec<_> = (0..)
+            .zip(partitions)
+            .map(|(number, (partition, ids))| async move {
+                let mut unread = HashSet::new();
+                let mut rest = Some(*ids);
+                while let Some(ids) = rest {
+                    let order = Order::NewestFirst;
+                    let range = EntryRange { partition, ids, order, consistent: false };
+                    let found = self.timeline_entries(&range, None, operation).await?;
+                    rest = found.rest(&range);
+                    let counted = found.entries.iter().filter(|entry| counted.takes(entry, number > 0));
+                    unread.extend(counted.map(|entry| entry.id));
+                }
+                Ok::<_, TableError>(unread)
+            })
+            .collect();
+        let mut all = HashSet::new();
+        let mut lists = stream::iter(lists).buffer_unordered(QUERIES_AT_ONCE);
+        while let Some(list) = lists.try_next().await? {
+            all.extend(list);
+        }
+        Ok(all.len() as u64)
+    }
+}
+
+/// What is counted as unread.
+#[derive(Clone, Copy, Debug)]
+struct Counted<'a> {
+    filter: Filter<'a>,
+    myself: &'a Actor,
+}
+
+impl Counted<'_> {
+    fn takes(&self, entry: &TimelineEntry, pulled: bool) -> bool {
+        let in_feed = !pulled || entry.fans_out;
+        in_feed && entry.actor != *self.myself && self.filter.takes(entry)
+    }
+}

@@ -1,0 +1,282 @@
+//! A feed compared with its sources: what is missing of it, and what does not belong to it.
+//!
+//! What must be there is told by the sources that the user follows, each from the follow on, and by the user's own
+//! posts; what may be there besides are older events of followed sources, as many as were backfilled. So:
+//!
+//! - **missing** is an event that a followed source lists since the follow, from a topic that fans out, if the feed
+//!   neither holds it nor pulls it; an own post that the feed does not hold; and the mark of a source that is pulled;
+//! - **extra** is an entry of a source that is not followed and not the user's own, or of an event that is gone; and
+//!   the mark of a source that is not followed.
+//!
+//! Imports may be there or not: they are pushed to no feed, and a backfill may show them. Fan-out runs meanwhile: what
+//! it is about to write is reported as missing.
+//!
+//! Memory is bounded: sources, their timelines and the feed are read page by page, and what is found is handed on.
+
+use lately_keys::table::{FeedEntryKey, SourceEntryKey};
+use lately_keys::{Actor, EventId, Order, Place, Source, TableKey, UnixMillis, User};
+use lately_model::{FollowView, ListQuery, PageSize};
+
+use crate::call::{Operation, TableError, Unavailable};
+use crate::cost::Cost;
+use crate::entry::TimelineEntry;
+use crate::event::is_over;
+use crate::feed::marks::Marks;
+use crate::follow::ListFollowsError;
+use crate::item::keyed;
+use crate::latest::span::IdRange;
+use crate::limits::COMPARED_ENTRIES;
+use crate::store::Store;
+use crate::timeline::filter::Filter;
+use crate::timeline::range::EntryRange;
+
+/// The first page of all that a user follows.
+const ALL_FOLLOWS: ListQuery = ListQuery { limit: PageSize::MAX, cursor: None };
+
+/// How far the comparison of a feed has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FeedReport {
+    /// Timelines that were looked through: the user's own, those of followed sources, and the feed.
+    pub timelines: u64,
+    /// Entries that were looked at.
+    pub entries: u64,
+    /// Events and marks that the feed lacks.
+    pub missing: u64,
+    /// Entries and marks that do not belong to the feed.
+    pub extra: u64,
+}
+
+/// Something about a feed that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FeedFinding {
+    /// An event that the feed does not show.
+    Missing(EventId),
+    /// A source that the feed does not pull.
+    MissingPull(Source),
+    /// An entry that should not be there.
+    Extra(EventId),
+    /// A source that should not be pulled.
+    ExtraPull(Source),
+}
+
+impl Store {
+    /// Compares a user's feed with its sources. `progress` is told after every page how far it has come, and what
+    /// was found on that page.
+    ///
+    /// # Errors
+    /// If the table could not be read.
+    pub async fn verify_feed(
+        &self,
+        user: &User,
+        progress: impl FnMut(&FeedReport, &[FeedFinding]) + Send,
+    ) -> Result<(FeedReport, Cost), TableError> {
+        self.compare_feed(user, false, progress).await
+    }
+
+    /// Compares a user's feed with its sources as [`Store::verify_feed`] does, and mends what is found. It may be
+    /// stopped and run again at any time, and while fan-out runs.
+    ///
+    /// # Errors
+    /// If the table could not be read or written.
+    pub async fn rebuild_feed(
+        &self,
+        user: &User,
+        progress: impl FnMut(&FeedReport, &[FeedFinding]) + Send,
+    ) -> Result<(FeedReport, Cost), TableError> {
+        self.compare_feed(user, true, progress).await
+    }
+
+    async fn compare_feed(
+        &self,
+        user: &User,
+        mends: bool,
+        progress: impl FnMut(&FeedReport, &[FeedFinding]) + Send,
+    ) -> Result<(FeedReport, Cost), TableError> {
+        let operation = self.operation();
+        let marks = self.feed_marks(user, None, true, &operation).await?;
+        let (report, cost) = (FeedReport::default(), operation.meter.total());
+        let mut comparison = Comparison { store: self, user, mends, marks, progress, report, cost };
+        comparison.pulls().await?;
+        comparison.followed_sources().await?;
+        comparison.entries().await?;
+        Ok((comparison.report, comparison.cost))
+    }
+}
+
+/// A feed being compared. Each page is an operation with its own time: a feed may be larger than a request.
+struct Comparison<'a, Progress> {
+    store: &'a Store,
+    user: &'a User,
+    mends: bool,
+    /// As they were at the beginning, and those that were found missing.
+    marks: Marks,
+    progress: Progress,
+    report: FeedReport,
+    cost: Cost,
+}
+
+impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progress> {
+    /// Looks through all that the user follows.
+    async fn followed_sources(&mut self) -> Result<(), TableError> {
+        let own = Source::Actor(Actor::from(self.user));
+        self.source(&own, EventId::first_of(UnixMillis::MIN)).await?;
+        let mut query = Some(ALL_FOLLOWS);
+        while let Some(follows) = self.follows(&mut query).await? {
+            // The user's own timeline was looked through from its beginning.
+            for FollowView { source, since } in follows.into_iter().filter(|follow| follow.source != own) {
+                self.source(&source, EventId::first_of(since)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The next page of what the user follows, if there is one.
+    async fn follows(
+        &mut self,
+        query: &mut Option<ListQuery>,
+    ) -> Result<Option<Vec<FollowView>>, TableError> {
+        let Some(page) = query.take() else { return Ok(None) };
+        let (list, cost) = self.store.following(self.user, &page).await.map_err(|error| match error {
+            ListFollowsError::Table(error) => error,
+            ListFollowsError::Cursor(error) => Unavailable::new(error).into(),
+        })?;
+        self.cost += cost;
+        *query = list.next.map(|next| ListQuery { cursor: Some(next), ..page });
+        Ok(Some(list.following))
+    }
+
+    /// Looks for what a source lists from some id on.
+    async fn source(&mut self, source: &Source, oldest: EventId) -> Result<(), TableError> {
+        let partition = SourceEntryKey::partition(source);
+        let mut rest = IdRange::new(oldest, EventId::last_of(UnixMillis::MAX));
+        while let Some(ids) = rest {
+            let operation = self.store.operation();
+            let range =
+                EntryRange { partition: &partition, ids, order: Order::NewestFirst, consistent: true };
+            let page = self.store.timeline_entries(&range, Some(COMPARED_ENTRIES), &operation).await?;
+            rest = page.rest(&range);
+            self.report.entries += page.entries.len() as u64;
+            let missing = self.missing(source, page.entries, &operation).await?;
+            self.report.missing += missing.len() as u64;
+            let found = missing.iter().map(|entry| FeedFinding::Missing(entry.id)).collect();
+            self.mend(&missing, &operation).await?;
+            self.tell(found, &operation);
+        }
+        self.report.timelines += 1;
+        Ok(())
+    }
+
+    /// Those of a source's entries that the feed should show, and does not.
+    async fn missing(
+        &self,
+        source: &Source,
+        mut entries: Vec<TimelineEntry>,
+        operation: &Operation<'_>,
+    ) -> Result<Vec<TimelineEntry>, TableError> {
+        let (now, retention) = (self.store.now(), self.store.feeds().retention);
+        entries.retain(|entry| {
+            let pulled = entry.sources().any(|source| self.marks.pull(&source, entry.id));
+            let kept = matches!(is_over(&entry.in_feed(self.user, retention), now), Ok(false));
+            entry.is_for_feeds() && !pulled && kept
+        });
+        let key = |id| keyed(Place::Table, FeedEntryKey { user: self.user.clone(), id }.encode());
+        let keys: Vec<_> = entries.iter().map(|entry| key(entry.id)).collect();
+        for item in self.store.get_items(&keys, true, operation).await? {
+            let held = TimelineEntry::decode(&item)?.id;
+            entries.retain(|entry| entry.id != held);
+        }
+        // An event that both of its sources list was found at its actor, which come first.
+        if matches!(source, Source::Subject(_)) {
+            let edges = self.store.edges(self.user, &entries, operation).await?;
+            let myself = Actor::from(self.user);
+            entries.retain(|entry| {
+                let actor = entry.sources().find(|source| matches!(source, Source::Actor(_)));
+                let followed = actor.and_then(|actor| edges.get(&actor));
+                let found = followed.is_some_and(|edge| entry.id >= EventId::first_of(edge.since));
+                !found && (entry.actor != myself)
+            });
+        }
+        Ok(entries)
+    }
+
+    /// Looks for marks of sources that are not followed, and for sources that must be pulled and are not.
+    async fn pulls(&mut self) -> Result<(), TableError> {
+        for pull in self.marks.pulls.clone() {
+            let operation = self.store.operation();
+            let mut found = Vec::new();
+            if self.store.edge(self.user, &pull.source, &operation).await?.is_none() {
+                self.report.extra += 1;
+                self.mend_pull(&pull.source, &operation).await?;
+                found.push(FeedFinding::ExtraPull(pull.source));
+            }
+            self.tell(found, &operation);
+        }
+        let mut query = Some(ALL_FOLLOWS);
+        while let Some(follows) = self.follows(&mut query).await? {
+            for FollowView { source, .. } in follows {
+                self.missing_pull(source).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn missing_pull(&mut self, source: Source) -> Result<(), TableError> {
+        if self.marks.pulls.iter().any(|pull| pull.source == source) {
+            return Ok(());
+        }
+        let operation = self.store.operation();
+        let mut found = Vec::new();
+        if let Some(pull) = self.store.missing_pull(self.user, &source, &operation).await? {
+            self.report.missing += 1;
+            self.mend_pull(&source, &operation).await?;
+            // What is missing for want of it is not told event by event.
+            self.marks.pulls.push(pull);
+            found.push(FeedFinding::MissingPull(source));
+        }
+        self.tell(found, &operation);
+        Ok(())
+    }
+
+    /// Looks for entries that do not belong to the feed.
+    async fn entries(&mut self) -> Result<(), TableError> {
+        let partition = FeedEntryKey::partition(self.user);
+        let mut rest = IdRange::new(EventId::first_of(UnixMillis::MIN), EventId::last_of(UnixMillis::MAX));
+        while let Some(ids) = rest {
+            let operation = self.store.operation();
+            let range =
+                EntryRange { partition: &partition, ids, order: Order::NewestFirst, consistent: true };
+            let page = self.store.timeline_entries(&range, Some(COMPARED_ENTRIES), &operation).await?;
+            rest = page.rest(&range);
+            self.report.entries += page.entries.len() as u64;
+            let filter = Filter::seen_by(None, self.store.now());
+            let entries: Vec<_> = page.entries.into_iter().filter(|entry| filter.takes(entry)).collect();
+            let belonging = self.store.belonging(self.user, &entries, &operation).await?;
+            let extra: Vec<_> = entries.into_iter().filter(|entry| !belonging.contains(&entry.id)).collect();
+            self.report.extra += extra.len() as u64;
+            let found = extra.iter().map(|entry| FeedFinding::Extra(entry.id)).collect();
+            self.mend(&extra, &operation).await?;
+            self.tell(found, &operation);
+        }
+        self.report.timelines += 1;
+        Ok(())
+    }
+
+    async fn mend(&self, entries: &[TimelineEntry], operation: &Operation<'_>) -> Result<(), TableError> {
+        if self.mends {
+            self.store.mend_entries(self.user, entries, operation).await?;
+        }
+        Ok(())
+    }
+
+    async fn mend_pull(&self, source: &Source, operation: &Operation<'_>) -> Result<(), TableError> {
+        if self.mends {
+            self.store.mend_pull(self.user, source, operation).await?;
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, found: Vec<FeedFinding>, operation: &Operation<'_>) {
+        self.cost += operation.meter.total();
+        (self.progress)(&self.report, &found);
+    }
+}

@@ -1,0 +1,103 @@
+//! A source's followers, shard by shard: how many there are, and who.
+
+use std::collections::BTreeMap;
+
+use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
+use lately_keys::table::FollowerKey;
+use lately_keys::{Shard, ShardCount, Source, User};
+
+use crate::call::{Failed, Operation, TableError};
+use crate::follow::{Counts, Follower};
+use crate::item::text;
+use crate::store::Store;
+
+/// Followers of one shard, by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FollowerRange {
+    pub(crate) shard: Shard,
+    /// Those behind this one.
+    pub(crate) after: Option<User>,
+    /// Those up to this one.
+    pub(crate) until: Option<User>,
+}
+
+/// Some followers of a range, from its beginning.
+#[derive(Clone, Debug)]
+pub(crate) struct FollowerPage {
+    pub(crate) followers: Vec<Follower>,
+    /// Whether there may be more of them.
+    pub(crate) more: bool,
+}
+
+/// What sorts before every user's name, and behind the counts.
+const BEFORE_USERS: &str = "$";
+
+/// What sorts behind every user's name.
+const BEHIND_USERS: &str = "~";
+
+impl Store {
+    /// The counts of all of a source's follower shards, read consistently.
+    pub(crate) async fn counts_of(
+        &self,
+        source: &Source,
+        shards: ShardCount,
+        operation: &Operation<'_>,
+    ) -> Result<BTreeMap<Shard, Counts>, TableError> {
+        let mut counts: BTreeMap<Shard, Counts> =
+            shards.shards().map(|shard| (shard, Counts::default())).collect();
+        let keys: Vec<_> = counts.keys().map(|shard| Counts::key(source, *shard)).collect();
+        for item in self.get_items(&keys, true, operation).await? {
+            let (shard, read) = Counts::decode(&item)?;
+            counts.insert(shard, read);
+        }
+        Ok(counts)
+    }
+
+    /// The counts of one of a source's follower shards, read consistently.
+    pub(crate) async fn counts(
+        &self,
+        source: &Source,
+        shard: Shard,
+        operation: &Operation<'_>,
+    ) -> Result<Counts, TableError> {
+        let item = self.get_item(Counts::key(source, shard), operation).await?;
+        let counts = item.as_ref().map(Counts::decode).transpose()?;
+        Ok(counts.map(|(_, counts)| counts).unwrap_or_default())
+    }
+
+    /// Up to so many followers of a range.
+    pub(crate) async fn followers_of(
+        &self,
+        source: &Source,
+        range: &FollowerRange,
+        limit: usize,
+        consistent: bool,
+        operation: &Operation<'_>,
+    ) -> Result<FollowerPage, TableError> {
+        let FollowerRange { shard, after, until } = range;
+        // The one behind whom the range begins is within its bounds, and never returned.
+        let least = after.as_ref().map_or(BEFORE_USERS, User::as_str);
+        let greatest = until.as_ref().map_or(BEHIND_USERS, User::as_str);
+        let start = after.as_ref().map(|user| Follower::key(source, *shard, user));
+        let answer = operation
+            .call(|| {
+                self.client()
+                    .query()
+                    .table_name(self.table())
+                    .key_condition_expression("pk = :pk AND sk BETWEEN :least AND :greatest")
+                    .expression_attribute_values(":pk", text(FollowerKey::partition(source, *shard)))
+                    .expression_attribute_values(":least", text(least))
+                    .expression_attribute_values(":greatest", text(greatest))
+                    .set_exclusive_start_key(start.clone())
+                    .limit(i32::try_from(limit).unwrap_or(i32::MAX))
+                    .consistent_read(consistent)
+                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                    .send()
+            })
+            .await
+            .map_err(Failed::unconditional)?;
+        operation.meter.read(answer.consumed_capacity());
+        let followers = answer.items().iter().map(Follower::decode).collect::<Result<_, _>>()?;
+        Ok(FollowerPage { followers, more: answer.last_evaluated_key().is_some() })
+    }
+}

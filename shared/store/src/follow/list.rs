@@ -1,0 +1,143 @@
+//! What a user follows, who follows a source, and how many do.
+
+use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
+use lately_keys::table::{FollowKey, ProfileKey};
+use lately_keys::{Cursor, CursorError, Fingerprint, Order, Position, Shard, Source, User};
+use lately_model::{
+    FollowView, FollowerList, FollowerView, FollowingList, ListQuery, SourceMode, SourceView,
+};
+
+use crate::call::TableError;
+use crate::cost::Cost;
+use crate::follow::{Edge, Follower, FollowerRange};
+use crate::item::text;
+use crate::source::Mode;
+use crate::store::Store;
+
+/// Why follows could not be listed.
+#[derive(Debug, thiserror::Error)]
+pub enum ListFollowsError {
+    /// The cursor is not one of this list.
+    #[error(transparent)]
+    Cursor(#[from] CursorError),
+    /// The table could not be read.
+    #[error(transparent)]
+    Table(#[from] TableError),
+}
+
+impl Store {
+    /// A page of what a user follows, by source.
+    ///
+    /// # Errors
+    /// See [`ListFollowsError`].
+    pub async fn following(
+        &self,
+        user: &User,
+        query: &ListQuery,
+    ) -> Result<(FollowingList, Cost), ListFollowsError> {
+        let fingerprint = Fingerprint::of("following").text(user.as_str()).finish();
+        let after = match position(query, fingerprint)? {
+            None => None,
+            Some(Position::Source(source)) => Some(Edge::key(user, &source)),
+            Some(_) => return Err(CursorError::Foreign.into()),
+        };
+        let operation = self.operation();
+        let answer = operation
+            .call(|| {
+                self.client()
+                    .query()
+                    .table_name(self.table())
+                    .key_condition_expression("pk = :pk AND begins_with(sk, :prefix)")
+                    .expression_attribute_values(":pk", text(ProfileKey::partition(user)))
+                    .expression_attribute_values(":prefix", text(FollowKey::PREFIX))
+                    .set_exclusive_start_key(after.clone())
+                    .limit(query.limit.get().into())
+                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                    .send()
+            })
+            .await
+            .map_err(|failed| TableError::from(failed.unconditional()))?;
+        operation.meter.read(answer.consumed_capacity());
+        operation.meter.items(answer.items().len());
+        operation.meter.round();
+        let edges: Result<Vec<Edge>, _> = answer.items().iter().map(Edge::decode).collect();
+        let edges = edges.map_err(TableError::from)?;
+        let more = answer.last_evaluated_key().is_some();
+        let next = edges.last().filter(|_| more).map(|last| {
+            let position = Position::Source(last.source.clone());
+            Cursor { query: fingerprint, order: Order::OldestFirst, position }.to_string()
+        });
+        let following = edges.into_iter().map(|Edge { source, since, .. }| FollowView { source, since });
+        Ok((FollowingList { following: following.collect(), next }, operation.meter.total()))
+    }
+
+    /// A page of a source's followers, shard by shard.
+    ///
+    /// # Errors
+    /// See [`ListFollowsError`].
+    pub async fn followers(
+        &self,
+        source: &Source,
+        query: &ListQuery,
+    ) -> Result<(FollowerList, Cost), ListFollowsError> {
+        let fingerprint = Fingerprint::of("followers").text(&source.to_string()).finish();
+        let (first, mut after) = match position(query, fingerprint)? {
+            None => (Shard::from(0), None),
+            Some(Position::Follower(shard, user)) => (shard, Some(user)),
+            Some(_) => return Err(CursorError::Foreign.into()),
+        };
+        let operation = self.operation();
+        let shards = self.stored_source(source, &operation).await?.shards;
+        let counts = self.counts_of(source, shards, &operation).await?;
+        let limit = usize::from(query.limit.get());
+        // Only shards that hold someone are read: each adds to the page.
+        let held = counts.into_iter().filter(|(shard, counts)| *shard >= first && counts.here > 0);
+        let mut shards = held.map(|(shard, _)| shard).collect::<Vec<_>>().into_iter().peekable();
+        let mut followers = Vec::new();
+        let mut next = None;
+        while let Some(shard) = shards.next() {
+            let wanted = limit - followers.len();
+            operation.meter.round();
+            let range = FollowerRange { shard, after: after.take(), until: None };
+            let page = self.followers_of(source, &range, wanted, false, &operation).await?;
+            operation.meter.items(page.followers.len());
+            let last = page.followers.last().map(|last| (shard, last.user.clone()));
+            let listed = page.followers.into_iter();
+            followers.extend(listed.map(|Follower { user, since, .. }| FollowerView { user, since }));
+            if followers.len() == limit || page.more {
+                next = last.filter(|_| page.more || shards.peek().is_some());
+                break;
+            }
+        }
+        let next = next.map(|(shard, user)| {
+            let position = Position::Follower(shard, user);
+            Cursor { query: fingerprint, order: Order::OldestFirst, position }.to_string()
+        });
+        Ok((FollowerList { followers, next }, operation.meter.total()))
+    }
+
+    /// A source: how many follow it, and how its events come into their feeds.
+    ///
+    /// # Errors
+    /// If the table could not be read.
+    pub async fn source(&self, source: &Source) -> Result<(SourceView, Cost), TableError> {
+        let operation = self.operation();
+        let stored = self.stored_source(source, &operation).await?;
+        let counts = self.counts_of(source, stored.shards, &operation).await?;
+        let mode = match stored.mode {
+            Mode::Push => SourceMode::Push,
+            Mode::Promoting { .. } => SourceMode::Promoting,
+            Mode::Pull { .. } => SourceMode::Pull,
+        };
+        let followers = counts.values().map(|counts| counts.here).sum();
+        Ok((SourceView { source: source.clone(), followers, mode }, operation.meter.total()))
+    }
+}
+
+fn position(query: &ListQuery, fingerprint: Fingerprint) -> Result<Option<Position>, CursorError> {
+    match query.cursor.as_deref().map(|text| Cursor::decode(text, fingerprint)).transpose()? {
+        None => Ok(None),
+        Some(Cursor { order: Order::OldestFirst, position, .. }) => Ok(Some(position)),
+        Some(_) => Err(CursorError::Foreign),
+    }
+}

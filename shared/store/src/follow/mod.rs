@@ -1,0 +1,222 @@
+//! Following a source, and no longer following it.
+//!
+//! A follow is one transaction over three items (`edge.rs`): either side is there exactly if the other is, and the
+//! counts are right. What follows from it for the feed, fan-out does when it sees the follower in the table's
+//! stream.
+//!
+//! Each follow changes the counts of its shard, so a source that many follow at once is busy. Then its shards are
+//! doubled, durably before anyone is written to one of the new ones.
+
+mod audience;
+mod edge;
+mod list;
+
+use aws_sdk_dynamodb::error::BuildError;
+use aws_sdk_dynamodb::types::builders::UpdateBuilder;
+use aws_sdk_dynamodb::types::{
+    AttributeValue, Delete, Put, ReturnConsumedCapacity, Select, TransactWriteItem, Update,
+};
+use lately_keys::table::{FeedEntryKey, PullMarkerKey};
+use lately_keys::{Shard, Source, UnixMillis, User};
+use lately_model::Backfill;
+
+use crate::ambient::entropy_u64;
+use crate::call::{Failed, Operation, TableError, Unavailable};
+use crate::cost::Cost;
+use crate::item::{Item, number, text};
+use crate::limits::PULL_SOURCES;
+use crate::source::Mode;
+use crate::store::Store;
+use crate::transaction::{Fault, Transacted};
+
+pub(crate) use audience::FollowerRange;
+pub(crate) use edge::{Counts, Edge, Follower};
+pub use list::ListFollowsError;
+
+/// A source that is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Followed {
+    /// Since when.
+    pub since: UnixMillis,
+    /// Whether it was not followed before.
+    pub created: bool,
+}
+
+/// Why a source is not followed.
+#[derive(Debug, thiserror::Error)]
+pub enum FollowError {
+    /// Its events would have to be pulled, and the user's feed pulls as many sources as it may.
+    #[error("the feed pulls {PULL_SOURCES} sources already")]
+    TooManyPullSources,
+    /// The table could not be read or written.
+    #[error(transparent)]
+    Table(#[from] TableError),
+}
+
+impl From<Unavailable> for FollowError {
+    fn from(error: Unavailable) -> Self {
+        Self::Table(error.into())
+    }
+}
+
+/// Where in a transaction the writes of the follower shard begin: the edge is in the user's own partition.
+const IN_SHARD: usize = 1;
+
+impl Store {
+    /// Follows a source; of its events from before, the feed is to show so many. Who follows it already goes on as
+    /// before.
+    ///
+    /// # Errors
+    /// See [`FollowError`].
+    pub async fn follow(
+        &self,
+        user: &User,
+        source: &Source,
+        backfill: Backfill,
+    ) -> Result<(Followed, Cost), FollowError> {
+        let operation = self.operation();
+        if let Some(edge) = self.edge(user, source, &operation).await? {
+            return Ok((Followed { since: edge.since, created: false }, operation.meter.total()));
+        }
+        let stored = self.stored_source(source, &operation).await?;
+        if stored.mode != Mode::Push && self.pull_sources(user, &operation).await? >= PULL_SOURCES {
+            return Err(FollowError::TooManyPullSources);
+        }
+        let follower = Follower { user: user.clone(), since: self.now(), backfill: backfill.get() };
+        let mut shards = stored.shards;
+        let mut may_be_ours = false;
+        let mut attempts = operation.attempts();
+        loop {
+            attempts.start_round();
+            let shard = shards.pick(entropy_u64(self.ambient()));
+            let writes = self.follow_writes(source, shard, &follower).map_err(Unavailable::new)?;
+            let faults = match self.transact(writes, &operation).await? {
+                Transacted::Done => {
+                    let followed = Followed { since: follower.since, created: true };
+                    return Ok((followed, operation.meter.total()));
+                }
+                Transacted::Cancelled { faults, maybe_applied } => {
+                    may_be_ours |= maybe_applied;
+                    faults
+                }
+            };
+            if faults.contains(&Fault::Condition)
+                && let Some(Edge { since, .. }) = self.edge(user, source, &operation).await?
+            {
+                let created = may_be_ours && since == follower.since;
+                return Ok((Followed { since, created }, operation.meter.total()));
+            }
+            if faults.iter().skip(IN_SHARD).any(|fault| *fault == Fault::Busy) {
+                shards = self.double_followers(source, shards, &operation).await?;
+            }
+            attempts.pause_or(too_busy).await?;
+        }
+    }
+
+    /// No longer follows a source, if the user does.
+    ///
+    /// # Errors
+    /// If the table could not be read or written.
+    pub async fn unfollow(&self, user: &User, source: &Source) -> Result<Cost, TableError> {
+        let operation = self.operation();
+        let mut attempts = operation.attempts();
+        loop {
+            attempts.start_round();
+            let Some(edge) = self.edge(user, source, &operation).await? else {
+                return Ok(operation.meter.total());
+            };
+            let writes = self.unfollow_writes(user, &edge).map_err(Unavailable::new)?;
+            if self.transact(writes, &operation).await? == Transacted::Done {
+                return Ok(operation.meter.total());
+            }
+            attempts.pause_or(too_busy).await?;
+        }
+    }
+
+    /// The edge from a user to a source, if the user follows it. The read is consistent.
+    pub(crate) async fn edge(
+        &self,
+        user: &User,
+        source: &Source,
+        operation: &Operation<'_>,
+    ) -> Result<Option<Edge>, TableError> {
+        let item = self.get_item(Edge::key(user, source), operation).await?;
+        Ok(item.as_ref().map(Edge::decode).transpose()?)
+    }
+
+    /// How many sources a feed pulls, counted no further than to the most that it may.
+    async fn pull_sources(&self, user: &User, operation: &Operation<'_>) -> Result<usize, TableError> {
+        let most = i32::try_from(PULL_SOURCES).unwrap_or(i32::MAX);
+        let answer = operation
+            .call(|| {
+                self.client()
+                    .query()
+                    .table_name(self.table())
+                    .key_condition_expression("pk = :pk AND begins_with(sk, :prefix)")
+                    .expression_attribute_values(":pk", text(FeedEntryKey::partition(user)))
+                    .expression_attribute_values(":prefix", text(PullMarkerKey::PREFIX))
+                    .select(Select::Count)
+                    .limit(most)
+                    .consistent_read(true)
+                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                    .send()
+            })
+            .await
+            .map_err(Failed::unconditional)?;
+        operation.meter.read(answer.consumed_capacity());
+        Ok(usize::try_from(answer.count()).unwrap_or(0))
+    }
+
+    fn follow_writes(
+        &self,
+        source: &Source,
+        shard: Shard,
+        follower: &Follower,
+    ) -> Result<Vec<TransactWriteItem>, BuildError> {
+        let edge = Edge { source: source.clone(), shard, since: follower.since };
+        let put = |item: Item| Put::builder().table_name(self.table()).set_item(Some(item));
+        let edge =
+            put(edge.encode(&follower.user)).condition_expression("attribute_not_exists(pk)").build()?;
+        let follower = put(follower.encode(source, shard)).build()?;
+        let counts = self.count(source, shard).update_expression("ADD here :one").build()?;
+        Ok(vec![
+            TransactWriteItem::builder().put(edge).build(),
+            TransactWriteItem::builder().put(follower).build(),
+            TransactWriteItem::builder().update(counts).build(),
+        ])
+    }
+
+    fn unfollow_writes(&self, user: &User, edge: &Edge) -> Result<Vec<TransactWriteItem>, BuildError> {
+        let Edge { source, shard, since } = edge;
+        let delete = |key: Item| Delete::builder().table_name(self.table()).set_key(Some(key));
+        // It may have been followed again meanwhile, in another shard.
+        let edge = delete(Edge::key(user, source))
+            .condition_expression("n = :shard AND since = :since")
+            .expression_attribute_values(":shard", number(shard.get()))
+            .expression_attribute_values(":since", number(since.get()))
+            .build()?;
+        let follower = delete(Follower::key(source, *shard, user)).build()?;
+        let counts = self
+            .count(source, *shard)
+            .update_expression("ADD here :minus, #left :one")
+            .expression_attribute_names("#left", "left")
+            .expression_attribute_values(":minus", AttributeValue::N("-1".to_owned()))
+            .build()?;
+        Ok(vec![
+            TransactWriteItem::builder().delete(edge).build(),
+            TransactWriteItem::builder().delete(follower).build(),
+            TransactWriteItem::builder().update(counts).build(),
+        ])
+    }
+
+    fn count(&self, source: &Source, shard: Shard) -> UpdateBuilder {
+        Update::builder()
+            .table_name(self.table())
+            .set_key(Some(Counts::key(source, shard)))
+            .expression_attribute_values(":one", number(1_u64))
+    }
+}
+
+fn too_busy() -> Unavailable {
+    Unavailable::new("other writers keep changing the follow")
+}

@@ -1,0 +1,122 @@
+//! Timelines that fan-out writes: those of sources, which lie in one partition each, and what feeds share with
+//! them.
+//!
+//! A page is planned and merged as one of a topic is (`latest/`): a span of ids, a wave of lanes, a draft. What
+//! lies in the lanes are entries: copies of events, and pointers to large ones.
+//!
+//! - **Filter** (`filter.rs`, pure): which entries are shown. It is applied here and not by DynamoDB, which bills
+//!   the same either way: so nothing depends on how long an expression may be.
+//! - **Range** (`range.rs`): one query of entries.
+//! - **Reading** (`reading.rs`): the queries of a round at once, until the page is exact and full.
+//! - **Pointer** (`pointer.rs`): from entries to events.
+
+pub(crate) mod filter;
+mod pointer;
+pub(crate) mod range;
+pub(crate) mod reading;
+
+use lately_keys::table::SourceEntryKey;
+use lately_keys::{
+    CursorError, EventId, EventType, Fingerprint, FingerprintBuilder, Place, Source, TableKey, Topic,
+    UnixMillis,
+};
+use lately_model::{EventQuery, Page, SourceQuery, TimelineEvent};
+
+use crate::call::{Operation, TableError};
+use crate::cost::Cost;
+use crate::entry::TimelineEntry;
+use crate::item::keyed;
+use crate::latest::page::{Budget, Draft, Ending};
+use crate::latest::span::Span;
+use crate::store::Store;
+use crate::timeline::filter::Filter;
+use crate::timeline::reading::Reading;
+use crate::wait::wait_for;
+
+/// Why a source's timeline or a feed could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum TimelineError {
+    /// The cursor is none, or not one of this query.
+    #[error(transparent)]
+    Cursor(#[from] CursorError),
+    /// The event that was waited for did not show in time.
+    #[error("the event is not visible yet")]
+    NotYetVisible,
+    /// The table could not be read.
+    #[error(transparent)]
+    Table(#[from] TableError),
+}
+
+impl Store {
+    /// A page of a source's timeline. With `topics`, only what was written to one of them is shown.
+    ///
+    /// # Errors
+    /// See [`TimelineError`].
+    pub async fn source_timeline(
+        &self,
+        source: &Source,
+        query: &SourceQuery,
+        topics: Option<&[Topic]>,
+    ) -> Result<(Page<TimelineEvent>, Cost), TimelineError> {
+        let operation = self.operation();
+        if let Some(id) = query.wait_for {
+            let look = || self.look_at_source(source, id, topics, &operation);
+            wait_for(&operation, look).await?.ok_or(TimelineError::NotYetVisible)?;
+        }
+        let topic = query.topic.as_ref();
+        let fingerprint = Fingerprint::of("source events").text(&source.to_string());
+        let fingerprint = with_filters(fingerprint, &query.page, topic);
+        let now = self.now();
+        let span = Span::new(&query.page, fingerprint, now)?;
+        let mut draft = Draft::new(query.page.limit, fingerprint, &span);
+        let Some(ids) = span.ids else {
+            return Ok((draft.finish(Ending::Exhausted), operation.meter.total()));
+        };
+        let mut reading = Reading {
+            store: self,
+            filter: Filter { event_type: query.page.event_type.as_ref(), topic, topics, now },
+            order: span.order,
+            consistent: is_consistent(&query.page, query.wait_for),
+            operation: &operation,
+            budget: Budget::default(),
+        };
+        let mut wave = reading.wave(SourceEntryKey::partition(source), ids);
+        let ending = reading.fill(&mut wave, &mut draft).await?;
+        Ok((draft.finish(ending), operation.meter.total()))
+    }
+
+    /// Whether a source lists an event, and the client may see it.
+    async fn look_at_source(
+        &self,
+        source: &Source,
+        id: EventId,
+        topics: Option<&[Topic]>,
+        operation: &Operation<'_>,
+    ) -> Result<Option<()>, TableError> {
+        let key = keyed(Place::Table, SourceEntryKey { source: source.clone(), id }.encode());
+        let Some(item) = self.get_item(key, operation).await? else { return Ok(None) };
+        let entry = TimelineEntry::decode(&item)?;
+        Ok(Filter::seen_by(topics, self.now()).takes(&entry).then_some(()))
+    }
+}
+
+/// Who waited for an event is shown it: an eventually consistent read may not have it yet.
+pub(crate) const fn is_consistent(query: &EventQuery, waited_for: Option<EventId>) -> bool {
+    query.consistent || waited_for.is_some()
+}
+
+/// What a cursor of a timeline is bound to. The topics that a client may read are no part of it: a cursor grants
+/// nothing.
+pub(crate) fn with_filters(
+    fingerprint: FingerprintBuilder,
+    query: &EventQuery,
+    topic: Option<&Topic>,
+) -> Fingerprint {
+    let time = |at: Option<UnixMillis>| at.map(|at| at.to_string());
+    fingerprint
+        .option(query.event_type.as_ref().map(EventType::as_str))
+        .option(topic.map(Topic::as_str))
+        .option(time(query.range.from).as_deref())
+        .option(time(query.range.to).as_deref())
+        .finish()
+}

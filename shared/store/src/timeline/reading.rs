@@ -1,0 +1,127 @@
+//! The reading of a page of entries: the queries of a round at once, and then the events.
+//!
+//! One wave is read for the whole page. Entries whose events are gone leave a gap, and the wave is then asked for
+//! as many more: what it holds already is not read again.
+
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use lately_keys::Order;
+use lately_model::TimelineEvent;
+
+use crate::call::{Operation, TableError};
+use crate::entry::TimelineEntry;
+use crate::latest::page::{Budget, Draft, Ending};
+use crate::latest::span::IdRange;
+use crate::latest::wave::{Answer, Ask, Lane, Wave};
+use crate::limits::{EXPECTED_EVENT_BYTES, QUERIES_AT_ONCE};
+use crate::store::Store;
+use crate::timeline::filter::Filter;
+use crate::timeline::range::{EntryRange, FoundEntries};
+
+/// The timeline that a page is of is the first lane; what it pulls are the others.
+pub(crate) const OWN_LANE: usize = 0;
+
+/// A page of entries being read.
+#[derive(Debug)]
+pub(crate) struct Reading<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) filter: Filter<'a>,
+    pub(crate) order: Order,
+    pub(crate) consistent: bool,
+    pub(crate) operation: &'a Operation<'a>,
+    pub(crate) budget: Budget,
+}
+
+impl Reading<'_> {
+    /// The wave of a page of one timeline.
+    pub(crate) fn wave(&self, partition: String, ids: IdRange) -> Wave<TimelineEntry> {
+        let (_, end) = ids.ends(self.order);
+        Wave::new(self.order, vec![self.lane(partition, ids, 1)], end)
+    }
+
+    /// A lane of a wave in which filtering queries are spread over so many.
+    pub(crate) fn lane(&self, partition: String, ids: IdRange, lanes: u16) -> Lane {
+        let filtered = self.filter.is_narrow();
+        // Timelines are not alike as shards are: unless it is filtered, each is asked for all that may matter.
+        Lane { partition, by_type: false, filtered, shards: if filtered { lanes } else { 1 }, ids }
+    }
+
+    /// Fills a page from a wave, and says why it ends.
+    pub(crate) async fn fill(
+        &mut self,
+        wave: &mut Wave<TimelineEntry>,
+        draft: &mut Draft<TimelineEvent>,
+    ) -> Result<Ending, TableError> {
+        let mut taken = 0;
+        loop {
+            let wanted = taken + draft.missing();
+            self.read(wave, wanted).await?;
+            let exact = wave.settled();
+            let next = &exact[taken..exact.len().min(wanted)];
+            let resolved = self.resolve(next, draft.room()).await?;
+            taken += resolved.looked_at;
+            let (rest, edge) = (exact.len() - taken, wave.edge());
+            if let Some(ending) = draft.take(resolved.events, rest, edge) {
+                return Ok(ending);
+            }
+            if draft.missing() == 0 {
+                return Ok(Ending::Full { more: false });
+            }
+            if rest == 0 && !edge.more {
+                return Ok(Ending::Exhausted);
+            }
+        }
+    }
+
+    /// Reads a wave until its first `wanted` entries are exact, or there is no more work to be done.
+    async fn read(&mut self, wave: &mut Wave<TimelineEntry>, wanted: usize) -> Result<(), TableError> {
+        loop {
+            let asks = wave.asks(wanted, EXPECTED_EVENT_BYTES);
+            if asks.is_empty() {
+                return Ok(());
+            }
+            if wave.is_begun() && self.budget.is_spent() {
+                wave.cut();
+                return Ok(());
+            }
+            self.operation.meter.round();
+            let queries: Vec<_> = asks.into_iter().map(|ask| self.query(ask, wave.lane(ask.lane))).collect();
+            let answers: Vec<_> =
+                stream::iter(queries).buffer_unordered(QUERIES_AT_ONCE).try_collect().await?;
+            let answers = answers.into_iter().map(|(ask, found)| self.answer(wave, ask, found)).collect();
+            wave.absorb(answers);
+        }
+    }
+
+    /// Asks one lane.
+    pub(crate) async fn query(&self, ask: Ask, lane: &Lane) -> Result<(Ask, FoundEntries), TableError> {
+        let range = self.range(&lane.partition, ask.ids);
+        Ok((ask, self.store.timeline_entries(&range, Some(ask.limit), self.operation).await?))
+    }
+
+    pub(crate) const fn range<'r>(&self, partition: &'r str, ids: IdRange) -> EntryRange<'r> {
+        EntryRange { partition, ids, order: self.order, consistent: self.consistent }
+    }
+
+    /// What a lane's entries are to the page.
+    pub(crate) fn answer(
+        &mut self,
+        wave: &mut Wave<TimelineEntry>,
+        ask: Ask,
+        found: FoundEntries,
+    ) -> Answer<TimelineEntry> {
+        let FoundEntries { entries, stopped_at } = found;
+        let looked_at = entries.len();
+        self.budget.queries += 1;
+        if wave.lane(ask.lane).filtered {
+            self.budget.filtered_items += u32::try_from(looked_at).unwrap_or(u32::MAX);
+        }
+        // A source lists what is written to topics that do not fan out too, a feed does not show it.
+        let shown =
+            |entry: &TimelineEntry| self.filter.takes(entry) && (ask.lane == OWN_LANE || entry.fans_out);
+        let events: Vec<_> = entries.into_iter().filter(shown).collect();
+        if events.is_empty() && looked_at > 0 {
+            wave.expect_few(ask.lane);
+        }
+        Answer { ask, events, stopped_at }
+    }
+}

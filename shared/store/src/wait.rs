@@ -1,0 +1,125 @@
+//! Waiting for what is written behind: looked for again and again, until it shows or time is up.
+//!
+//! Who writes and then reads what follows from the write (a timeline of a source, a feed, an index) may come too
+//! early by some hundred milliseconds. The pauses between two looks double up to a cap, so a short delay is met
+//! soon and a long one does not cost many looks; each is random within its upper half, so that those who wait
+//! for the same do not look together.
+
+use std::time::Duration;
+
+use crate::ambient::entropy_u64;
+use crate::call::Operation;
+use crate::limits::{FIRST_LOOK_AGAIN, LONGEST_LOOK_AGAIN, LONGEST_VISIBILITY_WAIT};
+
+/// Looks until there is something to see: `None` if there was nothing within [`LONGEST_VISIBILITY_WAIT`], or when
+/// the operation must be over.
+pub(crate) async fn wait_for<T, E, Looking>(
+    operation: &Operation<'_>,
+    mut look: impl FnMut() -> Looking,
+) -> Result<Option<T>, E>
+where
+    Looking: Future<Output = Result<Option<T>, E>>,
+{
+    // Of the operation's time, what is not for waiting.
+    let beyond = operation.time_left().saturating_sub(LONGEST_VISIBILITY_WAIT);
+    let mut pause = FIRST_LOOK_AGAIN;
+    loop {
+        if let Some(seen) = look().await? {
+            return Ok(Some(seen));
+        }
+        let left = operation.time_left().saturating_sub(beyond);
+        if left.is_zero() {
+            return Ok(None);
+        }
+        // The last look is when time is up.
+        tokio::time::sleep(jittered(pause, operation).min(left)).await;
+        pause = (pause * 2).min(LONGEST_LOOK_AGAIN);
+    }
+}
+
+/// From half of a pause to all of it.
+fn jittered(pause: Duration, operation: &Operation<'_>) -> Duration {
+    let half = pause / 2;
+    let micros = u64::try_from(half.as_micros()).unwrap_or(u64::MAX - 1);
+    half + Duration::from_micros(entropy_u64(operation.ambient()) % (micros + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+    use std::convert::Infallible;
+
+    use tokio::time::Instant;
+
+    use super::*;
+    use crate::ambient::Ambient;
+
+    #[derive(Debug)]
+    struct World {
+        begun: Instant,
+        entropy: u128,
+    }
+
+    impl Ambient for World {
+        fn since_epoch(&self) -> Duration {
+            self.begun.elapsed()
+        }
+
+        fn monotonic(&self) -> Duration {
+            self.begun.elapsed()
+        }
+
+        fn entropy(&self) -> u128 {
+            self.entropy
+        }
+    }
+
+    /// When it was looked, in milliseconds, and what came of it, if what is waited for shows at some time.
+    async fn looks(entropy: u128, budget: Duration, shows: Duration) -> (Vec<u128>, Option<()>) {
+        let world = World { begun: Instant::now(), entropy };
+        let operation = Operation::new(&world, budget);
+        let looks = RefCell::new(Vec::new());
+        let look = || async {
+            looks.borrow_mut().push(world.begun.elapsed().as_millis());
+            Ok::<_, Infallible>((world.begun.elapsed() >= shows).then_some(()))
+        };
+        let Ok(seen) = wait_for(&operation, look).await;
+        (looks.into_inner(), seen)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_there_is_seen_at_once() {
+        let (looks, seen) = looks(7, Duration::from_secs(10), Duration::ZERO).await;
+        assert_eq!((looks, seen), (vec![0], Some(())));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pauses_double_up_to_a_cap_and_are_no_shorter_than_half() {
+        // The least pauses that there can be: 25, 50, 100 … 400 ms.
+        let (earliest, seen) = looks(0, Duration::from_secs(10), Duration::from_millis(1_300)).await;
+        assert_eq!((&earliest[..6], seen), (&[0, 25, 75, 175, 375, 775][..], Some(())));
+        assert_eq!(earliest[6..], [1_175, 1_575]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn after_five_seconds_or_at_the_deadline_time_is_up() {
+        for (budget, end) in [(Duration::from_secs(60), 5_000), (Duration::from_secs(2), 2_000)] {
+            let (looks, seen) = looks(u128::MAX, budget, Duration::MAX).await;
+            assert_eq!((looks.last(), seen), (Some(&end), None), "the last look is at the end");
+            assert!(looks.len() < 20, "{looks:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_cannot_be_looked_at_ends_the_wait() {
+        let world = World { begun: Instant::now(), entropy: 0 };
+        let operation = Operation::new(&world, Duration::from_secs(10));
+        let looked = Cell::new(0);
+        let look = || async {
+            looked.set(looked.get() + 1);
+            if looked.get() < 3 { Ok(None::<()>) } else { Err("broken") }
+        };
+        assert_eq!(wait_for(&operation, look).await, Err("broken"));
+        assert_eq!(looked.get(), 3);
+    }
+}

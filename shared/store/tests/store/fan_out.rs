@@ -1,0 +1,696 @@
+//! Fan-out, one thing at a time: what stands where after what, and what a batch of records makes of its failures.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use lately_engine::fault::{Fault, Faults, Target, Throttle, When};
+use lately_engine::stream::SequenceNumber;
+use lately_engine::{Engine, Operation, Options};
+use lately_keys::table::AnyKey;
+use lately_keys::{EventId, Topic};
+use lately_model::{Backfill, NewEvent, RetentionDays, SourceMode};
+use lately_store::{FanOutOutcome, FeedSettings, Record, Store};
+
+use crate::listed::{source, user};
+use crate::support::{Item, TABLE, World, change, engine, event, items, pass, store, submission, topic};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// A table with a topic that fans out, one that does not, and what its stream has not told yet.
+struct Scene {
+    world: World,
+    engine: Engine,
+    store: Store,
+    posts: Topic,
+    logs: Topic,
+    settings: FeedSettings,
+    told: SequenceNumber,
+}
+
+impl Scene {
+    async fn new(settings: FeedSettings) -> Self {
+        let world = World::new(1);
+        let engine = engine(&world, Options { shards: 1, ..Options::default() });
+        let store = store(engine.client(), &world).with_feeds(settings);
+        let (posts, logs) = (topic("posts"), topic("logs"));
+        store.put_topic(&posts, &change("{}")).await.unwrap();
+        store.put_topic(&logs, &change(r#"{"fan_out":false}"#)).await.unwrap();
+        Self { world, engine, store, posts, logs, settings, told: SequenceNumber::START }
+    }
+
+    async fn follow(&self, who: &str, what: &str, backfill: u16) {
+        self.store.follow(&user(who), &source(what), Backfill::new(backfill).unwrap()).await.unwrap();
+    }
+
+    async fn post(&self, topic: &Topic, events: Vec<NewEvent>) -> Vec<EventId> {
+        let (written, _) = self.store.write(submission(topic, events)).await.unwrap();
+        written.events.iter().map(|event| event.id).collect()
+    }
+
+    /// The stream's new records, as Lambda is invoked with them.
+    fn news(&mut self) -> String {
+        let stream = self.engine.stream(TABLE).unwrap();
+        let batch = stream.read(0, self.told, usize::MAX, u64::MAX);
+        self.told = batch.next;
+        stream.lambda_event(&batch.records)
+    }
+
+    /// Hands over the new records, and those that come of it, until there are none.
+    async fn settle(&mut self) -> Vec<FanOutOutcome> {
+        let mut outcomes = Vec::new();
+        while self.told < self.engine.stream(TABLE).unwrap().latest(0) {
+            let news = self.news();
+            let outcome = fan_out(&self.store, &news).await;
+            assert_eq!(outcome.failed, None);
+            outcomes.push(outcome);
+        }
+        outcomes
+    }
+
+    /// The entries of a feed, newest first.
+    async fn feed(&self, who: &str) -> Vec<(EventId, Item)> {
+        let entries = items(&self.engine).await.into_iter().filter_map(|item| match key(&item) {
+            AnyKey::FeedEntry(key) if key.user == user(who) => Some((key.id, item)),
+            _ => None,
+        });
+        let mut entries: Vec<_> = entries.collect();
+        entries.sort_by_key(|(id, _)| std::cmp::Reverse(*id));
+        entries
+    }
+
+    async fn shown(&self, who: &str) -> Vec<EventId> {
+        self.feed(who).await.into_iter().map(|(id, _)| id).collect()
+    }
+
+    /// The entries of a source's timeline.
+    async fn listed(&self, what: &str) -> Vec<(EventId, Item)> {
+        let entries = items(&self.engine).await.into_iter().filter_map(|item| match key(&item) {
+            AnyKey::SourceEntry(key) if key.source == source(what) => Some((key.id, item)),
+            _ => None,
+        });
+        entries.collect()
+    }
+}
+
+/// Whose feeds are told to pull something.
+async fn markers(scene: &Scene) -> BTreeSet<String> {
+    let markers = items(&scene.engine).await.into_iter().filter_map(|item| match key(&item) {
+        AnyKey::PullMarker(key) => Some(key.user.to_string()),
+        _ => None,
+    });
+    markers.collect()
+}
+
+fn key(item: &Item) -> AnyKey {
+    AnyKey::decode(item["pk"].as_s().unwrap(), item["sk"].as_s().unwrap()).unwrap()
+}
+
+async fn fan_out(store: &Store, event: &str) -> FanOutOutcome {
+    store.fan_out(&Record::batch(event.as_bytes()).unwrap(), MINUTE).await
+}
+
+fn about(subject: &str) -> NewEvent {
+    NewEvent { subject: Some(subject.parse().unwrap()), ..event("note", Some("1".to_owned())) }
+}
+
+fn of_bytes(bytes: usize) -> NewEvent {
+    event("note", Some(format!("\"{}\"", "x".repeat(bytes - 2))))
+}
+
+fn small_jobs() -> FeedSettings {
+    FeedSettings { audience: 0, followers_per_job: 3, ..FeedSettings::default() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_posts_one_event_has_it_in_their_feed_at_once() {
+    let scene = Scene::new(FeedSettings::default()).await;
+    let own = scene.post(&scene.posts, vec![event("note", None)]).await;
+    assert_eq!(scene.shown("ada").await, own);
+    // Not what does not fan out, nor an import, nor a batch: those are not at once, or never, in feeds.
+    scene.post(&scene.logs, vec![event("note", None)]).await;
+    let at = Some(scene.world.now().saturating_sub(61_000));
+    scene.post(&scene.posts, vec![NewEvent { at, ..event("note", None) }]).await;
+    scene.post(&scene.posts, vec![event("note", None), event("note", None)]).await;
+    assert_eq!(scene.shown("ada").await, own);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_own_feed_that_cannot_be_written_does_not_fail_the_post() {
+    let scene = Scene::new(FeedSettings::default()).await;
+    let feeds = Target::writes().partition("FEED#");
+    let faults = Faults::default().rule(feeds, When::Always, Fault::Throttle(Throttle::TableKeyRange));
+    let store = store(scene.engine.client_with(faults).client(), &scene.world);
+    let before = scene.world.now();
+    store.write(submission(&scene.posts, vec![event("note", None)])).await.unwrap();
+    assert_eq!((scene.shown("ada").await, scene.world.now()), (vec![], before), "and is not waited for");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_stands_under_its_sources_and_in_the_feeds_of_their_followers() {
+    for settings in [FeedSettings::default(), small_jobs()] {
+        let mut scene = Scene::new(settings).await;
+        for n in 0..10 {
+            scene.follow(&format!("u{n}"), "actor:ada", 0).await;
+            scene.follow(&format!("u{}", n + 5), "subject:s", 0).await;
+        }
+        scene.follow("bob", "actor:cy", 0).await;
+        let posted = scene.post(&scene.posts.clone(), vec![about("s")]).await;
+        let logged = scene.post(&scene.logs.clone(), vec![about("s")]).await;
+        let outcomes = scene.settle().await;
+        for n in 0..15 {
+            assert_eq!(scene.shown(&format!("u{n}")).await, posted, "u{n}");
+        }
+        assert_eq!(scene.shown("ada").await, posted);
+        assert_eq!(scene.shown("bob").await, []);
+        for what in ["actor:ada", "subject:s"] {
+            let listed = scene.listed(what).await;
+            let marked =
+                |id: EventId| listed.iter().find(|(listed, _)| *listed == id).unwrap().1.contains_key("n");
+            assert_eq!((listed.len(), marked(posted[0]), marked(logged[0])), (2, false, true));
+        }
+        let delivered: u64 = outcomes.iter().map(|outcome| outcome.deliveries).sum();
+        assert!((15..=20).contains(&delivered), "one for each, or for each follow: {delivered}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_without_views_stands_nowhere_else() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    let quiet = topic("quiet");
+    scene.store.put_topic(&quiet, &change(r#"{"fan_out":false,"views":["type"]}"#)).await.unwrap();
+    scene.settle().await;
+    scene.post(&quiet, vec![about("s")]).await;
+    let outcomes = scene.settle().await;
+    assert!(outcomes.iter().all(|outcome| outcome.cost.calls == 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_import_stands_under_its_sources_and_in_no_feed() {
+    for (ago, pushed) in [(60_000, true), (61_000, false)] {
+        let mut scene = Scene::new(FeedSettings::default()).await;
+        scene.follow("bob", "actor:ada", 0).await;
+        scene.settle().await;
+        let at = Some(scene.world.now().saturating_sub(ago));
+        let posted = scene.post(&scene.posts.clone(), vec![NewEvent { at, ..event("note", None) }]).await;
+        // It is the record's time that counts, not when it is handled.
+        pass(10 * MINUTE).await;
+        scene.settle().await;
+        assert_eq!(scene.listed("actor:ada").await.len(), 1);
+        assert_eq!(scene.shown("bob").await == posted, pushed);
+        assert_eq!(scene.shown("ada").await == posted, pushed);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_entry_is_one_write_unit_however_large_its_event_is() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    let long = "u".repeat(128);
+    scene.follow(&long, "actor:ada", 0).await;
+    scene.follow(&long, &format!("subject:{long}"), 0).await;
+    scene.settle().await;
+    let (mut copies, mut pointers) = (0, 0);
+    for bytes in (600..900).step_by(3).chain([1_000, 1_024, 4_096, 100_000, 262_000]) {
+        let large = NewEvent { subject: Some(long.parse().unwrap()), ..of_bytes(bytes) };
+        scene.post(&scene.posts.clone(), vec![large]).await;
+        let outcomes = scene.settle().await;
+        let (written, units) = outcomes.iter().fold((0, 0), |(items, halves), outcome| {
+            (items + outcome.written_items, halves + outcome.cost.write_units.halves)
+        });
+        assert_eq!((written, units), (4, 8), "two sources, two feeds, and a unit each");
+        let (_, entry) = scene.feed(&long).await.remove(0);
+        assert_ne!(entry.contains_key("d"), entry.contains_key("w"));
+        if entry.contains_key("d") {
+            copies += 1
+        } else {
+            pointers += 1
+        }
+        assert!(copies > 0 && (pointers == 0 || entry.contains_key("w")), "small ones first");
+    }
+    assert!(copies > 20 && pointers > 20, "{copies} copies, {pointers} pointers");
+}
+
+#[tokio::test(start_paused = true)]
+async fn entries_go_when_their_event_does_or_sooner() {
+    let retention = Some(RetentionDays::new(3).unwrap());
+    let mut scene = Scene::new(FeedSettings { retention, ..FeedSettings::default() }).await;
+    let week = topic("week");
+    scene.store.put_topic(&week, &change(r#"{"retention_days":7}"#)).await.unwrap();
+    let day = topic("day");
+    scene.store.put_topic(&day, &change(r#"{"retention_days":1}"#)).await.unwrap();
+    let now = scene.world.now().get() / 1000;
+    for (topic, in_feed, at_source) in [(scene.posts.clone(), 3, None), (week, 3, Some(7)), (day, 1, Some(1))]
+    {
+        let posted = scene.post(&topic, vec![event("note", None)]).await;
+        scene.settle().await;
+        let days = |item: &Item| {
+            let seconds: u64 = item.get("expires_at")?.as_n().unwrap().parse().unwrap();
+            Some((seconds - now) / 86_400)
+        };
+        let (_, entry) = scene.feed("ada").await.into_iter().find(|(id, _)| *id == posted[0]).unwrap();
+        assert_eq!(days(&entry), Some(in_feed));
+        let listed = scene.listed("actor:ada").await;
+        let (_, entry) = listed.into_iter().find(|(id, _)| *id == posted[0]).unwrap();
+        assert_eq!(days(&entry), at_source);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deleted_event_is_gone_everywhere_and_an_expired_one_goes_by_itself() {
+    for settings in [FeedSettings::default(), small_jobs()] {
+        let mut scene = Scene::new(settings).await;
+        for n in 0..7 {
+            scene.follow(&format!("u{n}"), "actor:ada", 0).await;
+        }
+        let posted = scene.post(&scene.posts.clone(), vec![about("s"), about("s")]).await;
+        scene.settle().await;
+        scene.store.delete_event(&scene.posts, posted[0], None).await.unwrap();
+        scene.settle().await;
+        for who in (0..7).map(|n| format!("u{n}")).chain(["ada".to_owned()]) {
+            assert_eq!(scene.shown(&who).await, posted[1..]);
+        }
+        assert_eq!(scene.listed("actor:ada").await.len() + scene.listed("subject:s").await.len(), 2);
+    }
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    let day = topic("day");
+    scene.store.put_topic(&day, &change(r#"{"retention_days":1}"#)).await.unwrap();
+    scene.post(&day, vec![event("note", None)]).await;
+    scene.settle().await;
+    pass(25 * 60 * MINUTE).await;
+    assert!(scene.engine.expire(100).unwrap() > 0);
+    let outcomes = scene.settle().await;
+    assert_eq!(outcomes.iter().map(|outcome| outcome.cost.calls).sum::<u64>(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_that_is_redriven_after_its_event_was_deleted_leaves_nothing_behind() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    scene.follow("bob", "actor:ada", 0).await;
+    scene.settle().await;
+    let posted = scene.post(&scene.posts.clone(), vec![about("s")]).await;
+    let insertion = scene.news();
+    fan_out(&scene.store, &insertion).await;
+    scene.store.delete_event(&scene.posts, posted[0], None).await.unwrap();
+    scene.settle().await;
+    pass(20 * MINUTE).await;
+    fan_out(&scene.store, &insertion).await;
+    assert_eq!((scene.shown("bob").await, scene.shown("ada").await), (vec![], vec![]));
+    assert_eq!(scene.listed("actor:ada").await.len() + scene.listed("subject:s").await.len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follow_brings_the_latest_so_many_of_those_that_fan_out() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    let mut posted = Vec::new();
+    for _ in 0..4 {
+        posted.extend(scene.post(&scene.posts.clone(), vec![event("note", None)]).await);
+        scene.post(&scene.logs.clone(), vec![event("note", None)]).await;
+        pass(Duration::from_secs(1)).await;
+    }
+    scene.settle().await;
+    posted.reverse();
+    for backfill in 0..6 {
+        let who = format!("u{backfill}");
+        scene.follow(&who, "actor:ada", backfill).await;
+        scene.settle().await;
+        assert_eq!(scene.shown(&who).await, posted[..posted.len().min(backfill.into())]);
+    }
+    // However far they are apart.
+    scene.post(&scene.logs.clone(), vec![event("note", None); 300]).await;
+    pass(Duration::from_secs(1)).await;
+    scene.settle().await;
+    scene.follow("far", "actor:ada", 2).await;
+    scene.settle().await;
+    assert_eq!(scene.shown("far").await, posted[..2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unfollow_removes_what_no_other_source_brings_and_own_posts_stay() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    for what in ["actor:ada", "subject:s", "subject:t"] {
+        scene.follow("bob", what, 0).await;
+        scene.follow("ada", what, 0).await;
+    }
+    scene.settle().await;
+    let posts = scene.posts.clone();
+    let [s, t, none] = scene.post(&posts, vec![about("s"), about("t"), event("note", None)]).await[..] else {
+        panic!()
+    };
+    scene.settle().await;
+    assert_eq!(scene.shown("bob").await, [none, t, s]);
+    for (what, left) in
+        [("actor:ada", vec![t, s]), ("subject:s", vec![t]), ("subject:t", vec![]), ("subject:t", vec![])]
+    {
+        for who in ["bob", "ada"] {
+            scene.store.unfollow(&user(who), &source(what)).await.unwrap();
+        }
+        scene.settle().await;
+        assert_eq!(scene.shown("bob").await, left);
+        assert_eq!(scene.shown("ada").await, [none, t, s]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_with_too_many_followers_is_pulled_from_then_on() {
+    let mut scene = Scene::new(FeedSettings { fan_out_limit: 5, ..small_jobs() }).await;
+    for n in 0..5 {
+        scene.follow(&format!("u{n}"), "actor:ada", 0).await;
+    }
+    scene.settle().await;
+    let mode = async |scene: &Scene| scene.store.source(&source("actor:ada")).await.unwrap().0.mode;
+    assert_eq!(mode(&scene).await, SourceMode::Push);
+    let pushed = scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
+    scene.follow("u5", "actor:ada", 0).await;
+    scene.settle().await;
+    assert_eq!(mode(&scene).await, SourceMode::Pull);
+    pass(Duration::from_millis(1)).await;
+    scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
+    scene.settle().await;
+    assert_eq!(scene.listed("actor:ada").await.len(), 2);
+    assert_eq!(markers(&scene).await.len(), 6);
+    for n in 0..5 {
+        assert_eq!(scene.shown(&format!("u{n}")).await, pushed);
+    }
+    // Who follows later is told to pull, and who leaves no longer is.
+    scene.follow("late", "actor:ada", 1).await;
+    scene.store.unfollow(&user("u0"), &source("actor:ada")).await.unwrap();
+    scene.settle().await;
+    let markers = markers(&scene).await;
+    assert!(markers.len() == 6 && markers.contains("late") && !markers.contains("u0"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_is_pulled_only_when_every_feed_is_told_to() {
+    let settings = FeedSettings { fan_out_limit: 3, followers_per_job: 1, ..FeedSettings::default() };
+    let mut scene = Scene::new(settings).await;
+    // Refused once, so that there are two shards.
+    let busy = Target::operation(Operation::TransactWriteItems).partition("FOLLOWERS#");
+    let faults = Faults::default().nth(1, busy, Fault::TransactionConflict);
+    let store = store(scene.engine.client_with(faults).client(), &scene.world);
+    for n in 0..8 {
+        let who = user(&format!("u{n}"));
+        store.follow(&who, &source("actor:ada"), Backfill::default()).await.unwrap();
+    }
+    let mut jobs = 0;
+    while scene.told < scene.engine.stream(TABLE).unwrap().latest(0) {
+        let news: serde_json::Value = serde_json::from_str(&scene.news()).unwrap();
+        for record in news["Records"].as_array().unwrap() {
+            let view = scene.store.source(&source("actor:ada")).await.unwrap().0;
+            let markers = markers(&scene).await.len();
+            assert!(view.mode != SourceMode::Pull || markers == 8, "pulled, and {markers} of 8 know");
+            let pk = record["dynamodb"]["Keys"]["pk"]["S"].as_str().unwrap();
+            jobs += usize::from(pk.starts_with("JOB#PROMOTE#") && record["eventName"] == "INSERT");
+            let outcome = fan_out(&scene.store, &serde_json::json!({"Records": [record]}).to_string()).await;
+            assert_eq!(outcome.failed, None);
+        }
+    }
+    assert_eq!(scene.store.source(&source("actor:ada")).await.unwrap().0.mode, SourceMode::Pull);
+    assert_eq!(jobs, 8 + 2, "a page for each follower, and an empty one for each shard");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_that_cannot_be_handled_lets_the_others_of_its_batch_through() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    scene.settle().await;
+    let posted = scene.post(&scene.posts.clone(), vec![event("note", None); 100]).await;
+    let mut news: serde_json::Value = serde_json::from_str(&scene.news()).unwrap();
+    let records = news["Records"].as_array_mut().unwrap();
+    let poison =
+        records.iter().position(|record| record["dynamodb"]["NewImage"]["a"]["S"] == "ada").unwrap() + 40;
+    records[poison]["dynamodb"]["NewImage"]["a"] = serde_json::json!({"N": "7"});
+    let sequence = records[poison]["dynamodb"]["SequenceNumber"].as_str().unwrap().to_owned();
+    let outcome = fan_out(&scene.store, &news.to_string()).await;
+    assert_eq!((outcome.failed, outcome.failures), (Some(sequence), 1));
+    assert_eq!(scene.listed("actor:ada").await.len(), posted.len() - 1);
+    assert_eq!(scene.feed("ada").await.len(), posted.len() - 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whatever_a_record_lacks_it_fails_by_itself() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
+    let whole: serde_json::Value = serde_json::from_str(&scene.news()).unwrap();
+    let last = whole["Records"].as_array().unwrap().len() - 2;
+    assert!(whole["Records"][last]["dynamodb"]["Keys"]["pk"]["S"].as_str().unwrap().starts_with("EVENTS#"));
+    for path in ["eventName", "dynamodb/Keys", "dynamodb/NewImage", "dynamodb/ApproximateCreationDateTime"] {
+        let mut cut = whole.clone();
+        let mut place = &mut cut["Records"][last];
+        let (parents, name) =
+            path.rsplit_once('/').map_or((None, path), |(parent, name)| (Some(parent), name));
+        if let Some(parent) = parents {
+            place = &mut place[parent];
+        }
+        place.as_object_mut().unwrap().remove(name);
+        let outcome = fan_out(&scene.store, &cut.to_string()).await;
+        assert_eq!(outcome.failures, 1, "without {path}");
+        assert_eq!(
+            outcome.failed.as_deref(),
+            whole["Records"][last]["dynamodb"]["SequenceNumber"].as_str(),
+            "without {path}"
+        );
+    }
+    assert!(Record::batch(b"{}").is_err() && Record::batch(b"[1").is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn records_of_one_item_wait_for_each_other_and_those_of_others_do_not() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    scene.settle().await;
+    let actors: Vec<String> = (0..20).map(|n| format!("a{n}")).collect();
+    let event_of = |actor: &String| NewEvent { actor: actor.parse().unwrap(), ..event("note", None) };
+    let posted = scene.post(&scene.posts.clone(), actors.iter().map(event_of).collect()).await;
+    for id in &posted {
+        scene.store.delete_event(&scene.posts, *id, None).await.unwrap();
+    }
+    let news = scene.news();
+
+    // Each source's item is read only at the fourth attempt: one after the other, that would take seconds.
+    let faults = actors.iter().fold(Faults::default(), |faults, actor| {
+        let item = Target::operation(Operation::GetItem).partition(&format!("SOURCE#actor:{actor}"));
+        faults.rule(item, When::First(3), Fault::Throttle(Throttle::TableKeyRange))
+    });
+    let begun = scene.world.now().get();
+    let slow = store(scene.engine.client_with(faults).client(), &scene.world);
+    assert_eq!(fan_out(&slow, &news).await.failed, None);
+    assert!(scene.world.now().get() - begun < 400);
+
+    // One item never gets through: its deletion, which comes later, is not begun.
+    let held = format!("SOURCE#actor:{}", actors[3]);
+    let held = Target::operation(Operation::GetItem).partition(&held);
+    let faults = Faults::default().rule(held, When::Always, Fault::Throttle(Throttle::TableKeyRange));
+    let stuck = store(scene.engine.client_with(faults).client(), &scene.world);
+    let outcome = fan_out(&stuck, &news).await;
+    assert_eq!(outcome.failures, 1);
+    let first: Vec<_> =
+        Record::batch(news.as_bytes()).unwrap().iter().map(|record| record.sequence().to_owned()).collect();
+    assert!(first.contains(&outcome.failed.unwrap()));
+    assert_eq!(scene.listed("actor:a3").await.len(), 1, "written, and not deleted before it was handled");
+    assert!(scene.listed("actor:a4").await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_call_leaves_unprocessed_is_repeated_and_nothing_else() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    for n in 0..40 {
+        scene.follow(&format!("u{n}"), "actor:ada", 0).await;
+    }
+    scene.settle().await;
+    let posted = scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
+    let news = scene.news();
+    let batches = Target::operation(Operation::BatchWriteItem);
+    let faults = Faults::seeded(3).rule(batches, When::First(2), Fault::Unprocessed(0.5));
+    let outcome = fan_out(&store(scene.engine.client_with(faults).client(), &scene.world), &news).await;
+    assert_eq!((outcome.failed, outcome.deliveries, outcome.written_items), (None, 40, 42));
+    assert_eq!(outcome.cost.write_units.halves, 2 * 42, "each once");
+    for n in 0..40 {
+        assert_eq!(scene.shown(&format!("u{n}")).await, posted);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_written_in_time_fails_its_record_and_is_done_when_it_comes_again() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    scene.follow("bob", "actor:ada", 0).await;
+    scene.settle().await;
+    let posted = scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
+    let news = scene.news();
+    let feeds = Target::writes().partition("FEED#bob");
+    let faults = Faults::default().rule(feeds, When::Always, Fault::Throttle(Throttle::TableKeyRange));
+    let hindered = store(scene.engine.client_with(faults).client(), &scene.world);
+    let outcome = hindered.fan_out(&Record::batch(news.as_bytes()).unwrap(), Duration::from_secs(9)).await;
+    assert_eq!((outcome.failures, scene.shown("bob").await), (1, vec![]));
+    fan_out(&scene.store, &news).await;
+    assert_eq!(scene.shown("bob").await, posted);
+}
+
+/// The writes of a batch of records to a feed.
+fn to_bobs_feed() -> Target {
+    Target::operation(Operation::BatchWriteItem).partition("FEED#bob")
+}
+
+/// Hands over news to a process that has to wait for the n-th of some calls, and does something else meanwhile.
+async fn hindered(
+    scene: &mut Scene,
+    calls: Target,
+    n: u64,
+    news: &str,
+    meanwhile: impl AsyncFnOnce(&mut Scene),
+) {
+    // So often, that something else is surely done before.
+    let faults = (n..n + 6).fold(Faults::default(), |faults, n| {
+        faults.nth(n, calls.clone(), Fault::Throttle(Throttle::TableKeyRange))
+    });
+    let slow = store(scene.engine.client_with(faults).client(), &scene.world).with_feeds(scene.settings);
+    let meanwhile = async {
+        // Time passes once the other can do no more.
+        pass(Duration::from_millis(1)).await;
+        meanwhile(scene).await;
+    };
+    let (outcome, ()) = futures_util::future::join(fan_out(&slow, news), meanwhile).await;
+    assert_eq!(outcome.failed, None);
+    scene.settle().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_unfollows_while_an_event_is_pushed_is_not_left_with_it() {
+    for settings in [FeedSettings::default(), small_jobs()] {
+        let mut scene = Scene::new(settings).await;
+        for who in ["bob", "cy"] {
+            scene.follow(who, "actor:ada", 0).await;
+        }
+        scene.settle().await;
+        let posted = scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
+        let mut news = scene.news();
+        if settings.audience == 0 {
+            fan_out(&scene.store, &news).await;
+            news = scene.news();
+        }
+        hindered(&mut scene, to_bobs_feed(), 1, &news, async |scene| {
+            scene.store.unfollow(&user("bob"), &source("actor:ada")).await.unwrap();
+            scene.settle().await;
+        })
+        .await;
+        assert_eq!((scene.shown("bob").await, scene.shown("cy").await), (vec![], posted));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_that_is_deleted_while_it_is_pushed_does_not_come_back() {
+    for settings in [FeedSettings::default(), small_jobs()] {
+        let mut scene = Scene::new(settings).await;
+        scene.follow("bob", "actor:ada", 0).await;
+        scene.settle().await;
+        let posted = scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
+        let mut news = scene.news();
+        if settings.audience == 0 {
+            fan_out(&scene.store, &news).await;
+            news = scene.news();
+        }
+        hindered(&mut scene, to_bobs_feed(), 1, &news, async |scene| {
+            scene.store.delete_event(&scene.posts, posted[0], None).await.unwrap();
+            scene.settle().await;
+        })
+        .await;
+        assert_eq!((scene.shown("bob").await, scene.shown("ada").await), (vec![], vec![]));
+        assert!(scene.listed("actor:ada").await.is_empty());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_that_is_deleted_while_it_is_backfilled_does_not_come_back() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    let posted = scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
+    scene.settle().await;
+    scene.follow("bob", "actor:ada", 9).await;
+    let news = scene.news();
+    hindered(&mut scene, to_bobs_feed(), 1, &news, async |scene| {
+        scene.store.delete_event(&scene.posts, posted[0], None).await.unwrap();
+        scene.settle().await;
+    })
+    .await;
+    assert_eq!(scene.shown("bob").await, []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_follows_again_while_their_feed_is_cleaned_up_misses_nothing() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    scene.follow("bob", "actor:ada", 0).await;
+    scene.settle().await;
+    let posted = scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
+    pass(Duration::from_millis(1)).await;
+    scene.settle().await;
+    scene.store.unfollow(&user("bob"), &source("actor:ada")).await.unwrap();
+    let news = scene.news();
+    // The first write is that of the mark to pull.
+    hindered(&mut scene, to_bobs_feed(), 2, &news, async |scene| {
+        scene.follow("bob", "actor:ada", 1).await;
+        scene.settle().await;
+    })
+    .await;
+    assert_eq!(scene.shown("bob").await, posted);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_unfollows_while_a_source_is_promoted_is_not_told_to_pull_it() {
+    let mut scene = Scene::new(FeedSettings { fan_out_limit: 1, ..FeedSettings::default() }).await;
+    for who in ["bob", "cy"] {
+        scene.follow(who, "actor:ada", 0).await;
+    }
+    // The counts, and the source's item that comes of them: the job is next.
+    for _ in 0..2 {
+        let news = scene.news();
+        fan_out(&scene.store, &news).await;
+    }
+    let news = scene.news();
+    assert!(news.contains("JOB#PROMOTE"));
+    hindered(&mut scene, to_bobs_feed(), 1, &news, async |scene| {
+        scene.store.unfollow(&user("bob"), &source("actor:ada")).await.unwrap();
+        scene.settle().await;
+    })
+    .await;
+    assert_eq!(markers(&scene).await, BTreeSet::from(["cy".to_owned()]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_follows_in_a_new_shard_while_a_promotion_begins_is_told_to_pull_too() {
+    let mut scene = Scene::new(FeedSettings { fan_out_limit: 1, ..FeedSettings::default() }).await;
+    scene.follow("u0", "actor:ada", 0).await;
+    scene.settle().await;
+    scene.follow("u1", "actor:ada", 0).await;
+    let news = scene.news();
+    let begins = Target::operation(Operation::UpdateItem).partition("SOURCE#");
+    hindered(&mut scene, begins, 1, &news, async |scene| {
+        let busy = Target::operation(Operation::TransactWriteItems).partition("FOLLOWERS#");
+        let faults = Faults::default().nth(1, busy, Fault::TransactionConflict);
+        let store = store(scene.engine.client_with(faults).client(), &scene.world);
+        for n in 2..8 {
+            let who = user(&format!("u{n}"));
+            store.follow(&who, &source("actor:ada"), Backfill::default()).await.unwrap();
+        }
+        // Their backfills, while nobody is promoted; but not what their counts say.
+        let mut news: serde_json::Value = serde_json::from_str(&scene.news()).unwrap();
+        let is_follower = |record: &serde_json::Value| {
+            let key = &record["dynamodb"]["Keys"];
+            key["pk"]["S"].as_str().unwrap().starts_with("FOLLOWERS#") && key["sk"]["S"] != "#COUNT"
+        };
+        let counts = news["Records"].as_array().unwrap().iter().filter(|record| !is_follower(record));
+        let counts = serde_json::json!({"Records": counts.collect::<Vec<_>>()}).to_string();
+        news["Records"].as_array_mut().unwrap().retain(is_follower);
+        fan_out(&scene.store, &news.to_string()).await;
+        pass(Duration::from_secs(5)).await;
+        fan_out(&scene.store, &counts).await;
+    })
+    .await;
+    let view = scene.store.source(&source("actor:ada")).await.unwrap().0;
+    assert_eq!((view.mode, view.followers), (SourceMode::Pull, 8));
+    assert_eq!(markers(&scene).await.len(), 8);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_function_awaits_may_move_between_threads() {
+    fn moves<T: Send>(_: &T) {}
+    let scene = Scene::new(FeedSettings::default()).await;
+    let (bob, ada) = (user("bob"), source("actor:ada"));
+    moves(&scene.store.fan_out(&[], MINUTE));
+    moves(&scene.store.follow(&bob, &ada, Backfill::default()));
+    moves(&scene.store.unfollow(&bob, &ada));
+}

@@ -1,0 +1,166 @@
+//! What fan-out costs: a write unit per delivery, full calls, and followers read at the price of their bytes.
+
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
+use lately_engine::stream::SequenceNumber;
+use lately_engine::{Engine, Options};
+use lately_keys::table::{FollowerCountKey, FollowerKey, SourceItemKey};
+use lately_keys::{Key, Shard, TableKey};
+use lately_model::Backfill;
+use lately_store::{FanOutOutcome, FeedSettings, Record, Store};
+
+use crate::listed::{source, user};
+use crate::support::{Item, TABLE, World, change, engine, event, pass, store, submission, topic};
+
+const TIME: Duration = Duration::from_secs(60);
+
+/// DynamoDB's unit of consistent reading, in bytes.
+const UNIT: u64 = 4 * 1024;
+
+fn item(key: Key, numbers: &[(&str, usize)]) -> Item {
+    let mut item = Item::from([
+        ("pk".to_owned(), AttributeValue::S(key.pk)),
+        ("sk".to_owned(), AttributeValue::S(key.sk)),
+    ]);
+    for (name, number) in numbers {
+        item.insert((*name).to_owned(), AttributeValue::N(number.to_string()));
+    }
+    item
+}
+
+/// A source with so many followers, spread evenly over so many shards; how many bytes they are.
+async fn audience(engine: &Engine, followers: usize, shards: u8) -> u64 {
+    let ada = source("actor:ada");
+    let mut items = vec![item(SourceItemKey { source: ada.clone() }.encode(), &[("shards", shards.into())])];
+    let mut bytes = 0;
+    for n in 0..followers {
+        let shard = Shard::from(u8::try_from(n % usize::from(shards)).unwrap());
+        let key = FollowerKey { source: ada.clone(), shard, user: user(&format!("user-{n:05}")) }.encode();
+        // Thirteen digits of time are seven bytes, and one more; one digit is one, and one more.
+        bytes += "pk".len() + key.pk.len() + "sk".len() + key.sk.len() + "since".len() + 8 + "k".len() + 2;
+        items.push(item(key, &[("since", 1_773_489_600_123), ("k", 7)]));
+    }
+    for n in 0..shards {
+        let key = FollowerCountKey { source: ada.clone(), shard: n.into() };
+        items.push(item(key.encode(), &[("here", followers / usize::from(shards)), ("left", 0)]));
+    }
+    let client = engine.client();
+    for batch in items.chunks(25) {
+        let request = |item: &Item| {
+            let put = PutRequest::builder().set_item(Some(item.clone())).build().unwrap();
+            WriteRequest::builder().put_request(put).build()
+        };
+        let batch = batch.iter().map(request).collect();
+        client.batch_write_item().request_items(TABLE, batch).send().await.unwrap();
+    }
+    u64::try_from(bytes).unwrap()
+}
+
+/// A table with an audience, and a store whose topic `posts` is there.
+async fn scene(followers: usize, shards: u8) -> (Engine, Store, u64) {
+    let world = World::new(1);
+    let engine = engine(&world, Options { shards: 1, ..Options::default() });
+    let settings = FeedSettings { fan_out_limit: 1_000_000, ..FeedSettings::default() };
+    let store = store(engine.client(), &world).with_feeds(settings);
+    store.put_topic(&topic("posts"), &change("{}")).await.unwrap();
+    let bytes = audience(&engine, followers, shards).await;
+    (engine, store, bytes)
+}
+
+/// Posts so many events, and delivers what comes of it; the sum of it all.
+async fn post(engine: &Engine, store: &Store, events: usize) -> FanOutOutcome {
+    let told = engine.stream(TABLE).unwrap().latest(0);
+    let event = event("note", Some(format!("\"{}\"", "x".repeat(600))));
+    store.write(submission(&topic("posts"), vec![event; events])).await.unwrap();
+    deliver(engine, store, told).await
+}
+
+/// Delivers what the stream has told since then, and what comes of it; the sum of it all.
+async fn deliver(engine: &Engine, store: &Store, mut told: SequenceNumber) -> FanOutOutcome {
+    let stream = engine.stream(TABLE).unwrap();
+    let mut total = FanOutOutcome::default();
+    while told < stream.latest(0) {
+        let batch = stream.read(0, told, 1_000, u64::MAX);
+        told = batch.next;
+        let records = Record::batch(stream.lambda_event(&batch.records).as_bytes()).unwrap();
+        let outcome = store.fan_out(&records, TIME).await;
+        assert_eq!(outcome.failed, None);
+        total.deliveries += outcome.deliveries;
+        total.write_calls += outcome.write_calls;
+        total.written_items += outcome.written_items;
+        total.cost.calls += outcome.cost.calls;
+        total.cost.read_units.halves += outcome.cost.read_units.halves;
+        total.cost.write_units.halves += outcome.cost.write_units.halves;
+    }
+    total
+}
+
+#[tokio::test(start_paused = true)]
+async fn ten_thousand_deliveries_cost_ten_thousand_units_in_full_calls() {
+    for shards in [1, 4] {
+        let (engine, store, _) = scene(10_000, shards).await;
+        let total = post(&engine, &store, 1).await;
+        assert_eq!(total.deliveries, 10_000);
+        // Thousandths of a unit for each delivery, its own entries and its jobs included; tenths of an item a call.
+        let milli_units = total.cost.write_units.halves * 1_000 / 2 / total.deliveries;
+        assert!(milli_units <= 1_001, "{shards} shards: {total:?}");
+        let tenths = total.written_items * 10 / total.write_calls;
+        assert!(tenths >= 249, "{shards} shards: {tenths} tenths of an item a call: {total:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn followers_are_read_at_the_price_of_their_bytes() {
+    let (engine, store, bytes) = scene(10_000, 1).await;
+    let total = post(&engine, &store, 1).await;
+    let pages = 10_000 / u64::from(FeedSettings::default().followers_per_job);
+    // For the event: the source, its counts. For each page, the empty last one too: what left, the event again; and
+    // behind those with followers what left again. Each of them is one unit.
+    let looks = 3 + (pages + 1) * 2 + pages;
+    let followers = total.cost.read_units.halves / 2 - looks;
+    // Each page is rounded up by itself.
+    let floor = bytes.div_ceil(UNIT);
+    assert!((floor..=floor + pages).contains(&followers), "{followers} units, and {floor} is the floor");
+}
+
+#[tokio::test(start_paused = true)]
+async fn small_audiences_of_many_events_share_their_calls() {
+    let (engine, store, _) = scene(10, 1).await;
+    let total = post(&engine, &store, 100).await;
+    assert_eq!((total.deliveries, total.written_items), (1_000, 1_200));
+    assert!(total.write_calls <= 60, "48 at best: {}", total.write_calls);
+    assert_eq!(total.cost.write_units.halves, 2 * 1_200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_that_nobody_follows_costs_its_own_entries_and_three_looks() {
+    let (engine, store, _) = scene(0, 1).await;
+    let total = post(&engine, &store, 1).await;
+    assert_eq!((total.written_items, total.cost.write_units.halves), (2, 4));
+    // The source and its counts, and whether the event is still there.
+    assert_eq!((total.cost.calls, total.cost.read_units.halves), (4, 6));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follow_and_its_end_cost_what_they_move() {
+    let (engine, store, _) = scene(0, 1).await;
+    post(&engine, &store, 60).await;
+    pass(Duration::from_millis(1)).await;
+    let (bob, ada) = (user("bob"), source("actor:ada"));
+    let told = engine.stream(TABLE).unwrap().latest(0);
+    store.follow(&bob, &ada, Backfill::default()).await.unwrap();
+    let total = deliver(&engine, &store, told).await;
+    // The edge, the source, what came since, what was there before, its copies in two calls, their events, the edge.
+    assert_eq!((total.deliveries, total.cost.write_units.halves, total.cost.calls), (50, 2 * 50, 8));
+    // 50 entries of 700 bytes are nine units; each event is one.
+    assert_eq!(total.cost.read_units.halves / 2, 4 + 9 + 50);
+
+    let told = engine.stream(TABLE).unwrap().latest(0);
+    store.unfollow(&bob, &ada).await.unwrap();
+    let total = deliver(&engine, &store, told).await;
+    // A unit for each copy, and one for the mark that is not there.
+    assert_eq!(total.cost.write_units.halves, 2 * 51);
+    // The feed once; three times the edge, and twice more beside the deletes.
+    assert_eq!(total.cost.read_units.halves / 2, 9 + 5);
+}

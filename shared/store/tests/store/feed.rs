@@ -1,0 +1,576 @@
+//! Feeds against a model: what was pushed and what is pulled, once each, in order, at a counted price.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use lately_engine::fault::{Fault, Faults, Target};
+use lately_engine::{Engine, Lag, Operation, Options};
+use lately_keys::{Cursor, EventId, Fingerprint, Order, Source, Topic, UnixMillis, User};
+use lately_model::{EventQuery, FeedPage, FeedQuery, PageSize, TimeRange, TimelineEvent};
+use lately_store::{Cost, SeeError, Store, TimelineError};
+
+use crate::listed::{Listed, delete, id, pull, put, source, user};
+use crate::support::{Item, World, engine, pass, query, seeds, store, topic};
+
+fn feed_query(limit: u16) -> FeedQuery {
+    FeedQuery { page: query(limit), wait_for: None }
+}
+
+async fn page(store: &Store, query: &FeedQuery) -> (FeedPage, Cost) {
+    store.feed(&user("bob"), query, None).await.unwrap()
+}
+
+fn told(page: &FeedPage) -> Vec<EventId> {
+    page.page.events.iter().map(|event| event.event.id).collect()
+}
+
+/// A feed, and the sources that it may pull.
+struct Feed {
+    listed: Vec<Listed>,
+    pushed: BTreeSet<EventId>,
+    /// Events that are gone, though entries still point to them.
+    gone: BTreeSet<EventId>,
+    pulls: Vec<(Source, EventId)>,
+    seen: Option<EventId>,
+}
+
+impl Feed {
+    fn some(rng: &mut fastrand::Rng, now: UnixMillis) -> Self {
+        let span = [1, 50, 100_000][rng.usize(..3)];
+        let count = rng.u64(..120);
+        let many_points = rng.bool();
+        let mut listed: Vec<_> = (0..count)
+            .map(|number| {
+                let at = now.saturating_sub(3_000 + rng.u64(..span));
+                let actor = ["ada", "ada", "cyd", "bob"][rng.usize(..4)];
+                let subject = [None, Some("s:1"), Some("s:2")][rng.usize(..3)];
+                let mut listed = Listed::new(id(at, number), actor, subject);
+                listed.told.event.event_type = ["note", "like"][rng.usize(..2)].parse().unwrap();
+                listed.told.topic = ["posts", "likes"][rng.usize(..2)].parse().unwrap();
+                listed.fans_out = rng.u8(..5) > 0;
+                let second = now.get() / 1000;
+                listed.expires_at = [None, Some(second), Some(second + 60)][rng.usize(..3)];
+                listed.points = rng.u8(..8) == 0 || (many_points && rng.bool());
+                if listed.points { listed.of_bytes(2_000) } else { listed }
+            })
+            .collect();
+        listed.sort_by_key(Listed::id);
+        let share = rng.u8(..4);
+        let pushed = listed.iter().filter(|one| one.fans_out && rng.u8(..4) <= share);
+        let pushed = pushed.map(Listed::id).collect();
+        let gone = listed.iter().filter(|one| one.points && rng.u8(..3) == 0).map(Listed::id).collect();
+        let some_id = |rng: &mut fastrand::Rng| match listed.len() {
+            0 => EventId::first_of(now),
+            len => listed[rng.usize(..len)].id(),
+        };
+        let pulls = ["actor:ada", "actor:cyd", "actor:bob", "subject:s:1", "subject:s:2"];
+        let pulls = pulls.into_iter().filter(|_| rng.bool()).map(source).collect::<Vec<_>>();
+        let pulls = pulls.into_iter().map(|source| (source, some_id(rng))).collect();
+        let seen = rng.bool().then(|| some_id(rng));
+        Self { listed, pushed, gone, pulls, seen }
+    }
+
+    async fn write(&self, engine: &Engine, store: &Store) {
+        let (client, bob) = (engine.client(), user("bob"));
+        for one in &self.listed {
+            put(&client, one.at_sources()).await;
+            if self.pushed.contains(&one.id()) {
+                put(&client, [one.in_feed(&bob)]).await;
+            }
+            if one.points && !self.gone.contains(&one.id()) {
+                put(&client, [one.event()]).await;
+            }
+        }
+        put(&client, self.pulls.iter().map(|(source, since)| pull(&bob, source, *since))).await;
+        if let Some(seen) = self.seen {
+            store.see(&bob, seen).await.unwrap();
+        }
+    }
+
+    /// The entries of the feed, oldest first.
+    fn entries(&self, now: UnixMillis) -> impl Iterator<Item = &Listed> {
+        self.listed.iter().filter(move |one| {
+            let pulls =
+                |(source, since): &(Source, EventId)| *since <= one.id() && one.sources().contains(source);
+            let listed = self.pushed.contains(&one.id()) || (one.fans_out && self.pulls.iter().any(pulls));
+            listed && one.expires_at.is_none_or(|seconds| seconds > now.get() / 1000)
+        })
+    }
+
+    /// What a walk through the feed shows.
+    fn shown(&self, query: &EventQuery, topics: Option<&[Topic]>, now: UnixMillis) -> Vec<TimelineEvent> {
+        let TimeRange { from, to } = query.range;
+        let entries = self.entries(now).filter(|one| {
+            let TimelineEvent { topic, event } = &one.told;
+            !self.gone.contains(&event.id)
+                && from.is_none_or(|from| event.at() >= from)
+                && to.is_none_or(|to| event.at() < to)
+                && query.event_type.as_ref().is_none_or(|wanted| *wanted == event.event_type)
+                && topics.is_none_or(|topics| topics.contains(topic))
+        });
+        let mut shown: Vec<_> = entries.map(|one| one.told.clone()).collect();
+        if query.order != Some(Order::OldestFirst) {
+            shown.reverse();
+        }
+        shown
+    }
+
+    fn is_unread(&self, event: &TimelineEvent) -> bool {
+        self.seen.is_none_or(|seen| event.event.id > seen) && event.event.actor.as_str() != "bob"
+    }
+}
+
+fn some_query(rng: &mut fastrand::Rng, now: UnixMillis) -> EventQuery {
+    let mut time = || (rng.u8(..4) == 0).then(|| now.saturating_sub(3_000 + rng.u64(..60)));
+    let (one, other) = (time(), time());
+    let range = TimeRange::new(one, other).or_else(|_| TimeRange::new(other, one)).unwrap();
+    EventQuery {
+        limit: PageSize::new([1, 2, 3, 7, 50, 200][rng.usize(..6)]).unwrap(),
+        order: [None, Some(Order::NewestFirst), Some(Order::OldestFirst)][rng.usize(..3)],
+        cursor: None,
+        range,
+        event_type: (rng.u8(..3) == 0).then(|| "like".parse().unwrap()),
+        consistent: rng.bool(),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn pages_of_every_size_in_both_orders_show_everything_once() {
+    for seed in seeds(60) {
+        let mut rng = fastrand::Rng::with_seed(seed.0);
+        let world = World::new(seed.0);
+        let engine = engine(&world, Options::default());
+        let store = store(engine.client(), &world);
+        let feed = Feed::some(&mut rng, world.now());
+        feed.write(&engine, &store).await;
+        let only = [topic("likes")];
+        for _ in 0..6 {
+            let page = some_query(&mut rng, world.now());
+            let topics = (rng.u8(..4) == 0).then_some(&only[..]);
+            let mut query = FeedQuery { page, wait_for: None };
+            let expected = feed.shown(&query.page, topics, world.now());
+            let mut shown = Vec::new();
+            for number in 0.. {
+                let (FeedPage { page, unread }, _) = store.feed(&user("bob"), &query, topics).await.unwrap();
+                let limit = usize::from(query.page.limit.get());
+                assert!(page.events.len() <= limit && (page.events.len() == limit || !page.has_more));
+                let whole = EventQuery { limit: query.page.limit, ..EventQuery::default() };
+                let EventQuery { order, consistent, .. } = query.page;
+                let first = query.page == EventQuery { order, consistent, ..whole };
+                assert_eq!(unread.is_some(), first && order != Some(Order::OldestFirst));
+                if let Some(unread) = unread {
+                    let new = page.events.iter().filter(|event| feed.is_unread(event)).count();
+                    assert_eq!(unread.unread, new);
+                    let last = page.events.last().map(|last| last.event.id);
+                    let all = last.is_none_or(|last| feed.seen.is_none_or(|seen| last > seen));
+                    assert_eq!(unread.unread_more, page.has_more && all);
+                }
+                shown.extend(page.events);
+                assert!(number <= expected.len() + 1, "no end");
+                if !page.has_more {
+                    break;
+                }
+                query.page.cursor = page.next;
+            }
+            assert_eq!(shown, expected, "{:?} {topics:?}", query.page);
+        }
+
+        for topics in [None, Some(&only[..])] {
+            let entries = feed.entries(world.now()).filter(|one| {
+                feed.is_unread(&one.told) && topics.is_none_or(|topics| topics.contains(&one.told.topic))
+            });
+            let (unread, _) = store.unread(&user("bob"), topics).await.unwrap();
+            assert_eq!(unread.unread, entries.count() as u64, "{topics:?}");
+        }
+    }
+}
+
+/// A feed of so many entries of 512 bytes each, one a second, and of one more if nothing was seen.
+async fn of_512_bytes(engine: &Engine, now: UnixMillis, events: u64, actor: &str) -> Vec<Listed> {
+    let bob = user("bob");
+    let listed = |number| {
+        let listed = Listed::new(id(now.saturating_sub(10_000 + 1_000 * number), 0), actor, None);
+        let size = |item: &Item| -> usize {
+            item.iter().map(|(name, value)| name.len() + value.as_s().unwrap().len()).sum()
+        };
+        let bare = size(&listed.in_feed(&bob));
+        listed.of_bytes(512 - bare + 1)
+    };
+    let listed: Vec<_> = (0..events).map(listed).collect();
+    put(&engine.client(), listed.iter().map(|one| one.in_feed(&bob))).await;
+    listed
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_pulled_sources_the_first_page_is_one_query_at_the_price_of_its_bytes() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    let listed = of_512_bytes(&engine, world.now(), 120, "ada").await;
+    for seen in [None, Some(listed[30].id())] {
+        if let Some(seen) = seen {
+            store.see(&user("bob"), seen).await.unwrap();
+        }
+        for (limit, units) in [(10, "1.0"), (50, "3.5"), (100, "6.5")] {
+            let (page, cost) = page(&store, &feed_query(limit)).await;
+            assert_eq!((told(&page).len(), page.page.has_more), (usize::from(limit), true));
+            let items = limit + 1;
+            let expected = format!("read_units={units}, calls=1, items={items}, rounds=1");
+            assert_eq!(cost.of_read(), expected, "{seen:?}");
+        }
+    }
+    // The rest of them: the marks are read beside the page.
+    let mut next = feed_query(50);
+    next.page.cursor = page(&store, &next).await.0.page.next;
+    let (page, cost) = page(&store, &next).await;
+    assert_eq!((told(&page)[0], told(&page).len()), (listed[50].id(), 50));
+    assert_eq!(cost.of_read(), "read_units=4.0, calls=2, items=51, rounds=1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_pulled_source_costs_one_more_query() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    of_512_bytes(&engine, world.now(), 100, "ada").await;
+    let stars: Vec<_> = (0..3).map(|star| format!("star{star}")).collect();
+    for star in &stars {
+        let listed = Listed::new(id(world.now().saturating_sub(20_500), 0), star, None);
+        put(&engine.client(), listed.at_sources()).await;
+        let since = EventId::first_of(UnixMillis::MIN);
+        put(&engine.client(), [pull(&user("bob"), &source(&format!("actor:{star}")), since)]).await;
+    }
+    // The first time nobody knows how much stands before the entries.
+    assert_eq!(page(&store, &feed_query(50)).await.1.calls, 2 + 3);
+    let (first, cost) = page(&store, &feed_query(50)).await;
+    assert_eq!((cost.calls, cost.rounds, told(&first).len()), (1 + 3, 2, 50));
+    let mut next = feed_query(50);
+    next.page.cursor = first.page.next;
+    let (_, cost) = page(&store, &next).await;
+    assert_eq!((cost.calls, cost.rounds), (2 + 3, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pulled_source_is_not_read_beyond_what_the_page_shows() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    of_512_bytes(&engine, world.now(), 60, "ada").await;
+    let old = |number: u64| Listed::new(id(world.now().saturating_sub(900_000 + number), 0), "star", None);
+    let old: Vec<_> = (0..50).map(|number| old(number).of_bytes(600)).collect();
+    put(&engine.client(), old.iter().flat_map(Listed::at_sources)).await;
+    let since = EventId::first_of(UnixMillis::MIN);
+    put(&engine.client(), [pull(&user("bob"), &source("actor:star"), since)]).await;
+    page(&store, &feed_query(50)).await;
+    let (_, cost) = page(&store, &feed_query(50)).await;
+    assert_eq!(cost.of_read(), "read_units=4.0, calls=2, items=52, rounds=2");
+}
+
+#[tokio::test(start_paused = true)]
+async fn more_marks_than_anyone_may_have_are_all_read() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    let since = EventId::first_of(UnixMillis::MIN);
+    let mut expected = Vec::new();
+    for star in 0..150 {
+        let at = world.now().saturating_sub(10_000 + star);
+        let listed = Listed::new(id(at, star), &format!("star{star}"), None);
+        put(&engine.client(), listed.at_sources()).await;
+        put(&engine.client(), [pull(&user("bob"), &listed.sources()[0], since)]).await;
+        expected.push(listed.id());
+    }
+    store.see(&user("bob"), expected[99]).await.unwrap();
+    for order in [Order::NewestFirst, Order::OldestFirst] {
+        let mut query = FeedQuery { page: EventQuery { order: Some(order), ..query(70) }, wait_for: None };
+        let mut shown = Vec::new();
+        loop {
+            let (page, cost) = page(&store, &query).await;
+            assert!(cost.calls <= 160 && page.unread.is_none_or(|unread| unread.unread == 70));
+            shown.extend(told(&page));
+            query.page.cursor = page.page.next;
+            if !page.page.has_more {
+                break;
+            }
+        }
+        assert_eq!(shown, expected, "{order:?}");
+        expected.reverse();
+    }
+    let (unread, _) = store.unread(&user("bob"), None).await.unwrap();
+    assert_eq!(unread.unread, 99);
+}
+
+#[tokio::test(start_paused = true)]
+async fn large_events_fill_a_page_of_three_megabytes_and_are_not_read_in_vain() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    let mut expected = Vec::new();
+    for number in 0..40 {
+        let at = world.now().saturating_sub(10_000 + number);
+        let mut listed = Listed::new(id(at, number), "ada", None).of_bytes(200_000);
+        listed.points = true;
+        put(&engine.client(), [listed.event(), listed.in_feed(&user("bob"))]).await;
+        expected.push(listed.id());
+    }
+    let mut query = feed_query(200);
+    let mut shown = Vec::new();
+    loop {
+        let (page, cost) = page(&store, &query).await;
+        // At most one event more than fits, at 24.5 units each; and a query or two.
+        assert!(cost.read_units.halves <= 16 * 49 + 10, "{cost:?}");
+        assert!(serde_json::to_vec(&page).unwrap().len() <= 3_000_512);
+        shown.extend(told(&page));
+        if !page.page.has_more {
+            break;
+        }
+        assert_eq!(told(&page).len(), 14, "as many as fit");
+        query.page.cursor = page.page.next;
+    }
+    assert_eq!(shown, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pointers_are_followed_whatever_is_left_unprocessed_or_is_behind() {
+    for seed in seeds(20) {
+        let world = World::new(seed.0);
+        let lag = Lag { seed: seed.0, table: Duration::from_secs(2), index: Duration::ZERO, behind: 0.7 };
+        let engine = engine(&world, Options { lag: Some(lag), ..Options::default() });
+        let faults = Faults::seeded(seed.0)
+            .sometimes(0.5, Target::operation(Operation::BatchGetItem), Fault::Unprocessed(0.6))
+            .sometimes(0.1, Target::reads(), Fault::InternalServerError);
+        let client = engine.client_with(faults);
+        let store = store(client.client(), &world);
+        let listed: Vec<_> = (0..60)
+            .map(|number| {
+                let at = world.now().saturating_sub(number);
+                let mut listed = Listed::new(id(at, number), "ada", None).of_bytes(3_000);
+                listed.points = true;
+                listed
+            })
+            .collect();
+        put(&engine.client(), listed.iter().map(|one| one.in_feed(&user("bob")))).await;
+        pass(Duration::from_secs(2)).await;
+        // The entries are everywhere, the events are not yet.
+        put(&engine.client(), listed.iter().map(Listed::event)).await;
+        let (page, _) = page(&store, &feed_query(60)).await;
+        assert_eq!(told(&page), listed.iter().map(Listed::id).collect::<Vec<_>>());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_mark_never_moves_back_and_never_into_the_future() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    let bob = user("bob");
+    let listed = of_512_bytes(&engine, world.now(), 5, "ada").await;
+    let unread = async || store.unread(&bob, None).await.unwrap().0.unread;
+    assert_eq!(unread().await, 5);
+    let cost = store.see(&bob, listed[1].id()).await.unwrap();
+    assert_eq!((cost.of_write(), unread().await), ("write_units=1.0, calls=1".to_owned(), 1));
+    store.see(&bob, listed[3].id()).await.unwrap();
+    assert_eq!(unread().await, 1);
+    store.see(&bob, listed[0].id()).await.unwrap();
+    assert_eq!(unread().await, 0);
+
+    let ahead = |millis| id(world.now().saturating_add(millis), 0);
+    assert!(matches!(store.see(&bob, ahead(5_001)).await, Err(SeeError::InFuture)));
+    store.see(&bob, ahead(5_000)).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn unread_is_counted_at_the_price_of_what_is_unread() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    let listed = of_512_bytes(&engine, world.now(), 100, "ada").await;
+    of_512_bytes(&engine, world.now().saturating_add(1_000), 1, "bob").await;
+    store.see(&user("bob"), listed[79].id()).await.unwrap();
+    // 79 of ada's and one of bob's own: 40 KB and 512 bytes, and the mark.
+    let reading = tokio::spawn(async move { store.unread(&user("bob"), None).await });
+    let (unread, cost) = reading.await.unwrap().unwrap();
+    assert_eq!(
+        (unread.unread, cost.of_read()),
+        (79, "read_units=6.0, calls=2, items=81, rounds=0".to_owned())
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_more_than_a_megabyte_is_counted_to_its_end() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    let listed = of_512_bytes(&engine, world.now(), 3_000, "ada").await;
+    let unread = async || store.unread(&user("bob"), None).await.unwrap();
+    let (pushed, cost) = unread().await;
+    assert_eq!((pushed.unread, cost.calls), (3_000, 3));
+    // Pulled too: each is counted once, and none is lost between the pages of the two lists.
+    put(&engine.client(), listed.iter().flat_map(Listed::at_sources)).await;
+    let since = EventId::first_of(UnixMillis::MIN);
+    put(&engine.client(), [pull(&user("bob"), &source("actor:ada"), since)]).await;
+    assert_eq!(unread().await.0.unread, 3_000);
+}
+
+fn behind(seed: u64) -> Options {
+    let lag = Lag { seed, table: Duration::from_secs(2), index: Duration::ZERO, behind: 1.0 };
+    Options { lag: Some(lag), ..Options::default() }
+}
+
+/// Asks for a page that waits for an event, which is written after some time; the page, and how long it took.
+async fn wait(
+    engine: &Engine,
+    world: &World,
+    wait_for: EventId,
+    written: Vec<Item>,
+    after: Duration,
+) -> (Result<FeedPage, TimelineError>, Duration) {
+    let begun = tokio::time::Instant::now();
+    let reader = store(engine.client(), world);
+    let query = FeedQuery { wait_for: Some(wait_for), ..feed_query(10) };
+    let reading = tokio::spawn(async move {
+        let page = reader.feed(&user("bob"), &query, None).await;
+        (page.map(|(page, _)| page), begun.elapsed())
+    });
+    pass(after).await;
+    put(&engine.client(), written).await;
+    reading.await.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_an_event_is_shown_it_as_soon_as_it_is_pushed() {
+    for after in [0, 30, 700, 3_000] {
+        let world = World::new(after);
+        let engine = engine(&world, behind(after));
+        let listed = Listed::new(id(world.now(), 1), "ada", None);
+        let after = Duration::from_millis(after);
+        let (page, took) =
+            wait(&engine, &world, listed.id(), vec![listed.in_feed(&user("bob"))], after).await;
+        assert_eq!(told(&page.unwrap()), [listed.id()]);
+        assert!(took <= after + Duration::from_millis(800), "{took:?} of {after:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_an_event_is_shown_it_when_it_is_pulled() {
+    let world = World::new(1);
+    let engine = engine(&world, behind(1));
+    let listed = Listed::new(id(world.now(), 1), "ada", None);
+    put(&engine.client(), [pull(&user("bob"), &source("actor:ada"), listed.id())]).await;
+    let written = listed.at_sources().collect();
+    let (page, _) = wait(&engine, &world, listed.id(), written, Duration::from_millis(400)).await;
+    assert_eq!(told(&page.unwrap()), [listed.id()]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_does_not_show_within_five_seconds_is_not_yet_visible() {
+    let world = World::new(1);
+    let engine = engine(&world, behind(1));
+    let mut hidden = Listed::new(id(world.now(), 1), "ada", None);
+    hidden.fans_out = false;
+    put(&engine.client(), [pull(&user("bob"), &source("actor:ada"), EventId::first_of(UnixMillis::MIN))])
+        .await;
+    let written = hidden.at_sources().collect();
+    let (page, took) = wait(&engine, &world, hidden.id(), written, Duration::ZERO).await;
+    assert!(matches!(page, Err(TimelineError::NotYetVisible)));
+    assert_eq!(took, Duration::from_secs(5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_may_not_read_the_topic_waits_in_vain() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    let listed = Listed::new(id(world.now(), 1), "ada", None);
+    put(&engine.client(), [listed.in_feed(&user("bob"))]).await;
+    let query = FeedQuery { wait_for: Some(listed.id()), ..feed_query(10) };
+    let read = store.feed(&user("bob"), &query, Some(&[topic("likes")])).await;
+    assert!(matches!(read, Err(TimelineError::NotYetVisible)));
+    assert!(store.feed(&user("bob"), &query, Some(&[topic("posts")])).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cursor_is_good_for_its_own_feed_and_filter_only() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    of_512_bytes(&engine, world.now(), 5, "ada").await;
+    let cursor = page(&store, &feed_query(2)).await.0.page.next;
+    // Written down a second time, because cursors never expire.
+    let fingerprint = Fingerprint::of("feed").text("bob");
+    let fingerprint = (0..4).fold(fingerprint, |print, _| print.option(None)).finish();
+    assert!(Cursor::decode(cursor.as_deref().unwrap(), fingerprint).is_ok());
+    let query =
+        |limit| FeedQuery { page: EventQuery { cursor: cursor.clone(), ..query(limit) }, wait_for: None };
+    assert_eq!(told(&page(&store, &query(3)).await.0).len(), 3, "the size may change");
+    let refused = |read: Result<_, TimelineError>| matches!(read, Err(TimelineError::Cursor(_)));
+    assert!(refused(store.feed(&user("cyd"), &query(2), None).await));
+    let mut typed = query(2);
+    typed.page.event_type = Some("note".parse().unwrap());
+    assert!(refused(store.feed(&user("bob"), &typed, None).await));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_consistent_page_shows_what_was_pushed_and_pulled_a_moment_ago() {
+    let world = World::new(1);
+    let engine = engine(&world, behind(1));
+    let store = store(engine.client(), &world);
+    let pushed = Listed::new(id(world.now(), 1), "ada", None);
+    let mut pulled = Listed::new(id(world.now(), 2), "star", None).of_bytes(2_000);
+    pulled.points = true;
+    let mark = pull(&user("bob"), &source("actor:star"), EventId::first_of(UnixMillis::MIN));
+    put(&engine.client(), [pushed.in_feed(&user("bob")), mark, pulled.event()]).await;
+    put(&engine.client(), pulled.at_sources()).await;
+    let mut query = feed_query(10);
+    assert_eq!(told(&page(&store, &query).await.0), []);
+    query.page.consistent = true;
+    assert_eq!(told(&page(&store, &query).await.0), [pulled.id(), pushed.id()]);
+    query.page.range.to = Some(world.now().saturating_add(1));
+    assert_eq!(told(&page(&store, &query).await.0), [pulled.id(), pushed.id()]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn newer_goes_on_with_what_was_pushed_since() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    let listed = of_512_bytes(&engine, world.now(), 5, "ada").await;
+    let (first, _) = page(&store, &feed_query(2)).await;
+    let mut query = feed_query(2);
+    query.page.cursor = first.page.newer;
+    let (caught_up, _) = page(&store, &query).await;
+    assert_eq!((told(&caught_up), caught_up.page.has_more, caught_up.unread), (vec![], false, None));
+
+    let news = Listed::new(id(world.now(), 0), "ada", None);
+    put(&engine.client(), [news.in_feed(&user("bob"))]).await;
+    query.page.cursor = caught_up.page.next;
+    assert_eq!(told(&page(&store, &query).await.0), [], "not before it has settled");
+    pass(Duration::from_millis(2_001)).await;
+    assert_eq!(told(&page(&store, &query).await.0), [news.id()]);
+    delete(&engine.client(), [news.in_feed(&user("bob")), listed[0].in_feed(&user("bob"))]).await;
+    assert_eq!(told(&page(&store, &feed_query(1)).await.0), [listed[1].id()]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_search_for_what_is_rare_ends_at_its_work_budget_and_goes_on() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    let bob: User = user("bob");
+    let listed = |number: u64| {
+        let mut listed = Listed::new(id(world.now().saturating_sub(10_000 + number), number), "ada", None);
+        if number == 8_099 {
+            listed.told.event.event_type = "rare".parse().unwrap();
+        }
+        listed
+    };
+    let listed: Vec<_> = (0..8_100).map(listed).collect();
+    put(&engine.client(), listed.iter().map(|one| one.in_feed(&bob))).await;
+    let mut query = feed_query(10);
+    query.page.event_type = Some("rare".parse().unwrap());
+    let (first, cost) = page(&store, &query).await;
+    assert!(first.page.has_more && told(&first).is_empty() && cost.items >= 4_096, "{cost:?}");
+    query.page.cursor = first.page.next;
+    let (second, _) = page(&store, &query).await;
+    assert_eq!((told(&second), second.page.has_more), (vec![listed[8_099].id()], false));
+}

@@ -1,0 +1,265 @@
+//! Following: both sides and the counts agree, whatever goes wrong; a busy source spreads its followers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use futures_util::future::join_all;
+use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle, When};
+use lately_engine::{Engine, Operation, Options};
+use lately_keys::table::{AnyKey, SourceItemKey};
+use lately_keys::{CursorError, Source, TableKey, User};
+use lately_model::{Backfill, ListQuery, PageSize, SourceMode};
+use lately_store::{FollowError, ListFollowsError, Store};
+
+use crate::listed::{pull, put, source, user};
+use crate::support::{Item, World, engine, items, pass, seeds, store};
+
+/// Who follows what by the edges, and by the followers; and what the counts say of each source.
+#[derive(Debug, Default)]
+struct Follows {
+    edges: BTreeSet<(User, Source, u8)>,
+    followers: BTreeSet<(User, Source, u8)>,
+    counts: BTreeMap<(Source, u8), (i64, i64)>,
+}
+
+impl Follows {
+    async fn read(engine: &Engine) -> Self {
+        let mut follows = Self::default();
+        for item in items(engine).await {
+            let number =
+                |name: &str| item.get(name).map_or(0, |number| number.as_n().unwrap().parse().unwrap());
+            match AnyKey::decode(item["pk"].as_s().unwrap(), item["sk"].as_s().unwrap()).unwrap() {
+                AnyKey::Follow(key) => {
+                    follows.edges.insert((key.user, key.source, u8::try_from(number("n")).unwrap()));
+                }
+                AnyKey::Follower(key) => {
+                    follows.followers.insert((key.user, key.source, key.shard.get()));
+                }
+                AnyKey::FollowerCount(key) => {
+                    let counts = (number("here"), number("left"));
+                    follows.counts.insert((key.source, key.shard.get()), counts);
+                }
+                _ => {}
+            }
+        }
+        follows
+    }
+
+    /// That both sides are the same, and counted right; how many follow.
+    fn agree(&self) -> usize {
+        assert_eq!(self.edges, self.followers);
+        let mut here: BTreeMap<(Source, u8), i64> = BTreeMap::new();
+        for (_, source, shard) in &self.followers {
+            *here.entry((source.clone(), *shard)).or_default() += 1;
+        }
+        let counted = self.counts.iter().filter(|(_, (here, _))| *here != 0);
+        assert_eq!(
+            counted.map(|(shard, (here, _))| (shard.clone(), *here)).collect::<BTreeMap<_, _>>(),
+            here
+        );
+        self.edges.len()
+    }
+}
+
+/// A source's item says that it has so many follower shards.
+fn shards_of(items: &[Item], source: &Source) -> u16 {
+    let key = SourceItemKey { source: source.clone() }.encode();
+    let item = items.iter().find(|item| item["pk"].as_s() == Ok(&key.pk) && item["sk"].as_s() == Ok(&key.sk));
+    item.and_then(|item| item.get("shards")).map_or(1, |shards| shards.as_n().unwrap().parse().unwrap())
+}
+
+fn page(limit: u16, cursor: Option<String>) -> ListQuery {
+    ListQuery { limit: PageSize::new(limit).unwrap(), cursor }
+}
+
+async fn follow(store: &Store, who: &str, what: &str) -> Result<lately_store::Followed, FollowError> {
+    store.follow(&user(who), &source(what), Backfill::default()).await.map(|(followed, _)| followed)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follow_is_both_sides_and_a_count_and_an_unfollow_takes_all_back() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    let first = follow(&store, "bob", "actor:ada").await.unwrap();
+    assert!(first.created && first.since == world.now());
+    assert_eq!(Follows::read(&engine).await.agree(), 1);
+
+    // Following already: nothing changes, not even since when.
+    pass(Duration::from_secs(5)).await;
+    let again = follow(&store, "bob", "actor:ada").await.unwrap();
+    assert!(!again.created && again.since == first.since);
+    let view = store.source(&source("actor:ada")).await.unwrap().0;
+    assert_eq!((view.followers, view.mode), (1, SourceMode::Push));
+
+    for _ in 0..2 {
+        store.unfollow(&user("bob"), &source("actor:ada")).await.unwrap();
+        let follows = Follows::read(&engine).await;
+        assert_eq!(follows.agree(), 0);
+        assert_eq!(follows.counts[&(source("actor:ada"), 0)], (0, 1), "who was not there does not leave");
+    }
+    let anew = follow(&store, "bob", "actor:ada").await.unwrap();
+    assert!(anew.created && anew.since > first.since);
+    assert_eq!(store.source(&source("subject:nobodys")).await.unwrap().0.followers, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follow_costs_two_reads_and_a_transaction() {
+    let world = World::new(1);
+    let store = store(engine(&world, Options::default()).client(), &world);
+    let (user, source) = (user("bob"), source("actor:ada"));
+    let (_, cost) = store.follow(&user, &source, Backfill::default()).await.unwrap();
+    assert_eq!(cost.of_write(), "write_units=6.0, calls=3");
+    let (_, cost) = store.follow(&user, &source, Backfill::default()).await.unwrap();
+    assert_eq!(cost.of_write(), "write_units=0.0, calls=1");
+    let cost = store.unfollow(&user, &source).await.unwrap();
+    assert_eq!(cost.of_write(), "write_units=6.0, calls=2");
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_give_each_follow_once_at_every_page_size() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    // Refused now and then, so that the followers are spread.
+    let busy = Target::operation(Operation::TransactWriteItems).partition("FOLLOWERS#");
+    let faults = Faults::seeded(1).sometimes(0.1, busy, Fault::TransactionConflict);
+    let store = store(engine.client_with(faults).client(), &world);
+    let names: BTreeSet<String> = (0..30).map(|n| format!("u{n}")).collect();
+    for name in &names {
+        follow(&store, name, "actor:ada").await.unwrap();
+        follow(&store, "bob", &format!("subject:{name}")).await.unwrap();
+    }
+    assert!(shards_of(&items(&engine).await, &source("actor:ada")) > 1);
+    for limit in [1, 2, 7, 29, 30, 31, 200] {
+        let (mut followers, mut cursor) = (Vec::new(), None);
+        loop {
+            let (list, _) = store.followers(&source("actor:ada"), &page(limit, cursor)).await.unwrap();
+            assert!(list.followers.len() <= usize::from(limit));
+            assert!(list.next.is_none() || list.followers.len() == usize::from(limit), "a page is full");
+            followers.extend(list.followers.into_iter().map(|follower| follower.user.to_string()));
+            cursor = list.next;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        assert_eq!(followers.len(), names.len());
+        assert_eq!(followers.into_iter().collect::<BTreeSet<_>>(), names);
+
+        let (mut following, mut cursor) = (Vec::new(), None);
+        loop {
+            let (list, _) = store.following(&user("bob"), &page(limit, cursor)).await.unwrap();
+            following.extend(list.following.into_iter().map(|follow| follow.source.to_string()));
+            cursor = list.next;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        assert_eq!(following, names.iter().map(|name| format!("subject:{name}")).collect::<Vec<_>>());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cursor_is_good_for_its_own_list() {
+    let world = World::new(1);
+    let store = store(engine(&world, Options::default()).client(), &world);
+    for (who, what) in [("bob", "actor:ada"), ("bob", "actor:cy"), ("cy", "actor:ada")] {
+        follow(&store, who, what).await.unwrap();
+    }
+    let following = store.following(&user("bob"), &page(1, None)).await.unwrap().0.next;
+    let followers = store.followers(&source("actor:ada"), &page(1, None)).await.unwrap().0.next;
+    assert!(following.is_some() && followers.is_some());
+    let foreign = |error| matches!(error, ListFollowsError::Cursor(CursorError::Foreign));
+    assert!(foreign(store.following(&user("cy"), &page(1, following.clone())).await.unwrap_err()));
+    assert!(foreign(store.following(&user("bob"), &page(1, followers.clone())).await.unwrap_err()));
+    assert!(foreign(store.followers(&source("actor:cy"), &page(1, followers)).await.unwrap_err()));
+    assert!(foreign(store.followers(&source("actor:ada"), &page(1, following)).await.unwrap_err()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn busy_counts_double_the_shards_before_anyone_is_in_a_new_one() {
+    for fault in [Fault::TransactionConflict, Fault::Throttle(Throttle::TableKeyRange)] {
+        let world = World::new(1);
+        let engine = engine(&world, Options::default());
+        let counts = Target::operation(Operation::TransactWriteItems).partition("FOLLOWERS#");
+        let faults = Faults::default().rule(counts, When::First(3), fault);
+        let store = store(engine.client_with(faults).client(), &world);
+        follow(&store, "bob", "actor:ada").await.unwrap();
+        let items = items(&engine).await;
+        let shards = shards_of(&items, &source("actor:ada"));
+        assert!((2..=8).contains(&shards), "{shards}");
+        assert_eq!(Follows::read(&engine).await.agree(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_busy_edge_does_not_spread_the_followers() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let edge = Target::operation(Operation::TransactWriteItems).partition("USER#");
+    let faults = Faults::default().rule(edge, When::First(3), Fault::TransactionConflict);
+    follow(&store(engine.client_with(faults).client(), &world), "bob", "actor:ada").await.unwrap();
+    assert_eq!(shards_of(&items(&engine).await, &source("actor:ada")), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whatever_goes_wrong_a_follow_happens_once_or_not_at_all() {
+    for seed in seeds(60) {
+        let world = World::new(seed.0);
+        let engine = engine(&world, Options::default());
+        let any = Target::any;
+        let faults = Faults::seeded(seed.0)
+            .sometimes(0.15, any(), Fault::Timeout(Moment::After))
+            .sometimes(0.1, any(), Fault::Timeout(Moment::Before))
+            .sometimes(0.1, any(), Fault::TransactionConflict)
+            .sometimes(0.1, any(), Fault::TransactionInProgress)
+            .interleaved(3);
+        let store = store(engine.client_with(faults).client(), &world);
+        let names = ["a", "b", "c", "d"];
+        let what = source("actor:ada");
+        let followed = join_all(names.iter().flat_map(|name| {
+            let store = &store;
+            // Each twice at once.
+            (0..2).map(async move |n| {
+                pass(Duration::from_millis(n)).await;
+                follow(store, name, "actor:ada").await
+            })
+        }));
+        let followed: Vec<_> = followed.await.into_iter().map(Result::unwrap).collect();
+        let created = followed.iter().filter(|followed| followed.created).count();
+        assert!(created >= names.len(), "one of two did it, and knows");
+        assert_eq!(Follows::read(&engine).await.agree(), names.len());
+        let left = join_all(names.iter().map(async |name| store.unfollow(&user(name), &what).await));
+        assert!(left.await.iter().all(Result::is_ok));
+        let follows = Follows::read(&engine).await;
+        assert_eq!(follows.agree(), 0);
+        assert_eq!(follows.counts.values().map(|(_, left)| left).sum::<i64>(), 4);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_feed_that_pulls_a_hundred_sources_takes_no_more_of_them() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    let id = lately_keys::EventId::first_of(world.now());
+    let key = SourceItemKey { source: source("actor:ada") }.encode();
+    let pulled = [
+        ("pk", key.pk),
+        ("sk", key.sk),
+        ("mode", "pull".to_owned()),
+        ("promotion", id.to_string()),
+        ("pull_from", id.to_string()),
+    ];
+    let pulled: Item =
+        pulled.into_iter().map(|(name, text)| (name.to_owned(), AttributeValue::S(text))).collect();
+    put(&engine.client(), [pulled]).await;
+    let marker = |n: usize| pull(&user("bob"), &source(&format!("subject:s{n}")), id);
+    put(&engine.client(), (0..99).map(marker)).await;
+    follow(&store, "bob", "actor:ada").await.unwrap();
+    store.unfollow(&user("bob"), &source("actor:ada")).await.unwrap();
+    put(&engine.client(), [marker(99)]).await;
+    assert!(matches!(follow(&store, "bob", "actor:ada").await, Err(FollowError::TooManyPullSources)));
+    follow(&store, "bob", "actor:cy").await.unwrap();
+    follow(&store, "cy", "actor:ada").await.unwrap();
+}

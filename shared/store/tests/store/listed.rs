@@ -1,0 +1,179 @@
+//! Events as fan-out lists them: under their sources and in feeds, written here without it.
+//!
+//! The items are put together by hand, from what `entry.rs`, `pull_marker.rs` and `edge.rs` say of them: so these
+//! tests hold the readers against the written formats and not against the writers.
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::types::{AttributeValue, DeleteRequest, PutRequest, WriteRequest};
+use lately_keys::table::{EventKey, FeedEntryKey, FollowKey, PullMarkerKey, SourceEntryKey, SourceItemKey};
+use lately_keys::{BucketWidth, EventId, Key, Shard, Source, TableKey, Tick, UnixMillis, User};
+use lately_model::{Event, TimelineEvent};
+
+use crate::support::{Item, TABLE};
+
+pub(crate) fn user(name: &str) -> User {
+    name.parse().unwrap()
+}
+
+pub(crate) fn source(name: &str) -> Source {
+    name.parse().unwrap()
+}
+
+/// The id of an event at a time, one of many at that time.
+pub(crate) fn id(at: UnixMillis, number: u64) -> EventId {
+    EventId::new(Tick::first_of(at), Shard::from(0), number)
+}
+
+fn text(text: impl Into<String>) -> AttributeValue {
+    AttributeValue::S(text.into())
+}
+
+fn number(number: u64) -> AttributeValue {
+    AttributeValue::N(number.to_string())
+}
+
+fn keyed(key: Key) -> Item {
+    Item::from([("pk".to_owned(), text(key.pk)), ("sk".to_owned(), text(key.sk))])
+}
+
+/// An event as it is listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) told: TimelineEvent,
+    pub(crate) fans_out: bool,
+    pub(crate) expires_at: Option<u64>,
+    /// Entries point to it.
+    pub(crate) points: bool,
+}
+
+impl Listed {
+    pub(crate) fn new(id: EventId, actor: &str, subject: Option<&str>) -> Self {
+        let event = Event {
+            id,
+            event_type: "note".parse().unwrap(),
+            actor: actor.parse().unwrap(),
+            subject: subject.map(|subject| subject.parse().unwrap()),
+            data: Some("1".parse().unwrap()),
+        };
+        let told = TimelineEvent { topic: "posts".parse().unwrap(), event };
+        Self { told, fans_out: true, expires_at: None, points: false }
+    }
+
+    /// One whose data has so many bytes.
+    pub(crate) fn of_bytes(self, bytes: usize) -> Self {
+        let mut listed = self;
+        listed.told.event.data = Some(format!("\"{}\"", "x".repeat(bytes - 2)).parse().unwrap());
+        listed
+    }
+
+    pub(crate) fn id(&self) -> EventId {
+        self.told.event.id
+    }
+
+    pub(crate) fn sources(&self) -> Vec<Source> {
+        let event = &self.told.event;
+        let actor = Source::Actor(event.actor.clone());
+        [actor].into_iter().chain(event.subject.clone().map(Source::Subject)).collect()
+    }
+
+    fn entry(&self, key: Key) -> Item {
+        let event = &self.told.event;
+        let mut item = keyed(key);
+        let mut put = |name: &str, value: AttributeValue| item.insert(name.to_owned(), value);
+        put("t", text(event.event_type.as_str()));
+        put("a", text(event.actor.as_str()));
+        put("o", text(self.told.topic.as_str()));
+        put("v", text(if event.subject.is_some() { "as" } else { "a" }));
+        if let Some(subject) = &event.subject {
+            put("s", text(subject.as_str()));
+        }
+        if self.points {
+            put("w", text("d"));
+        } else if let Some(data) = &event.data {
+            put("d", text(data.as_str()));
+        }
+        if let Some(seconds) = self.expires_at {
+            put("expires_at", number(seconds));
+        }
+        item
+    }
+
+    pub(crate) fn at_source(&self, source: &Source) -> Item {
+        let mut item = self.entry(SourceEntryKey { source: source.clone(), id: self.id() }.encode());
+        if !self.fans_out {
+            item.insert("n".to_owned(), AttributeValue::Bool(true));
+        }
+        item
+    }
+
+    pub(crate) fn at_sources(&self) -> impl Iterator<Item = Item> {
+        self.sources().into_iter().map(|source| self.at_source(&source))
+    }
+
+    pub(crate) fn in_feed(&self, user: &User) -> Item {
+        self.entry(FeedEntryKey { user: user.clone(), id: self.id() }.encode())
+    }
+
+    /// The event itself, in a topic of daily buckets.
+    pub(crate) fn event(&self) -> Item {
+        let event = &self.told.event;
+        let mut item = keyed(EventKey::new(self.told.topic.clone(), BucketWidth::Day, self.id()).encode());
+        item.insert("t".to_owned(), text(event.event_type.as_str()));
+        item.insert("a".to_owned(), text(event.actor.as_str()));
+        if let Some(subject) = &event.subject {
+            item.insert("s".to_owned(), text(subject.as_str()));
+        }
+        item.insert("d".to_owned(), text(event.data.as_ref().unwrap().as_str()));
+        item
+    }
+}
+
+/// The mark of a source that a feed pulls.
+pub(crate) fn pull(user: &User, source: &Source, since: EventId) -> Item {
+    let mut item = keyed(PullMarkerKey { user: user.clone(), source: source.clone() }.encode());
+    item.insert("since".to_owned(), text(since.to_string()));
+    item
+}
+
+/// A source that is pulled, since a promotion that began with an id.
+pub(crate) fn source_item(source: &Source, promotion: EventId) -> Item {
+    let mut item = keyed(SourceItemKey { source: source.clone() }.encode());
+    item.insert("mode".to_owned(), text("pull"));
+    item.insert("promotion".to_owned(), text(promotion.to_string()));
+    item.insert("pull_from".to_owned(), text(promotion.to_string()));
+    item
+}
+
+/// A follow, as the user has it.
+pub(crate) fn follow(user: &User, source: &Source, since: UnixMillis) -> Item {
+    let mut item = keyed(FollowKey { user: user.clone(), source: source.clone() }.encode());
+    item.insert("n".to_owned(), number(0));
+    item.insert("since".to_owned(), number(since.get()));
+    item
+}
+
+/// Puts items into the table.
+pub(crate) async fn put(client: &Client, items: impl IntoIterator<Item = Item>) {
+    let request = |item| {
+        let put = PutRequest::builder().set_item(Some(item)).build().unwrap();
+        WriteRequest::builder().put_request(put).build()
+    };
+    write(client, items.into_iter().map(request).collect()).await;
+}
+
+/// Deletes items from the table.
+pub(crate) async fn delete(client: &Client, items: impl IntoIterator<Item = Item>) {
+    let request = |mut item: Item| {
+        item.retain(|name, _| ["pk", "sk"].contains(&name.as_str()));
+        let delete = DeleteRequest::builder().set_key(Some(item)).build().unwrap();
+        WriteRequest::builder().delete_request(delete).build()
+    };
+    write(client, items.into_iter().map(request).collect()).await;
+}
+
+async fn write(client: &Client, requests: Vec<WriteRequest>) {
+    for batch in requests.chunks(25) {
+        let answer = client.batch_write_item().request_items(TABLE, batch.to_vec()).send().await.unwrap();
+        assert!(answer.unprocessed_items.is_none_or(|left| left.is_empty()));
+    }
+}

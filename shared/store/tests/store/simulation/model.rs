@@ -1,0 +1,190 @@
+//! What a settled table must hold, from which events and follows there are and in which order they came to be.
+//!
+//! Some of it is not decided by that: how many older events a backfill found depends on when it ran; an event whose
+//! record is delivered again is pushed to who follows by then; and entries of a follow that ended may still be there
+//! if the next one began at once. So the model says of each event what a
+//! feed must show, and what it may.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lately_engine::Engine;
+use lately_engine::stream::EventName;
+use lately_keys::table::AnyKey;
+use lately_keys::{EventId, Source, Topic, UnixMillis, User};
+
+use crate::support::{Item, TABLE};
+
+/// An event that there is, or was.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub(super) topic: Topic,
+    pub(super) actor: String,
+    pub(super) subject: Option<String>,
+    pub(super) data: Option<String>,
+    pub(super) exists: bool,
+    fans_out: bool,
+    is_import: bool,
+    /// When it came to stand under each of its sources.
+    landed: BTreeMap<Source, u64>,
+    /// Until when it was pushed, again and again perhaps: who followed before may have got it.
+    pushed_until: u64,
+}
+
+/// A follow that there is, or was.
+#[derive(Debug)]
+struct Follow {
+    began: u64,
+    since: UnixMillis,
+    backfill: usize,
+    ended: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Model {
+    pub(super) events: BTreeMap<EventId, Known>,
+    follows: BTreeMap<(User, Source), Vec<Follow>>,
+}
+
+/// What a feed shows of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shows {
+    Must,
+    May,
+    Never,
+}
+
+fn number(item: &Item, name: &str) -> u64 {
+    item[name].as_n().unwrap().parse().unwrap()
+}
+
+fn text(item: &Item, name: &str) -> Option<String> {
+    item.get(name).map(|text| text.as_s().unwrap().clone())
+}
+
+impl Model {
+    /// From all that ever happened to the table.
+    pub(super) fn of(engine: &Engine, pushed: &BTreeMap<EventId, u64>) -> Self {
+        let mut model = Self::default();
+        for record in engine.stream(TABLE).unwrap().all() {
+            let keys = record.keys();
+            let key = AnyKey::decode(keys["pk"].as_s().unwrap(), keys["sk"].as_s().unwrap()).unwrap();
+            let sequence = record.sequence().get();
+            match (key, record.event()) {
+                (AnyKey::Event(key), EventName::Insert) => {
+                    let item = record.new_image().unwrap();
+                    let landed_at = record.at_micros() / 1_000_000 * 1_000;
+                    let known = Known {
+                        topic: key.partition().topic.clone(),
+                        actor: text(&item, "a").unwrap(),
+                        subject: text(&item, "s"),
+                        data: text(&item, "d"),
+                        exists: true,
+                        fans_out: item["v"].as_s().unwrap().contains('f'),
+                        is_import: landed_at.saturating_sub(key.id().at().get()) > 60_000,
+                        landed: BTreeMap::new(),
+                        pushed_until: pushed.get(&key.id()).copied().unwrap_or(0),
+                    };
+                    model.events.insert(key.id(), known);
+                }
+                (AnyKey::Event(key), EventName::Remove) => {
+                    model.events.get_mut(&key.id()).unwrap().exists = false;
+                }
+                (AnyKey::SourceEntry(key), EventName::Insert) => {
+                    let event = model.events.get_mut(&key.id).unwrap();
+                    event.landed.entry(key.source).or_insert(sequence);
+                }
+                (AnyKey::Follower(key), EventName::Insert) => {
+                    let item = record.new_image().unwrap();
+                    let follow = Follow {
+                        began: sequence,
+                        since: UnixMillis::new(number(&item, "since")).unwrap(),
+                        backfill: usize::try_from(number(&item, "k")).unwrap(),
+                        ended: false,
+                    };
+                    model.follows.entry((key.user, key.source)).or_default().push(follow);
+                }
+                (AnyKey::Follower(key), EventName::Remove) => {
+                    let follows = model.follows.get_mut(&(key.user, key.source)).unwrap();
+                    follows.last_mut().unwrap().ended = true;
+                }
+                _ => {}
+            }
+        }
+        model
+    }
+
+    /// The ids under a source.
+    pub(super) fn timeline(&self, source: &Source) -> BTreeSet<EventId> {
+        let listed = self.events.iter().filter(|(_, event)| event.exists && event.sources().contains(source));
+        listed.map(|(id, _)| *id).collect()
+    }
+
+    /// What a user follows, and did.
+    pub(super) fn story(&self, user: &User) -> String {
+        let follows = self.follows.iter().filter(|((of, _), _)| of == user);
+        format!("{:?}", follows.map(|((_, source), follows)| (source, follows)).collect::<Vec<_>>())
+    }
+
+    /// Since when a user follows a source.
+    pub(super) fn since(&self, user: &User, source: &Source) -> Option<UnixMillis> {
+        self.follow(user, source).map(|follow| follow.since)
+    }
+
+    fn follow(&self, user: &User, source: &Source) -> Option<&Follow> {
+        let follows = self.follows.get(&(user.clone(), source.clone()))?;
+        follows.last().filter(|follow| !follow.ended)
+    }
+
+    fn ever_followed(&self, user: &User, source: &Source) -> usize {
+        self.follows.get(&(user.clone(), source.clone())).map_or(0, Vec::len)
+    }
+
+    /// What a user's feed shows of an event; `pulled`: whether a marker of the feed does.
+    pub(super) fn shows(&self, user: &User, id: EventId, pulled: bool) -> Shows {
+        let event = &self.events[&id];
+        if !event.exists || !event.fans_out {
+            return Shows::Never;
+        }
+        let is_own = event.actor == user.as_str();
+        if is_own && !event.is_import {
+            return Shows::Must;
+        }
+        let ever: usize = event.sources().iter().map(|source| self.ever_followed(user, source)).sum();
+        // What a user posted themselves stays, whatever brought it.
+        let mut shows = if pulled || is_own && ever > 0 { Shows::May } else { Shows::Never };
+        for source in event.sources() {
+            let Some(follow) = self.follow(user, &source) else { continue };
+            let landed_after = event.landed.get(&source).is_none_or(|landed| *landed > follow.began);
+            let is_older = id.at() < follow.since;
+            // How many older events a backfill may have found before this one, and must have.
+            let newer = |counts: &dyn Fn(&Known) -> bool| {
+                let newer = self.events.range(id..).skip(1);
+                let newer =
+                    newer.filter(|(id, event)| event.fans_out && id.at() < follow.since && counts(event));
+                newer.filter(|(_, event)| event.landed.contains_key(&source)).count()
+            };
+            let at_most = newer(&|_| true);
+            let at_least = newer(&|event| {
+                event.exists && event.landed.get(&source).is_some_and(|landed| *landed < follow.began)
+            });
+            let must = if landed_after { !event.is_import } else { !is_older || at_most < follow.backfill };
+            if must {
+                return Shows::Must;
+            }
+            // An entry of a follow that ended stays if another allows it.
+            let was_pushed = !event.is_import && event.pushed_until > follow.began;
+            if !is_older || at_least < follow.backfill || was_pushed || ever > 1 {
+                shows = Shows::May;
+            }
+        }
+        shows
+    }
+}
+
+impl Known {
+    pub(super) fn sources(&self) -> Vec<Source> {
+        let actor = Source::Actor(self.actor.parse().unwrap());
+        let subject = self.subject.as_ref().map(|subject| Source::Subject(subject.parse().unwrap()));
+        std::iter::once(actor).chain(subject).collect()
+    }
+}

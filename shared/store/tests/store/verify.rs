@@ -1,0 +1,301 @@
+//! Feeds that are damaged, found out and mended, also while others change what they must show.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::future::join;
+use lately_engine::fault::{Fault, Faults, Moment, Target};
+use lately_engine::{Engine, Options};
+use lately_keys::table::FeedEntryKey;
+use lately_keys::{EventId, Source, TableKey, UnixMillis, User};
+use lately_store::{FeedFinding, FeedReport, FeedSettings, Store};
+
+use crate::listed::{Listed, delete, follow, id, pull, put, source, source_item, user};
+use crate::support::{Item, World, change, engine, items, seeds, store};
+
+const SOURCES: [&str; 4] = ["actor:ada", "actor:cyd", "subject:s:1", "subject:s:2"];
+
+/// A feed as it should be, and what it is made from.
+struct Scene {
+    engine: Engine,
+    store: Store,
+    world: World,
+    listed: Vec<Listed>,
+    follows: Vec<(Source, UnixMillis)>,
+    pulls: Vec<(Source, EventId)>,
+}
+
+fn bob() -> User {
+    user("bob")
+}
+
+impl Scene {
+    async fn some(seed: u64, rng: &mut fastrand::Rng, most: u64) -> Self {
+        let world = World::new(seed);
+        let engine = engine(&world, Options::default());
+        let store = store(engine.client(), &world);
+        let now = world.now();
+        let count = rng.u64(..most);
+        let some = |number| {
+            let at = now.saturating_sub(3_000 + rng.u64(..100_000));
+            let actor = ["ada", "cyd", "bob", "eve"][rng.usize(..4)];
+            let subject = [None, Some("s:1"), Some("s:2")][rng.usize(..3)];
+            let mut one = Listed::new(id(at, number), actor, subject);
+            one.fans_out = rng.u8(..5) > 0;
+            one.points = rng.u8(..5) == 0;
+            one.expires_at = [None, None, Some(now.get() / 1000)][rng.usize(..3)];
+            one
+        };
+        let mut listed: Vec<_> = (0..count).map(some).collect();
+        listed.sort_by_key(Listed::id);
+        put(&engine.client(), listed.iter().flat_map(Listed::at_sources)).await;
+        put(&engine.client(), listed.iter().map(Listed::event)).await;
+
+        let follows = SOURCES.into_iter().filter(|_| rng.bool()).map(source).collect::<Vec<_>>();
+        let since = |rng: &mut fastrand::Rng| now.saturating_sub(rng.u64(..120_000));
+        let follows: Vec<_> = follows.into_iter().map(|source| (source, since(rng))).collect();
+        put(&engine.client(), follows.iter().map(|(source, since)| follow(&bob(), source, *since))).await;
+        let mut pulls = Vec::new();
+        for (source, since) in follows.iter().filter(|_| rng.u8(..3) == 0) {
+            // Promoted long ago: it is pulled from a minute before the follow on.
+            let promotion = EventId::first_of(UnixMillis::MIN);
+            put(&engine.client(), [source_item(source, promotion)]).await;
+            pulls.push((source.clone(), EventId::first_of(since.saturating_sub(65_000))));
+        }
+        put(&engine.client(), pulls.iter().map(|(source, since)| pull(&bob(), source, *since))).await;
+        let scene = Self { engine, store, world, listed, follows, pulls };
+        put(&scene.engine.client(), scene.must_hold().map(|one| one.in_feed(&bob()))).await;
+        scene
+    }
+
+    fn is_there(&self, one: &Listed) -> bool {
+        one.fans_out && one.expires_at.is_none_or(|seconds| seconds > self.world.now().get() / 1000)
+    }
+
+    /// What the feed itself must hold.
+    fn must_hold(&self) -> impl Iterator<Item = &Listed> {
+        self.listed.iter().filter(|one| {
+            let is_of = |(source, _): &&(Source, _)| one.sources().contains(source);
+            let followed = self.follows.iter().filter(|(source, _)| one.sources().contains(source));
+            let since = followed.map(|(_, since)| EventId::first_of(*since)).min();
+            let pulled = self.pulls.iter().filter(is_of).any(|(_, since)| one.id() >= *since);
+            let own = one.told.event.actor.as_str() == "bob";
+            self.is_there(one) && !pulled && (own || since.is_some_and(|since| one.id() >= since))
+        })
+    }
+
+    /// What the feed may hold.
+    fn may_hold(&self, one: &Listed) -> bool {
+        let followed = self.follows.iter().any(|(source, _)| one.sources().contains(source));
+        followed || one.told.event.actor.as_str() == "bob"
+    }
+
+    async fn held(&self) -> BTreeSet<EventId> {
+        let key = |item: &Item| FeedEntryKey::decode(item["pk"].as_s().unwrap(), item["sk"].as_s().unwrap());
+        items(&self.engine).await.iter().filter_map(key).map(|key| key.id).collect()
+    }
+
+    async fn verify(&self, mends: bool) -> (FeedReport, Vec<FeedFinding>) {
+        let found = Arc::new(Mutex::new(Vec::new()));
+        let told = Arc::clone(&found);
+        let progress =
+            move |_: &FeedReport, page: &[FeedFinding]| told.lock().unwrap().extend_from_slice(page);
+        let store = self.store.clone();
+        let compared = tokio::spawn(async move {
+            match mends {
+                false => store.verify_feed(&bob(), progress).await,
+                true => store.rebuild_feed(&bob(), progress).await,
+            }
+        });
+        let (report, _) = compared.await.unwrap().unwrap();
+        let found = found.lock().unwrap().clone();
+        assert_eq!(report.missing + report.extra, found.len() as u64);
+        (report, found)
+    }
+}
+
+/// All that the table holds, by key.
+async fn table(scene: &Scene) -> BTreeMap<[String; 2], Item> {
+    let key = |item: &Item| ["pk", "sk"].map(|name| item[name].as_s().unwrap().clone());
+    items(&scene.engine).await.into_iter().map(|item| (key(&item), item)).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_damaged_is_named_and_mended_and_what_is_whole_is_left_alone() {
+    for seed in seeds(30) {
+        let mut rng = fastrand::Rng::with_seed(seed.0);
+        let scene = Scene::some(seed.0, &mut rng, 260).await;
+        let client = scene.engine.client();
+        let whole = table(&scene).await;
+        let held = scene.held().await;
+        assert_eq!(scene.verify(false).await.1, []);
+
+        let mut damage = BTreeSet::new();
+        for one in scene.listed.iter().filter(|_| rng.u8(..4) == 0) {
+            if held.contains(&one.id()) {
+                delete(&client, [one.in_feed(&bob())]).await;
+                damage.insert(format!("{:?}", FeedFinding::Missing(one.id())));
+            } else if !scene.may_hold(one) && scene.is_there(one) {
+                put(&client, [one.in_feed(&bob())]).await;
+                damage.insert(format!("{:?}", FeedFinding::Extra(one.id())));
+            }
+        }
+        // The copy of an event that was deleted.
+        let deleted = Listed::new(id(scene.world.now().saturating_sub(9_000), 999), "bob", None);
+        put(&client, [deleted.in_feed(&bob())]).await;
+        damage.insert(format!("{:?}", FeedFinding::Extra(deleted.id())));
+        let mark = pull(&bob(), &source("actor:gone"), deleted.id());
+        put(&client, [mark]).await;
+        damage.insert(format!("{:?}", FeedFinding::ExtraPull(source("actor:gone"))));
+
+        let told = |found: Vec<FeedFinding>| -> BTreeSet<String> {
+            found.iter().map(|finding| format!("{finding:?}")).collect()
+        };
+        let (report, found) = scene.verify(false).await;
+        assert_eq!(told(found), damage);
+        assert_eq!(report.missing + report.extra, damage.len() as u64, "each once");
+        assert_eq!(told(scene.verify(true).await.1), damage);
+        assert_eq!(table(&scene).await, whole, "the items that were there");
+        assert_eq!(scene.verify(true).await.1, [], "mended");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_mark_is_put_back_and_its_events_are_not_copied() {
+    for seed in seeds(30) {
+        let mut rng = fastrand::Rng::with_seed(seed.0);
+        let scene = Scene::some(seed.0, &mut rng, 260).await;
+        let Some((star, since)) = scene.pulls.first() else { continue };
+        let before = items(&scene.engine).await;
+        delete(&scene.engine.client(), [pull(&bob(), star, *since)]).await;
+        let (_, found) = scene.verify(false).await;
+        assert_eq!(found, [FeedFinding::MissingPull(star.clone())]);
+        scene.verify(true).await;
+        assert_eq!(scene.verify(false).await.1, []);
+        let after = items(&scene.engine).await;
+        assert!(after.contains(&pull(&bob(), star, *since)));
+        assert_eq!(after.len(), before.len());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn own_posts_that_no_source_lists_yet_are_not_extra() {
+    let scene = Scene::some(1, &mut fastrand::Rng::with_seed(1), 260).await;
+    scene.store.put_topic(&"posts".parse().unwrap(), &change("{}")).await.unwrap();
+    let post = Listed::new(id(scene.world.now(), 7), "bob", None);
+    put(&scene.engine.client(), [post.event(), post.in_feed(&bob())]).await;
+    assert_eq!(scene.verify(true).await.1, []);
+    assert!(scene.held().await.contains(&post.id()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_feeds_keep_no_longer_is_not_missing() {
+    let mut scene = Scene::some(1, &mut fastrand::Rng::with_seed(1), 260).await;
+    let day = 24 * 60 * 60 * 1_000;
+    let old = Listed::new(id(scene.world.now().saturating_sub(day + 1_000), 7), "bob", None);
+    put(&scene.engine.client(), old.at_sources()).await;
+    assert_eq!(scene.verify(false).await.1, [FeedFinding::Missing(old.id())]);
+    let retention = Some(lately_model::RetentionDays::new(1).unwrap());
+    scene.store = scene.store.clone().with_feeds(FeedSettings { retention, ..FeedSettings::default() });
+    assert_eq!(scene.verify(false).await.1, []);
+}
+
+/// What unfollowing a source does to the feed in the end.
+async fn clean_up(scene: &Scene, left: &Source) {
+    let gone = scene.listed.iter().filter(|one| one.sources().contains(left) && !scene.may_hold(one));
+    delete(&scene.engine.client(), gone.map(|one| one.in_feed(&bob()))).await;
+}
+
+/// A source is left, another one is followed, and an event is deleted; all that follows from it for the feed is
+/// done at once.
+async fn change_meanwhile(scene: &mut Scene, rng: &mut fastrand::Rng) {
+    let client = scene.engine.client();
+    let pushed = |(source, _): &(Source, _)| scene.pulls.iter().all(|(pulled, _)| pulled != source);
+    if let Some(left) = scene.follows.iter().position(pushed) {
+        let (left, since) = scene.follows.swap_remove(left);
+        delete(&client, [follow(&bob(), &left, since)]).await;
+        clean_up(scene, &left).await;
+    }
+    let new = source("actor:eve");
+    put(&client, [follow(&bob(), &new, UnixMillis::MIN)]).await;
+    scene.follows.push((new.clone(), UnixMillis::MIN));
+    let eves = scene.must_hold().filter(|one| one.sources().contains(&new));
+    put(&client, eves.map(|one| one.in_feed(&bob()))).await;
+    if !scene.listed.is_empty() {
+        let deleted = scene.listed.swap_remove(rng.usize(..scene.listed.len()));
+        delete(&client, [deleted.event()]).await;
+        delete(&client, deleted.at_sources()).await;
+        delete(&client, [deleted.in_feed(&bob())]).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_others_do_while_it_is_rebuilt_is_neither_undone_nor_lost() {
+    for seed in seeds(200) {
+        let mut rng = fastrand::Rng::with_seed(seed.0);
+        let mut scene = Scene::some(seed.0, &mut rng, 30).await;
+        let client = scene.engine.client();
+        let whole = scene.held().await;
+        for one in scene.listed.iter().filter(|_| rng.bool()) {
+            match whole.contains(&one.id()) {
+                true => delete(&client, [one.in_feed(&bob())]).await,
+                false if !scene.may_hold(one) => put(&client, [one.in_feed(&bob())]).await,
+                false => {}
+            }
+        }
+        let slow = scene.engine.client_with(Faults::seeded(seed.0).interleaved(2));
+        let (rebuilding, rebuilt) = (store(slow.client(), &scene.world), Cell::new(false));
+        let bob = bob();
+        let rebuild = async {
+            rebuilding.rebuild_feed(&bob, |_, _| {}).await.unwrap();
+            rebuilt.set(true);
+        };
+        let call = rng.usize(..80);
+        let others = async {
+            while slow.calls().len() < call && !rebuilt.get() {
+                tokio::task::yield_now().await;
+            }
+            change_meanwhile(&mut scene, &mut rng).await;
+        };
+        join(rebuild, others).await;
+        assert_eq!(scene.verify(false).await.1, []);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rebuild_that_fails_may_be_run_again() {
+    for seed in seeds(20) {
+        let mut rng = fastrand::Rng::with_seed(seed.0);
+        let mut scene = Scene::some(seed.0, &mut rng, 260).await;
+        let whole = scene.held().await;
+        for one in scene.listed.iter().filter(|_| rng.bool()) {
+            let mend = [one.in_feed(&bob())];
+            match whole.contains(&one.id()) {
+                true => delete(&scene.engine.client(), mend).await,
+                false if !scene.may_hold(one) => put(&scene.engine.client(), mend).await,
+                false => {}
+            }
+        }
+        for life in 0.. {
+            assert!(life < 1_000, "no progress");
+            let faults = Faults::seeded(seed.0 << 32 | life)
+                .sometimes(0.02, Target::any(), Fault::Crash(Moment::Before))
+                .sometimes(0.02, Target::any(), Fault::Crash(Moment::After));
+            let client = scene.engine.client_with(faults);
+            let store = store(client.client(), &scene.world);
+            let (bob, rebuild) = (bob(), Duration::from_secs(60));
+            if let Ok(rebuilt) = tokio::time::timeout(rebuild, store.rebuild_feed(&bob, |_, _| {})).await {
+                rebuilt.unwrap();
+                break;
+            }
+        }
+        scene.store = store(scene.engine.client(), &scene.world);
+        assert_eq!(scene.verify(false).await.1, []);
+        let expired =
+            |id: &EventId| scene.listed.iter().any(|one| one.id() == *id && one.expires_at.is_some());
+        let held: BTreeSet<_> = scene.held().await.into_iter().filter(|id| !expired(id)).collect();
+        assert_eq!(held, whole);
+    }
+}
