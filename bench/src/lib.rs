@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `cargo bench -p lately-bench --bench keys` | what ids, keys and cursors cost in time |
 //! | `cargo bench -p lately-bench --bench engine` | what a call to the embedded engine costs in time |
-//! | `cargo bench -p lately-bench --bench prices` | what writing and reading events costs at DynamoDB |
+//! | `cargo bench -p lately-bench --bench prices` | what writing, reading and delivering events costs at DynamoDB |
 
 use std::sync::LazyLock;
 

@@ -1,11 +1,11 @@
-//! Demo topics, with events that look like somebody's last five days.
+//! Demo topics, with events that look like somebody's last five days, and who follows whom.
 //!
 //! Written through the store, as imports: the same code as everything else. The data is made from a fixed
 //! seed; only its times depend on when the program starts.
 
 use lately_keys::{Topic, UnixMillis};
-use lately_model::{ListQuery, NewEvent, TopicChange};
-use lately_store::{ListTopicsError, PutTopicError, Store, Submission, WriteError};
+use lately_model::{Backfill, ListQuery, NewEvent, TopicChange};
+use lately_store::{FollowError, ListTopicsError, PutTopicError, Store, Submission, WriteError};
 
 const SEED: u64 = 20_261_120;
 const DAY_MILLIS: u64 = 24 * 60 * 60 * 1000;
@@ -25,6 +25,9 @@ pub enum DemoError {
     /// Events could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
+    /// A source could not be followed.
+    #[error(transparent)]
+    Follow(#[from] FollowError),
 }
 
 /// A demo topic.
@@ -60,6 +63,13 @@ const WORDS: [&str; 8] = [
     "cursors that never expire",
     "what a retry may do",
     "buckets, shards and patience",
+];
+
+/// Who follows what.
+const FOLLOWS: [(&str, &[&str]); 3] = [
+    ("ada", &["actor:bob", "subject:repo:octo:hello"]),
+    ("bob", &["actor:ada", "actor:carol"]),
+    ("carol", &["subject:repo:lately:console"]),
 ];
 
 const DEMOS: [Demo; 3] = [
@@ -108,11 +118,11 @@ const DEMOS: [Demo; 3] = [
     },
 ];
 
-/// Creates the demo topics, unless there is any topic already.
-pub(crate) async fn create(store: &Store) -> Result<(), DemoError> {
+/// Creates the demo topics, unless there is any topic already. Whether it did.
+pub(crate) async fn create(store: &Store) -> Result<bool, DemoError> {
     let (known, _) = store.topics(&ListQuery::default()).await?;
     if !known.topics.is_empty() {
-        return Ok(());
+        return Ok(false);
     }
     let mut random = fastrand::Rng::with_seed(SEED);
     let now = store.now();
@@ -135,6 +145,18 @@ pub(crate) async fn create(store: &Store) -> Result<(), DemoError> {
                 idempotency: None,
             };
             store.write(submission).await?;
+        }
+    }
+    Ok(true)
+}
+
+/// Lets the demo's users follow each other. What is there of a source by then is in their feeds: so this comes when
+/// fan-out is done with what was created.
+pub(crate) async fn follow(store: &Store) -> Result<(), DemoError> {
+    for (user, sources) in FOLLOWS {
+        let user = user.parse().expect("a demo's user");
+        for source in sources {
+            store.follow(&user, &source.parse().expect("a demo's source"), Backfill::default()).await?;
         }
     }
     Ok(())

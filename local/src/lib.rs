@@ -6,7 +6,11 @@
 
 #![deny(missing_docs)]
 
+mod command;
 mod demo;
+pub mod dlq;
+pub mod failures;
+pub mod feed;
 mod guard;
 pub mod options;
 mod serve;

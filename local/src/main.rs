@@ -19,6 +19,12 @@ async fn main() -> ExitCode {
         Some(Command::Token(options)) => {
             lately::token::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
         }
+        Some(Command::Feed(options)) => {
+            lately::feed::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
+        }
+        Some(Command::Dlq(options)) => {
+            lately::dlq::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
+        }
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

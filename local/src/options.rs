@@ -1,7 +1,12 @@
 //! What can be said on the command line.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
+use lately_engine::pump::PumpFaults;
+
+use crate::dlq::DlqOptions;
+use crate::feed::FeedOptions;
 use crate::token::TokenOptions;
 
 /// Lately: newest first, on DynamoDB. Without a command it starts the whole system in this process.
@@ -20,8 +25,12 @@ pub struct Lately {
 /// What to do other than to start the system.
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum Command {
-    #[expect(missing_docs, reason = "what is said here would be the help's text")]
+    /// Make, list and revoke tokens, with your AWS credentials
     Token(TokenOptions),
+    /// Compare a user's feed with its sources, and mend it
+    Feed(FeedOptions),
+    /// List and redrive what fan-out gave up on
+    Dlq(DlqOptions),
 }
 
 /// How the system is started.
@@ -43,7 +52,54 @@ pub struct Options {
     #[arg(long)]
     pub no_demo: bool,
 
+    /// What goes wrong with the stream: chances of duplicate, crash-before and crash-after, and a delay in seconds,
+    /// as in duplicate=0.2,crash-after=0.1,delay=3
+    #[arg(long, value_name = "FAULTS", default_value = "", hide_default_value = true, value_parser = parse_faults)]
+    pub stream_faults: PumpFaults,
+
     /// Log each request as a JSON line
     #[arg(long)]
     pub log: bool,
+}
+
+fn parse_faults(text: &str) -> Result<PumpFaults, String> {
+    let mut faults = PumpFaults::default();
+    for fault in text.split(',').filter(|fault| !fault.is_empty()) {
+        let (name, value) = fault.split_once('=').ok_or_else(|| format!("{fault} must be NAME=NUMBER"))?;
+        let number: f64 = value.parse().map_err(|_| format!("{fault} must be a number"))?;
+        let chance = (0.0..=1.0).contains(&number).then_some(number);
+        let chance = || chance.ok_or_else(|| format!("{fault} must be from 0 to 1"));
+        match name {
+            "duplicate" => faults.duplicate = chance()?,
+            "crash-before" => faults.crash_before = chance()?,
+            "crash-after" => faults.crash_after = chance()?,
+            "delay" => {
+                faults.delay =
+                    Duration::try_from_secs_f64(number).map_err(|_| format!("{fault} is too long"))?;
+            }
+            _ => return Err(format!("{name} must be duplicate, crash-before, crash-after or delay")),
+        }
+    }
+    Ok(faults)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_are_named_each_with_its_number() {
+        let faults = parse_faults("duplicate=0.25,delay=1.5,crash-after=1").expect("well-formed");
+        let expected = PumpFaults {
+            duplicate: 0.25,
+            delay: Duration::from_millis(1500),
+            crash_after: 1.0,
+            ..PumpFaults::default()
+        };
+        assert_eq!(faults, expected);
+        assert_eq!(parse_faults(""), Ok(PumpFaults::default()));
+        for text in ["duplicate", "duplicate=2", "duplicate=x", "delay=-1", "flood=1"] {
+            assert!(parse_faults(text).is_err(), "{text}");
+        }
+    }
 }

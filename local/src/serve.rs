@@ -3,11 +3,14 @@
 use std::future::Future;
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use axum::middleware::from_fn_with_state;
 use lately_engine::Engine;
+use lately_engine::pump::Destination;
 use lately_kit::log;
+use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
@@ -20,6 +23,9 @@ use crate::welcome;
 
 /// How often items whose time is over are removed, and how many at once.
 const EXPIRY: (Duration, usize) = (Duration::from_secs(1), 1_000);
+
+/// How long fan-out may take for the demo's events before their followers come.
+const DEMO_FAN_OUT: Duration = Duration::from_secs(10);
 
 /// How long requests under way may take when the program is asked to stop.
 const LAST_REQUESTS: Duration = Duration::from_secs(5);
@@ -61,13 +67,20 @@ pub async fn run(options: Options, out: &mut impl Write) -> Result<(), ServeErro
     // The ports first: nothing is created for a program that cannot serve.
     let api = listen(options.port, "the API", "--port").await?;
     let dynamodb = listen(options.dynamodb_port, "DynamoDB", "--dynamodb-port").await?;
-    let system = System::open(options.data.as_deref()).await?;
-    if !options.no_demo {
-        demo::create(&system.store).await?;
+    let data = options.data.as_deref();
+    let system = System::open(data).await?;
+    let failures = Failures::of(data)?;
+    let pump = system.pump(Destination::folder(failures.folder()), options.stream_faults.clone(), data)?;
+    let pumping = pump.handle();
+    let pump = tokio::spawn(pump.run());
+    if !options.no_demo && demo::create(&system.store).await? {
+        // With faults on request it may take long: then what is missing of the feeds is backfilled later, or never.
+        drop(tokio::time::timeout(DEMO_FAN_OUT, pumping.settled()).await);
+        demo::follow(&system.store).await?;
     }
     // Before anything says that it runs: from then on, it may be asked to stop.
     let asked_to_stop = asked_to_stop()?;
-    welcome::print(out, api.local_addr()?, dynamodb.local_addr()?, &options)?;
+    welcome::print(out, api.local_addr()?, dynamodb.local_addr()?, failures.folder(), &options)?;
 
     let (stop, stopped) = watch::channel(());
     let asked = |mut stopped: watch::Receiver<()>| async move {
@@ -90,13 +103,38 @@ pub async fn run(options: Options, out: &mut impl Write) -> Result<(), ServeErro
     writeln!(out, "stopping")?;
     drop(stop);
     expiry.abort();
-    let served = async { (api.await, dynamodb.await) };
+    pumping.stop();
+    let served = async { (api.await, dynamodb.await, pump.await) };
     // A client that keeps its connection open does not keep the program.
-    if let Ok((api, dynamodb)) = tokio::time::timeout(LAST_REQUESTS, served).await {
+    if let Ok((api, dynamodb, pump)) = tokio::time::timeout(LAST_REQUESTS, served).await {
         api.map_err(std::io::Error::other)??;
         dynamodb.map_err(std::io::Error::other)??;
+        pump.map_err(std::io::Error::other)??;
     }
     Ok(())
+}
+
+/// Where fan-out's failures are kept: with the data, or for as long as the program runs.
+enum Failures {
+    Kept(PathBuf),
+    Passing(TempDir),
+}
+
+impl Failures {
+    fn of(data: Option<&Path>) -> std::io::Result<Self> {
+        let Some(data) = data else { return Ok(Self::Passing(tempfile::tempdir()?)) };
+        let folder = data.join("failures");
+        // There from the start, so that it can be listed.
+        std::fs::create_dir_all(&folder)?;
+        Ok(Self::Kept(folder))
+    }
+
+    fn folder(&self) -> &Path {
+        match self {
+            Self::Kept(folder) => folder,
+            Self::Passing(folder) => folder.path(),
+        }
+    }
 }
 
 async fn listen(port: u16, what: &'static str, option: &'static str) -> Result<TcpListener, ServeError> {

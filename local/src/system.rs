@@ -1,13 +1,18 @@
 //! The parts of the system, put together.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
+use lately_engine::pump::{
+    Checkpoints, Destination, Handler, HandlerError, Mapping, Pump, PumpFaults, PumpOptions,
+};
 use lately_engine::template::{Template, TemplateError};
 use lately_engine::{Clock, Engine, EngineError};
 use lately_kit::limits::OPERATION_BUDGET;
 use lately_kit::route::Routes;
+use lately_kit::settings::{Settings, SettingsError};
 use lately_kit::world::World;
 use lately_kit::{clock, edge};
 use lately_store::{Store, TableError};
@@ -20,6 +25,12 @@ pub const TEMPLATE: &str = include_str!("../../template.yaml");
 /// The table's name here.
 const TABLE: &str = "lately";
 
+/// The file of a folder that says how far its stream was handled.
+const CHECKPOINTS: &str = "checkpoints.json";
+
+/// How long fan-out may take for a batch: what the template leaves it of a minute.
+const FAN_OUT_TIME: Duration = Duration::from_secs(52);
+
 /// The engine with the table, and a store on it.
 #[derive(Clone, Debug)]
 pub struct System {
@@ -27,6 +38,16 @@ pub struct System {
     pub engine: Engine,
     /// What the functions share.
     pub store: Store,
+    bodies: Bodies,
+}
+
+/// How many bytes a body may have, by function.
+#[derive(Clone, Copy, Debug)]
+struct Bodies {
+    write_event: usize,
+    query_latest: usize,
+    follow: usize,
+    records: usize,
 }
 
 /// Why the system could not be put together.
@@ -38,6 +59,15 @@ pub enum OpenError {
     /// The template is not what it should be.
     #[error("template.yaml: {0}")]
     Template(#[from] TemplateError),
+    /// What the template says of a function is not what it should be.
+    #[error("template.yaml: {0}")]
+    Settings(#[from] SettingsError),
+    /// Nothing is said of how fan-out is invoked.
+    #[error("template.yaml: FanOutFunction has no stream")]
+    NoStream,
+    /// How far the stream was handled is not known.
+    #[error("{CHECKPOINTS} cannot be read: {0}")]
+    Checkpoints(#[from] std::io::Error),
     /// The tokens that are good here could not be made.
     #[error("the tokens cannot be made: {0}")]
     Tokens(#[from] TableError),
@@ -54,22 +84,35 @@ impl System {
             None => Engine::memory(&options),
             Some(folder) => Engine::open(folder, &options),
         }?;
+        let template = Template::parse(TEMPLATE)?;
         let client = engine.client();
         // In a folder that was used before, the table is there already.
         if client.describe_table().table_name(TABLE).send().await.is_err() {
-            engine.create_table(&Template::parse(TEMPLATE)?.table()?, TABLE)?;
+            engine.create_table(&template.table()?, TABLE)?;
         }
         let store = Store::new(client, TABLE, World::new(), OPERATION_BUDGET);
+        let store = store.with_feeds(settings(&template, "FanOutFunction")?.feeds);
         tokens::create(&store).await?;
-        Ok(Self { engine, store })
+        let bytes = |function| Ok::<_, OpenError>(settings(&template, function)?.body_bytes);
+        let bodies = Bodies {
+            write_event: bytes("WriteEventFunction")?,
+            query_latest: bytes("QueryLatestFunction")?,
+            follow: bytes("FollowFunction")?,
+            records: bytes("RecordsFunction")?,
+        };
+        Ok(Self { engine, store, bodies })
     }
 
     /// The routes of all functions.
     #[must_use]
     pub fn routes(&self) -> Routes {
-        lately_write_event::routes(self.store.clone())
-            .and(lately_query_latest::routes(self.store.clone()))
-            .and(lately_records::routes(self.store.clone()))
+        let Bodies { write_event, query_latest, follow, records } = self.bodies;
+        let store = || self.store.clone();
+        lately_write_event::routes(store())
+            .with_bodies_of(write_event)
+            .and(lately_query_latest::routes(store()).with_bodies_of(query_latest))
+            .and(lately_follow::routes(store()).with_bodies_of(follow))
+            .and(lately_records::routes(store()).with_bodies_of(records))
     }
 
     /// The API, as the gateway, the authorizer and the functions make it.
@@ -78,4 +121,42 @@ impl System {
         // Of known routes only: to others the gateway says that there is none, whoever asks.
         edge::around(self.routes().into_router().route_layer(authorizer))
     }
+
+    /// The stream and fan-out, as the template maps one to the other. It goes on from where it was in a folder.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn pump(
+        &self,
+        failures: Destination,
+        faults: PumpFaults,
+        data: Option<&Path>,
+    ) -> Result<Pump, OpenError> {
+        let is_fan_out = |mapping: &Mapping| mapping.function == "FanOutFunction";
+        let mapping = Template::parse(TEMPLATE)?.mappings()?.into_iter().find(is_fan_out);
+        let stream = self.engine.stream(TABLE).ok_or(OpenError::NoStream)?;
+        let checkpoint_file: Option<PathBuf> = data.map(|folder| folder.join(CHECKPOINTS));
+        let checkpoints = checkpoint_file.as_deref().map(Checkpoints::read).transpose()?.flatten();
+        let options = PumpOptions { faults, checkpoints, checkpoint_file, ..PumpOptions::default() };
+        let mapping = mapping.ok_or(OpenError::NoStream)?;
+        Ok(Pump::new(&stream, mapping, fan_out(self.store.clone()), Some(failures), options))
+    }
+}
+
+/// What the template says to a function.
+fn settings(template: &Template, function: &str) -> Result<Settings, OpenError> {
+    let mut variables = template.environment(function)?;
+    variables.insert("TABLE_NAME".to_owned(), TABLE.to_owned());
+    Ok(Settings::from_vars(variables)?)
+}
+
+fn fan_out(store: Store) -> Handler {
+    Handler::new(move |event| {
+        let store = store.clone();
+        async move {
+            let answer = lately_fan_out::handle(&store, event.as_bytes(), FAN_OUT_TIME).await;
+            let answer = answer.map_err(|error| HandlerError::new(error.to_string()))?;
+            serde_json::to_string(&answer).map_err(|error| HandlerError::new(error.to_string()))
+        }
+    })
 }

@@ -7,22 +7,18 @@ use std::io::{IsTerminal, Write};
 
 use lately_keys::table::SessionId;
 use lately_keys::{Topic, User};
-use lately_kit::aws;
 use lately_kit::entropy::EntropyError;
-use lately_kit::limits::OPERATION_BUDGET;
+use lately_kit::settings::SettingsError;
 use lately_kit::token::Token;
-use lately_kit::world::World;
 use lately_model::limits::SESSION_TOPICS;
 use lately_model::{NewSession, Scope, Scopes, Session, TtlSeconds};
-use lately_store::{Store, TableError};
+use lately_store::TableError;
+
+use crate::command::Table;
 
 /// Make, list and revoke tokens, with your AWS credentials
 #[derive(Clone, Debug, clap::Args)]
 pub struct TokenOptions {
-    /// The table: the stack's output TableName
-    #[arg(long, global = true, env = "LATELY_TABLE", value_name = "NAME", default_value = "lately")]
-    table: String,
-
     #[command(subcommand)]
     command: TokenCommand,
 }
@@ -31,6 +27,9 @@ pub struct TokenOptions {
 enum TokenCommand {
     /// Make a token and print it; it is never shown again
     Create {
+        #[command(flatten)]
+        table: Table,
+
         /// What it may do: read, write, import, consume, act-as or admin; more than once for several
         #[arg(long = "scope", required = true, value_name = "SCOPE")]
         scopes: Vec<Scope>,
@@ -48,9 +47,15 @@ enum TokenCommand {
         ttl: TtlSeconds,
     },
     /// List the tokens that are good, newest first
-    List,
+    List {
+        #[command(flatten)]
+        table: Table,
+    },
     /// Revoke tokens
     Revoke {
+        #[command(flatten)]
+        table: Table,
+
         /// The sessions' ids, as they are listed
         #[arg(required = true, value_name = "ID")]
         ids: Vec<SessionId>,
@@ -63,6 +68,9 @@ pub enum TokenError {
     /// The table could not be read or written.
     #[error("{0}\nIs the table's name right, and may these credentials use it?")]
     Table(#[from] TableError),
+    /// The environment is not what it should be.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
     /// No token could be made.
     #[error(transparent)]
     Entropy(#[from] EntropyError),
@@ -98,10 +106,8 @@ pub async fn run(
     out: &mut impl Write,
     told: &mut impl Write,
 ) -> Result<(), TokenError> {
-    let TokenOptions { table, command } = options;
-    let store = Store::new(aws::client().await, table, World::new(), OPERATION_BUDGET);
-    match command {
-        TokenCommand::Create { scopes, user, topics, ttl } => {
+    match options.command {
+        TokenCommand::Create { table, scopes, user, topics, ttl } => {
             if topics.len() > SESSION_TOPICS {
                 return Err(TokenError::TooManyTopics);
             }
@@ -112,14 +118,15 @@ pub async fn run(
                 ttl_seconds: ttl,
             };
             let token = Token::random()?;
-            let (session, _) = store.create_session(&new, token.hash()).await?;
+            let (session, _) = table.store().await?.create_session(&new, token.hash()).await?;
             writeln!(told, "session {}, good until {}", session.id, session.expires_at)?;
             if std::io::stdout().is_terminal() {
                 writeln!(told, "keep the token, it is shown only once:")?;
             }
             writeln!(out, "{}", token.reveal())?;
         }
-        TokenCommand::List => {
+        TokenCommand::List { table } => {
+            let store = table.store().await?;
             let mut after = None;
             loop {
                 let (list, _) = store.sessions(after).await?;
@@ -130,7 +137,8 @@ pub async fn run(
                 }
             }
         }
-        TokenCommand::Revoke { ids } => {
+        TokenCommand::Revoke { table, ids } => {
+            let store = table.store().await?;
             for id in ids {
                 store.revoke_session(id).await?;
                 writeln!(told, "revoked {id}")?;

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::net::SocketAddr;
+use std::path::Path;
 
 use crate::options::Options;
 
@@ -9,12 +10,14 @@ pub(crate) fn print(
     out: &mut impl Write,
     api: SocketAddr,
     dynamodb: SocketAddr,
+    failures: &Path,
     options: &Options,
 ) -> std::io::Result<()> {
     let kept = match &options.data {
         Some(folder) => format!("kept in {}", folder.display()),
         None => "in memory: gone when this stops; --data DIR keeps it".to_owned(),
     };
+    let failures = failures.display();
     write!(
         out,
         r#"Lately is running.
@@ -22,6 +25,7 @@ pub(crate) fn print(
   API       http://{api}
   DynamoDB  http://{dynamodb}   table lately, any credentials
   Data      {kept}
+  Failures  {failures}   of fan-out: lately dlq list --folder …
   Tokens    dev (admin) · ada, bob, carol (users)
 
 Try it:
@@ -36,6 +40,8 @@ Try it:
             out,
             r#"  curl -si 'http://{api}/topics/posts/events?limit=5' -H 'Authorization: Bearer bob'
   curl -s 'http://{api}/topics/billing/events?type=invoice.paid&limit=5' -H 'Authorization: Bearer dev'
+  curl -s -X PUT http://{api}/users/carol/following/actor:ada -H 'Authorization: Bearer carol'
+  curl -s 'http://{api}/feeds/bob?limit=5' -H 'Authorization: Bearer bob'
 "#
         )?;
     }

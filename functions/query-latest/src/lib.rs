@@ -4,17 +4,21 @@
 //! | --- | --- |
 //! | `GET /topics/{topic}/events` | a page of a topic's events, newest first or oldest first |
 //! | `GET /topics/{topic}/events/{id}` | one event |
+//! | `GET /actors/{actor}/events` | a page of what an actor did, in all topics that list it |
+//! | `GET /subjects/{subject}/events` | a page of what was done to a subject |
+//! | `GET /feeds/{user}` | a page of what a user's sources did |
+//! | `GET /feeds/{user}/unread` | how much of it the user has not seen |
 
 use axum::extract::{RawQuery, State};
 use axum::http::Method;
 use axum::response::Response;
-use lately_keys::{EventId, Topic};
-use lately_kit::code::Code;
+use lately_keys::{Actor, EventId, Source, Subject, Topic, User};
+use lately_kit::caller::Caller;
 use lately_kit::path::Part;
 use lately_kit::problem::Problem;
 use lately_kit::route::Routes;
-use lately_kit::table;
-use lately_model::EventQuery;
+use lately_kit::{query, table};
+use lately_model::{EventQuery, FeedQuery, SourceQuery};
 use lately_store::Store;
 
 /// The routes of this function.
@@ -23,6 +27,10 @@ pub fn routes(store: Store) -> Routes {
     Routes::new()
         .on(Method::GET, "/topics/{topic}/events", get_events)
         .on(Method::GET, "/topics/{topic}/events/{id}", get_event)
+        .on(Method::GET, "/actors/{actor}/events", get_actor_events)
+        .on(Method::GET, "/subjects/{subject}/events", get_subject_events)
+        .on(Method::GET, "/feeds/{user}", get_feed)
+        .on(Method::GET, "/feeds/{user}/unread", get_unread)
         .with_state(store)
 }
 
@@ -31,8 +39,7 @@ async fn get_events(
     Part(topic): Part<Topic>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Problem> {
-    let query = EventQuery::parse(query.as_deref().unwrap_or_default());
-    let query = query.map_err(|faults| Problem::of_faults(Code::InvalidQuery, faults))?;
+    let query = query::parsed(query, EventQuery::parse)?;
     let latest = store.latest(&topic, &query).await;
     let (page, cost) = latest.map_err(|error| table::latest_problem(&topic, error))?;
     Ok(table::read(&page, &cost))
@@ -46,4 +53,55 @@ async fn get_event(
     let event = store.event(&topic, id).await;
     let (event, cost) = event.map_err(|error| table::get_problem(&topic, error))?;
     Ok(table::read(&event, &cost))
+}
+
+async fn get_actor_events(
+    store: State<Store>,
+    caller: Caller,
+    Part(actor): Part<Actor>,
+    query: RawQuery,
+) -> Result<Response, Problem> {
+    get_source_events(store, &caller, Source::Actor(actor), query).await
+}
+
+async fn get_subject_events(
+    store: State<Store>,
+    caller: Caller,
+    Part(subject): Part<Subject>,
+    query: RawQuery,
+) -> Result<Response, Problem> {
+    get_source_events(store, &caller, Source::Subject(subject), query).await
+}
+
+async fn get_source_events(
+    State(store): State<Store>,
+    caller: &Caller,
+    source: Source,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Problem> {
+    let query = query::parsed(query, SourceQuery::parse)?;
+    let timeline = store.source_timeline(&source, &query, caller.topics.as_deref()).await;
+    let (page, cost) = timeline.map_err(table::timeline_problem)?;
+    Ok(table::read(&page, &cost))
+}
+
+async fn get_feed(
+    State(store): State<Store>,
+    caller: Caller,
+    Part(user): Part<User>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Problem> {
+    let query = query::parsed(query, FeedQuery::parse)?;
+    let feed = store.feed(&user, &query, caller.topics.as_deref()).await;
+    let (page, cost) = feed.map_err(table::timeline_problem)?;
+    Ok(table::read(&page, &cost))
+}
+
+async fn get_unread(
+    State(store): State<Store>,
+    caller: Caller,
+    Part(user): Part<User>,
+) -> Result<Response, Problem> {
+    let (unread, cost) = store.unread(&user, caller.topics.as_deref()).await?;
+    Ok(table::read(&unread, &cost))
 }

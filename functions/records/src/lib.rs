@@ -24,7 +24,7 @@ use lately_kit::path::Part;
 use lately_kit::problem::Problem;
 use lately_kit::route::Routes;
 use lately_kit::token::Token;
-use lately_kit::{answer, table};
+use lately_kit::{answer, query, table};
 use lately_model::{ListQuery, NewSession, SessionToken, TopicChange};
 use lately_store::Store;
 
@@ -69,8 +69,7 @@ async fn get_topics(
     caller: Caller,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Problem> {
-    let query = ListQuery::parse(query.as_deref().unwrap_or_default());
-    let query = query.map_err(|faults| Problem::of_faults(Code::InvalidQuery, faults))?;
+    let query = query::parsed(query, ListQuery::parse)?;
     let (mut list, cost) = store.topics(&query).await.map_err(table::list_topics_problem)?;
     list.topics.retain(|topic| caller.may_see(&topic.topic));
     Ok(table::read(&list, &cost))

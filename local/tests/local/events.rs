@@ -1,6 +1,7 @@
 //! Every payload of `events/`, answered as it would be behind the gateway.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use lately_kit::edge;
 use lately_kit::lambda::HttpEvent;
@@ -10,21 +11,30 @@ use crate::drift::payloads;
 use crate::support::{Api, event};
 
 /// What each payload is answered with, where there is the topic `posts` with one event: status, and code.
-const EXPECTED: [(&str, u16, &str); 33] = [
+const EXPECTED: [(&str, u16, &str); 47] = [
     ("delete-event.json", 204, ""),
+    ("delete-following.json", 204, ""),
     ("delete-session.json", 204, ""),
+    ("get-actor-events.json", 200, ""),
     ("get-event-invalid-id.json", 400, "invalid-id"),
     // Its id is from another table.
     ("get-event.json", 404, "event-not-found"),
+    ("get-feed-forbidden.json", 403, "forbidden"),
+    ("get-feed.json", 200, ""),
     ("get-latest-filtered.json", 200, ""),
     ("get-latest-invalid-cursor.json", 400, "invalid-cursor"),
     ("get-latest-invalid-query.json", 400, "invalid-query"),
     ("get-latest.json", 200, ""),
     ("get-session-invalid-id.json", 400, "invalid-id"),
     ("get-session.json", 404, "not-found"),
+    ("get-source.json", 200, ""),
+    ("get-subject-events.json", 200, ""),
     ("get-topic-unknown.json", 404, "topic-not-found"),
     ("get-topic.json", 200, ""),
+    ("get-unread.json", 200, ""),
     ("health.json", 200, ""),
+    ("list-followers.json", 200, ""),
+    ("list-following.json", 200, ""),
     ("list-topics.json", 200, ""),
     ("openapi.json", 200, ""),
     ("post-batch-invalid.json", 422, "invalid-event"),
@@ -40,12 +50,26 @@ const EXPECTED: [(&str, u16, &str); 33] = [
     ("post-session-forbidden.json", 403, "forbidden"),
     ("post-session-invalid.json", 422, "invalid-body"),
     ("post-session.json", 201, ""),
+    ("put-following-invalid-source.json", 400, "invalid-name"),
+    ("put-following-invalid.json", 422, "invalid-body"),
+    ("put-following.json", 201, ""),
+    ("put-seen-invalid.json", 422, "invalid-body"),
+    ("put-seen.json", 204, ""),
     ("put-topic-defaults.json", 201, ""),
     ("put-topic-forbidden.json", 403, "forbidden"),
     ("put-topic-invalid-name.json", 400, "invalid-name"),
     ("put-topic-invalid.json", 422, "invalid-topic"),
     ("put-topic.json", 200, ""),
 ];
+
+/// How long a batch of the stream may take.
+const TIME: Duration = Duration::from_secs(10);
+
+/// The payloads of routes.
+fn http_payloads() -> BTreeMap<String, String> {
+    let is_http = |name: &str| !name.starts_with("authorize") && !name.starts_with("fan-out");
+    payloads().into_iter().filter(|(name, _)| is_http(name)).collect()
+}
 
 /// The functions alone: they know the caller by the authorizer's word in the payload, and see no token.
 fn behind_the_gateway(api: &Api) -> Api {
@@ -76,9 +100,24 @@ async fn each_payload_of_the_authorizer_is_answered_as_expected() {
 }
 
 #[tokio::test]
+async fn each_payload_of_the_stream_is_answered_as_expected() {
+    let api = Api::with_posts().await;
+    let before = api.items().await;
+    let answer = async |name: &str| {
+        let event = &payloads()[name];
+        let answer = lately_fan_out::handle(&api.system.store, event.as_bytes(), TIME).await.unwrap();
+        serde_json::to_value(answer).unwrap()
+    };
+    assert_eq!(answer("fan-out.json").await, json!({"batchItemFailures": []}));
+    let poison = json!({"batchItemFailures": [{"itemIdentifier": "100000000000000000044"}]});
+    assert_eq!(answer("fan-out-poison.json").await, poison);
+    // What they tell of is not in this table: nothing of it stays.
+    assert_eq!(api.items().await, before);
+}
+
+#[tokio::test]
 async fn each_payload_is_answered_as_expected() {
-    let payloads: BTreeMap<_, _> =
-        payloads().into_iter().filter(|(name, _)| !name.starts_with("authorize")).collect();
+    let payloads = http_payloads();
     let names: Vec<_> = EXPECTED.iter().map(|(name, ..)| *name).collect();
     assert_eq!(payloads.keys().collect::<Vec<_>>(), names, "each payload has an expectation");
     for (name, status, code) in EXPECTED {

@@ -5,6 +5,7 @@
 mod contract;
 mod drift;
 mod events;
+mod feeds;
 mod hostile;
 mod matrix;
 mod program;

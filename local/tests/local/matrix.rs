@@ -37,6 +37,7 @@ impl World {
         }
         let (_, event) = world.ask("POST", "/topics/posts/events", Some("ada"), EVENT);
         event["id"].as_str().unwrap().clone_into(&mut world.event);
+        assert_eq!(world.ask("PUT", "/users/ada/following/actor:ada", Some("ada"), "").0, 201);
         world.session = world.mint(&json!({"scopes": ["read"], "ttl_seconds": 60})).0;
         world
     }
@@ -61,7 +62,9 @@ impl World {
     }
 
     fn asking(&self, method: &str, path: &str) -> Asking {
-        let target = path.replace("{topic}", "posts");
+        let target = path.replace("{topic}", "posts").replace("{source}", "actor:ada");
+        let target =
+            ["{user}", "{actor}", "{subject}"].iter().fold(target, |path, part| path.replace(part, "ada"));
         let (id, body, right, of_ada) = match (method, path) {
             ("PUT", "/topics/{topic}") => ("", "{}", 200, false),
             (
@@ -71,6 +74,17 @@ impl World {
             ("POST", "/topics/{topic}/events") => ("", EVENT, 201, true),
             ("GET", "/topics/{topic}/events/{id}") => (&*self.event, "", 200, false),
             ("DELETE", "/topics/{topic}/events/{id}") => (&*self.event, "", 204, true),
+            ("GET", "/actors/{actor}/events" | "/subjects/{subject}/events") => ("", "", 200, false),
+            ("GET", "/feeds/{user}" | "/feeds/{user}/unread" | "/users/{user}/following") => {
+                ("", "", 200, true)
+            }
+            ("PUT", "/feeds/{user}/seen") => {
+                ("", r#"{"id":"019aa0b7-9a40-7000-8000-5f3c9e1d2a77"}"#, 204, true)
+            }
+            // Followed already, by then.
+            ("PUT", "/users/{user}/following/{source}") => ("", "", 200, true),
+            ("DELETE", "/users/{user}/following/{source}") => ("", "", 204, true),
+            ("GET", "/sources/{source}/followers" | "/sources/{source}") => ("", "", 200, false),
             ("POST", "/sessions") => ("", r#"{"scopes":["read"],"ttl_seconds":60}"#, 201, false),
             ("GET", "/sessions/{id}") => (&*self.session, "", 200, false),
             ("DELETE", "/sessions/{id}") => (&*self.session, "", 204, false),
@@ -120,7 +134,9 @@ fn every_route_answers_everyone_as_the_contract_says() {
                 }
                 continue;
             }
-            Rule::Holds(scope) | Rule::OnTopic(scope) | Rule::Unlimited(scope) => *scope,
+            Rule::Holds(scope) | Rule::OnTopic(scope) | Rule::AsUser(scope) | Rule::Unlimited(scope) => {
+                *scope
+            }
         };
         check("nobody", None, 401, Some("missing-token"));
         check("garbage", Some("garbage"), 403, Some("invalid-token"));
@@ -181,7 +197,8 @@ fn nothing_that_was_sent_is_logged_nor_comes_back_in_an_error() {
     let mut refusals = 0;
     for (method, path, _) in RULES {
         let Asking { target, .. } = world.asking(method.as_str(), path);
-        let named = path.replace("{topic}", CANARY).replace("{id}", CANARY);
+        let parts = ["{topic}", "{id}", "{user}", "{actor}", "{subject}", "{source}"];
+        let named = parts.iter().fold((*path).to_owned(), |path, part| path.replace(part, CANARY));
         let key = format!("idempotency-key: {CANARY}\u{e9}");
         for (target, authorization, headers) in [
             (&target, format!("Bearer {CANARY}"), &[][..]),

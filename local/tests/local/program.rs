@@ -162,15 +162,23 @@ fn the_lines_that_are_printed_work_as_they_stand() {
     let told = program.told("Tokens");
     assert!(tokens::LITERAL.iter().all(|token| told.contains(token)), "{told}");
     assert!(program.told("Data").contains("in memory"));
-    assert_eq!(program.curl_lines().len(), 5);
+    assert_eq!(program.curl_lines().len(), 7);
     let answers: Vec<_> = program.curl_lines().into_iter().map(curl).collect();
     let json: Vec<Value> = answers.iter().map(|(_, body)| serde_json::from_str(body).unwrap()).collect();
-    assert_eq!(answers.iter().map(|(status, _)| *status).collect::<Vec<_>>(), [201, 201, 200, 200, 200]);
+    assert_eq!(
+        answers.iter().map(|(status, _)| *status).collect::<Vec<_>>(),
+        [201, 201, 200, 200, 200, 201, 200]
+    );
     assert_eq!(json[0]["topic"], "hello");
     assert_eq!(json[2]["events"], json!([json[1]]));
     assert_eq!(json[3]["events"].as_array().unwrap().len(), 5);
     let paid = json[4]["events"].as_array().unwrap();
     assert!(paid.len() == 5 && paid.iter().all(|event| event["type"] == "invoice.paid"));
+    let feed = json[6]["events"].as_array().unwrap();
+    assert!(
+        feed.len() == 5
+            && feed.iter().all(|event| ["ada", "bob", "carol"].iter().any(|who| event["actor"] == *who))
+    );
     let headers = [
         "content-type: application/x-amz-json-1.0",
         "x-amz-target: DynamoDB_20120810.DescribeTable",
@@ -221,16 +229,8 @@ fn pages_of_elsewhere_get_nothing() {
     program.stop("-TERM");
 }
 
-/// What a command about tokens prints on its two outputs, and whether it succeeds.
 fn token(program: &Program, arguments: &[&str]) -> (bool, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lately"));
-    let credentials =
-        [("AWS_ACCESS_KEY_ID", "x"), ("AWS_SECRET_ACCESS_KEY", "x"), ("AWS_REGION", "eu-west-1")];
-    command.arg("token").args(arguments).env_clear().envs(credentials);
-    command.env("AWS_ENDPOINT_URL", format!("http://{}", dynamodb(program)));
-    let done = command.output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (done.status.success(), text(done.stdout), text(done.stderr))
+    command(program, &[&["token"], arguments].concat())
 }
 
 #[test]
@@ -273,6 +273,115 @@ fn an_operator_makes_lists_and_revokes_tokens_with_the_tables_own_credentials() 
         let (done, out, told) = token(&program, arguments);
         assert!(!done && out.is_empty() && told.contains(word), "{arguments:?}: {told}");
     }
+    program.stop("-TERM");
+}
+
+/// What a command prints on its two outputs, and whether it succeeds.
+fn command(program: &Program, arguments: &[&str]) -> (bool, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lately"));
+    let credentials =
+        [("AWS_ACCESS_KEY_ID", "x"), ("AWS_SECRET_ACCESS_KEY", "x"), ("AWS_REGION", "eu-west-1")];
+    command.args(arguments).env_clear().envs(credentials);
+    command.env("AWS_ENDPOINT_URL", format!("http://{}", dynamodb(program)));
+    let done = command.output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (done.status.success(), text(done.stdout), text(done.stderr))
+}
+
+/// A call of DynamoDB's own.
+fn call_dynamodb(program: &Program, operation: &str, body: &Value) -> Value {
+    let target = format!("x-amz-target: DynamoDB_20120810.{operation}");
+    let headers = ["content-type: application/x-amz-json-1.0", &target];
+    let (status, answer) = http(dynamodb(program), "POST", "/", &headers, &body.to_string());
+    assert_eq!(status, 200, "{answer}");
+    serde_json::from_str(&answer).unwrap()
+}
+
+/// Asks until it is so.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_feed_that_was_damaged_is_found_out_and_rebuilt() {
+    let program = Program::started(&[]);
+    let feed = || get(program.api(), "/feeds/ada?limit=100").1["events"].as_array().unwrap().clone();
+    let whole = || !feed().is_empty() && command(&program, &["feed", "verify", "ada"]).0;
+    until("the demo's feed is complete", whole);
+    let before = feed();
+    let victim: lately_keys::EventId = before[0]["id"].as_str().unwrap().parse().unwrap();
+    let key = json!({"pk": {"S": "FEED#ada"}, "sk": {"S": victim.sort_key().to_string()}});
+    call_dynamodb(&program, "DeleteItem", &json!({"TableName": "lately", "Key": key}));
+    let event = json!({"t": {"S": "a"}, "a": {"S": "stranger"}, "o": {"S": "posts"}, "v": {"S": "a"}});
+    let mut stray = event.as_object().unwrap().clone();
+    stray.insert("pk".to_owned(), json!({"S": "FEED#ada"}));
+    stray.insert("sk".to_owned(), json!({"S": "fe65604e-82bf-8fff-7fff-a0c361e2d588"}));
+    call_dynamodb(&program, "PutItem", &json!({"TableName": "lately", "Item": stray}));
+
+    let (fine, out, told) = command(&program, &["feed", "verify", "--table", "lately", "ada"]);
+    assert!(!fine && told.contains("`lately feed rebuild` mends it"), "{told}");
+    assert!(out.contains("extra    event 019a9fb1-7d40-7000-8000-5f3c9e1d2a77"), "{out}");
+    assert!(command(&program, &["feed", "rebuild", "ada"]).0);
+    assert!(command(&program, &["feed", "verify", "ada"]).0);
+    // A backfilled event from before the follow may be missing or not; the stray one is gone.
+    assert!(feed().iter().all(|event| event["actor"] != "stranger"));
+    program.stop("-TERM");
+}
+
+#[test]
+fn what_fan_out_gave_up_on_is_listed_and_redriven() {
+    let program = Program::started(&["--no-demo"]);
+    // A job of nobody's making, that cannot be read.
+    let job = json!({"pk": {"S": "JOB#PUSH#019a9fb1-7d40-7000-8000-5f3c9e1d2a77#actor:ada#0"}, "sk": {"S": "00000000"}, "t": {"N": "1"}});
+    call_dynamodb(&program, "PutItem", &json!({"TableName": "lately", "Item": job}));
+    let folder = program.told("Failures").split("   ").next().unwrap().to_owned();
+    let list = || command(&program, &["dlq", "list", "--folder", &folder]);
+    until("the record is given up", || !list().1.is_empty());
+    let (_, listed, _) = list();
+    assert!(listed.contains("  1 records  RetryAttemptsExhausted  "), "{listed}");
+    let name = listed.split("  ").next().unwrap();
+    let redrive = || command(&program, &["dlq", "redrive", "--folder", &folder, name]);
+    let (fine, _, told) = redrive();
+    assert!(!fine && told.contains("failed again") && told.contains("1 failed again and are kept"), "{told}");
+    // Whole records: what is mended in one is what is tried.
+    let file = Path::new(&folder).join(name);
+    let kept = std::fs::read_to_string(&file).unwrap();
+    assert!(kept.contains("JOB#PUSH"));
+    std::fs::write(&file, kept.replace("JOB#PUSH", "NONE#PUSH")).unwrap();
+    let (fine, _, told) = redrive();
+    assert!(fine && told.starts_with("done "), "{told}");
+    assert_eq!(list().1, "");
+    program.stop("-TERM");
+}
+
+#[test]
+fn a_stream_of_duplicates_and_crashes_changes_nothing_of_what_settles() {
+    let program =
+        Program::started(&["--no-demo", "--stream-faults", "duplicate=0.5,crash-before=0.3,crash-after=0.3"]);
+    let ask = |method: &str, target: &str, user: &str, body: &str| {
+        http(program.api(), method, target, &[&format!("authorization: Bearer {user}")], body)
+    };
+    assert_eq!(ask("PUT", "/topics/posts", "dev", "").0, 201);
+    assert_eq!(ask("PUT", "/users/bob/following/actor:ada", "bob", "").0, 201);
+    let mut posted = Vec::new();
+    for number in 0..10 {
+        let body = format!(r#"{{"type":"a","actor":"ada","data":{number}}}"#);
+        let (status, event) = ask("POST", "/topics/posts/events", "ada", &body);
+        assert_eq!(status, 201);
+        posted.insert(0, serde_json::from_str::<Value>(&event).unwrap()["id"].clone());
+    }
+    let feed = || {
+        let (_, page) = ask("GET", "/feeds/bob", "bob", "");
+        let page: Value = serde_json::from_str(&page).unwrap();
+        page["events"].as_array().unwrap().iter().map(|event| event["id"].clone()).collect::<Vec<_>>()
+    };
+    until("each is there once", || feed() == posted);
+    assert_eq!(ask("DELETE", "/users/bob/following/actor:ada", "bob", "").0, 204);
+    until("what was followed leaves", || feed().is_empty());
     program.stop("-TERM");
 }
 

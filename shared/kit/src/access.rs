@@ -9,7 +9,7 @@ use axum::http::Method;
 use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::Response;
-use lately_keys::Topic;
+use lately_keys::{Topic, User};
 use lately_model::Scope;
 
 use crate::caller::Caller;
@@ -26,6 +26,8 @@ pub enum Rule {
     Holds(Scope),
     /// The scope, and not to be limited to other topics than the one in the path.
     OnTopic(Scope),
+    /// The scope, and to be the user in the path, or to be allowed to act as anyone.
+    AsUser(Scope),
     /// The scope, and not to be limited to any topics: what is made or seen here is not.
     Unlimited(Scope),
 }
@@ -40,6 +42,17 @@ pub const RULES: &[(Method, &str, Rule)] = &[
     (Method::GET, "/topics/{topic}/events", Rule::OnTopic(Scope::Read)),
     (Method::GET, "/topics/{topic}/events/{id}", Rule::OnTopic(Scope::Read)),
     (Method::DELETE, "/topics/{topic}/events/{id}", Rule::OnTopic(Scope::Write)),
+    // Of the topics that the caller may see, as in feeds.
+    (Method::GET, "/actors/{actor}/events", Rule::Holds(Scope::Read)),
+    (Method::GET, "/subjects/{subject}/events", Rule::Holds(Scope::Read)),
+    (Method::GET, "/feeds/{user}", Rule::AsUser(Scope::Read)),
+    (Method::GET, "/feeds/{user}/unread", Rule::AsUser(Scope::Read)),
+    (Method::PUT, "/feeds/{user}/seen", Rule::AsUser(Scope::Write)),
+    (Method::PUT, "/users/{user}/following/{source}", Rule::AsUser(Scope::Write)),
+    (Method::DELETE, "/users/{user}/following/{source}", Rule::AsUser(Scope::Write)),
+    (Method::GET, "/users/{user}/following", Rule::AsUser(Scope::Read)),
+    (Method::GET, "/sources/{source}/followers", Rule::Holds(Scope::Read)),
+    (Method::GET, "/sources/{source}", Rule::Holds(Scope::Read)),
     (Method::POST, "/sessions", Rule::Unlimited(Scope::Admin)),
     (Method::GET, "/sessions/{id}", Rule::Unlimited(Scope::Admin)),
     (Method::DELETE, "/sessions/{id}", Rule::Unlimited(Scope::Admin)),
@@ -58,7 +71,7 @@ impl Rule {
     async fn admits(self, parts: &mut Parts) -> Result<(), Problem> {
         let scope = match self {
             Self::Open => return Ok(()),
-            Self::Holds(scope) | Self::OnTopic(scope) | Self::Unlimited(scope) => scope,
+            Self::Holds(scope) | Self::OnTopic(scope) | Self::AsUser(scope) | Self::Unlimited(scope) => scope,
         };
         let caller = Caller::from_request_parts(parts, &()).await?;
         if !caller.scopes.allow(scope) {
@@ -69,6 +82,14 @@ impl Rule {
                 let Part(topic) = Part::<Topic>::from_request_parts(parts, &()).await?;
                 if !caller.may_see(&topic) {
                     return Err(Problem::new(Code::Forbidden, "The token is limited to other topics."));
+                }
+            }
+            Self::AsUser(_) => {
+                let Part(user) = Part::<User>::from_request_parts(parts, &()).await?;
+                if !caller.may_be(&user) {
+                    let problem =
+                        Problem::new(Code::Forbidden, "This is another user's: it needs the scope act-as.");
+                    return Err(problem);
                 }
             }
             Self::Unlimited(_) if caller.topics.is_some() => {
@@ -108,6 +129,13 @@ mod tests {
         for (method, path, rule) in RULES {
             let on_topic = matches!(rule, Rule::OnTopic(_));
             assert_eq!(on_topic, path.starts_with("/topics/{topic}"), "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn where_a_user_is_in_the_path_it_is_the_callers() {
+        for (method, path, rule) in RULES {
+            assert_eq!(matches!(rule, Rule::AsUser(_)), path.contains("{user}"), "{method} {path}");
         }
     }
 }

@@ -14,11 +14,14 @@ use crate::limits::{CALL_TIMEOUT, CONNECT_TIMEOUT, READ_TIMEOUT};
 
 /// A client for the region and the credentials that the environment gives.
 pub async fn client() -> Client {
+    Client::from_conf(bounded(Builder::from(&environment().await)).build())
+}
+
+/// The region, the credentials and the endpoint that the environment gives.
+pub async fn environment() -> SdkConfig {
     let https =
         aws_smithy_http_client::Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https();
-    let environment: SdkConfig =
-        aws_config::defaults(BehaviorVersion::v2026_01_12()).http_client(https).load().await;
-    Client::from_conf(bounded(Builder::from(&environment)).build())
+    aws_config::defaults(BehaviorVersion::v2026_01_12()).http_client(https).load().await
 }
 
 /// A client's settings, with every call bounded in time and made once.

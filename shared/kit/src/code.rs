@@ -51,6 +51,7 @@ codes! {
     EventNotFound = NOT_FOUND "event-not-found" "There is no such event";
     NotFound = NOT_FOUND "not-found" "There is no such thing";
     BucketIsFixed = CONFLICT "bucket-is-fixed" "A topic's bucket width cannot change";
+    TooManyPullSources = CONFLICT "too-many-pull-sources" "The user follows too many large sources";
     TooLarge = PAYLOAD_TOO_LARGE "too-large" "The request is too large";
     InvalidBody = UNPROCESSABLE_ENTITY "invalid-body" "The body is not what it should be";
     InvalidEvent = UNPROCESSABLE_ENTITY "invalid-event" "The events are not what they should be";
@@ -58,6 +59,7 @@ codes! {
     InvalidTopic = UNPROCESSABLE_ENTITY "invalid-topic" "The topic's settings are not what they should be";
     IdempotencyKeyReused = UNPROCESSABLE_ENTITY "idempotency-key-reused" "The idempotency key came with another body";
     PartiallyAccepted = SERVICE_UNAVAILABLE "partially-accepted" "Only a part was written";
+    NotYetVisible = GATEWAY_TIMEOUT "not-yet-visible" "What was waited for does not show yet";
     Unavailable = SERVICE_UNAVAILABLE "unavailable" "The service cannot answer now";
 }
 

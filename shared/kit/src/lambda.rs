@@ -8,6 +8,7 @@
 //!   escaped, so it goes as base64 where that is shorter: never more than a third longer than it is.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
@@ -24,12 +25,12 @@ use serde::{Deserialize, Serialize};
 use tower::ServiceExt;
 
 use crate::caller::{Caller, Context, Identity};
-use crate::limits::OPERATION_BUDGET;
+use crate::limits::{OPERATION_BUDGET, TIME_TO_ANSWER};
 use crate::log::{self, RequestId};
 use crate::route::Routes;
 use crate::settings::Settings;
 use crate::world::World;
-use crate::{aws, edge, path};
+use crate::{aws, clock, edge, path};
 
 /// What a URI's query may not hold: nothing that the gateway lets through, to our knowledge.
 const NO_QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>');
@@ -86,28 +87,33 @@ pub async fn start(routes: impl FnOnce(Store) -> Routes) -> Result<(), Error> {
     run(edge::around(routes(store).with_bodies_of(settings.body_bytes).into_router())).await
 }
 
-/// A function that answers events of its own kind: the same for it.
+/// A function that answers events of its own kind, each within the time that it is given: the same for it.
 ///
 /// # Errors
 /// As [`start`].
 pub async fn start_handling<E, A, F, Handling>(handle: F) -> Result<(), Error>
 where
-    F: Fn(Store, E) -> Handling,
+    F: Fn(Store, E, Duration) -> Handling,
     Handling: Future<Output = Result<A, Error>>,
     E: for<'de> Deserialize<'de>,
     A: Serialize,
 {
     let (store, _) = begin().await?;
-    // Boxed: what is in a future of the store is many layers deep.
-    lambda_runtime::run(service_fn(|event: LambdaEvent<E>| Box::pin(handle(store.clone(), event.payload))))
-        .await
+    lambda_runtime::run(service_fn(|event: LambdaEvent<E>| {
+        // The platform ends the process at its deadline.
+        let deadline = Duration::from_millis(event.context.deadline);
+        let time = deadline.saturating_sub(clock::unix_now()).saturating_sub(TIME_TO_ANSWER);
+        // Boxed: what is in a future of the store is many layers deep.
+        Box::pin(handle(store.clone(), event.payload, time))
+    }))
+    .await
 }
 
 async fn begin() -> Result<(Store, Settings), Error> {
     let settings = Settings::from_env()?;
     log::start(settings.log_level)?;
     let store = Store::new(aws::client().await, &*settings.table_name, World::new(), OPERATION_BUDGET);
-    Ok((store, settings))
+    Ok((store.with_feeds(settings.feeds), settings))
 }
 
 /// Answers events with a router, until the platform ends the process.

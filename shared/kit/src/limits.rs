@@ -15,6 +15,9 @@ pub const CALL_TIMEOUT: Duration = Duration::from_secs(6);
 /// How long an operation of the store may take, with all its attempts: within the functions' 15 s.
 pub const OPERATION_BUDGET: Duration = Duration::from_secs(10);
 
+/// How long before its deadline a function that handles batches stops: a call under way ends, and the answer is sent.
+pub const TIME_TO_ANSWER: Duration = Duration::from_secs(8);
+
 /// Longest message of a panic in the log, in characters; it is cut there.
 pub const PANIC_MESSAGE_CHARS: usize = 1024;
 
@@ -22,5 +25,6 @@ const _: () = {
     assert!(CONNECT_TIMEOUT.as_millis() < READ_TIMEOUT.as_millis());
     // Within the functions' 15 s, a call that timed out can still be tried again.
     assert!(CALL_TIMEOUT.as_millis() * 2 < 15_000);
+    assert!(TIME_TO_ANSWER.as_millis() > CALL_TIMEOUT.as_millis());
     assert!(OPERATION_BUDGET.as_millis() + CALL_TIMEOUT.as_millis() / 2 < 15_000);
 };

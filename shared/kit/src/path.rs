@@ -10,7 +10,7 @@ use std::str::FromStr;
 use axum::extract::{FromRequestParts, MatchedPath};
 use axum::http::request::Parts;
 use lately_keys::table::SessionId;
-use lately_keys::{EventId, Topic};
+use lately_keys::{Actor, EventId, Source, Subject, Topic, User};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::problem::Problem;
@@ -35,6 +35,22 @@ impl PathPart for EventId {
 
 impl PathPart for SessionId {
     const NAME: &str = "id";
+}
+
+impl PathPart for User {
+    const NAME: &str = "user";
+}
+
+impl PathPart for Actor {
+    const NAME: &str = "actor";
+}
+
+impl PathPart for Subject {
+    const NAME: &str = "subject";
+}
+
+impl PathPart for Source {
+    const NAME: &str = "source";
 }
 
 impl<T: PathPart, S: Sync> FromRequestParts<S> for Part<T> {

@@ -1,7 +1,7 @@
 //! Which problem it is that the model refuses what a client sent: one exhaustive map.
 
 use lately_keys::table::SessionIdError;
-use lately_keys::{CursorError, IdError, NameError};
+use lately_keys::{CursorError, IdError, NameError, SourceError};
 use lately_model::{BatchError, BodyError, TopicFault};
 
 use crate::code::Code;
@@ -9,6 +9,12 @@ use crate::problem::Problem;
 
 impl From<NameError> for Problem {
     fn from(refused: NameError) -> Self {
+        Self::new(Code::InvalidName, refused.to_string())
+    }
+}
+
+impl From<SourceError> for Problem {
+    fn from(refused: SourceError) -> Self {
         Self::new(Code::InvalidName, refused.to_string())
     }
 }

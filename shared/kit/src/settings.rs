@@ -1,8 +1,12 @@
 //! What the environment says.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 
+use lately_model::RetentionDays;
 use lately_model::limits::BODY_BYTES;
+use lately_store::FeedSettings;
+use tracing::Level;
 
 /// A function's settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,8 +15,11 @@ pub struct Settings {
     pub table_name: String,
     /// `BODY_BYTES`: how many bytes a body may have; 3 MiB unless it says less.
     pub body_bytes: usize,
+    /// `FAN_OUT_LIMIT`: a source with more followers is pulled. `FEED_RETENTION_DAYS`: how long feeds keep an entry;
+    /// with 0, and unless it says, as long as its event.
+    pub feeds: FeedSettings,
     /// `LOG_LEVEL`, `error` to `trace`: how much is logged; `info` unless it says otherwise.
-    pub log_level: tracing::Level,
+    pub log_level: Level,
 }
 
 /// All that is wrong with the environment, by variable.
@@ -36,71 +43,65 @@ impl Settings {
     pub fn from_vars(
         vars: impl IntoIterator<Item = (impl Into<OsString>, impl Into<OsString>)>,
     ) -> Result<Self, SettingsError> {
-        let (mut table_name, mut body_bytes, mut log_level) = (None, None, None);
-        for (name, value) in vars {
-            let (name, value) = (name.into(), value.into());
-            let place = match name.to_str() {
-                Some("TABLE_NAME") => &mut table_name,
-                Some("BODY_BYTES") => &mut body_bytes,
-                Some("LOG_LEVEL") => &mut log_level,
-                _ => continue,
-            };
-            *place = Some(value.to_string_lossy().into_owned()).filter(|value| !value.is_empty());
+        let text = |text: OsString| text.to_string_lossy().into_owned();
+        let vars = vars.into_iter().map(|(name, value)| (text(name.into()), text(value.into())));
+        let mut read =
+            Reading { vars: vars.filter(|(_, value)| !value.is_empty()).collect(), faults: Vec::new() };
+        if !read.vars.contains_key("TABLE_NAME") {
+            read.faults.push("TABLE_NAME must be set".to_owned());
         }
-        let mut faults = Vec::new();
-        let settings = Self {
-            table_name: parsed("TABLE_NAME", table_name, parse_table_name, &mut faults).unwrap_or_default(),
-            body_bytes: parsed("BODY_BYTES", body_bytes, parse_bytes, &mut faults).unwrap_or(BODY_BYTES),
-            log_level: parsed("LOG_LEVEL", log_level, parse_level, &mut faults)
-                .unwrap_or(tracing::Level::INFO),
-        };
-        if faults.is_empty() { Ok(settings) } else { Err(SettingsError(faults)) }
+        let table_name = read.parsed("TABLE_NAME", "3 to 255 of A-Z a-z 0-9 _ . -", table_name);
+        let body_bytes = read.parsed("BODY_BYTES", "1 to 3145728", |text| {
+            text.parse().ok().filter(|bytes| (1..=BODY_BYTES).contains(bytes))
+        });
+        let defaults = FeedSettings::default();
+        let limit = read.parsed("FAN_OUT_LIMIT", "a whole number", |text| text.parse().ok());
+        let retention = read.parsed("FEED_RETENTION_DAYS", "0 to 36500", |text| match text.parse().ok()? {
+            0 => Some(None),
+            days => RetentionDays::new(days).ok().map(Some),
+        });
+        let log_level = read.parsed("LOG_LEVEL", "error, warn, info, debug or trace", level);
+        if !read.faults.is_empty() {
+            return Err(SettingsError(read.faults));
+        }
+        Ok(Self {
+            table_name: table_name.unwrap_or_default(),
+            body_bytes: body_bytes.unwrap_or(BODY_BYTES),
+            feeds: FeedSettings {
+                fan_out_limit: limit.unwrap_or(defaults.fan_out_limit),
+                retention: retention.unwrap_or(defaults.retention),
+                ..defaults
+            },
+            log_level: log_level.unwrap_or(Level::INFO),
+        })
     }
 }
 
-/// A variable's value; none, and perhaps a fault, if there is none.
-fn parsed<T>(
-    name: &str,
-    value: Option<String>,
-    parse: impl FnOnce(Option<&str>) -> Result<Option<T>, &'static str>,
-    faults: &mut Vec<String>,
-) -> Option<T> {
-    parse(value.as_deref()).unwrap_or_else(|rule| {
-        faults.push(format!("{name} {rule}"));
-        None
-    })
+/// An environment being read.
+struct Reading {
+    vars: BTreeMap<String, String>,
+    faults: Vec<String>,
 }
 
-fn parse_table_name(text: Option<&str>) -> Result<Option<String>, &'static str> {
-    let name = text.ok_or("must be set")?;
+impl Reading {
+    /// A variable's value; none, with a fault if it is ill-formed, if there is none.
+    fn parsed<T>(&mut self, name: &str, rule: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+        let value = parse(self.vars.get(name)?);
+        if value.is_none() {
+            self.faults.push(format!("{name} must be {rule}"));
+        }
+        value
+    }
+}
+
+fn table_name(text: &str) -> Option<String> {
     let alphabet = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
-    if (3..=255).contains(&name.len()) && name.bytes().all(alphabet) {
-        Ok(Some(name.to_owned()))
-    } else {
-        Err("must be 3 to 255 of A-Z a-z 0-9 _ . -")
-    }
+    ((3..=255).contains(&text.len()) && text.bytes().all(alphabet)).then(|| text.to_owned())
 }
 
-fn parse_bytes(text: Option<&str>) -> Result<Option<usize>, &'static str> {
-    let bytes = text.map(str::parse).transpose().ok();
-    bytes
-        .filter(|bytes| bytes.is_none_or(|bytes| (1..=BODY_BYTES).contains(&bytes)))
-        .ok_or("must be 1 to 3145728")
-}
-
-fn parse_level(text: Option<&str>) -> Result<Option<tracing::Level>, &'static str> {
-    let name = |level: &tracing::Level| text.is_some_and(|text| level.as_str().eq_ignore_ascii_case(text));
-    let levels = [
-        tracing::Level::ERROR,
-        tracing::Level::WARN,
-        tracing::Level::INFO,
-        tracing::Level::DEBUG,
-        tracing::Level::TRACE,
-    ];
-    match levels.into_iter().find(name) {
-        None if text.is_some() => Err("must be error, warn, info, debug or trace"),
-        level => Ok(level),
-    }
+fn level(text: &str) -> Option<Level> {
+    let levels = [Level::ERROR, Level::WARN, Level::INFO, Level::DEBUG, Level::TRACE];
+    levels.into_iter().find(|level| level.as_str().eq_ignore_ascii_case(text))
 }
 
 #[cfg(test)]
@@ -113,24 +114,44 @@ mod tests {
         let expected = Settings {
             table_name: "lately".to_owned(),
             body_bytes: BODY_BYTES,
-            log_level: tracing::Level::INFO,
+            feeds: FeedSettings::default(),
+            log_level: Level::INFO,
         };
         assert_eq!(settings, Ok(expected));
     }
 
     #[test]
     fn what_is_said_is_read() {
-        let vars = [("BODY_BYTES", "65536"), ("LOG_LEVEL", "debug"), ("TABLE_NAME", "a-b.c_1")];
+        let vars = [
+            ("BODY_BYTES", "65536"),
+            ("LOG_LEVEL", "debug"),
+            ("TABLE_NAME", "a-b.c_1"),
+            ("FAN_OUT_LIMIT", "7"),
+            ("FEED_RETENTION_DAYS", "30"),
+        ];
         let settings = Settings::from_vars(vars).unwrap();
-        assert_eq!((settings.body_bytes, settings.log_level), (65_536, tracing::Level::DEBUG));
+        assert_eq!((settings.body_bytes, settings.log_level), (65_536, Level::DEBUG));
+        assert_eq!(
+            (settings.feeds.fan_out_limit, settings.feeds.retention),
+            (7, RetentionDays::new(30).ok())
+        );
+        let forever = [("TABLE_NAME", "lately"), ("FEED_RETENTION_DAYS", "0")];
+        assert_eq!(Settings::from_vars(forever).unwrap().feeds, FeedSettings::default());
     }
 
     #[test]
     fn every_fault_is_named_at_once() {
-        let vars = [("BODY_BYTES", "3145729"), ("LOG_LEVEL", "loud"), ("TABLE_NAME", "a#b")];
+        let vars = [
+            ("BODY_BYTES", "3145729"),
+            ("LOG_LEVEL", "loud"),
+            ("TABLE_NAME", "a#b"),
+            ("FAN_OUT_LIMIT", "-1"),
+            ("FEED_RETENTION_DAYS", "36501"),
+        ];
         assert_eq!(
             Settings::from_vars(vars).unwrap_err().to_string(),
             "TABLE_NAME must be 3 to 255 of A-Z a-z 0-9 _ . -; BODY_BYTES must be 1 to 3145728; \
+             FAN_OUT_LIMIT must be a whole number; FEED_RETENTION_DAYS must be 0 to 36500; \
              LOG_LEVEL must be error, warn, info, debug or trace"
         );
         let nothing: [(&str, &str); 0] = [];

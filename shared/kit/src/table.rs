@@ -5,8 +5,8 @@ use axum::response::Response;
 use lately_keys::Topic;
 use lately_model::{AcceptedEvent, AtError, Fault, Faults, PartlyAccepted, RejectedEvent};
 use lately_store::{
-    Cost, DeleteError, GetError, LatestError, ListTopicsError, PutTopicError, SessionError, TableError,
-    TopicError, WriteError,
+    Cost, DeleteError, FollowError, GetError, LatestError, ListFollowsError, ListTopicsError, PutTopicError,
+    SeeError, SessionError, TableError, TimelineError, TopicError, WriteError,
 };
 use serde::Serialize;
 
@@ -109,6 +109,52 @@ pub fn delete_problem(topic: &Topic, error: DeleteError) -> Problem {
             Problem::new(Code::Forbidden, "The event is another actor's: this needs the scope act-as.")
         }
         DeleteError::Table(error) => error.into(),
+    }
+}
+
+/// The problem that following a source met.
+#[must_use]
+pub fn follow_problem(error: FollowError) -> Problem {
+    match error {
+        FollowError::TooManyPullSources => Problem::new(
+            Code::TooManyPullSources,
+            "The source has too many followers to push to, and the feed pulls as many such sources as it may.",
+        ),
+        FollowError::Table(error) => error.into(),
+    }
+}
+
+/// The problem that listing follows met.
+#[must_use]
+pub fn list_follows_problem(error: ListFollowsError) -> Problem {
+    match error {
+        ListFollowsError::Cursor(error) => error.into(),
+        ListFollowsError::Table(error) => error.into(),
+    }
+}
+
+/// The problem that reading a timeline of a source, or a feed, met.
+#[must_use]
+pub fn timeline_problem(error: TimelineError) -> Problem {
+    match error {
+        TimelineError::Cursor(error) => error.into(),
+        TimelineError::NotYetVisible => {
+            Problem::new(Code::NotYetVisible, "Ask again: timelines and feeds are written behind.")
+                .retry_after(RETRY_SECONDS)
+        }
+        TimelineError::Table(error) => error.into(),
+    }
+}
+
+/// The problem that marking a feed as seen met.
+#[must_use]
+pub fn see_problem(error: SeeError) -> Problem {
+    match error {
+        SeeError::InFuture => {
+            let message = "must not be of an event in the future".to_owned();
+            Problem::of_faults(Code::InvalidBody, Fault { path: "/id".to_owned(), message }.into())
+        }
+        SeeError::Table(error) => error.into(),
     }
 }
 

@@ -267,6 +267,9 @@ async fn every_payload_is_a_request() {
     for entry in fs::read_dir(folder).unwrap() {
         let text = fs::read_to_string(entry.unwrap().path()).unwrap();
         let event: Value = serde_json::from_str(&text).unwrap();
+        if event.get("Records").is_some() {
+            continue;
+        }
         let request = serde_json::from_str::<HttpEvent>(&text).unwrap().into_request().unwrap();
         let (method, path) = (&event["requestContext"]["http"]["method"], event["rawPath"].as_str().unwrap());
         assert_eq!(method, request.method().as_str());

@@ -134,7 +134,8 @@ async fn an_unknown_path_or_method_is_no_route() {
         "OPTIONS /topics",
         "TRACE /topics",
         "BREW /topics",
-        "GET /actors/ada/events",
+        "GET /actors/ada",
+        "GET /actors/ada/b/events",
     ] {
         api.call("dev", line, "{}").await.is(404, "route-not-found");
     }

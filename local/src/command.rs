@@ -1,0 +1,26 @@
+//! What the operator's commands share: the table they work on, with the AWS credentials of the environment.
+
+use lately_kit::aws;
+use lately_kit::limits::OPERATION_BUDGET;
+use lately_kit::settings::{Settings, SettingsError};
+use lately_kit::world::World;
+use lately_store::Store;
+
+/// The table.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Table {
+    /// The table: the stack's output TableName
+    #[arg(long = "table", env = "LATELY_TABLE", value_name = "NAME", default_value = "lately")]
+    name: String,
+}
+
+impl Table {
+    /// A store of it, for feeds as the environment says (`FEED_RETENTION_DAYS`, `FAN_OUT_LIMIT`).
+    pub(crate) async fn store(&self) -> Result<Store, SettingsError> {
+        let own = std::env::vars_os().filter(|(name, _)| name != "TABLE_NAME");
+        let vars = own.chain([("TABLE_NAME".into(), self.name.clone().into())]);
+        let settings = Settings::from_vars(vars)?;
+        let store = Store::new(aws::client().await, settings.table_name, World::new(), OPERATION_BUDGET);
+        Ok(store.with_feeds(settings.feeds))
+    }
+}

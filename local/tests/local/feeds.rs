@@ -1,0 +1,248 @@
+//! Feeds, follows and timelines of sources, from the routes through the stream and back.
+
+use std::collections::BTreeSet;
+
+use lately_engine::pump::{Destination, PumpFaults, PumpHandle};
+use lately_model::Scope;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Api, event, event_ago};
+
+/// The API with fan-out at work.
+struct Running {
+    api: Api,
+    pump: PumpHandle,
+    failures: Destination,
+}
+
+impl Running {
+    async fn new() -> Self {
+        let api = Api::with_posts().await;
+        let failures = Destination::memory();
+        let pump = api.system.pump(failures.clone(), PumpFaults::default(), None).unwrap();
+        let handle = pump.handle();
+        tokio::spawn(pump.run());
+        Self { api, pump: handle, failures }
+    }
+
+    async fn call(&self, token: &str, line: &str, body: &Value) -> Answer {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        self.api.call(token, line, body).await
+    }
+
+    /// Posts, and says the event's id.
+    async fn post(&self, token: &str, topic: &str, event: &Value) -> String {
+        let posted = self.call(token, &format!("POST /topics/{topic}/events"), event).await;
+        posted.is_ok(201).json()["id"].as_str().unwrap().to_owned()
+    }
+
+    /// A page, and the ids of its events, when fan-out has done all there is.
+    async fn settled(&self, token: &str, target: &str) -> (Value, Vec<String>) {
+        self.pump.settled().await;
+        assert_eq!(self.failures.list().unwrap(), Vec::<String>::new());
+        let page = self.call(token, &format!("GET {target}"), &Value::Null).await;
+        let page = page.is_ok(200).json();
+        let events = page["events"].as_array().unwrap().iter();
+        let ids = events.map(|event| event["id"].as_str().unwrap().to_owned()).collect();
+        (page, ids)
+    }
+
+    async fn follow(&self, user: &str, source: &str, body: &Value) -> Answer {
+        self.call(user, &format!("PUT /users/{user}/following/{source}"), body).await
+    }
+}
+
+fn post_of(actor: &str, subject: Option<&str>) -> Value {
+    let mut event = json!({"type": "post.created", "actor": actor, "data": {"words": 7}});
+    if let Some(subject) = subject {
+        event["subject"] = json!(subject);
+    }
+    event
+}
+
+#[tokio::test]
+async fn a_post_is_in_its_authors_feed_at_once_and_then_in_its_followers() {
+    let running = Running::new().await;
+    running.follow("bob", "actor:ada", &Value::Null).await.is_ok(201);
+    let id = running.post("ada", "posts", &post_of("ada", Some("repo:octo:hello"))).await;
+    let own = running.call("ada", "GET /feeds/ada?consistent=true", &Value::Null).await.is_ok(200).json();
+    assert_eq!(own["events"][0]["id"], json!(id));
+
+    let (page, ids) = running.settled("bob", "/feeds/bob").await;
+    assert_eq!(ids, std::slice::from_ref(&id));
+    let told = &page["events"][0];
+    assert_eq!((&told["topic"], &told["actor"]), (&json!("posts"), &json!("ada")));
+    assert_eq!((&told["subject"], &told["data"]), (&json!("repo:octo:hello"), &json!({"words": 7})));
+    for target in ["/actors/ada/events", "/subjects/repo:octo:hello/events", "/actors/ada/events?topic=posts"]
+    {
+        assert_eq!(running.settled("carol", target).await.1, std::slice::from_ref(&id), "{target}");
+    }
+    assert!(running.settled("carol", "/actors/ada/events?topic=billing").await.1.is_empty());
+    assert!(running.settled("carol", "/actors/bob/events").await.1.is_empty());
+    assert!(running.settled("carol", "/feeds/carol").await.1.is_empty());
+
+    running.call("ada", &format!("DELETE /topics/posts/events/{id}"), &Value::Null).await.is_ok(204);
+    for (token, target) in [("ada", "/feeds/ada"), ("bob", "/feeds/bob"), ("bob", "/actors/ada/events")] {
+        assert!(running.settled(token, target).await.1.is_empty(), "{target}");
+    }
+}
+
+#[tokio::test]
+async fn following_backfills_and_unfollowing_removes_what_nobody_else_brings() {
+    let running = Running::new().await;
+    let mut of_ada = Vec::new();
+    for subject in [None, Some("repo:octo:hello"), None] {
+        of_ada.insert(0, running.post("ada", "posts", &post_of("ada", subject)).await);
+    }
+    let own = running.post("bob", "posts", &post_of("bob", None)).await;
+    running.pump.settled().await;
+
+    let followed = running.follow("bob", "actor:ada", &json!({"backfill": 2})).await;
+    let since = followed.is_ok(201).json()["since"].clone();
+    assert_eq!(
+        running.settled("bob", "/feeds/bob").await.1,
+        [own.clone(), of_ada[0].clone(), of_ada[1].clone()]
+    );
+    // Again: it stays as it was, and nothing is backfilled again.
+    let again = running.follow("bob", "actor:ada", &json!({"backfill": 200})).await;
+    assert_eq!(again.is_ok(200).json(), json!({"source": "actor:ada", "since": since}));
+    assert_eq!(running.settled("bob", "/feeds/bob").await.1.len(), 3);
+
+    running.follow("bob", "subject:repo:octo:hello", &json!({})).await.is_ok(201);
+    let list = running.call("bob", "GET /users/bob/following", &Value::Null).await.is_ok(200).json();
+    let sources: BTreeSet<_> =
+        list["following"].as_array().unwrap().iter().map(|it| it["source"].as_str().unwrap()).collect();
+    assert_eq!(sources, BTreeSet::from(["actor:ada", "subject:repo:octo:hello"]));
+    let first = running.call("bob", "GET /users/bob/following?limit=1", &Value::Null).await.is_ok(200).json();
+    let next = first["next"].as_str().unwrap();
+    let second =
+        running.call("bob", &format!("GET /users/bob/following?limit=1&cursor={next}"), &Value::Null).await;
+    assert_eq!(second.is_ok(200).json()["following"].as_array().unwrap().len(), 1);
+    let followers =
+        running.call("carol", "GET /sources/actor:ada/followers", &Value::Null).await.is_ok(200).json();
+    assert_eq!(followers, json!({"followers": [{"user": "bob", "since": since}], "next": null}));
+    let source = running.call("carol", "GET /sources/actor:ada", &Value::Null).await.is_ok(200).json();
+    assert_eq!(source, json!({"source": "actor:ada", "followers": 1, "mode": "push"}));
+
+    for _ in 0..2 {
+        running.call("bob", "DELETE /users/bob/following/actor:ada", &Value::Null).await.is_ok(204);
+    }
+    // His own, and what the subject that he still follows brings.
+    assert_eq!(running.settled("bob", "/feeds/bob").await.1, [own, of_ada[1].clone()]);
+    let nobody = running.call("carol", "GET /sources/actor:ada", &Value::Null).await.is_ok(200).json();
+    assert_eq!(nobody["followers"], 0);
+}
+
+#[tokio::test]
+async fn what_was_seen_is_not_unread_and_ones_own_never_is() {
+    let running = Running::new().await;
+    running.follow("bob", "actor:ada", &Value::Null).await.is_ok(201);
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        ids.push(running.post("ada", "posts", &event()).await);
+    }
+    running.post("bob", "posts", &post_of("bob", None)).await;
+    let unread = async |page: &str| {
+        let (page, _) = running.settled("bob", page).await;
+        let exact = running.call("bob", "GET /feeds/bob/unread", &Value::Null).await.is_ok(200).json();
+        (page["unread"].clone(), page["unread_more"].clone(), exact["unread"].clone())
+    };
+    assert_eq!(unread("/feeds/bob").await, (json!(3), json!(false), json!(3)));
+    assert_eq!(unread("/feeds/bob?limit=2").await, (json!(1), json!(true), json!(3)));
+    running.call("bob", "PUT /feeds/bob/seen", &json!({"id": ids[1]})).await.is_ok(204);
+    assert_eq!(unread("/feeds/bob").await, (json!(1), json!(false), json!(1)));
+    // It never moves back.
+    running.call("bob", "PUT /feeds/bob/seen", &json!({"id": ids[0]})).await.is_ok(204);
+    assert_eq!(unread("/feeds/bob").await.2, json!(1));
+    let future = "0fffffff-ffff-7000-8000-5f3c9e1d2a77";
+    let refused = running.call("bob", "PUT /feeds/bob/seen", &json!({"id": future})).await;
+    assert_eq!(refused.is(422, "invalid-body").faults(), ["/id"]);
+    for (target, has) in [("/feeds/bob?type=a", false), ("/feeds/bob?order=asc", false), ("/feeds/bob", true)]
+    {
+        assert_eq!(running.settled("bob", target).await.0.get("unread").is_some(), has, "{target}");
+    }
+}
+
+#[tokio::test]
+async fn a_reader_may_wait_for_an_event_and_is_told_when_it_does_not_come() {
+    let running = Running::new().await;
+    running.follow("bob", "actor:ada", &Value::Null).await.is_ok(201);
+    running
+        .pump
+        .set_faults(PumpFaults { delay: std::time::Duration::from_millis(300), ..PumpFaults::default() });
+    let id = running.post("ada", "posts", &event()).await;
+    for target in ["/feeds/bob", "/actors/ada/events"] {
+        let page = running.call("bob", &format!("GET {target}?wait_for={id}"), &Value::Null).await;
+        assert_eq!(page.is_ok(200).json()["events"][0]["id"], json!(id), "{target}");
+    }
+    let never = "019a9fb1-7d40-7000-8000-5f3c9e1d2a77";
+    let late = running.call("bob", &format!("GET /actors/ada/events?wait_for={never}"), &Value::Null).await;
+    assert!(late.is(504, "not-yet-visible").header("retry-after").is_some());
+    let both = format!("GET /feeds/bob?wait_for={never}&cursor=x");
+    running.call("bob", &both, &Value::Null).await.is(400, "invalid-query");
+}
+
+#[tokio::test]
+async fn what_is_limited_to_topics_sees_no_others_in_timelines_and_feeds() {
+    let running = Running::new().await;
+    running.call("dev", "PUT /topics/billing", &json!({})).await.is_ok(201);
+    running.follow("bob", "actor:ada", &Value::Null).await.is_ok(201);
+    let post = running.post("ada", "posts", &event()).await;
+    let bill = running.post("ada", "billing", &event()).await;
+    assert_eq!(running.settled("bob", "/feeds/bob").await.1, [bill.clone(), post.clone()]);
+    let limited = running.api.of(Some("bob"), &[Scope::Read], Some(&["posts"]));
+    for target in ["/feeds/bob", "/actors/ada/events", "/feeds/bob?order=asc", "/actors/ada/events?limit=1"] {
+        // Oldest first, a page ends two seconds ago.
+        let expected = if target.ends_with("asc") { vec![] } else { vec![json!(post)] };
+        let page = limited.call("", &format!("GET {target}"), "").await.is_ok(200).json();
+        let ids: Vec<_> =
+            page["events"].as_array().unwrap().iter().map(|event| event["id"].clone()).collect();
+        assert_eq!(ids, expected, "{target}");
+    }
+    let unread = limited.call("", "GET /feeds/bob/unread", "").await.is_ok(200).json();
+    assert_eq!(unread, json!({"unread": 1}));
+}
+
+#[tokio::test]
+async fn imports_and_quiet_topics_are_in_timelines_and_in_no_feed() {
+    let running = Running::new().await;
+    running.call("dev", "PUT /topics/quiet", &json!({"fan_out": false})).await.is_ok(201);
+    running.call("dev", "PUT /topics/bare", &json!({"fan_out": false, "views": []})).await.is_ok(201);
+    running.follow("bob", "actor:ada", &json!({"backfill": 0})).await.is_ok(201);
+    let import = running.post("dev", "posts", &event_ago(300)).await;
+    let quiet = running.post("ada", "quiet", &event()).await;
+    running.post("ada", "bare", &event()).await;
+    assert_eq!(running.settled("bob", "/actors/ada/events").await.1, [quiet, import.clone()]);
+    assert!(running.settled("bob", "/feeds/bob").await.1.is_empty());
+    assert!(running.settled("ada", "/feeds/ada").await.1.is_empty());
+    // A later backfill may show it.
+    running.follow("carol", "actor:ada", &Value::Null).await.is_ok(201);
+    assert_eq!(running.settled("carol", "/feeds/carol").await.1, [import]);
+}
+
+#[tokio::test]
+async fn what_is_no_source_or_no_query_of_these_routes_is_refused() {
+    let running = Running::new().await;
+    for source in ["ada", "user:ada", "actor:", "actor:a:b", "actor:a%2Fb", "subject:"] {
+        running.follow("bob", source, &Value::Null).await.is(400, "invalid-name");
+        running.call("bob", &format!("GET /sources/{source}"), &Value::Null).await.is(400, "invalid-name");
+    }
+    for (body, code) in [("{", "malformed-json"), ("[]", "invalid-body"), (r#"{"k":1}"#, "invalid-body")] {
+        let line = "PUT /users/bob/following/actor:ada";
+        let status = if code == "malformed-json" { 400 } else { 422 };
+        running.api.call("bob", line, body).await.is(status, code);
+    }
+    for query in
+        ["month=2026-13", "month=2026-11&from=2026-11-01T00:00:00Z", "wait_for=1", "topic=a%23", "user=a"]
+    {
+        let line = format!("GET /actors/ada/events?{query}");
+        running.call("bob", &line, &Value::Null).await.is(400, "invalid-query");
+    }
+    for query in ["topic=posts", "month=2026-11", "limit=0"] {
+        running.call("bob", &format!("GET /feeds/bob?{query}"), &Value::Null).await.is(400, "invalid-query");
+    }
+    let page = running.settled("bob", "/actors/ada/events").await.0;
+    let cursor = page["newer"].as_str().unwrap().to_owned();
+    let other = format!("GET /actors/bob/events?cursor={cursor}");
+    running.call("bob", &other, &Value::Null).await.is(400, "invalid-cursor");
+}
