@@ -330,7 +330,7 @@ impl Store {
             Ok(answer) => operation.meter.write(answer.consumed_capacity()),
             Err(error) => {
                 let error = unavailable(&error);
-                tracing::warn!(%error, %user, "an own post is not in its feed yet");
+                tracing::warn!(%error, "an own post is not in its feed yet");
             }
         }
     }

@@ -76,7 +76,7 @@ impl FanOut<'_> {
                 break;
             }
             if most.is_some() && looked_at >= BACKFILL_ENTRIES {
-                tracing::info!(%source, "a backfill ended early: few of the source's events fan out");
+                tracing::info!("a backfill ended early: few of the source's events fan out");
                 break;
             }
         }
@@ -131,9 +131,7 @@ impl FanOut<'_> {
         }
         let settings =
             self.store.settings(&entry.topic, self.operation).await.map_err(|error| match error {
-                TopicError::NotFound => {
-                    Unavailable::new(format_args!("there is no topic {}", entry.topic)).into()
-                }
+                TopicError::NotFound => Unavailable::new("the topic of an entry is gone").into(),
                 TopicError::Table(error) => error,
             })?;
         Ok(EventKey::new(entry.topic.clone(), settings.bucket, entry.id).encode())

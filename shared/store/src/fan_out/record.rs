@@ -33,15 +33,16 @@ pub struct Record {
     pub(super) change: Result<Option<Change>, Poison>,
 }
 
-/// A text that is no batch of records.
+/// A text that is no batch of records. It says where, and nothing of what stands there.
 #[derive(Debug, thiserror::Error)]
-#[error("this is no batch of stream records: {0}")]
+#[error("this is no batch of stream records: line {}, column {}", .0.line(), .0.column())]
 pub struct NoBatch(#[from] serde_json::Error);
 
 /// Why a record cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Poison {
-    #[error(transparent)]
+    /// Where, and nothing of what stands there: it is logged.
+    #[error("it is not what a record is: line {}, column {}", .0.line(), .0.column())]
     Json(#[from] serde_json::Error),
     #[error(transparent)]
     Corrupt(#[from] Corrupt),
