@@ -13,7 +13,7 @@ use lately_keys::table::{EventKey, TypeViewKey};
 use lately_keys::{Actor, EventId, Place, SortKey, TableKey, Topic, UnixMillis};
 use lately_model::{Data, Event, TopicSettings};
 
-use crate::call::{Failed, Operation, TableError};
+use crate::call::TableError;
 use crate::cost::Cost;
 use crate::directory::Entry;
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
@@ -118,28 +118,6 @@ impl Store {
         let answer = deleted.ok_or(DeleteError::NotYours)?;
         operation.meter.write(answer.consumed_capacity());
         Ok(operation.meter.total())
-    }
-
-    /// An item by its key, read consistently.
-    pub(crate) async fn get_item(
-        &self,
-        key: Item,
-        operation: &Operation<'_>,
-    ) -> Result<Option<Item>, TableError> {
-        let answer = operation
-            .call(|| {
-                self.client()
-                    .get_item()
-                    .table_name(self.table())
-                    .set_key(Some(key.clone()))
-                    .consistent_read(true)
-                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                    .send()
-            })
-            .await
-            .map_err(Failed::unconditional)?;
-        operation.meter.read(answer.consumed_capacity());
-        Ok(answer.item)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! | for | see |
 //! | --- | --- |
-//! | what is shared by all operations | `store.rs`, `call.rs`, `cost.rs`, `item.rs`, `ambient.rs` |
+//! | what is shared by all operations | `store.rs`, `call.rs`, `cost.rs`, `item.rs`, `single.rs`, `ambient.rs` |
 //! | topics | `topic.rs` |
 //! | which buckets hold anything | `directory.rs` |
 //! | writing events | `write.rs`, `idempotency.rs` |
@@ -35,6 +35,7 @@ mod latest;
 pub mod limits;
 mod pull_marker;
 mod session;
+mod single;
 mod source;
 mod store;
 mod timeline;

@@ -66,19 +66,7 @@ impl Store {
             created_at,
             expires_at: UnixMillis::new(seconds * 1000).unwrap_or(UnixMillis::MAX),
         };
-        let item = encode(&session, hash);
-        let put = operation
-            .call(|| {
-                self.client()
-                    .put_item()
-                    .table_name(self.table())
-                    .set_item(Some(item.clone()))
-                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                    .send()
-            })
-            .await
-            .map_err(|failed| TableError::from(failed.unconditional()))?;
-        operation.meter.write(put.consumed_capacity());
+        self.put_item(&encode(&session, hash), &operation).await?;
         Ok((session, operation.meter.total()))
     }
 

@@ -32,13 +32,12 @@ mod writer;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{Job, JobPage};
 use lately_keys::{Actor, EventId, Key, User};
 
 use crate::ambient::{entropy_u64, tick};
-use crate::call::{Failed, Operation, TableError, Unavailable};
+use crate::call::{Operation, TableError, Unavailable};
 use crate::cost::Cost;
 use crate::fan_out::job::JobWork;
 use crate::fan_out::record::{Change, What};
@@ -151,22 +150,7 @@ impl FanOut<'_> {
 
     /// Puts a page of a job. By itself: it is not to wait for a batch, and a batch of entries not to lack a place.
     async fn put_job(&self, job: &Job, page: JobPage, work: &JobWork) -> Result<(), Unavailable> {
-        let item = work.encode(job, page);
-        let answer = self
-            .operation
-            .call(|| {
-                self.store
-                    .client()
-                    .put_item()
-                    .table_name(self.store.table())
-                    .set_item(Some(item.clone()))
-                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                    .send()
-            })
-            .await
-            .map_err(Failed::unconditional)?;
-        self.operation.meter.write(answer.consumed_capacity());
-        Ok(())
+        self.store.put_item(&work.encode(job, page), self.operation).await
     }
 
     /// Puts the first page of each of some jobs.

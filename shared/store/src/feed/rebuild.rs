@@ -6,15 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{EventKey, FeedEntryKey, SourceEntryKey};
 use lately_keys::{Actor, EventId, Place, Source, TableKey, User};
 
-use crate::call::{Failed, Operation, TableError, Unavailable};
+use crate::call::{Operation, TableError, Unavailable};
 use crate::entry::TimelineEntry;
 use crate::follow::Edge;
-use crate::item::{Item, keyed};
+use crate::item::keyed;
 use crate::limits::{BATCH_ITEMS, CONFLICTS};
 use crate::pull_marker::PullMarker;
 use crate::store::Store;
@@ -57,8 +56,8 @@ impl Store {
         let mut wanted = self.wanted_pull(user, source, operation).await?;
         for _ in 0..CONFLICTS {
             match &wanted {
-                Some(pull) => self.put_item(pull.encode(user), operation).await?,
-                None => self.delete_item(PullMarker::key(user, source), operation).await?,
+                Some(pull) => self.put_item(&pull.encode(user), operation).await?,
+                None => self.delete_item(&PullMarker::key(user, source), operation).await?,
             }
             let now = self.wanted_pull(user, source, operation).await?;
             if now == wanted {
@@ -157,41 +156,10 @@ impl Store {
         operation: &Operation<'_>,
     ) -> Result<(), TableError> {
         if belongs {
-            return self.put_item(entry.in_feed(user, self.feeds().retention), operation).await;
+            let item = entry.in_feed(user, self.feeds().retention);
+            return Ok(self.put_item(&item, operation).await?);
         }
         let key = FeedEntryKey { user: user.clone(), id: entry.id }.encode();
-        self.delete_item(keyed(Place::Table, key), operation).await
-    }
-
-    async fn put_item(&self, item: Item, operation: &Operation<'_>) -> Result<(), TableError> {
-        let answer = operation
-            .call(|| {
-                self.client()
-                    .put_item()
-                    .table_name(self.table())
-                    .set_item(Some(item.clone()))
-                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                    .send()
-            })
-            .await
-            .map_err(Failed::unconditional)?;
-        operation.meter.write(answer.consumed_capacity());
-        Ok(())
-    }
-
-    async fn delete_item(&self, key: Item, operation: &Operation<'_>) -> Result<(), TableError> {
-        let answer = operation
-            .call(|| {
-                self.client()
-                    .delete_item()
-                    .table_name(self.table())
-                    .set_key(Some(key.clone()))
-                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                    .send()
-            })
-            .await
-            .map_err(Failed::unconditional)?;
-        operation.meter.write(answer.consumed_capacity());
-        Ok(())
+        Ok(self.delete_item(&keyed(Place::Table, key), operation).await?)
     }
 }
