@@ -150,6 +150,12 @@ impl TimelineEntry {
         self.item(key, expires_at)
     }
 
+    /// Where the entry stands: under its sources, and in some feeds.
+    pub(crate) fn places<'u>(&self, users: impl IntoIterator<Item = &'u User>) -> Vec<Key> {
+        let at_sources = self.sources().map(|source| SourceEntryKey { source, id: self.id }.encode());
+        at_sources.chain(users.into_iter().map(|user| place_in_feed(self.id, user))).collect()
+    }
+
     /// The event, if the entry is a copy of it.
     pub(crate) fn event(&self) -> Option<Event> {
         let Body::Copy(data) = &self.body else { return None };
@@ -200,6 +206,16 @@ impl TimelineEntry {
     fn largest_bytes(&self) -> usize {
         Fields(&self.attributes()).stored_bytes() + ENTRY_KEY_BYTES + ENTRY_EXPIRY_BYTES + ENTRY_MARK_BYTES
     }
+}
+
+/// Where an event's entry stands in a feed.
+pub(crate) fn place_in_feed(id: EventId, user: &User) -> Key {
+    FeedEntryKey { user: user.clone(), id }.encode()
+}
+
+/// Whose feed an actor's own posts are in: an actor's name is a user's.
+pub(crate) fn own_feed(actor: &Actor) -> Option<User> {
+    actor.as_str().parse().ok()
 }
 
 fn data(fields: Fields<'_>) -> Result<Option<Data>, Corrupt> {

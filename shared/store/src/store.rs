@@ -11,8 +11,8 @@ use tokio::sync::Mutex;
 use crate::ambient::{Ambient, now};
 use crate::call::Operation;
 use crate::directory::{DirectoryPage, DirectoryRange, Entry, EntryName};
-use crate::fan_out::FeedSettings;
 use crate::limits::{CACHED_DIRECTORY_PAGES, CACHED_ENTRIES, CACHED_TOPICS, DIRECTORY_AGE, TOPIC_AGE};
+use crate::settings::FeedSettings;
 use crate::topic::StoredTopic;
 
 /// Lately's table. Cheap to clone; one serves a whole process.

@@ -10,9 +10,8 @@ use lately_keys::table::{EventKey, FollowerKey, SourceEntryKey};
 use lately_keys::{EventId, Key, Place, Source, TableKey, UnixMillis, User};
 
 use crate::call::{Failed, TableError, Unavailable};
-use crate::entry::TimelineEntry;
+use crate::entry::{TimelineEntry, place_in_feed};
 use crate::fan_out::FanOut;
-use crate::fan_out::post::place_in_feed;
 use crate::follow::{Edge, Follower};
 use crate::item::{Item, keyed, text};
 use crate::limits::{BACKFILL_ENTRIES, ENTRIES_PER_QUERY};

@@ -10,9 +10,8 @@ use lately_keys::table::{FeedEntryKey, PullMarkerKey};
 use lately_keys::{Source, TableKey, User};
 
 use crate::call::{Failed, TableError, Unavailable};
-use crate::entry::TimelineEntry;
-use crate::fan_out::post::place_in_feed;
-use crate::fan_out::{FanOut, own_feed};
+use crate::entry::{TimelineEntry, own_feed, place_in_feed};
+use crate::fan_out::FanOut;
 use crate::follow::Edge;
 use crate::item::{Item, text};
 use crate::limits::{CONFLICTS, ENTRIES_PER_QUERY};

@@ -26,7 +26,6 @@ mod plan;
 mod post;
 mod promotion;
 mod record;
-mod settings;
 mod writer;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,7 +33,7 @@ use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{Job, JobPage};
-use lately_keys::{Actor, EventId, Key, User};
+use lately_keys::{EventId, Key};
 
 use crate::ambient::{entropy_u64, tick};
 use crate::call::{Operation, TableError, Unavailable};
@@ -47,7 +46,6 @@ use crate::limits::{RAILS_AT_ONCE, WRITES_AT_ONCE};
 use crate::store::Store;
 
 pub use record::{NoBatch, Record};
-pub use settings::FeedSettings;
 
 /// What became of a batch of records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -165,9 +163,4 @@ impl FanOut<'_> {
         let clock = tick(ambient).map_err(Unavailable::new)?;
         self.store.generator().next(clock, 0.into(), entropy_u64(ambient)).map_err(Unavailable::new)
     }
-}
-
-/// Whose feed an actor's own posts are in: an actor's name is a user's.
-pub(crate) fn own_feed(actor: &Actor) -> Option<User> {
-    actor.as_str().parse().ok()
 }

@@ -9,10 +9,9 @@ use lately_keys::table::{EventKey, Job, JobPage};
 use lately_keys::{Shard, Source, User};
 
 use crate::call::{TableError, Unavailable};
-use crate::entry::TimelineEntry;
+use crate::entry::{TimelineEntry, place_in_feed};
 use crate::fan_out::FanOut;
 use crate::fan_out::job::{JobWork, Task};
-use crate::fan_out::post::{place_in_feed, places_of};
 use crate::follow::{Follower, FollowerRange};
 use crate::limits::PAGES_AGAIN;
 
@@ -85,7 +84,7 @@ impl FanOut<'_> {
         let retention = self.store.feeds().retention;
         self.deliver(page.users().map(|user| entry.in_feed(user, retention)).collect()).await?;
         if self.is_gone(key).await? {
-            return Ok(self.delete(places_of(entry, page.users())).await?);
+            return Ok(self.delete(entry.places(page.users())).await?);
         }
         self.take_back_from_gone(page, entry).await
     }

@@ -6,14 +6,14 @@
 
 use std::collections::BTreeSet;
 
-use lately_keys::table::{EventKey, FeedEntryKey, Job, JobTask, SourceEntryKey};
-use lately_keys::{EventId, Key, Place, ShardCount, Source, TableKey, UnixMillis, User};
+use lately_keys::table::{EventKey, Job, JobTask};
+use lately_keys::{EventId, Place, ShardCount, Source, TableKey, UnixMillis, User};
 
 use crate::call::TableError;
-use crate::entry::TimelineEntry;
+use crate::entry::{TimelineEntry, own_feed, place_in_feed};
 use crate::fan_out::job::{JobWork, Task};
 use crate::fan_out::page::Page;
-use crate::fan_out::{FanOut, own_feed, plan};
+use crate::fan_out::{FanOut, plan};
 use crate::item::keyed;
 use crate::limits::FAN_OUT_RESERVE;
 
@@ -50,7 +50,7 @@ impl FanOut<'_> {
         self.deliver(copies.map(|user| entry.in_feed(user, retention)).collect()).await?;
 
         if self.is_gone(key).await? {
-            return Ok(self.delete(places_of(entry, users)).await?);
+            return Ok(self.delete(entry.places(users)).await?);
         }
         for page in &pages {
             self.take_back_from_gone(page, entry).await?;
@@ -65,7 +65,7 @@ impl FanOut<'_> {
         at: UnixMillis,
     ) -> Result<(), TableError> {
         let own = own_feed(&entry.actor).filter(|_| entry.fans_out);
-        self.delete(places_of(entry, own.iter())).await?;
+        self.delete(entry.places(own.iter())).await?;
         if !entry.fans_out {
             return Ok(());
         }
@@ -116,14 +116,4 @@ impl FanOut<'_> {
 /// The jobs for a source's followers, as that of the first shard.
 fn jobs(task: JobTask, id: EventId, source: &Source) -> Job {
     Job { task, id, source: source.clone(), shard: 0.into() }
-}
-
-pub(super) fn place_in_feed(id: EventId, user: &User) -> Key {
-    FeedEntryKey { user: user.clone(), id }.encode()
-}
-
-/// Where an event's entries stand: under its sources, and in some feeds.
-pub(super) fn places_of<'u>(entry: &TimelineEntry, users: impl IntoIterator<Item = &'u User>) -> Vec<Key> {
-    let at_sources = entry.sources().map(|source| SourceEntryKey { source, id: entry.id }.encode());
-    at_sources.chain(users.into_iter().map(|user| place_in_feed(entry.id, user))).collect()
 }
