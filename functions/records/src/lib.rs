@@ -1,26 +1,35 @@
-//! Topics, sessions, and what needs no table.
+//! Topics, profiles, settings, sessions, and what needs no table.
 //!
 //! | route | does |
 //! | --- | --- |
 //! | `PUT /topics/{topic}` | creates or changes a topic |
 //! | `GET /topics/{topic}` | a topic with its newest buckets |
 //! | `GET /topics` | all topics, by name |
+//! | `GET /users/{user}/profile` | a user's profile |
+//! | `PUT /users/{user}/profile` | creates it, or replaces the revision that was seen |
+//! | `DELETE /users/{user}/profile` | deletes the revision that was seen |
+//! | `GET /settings/{app}` | an application's settings |
+//! | `PUT /settings/{app}` | as a profile |
+//! | `DELETE /settings/{app}` | as a profile |
 //! | `POST /sessions` | makes a session, and tells its token, once |
 //! | `GET /sessions/{id}` | a session, without its token |
 //! | `DELETE /sessions/{id}` | revokes a session |
 //! | `GET /health` | says that the function runs |
 //! | `GET /openapi.json` | the description of all routes |
 
+mod document;
+
 use axum::extract::{RawQuery, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use lately_keys::Topic;
-use lately_keys::table::SessionId;
+use lately_keys::table::{ProfileKey, SessionId, SettingsKey};
+use lately_keys::{App, Topic, User};
 use lately_kit::body::Whole;
 use lately_kit::caller::Caller;
 use lately_kit::code::Code;
 use lately_kit::path::Part;
+use lately_kit::precondition::Under;
 use lately_kit::problem::Problem;
 use lately_kit::route::Routes;
 use lately_kit::token::Token;
@@ -38,6 +47,12 @@ pub fn routes(store: Store) -> Routes {
         .on(Method::PUT, "/topics/{topic}", put_topic)
         .on(Method::GET, "/topics/{topic}", get_topic)
         .on(Method::GET, "/topics", get_topics)
+        .on(Method::GET, "/users/{user}/profile", get_profile)
+        .on(Method::PUT, "/users/{user}/profile", put_profile)
+        .on(Method::DELETE, "/users/{user}/profile", delete_profile)
+        .on(Method::GET, "/settings/{app}", get_settings)
+        .on(Method::PUT, "/settings/{app}", put_settings)
+        .on(Method::DELETE, "/settings/{app}", delete_settings)
         .on(Method::POST, "/sessions", post_session)
         .on(Method::GET, "/sessions/{id}", get_session)
         .on(Method::DELETE, "/sessions/{id}", delete_session)
@@ -73,6 +88,56 @@ async fn get_topics(
     let (mut list, cost) = store.topics(&query).await.map_err(table::list_topics_problem)?;
     list.topics.retain(|topic| caller.may_see(&topic.topic));
     Ok(table::read(&list, &cost))
+}
+
+async fn get_profile(
+    State(store): State<Store>,
+    Part(user): Part<User>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Problem> {
+    document::get(&store, &ProfileKey { user }, query).await
+}
+
+async fn put_profile(
+    State(store): State<Store>,
+    Part(user): Part<User>,
+    Under(precondition): Under,
+    Whole(body): Whole,
+) -> Result<Response, Problem> {
+    document::put(&store, &ProfileKey { user }, precondition, &body).await
+}
+
+async fn delete_profile(
+    State(store): State<Store>,
+    Part(user): Part<User>,
+    Under(precondition): Under,
+) -> Result<Response, Problem> {
+    document::delete(&store, &ProfileKey { user }, precondition).await
+}
+
+async fn get_settings(
+    State(store): State<Store>,
+    Part(app): Part<App>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Problem> {
+    document::get(&store, &SettingsKey { app }, query).await
+}
+
+async fn put_settings(
+    State(store): State<Store>,
+    Part(app): Part<App>,
+    Under(precondition): Under,
+    Whole(body): Whole,
+) -> Result<Response, Problem> {
+    document::put(&store, &SettingsKey { app }, precondition, &body).await
+}
+
+async fn delete_settings(
+    State(store): State<Store>,
+    Part(app): Part<App>,
+    Under(precondition): Under,
+) -> Result<Response, Problem> {
+    document::delete(&store, &SettingsKey { app }, precondition).await
 }
 
 async fn post_session(State(store): State<Store>, Whole(body): Whole) -> Result<Response, Problem> {

@@ -189,6 +189,12 @@ async fn the_examples_of_the_document_are_true() {
         let sent = body("postEvents", "application/json", name).to_string();
         api.call("dev", "POST /topics/posts/events", sent).await.is_ok(201);
     }
+    for (operation, target) in [("putProfile", "/users/ada/profile"), ("putSettings", "/settings/web")] {
+        let put = operations().find(|known| known["operationId"] == operation).unwrap();
+        let sent = &put["requestBody"]["content"]["application/json"]["example"];
+        let put = api.call("dev", &format!("PUT {target}"), sent.to_string()).await;
+        assert_eq!(put.is_ok(201).json(), *sent);
+    }
     let lines = body("postEvents", "application/x-ndjson", "lines").as_str().unwrap().to_owned();
     let request = crate::support::request("POST /topics/posts/events")
         .header("authorization", "Bearer dev")

@@ -10,11 +10,16 @@ use serde_json::{Value, json};
 use crate::drift::payloads;
 use crate::support::{Api, event};
 
-/// What each payload is answered with, where there is the topic `posts` with one event: status, and code.
-const EXPECTED: [(&str, u16, &str); 47] = [
+/// What each payload is answered with, where there is the topic `posts` with one event, ada's profile and the settings of
+/// `web`: status, and code.
+const EXPECTED: [(&str, u16, &str); 62] = [
     ("delete-event.json", 204, ""),
     ("delete-following.json", 204, ""),
+    ("delete-profile-conflict.json", 412, "revision-mismatch"),
+    ("delete-profile.json", 204, ""),
     ("delete-session.json", 204, ""),
+    ("delete-settings-missing-if-match.json", 428, "revision-required"),
+    ("delete-settings.json", 204, ""),
     ("get-actor-events.json", 200, ""),
     ("get-event-invalid-id.json", 400, "invalid-id"),
     // Its id is from another table.
@@ -25,8 +30,12 @@ const EXPECTED: [(&str, u16, &str); 47] = [
     ("get-latest-invalid-cursor.json", 400, "invalid-cursor"),
     ("get-latest-invalid-query.json", 400, "invalid-query"),
     ("get-latest.json", 200, ""),
+    ("get-profile-forbidden.json", 403, "forbidden"),
+    ("get-profile-unknown.json", 404, "not-found"),
+    ("get-profile.json", 200, ""),
     ("get-session-invalid-id.json", 400, "invalid-id"),
     ("get-session.json", 404, "not-found"),
+    ("get-settings.json", 200, ""),
     ("get-source.json", 200, ""),
     ("get-subject-events.json", 200, ""),
     ("get-topic-unknown.json", 404, "topic-not-found"),
@@ -53,8 +62,15 @@ const EXPECTED: [(&str, u16, &str); 47] = [
     ("put-following-invalid-source.json", 400, "invalid-name"),
     ("put-following-invalid.json", 422, "invalid-body"),
     ("put-following.json", 201, ""),
+    ("put-profile-conflict.json", 412, "revision-mismatch"),
+    ("put-profile-invalid-precondition.json", 400, "invalid-precondition"),
+    ("put-profile-invalid.json", 422, "invalid-body"),
+    ("put-profile-missing-if-match.json", 428, "revision-required"),
+    ("put-profile.json", 201, ""),
     ("put-seen-invalid.json", 422, "invalid-body"),
     ("put-seen.json", 204, ""),
+    ("put-settings-forbidden.json", 403, "forbidden"),
+    ("put-settings.json", 201, ""),
     ("put-topic-defaults.json", 201, ""),
     ("put-topic-forbidden.json", 403, "forbidden"),
     ("put-topic-invalid-name.json", 400, "invalid-name"),
@@ -123,6 +139,8 @@ async fn each_payload_is_answered_as_expected() {
     for (name, status, code) in EXPECTED {
         let api = Api::with_posts().await;
         api.call("ada", "POST /topics/posts/events", event().to_string()).await.is_ok(201);
+        api.call("ada", "PUT /users/ada/profile", "{}").await.is_ok(201);
+        api.call("dev", "PUT /settings/web", "{}").await.is_ok(201);
         let api = behind_the_gateway(&api);
         let before = api.items().await;
         let payload: HttpEvent = serde_json::from_str(&payloads[name]).unwrap();

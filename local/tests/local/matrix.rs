@@ -22,8 +22,9 @@ struct World {
 struct Asking {
     target: String,
     body: &'static str,
-    /// What it answers whoever may ask.
+    /// What it answers whoever may ask, and its code if that is a problem.
     right: u16,
+    code: Option<&'static str>,
     /// Whether it is asked for what is ada's.
     of_ada: bool,
 }
@@ -38,6 +39,8 @@ impl World {
         let (_, event) = world.ask("POST", "/topics/posts/events", Some("ada"), EVENT);
         event["id"].as_str().unwrap().clone_into(&mut world.event);
         assert_eq!(world.ask("PUT", "/users/ada/following/actor:ada", Some("ada"), "").0, 201);
+        assert_eq!(world.ask("PUT", "/users/ada/profile", Some("ada"), "{}").0, 201);
+        assert_eq!(world.ask("PUT", "/settings/web", Some("dev"), "{}").0, 201);
         world.session = world.mint(&json!({"scopes": ["read"], "ttl_seconds": 60})).0;
         world
     }
@@ -62,7 +65,8 @@ impl World {
     }
 
     fn asking(&self, method: &str, path: &str) -> Asking {
-        let target = path.replace("{topic}", "posts").replace("{source}", "actor:ada");
+        let target =
+            path.replace("{topic}", "posts").replace("{source}", "actor:ada").replace("{app}", "web");
         let target =
             ["{user}", "{actor}", "{subject}"].iter().fold(target, |path, part| path.replace(part, "ada"));
         let (id, body, right, of_ada) = match (method, path) {
@@ -85,12 +89,20 @@ impl World {
             ("PUT", "/users/{user}/following/{source}") => ("", "", 200, true),
             ("DELETE", "/users/{user}/following/{source}") => ("", "", 204, true),
             ("GET", "/sources/{source}/followers" | "/sources/{source}") => ("", "", 200, false),
+            ("GET", "/users/{user}/profile") => ("", "", 200, true),
+            ("GET", "/settings/{app}") => ("", "", 200, false),
+            // Both are there, and no revision is named.
+            ("PUT", "/users/{user}/profile") => ("", "{}", 428, true),
+            ("DELETE", "/users/{user}/profile") => ("", "", 428, true),
+            ("PUT", "/settings/{app}") => ("", "{}", 428, false),
+            ("DELETE", "/settings/{app}") => ("", "", 428, false),
             ("POST", "/sessions") => ("", r#"{"scopes":["read"],"ttl_seconds":60}"#, 201, false),
             ("GET", "/sessions/{id}") => (&*self.session, "", 200, false),
             ("DELETE", "/sessions/{id}") => (&*self.session, "", 204, false),
             _ => panic!("how is {method} {path} asked?"),
         };
-        Asking { target: target.replace("{id}", id), body, right, of_ada }
+        let code = (right == 428).then_some("revision-required");
+        Asking { target: target.replace("{id}", id), body, right, code, of_ada }
     }
 }
 
@@ -120,7 +132,7 @@ fn every_route_answers_everyone_as_the_contract_says() {
 
     let mut cells = 0;
     for (method, path, rule) in RULES {
-        let Asking { target, body, right, of_ada } = world.asking(method.as_str(), path);
+        let Asking { target, body, right, code: right_code, of_ada } = world.asking(method.as_str(), path);
         let mut check = |who: &str, token: Option<&str>, status: u16, code: Option<&str>| {
             let (answered, answer) = world.ask(method.as_str(), &target, token, body);
             let told = answer.get("code").and_then(Value::as_str);
@@ -166,10 +178,10 @@ fn every_route_answers_everyone_as_the_contract_says() {
             check("a service", Some(&service), 403, Some("forbidden"));
         }
         if matches!(rule, Rule::OnTopic(_)) {
-            check("an admin of this topic", Some(&of_posts), right, None);
+            check("an admin of this topic", Some(&of_posts), right, right_code);
         }
         for (scope, token) in by_scope.iter().filter(|(scope, _)| holds(*scope, needed)) {
-            check(&format!("the scope {scope}"), Some(token), right, None);
+            check(&format!("the scope {scope}"), Some(token), right, right_code);
         }
     }
     assert!(cells > 100, "{cells}");
@@ -197,15 +209,16 @@ fn nothing_that_was_sent_is_logged_nor_comes_back_in_an_error() {
     let mut refusals = 0;
     for (method, path, _) in RULES {
         let Asking { target, .. } = world.asking(method.as_str(), path);
-        let parts = ["{topic}", "{id}", "{user}", "{actor}", "{subject}", "{source}"];
+        let parts = ["{topic}", "{id}", "{user}", "{actor}", "{subject}", "{source}", "{app}"];
         let named = parts.iter().fold((*path).to_owned(), |path, part| path.replace(part, CANARY));
         let key = format!("idempotency-key: {CANARY}\u{e9}");
+        let tag = format!("if-match: \"{CANARY}\"");
         for (target, authorization, headers) in [
             (&target, format!("Bearer {CANARY}"), &[][..]),
             (&target, format!("Bearer {minted}{CANARY}"), &[]),
             (&target, format!("Basic {CANARY}"), &[]),
             (&target, format!("Bearer {minted}"), &[]),
-            (&target, format!("Bearer {minted}"), &[&*key]),
+            (&target, format!("Bearer {minted}"), &[&*key, &*tag]),
             (
                 &format!("{target}?limit={CANARY}&cursor={CANARY}&from={CANARY}&{CANARY}=1"),
                 format!("Bearer {minted}"),

@@ -41,6 +41,7 @@ codes! {
     InvalidQuery = BAD_REQUEST "invalid-query" "The query string is ill-formed";
     InvalidCursor = BAD_REQUEST "invalid-cursor" "The cursor is ill-formed, or of another query";
     InvalidIdempotencyKey = BAD_REQUEST "invalid-idempotency-key" "The idempotency key is ill-formed";
+    InvalidPrecondition = BAD_REQUEST "invalid-precondition" "A precondition is ill-formed";
     MalformedJson = BAD_REQUEST "malformed-json" "The body is not JSON";
     MissingToken = UNAUTHORIZED "missing-token" "The request carries no token";
     InvalidToken = FORBIDDEN "invalid-token" "The token is unknown, expired or revoked";
@@ -52,12 +53,14 @@ codes! {
     NotFound = NOT_FOUND "not-found" "There is no such thing";
     BucketIsFixed = CONFLICT "bucket-is-fixed" "A topic's bucket width cannot change";
     TooManyPullSources = CONFLICT "too-many-pull-sources" "The user follows too many large sources";
+    RevisionMismatch = PRECONDITION_FAILED "revision-mismatch" "What is there is of another revision";
     TooLarge = PAYLOAD_TOO_LARGE "too-large" "The request is too large";
     InvalidBody = UNPROCESSABLE_ENTITY "invalid-body" "The body is not what it should be";
     InvalidEvent = UNPROCESSABLE_ENTITY "invalid-event" "The events are not what they should be";
     TooManyEvents = UNPROCESSABLE_ENTITY "too-many-events" "The batch has too many events";
     InvalidTopic = UNPROCESSABLE_ENTITY "invalid-topic" "The topic's settings are not what they should be";
     IdempotencyKeyReused = UNPROCESSABLE_ENTITY "idempotency-key-reused" "The idempotency key came with another body";
+    RevisionRequired = PRECONDITION_REQUIRED "revision-required" "What is there is replaced by its revision only";
     PartiallyAccepted = SERVICE_UNAVAILABLE "partially-accepted" "Only a part was written";
     NotYetVisible = GATEWAY_TIMEOUT "not-yet-visible" "What was waited for does not show yet";
     Unavailable = SERVICE_UNAVAILABLE "unavailable" "The service cannot answer now";

@@ -6,7 +6,7 @@
 //! | the one client of DynamoDB | [`aws`] |
 //! | the one reader of the clocks, and of the random source | [`clock`], [`entropy`], [`world`] |
 //! | who is asking, and what they may do | [`caller`], [`access`], [`token`] |
-//! | what a request carries | [`path`], [`query`], [`body`], [`idempotency`] |
+//! | what a request carries | [`path`], [`query`], [`body`], [`idempotency`], [`precondition`] |
 //! | what is answered | [`answer`], [`problem`], [`code`], [`refusal`] |
 //! | what the store's errors mean, and what things cost | [`table`] |
 //! | routes, and what stands around a router | [`route`], [`edge`], [`log`] |
@@ -54,6 +54,7 @@ pub mod lambda;
 pub mod limits;
 pub mod log;
 pub mod path;
+pub mod precondition;
 pub mod problem;
 pub mod query;
 pub mod refusal;

@@ -10,7 +10,7 @@ use std::str::FromStr;
 use axum::extract::{FromRequestParts, MatchedPath};
 use axum::http::request::Parts;
 use lately_keys::table::SessionId;
-use lately_keys::{Actor, EventId, Source, Subject, Topic, User};
+use lately_keys::{Actor, App, EventId, Source, Subject, Topic, User};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::problem::Problem;
@@ -39,6 +39,10 @@ impl PathPart for SessionId {
 
 impl PathPart for User {
     const NAME: &str = "user";
+}
+
+impl PathPart for App {
+    const NAME: &str = "app";
 }
 
 impl PathPart for Actor {

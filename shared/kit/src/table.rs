@@ -1,18 +1,21 @@
 //! What the store's errors mean to a client: the one map from them to problems, with no case left out.
 
+use axum::http::header::ETAG;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use lately_keys::Topic;
 use lately_model::{AcceptedEvent, AtError, Fault, Faults, PartlyAccepted, RejectedEvent};
 use lately_store::{
-    Cost, DeleteError, FollowError, GetError, LatestError, ListFollowsError, ListTopicsError, PutTopicError,
-    SeeError, SessionError, TableError, TimelineError, TopicError, WriteError,
+    Cost, DeleteError, FollowError, GetDocumentError, GetError, LatestError, ListFollowsError,
+    ListTopicsError, PutTopicError, SeeError, SessionError, TableError, TimelineError, TopicError,
+    WriteDocumentError, WriteError,
 };
 use serde::Serialize;
 
 use crate::answer;
 use crate::code::Code;
 use crate::log::COST_HEADER;
+use crate::precondition::etag;
 use crate::problem::Problem;
 
 /// Seconds after which a client may try again what the table refused.
@@ -166,6 +169,35 @@ pub fn session_problem(error: SessionError) -> Problem {
             Problem::new(Code::NotFound, "The session was never there, was revoked, or has expired.")
         }
         SessionError::Table(error) => error.into(),
+    }
+}
+
+/// The problem that fetching a record met.
+#[must_use]
+pub fn get_document_problem(error: GetDocumentError) -> Problem {
+    match error {
+        GetDocumentError::NotFound => {
+            Problem::new(Code::NotFound, "The record was never there, or was deleted.")
+        }
+        GetDocumentError::Table(error) => error.into(),
+    }
+}
+
+/// The problem that writing or deleting a record met.
+#[must_use]
+pub fn write_document_problem(error: WriteDocumentError) -> Problem {
+    match error {
+        WriteDocumentError::RevisionRequired => {
+            Problem::new(Code::RevisionRequired, "The record exists: send its ETag as If-Match.")
+        }
+        WriteDocumentError::Mismatch(Some(revision)) => {
+            Problem::new(Code::RevisionMismatch, "The record has changed: ETag says its revision.")
+                .header(ETAG, etag(revision))
+        }
+        WriteDocumentError::Mismatch(None) => {
+            Problem::new(Code::RevisionMismatch, "There is no record: nothing to replace.")
+        }
+        WriteDocumentError::Table(error) => error.into(),
     }
 }
 

@@ -29,8 +29,9 @@
 //! | events sent, one or many | [`Batch`], [`NewEvent`], [`AcceptedTimes`] |
 //! | events answered | [`Event`], [`TimelineEvent`], [`Page`], [`FeedPage`], [`Accepted`], [`PartlyAccepted`] |
 //! | an event's data | [`Data`] |
-//! | query strings | [`EventQuery`], [`SourceQuery`], [`FeedQuery`], [`ListQuery`], [`PageSize`], [`TimeRange`] |
+//! | query strings | [`EventQuery`], [`SourceQuery`], [`FeedQuery`], [`ListQuery`], [`RecordQuery`], [`PageSize`], [`TimeRange`] |
 //! | topics | [`TopicChange`], [`TopicSettings`], [`TopicView`], [`Views`], [`RetentionDays`] |
+//! | records | [`Document`], [`Revision`], [`Precondition`] |
 //! | sessions | [`NewSession`], [`Session`], [`Scope`], [`Scopes`] |
 //! | what was wrong | [`BodyError`], [`Fault`], [`Faults`], [`Malformed`] |
 //! | following | [`Backfill`], [`FollowingList`], [`FollowerList`], [`SourceView`] |
@@ -41,6 +42,7 @@ mod accepted;
 mod batch;
 mod body;
 mod data;
+mod document;
 mod event;
 mod fault;
 mod fields;
@@ -50,6 +52,7 @@ mod malformed;
 mod page;
 mod query;
 mod retention;
+mod revision;
 mod scope;
 mod seen;
 mod session;
@@ -62,6 +65,7 @@ pub use accepted::{Accepted, AcceptedEvent, PartlyAccepted, RejectedEvent};
 pub use batch::{Batch, BatchError, BodyForm};
 pub use body::BodyError;
 pub use data::{Data, DataError};
+pub use document::Document;
 pub use event::{Event, NewEvent};
 pub use fault::{Fault, Faults};
 pub use follow::{
@@ -69,8 +73,9 @@ pub use follow::{
 };
 pub use malformed::Malformed;
 pub use page::{Page, PageSize, PageSizeError};
-pub use query::{EventQuery, FeedQuery, ListQuery, SourceQuery, TimeRange, TimeRangeError};
+pub use query::{EventQuery, FeedQuery, ListQuery, RecordQuery, SourceQuery, TimeRange, TimeRangeError};
 pub use retention::{RetentionDays, RetentionDaysError};
+pub use revision::{Precondition, PreconditionError, Revision};
 pub use scope::{Scope, ScopeError, Scopes};
 pub use seen::Seen;
 pub use session::{NewSession, Session, SessionToken, TtlSeconds, TtlSecondsError};

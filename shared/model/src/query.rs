@@ -192,6 +192,26 @@ impl ListQuery {
     }
 }
 
+/// The query of one record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordQuery {
+    /// Whether to see every write that was acknowledged.
+    pub consistent: bool,
+}
+
+impl RecordQuery {
+    /// Reads a query string, without its `?`.
+    ///
+    /// # Errors
+    /// All that is wrong with it: unknown, repeated and ill-formed parameters.
+    pub fn parse(query: &str) -> Result<Self, Faults> {
+        let mut found = Found::default();
+        let [consistent] = parameters(query, ["consistent"], &mut found);
+        let consistent = consistent.parsed(&mut found, parse_bool).unwrap_or_default();
+        found.or(Some(Self { consistent }))
+    }
+}
+
 /// The parameters of a query string, decoded. Bytes that are no UTF-8 become U+FFFD, which no parameter
 /// may hold.
 fn parameters<const N: usize>(
@@ -260,6 +280,7 @@ mod tests {
         for query in ["", "&", "&&"] {
             assert_eq!(EventQuery::parse(query), Ok(EventQuery::default()));
             assert_eq!(ListQuery::parse(query), Ok(ListQuery::default()));
+            assert_eq!(RecordQuery::parse(query), Ok(RecordQuery { consistent: false }));
         }
     }
 
@@ -303,6 +324,9 @@ mod tests {
         );
         assert_eq!(faults("limit"), ["/limit: must be a whole number from 1 to 200"]);
         assert_eq!(ListQuery::parse("order=asc").unwrap_err().to_string(), "/order: is not a known field");
+        assert_eq!(RecordQuery::parse("consistent=true"), Ok(RecordQuery { consistent: true }));
+        let refused = RecordQuery::parse("consistent=1&limit=1").unwrap_err().to_string();
+        assert_eq!(refused, "/limit: is not a known field; /consistent: must be true or false");
     }
 
     #[test]

@@ -9,6 +9,8 @@
 //! | one event | `event.rs` |
 //! | the latest events | `latest/` |
 //! | sessions | `session.rs` |
+//! | profiles and settings | `record.rs` |
+//! | how an item that changes is changed | `revision.rs` |
 //! | following | `follow/`, `source.rs`, `transaction.rs` |
 //! | what follows from the table's stream | `fan_out/` |
 //! | entries of timelines and feeds, and marks | `entry.rs`, `pull_marker.rs` |
@@ -34,6 +36,8 @@ mod item;
 mod latest;
 pub mod limits;
 mod pull_marker;
+mod record;
+mod revision;
 mod session;
 mod settings;
 mod single;
@@ -55,6 +59,7 @@ pub use follow::{FollowError, Followed, ListFollowsError};
 pub use idempotency::Idempotency;
 pub use item::Corrupt;
 pub use latest::LatestError;
+pub use record::{DocumentKey, GetDocumentError, StoredDocument, WriteDocumentError};
 pub use session::{SessionError, SessionList};
 pub use settings::FeedSettings;
 pub use store::Store;

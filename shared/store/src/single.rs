@@ -13,13 +13,23 @@ impl Store {
         key: Item,
         operation: &Operation<'_>,
     ) -> Result<Option<Item>, TableError> {
+        self.read_item(key, true, operation).await
+    }
+
+    /// An item by its key.
+    pub(crate) async fn read_item(
+        &self,
+        key: Item,
+        consistent: bool,
+        operation: &Operation<'_>,
+    ) -> Result<Option<Item>, TableError> {
         let answer = operation
             .call(|| {
                 self.client()
                     .get_item()
                     .table_name(self.table())
                     .set_key(Some(key.clone()))
-                    .consistent_read(true)
+                    .consistent_read(consistent)
                     .return_consumed_capacity(ReturnConsumedCapacity::Total)
                     .send()
             })

@@ -14,15 +14,16 @@ use lately_keys::{
     Cursor, CursorError, Fingerprint, Order, Place, Position, ShardCount, TableKey, Topic, UnixMillis,
 };
 use lately_model::{
-    BucketView, ListQuery, RetentionDays, TopicChange, TopicFault, TopicList, TopicSettings, TopicSummary,
-    TopicView, View, Views,
+    BucketView, ListQuery, RetentionDays, Revision, TopicChange, TopicFault, TopicList, TopicSettings,
+    TopicSummary, TopicView, View, Views,
 };
 
-use crate::call::{Failed, Operation, TableError, Unavailable};
+use crate::call::{Operation, TableError, Unavailable};
 use crate::cost::Cost;
 use crate::directory::DirectoryRange;
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::limits::CONFLICTS;
+use crate::revision::{Guarded, REVISION, revision_of};
 use crate::store::{Aged, Sent, Store};
 
 /// A topic as it is stored.
@@ -30,7 +31,7 @@ use crate::store::{Aged, Sent, Store};
 pub(crate) struct StoredTopic {
     pub(crate) settings: TopicSettings,
     created_at: UnixMillis,
-    revision: u64,
+    revision: Revision,
 }
 
 /// Why a topic could not be read.
@@ -81,17 +82,24 @@ impl Store {
         let (stored, created) = loop {
             let known = self.find_topic(topic, &operation).await?;
             let wanted = match known {
-                None => self.new_topic(change.create().map_err(TopicFault::from)?),
+                None => StoredTopic {
+                    settings: change.create().map_err(TopicFault::from)?,
+                    created_at: self.now(),
+                    revision: self.first_revision(),
+                },
                 Some(known) => {
                     let settings = change.apply_to(&known.settings)?;
-                    let revision = known.revision + u64::from(settings != known.settings);
+                    let changed = settings != known.settings;
+                    let revision = if changed { known.revision.next() } else { known.revision };
                     StoredTopic { settings, revision, ..known }
                 }
             };
             if known == Some(wanted) {
                 break (wanted, false);
             }
-            if self.write_topic(topic, wanted, known, &operation).await? {
+            let replaced = known.map(|known| known.revision);
+            // A change is what is to be so, and may be made twice: what is not known to be written is looked at again.
+            if self.put_revised(&encode(topic, wanted), replaced, &operation).await? == Guarded::Written {
                 break (wanted, known.is_none());
             }
             conflicts += 1;
@@ -194,53 +202,6 @@ impl Store {
         Ok(item.as_ref().map(decode).transpose()?)
     }
 
-    /// A topic that is being created. Its first revision is the time in microseconds: it tells our own write
-    /// from another's when an attempt was ambiguous.
-    fn new_topic(&self, settings: TopicSettings) -> StoredTopic {
-        let micros = u64::try_from(self.ambient().since_epoch().as_micros()).unwrap_or(u64::MAX >> 1);
-        StoredTopic { settings, created_at: self.now(), revision: micros }
-    }
-
-    /// Writes a topic if it still is what was read. `false` if it is not.
-    async fn write_topic(
-        &self,
-        topic: &Topic,
-        wanted: StoredTopic,
-        known: Option<StoredTopic>,
-        operation: &Operation<'_>,
-    ) -> Result<bool, TableError> {
-        let item = encode(topic, wanted);
-        let written = operation
-            .call(|| {
-                let put = self
-                    .client()
-                    .put_item()
-                    .table_name(self.table())
-                    .set_item(Some(item.clone()))
-                    .return_consumed_capacity(ReturnConsumedCapacity::Total);
-                match known {
-                    None => put.condition_expression("attribute_not_exists(pk)"),
-                    Some(known) => put
-                        .condition_expression("revision = :known")
-                        .expression_attribute_values(":known", number(known.revision)),
-                }
-                .send()
-            })
-            .await;
-        match written {
-            Ok(answer) => {
-                operation.meter.write(answer.consumed_capacity());
-                Ok(true)
-            }
-            // Perhaps it is our own earlier attempt that is there now.
-            Err(Failed::Condition { maybe_applied: true, .. }) => {
-                Ok(self.find_topic(topic, operation).await? == Some(wanted))
-            }
-            Err(Failed::Condition { .. }) => Ok(false),
-            Err(Failed::Unavailable(unavailable)) => Err(unavailable.into()),
-        }
-    }
-
     async fn topic_view(
         &self,
         topic: &Topic,
@@ -273,7 +234,7 @@ fn encode(topic: &Topic, stored: StoredTopic) -> Item {
             ("fan_out", AttributeValue::Bool(settings.fan_out)),
             ("views", text(views.join(" "))),
             ("created_at", number(created_at.get())),
-            ("revision", number(revision)),
+            (REVISION, number(revision.get())),
         ]
         .map(|(name, value)| (name.to_owned(), value)),
     );
@@ -296,7 +257,7 @@ fn decode(item: &Item) -> Result<StoredTopic, Corrupt> {
     };
     let created_at =
         UnixMillis::new(fields.number("created_at")?).map_err(|_| fields.corrupt("created_at"))?;
-    Ok(StoredTopic { settings, created_at, revision: fields.number("revision")? })
+    Ok(StoredTopic { settings, created_at, revision: revision_of(item)? })
 }
 
 fn summary(item: &Item) -> Result<TopicSummary, Corrupt> {

@@ -2,5 +2,6 @@
 
 mod access;
 mod reading;
+mod records;
 mod topics;
 mod writing;

@@ -14,6 +14,7 @@ mod follow;
 mod growth;
 mod listed;
 mod prices;
+mod records;
 mod scale;
 mod sessions;
 mod simulation;

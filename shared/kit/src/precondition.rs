@@ -1,0 +1,87 @@
+//! The headers `If-Match` and `If-None-Match` of a write, and the `ETag` that they name.
+
+use axum::extract::FromRequestParts;
+use axum::http::header::{ETAG, IF_MATCH, IF_NONE_MATCH};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::response::Response;
+use lately_model::{Precondition, PreconditionError, Revision};
+
+use crate::code::Code;
+use crate::problem::Problem;
+
+/// What must be so for a write to be done. Refused with 400 `invalid-precondition`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Under(pub Precondition);
+
+impl<S: Sync> FromRequestParts<S> for Under {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let read = || {
+            let if_match = only(&parts.headers, &IF_MATCH).ok_or(PreconditionError::IfMatch)?;
+            let if_none_match = only(&parts.headers, &IF_NONE_MATCH).ok_or(PreconditionError::IfNoneMatch)?;
+            Precondition::parse(if_match, if_none_match)
+        };
+        read().map(Self).map_err(|refused| Problem::new(Code::InvalidPrecondition, refused.to_string()))
+    }
+}
+
+/// The one value of a header, if it is given; `None` if it is given twice, which makes a list of it.
+fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<Option<&'a str>> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next();
+    // What is no visible ASCII is no precondition either, as an empty one is not.
+    values.next().is_none().then_some(value.map(|value| value.to_str().unwrap_or_default()))
+}
+
+/// What `ETag` says of a revision.
+#[must_use]
+pub fn etag(revision: Revision) -> HeaderValue {
+    HeaderValue::from_str(&revision.etag()).expect("an ETag is digits in quotes")
+}
+
+/// An answer with the revision of what it shows.
+#[must_use]
+pub fn with_etag(mut response: Response, revision: Revision) -> Response {
+    response.headers_mut().insert(ETAG, etag(revision));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::extract::Request;
+
+    use super::*;
+
+    async fn under(headers: &[(&str, &[u8])]) -> Result<Precondition, Code> {
+        let request = headers.iter().fold(Request::builder(), |request, (name, value)| {
+            request.header(*name, HeaderValue::from_bytes(value).unwrap())
+        });
+        let (mut parts, ()) = request.body(()).unwrap().into_parts();
+        let under = Under::from_request_parts(&mut parts, &()).await;
+        under.map(|Under(precondition)| precondition).map_err(|problem| problem.code())
+    }
+
+    #[tokio::test]
+    async fn a_precondition_is_said_once_and_plainly() {
+        assert_eq!(under(&[]).await, Ok(Precondition::None));
+        assert_eq!(under(&[("if-none-match", b"*")]).await, Ok(Precondition::Absent));
+        let revision = Revision::new(1_795_167_000_000_000);
+        assert_eq!(under(&[("If-Match", etag(revision).as_bytes())]).await, Ok(Precondition::Is(revision)));
+        for headers in [
+            &[("if-match", &b"*"[..])][..],
+            &[("if-match", b"")],
+            &[("if-match", b"1")],
+            &[("if-match", b"W/\"1\"")],
+            &[("if-match", b"\"1\", \"2\"")],
+            &[("if-match", b"\"1\""), ("if-match", b"\"1\"")],
+            &[("if-match", b"\"1\""), ("if-none-match", b"*")],
+            &[("if-match", b"\"\xe9\"")],
+            &[("if-none-match", b"\"1\"")],
+            &[("if-none-match", b"*"), ("if-none-match", b"*")],
+        ] {
+            assert_eq!(under(headers).await, Err(Code::InvalidPrecondition), "{headers:?}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! A record's document: any JSON object, kept as the client's own text.
+//!
+//! It is checked as an event's data is ([`Data`]), so what comes back is what was sent, number for number and member for
+//! member, and no name in it means anything to the table. How large it may be is the cap on its route's bodies.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::body::{self, BodyError};
+use crate::data::{Data, DataError};
+use crate::fault::{Found, Pointer};
+
+/// The body of `PUT /users/{user}/profile` and `PUT /settings/{app}`, and what is answered.
+///
+/// ```
+/// use lately_model::Document;
+///
+/// let document = Document::parse(br#" {"pk": "mine", "ratio": 1.10} "#)?;
+/// assert_eq!(document.as_str(), r#"{"pk": "mine", "ratio": 1.10}"#);
+/// # Ok::<(), lately_model::BodyError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Document(Data);
+
+impl Document {
+    /// Reads a body.
+    ///
+    /// # Errors
+    /// If it is not JSON, or not an object, or nested too deep.
+    pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
+        body::parse(body, Self::read)
+    }
+
+    /// The JSON text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// A document from the table, which was checked when it was written.
+    ///
+    /// # Errors
+    /// If it is not a JSON object.
+    pub fn from_stored(text: String) -> Result<Self, DataError> {
+        Data::from_stored(text).map(Self).and_then(|document| {
+            if is_object(document.as_str()) { Ok(document) } else { Err(DataError::Malformed) }
+        })
+    }
+
+    fn read(json: &RawValue, found: &mut Found) -> Option<Self> {
+        if !is_object(json.get()) {
+            found.add(&Pointer::root(), "must be a JSON object");
+            return None;
+        }
+        Data::from_body(json).map(Self).map_err(|refused| found.add(&Pointer::root(), refused)).ok()
+    }
+}
+
+/// Whether a JSON value, without white space around it, is an object.
+fn is_object(json: &str) -> bool {
+    json.starts_with('{')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::DATA_DEPTH;
+    use proptest::prelude::*;
+
+    fn refused(body: &str) -> String {
+        match Document::parse(body.as_bytes()) {
+            Err(BodyError::Invalid(faults)) => faults.to_string(),
+            other => panic!("{body}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn only_an_object_is_a_document() {
+        for body in ["null", "true", "0", "\"{}\"", "[]", "[{}]", " [{}] "] {
+            assert_eq!(refused(body), ": must be a JSON object");
+            assert_eq!(Document::from_stored(body.trim().to_owned()), Err(DataError::Malformed));
+        }
+        for body in ["", " ", "{", "{}{}", "{'a':1}", "{\"a\":\"\\ud800\"}", "nonsense"] {
+            assert!(matches!(Document::parse(body.as_bytes()), Err(BodyError::Malformed(_))), "{body}");
+        }
+        assert!(matches!(Document::parse(b"{\"a\":\"\xff\"}"), Err(BodyError::Malformed(_))));
+    }
+
+    #[test]
+    fn a_document_nests_as_deep_as_an_events_data() {
+        let nested = |depth: usize| {
+            let arrays = depth - 1;
+            format!("{{\"a\":{}{}}}", "[".repeat(arrays), "]".repeat(arrays))
+        };
+        assert!(Document::parse(nested(DATA_DEPTH).as_bytes()).is_ok());
+        assert_eq!(refused(&nested(DATA_DEPTH + 1)), ": must not be nested deeper than 60 levels");
+    }
+
+    #[test]
+    fn a_document_stays_the_text_that_was_sent() {
+        let text = r#"{"b":1.10,"a":123456789012345678901234567890, "b":-0,"":"\u00e9","revision":7}"#;
+        let document = Document::parse(format!("\n{text} ").as_bytes()).unwrap();
+        assert_eq!((document.as_str(), &*serde_json::to_string(&document).unwrap()), (text, text));
+        assert_eq!(Document::from_stored(text.to_owned()), Ok(document));
+    }
+
+    proptest! {
+        #[test]
+        fn any_body_is_a_document_or_refused(body in "[\\[\\]{}\":,a0-9. \\\\u]{0,40}") {
+            if let Ok(document) = Document::parse(body.as_bytes()) {
+                prop_assert_eq!(document.as_str(), body.trim());
+                prop_assert_eq!(Document::from_stored(body.trim().to_owned()), Ok(document));
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Writes under a revision: the one way in which an item that changes is changed.
+//!
+//! A write names the revision of what it replaces, and its item has the next one; DynamoDB's condition sees to it that
+//! of several writers one wins. What needs care are attempts that are tried again after nobody knew what became of them:
+//!
+//! ```text
+//! the condition failed, an earlier attempt may have been applied, and there is …
+//!   our very item, attribute for attribute   it was applied: written
+//!   another item of the same next revision   it was not: that revision is another's
+//!   anything else, or nothing                another write came since, and nobody can tell: unknown
+//! ```
+//!
+//! What must hold: an item is told from any other writer's, or it does not matter whose it is. A document carries random
+//! bits of its write for that.
+
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
+use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, ReturnValuesOnConditionCheckFailure};
+use lately_model::Revision;
+
+use crate::call::{Failed, Operation, TableError};
+use crate::item::{Corrupt, Fields, Item, number};
+use crate::store::Store;
+
+/// The attribute that holds an item's revision.
+pub(crate) const REVISION: &str = "revision";
+
+/// What became of a write under a revision.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Guarded {
+    /// It is done.
+    Written,
+    /// It is not: this is what is there instead, if anything.
+    Stale(Option<Item>),
+    /// An earlier attempt may have been done, and another's write since.
+    Unknown,
+}
+
+impl Store {
+    /// The first revision of what is created now.
+    pub(crate) fn first_revision(&self) -> Revision {
+        Revision::first(self.ambient().since_epoch())
+    }
+
+    /// Puts an item, whose revision follows the known one, if that is still what is there; with none known, if nothing
+    /// is.
+    pub(crate) async fn put_revised(
+        &self,
+        item: &Item,
+        known: Option<Revision>,
+        operation: &Operation<'_>,
+    ) -> Result<Guarded, TableError> {
+        let put = operation
+            .call(|| {
+                let put = self
+                    .client()
+                    .put_item()
+                    .table_name(self.table())
+                    .set_item(Some(item.clone()))
+                    .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+                    .return_consumed_capacity(ReturnConsumedCapacity::Total);
+                match known {
+                    None => put.condition_expression("attribute_not_exists(pk)"),
+                    Some(known) => put
+                        .condition_expression("revision = :known")
+                        .expression_attribute_values(":known", number(known.get())),
+                }
+                .send()
+            })
+            .await;
+        match put {
+            Ok(answer) => {
+                operation.meter.write(answer.consumed_capacity());
+                Ok(Guarded::Written)
+            }
+            Err(Failed::Condition { error, maybe_applied }) => {
+                let there = in_the_way_of_put(error);
+                if maybe_applied {
+                    Ok(outcome(there, item, revision_of(item)?)?)
+                } else {
+                    Ok(Guarded::Stale(there))
+                }
+            }
+            Err(Failed::Unavailable(unavailable)) => Err(unavailable.into()),
+        }
+    }
+
+    /// Deletes an item if it is of the known revision; with none known, if there is nothing to delete. That nothing is
+    /// there is as good as done.
+    pub(crate) async fn delete_revised(
+        &self,
+        key: &Item,
+        known: Option<Revision>,
+        operation: &Operation<'_>,
+    ) -> Result<Guarded, TableError> {
+        let deleted = operation
+            .call(|| {
+                let delete = self
+                    .client()
+                    .delete_item()
+                    .table_name(self.table())
+                    .set_key(Some(key.clone()))
+                    .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+                    .return_consumed_capacity(ReturnConsumedCapacity::Total);
+                match known {
+                    None => delete.condition_expression("attribute_not_exists(pk)"),
+                    Some(known) => delete
+                        .condition_expression("attribute_not_exists(pk) OR revision = :known")
+                        .expression_attribute_values(":known", number(known.get())),
+                }
+                .send()
+            })
+            .await;
+        match deleted {
+            Ok(answer) => {
+                operation.meter.write(answer.consumed_capacity());
+                Ok(Guarded::Written)
+            }
+            Err(Failed::Condition { error, maybe_applied }) => {
+                let there = in_the_way_of_delete(error);
+                match known.filter(|_| maybe_applied) {
+                    // It may be gone and made again: there is no item of ours that would say so.
+                    Some(known) => Ok(outcome(there, &Item::new(), known.next())?),
+                    None => Ok(Guarded::Stale(there)),
+                }
+            }
+            Err(Failed::Unavailable(unavailable)) => Err(unavailable.into()),
+        }
+    }
+}
+
+/// What became of a write that may have been applied, by what is there: `ours` is what it would have left, `next` the
+/// revision that follows the one it replaced.
+fn outcome(there: Option<Item>, ours: &Item, next: Revision) -> Result<Guarded, Corrupt> {
+    Ok(match there {
+        Some(there) if there == *ours => Guarded::Written,
+        Some(there) if revision_of(&there)? == next => Guarded::Stale(Some(there)),
+        _ => Guarded::Unknown,
+    })
+}
+
+/// The revision of an item.
+pub(crate) fn revision_of(item: &Item) -> Result<Revision, Corrupt> {
+    Fields(item).number(REVISION).map(Revision::new)
+}
+
+fn in_the_way_of_put(error: SdkError<PutItemError>) -> Option<Item> {
+    match error.into_service_error() {
+        PutItemError::ConditionalCheckFailedException(failed) => failed.item,
+        _ => None,
+    }
+}
+
+fn in_the_way_of_delete(error: SdkError<DeleteItemError>) -> Option<Item> {
+    match error.into_service_error() {
+        DeleteItemError::ConditionalCheckFailedException(failed) => failed.item,
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::item::text;
+
+    fn item(revision: u64, write: &str) -> Item {
+        Item::from([(REVISION.to_owned(), number(revision)), ("d".to_owned(), text(write))])
+    }
+
+    #[test]
+    fn what_is_there_says_what_became_of_a_write() {
+        let next = Revision::new(8);
+        let of = |there: Option<Item>| outcome(there, &item(8, "ours"), next).unwrap();
+        assert_eq!(of(Some(item(8, "ours"))), Guarded::Written);
+        assert_eq!(of(Some(item(8, "theirs"))), Guarded::Stale(Some(item(8, "theirs"))));
+        for there in [None, Some(item(9, "theirs")), Some(item(9, "ours")), Some(item(7, "older"))] {
+            assert_eq!(of(there), Guarded::Unknown);
+        }
+        outcome(Some(Item::new()), &item(8, "ours"), next).unwrap_err();
+    }
+}
