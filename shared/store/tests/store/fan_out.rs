@@ -17,18 +17,18 @@ use crate::support::{Item, TABLE, World, change, engine, event, items, pass, sto
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// A table with a topic that fans out, one that does not, and what its stream has not told yet.
-struct Scene {
-    world: World,
-    engine: Engine,
-    store: Store,
-    posts: Topic,
+pub(crate) struct Scene {
+    pub(crate) world: World,
+    pub(crate) engine: Engine,
+    pub(crate) store: Store,
+    pub(crate) posts: Topic,
     logs: Topic,
     settings: FeedSettings,
     told: SequenceNumber,
 }
 
 impl Scene {
-    async fn new(settings: FeedSettings) -> Self {
+    pub(crate) async fn new(settings: FeedSettings) -> Self {
         let world = World::new(1);
         let engine = engine(&world, Options { shards: 1, ..Options::default() });
         let store = store(engine.client(), &world).with_feeds(settings);
@@ -38,17 +38,21 @@ impl Scene {
         Self { world, engine, store, posts, logs, settings, told: SequenceNumber::START }
     }
 
-    async fn follow(&self, who: &str, what: &str, backfill: u16) {
+    pub(crate) async fn follow(&self, who: &str, what: &str, backfill: u16) {
         self.store.follow(&user(who), &source(what), Backfill::new(backfill).unwrap()).await.unwrap();
     }
 
-    async fn post(&self, topic: &Topic, events: Vec<NewEvent>) -> Vec<EventId> {
+    pub(crate) async fn post(&self, topic: &Topic, events: Vec<NewEvent>) -> Vec<EventId> {
         let (written, _) = self.store.write(submission(topic, events)).await.unwrap();
         written.events.iter().map(|event| event.id).collect()
     }
 
+    pub(crate) fn has_news(&self) -> bool {
+        self.told < self.engine.stream(TABLE).unwrap().latest(0)
+    }
+
     /// The stream's new records, as Lambda is invoked with them.
-    fn news(&mut self) -> String {
+    pub(crate) fn news(&mut self) -> String {
         let stream = self.engine.stream(TABLE).unwrap();
         let batch = stream.read(0, self.told, usize::MAX, u64::MAX);
         self.told = batch.next;
@@ -56,9 +60,9 @@ impl Scene {
     }
 
     /// Hands over the new records, and those that come of it, until there are none.
-    async fn settle(&mut self) -> Vec<FanOutOutcome> {
+    pub(crate) async fn settle(&mut self) -> Vec<FanOutOutcome> {
         let mut outcomes = Vec::new();
-        while self.told < self.engine.stream(TABLE).unwrap().latest(0) {
+        while self.has_news() {
             let news = self.news();
             let outcome = fan_out(&self.store, &news).await;
             assert_eq!(outcome.failed, None);
@@ -101,15 +105,15 @@ async fn markers(scene: &Scene) -> BTreeSet<String> {
     markers.collect()
 }
 
-fn key(item: &Item) -> AnyKey {
+pub(crate) fn key(item: &Item) -> AnyKey {
     AnyKey::decode(item["pk"].as_s().unwrap(), item["sk"].as_s().unwrap()).unwrap()
 }
 
-async fn fan_out(store: &Store, event: &str) -> FanOutOutcome {
+pub(crate) async fn fan_out(store: &Store, event: &str) -> FanOutOutcome {
     store.fan_out(&Record::batch(event.as_bytes()).unwrap(), MINUTE).await
 }
 
-fn about(subject: &str) -> NewEvent {
+pub(crate) fn about(subject: &str) -> NewEvent {
     NewEvent { subject: Some(subject.parse().unwrap()), ..event("note", Some("1".to_owned())) }
 }
 
@@ -117,7 +121,7 @@ fn of_bytes(bytes: usize) -> NewEvent {
     event("note", Some(format!("\"{}\"", "x".repeat(bytes - 2))))
 }
 
-fn small_jobs() -> FeedSettings {
+pub(crate) fn small_jobs() -> FeedSettings {
     FeedSettings { audience: 0, followers_per_job: 3, ..FeedSettings::default() }
 }
 

@@ -7,6 +7,7 @@
 
 mod deletes;
 mod fan_out;
+mod fan_out_crashes;
 mod fan_out_prices;
 mod faults;
 mod feed;

@@ -1,0 +1,88 @@
+//! Fan-out that dies before and after each of its calls, one after the other: what it leaves is finished by the next
+//! delivery, and nobody can tell.
+
+use std::collections::BTreeSet;
+
+use lately_engine::fault::{Fault, Faults, FaultyClient, Moment, Target};
+use lately_keys::table::{AnyKey, SourceEntryKey};
+use lately_model::{EventQuery, FeedQuery};
+use lately_store::{FeedSettings, Store};
+
+use crate::fan_out::{Scene, about, fan_out, key, small_jobs};
+use crate::support::{items, store};
+
+/// Hands over what the stream tells to a process that may die of it; what it died of, once more to one that does not.
+async fn settle(scene: &mut Scene, victim: &FaultyClient, victims: &Store) -> bool {
+    let mut died = false;
+    while scene.has_news() {
+        let news = scene.news();
+        match victim.run(fan_out(victims, &news)).await {
+            Some(outcome) => assert_eq!(outcome.failed, None),
+            None => {
+                died = true;
+                assert_eq!(fan_out(&scene.store, &news).await.failed, None);
+            }
+        }
+    }
+    died
+}
+
+/// What feeds show and timelines hold, after posts, follows, an unfollow and a deletion; and whether a
+/// process died on the way.
+async fn settled(settings: FeedSettings, faults: Faults) -> (BTreeSet<String>, bool) {
+    let mut scene = Scene::new(settings).await;
+    let victim = scene.engine.client_with(faults);
+    let victims = store(victim.client(), &scene.world).with_feeds(settings);
+    for user in ["u0", "u1", "u2", "u3"] {
+        scene.follow(user, "actor:ada", 0).await;
+    }
+    scene.follow("u0", "subject:s", 0).await;
+    // Else what a crash leaves undone for a post, the backfill of these follows would do.
+    scene.settle().await;
+    let posts = scene.posts.clone();
+    let posted = scene.post(&posts, vec![about("s"), about("t"), about("t")]).await;
+    let before = settle(&mut scene, &victim, &victims).await;
+
+    scene.store.delete_event(&posts, posted[1], None).await.unwrap();
+    let (u0, ada) = ("u0".parse().unwrap(), "actor:ada".parse().unwrap());
+    scene.store.unfollow(&u0, &ada).await.unwrap();
+    scene.follow("u4", "actor:ada", 5).await;
+    let after = settle(&mut scene, &victim, &victims).await;
+
+    let mut shown = BTreeSet::new();
+    for user in ["ada", "u0", "u1", "u2", "u3", "u4"] {
+        let page = EventQuery { consistent: true, ..EventQuery::default() };
+        let query = FeedQuery { page, wait_for: None };
+        let (feed, _) = scene.store.feed(&user.parse().unwrap(), &query, None).await.unwrap();
+        shown.extend(feed.page.events.iter().map(|told| format!("{user} is shown {}", told.event.id)));
+    }
+    for item in items(&scene.engine).await {
+        if let AnyKey::SourceEntry(SourceEntryKey { source, id }) = key(&item) {
+            shown.insert(format!("{source} lists {id}"));
+        }
+    }
+    (shown, before || after)
+}
+
+#[tokio::test(start_paused = true)]
+async fn wherever_fan_out_dies_the_settled_result_is_the_same() {
+    let promoting = FeedSettings { fan_out_limit: 2, ..small_jobs() };
+    for settings in [FeedSettings::default(), small_jobs(), promoting] {
+        let (expected, _) = settled(settings, Faults::default()).await;
+        // Two events under three sources, and in the feeds of ada and five others, at the least.
+        assert!(expected.len() >= 14, "{expected:?}");
+        for moment in [Moment::Before, Moment::After] {
+            let mut n = 0;
+            loop {
+                n += 1;
+                let crash = Faults::default().nth(n, Target::any(), Fault::Crash(moment));
+                let (shown, died) = settled(settings, crash).await;
+                assert_eq!(shown, expected, "{settings:?}: call {n}, {moment:?}");
+                if !died {
+                    break;
+                }
+            }
+            assert!(n > 30, "{n} calls were made");
+        }
+    }
+}
