@@ -5,7 +5,7 @@
 
 use lately_keys::{Topic, UnixMillis};
 use lately_model::{Backfill, ListQuery, NewEvent, TopicChange};
-use lately_store::{FollowError, ListTopicsError, PutTopicError, Store, Submission, WriteError};
+use lately_store::{FollowError, ListError, PutTopicError, Store, Submission, WriteError};
 
 const SEED: u64 = 20_261_120;
 const DAY_MILLIS: u64 = 24 * 60 * 60 * 1000;
@@ -18,7 +18,7 @@ const BATCH: usize = 500;
 pub enum DemoError {
     /// The topics could not be listed.
     #[error(transparent)]
-    List(#[from] ListTopicsError),
+    List(#[from] ListError),
     /// A topic could not be created.
     #[error(transparent)]
     Topic(#[from] PutTopicError),

@@ -38,6 +38,7 @@ pub struct System {
     pub engine: Engine,
     /// What the functions share.
     pub store: Store,
+    template: Template,
     bodies: Bodies,
 }
 
@@ -100,7 +101,7 @@ impl System {
             follow: bytes("FollowFunction")?,
             records: bytes("RecordsFunction")?,
         };
-        Ok(Self { engine, store, bodies })
+        Ok(Self { engine, store, template, bodies })
     }
 
     /// The routes of all functions.
@@ -133,7 +134,7 @@ impl System {
         data: Option<&Path>,
     ) -> Result<Pump, OpenError> {
         let is_fan_out = |mapping: &Mapping| mapping.function == "FanOutFunction";
-        let mapping = Template::parse(TEMPLATE)?.mappings()?.into_iter().find(is_fan_out);
+        let mapping = self.template.mappings()?.into_iter().find(is_fan_out);
         let stream = self.engine.stream(TABLE).ok_or(OpenError::NoStream)?;
         let checkpoint_file: Option<PathBuf> = data.map(|folder| folder.join(CHECKPOINTS));
         let checkpoints = checkpoint_file.as_deref().map(Checkpoints::read).transpose()?.flatten();

@@ -63,7 +63,7 @@ async fn get_following(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Problem> {
     let query = query::parsed(query, ListQuery::parse)?;
-    let (list, cost) = store.following(&user, &query).await.map_err(table::list_follows_problem)?;
+    let (list, cost) = store.following(&user, &query).await.map_err(table::list_problem)?;
     Ok(table::read(&list, &cost))
 }
 
@@ -73,7 +73,7 @@ async fn get_followers(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Problem> {
     let query = query::parsed(query, ListQuery::parse)?;
-    let (list, cost) = store.followers(&source, &query).await.map_err(table::list_follows_problem)?;
+    let (list, cost) = store.followers(&source, &query).await.map_err(table::list_problem)?;
     Ok(table::read(&list, &cost))
 }
 

@@ -85,7 +85,7 @@ async fn get_topics(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Problem> {
     let query = query::parsed(query, ListQuery::parse)?;
-    let (mut list, cost) = store.topics(&query).await.map_err(table::list_topics_problem)?;
+    let (mut list, cost) = store.topics(&query).await.map_err(table::list_problem)?;
     list.topics.retain(|topic| caller.may_see(&topic.topic));
     Ok(table::read(&list, &cost))
 }

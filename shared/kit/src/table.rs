@@ -6,9 +6,8 @@ use axum::response::Response;
 use lately_keys::Topic;
 use lately_model::{AcceptedEvent, AtError, Fault, Faults, PartlyAccepted, RejectedEvent};
 use lately_store::{
-    Cost, DeleteError, FollowError, GetDocumentError, GetError, LatestError, ListFollowsError,
-    ListTopicsError, PutTopicError, SeeError, SessionError, TableError, TimelineError, TopicError,
-    WriteDocumentError, WriteError,
+    Cost, DeleteError, FollowError, GetDocumentError, GetError, LatestError, ListError, PutTopicError,
+    SeeError, SessionError, TableError, TimelineError, TopicError, WriteDocumentError, WriteError,
 };
 use serde::Serialize;
 
@@ -72,12 +71,12 @@ pub fn put_topic_problem(error: PutTopicError) -> Problem {
     }
 }
 
-/// The problem that listing topics met.
+/// The problem that reading a list met.
 #[must_use]
-pub fn list_topics_problem(error: ListTopicsError) -> Problem {
+pub fn list_problem(error: ListError) -> Problem {
     match error {
-        ListTopicsError::Cursor(error) => error.into(),
-        ListTopicsError::Table(error) => error.into(),
+        ListError::Cursor(error) => error.into(),
+        ListError::Table(error) => error.into(),
     }
 }
 
@@ -124,15 +123,6 @@ pub fn follow_problem(error: FollowError) -> Problem {
             "The source has too many followers to push to, and the feed pulls as many such sources as it may.",
         ),
         FollowError::Table(error) => error.into(),
-    }
-}
-
-/// The problem that listing follows met.
-#[must_use]
-pub fn list_follows_problem(error: ListFollowsError) -> Problem {
-    match error {
-        ListFollowsError::Cursor(error) => error.into(),
-        ListFollowsError::Table(error) => error.into(),
     }
 }
 

@@ -26,7 +26,7 @@ use lately_keys::{
 };
 use lately_model::{RetentionDays, TopicSettings};
 
-use crate::call::{Failed, Operation, TableError, Unavailable};
+use crate::call::{Operation, TableError, Unavailable};
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::limits::{CONFLICTS, DIRECTORY_ENTRIES, DIRECTORY_GRACE_SECONDS, TYPES_PER_BUCKET};
 use crate::store::{Aged, Sent, Store};
@@ -167,11 +167,9 @@ impl Store {
         limit: u16,
         operation: &Operation<'_>,
     ) -> Result<DirectoryPage, TableError> {
-        let answer = operation
-            .call(|| {
-                self.client()
-                    .query()
-                    .table_name(self.table())
+        let answer = self
+            .query(operation, |query| {
+                query
                     .key_condition_expression("pk = :pk AND sk BETWEEN :oldest AND :newest")
                     .expression_attribute_values(":pk", text(TopicKey::partition(topic)))
                     .expression_attribute_values(":oldest", text(DirectoryKey::sort_key(oldest)))
@@ -179,12 +177,8 @@ impl Store {
                     .scan_index_forward(order == Order::OldestFirst)
                     .limit(limit.into())
                     .consistent_read(true)
-                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                    .send()
             })
-            .await
-            .map_err(Failed::unconditional)?;
-        operation.meter.read(answer.consumed_capacity());
+            .await?;
         let entries = answer.items().iter().map(decode).collect::<Result<Vec<_>, _>>()?;
         Ok(DirectoryPage { entries, more: answer.last_evaluated_key().is_some() })
     }

@@ -2,7 +2,7 @@
 //!
 //! | for | see |
 //! | --- | --- |
-//! | what is shared by all operations | `store.rs`, `call.rs`, `cost.rs`, `item.rs`, `single.rs`, `ambient.rs` |
+//! | what is shared by all operations | `store.rs`, `call.rs`, `cost.rs`, `item.rs`, `single.rs`, `query.rs`, `ambient.rs` |
 //! | topics | `topic.rs` |
 //! | which buckets hold anything | `directory.rs` |
 //! | writing events | `write.rs`, `idempotency.rs` |
@@ -35,7 +35,9 @@ mod idempotency;
 mod item;
 mod latest;
 pub mod limits;
+mod list;
 mod pull_marker;
+mod query;
 mod record;
 mod revision;
 mod session;
@@ -55,14 +57,15 @@ pub use cost::{Cost, Units};
 pub use event::{DeleteError, GetError};
 pub use fan_out::{FanOutOutcome, NoBatch, Record};
 pub use feed::{FeedFinding, FeedReport, SeeError};
-pub use follow::{FollowError, Followed, ListFollowsError};
+pub use follow::{FollowError, Followed};
 pub use idempotency::Idempotency;
 pub use item::Corrupt;
 pub use latest::LatestError;
+pub use list::ListError;
 pub use record::{DocumentKey, GetDocumentError, StoredDocument, WriteDocumentError};
 pub use session::{SessionError, SessionList};
 pub use settings::FeedSettings;
 pub use store::Store;
 pub use timeline::TimelineError;
-pub use topic::{ListTopicsError, PutTopicError, TopicError};
+pub use topic::{PutTopicError, TopicError};
 pub use write::{Submission, WriteError, Written};

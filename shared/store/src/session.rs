@@ -132,23 +132,18 @@ impl Store {
         let operation = self.operation();
         // Behind the last one there is: every id sorts before it.
         let before = after.map_or_else(|| "~".to_owned(), |id| id.to_string());
-        let answer = operation
-            .call(|| {
-                self.client()
-                    .query()
-                    .table_name(self.table())
+        let answer = self
+            .query(&operation, |query| {
+                query
                     .set_index_name(Place::Gsi1.index().map(str::to_owned))
                     .key_condition_expression("gsi1pk = :sessions AND gsi1sk < :before")
                     .expression_attribute_values(":sessions", text(SessionListKey::PARTITION))
                     .expression_attribute_values(":before", text(before.clone()))
                     .scan_index_forward(false)
                     .limit(LISTED_SESSIONS)
-                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                    .send()
             })
             .await
-            .map_err(|failed| TableError::from(failed.unconditional()))?;
-        operation.meter.read(answer.consumed_capacity());
+            .map_err(TableError::from)?;
         operation.meter.items(answer.items().len());
         let sessions: Vec<_> = answer.items().iter().map(decode).collect::<Result<_, _>>()?;
         let next =
@@ -192,21 +187,16 @@ impl Store {
         operation: &Operation<'_>,
     ) -> Result<Option<TokenHash>, TableError> {
         let key = SessionListKey { id }.encode();
-        let answer = operation
-            .call(|| {
-                self.client()
-                    .query()
-                    .table_name(self.table())
+        let answer = self
+            .query(operation, |query| {
+                query
                     .set_index_name(Place::Gsi1.index().map(str::to_owned))
                     .key_condition_expression("gsi1pk = :sessions AND gsi1sk = :id")
                     .expression_attribute_values(":sessions", text(key.pk.clone()))
                     .expression_attribute_values(":id", text(key.sk.clone()))
-                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                    .send()
             })
             .await
-            .map_err(|failed| TableError::from(failed.unconditional()))?;
-        operation.meter.read(answer.consumed_capacity());
+            .map_err(TableError::from)?;
         Ok(answer.items().first().map(stored_hash).transpose()?)
     }
 

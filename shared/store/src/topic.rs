@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
+use aws_sdk_dynamodb::types::AttributeValue;
 use lately_keys::table::{TopicKey, TopicListKey};
 use lately_keys::{
     Cursor, CursorError, Fingerprint, Order, Place, Position, ShardCount, TableKey, Topic, UnixMillis,
@@ -23,6 +23,7 @@ use crate::cost::Cost;
 use crate::directory::DirectoryRange;
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::limits::CONFLICTS;
+use crate::list::ListError;
 use crate::revision::{Guarded, REVISION, revision_of};
 use crate::store::{Aged, Sent, Store};
 
@@ -51,17 +52,6 @@ pub enum PutTopicError {
     /// Its settings do not fit each other, or what is stored.
     #[error(transparent)]
     Refused(#[from] TopicFault),
-    /// The table could not be read or written.
-    #[error(transparent)]
-    Table(#[from] TableError),
-}
-
-/// Why topics could not be listed.
-#[derive(Debug, thiserror::Error)]
-pub enum ListTopicsError {
-    /// The cursor is not one of this list.
-    #[error(transparent)]
-    Cursor(#[from] CursorError),
     /// The table could not be read or written.
     #[error(transparent)]
     Table(#[from] TableError),
@@ -128,8 +118,8 @@ impl Store {
     /// A page of all topics, by name.
     ///
     /// # Errors
-    /// See [`ListTopicsError`].
-    pub async fn topics(&self, query: &ListQuery) -> Result<(TopicList, Cost), ListTopicsError> {
+    /// See [`ListError`].
+    pub async fn topics(&self, query: &ListQuery) -> Result<(TopicList, Cost), ListError> {
         let fingerprint = Fingerprint::of("topics").finish();
         let after = match query.cursor.as_deref().map(|text| Cursor::decode(text, fingerprint)).transpose()? {
             None => None,
@@ -142,22 +132,16 @@ impl Store {
             start.extend(keyed(Place::Gsi1, TopicListKey { topic }.encode()));
             start
         });
-        let answer = operation
-            .call(|| {
-                self.client()
-                    .query()
-                    .table_name(self.table())
-                    .set_index_name(Place::Gsi1.index().map(str::to_owned))
+        let answer = self
+            .query(&operation, |ask| {
+                ask.set_index_name(Place::Gsi1.index().map(str::to_owned))
                     .key_condition_expression("gsi1pk = :pk")
                     .expression_attribute_values(":pk", text(TopicListKey::PARTITION))
                     .set_exclusive_start_key(start.clone())
                     .limit(query.limit.get().into())
-                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                    .send()
             })
             .await
-            .map_err(|failed| TableError::from(failed.unconditional()))?;
-        operation.meter.read(answer.consumed_capacity());
+            .map_err(TableError::from)?;
         operation.meter.items(answer.items().len());
         operation.meter.round();
         let topics: Result<Vec<_>, _> = answer.items().iter().map(summary).collect();

@@ -5,26 +5,18 @@
 
 use std::collections::HashSet;
 
-use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use lately_keys::table::{EventKey, FollowerKey, SourceEntryKey};
-use lately_keys::{EventId, Key, Place, Source, TableKey, UnixMillis, User};
+use lately_keys::{EventId, Key, Order, Place, Source, TableKey, UnixMillis, User};
 
-use crate::call::{Failed, TableError, Unavailable};
+use crate::call::{TableError, Unavailable};
 use crate::entry::{TimelineEntry, place_in_feed};
 use crate::fan_out::FanOut;
 use crate::follow::{Edge, Follower};
-use crate::item::{Item, keyed, text};
+use crate::item::keyed;
+use crate::latest::span::IdRange;
 use crate::limits::{BACKFILL_ENTRIES, ENTRIES_PER_QUERY};
+use crate::timeline::range::EntryRange;
 use crate::topic::TopicError;
-
-/// A part of a source's timeline, newest first.
-#[derive(Clone, Copy, Debug)]
-struct Part {
-    /// Those below this id.
-    below: Option<EventId>,
-    /// Those from this id on.
-    from: Option<EventId>,
-}
 
 impl FanOut<'_> {
     pub(super) async fn backfill(&self, key: &FollowerKey, follower: &Follower) -> Result<(), TableError> {
@@ -41,12 +33,15 @@ impl FanOut<'_> {
             self.settle_marker(user, source).await?;
         }
         let first = EventId::first_of(since);
-        if pulled_from.is_none_or(|from| from > first) {
-            let part = Part { below: pulled_from, from: Some(first) };
-            self.copy(user, source, part, None).await?;
+        let newest = pulled_from.map_or(Some(EventId::last_of(UnixMillis::MAX)), EventId::just_before);
+        if let Some(after) = newest.and_then(|newest| IdRange::new(first, newest)) {
+            self.copy(user, source, after, None).await?;
         }
-        let part = Part { below: Some(first), from: None };
-        self.copy(user, source, part, Some(backfill)).await
+        let oldest = EventId::first_of(UnixMillis::MIN);
+        let Some(before) = first.just_before().and_then(|newest| IdRange::new(oldest, newest)) else {
+            return Ok(());
+        };
+        self.copy(user, source, before, Some(backfill)).await
     }
 
     /// Copies entries of a part of a source's timeline into a feed: all, or the newest so many.
@@ -54,27 +49,31 @@ impl FanOut<'_> {
         &self,
         user: &User,
         source: &Source,
-        part: Part,
+        ids: IdRange,
         most: Option<u16>,
     ) -> Result<(), TableError> {
         let now = self.store.now().get() / 1000;
+        let partition = SourceEntryKey::partition(source);
         let mut left = most.map(usize::from);
         let mut looked_at = 0;
-        let mut start = None;
-        while left != Some(0) {
+        let mut rest = Some(ids);
+        while left != Some(0)
+            && let Some(ids) = rest
+        {
             // Mostly the first query finds them all. If not, few of the source's events fan out.
-            let limit = left.filter(|_| start.is_none()).unwrap_or(ENTRIES_PER_QUERY);
-            let (mut entries, next) = self.read_part(source, part, limit, start).await?;
-            looked_at += entries.len();
+            let limit = left.filter(|_| looked_at == 0).unwrap_or(ENTRIES_PER_QUERY);
+            let limit = Some(u32::try_from(limit).unwrap_or(u32::MAX));
+            let order = Order::NewestFirst;
+            let range = EntryRange { partition: &partition, ids, order, consistent: true };
+            let found = self.store.timeline_entries(&range, limit, self.operation).await?;
+            rest = found.rest(&range);
+            looked_at += found.entries.len();
+            let mut entries = found.entries;
             entries.retain(|entry| entry.fans_out && entry.expires_at.is_none_or(|at| at > now));
             entries.truncate(left.unwrap_or(usize::MAX));
             left = left.map(|left| left - entries.len());
             self.copy_entries(user, source, entries).await?;
-            start = next;
-            if start.is_none() {
-                break;
-            }
-            if most.is_some() && looked_at >= BACKFILL_ENTRIES {
+            if rest.is_some() && most.is_some() && looked_at >= BACKFILL_ENTRIES {
                 tracing::info!("a backfill ended early: few of the source's events fan out");
                 break;
             }
@@ -134,45 +133,5 @@ impl FanOut<'_> {
                 TopicError::Table(error) => error,
             })?;
         Ok(EventKey::new(entry.topic.clone(), settings.bucket, entry.id).encode())
-    }
-
-    /// Up to so many entries of a part of a source's timeline, and where it goes on.
-    async fn read_part(
-        &self,
-        source: &Source,
-        part: Part,
-        limit: usize,
-        start: Option<Item>,
-    ) -> Result<(Vec<TimelineEntry>, Option<Item>), TableError> {
-        // Sort keys are inverted ids: what is below an id stands behind it.
-        let newest = part.below.map_or(Some(EventId::last_of(UnixMillis::MAX)), EventId::just_before);
-        let Some(newest) = newest else { return Ok((Vec::new(), None)) };
-        let oldest = part.from.unwrap_or(EventId::first_of(UnixMillis::MIN));
-        if newest < oldest {
-            return Ok((Vec::new(), None));
-        }
-        let answer = self
-            .operation
-            .call(|| {
-                self.store
-                    .client()
-                    .query()
-                    .table_name(self.store.table())
-                    .key_condition_expression("pk = :pk AND sk BETWEEN :newest AND :oldest")
-                    .expression_attribute_values(":pk", text(SourceEntryKey::partition(source)))
-                    .expression_attribute_values(":newest", text(newest.sort_key().to_string()))
-                    .expression_attribute_values(":oldest", text(oldest.sort_key().to_string()))
-                    .set_exclusive_start_key(start.clone())
-                    .limit(i32::try_from(limit).unwrap_or(i32::MAX))
-                    .consistent_read(true)
-                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                    .send()
-            })
-            .await
-            .map_err(Failed::unconditional)?;
-        self.operation.meter.read(answer.consumed_capacity());
-        self.operation.meter.items(answer.items().len());
-        let entries = answer.items().iter().map(TimelineEntry::decode).collect::<Result<_, _>>()?;
-        Ok((entries, answer.last_evaluated_key))
     }
 }

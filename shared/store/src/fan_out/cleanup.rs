@@ -3,16 +3,12 @@
 //! The user may follow again at any moment, and that follow's backfill runs beside this. So after something was
 //! taken out, the edges are read once more, and what they again allow is put back.
 
-use std::collections::BTreeSet;
-
-use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use lately_keys::table::{FeedEntryKey, PullMarkerKey};
 use lately_keys::{Source, TableKey, User};
 
-use crate::call::{Failed, TableError, Unavailable};
+use crate::call::{TableError, Unavailable};
 use crate::entry::{TimelineEntry, own_feed, place_in_feed};
 use crate::fan_out::FanOut;
-use crate::follow::Edge;
 use crate::item::{Item, text};
 use crate::limits::{CONFLICTS, ENTRIES_PER_QUERY};
 
@@ -96,12 +92,8 @@ impl FanOut<'_> {
         user: &User,
         entries: Vec<TimelineEntry>,
     ) -> Result<(Vec<TimelineEntry>, Vec<TimelineEntry>), TableError> {
-        let sources: BTreeSet<Source> = entries.iter().flat_map(TimelineEntry::sources).collect();
-        let keys: Vec<_> = sources.iter().map(|source| Edge::key(user, source)).collect();
-        let edges = self.store.get_items(&keys, true, self.operation).await?;
-        let followed = edges.iter().map(|item| Ok(Edge::decode(item)?.source));
-        let followed: BTreeSet<Source> = followed.collect::<Result<_, TableError>>()?;
-        Ok(entries.into_iter().partition(|entry| entry.sources().any(|source| followed.contains(&source))))
+        let edges = self.store.edges(user, &entries, self.operation).await?;
+        Ok(entries.into_iter().partition(|entry| entry.sources().any(|source| edges.contains_key(&source))))
     }
 
     /// A page of a feed's entries that a source lists, read consistently, and where it goes on.
@@ -116,12 +108,9 @@ impl FanOut<'_> {
             Source::Subject(name) => ("s = :name", name.as_str()),
         };
         let answer = self
-            .operation
-            .call(|| {
-                self.store
-                    .client()
-                    .query()
-                    .table_name(self.store.table())
+            .store
+            .query(self.operation, |query| {
+                query
                     .key_condition_expression("pk = :pk AND sk > :marks")
                     .filter_expression(filter)
                     .expression_attribute_values(":pk", text(FeedEntryKey::partition(user)))
@@ -130,12 +119,8 @@ impl FanOut<'_> {
                     .set_exclusive_start_key(start.clone())
                     .limit(i32::try_from(ENTRIES_PER_QUERY).unwrap_or(i32::MAX))
                     .consistent_read(true)
-                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                    .send()
             })
-            .await
-            .map_err(Failed::unconditional)?;
-        self.operation.meter.read(answer.consumed_capacity());
+            .await?;
         self.operation.meter.items(usize::try_from(answer.scanned_count()).unwrap_or(0));
         let entries = answer.items().iter().map(TimelineEntry::decode).collect::<Result<_, _>>()?;
         Ok((entries, answer.last_evaluated_key))

@@ -5,12 +5,10 @@
 //! FEED#{user} / #SEEN            id S            see seen.rs
 //! ```
 
-use aws_sdk_dynamodb::operation::query::QueryOutput;
-use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use lately_keys::table::{FeedEntryKey, PullMarkerKey, SeenMarkKey};
 use lately_keys::{EventId, Place, SortKey, Source, TableKey, User};
 
-use crate::call::{Failed, Operation, TableError};
+use crate::call::{Operation, TableError};
 use crate::entry::TimelineEntry;
 use crate::item::{Corrupt, Fields, Item, keyed, text};
 use crate::pull_marker::PullMarker;
@@ -74,23 +72,18 @@ impl Store {
         let mut marks = Marks::default();
         let mut start = after;
         loop {
-            let answer = operation
-                .call(|| {
-                    self.client()
-                        .query()
-                        .table_name(self.table())
+            let answer = self
+                .query(operation, |query| {
+                    query
                         .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :last")
                         .expression_attribute_values(":pk", text(&*last.pk))
                         .expression_attribute_values(":first", text(PullMarkerKey::PREFIX))
                         .expression_attribute_values(":last", text(&*last.sk))
                         .set_exclusive_start_key(start.clone())
                         .consistent_read(consistent)
-                        .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                        .send()
                 })
-                .await
-                .map_err(Failed::unconditional)?;
-            self.meter(&answer, operation);
+                .await?;
+            operation.meter.items(answer.items().len());
             for item in answer.items() {
                 marks.take(item)?;
             }
@@ -115,22 +108,17 @@ impl Store {
         let expected = self.pulls_of().get(user).unwrap_or(0);
         // One more for the seen mark. Where there is none, one entry more says whether the feed goes on.
         let limit = wanted.saturating_add(expected).saturating_add(1);
-        let answer = operation
-            .call(|| {
-                self.client()
-                    .query()
-                    .table_name(self.table())
+        let answer = self
+            .query(operation, |query| {
+                query
                     .key_condition_expression("pk = :pk AND sk <= :oldest")
                     .expression_attribute_values(":pk", text(FeedEntryKey::partition(user)))
                     .expression_attribute_values(":oldest", text(oldest.to_string()))
                     .limit(i32::try_from(limit).unwrap_or(i32::MAX))
                     .consistent_read(range.consistent)
-                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                    .send()
             })
-            .await
-            .map_err(Failed::unconditional)?;
-        self.meter(&answer, operation);
+            .await?;
+        operation.meter.items(answer.items().len());
         let marked = answer.items().iter().take_while(|item| entry_id(item).is_none()).count();
         let (marks_read, entries) = answer.items().split_at(marked);
         let mut marks = Marks::default();
@@ -152,10 +140,5 @@ impl Store {
         };
         self.pulls_of().insert(user.clone(), u32::try_from(marks.pulls.len()).unwrap_or(u32::MAX));
         Ok((marks, found))
-    }
-
-    fn meter(&self, answer: &QueryOutput, operation: &Operation<'_>) {
-        operation.meter.read(answer.consumed_capacity());
-        operation.meter.items(answer.items().len());
     }
 }

@@ -4,7 +4,7 @@
 //! deleted. So after each round of writes all is looked at again, consistently, until nothing has changed since:
 //! what changes later, fan-out and clean-up see after our writes, and settle it themselves.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{EventKey, FeedEntryKey, SourceEntryKey};
@@ -12,7 +12,6 @@ use lately_keys::{Actor, EventId, Place, Source, TableKey, User};
 
 use crate::call::{Operation, TableError, Unavailable};
 use crate::entry::TimelineEntry;
-use crate::follow::Edge;
 use crate::item::keyed;
 use crate::limits::{BATCH_ITEMS, CONFLICTS};
 use crate::pull_marker::PullMarker;
@@ -121,20 +120,6 @@ impl Store {
             }
         }
         Ok(belonging)
-    }
-
-    /// Which of the sources of some entries a user follows.
-    pub(super) async fn edges(
-        &self,
-        user: &User,
-        entries: &[TimelineEntry],
-        operation: &Operation<'_>,
-    ) -> Result<BTreeMap<Source, Edge>, TableError> {
-        let sources: BTreeSet<Source> = entries.iter().flat_map(TimelineEntry::sources).collect();
-        let keys: Vec<_> = sources.iter().map(|source| Edge::key(user, source)).collect();
-        let edges = self.get_items(&keys, true, operation).await?;
-        let edge = |item| Edge::decode(item).map(|edge| (edge.source.clone(), edge));
-        Ok(edges.iter().map(edge).collect::<Result<_, _>>()?)
     }
 
     /// Whether an entry's event is there.

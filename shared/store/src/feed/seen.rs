@@ -17,7 +17,7 @@ use lately_keys::{Actor, EventId, Order, Topic, UnixMillis, User};
 use lately_model::Unread;
 use lately_model::limits::FUTURE_SECONDS;
 
-use crate::call::{Failed, Operation, TableError};
+use crate::call::{Operation, TableError};
 use crate::cost::Cost;
 use crate::entry::TimelineEntry;
 use crate::feed::marks::seen_mark;
@@ -114,11 +114,9 @@ impl Store {
         let mut unread = 0;
         let mut start: Option<Item> = None;
         loop {
-            let answer = operation
-                .call(|| {
-                    self.client()
-                        .query()
-                        .table_name(self.table())
+            let answer = self
+                .query(operation, |query| {
+                    query
                         .key_condition_expression("pk = :pk AND sk BETWEEN :newest AND :oldest")
                         .filter_expression(
                             "a <> :user AND (attribute_not_exists(expires_at) OR expires_at > :now)",
@@ -130,12 +128,8 @@ impl Store {
                         .expression_attribute_values(":user", text(user.as_str()))
                         .expression_attribute_values(":now", number(now.get() / 1000))
                         .set_exclusive_start_key(start.clone())
-                        .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                        .send()
                 })
-                .await
-                .map_err(Failed::unconditional)?;
-            operation.meter.read(answer.consumed_capacity());
+                .await?;
             operation.meter.items(usize::try_from(answer.scanned_count()).unwrap_or(0));
             unread += u64::try_from(answer.count()).unwrap_or(0);
             start = answer.last_evaluated_key;

@@ -22,10 +22,10 @@ use crate::cost::Cost;
 use crate::entry::TimelineEntry;
 use crate::event::is_over;
 use crate::feed::marks::Marks;
-use crate::follow::ListFollowsError;
 use crate::item::keyed;
 use crate::latest::span::IdRange;
 use crate::limits::COMPARED_ENTRIES;
+use crate::list::ListError;
 use crate::store::Store;
 use crate::timeline::filter::Filter;
 use crate::timeline::range::EntryRange;
@@ -137,8 +137,8 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
     ) -> Result<Option<Vec<FollowView>>, TableError> {
         let Some(page) = query.take() else { return Ok(None) };
         let (list, cost) = self.store.following(self.user, &page).await.map_err(|error| match error {
-            ListFollowsError::Table(error) => error,
-            ListFollowsError::Cursor(error) => Unavailable::new(error).into(),
+            ListError::Table(error) => error,
+            ListError::Cursor(error) => Unavailable::new(error).into(),
         })?;
         self.cost += cost;
         *query = list.next.map(|next| ListQuery { cursor: Some(next), ..page });

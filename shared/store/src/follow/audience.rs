@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use lately_keys::table::FollowerKey;
 use lately_keys::{Shard, ShardCount, Source, User};
 
-use crate::call::{Failed, Operation, TableError};
+use crate::call::{Operation, TableError};
 use crate::follow::{Counts, Follower};
 use crate::item::text;
 use crate::store::Store;
@@ -79,11 +78,9 @@ impl Store {
         let least = after.as_ref().map_or(BEFORE_USERS, User::as_str);
         let greatest = until.as_ref().map_or(BEHIND_USERS, User::as_str);
         let start = after.as_ref().map(|user| Follower::key(source, *shard, user));
-        let answer = operation
-            .call(|| {
-                self.client()
-                    .query()
-                    .table_name(self.table())
+        let answer = self
+            .query(operation, |query| {
+                query
                     .key_condition_expression("pk = :pk AND sk BETWEEN :least AND :greatest")
                     .expression_attribute_values(":pk", text(FollowerKey::partition(source, *shard)))
                     .expression_attribute_values(":least", text(least))
@@ -91,12 +88,8 @@ impl Store {
                     .set_exclusive_start_key(start.clone())
                     .limit(i32::try_from(limit).unwrap_or(i32::MAX))
                     .consistent_read(consistent)
-                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                    .send()
             })
-            .await
-            .map_err(Failed::unconditional)?;
-        operation.meter.read(answer.consumed_capacity());
+            .await?;
         let followers = answer.items().iter().map(Follower::decode).collect::<Result<_, _>>()?;
         Ok(FollowerPage { followers, more: answer.last_evaluated_key().is_some() })
     }

@@ -1,6 +1,5 @@
 //! What a user follows, who follows a source, and how many do.
 
-use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use lately_keys::table::{FollowKey, ProfileKey};
 use lately_keys::{Cursor, CursorError, Fingerprint, Order, Position, Shard, Source, User};
 use lately_model::{
@@ -11,30 +10,20 @@ use crate::call::TableError;
 use crate::cost::Cost;
 use crate::follow::{Edge, Follower, FollowerRange};
 use crate::item::text;
+use crate::list::ListError;
 use crate::source::Mode;
 use crate::store::Store;
-
-/// Why follows could not be listed.
-#[derive(Debug, thiserror::Error)]
-pub enum ListFollowsError {
-    /// The cursor is not one of this list.
-    #[error(transparent)]
-    Cursor(#[from] CursorError),
-    /// The table could not be read.
-    #[error(transparent)]
-    Table(#[from] TableError),
-}
 
 impl Store {
     /// A page of what a user follows, by source.
     ///
     /// # Errors
-    /// See [`ListFollowsError`].
+    /// See [`ListError`].
     pub async fn following(
         &self,
         user: &User,
         query: &ListQuery,
-    ) -> Result<(FollowingList, Cost), ListFollowsError> {
+    ) -> Result<(FollowingList, Cost), ListError> {
         let fingerprint = Fingerprint::of("following").text(user.as_str()).finish();
         let after = match position(query, fingerprint)? {
             None => None,
@@ -42,22 +31,16 @@ impl Store {
             Some(_) => return Err(CursorError::Foreign.into()),
         };
         let operation = self.operation();
-        let answer = operation
-            .call(|| {
-                self.client()
-                    .query()
-                    .table_name(self.table())
-                    .key_condition_expression("pk = :pk AND begins_with(sk, :prefix)")
+        let answer = self
+            .query(&operation, |ask| {
+                ask.key_condition_expression("pk = :pk AND begins_with(sk, :prefix)")
                     .expression_attribute_values(":pk", text(ProfileKey::partition(user)))
                     .expression_attribute_values(":prefix", text(FollowKey::PREFIX))
                     .set_exclusive_start_key(after.clone())
                     .limit(query.limit.get().into())
-                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                    .send()
             })
             .await
-            .map_err(|failed| TableError::from(failed.unconditional()))?;
-        operation.meter.read(answer.consumed_capacity());
+            .map_err(TableError::from)?;
         operation.meter.items(answer.items().len());
         operation.meter.round();
         let edges: Result<Vec<Edge>, _> = answer.items().iter().map(Edge::decode).collect();
@@ -74,12 +57,12 @@ impl Store {
     /// A page of a source's followers, shard by shard.
     ///
     /// # Errors
-    /// See [`ListFollowsError`].
+    /// See [`ListError`].
     pub async fn followers(
         &self,
         source: &Source,
         query: &ListQuery,
-    ) -> Result<(FollowerList, Cost), ListFollowsError> {
+    ) -> Result<(FollowerList, Cost), ListError> {
         let fingerprint = Fingerprint::of("followers").text(&source.to_string()).finish();
         let (first, mut after) = match position(query, fingerprint)? {
             None => (Shard::from(0), None),

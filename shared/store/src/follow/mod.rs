@@ -11,18 +11,19 @@ mod audience;
 mod edge;
 mod list;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::types::builders::UpdateBuilder;
-use aws_sdk_dynamodb::types::{
-    AttributeValue, Delete, Put, ReturnConsumedCapacity, Select, TransactWriteItem, Update,
-};
+use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put, Select, TransactWriteItem, Update};
 use lately_keys::table::{FeedEntryKey, PullMarkerKey};
 use lately_keys::{Shard, Source, UnixMillis, User};
 use lately_model::Backfill;
 
 use crate::ambient::entropy_u64;
-use crate::call::{Failed, Operation, TableError, Unavailable};
+use crate::call::{Operation, TableError, Unavailable};
 use crate::cost::Cost;
+use crate::entry::TimelineEntry;
 use crate::item::{Item, number, text};
 use crate::limits::PULL_SOURCES;
 use crate::source::Mode;
@@ -31,7 +32,6 @@ use crate::transaction::{Fault, Transacted};
 
 pub(crate) use audience::FollowerRange;
 pub(crate) use edge::{Counts, Edge, Follower};
-pub use list::ListFollowsError;
 
 /// A source that is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,26 +144,34 @@ impl Store {
         Ok(item.as_ref().map(Edge::decode).transpose()?)
     }
 
+    /// Which of the sources of some entries a user follows.
+    pub(crate) async fn edges(
+        &self,
+        user: &User,
+        entries: &[TimelineEntry],
+        operation: &Operation<'_>,
+    ) -> Result<BTreeMap<Source, Edge>, TableError> {
+        let sources: BTreeSet<Source> = entries.iter().flat_map(TimelineEntry::sources).collect();
+        let keys: Vec<_> = sources.iter().map(|source| Edge::key(user, source)).collect();
+        let edges = self.get_items(&keys, true, operation).await?;
+        let edge = |item| Edge::decode(item).map(|edge| (edge.source.clone(), edge));
+        Ok(edges.iter().map(edge).collect::<Result<_, _>>()?)
+    }
+
     /// How many sources a feed pulls, counted no further than to the most that it may.
     async fn pull_sources(&self, user: &User, operation: &Operation<'_>) -> Result<usize, TableError> {
         let most = i32::try_from(PULL_SOURCES).unwrap_or(i32::MAX);
-        let answer = operation
-            .call(|| {
-                self.client()
-                    .query()
-                    .table_name(self.table())
+        let answer = self
+            .query(operation, |query| {
+                query
                     .key_condition_expression("pk = :pk AND begins_with(sk, :prefix)")
                     .expression_attribute_values(":pk", text(FeedEntryKey::partition(user)))
                     .expression_attribute_values(":prefix", text(PullMarkerKey::PREFIX))
                     .select(Select::Count)
                     .limit(most)
                     .consistent_read(true)
-                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                    .send()
             })
-            .await
-            .map_err(Failed::unconditional)?;
-        operation.meter.read(answer.consumed_capacity());
+            .await?;
         Ok(usize::try_from(answer.count()).unwrap_or(0))
     }
 

@@ -1,12 +1,12 @@
 //! The reading of a page: waves are gathered from the directory, and the queries of a round run at once.
 
-use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
+use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{EventPartition, TypeViewPartition};
 use lately_keys::{BucketWidth, EventType, Order, Place, Shard, SortKey, Topic};
 use lately_model::{Event, EventQuery};
 
-use crate::call::{Failed, Operation, TableError};
+use crate::call::{Operation, TableError};
 use crate::event::decode;
 use crate::item::{Fields, text};
 use crate::latest::page::{Budget, Ending, Sent};
@@ -155,35 +155,25 @@ impl<'a> Reading<'a> {
         // Sort keys are inverted ids: the newest comes first.
         let (least, greatest) = (ask.ids.newest.sort_key(), ask.ids.oldest.sort_key());
         let filter = self.event_type.filter(|_| lane.filtered);
-        let answer = self
-            .operation
-            .call(|| {
-                let query = self
-                    .store
-                    .client()
-                    .query()
-                    .table_name(self.store.table())
-                    .set_index_name(place.index().map(str::to_owned))
-                    .key_condition_expression(format!("{pk} = :pk AND {sk} BETWEEN :least AND :greatest"))
-                    .expression_attribute_values(":pk", text(lane.partition.as_str()))
-                    .expression_attribute_values(":least", text(least.to_string()))
-                    .expression_attribute_values(":greatest", text(greatest.to_string()))
-                    .scan_index_forward(self.walk.order() == Order::NewestFirst)
-                    .limit(i32::try_from(ask.limit).unwrap_or(i32::MAX))
-                    .consistent_read(self.consistent)
-                    .return_consumed_capacity(ReturnConsumedCapacity::Total);
-                match filter {
-                    None => query,
-                    Some(event_type) => query
-                        .filter_expression("t = :type")
-                        .expression_attribute_values(":type", text(event_type.as_str())),
-                }
-                .send()
-            })
-            .await
-            .map_err(Failed::unconditional)?;
+        let ask_for = |query: QueryFluentBuilder| {
+            let query = query
+                .set_index_name(place.index().map(str::to_owned))
+                .key_condition_expression(format!("{pk} = :pk AND {sk} BETWEEN :least AND :greatest"))
+                .expression_attribute_values(":pk", text(lane.partition.as_str()))
+                .expression_attribute_values(":least", text(least.to_string()))
+                .expression_attribute_values(":greatest", text(greatest.to_string()))
+                .scan_index_forward(self.walk.order() == Order::NewestFirst)
+                .limit(i32::try_from(ask.limit).unwrap_or(i32::MAX))
+                .consistent_read(self.consistent);
+            match filter {
+                None => query,
+                Some(event_type) => query
+                    .filter_expression("t = :type")
+                    .expression_attribute_values(":type", text(event_type.as_str())),
+            }
+        };
+        let answer = self.store.query(self.operation, ask_for).await?;
         let looked_at = u32::try_from(answer.scanned_count()).unwrap_or(0);
-        self.operation.meter.read(answer.consumed_capacity());
         self.operation.meter.items(looked_at as usize);
         let stopped_at = answer.last_evaluated_key().map(|key| Fields(key).parsed::<SortKey>("sk"));
         let events = answer.items().iter().map(decode).collect::<Result<_, _>>()?;

@@ -1,10 +1,9 @@
 //! One query of a timeline's partition: the entries of some ids, and how far it came.
 
 use aws_sdk_dynamodb::operation::query::QueryOutput;
-use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use lately_keys::{EventId, Order, SortKey};
 
-use crate::call::{Failed, Operation, TableError};
+use crate::call::{Operation, TableError};
 use crate::entry::TimelineEntry;
 use crate::item::{Corrupt, Fields, text};
 use crate::latest::rank::{Placed, behind};
@@ -64,11 +63,9 @@ impl Store {
         let EntryRange { partition, ids, order, consistent } = *range;
         // Sort keys are inverted ids: the newest comes first.
         let (least, greatest) = (ids.newest.sort_key(), ids.oldest.sort_key());
-        let answer = operation
-            .call(|| {
-                self.client()
-                    .query()
-                    .table_name(self.table())
+        let answer = self
+            .query(operation, |query| {
+                query
                     .key_condition_expression("pk = :pk AND sk BETWEEN :least AND :greatest")
                     .expression_attribute_values(":pk", text(partition))
                     .expression_attribute_values(":least", text(least.to_string()))
@@ -76,12 +73,8 @@ impl Store {
                     .scan_index_forward(order == Order::NewestFirst)
                     .set_limit(limit.map(|limit| i32::try_from(limit).unwrap_or(i32::MAX)))
                     .consistent_read(consistent)
-                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                    .send()
             })
-            .await
-            .map_err(Failed::unconditional)?;
-        operation.meter.read(answer.consumed_capacity());
+            .await?;
         operation.meter.items(answer.items().len());
         Ok(FoundEntries::decode(&answer)?)
     }

@@ -10,7 +10,7 @@ use lately_engine::{Engine, Operation, Options};
 use lately_keys::table::{AnyKey, SourceItemKey};
 use lately_keys::{CursorError, Source, TableKey, User};
 use lately_model::{Backfill, ListQuery, PageSize, SourceMode};
-use lately_store::{FollowError, ListFollowsError, Store};
+use lately_store::{FollowError, ListError, Store};
 
 use crate::listed::{pull, put, source, user};
 use crate::support::{Item, World, engine, items, pass, seeds, store};
@@ -169,7 +169,7 @@ async fn a_cursor_is_good_for_its_own_list() {
     let following = store.following(&user("bob"), &page(1, None)).await.unwrap().0.next;
     let followers = store.followers(&source("actor:ada"), &page(1, None)).await.unwrap().0.next;
     assert!(following.is_some() && followers.is_some());
-    let foreign = |error| matches!(error, ListFollowsError::Cursor(CursorError::Foreign));
+    let foreign = |error| matches!(error, ListError::Cursor(CursorError::Foreign));
     assert!(foreign(store.following(&user("cy"), &page(1, following.clone())).await.unwrap_err()));
     assert!(foreign(store.following(&user("bob"), &page(1, followers.clone())).await.unwrap_err()));
     assert!(foreign(store.followers(&source("actor:cy"), &page(1, followers)).await.unwrap_err()));

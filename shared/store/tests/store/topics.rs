@@ -7,7 +7,7 @@ use lately_engine::fault::{Fault, Faults, Moment, Target};
 use lately_engine::{Engine, Operation, Options};
 use lately_keys::{CursorError, Topic};
 use lately_model::{EventQuery, ListQuery, NewEvent, PageSize, TopicFault};
-use lately_store::{GetError, LatestError, ListTopicsError, PutTopicError, Store, TopicError, WriteError};
+use lately_store::{GetError, LatestError, ListError, PutTopicError, Store, TopicError, WriteError};
 
 use crate::support::{
     World, change, engine, event, ids, items, pass, query, seeds, store, stored, submission, topic,
@@ -144,7 +144,7 @@ async fn topics_are_listed_by_name_page_by_page() {
     let (page, _) = store.latest(&topic("topic-1"), &query(1)).await.unwrap();
     let foreign = ListQuery { cursor: page.newer, ..ListQuery::default() };
     let refused = store.topics(&foreign).await;
-    assert!(matches!(refused, Err(ListTopicsError::Cursor(CursorError::Foreign))));
+    assert!(matches!(refused, Err(ListError::Cursor(CursorError::Foreign))));
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,27 @@
+//! One query, whatever it asks for.
+
+use aws_sdk_dynamodb::operation::query::QueryOutput;
+use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
+use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
+
+use crate::call::{Failed, Operation, Unavailable};
+use crate::store::Store;
+
+impl Store {
+    /// Asks the table. What was read is metered; how many items that were, who asks knows.
+    pub(crate) async fn query(
+        &self,
+        operation: &Operation<'_>,
+        ask: impl Fn(QueryFluentBuilder) -> QueryFluentBuilder,
+    ) -> Result<QueryOutput, Unavailable> {
+        let answer = operation
+            .call(|| {
+                let query = self.client().query().table_name(self.table());
+                ask(query).return_consumed_capacity(ReturnConsumedCapacity::Total).send()
+            })
+            .await
+            .map_err(Failed::unconditional)?;
+        operation.meter.read(answer.consumed_capacity());
+        Ok(answer)
+    }
+}
