@@ -12,6 +12,7 @@ pub mod dlq;
 pub mod failures;
 pub mod feed;
 mod guard;
+pub mod migrate;
 pub mod options;
 mod serve;
 mod system;

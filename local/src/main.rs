@@ -25,6 +25,9 @@ async fn main() -> ExitCode {
         Some(Command::Dlq(options)) => {
             lately::dlq::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
         }
+        Some(Command::Migrate(options)) => {
+            lately::migrate::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
+        }
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -7,6 +7,7 @@ use lately_engine::pump::PumpFaults;
 
 use crate::dlq::DlqOptions;
 use crate::feed::FeedOptions;
+use crate::migrate::MigrateOptions;
 use crate::token::TokenOptions;
 
 /// Lately: newest first, on DynamoDB. Without a command it starts the whole system in this process.
@@ -31,6 +32,8 @@ pub enum Command {
     Feed(FeedOptions),
     /// List and redrive what fan-out gave up on
     Dlq(DlqOptions),
+    /// Upgrade issues of older schemas
+    Migrate(MigrateOptions),
 }
 
 /// How the system is started.

@@ -1,4 +1,4 @@
-//! Topics, profiles, settings, sessions, and what needs no table.
+//! Topics, profiles, settings, sessions, issues, and what needs no table.
 //!
 //! | route | does |
 //! | --- | --- |
@@ -11,6 +11,10 @@
 //! | `GET /settings/{app}` | an application's settings |
 //! | `PUT /settings/{app}` | as a profile |
 //! | `DELETE /settings/{app}` | as a profile |
+//! | `POST /repos/{owner}/{repo}/issues` | opens an issue |
+//! | `GET /repos/{owner}/{repo}/issues` | a repository's issues: all, of a status, of a priority |
+//! | `GET /repos/{owner}/{repo}/issues/{number}` | an issue |
+//! | `PATCH /repos/{owner}/{repo}/issues/{number}` | changes the revision that was seen |
 //! | `POST /sessions` | makes a session, and tells its token, once |
 //! | `GET /sessions/{id}` | a session, without its token |
 //! | `DELETE /sessions/{id}` | revokes a session |
@@ -18,6 +22,7 @@
 //! | `GET /openapi.json` | the description of all routes |
 
 mod document;
+mod issue;
 
 use axum::extract::{RawQuery, State};
 use axum::http::header::CONTENT_TYPE;
@@ -53,6 +58,10 @@ pub fn routes(store: Store) -> Routes {
         .on(Method::GET, "/settings/{app}", get_settings)
         .on(Method::PUT, "/settings/{app}", put_settings)
         .on(Method::DELETE, "/settings/{app}", delete_settings)
+        .on(Method::POST, "/repos/{owner}/{repo}/issues", issue::post)
+        .on(Method::GET, "/repos/{owner}/{repo}/issues", issue::list)
+        .on(Method::GET, "/repos/{owner}/{repo}/issues/{number}", issue::get)
+        .on(Method::PATCH, "/repos/{owner}/{repo}/issues/{number}", issue::patch)
         .on(Method::POST, "/sessions", post_session)
         .on(Method::GET, "/sessions/{id}", get_session)
         .on(Method::DELETE, "/sessions/{id}", delete_session)

@@ -195,6 +195,23 @@ async fn the_examples_of_the_document_are_true() {
         let put = api.call("dev", &format!("PUT {target}"), sent.to_string()).await;
         assert_eq!(put.is_ok(201).json(), *sent);
     }
+    let post = operations().find(|known| known["operationId"] == "postIssue").unwrap();
+    let sent = &post["requestBody"]["content"]["application/json"]["example"];
+    let opened = api.call("ada", "POST /repos/octo/hello/issues", sent.to_string()).await;
+    let (opened, mut tag) = (opened.is_ok(201).json(), opened.header("etag").unwrap().to_owned());
+    let answered = &post["responses"]["201"]["content"]["application/json"]["example"];
+    for (name, value) in answered.as_object().unwrap() {
+        let varies = ["number", "opened_at", "updated_at", "revision"].contains(&name.as_str());
+        assert!(varies || opened[name] == *value, "{name}: {opened}");
+    }
+    assert_eq!(opened.as_object().unwrap().len(), answered.as_object().unwrap().len());
+    for name in ["close", "edit"] {
+        let sent = body("patchIssue", "application/json", name).to_string();
+        let request = crate::support::request("PATCH /repos/octo/hello/issues/1")
+            .header("authorization", "Bearer ada")
+            .header("if-match", &tag);
+        api.send(request, sent).await.is_ok(200).header("etag").unwrap().clone_into(&mut tag);
+    }
     let lines = body("postEvents", "application/x-ndjson", "lines").as_str().unwrap().to_owned();
     let request = crate::support::request("POST /topics/posts/events")
         .header("authorization", "Bearer dev")

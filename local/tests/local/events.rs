@@ -8,11 +8,11 @@ use lately_kit::lambda::HttpEvent;
 use serde_json::{Value, json};
 
 use crate::drift::payloads;
-use crate::support::{Api, event};
+use crate::support::{Api, event, old_issue, put_item};
 
-/// What each payload is answered with, where there is the topic `posts` with one event, ada's profile and the settings of
-/// `web`: status, and code.
-const EXPECTED: [(&str, u16, &str); 62] = [
+/// What each payload is answered with, where there is the topic `posts` with one event, ada's profile, the settings of `web`
+/// and an issue of an older schema: status, and code.
+const EXPECTED: [(&str, u16, &str); 80] = [
     ("delete-event.json", 204, ""),
     ("delete-following.json", 204, ""),
     ("delete-profile-conflict.json", 412, "revision-mismatch"),
@@ -26,6 +26,9 @@ const EXPECTED: [(&str, u16, &str); 62] = [
     ("get-event.json", 404, "event-not-found"),
     ("get-feed-forbidden.json", 403, "forbidden"),
     ("get-feed.json", 200, ""),
+    ("get-issue-invalid-number.json", 400, "invalid-name"),
+    ("get-issue-unknown.json", 404, "not-found"),
+    ("get-issue.json", 200, ""),
     ("get-latest-filtered.json", 200, ""),
     ("get-latest-invalid-cursor.json", 400, "invalid-cursor"),
     ("get-latest-invalid-query.json", 400, "invalid-query"),
@@ -44,8 +47,19 @@ const EXPECTED: [(&str, u16, &str); 62] = [
     ("health.json", 200, ""),
     ("list-followers.json", 200, ""),
     ("list-following.json", 200, ""),
+    ("list-issues-by-priority.json", 200, ""),
+    ("list-issues-by-status.json", 200, ""),
+    ("list-issues-invalid-cursor.json", 400, "invalid-cursor"),
+    ("list-issues-invalid-query.json", 400, "invalid-query"),
+    ("list-issues.json", 200, ""),
     ("list-topics.json", 200, ""),
     ("openapi.json", 200, ""),
+    ("patch-issue-conflict.json", 412, "revision-mismatch"),
+    ("patch-issue-invalid-precondition.json", 400, "invalid-precondition"),
+    ("patch-issue-invalid.json", 422, "invalid-body"),
+    ("patch-issue-missing-if-match.json", 428, "revision-required"),
+    ("patch-issue-unknown.json", 404, "not-found"),
+    ("patch-issue.json", 200, ""),
     ("post-batch-invalid.json", 422, "invalid-event"),
     ("post-batch.json", 201, ""),
     ("post-event-forbidden.json", 403, "forbidden"),
@@ -55,6 +69,10 @@ const EXPECTED: [(&str, u16, &str); 62] = [
     ("post-event-malformed.json", 400, "malformed-json"),
     ("post-event-unknown-topic.json", 404, "topic-not-found"),
     ("post-event.json", 201, ""),
+    ("post-issue-forbidden.json", 403, "forbidden"),
+    ("post-issue-invalid.json", 422, "invalid-body"),
+    ("post-issue-malformed.json", 400, "malformed-json"),
+    ("post-issue.json", 201, ""),
     ("post-ndjson.json", 201, ""),
     ("post-session-forbidden.json", 403, "forbidden"),
     ("post-session-invalid.json", 422, "invalid-body"),
@@ -141,6 +159,7 @@ async fn each_payload_is_answered_as_expected() {
         api.call("ada", "POST /topics/posts/events", event().to_string()).await.is_ok(201);
         api.call("ada", "PUT /users/ada/profile", "{}").await.is_ok(201);
         api.call("dev", "PUT /settings/web", "{}").await.is_ok(201);
+        put_item(&api, old_issue()).await;
         let api = behind_the_gateway(&api);
         let before = api.items().await;
         let payload: HttpEvent = serde_json::from_str(&payloads[name]).unwrap();

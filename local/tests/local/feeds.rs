@@ -6,7 +6,7 @@ use lately_engine::pump::{Destination, PumpFaults, PumpHandle};
 use lately_model::Scope;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Api, event, event_ago};
+use crate::support::{Answer, Api, event, event_ago, request};
 
 /// The API with fan-out at work.
 struct Running {
@@ -180,6 +180,52 @@ async fn a_reader_may_wait_for_an_event_and_is_told_when_it_does_not_come() {
     assert!(late.is(504, "not-yet-visible").header("retry-after").is_some());
     let both = format!("GET /feeds/bob?wait_for={never}&cursor=x");
     running.call("bob", &both, &Value::Null).await.is(400, "invalid-query");
+}
+
+#[tokio::test]
+async fn who_follows_a_repository_sees_what_becomes_of_its_issues() {
+    let running = Running::new().await;
+    running.follow("bob", "subject:repo:octo:hello", &Value::Null).await.is_ok(201);
+    let issues = "/repos/octo/hello/issues";
+    let opened = running.call("ada", &format!("POST {issues}"), &json!({"title": "It is slow"})).await;
+    let own = running.call("ada", "GET /feeds/ada?consistent=true", &Value::Null).await.is_ok(200).json();
+    assert_eq!(own["events"][0]["type"], "issue.opened", "in the opener's own feed at once");
+    let mut tag = opened.is_ok(201).header("etag").unwrap().to_owned();
+    for body in
+        [r#"{"labels":["critical"]}"#, r#"{"status":"closed","title":"It was slow"}"#, r#"{"status":"open"}"#]
+    {
+        let patch = request(&format!("PATCH {issues}/1")).header("authorization", "Bearer carol");
+        let changed = running.api.send(patch.header("if-match", &tag), body).await;
+        changed.is_ok(200).header("etag").unwrap().clone_into(&mut tag);
+    }
+    // Of another repository, which bob does not follow.
+    running.call("ada", "POST /repos/octo/engine/issues", &json!({"title": "t"})).await.is_ok(201);
+
+    let (page, _) = running.settled("bob", "/feeds/bob").await;
+    let told: Vec<_> = page["events"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|event| {
+            assert_eq!((&event["topic"], &event["subject"]), (&json!("issues"), &json!("repo:octo:hello")));
+            (
+                event["type"].as_str().unwrap(),
+                event["actor"].as_str().unwrap(),
+                event["data"]["changed"].clone(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("issue.reopened", "carol", json!(["status"])),
+            ("issue.closed", "carol", json!(["title", "status"])),
+            ("issue.updated", "carol", json!(["labels", "priority"])),
+            ("issue.opened", "ada", json!([])),
+        ]
+    );
+    assert_eq!(running.settled("dev", "/subjects/repo:octo:hello/events").await.1.len(), 4);
+    assert_eq!(running.settled("ada", "/actors/ada/events?topic=issues").await.1.len(), 2);
 }
 
 #[tokio::test]

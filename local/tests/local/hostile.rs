@@ -16,6 +16,8 @@ use serde_json::{Value, json};
 use crate::support::{Answer, Api, event, request};
 
 const POST: &str = "POST /topics/posts/events";
+/// Opens an issue, and changes one.
+const ISSUES: [&str; 2] = ["POST /repos/octo/hello/issues", "PATCH /repos/octo/hello/issues/1"];
 
 /// Sends what must be refused.
 struct Refusals {
@@ -27,6 +29,7 @@ impl Refusals {
     async fn new() -> Self {
         let api = Api::with_posts().await;
         api.call("ada", POST, event().to_string()).await.is_ok(201);
+        api.call("ada", ISSUES[0], r#"{"title":"It is slow"}"#).await.is_ok(201);
         let before = api.items().await;
         Self { api, before }
     }
@@ -83,7 +86,9 @@ async fn bodies_that_are_not_json() {
         b"{\"type\":\"a\",\"actor\":\"ada\",\"data\":01}",
     ];
     for body in bodies {
-        refusals.call(POST, body).await.is(400, "malformed-json");
+        for line in [POST, ISSUES[0], ISSUES[1]] {
+            refusals.call(line, body).await.is(400, "malformed-json");
+        }
         if !body.trim_ascii().is_empty() {
             refusals.call("PUT /topics/posts", body).await.is(400, "malformed-json");
         }
@@ -104,6 +109,9 @@ async fn bodies_that_are_json_of_another_shape() {
     }
     for body in ["null", "true", "0", "\"\"", "[]", "[{}]"] {
         refusals.call("PUT /topics/posts", body).await.is(422, "invalid-topic");
+        for line in ISSUES {
+            refusals.call(line, body).await.is(422, "invalid-body");
+        }
     }
     let values =
         [json!(null), json!(1), json!(-1.5), json!(true), json!([]), json!({}), json!(""), json!("a b")];
@@ -113,6 +121,18 @@ async fn bodies_that_are_json_of_another_shape() {
             event[field] = value.clone();
             let answer = refusals.call(POST, event.to_string()).await;
             assert_eq!(answer.is(422, "invalid-event").faults(), [format!("/{field}")], "{event}");
+        }
+        for field in ["title", "body", "labels", "status", "priority"] {
+            let fits = match field {
+                "title" => *value == json!("a b"),
+                "body" => value.is_null() || value.is_string(),
+                "labels" => *value == json!([]),
+                _ => false,
+            };
+            if !fits {
+                let answer = refusals.call(ISSUES[1], json!({field: value}).to_string()).await;
+                assert_eq!(answer.is(422, "invalid-body").faults(), [format!("/{field}")]);
+            }
         }
         for field in ["bucket", "retention_days", "min_shards", "max_shards", "fan_out", "views"] {
             let fits = [
@@ -142,6 +162,16 @@ async fn unknown_and_repeated_fields() {
         assert_eq!(refusals.call(POST, event.to_string()).await.is(422, "invalid-event").faults(), [place]);
         let answer = refusals.call("PUT /topics/posts", json!({field: 1}).to_string()).await;
         assert_eq!(answer.is(422, "invalid-topic").faults(), [place]);
+        for line in ISSUES {
+            let answer = refusals.call(line, json!({"title": "t", field: 1}).to_string()).await;
+            assert_eq!(answer.is(422, "invalid-body").faults(), [place]);
+        }
+    }
+    for line in ISSUES {
+        let twice = refusals.call(line, r#"{"title":"t","\u0074itle":"u"}"#).await;
+        assert_eq!(twice.is(422, "invalid-body").faults(), ["/title"]);
+        let labels = format!(r#"{{"title":"t","labels":[{}""]}}"#, "\"\",".repeat(20_000));
+        assert!(refusals.call(line, labels).await.is(422, "invalid-body").text.len() < 4096);
     }
     let twice = r#"{"type":"a","actor":"ada","\u0061ctor":"bob"}"#;
     assert_eq!(refusals.call(POST, twice).await.is(422, "invalid-event").faults(), ["/actor"]);
@@ -158,7 +188,7 @@ async fn unknown_and_repeated_fields() {
 async fn bodies_and_batches_beyond_their_caps() {
     let refusals = Refusals::new().await;
     let mebibyte: &'static [u8] = vec![b' '; 1024 * 1024].leak();
-    for line in [POST, "PUT /topics/posts"] {
+    for line in [POST, "PUT /topics/posts", ISSUES[0], ISSUES[1]] {
         refusals.call(line, vec![b' '; BODY_BYTES + 1]).await.is(413, "too-large");
         refusals.call(line, pieces(4, mebibyte)).await.is(413, "too-large");
         // It never ends, so it is seen not to be read to its end.
@@ -197,14 +227,21 @@ async fn deep_nesting_and_huge_numbers() {
     for body in ["[".repeat(100_000), "{\"a\":".repeat(100_000), "[".repeat(BODY_BYTES)] {
         refusals.call(POST, body.clone()).await.is(400, "malformed-json");
         // Where a body has at most 64 KiB.
-        refusals.call("PUT /topics/posts", body.clone()).await.is(413, "too-large");
-        refusals.call("PUT /topics/posts", body[..60_000].to_owned()).await.is(400, "malformed-json");
+        for line in ["PUT /topics/posts", ISSUES[0], ISSUES[1]] {
+            refusals.call(line, body.clone()).await.is(413, "too-large");
+            refusals.call(line, body[..60_000].to_owned()).await.is(400, "malformed-json");
+        }
     }
     let nest = |levels| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
     refusals.call(POST, nest(100_000)).await.is(422, "invalid-event");
     let deep = nest(30_000);
     refusals.call("PUT /topics/posts", deep.clone()).await.is(422, "invalid-topic");
     refusals.call("PUT /topics/posts", format!(r#"{{"views":{deep}}}"#)).await.is(422, "invalid-topic");
+    for line in ISSUES {
+        refusals.call(line, deep.clone()).await.is(422, "invalid-body");
+        let labels = format!(r#"{{"title":"t","labels":[{deep}]}}"#);
+        assert_eq!(refusals.call(line, labels).await.is(422, "invalid-body").faults(), ["/labels/0"]);
+    }
     for number in ["1e999", "-1e999", "99999999999999999999", "-0", "1.0", "0.5", "4294967297", "65537"] {
         for field in ["retention_days", "min_shards", "max_shards"] {
             let body = format!(r#"{{"{field}":{number}}}"#);
@@ -244,6 +281,12 @@ async fn names_outside_their_alphabet() {
             (format!("GET /topics/{name}/events"), String::new()),
             (format!("GET /topics/{name}/events/{id}"), String::new()),
             (format!("DELETE /topics/{name}/events/{id}"), String::new()),
+            (format!("POST /repos/{name}/hello/issues"), "{}".to_owned()),
+            (format!("GET /repos/octo/{name}/issues"), String::new()),
+            (format!("GET /repos/{name}/{name}/issues/1"), String::new()),
+            (format!("PATCH /repos/octo/{name}/issues/1"), "{}".to_owned()),
+            (format!("GET /repos/octo/hello/issues/{name}"), String::new()),
+            (format!("PATCH /repos/octo/hello/issues/{name}"), "{}".to_owned()),
         ] {
             refusals.call(&line, body).await.is(400, "invalid-name");
         }
@@ -252,6 +295,7 @@ async fn names_outside_their_alphabet() {
         }
     }
     refusals.call("GET /topics//events", "").await.is(400, "invalid-name");
+    refusals.call("GET /repos//hello/issues", "").await.is(400, "invalid-name");
     let raw = Uri::from_maybe_shared(Bytes::from_static(b"/topics/caf\xc3\xa9")).unwrap();
     let mut raw_request = Request::get(raw).body(Body::empty()).unwrap();
     raw_request.headers_mut().insert("authorization", HeaderValue::from_static("Bearer dev"));
@@ -275,10 +319,22 @@ async fn queries_that_make_no_sense() {
     let everywhere = "limit=0 limit=201 limit=-1 limit=abc limit= limit limit=1.0 limit=%31%00 limit=1e1 \
         limit=99999999999999999999 limit=+1 limit=1&limit=1 limit=1&l%69mit=2 = =1 x %ff=1 LIMIT=1 \
         limit%20=1 limit=1;cursor=a wait_for=019aa0b7-9a40-7000-8000-5f3c9e1d2a77 %zz=%zz";
+    let issues = "/repos/octo/hello/issues";
     for query in everywhere.split(' ') {
         let answer = refusals.call(&format!("GET /topics/posts/events?{query}"), "").await;
         assert_eq!((answer.status, answer.code().as_str()), (400, "invalid-query"), "{query}");
         refusals.call(&format!("GET /topics?{query}"), "").await.is(400, "invalid-query");
+        refusals.call(&format!("GET {issues}?{query}"), "").await.is(400, "invalid-query");
+        refusals.call(&format!("GET {issues}/1?{query}"), "").await.is(400, "invalid-query");
+    }
+    let of_issues = "order= order=DESC from= from=0 from=-1 from=+1 from=1.0 from=1e1 from=100000000 from=2&to=1 \
+        to=99999999999999999999 status= status=OPEN status=done status=open&status=open priority=1 priority=High \
+        status=open&priority=low wait_for= wait_for=1 wait_for=@ wait_for=1@ wait_for=1@-1 wait_for=0@1 wait_for=1@01 \
+        wait_for=1@18446744073709551616 wait_for=1%401@1 wait_for=1@1&cursor=AQ consistent=1 type=a topic=issues \
+        consistent=true&status=open consistent=true&priority=low consistent=true&consistent=true";
+    for query in of_issues.split(' ') {
+        let answer = refusals.call(&format!("GET {issues}?{query}"), "").await;
+        assert_eq!((answer.status, answer.code().as_str()), (400, "invalid-query"), "{query}");
     }
     let of_events = "order= order=DESC order=asc&order=asc from= from=0 from=2026-11-20 from=2026-11-20T10:00:00 \
         from=2026-02-30T00:00:00Z to=1969-12-31T23:59:59Z to=10000-01-01T00:00:00Z type= type=A \
@@ -323,7 +379,14 @@ async fn cursors_that_are_none_or_anothers() {
             .await
             .is(400, "invalid-cursor");
         refusals.call(&format!("GET /topics?cursor={cursor}"), "").await.is(400, "invalid-cursor");
+        for query in ["", "status=open&", "priority=low&"] {
+            let line = format!("GET /repos/octo/hello/issues?{query}cursor={cursor}");
+            refusals.call(&line, "").await.is(400, "invalid-cursor");
+        }
     }
+    // Good for its own query only.
+    let line = format!("GET /repos/octo/hello/issues?cursor={good}");
+    refusals.call(&line, "").await.is(400, "invalid-cursor");
     refusals.call(&format!("GET /topics/posts/events?cursor={good}"), "").await.is_ok(200);
     refusals.nothing_was_written().await;
 }
@@ -343,6 +406,12 @@ async fn headers_that_are_repeated_or_strange() {
     send(request(POST).header("authorization", format!("Bearer {}", "x".repeat(8_000))))
         .await
         .is(403, "invalid-token");
+    let tags = ["*", "", "1", "W/\"1\"", "\"1\", \"2\"", "\"01\"", "\"x\"", "\"18446744073709551616\""];
+    for tag in tags {
+        let patch = request(ISSUES[1]).header("authorization", "Bearer dev").header("if-match", tag);
+        let refused = refusals.api.send(patch, r#"{"status":"closed"}"#).await;
+        refused.is(400, "invalid-precondition");
+    }
     // One event is no line of two.
     let lines = as_dev().header("content-type", "application/x-ndjson");
     refusals.api.send(lines, "{\n\"type\":\"a\",\"actor\":\"ada\"}").await.is(400, "malformed-json");
@@ -384,7 +453,11 @@ fn any_bytes_as_a_body_are_never_a_5xx() {
         format!(r#"{{"type":"a","actor":"ada","{field}":"{text}","data":{data}}}"#).into_bytes()
     });
     let bodies = prop_oneof![vec(any::<u8>(), 0..200), near, shaped];
-    let lines = prop::sample::select(vec![POST, "PUT /topics/posts"]);
+    let fields = ("(title|body|labels|status|priority|x)", "[\\[{\"0-9a-z\\]}]{0,20}");
+    let issues = fields
+        .prop_map(|(field, value)| format!(r#"{{"title":"t","body":"b","{field}":{value}}}"#).into_bytes());
+    let bodies = prop_oneof![bodies, issues];
+    let lines = prop::sample::select(vec![POST, "PUT /topics/posts", ISSUES[0], ISSUES[1]]);
     let kinds = prop::sample::select(vec!["application/json", "application/x-ndjson"]);
     never_a_5xx((lines, kinds, bodies), |(line, kind, body)| {
         request(line).header("content-type", kind).body(Body::from(body)).ok()
@@ -400,7 +473,7 @@ fn any_bytes_as_a_path_or_a_query_are_never_a_5xx() {
         vec(byte, 0..12).prop_map(|bytes| bytes.concat())
     }
     let names = || prop_oneof![Just("posts".to_owned()), bytes()];
-    let parameter = ("(limit|order|cursor|from|to|type|consistent|[a-z]{1,3})", bytes());
+    let parameter = ("(limit|order|cursor|from|to|type|consistent|status|priority|[a-z]{1,3})", bytes());
     let queries = vec(parameter.prop_map(|(name, value)| format!("{name}={value}")), 0..4);
     let queries = prop_oneof![queries.prop_map(|parameters| parameters.join("&")), bytes()];
     let paths = prop_oneof![
@@ -408,9 +481,13 @@ fn any_bytes_as_a_path_or_a_query_are_never_a_5xx() {
         names().prop_map(|topic| format!("/topics/{topic}/events")),
         (names(), bytes()).prop_map(|(topic, id)| format!("/topics/{topic}/events/{id}")),
         Just("/topics".to_owned()),
+        (names(), names()).prop_map(|(owner, repo)| format!("/repos/{owner}/{repo}/issues")),
+        bytes().prop_map(|number| format!("/repos/octo/hello/issues/{number}")),
+        Just("/repos/octo/hello/issues".to_owned()),
         bytes().prop_map(|path| format!("/{path}")),
     ];
-    let methods = prop::sample::select(vec!["GET", "GET", "PUT", "POST", "DELETE", "HEAD", "OPTIONS"]);
+    let methods =
+        prop::sample::select(vec!["GET", "GET", "PUT", "POST", "PATCH", "DELETE", "HEAD", "OPTIONS"]);
     never_a_5xx((methods, paths, queries), |(method, path, query)| {
         let target: Uri = format!("{path}?{query}").parse().ok()?;
         Request::builder().method(method).uri(target).body(Body::from("{}")).ok()

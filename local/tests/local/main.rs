@@ -8,5 +8,6 @@ mod events;
 mod feeds;
 mod hostile;
 mod matrix;
+mod policies;
 mod program;
 mod support;

@@ -41,6 +41,7 @@ impl World {
         assert_eq!(world.ask("PUT", "/users/ada/following/actor:ada", Some("ada"), "").0, 201);
         assert_eq!(world.ask("PUT", "/users/ada/profile", Some("ada"), "{}").0, 201);
         assert_eq!(world.ask("PUT", "/settings/web", Some("dev"), "{}").0, 201);
+        assert_eq!(world.ask("POST", "/repos/octo/hello/issues", Some("ada"), ISSUE).0, 201);
         world.session = world.mint(&json!({"scopes": ["read"], "ttl_seconds": 60})).0;
         world
     }
@@ -67,6 +68,7 @@ impl World {
     fn asking(&self, method: &str, path: &str) -> Asking {
         let target =
             path.replace("{topic}", "posts").replace("{source}", "actor:ada").replace("{app}", "web");
+        let target = target.replace("{owner}", "octo").replace("{repo}", "hello").replace("{number}", "1");
         let target =
             ["{user}", "{actor}", "{subject}"].iter().fold(target, |path, part| path.replace(part, "ada"));
         let (id, body, right, of_ada) = match (method, path) {
@@ -96,6 +98,11 @@ impl World {
             ("DELETE", "/users/{user}/profile") => ("", "", 428, true),
             ("PUT", "/settings/{app}") => ("", "{}", 428, false),
             ("DELETE", "/settings/{app}") => ("", "", 428, false),
+            ("POST", "/repos/{owner}/{repo}/issues") => ("", ISSUE, 201, false),
+            ("GET", "/repos/{owner}/{repo}/issues" | "/repos/{owner}/{repo}/issues/{number}") => {
+                ("", "", 200, false)
+            }
+            ("PATCH", "/repos/{owner}/{repo}/issues/{number}") => ("", r#"{"status":"closed"}"#, 428, false),
             ("POST", "/sessions") => ("", r#"{"scopes":["read"],"ttl_seconds":60}"#, 201, false),
             ("GET", "/sessions/{id}") => (&*self.session, "", 200, false),
             ("DELETE", "/sessions/{id}") => (&*self.session, "", 204, false),
@@ -107,6 +114,7 @@ impl World {
 }
 
 const EVENT: &str = r#"{"type":"post.created","actor":"ada"}"#;
+const ISSUE: &str = r#"{"title":"It is slow"}"#;
 
 fn holds(scope: Scope, needed: Scope) -> bool {
     let as_anyone = scope == Scope::ActAs && matches!(needed, Scope::Read | Scope::Write);
@@ -126,6 +134,7 @@ fn every_route_answers_everyone_as_the_contract_says() {
         .token(&json!({"user": "bob", "scopes": ["read", "write", "import", "consume"], "ttl_seconds": 600}));
     let service = world.token(&json!({"scopes": ["read", "write", "import", "consume"], "ttl_seconds": 600}));
     let of_posts = world.token(&json!({"scopes": ["admin"], "topics": ["posts"], "ttl_seconds": 600}));
+    let of_issues = world.token(&json!({"scopes": ["admin"], "topics": ["issues"], "ttl_seconds": 600}));
     let of_billing = world.token(&json!({"scopes": ["admin"], "topics": ["billing"], "ttl_seconds": 600}));
     // A second, rounded up to a whole one.
     std::thread::sleep(std::time::Duration::from_millis(2_100));
@@ -146,9 +155,11 @@ fn every_route_answers_everyone_as_the_contract_says() {
                 }
                 continue;
             }
-            Rule::Holds(scope) | Rule::OnTopic(scope) | Rule::AsUser(scope) | Rule::Unlimited(scope) => {
-                *scope
-            }
+            Rule::Holds(scope)
+            | Rule::OnTopic(scope)
+            | Rule::AsUser(scope)
+            | Rule::OnIssues(scope)
+            | Rule::Unlimited(scope) => *scope,
         };
         check("nobody", None, 401, Some("missing-token"));
         check("garbage", Some("garbage"), 403, Some("invalid-token"));
@@ -166,6 +177,10 @@ fn every_route_answers_everyone_as_the_contract_says() {
         match rule {
             Rule::OnTopic(_) => {
                 check("an admin of another topic", Some(&of_billing), 403, Some("forbidden"));
+            }
+            Rule::OnIssues(_) => {
+                check("an admin of another topic", Some(&of_posts), 403, Some("forbidden"));
+                check("an admin of this topic", Some(&of_issues), right, right_code);
             }
             Rule::Unlimited(_) => {
                 check("an admin of some topics", Some(&of_billing), 403, Some("forbidden"));
@@ -204,12 +219,26 @@ fn nothing_that_was_sent_is_logged_nor_comes_back_in_an_error() {
         format!(
             r#"{{"user":"{CANARY}#","scopes":["{CANARY}"],"topics":["{CANARY}/"],"ttl_seconds":"{CANARY}"}}"#
         ),
+        format!(
+            r#"{{"title":"{CANARY}\u0000","body":"{CANARY}\u0000","labels":["{CANARY} "],"status":"{CANARY}","priority":"{CANARY}"}}"#
+        ),
         format!(r#"[{{"type":"{CANARY}"}},"{CANARY}",{CANARY}]"#),
     ];
     let mut refusals = 0;
     for (method, path, _) in RULES {
         let Asking { target, .. } = world.asking(method.as_str(), path);
-        let parts = ["{topic}", "{id}", "{user}", "{actor}", "{subject}", "{source}", "{app}"];
+        let parts = [
+            "{topic}",
+            "{id}",
+            "{user}",
+            "{actor}",
+            "{subject}",
+            "{source}",
+            "{app}",
+            "{owner}",
+            "{repo}",
+            "{number}",
+        ];
         let named = parts.iter().fold((*path).to_owned(), |path, part| path.replace(part, CANARY));
         let key = format!("idempotency-key: {CANARY}\u{e9}");
         let tag = format!("if-match: \"{CANARY}\"");

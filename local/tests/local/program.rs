@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use lately::tokens;
 use serde_json::{Value, json};
 
+use crate::support::old_issue;
+
 /// How long anything may take that should take milliseconds.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -329,6 +331,65 @@ fn a_feed_that_was_damaged_is_found_out_and_rebuilt() {
     assert!(command(&program, &["feed", "verify", "ada"]).0);
     // A backfilled event from before the follow may be missing or not; the stray one is gone.
     assert!(feed().iter().all(|event| event["actor"] != "stranger"));
+    program.stop("-TERM");
+}
+
+#[test]
+fn issues_of_older_schemas_are_counted_and_upgraded_by_an_operator() {
+    let program = Program::started(&["--no-demo"]);
+    let put = |number: u32, item: &Value| {
+        let mut item = item.clone();
+        item["sk"] = json!({"S": format!("ISSUE#{number:08}")});
+        item["gsi1sk"] = json!({"S": format!("ISSUE#OPEN#{number:08}")});
+        call_dynamodb(&program, "PutItem", &json!({"TableName": "lately", "Item": item}));
+    };
+    for number in 1..=30 {
+        put(number, &old_issue());
+    }
+    let mut newer = old_issue();
+    newer["schema"] = json!({"N": "99"});
+    newer["revision"] = json!({"N": "7"});
+    newer["updated_at"] = json!({"N": "7"});
+    newer["priority"] = json!({"S": "low"});
+    put(31, &newer);
+    let list =
+        |query: &str| get(program.api(), &format!("/repos/octo/hello/issues?{query}")).1["issues"].clone();
+    let of_high = || list("priority=high&limit=200").as_array().unwrap().len();
+    let migrate = |arguments: &[&str]| command(&program, &[&["migrate"], arguments].concat());
+    let counted = |out: &str, name: &str| -> u64 {
+        let line =
+            out.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("{name}: {out}"));
+        line.trim().parse().unwrap()
+    };
+
+    let (fine, out, told) = migrate(&["--dry-run", "--rate", "1000"]);
+    assert!(fine, "{told}");
+    assert_eq!(
+        (counted(&out, "to upgrade"), counted(&out, "upgraded"), counted(&out, "newer than this")),
+        (30, 0, 1)
+    );
+    assert_eq!((counted(&out, "of schema 1"), counted(&out, "of schema 99"), of_high()), (30, 1, 0));
+    let (fine, out, told) = migrate(&["--run", "--rate", "1000"]);
+    assert!(fine, "{told}");
+    assert_eq!((counted(&out, "to upgrade"), counted(&out, "upgraded"), of_high()), (30, 30, 30));
+    let (_, again, _) = migrate(&["--run", "--rate", "1000"]);
+    assert_eq!((counted(&again, "to upgrade"), counted(&again, "current")), (0, 30));
+    assert_eq!(counted(&again, "items looked at"), counted(&out, "items looked at"));
+
+    put(32, &json!({"pk": {"S": "REPO#octo#hello"}, "title": {"S": "damaged"}}));
+    let (fine, out, told) = migrate(&["--run", "--rate", "1000"]);
+    assert!(!fine && told.contains("1 could not be read or upgraded"), "{told}");
+    assert_eq!((counted(&out, "failed"), counted(&out, "current")), (1, 30));
+    for (arguments, word) in [
+        (&[][..], "--dry-run"),
+        (&["--run", "--dry-run"], "cannot be used with"),
+        (&["--run", "--rate", "0"], "--rate"),
+        (&["--run", "--rate", "x"], "--rate"),
+        (&["--dry-run", "--table", "nowhere"], "Is the table's name right"),
+    ] {
+        let (done, out, told) = migrate(arguments);
+        assert!(!done && out.is_empty() && told.contains(word), "{arguments:?}: {told}");
+    }
     program.stop("-TERM");
 }
 

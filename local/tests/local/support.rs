@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Debug;
 use std::sync::LazyLock;
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
@@ -146,6 +147,35 @@ pub(crate) fn event() -> Value {
 /// An event of ada's of some seconds ago.
 pub(crate) fn event_ago(seconds: i64) -> Value {
     json!({"type": "post.created", "actor": "ada", "at": ago(seconds), "data": seconds})
+}
+
+/// An issue as it was stored before there were revisions and priorities.
+pub(crate) fn old_issue() -> Value {
+    json!({
+        "pk": {"S": "REPO#octo#hello"}, "sk": {"S": "ISSUE#00000007"},
+        "gsi1pk": {"S": "REPO#octo#hello"}, "gsi1sk": {"S": "ISSUE#OPEN#00000007"},
+        "title": {"S": "The counter runs backwards"}, "labels": {"L": [{"S": "critical"}, {"S": "ui"}]},
+        "status": {"S": "open"}, "opened_by": {"S": "ada"}, "opened_at": {"N": "1795167000000"},
+    })
+}
+
+/// Puts an item, in DynamoDB's JSON.
+pub(crate) async fn put_item(api: &Api, item: Value) {
+    let Value::Object(attributes) = item else { panic!("an item is an object") };
+    let put = api.system.engine.client().put_item().table_name("lately");
+    let put = attributes.iter().fold(put, |put, (name, value)| put.item(name, attribute(value)));
+    put.send().await.unwrap();
+}
+
+fn attribute(value: &Value) -> AttributeValue {
+    let (kind, value) = value.as_object().unwrap().iter().next().unwrap();
+    let text = || value.as_str().unwrap().to_owned();
+    match kind.as_str() {
+        "S" => AttributeValue::S(text()),
+        "N" => AttributeValue::N(text()),
+        "L" => AttributeValue::L(value.as_array().unwrap().iter().map(attribute).collect()),
+        _ => panic!("{kind}"),
+    }
 }
 
 impl Answer {

@@ -10,7 +10,7 @@ use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::Response;
 use lately_keys::{Topic, User};
-use lately_model::Scope;
+use lately_model::{ISSUES_TOPIC, Scope};
 
 use crate::caller::Caller;
 use crate::code::Code;
@@ -28,6 +28,9 @@ pub enum Rule {
     OnTopic(Scope),
     /// The scope, and to be the user in the path, or to be allowed to act as anyone.
     AsUser(Scope),
+    /// The scope, and not to be limited to other topics than that of the events of issues, which tell what is shown and
+    /// changed here.
+    OnIssues(Scope),
     /// The scope, and not to be limited to any topics: what is made or seen here is not.
     Unlimited(Scope),
 }
@@ -59,6 +62,10 @@ pub const RULES: &[(Method, &str, Rule)] = &[
     (Method::GET, "/settings/{app}", Rule::Holds(Scope::Read)),
     (Method::PUT, "/settings/{app}", Rule::Holds(Scope::Admin)),
     (Method::DELETE, "/settings/{app}", Rule::Holds(Scope::Admin)),
+    (Method::POST, "/repos/{owner}/{repo}/issues", Rule::OnIssues(Scope::Write)),
+    (Method::GET, "/repos/{owner}/{repo}/issues", Rule::OnIssues(Scope::Read)),
+    (Method::GET, "/repos/{owner}/{repo}/issues/{number}", Rule::OnIssues(Scope::Read)),
+    (Method::PATCH, "/repos/{owner}/{repo}/issues/{number}", Rule::OnIssues(Scope::Write)),
     (Method::POST, "/sessions", Rule::Unlimited(Scope::Admin)),
     (Method::GET, "/sessions/{id}", Rule::Unlimited(Scope::Admin)),
     (Method::DELETE, "/sessions/{id}", Rule::Unlimited(Scope::Admin)),
@@ -77,7 +84,11 @@ impl Rule {
     async fn admits(self, parts: &mut Parts) -> Result<(), Problem> {
         let scope = match self {
             Self::Open => return Ok(()),
-            Self::Holds(scope) | Self::OnTopic(scope) | Self::AsUser(scope) | Self::Unlimited(scope) => scope,
+            Self::Holds(scope)
+            | Self::OnTopic(scope)
+            | Self::AsUser(scope)
+            | Self::OnIssues(scope)
+            | Self::Unlimited(scope) => scope,
         };
         let caller = Caller::from_request_parts(parts, &()).await?;
         if !caller.scopes.allow(scope) {
@@ -86,9 +97,11 @@ impl Rule {
         match self {
             Self::OnTopic(_) => {
                 let Part(topic) = Part::<Topic>::from_request_parts(parts, &()).await?;
-                if !caller.may_see(&topic) {
-                    return Err(Problem::new(Code::Forbidden, "The token is limited to other topics."));
-                }
+                require_topic(&caller, &topic)?;
+            }
+            Self::OnIssues(_) => {
+                let topic = ISSUES_TOPIC.parse().expect("the topic of issues has a topic's name");
+                require_topic(&caller, &topic)?;
             }
             Self::AsUser(_) => {
                 let Part(user) = Part::<User>::from_request_parts(parts, &()).await?;
@@ -105,6 +118,13 @@ impl Rule {
         }
         Ok(())
     }
+}
+
+fn require_topic(caller: &Caller, topic: &Topic) -> Result<(), Problem> {
+    if caller.may_see(topic) {
+        return Ok(());
+    }
+    Err(Problem::new(Code::Forbidden, "The token is limited to other topics."))
 }
 
 /// Lets a request through to its handler if its caller may do this.
@@ -135,6 +155,14 @@ mod tests {
         for (method, path, rule) in RULES {
             let on_topic = matches!(rule, Rule::OnTopic(_));
             assert_eq!(on_topic, path.starts_with("/topics/{topic}"), "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn where_issues_are_in_the_path_a_limit_to_topics_holds_for_theirs() {
+        for (method, path, rule) in RULES {
+            let on_issues = matches!(rule, Rule::OnIssues(_));
+            assert_eq!(on_issues, path.starts_with("/repos/{owner}/{repo}/issues"), "{method} {path}");
         }
     }
 

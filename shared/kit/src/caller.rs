@@ -61,6 +61,18 @@ impl Caller {
         Err(Problem::new(Code::Forbidden, "This needs the scope act-as: the actor is not the caller."))
     }
 
+    /// Who an event says has done what is done here: its user, or where there is none the session itself.
+    ///
+    /// # Panics
+    /// Never: an id is hexadecimal digits and hyphens, which are of an actor's alphabet.
+    #[must_use]
+    pub fn actor(&self) -> Actor {
+        match &self.user {
+            Some(user) => Actor::from(user),
+            None => self.session.to_string().parse().expect("an id has an actor's alphabet"),
+        }
+    }
+
     /// Whom an idempotency key belongs to.
     #[must_use]
     pub fn key(&self) -> lately_keys::Caller {
@@ -220,6 +232,12 @@ mod tests {
         ] {
             assert_eq!(Caller::try_from(context), Err(ContextError(what)));
         }
+    }
+
+    #[test]
+    fn a_user_is_told_by_name_and_a_service_by_its_session() {
+        assert_eq!(caller(&[], Some("ada")).actor().as_str(), "ada");
+        assert_eq!(caller(&[], None).actor().as_str(), "00000000-0000-4000-8000-000000000000");
     }
 
     #[test]

@@ -53,6 +53,7 @@ codes! {
     NotFound = NOT_FOUND "not-found" "There is no such thing";
     BucketIsFixed = CONFLICT "bucket-is-fixed" "A topic's bucket width cannot change";
     TooManyPullSources = CONFLICT "too-many-pull-sources" "The user follows too many large sources";
+    TooManyIssues = CONFLICT "too-many-issues" "The repository has no number left";
     RevisionMismatch = PRECONDITION_FAILED "revision-mismatch" "What is there is of another revision";
     TooLarge = PAYLOAD_TOO_LARGE "too-large" "The request is too large";
     InvalidBody = UNPROCESSABLE_ENTITY "invalid-body" "The body is not what it should be";

@@ -9,8 +9,8 @@ use std::str::FromStr;
 
 use axum::extract::{FromRequestParts, MatchedPath};
 use axum::http::request::Parts;
-use lately_keys::table::SessionId;
-use lately_keys::{Actor, App, EventId, Source, Subject, Topic, User};
+use lately_keys::table::{IssueNumber, SessionId};
+use lately_keys::{Actor, App, EventId, Owner, Repo, Source, Subject, Topic, User};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::problem::Problem;
@@ -55,6 +55,18 @@ impl PathPart for Subject {
 
 impl PathPart for Source {
     const NAME: &str = "source";
+}
+
+impl PathPart for Owner {
+    const NAME: &str = "owner";
+}
+
+impl PathPart for Repo {
+    const NAME: &str = "repo";
+}
+
+impl PathPart for IssueNumber {
+    const NAME: &str = "number";
 }
 
 impl<T: PathPart, S: Sync> FromRequestParts<S> for Part<T> {

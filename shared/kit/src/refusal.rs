@@ -1,6 +1,6 @@
 //! Which problem it is that the model refuses what a client sent: one exhaustive map.
 
-use lately_keys::table::SessionIdError;
+use lately_keys::table::{IssueNumberError, SessionIdError};
 use lately_keys::{CursorError, IdError, NameError, SourceError};
 use lately_model::{BatchError, BodyError, TopicFault};
 
@@ -22,6 +22,12 @@ impl From<SourceError> for Problem {
 impl From<IdError> for Problem {
     fn from(refused: IdError) -> Self {
         Self::new(Code::InvalidId, refused.to_string())
+    }
+}
+
+impl From<IssueNumberError> for Problem {
+    fn from(refused: IssueNumberError) -> Self {
+        Self::new(Code::InvalidName, refused.to_string())
     }
 }
 

@@ -6,8 +6,9 @@ use axum::response::Response;
 use lately_keys::Topic;
 use lately_model::{AcceptedEvent, AtError, Fault, Faults, PartlyAccepted, RejectedEvent};
 use lately_store::{
-    Cost, DeleteError, FollowError, GetDocumentError, GetError, LatestError, ListError, PutTopicError,
-    SeeError, SessionError, TableError, TimelineError, TopicError, WriteDocumentError, WriteError,
+    ChangeIssueError, Cost, DeleteError, FollowError, GetDocumentError, GetError, GetIssueError, IssuesError,
+    LatestError, ListError, OpenIssueError, PutTopicError, SeeError, SessionError, TableError, TimelineError,
+    TopicError, WriteDocumentError, WriteError,
 };
 use serde::Serialize;
 
@@ -189,6 +190,64 @@ pub fn write_document_problem(error: WriteDocumentError) -> Problem {
         }
         WriteDocumentError::Table(error) => error.into(),
     }
+}
+
+/// The problem that opening an issue met.
+#[must_use]
+pub fn open_issue_problem(error: OpenIssueError) -> Problem {
+    match error {
+        OpenIssueError::TooManyIssues => {
+            Problem::new(Code::TooManyIssues, "Its last issue has the highest number there can be.")
+        }
+        OpenIssueError::Table(error) => error.into(),
+    }
+}
+
+/// The problem that fetching an issue met.
+#[must_use]
+pub fn get_issue_problem(error: GetIssueError) -> Problem {
+    match error {
+        GetIssueError::NotFound => no_such_issue(),
+        GetIssueError::Table(error) => error.into(),
+    }
+}
+
+/// The problem that changing an issue met.
+#[must_use]
+pub fn change_issue_problem(error: ChangeIssueError) -> Problem {
+    match error {
+        ChangeIssueError::NotFound => no_such_issue(),
+        ChangeIssueError::RevisionRequired(revision) => {
+            Problem::new(Code::RevisionRequired, "Send the issue's ETag as If-Match.")
+                .header(ETAG, etag(revision))
+        }
+        ChangeIssueError::Mismatch(Some(revision)) => {
+            Problem::new(Code::RevisionMismatch, "The issue has changed: ETag says its revision.")
+                .header(ETAG, etag(revision))
+        }
+        ChangeIssueError::Mismatch(None) => {
+            Problem::new(Code::RevisionMismatch, "There is no issue of this number: nothing to change.")
+        }
+        ChangeIssueError::Table(error) => error.into(),
+    }
+}
+
+/// The problem that listing issues met.
+#[must_use]
+pub fn issues_problem(error: IssuesError) -> Problem {
+    match error {
+        IssuesError::Cursor(error) => error.into(),
+        IssuesError::NotYetVisible => Problem::new(
+            Code::NotYetVisible,
+            "Ask again: lists of a status or a priority are written behind.",
+        )
+        .retry_after(RETRY_SECONDS),
+        IssuesError::Table(error) => error.into(),
+    }
+}
+
+fn no_such_issue() -> Problem {
+    Problem::new(Code::NotFound, "No issue of this number was opened in this repository.")
 }
 
 /// The problem that writing events met; `single` if the body was one event and no list.

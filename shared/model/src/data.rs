@@ -7,7 +7,7 @@
 use std::fmt;
 
 use serde::Serialize;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::limits::DATA_DEPTH;
 use crate::malformed;
@@ -50,6 +50,14 @@ impl Data {
     /// If it is not JSON.
     pub fn from_stored(text: String) -> Result<Self, DataError> {
         RawValue::from_string(text).map(Self).map_err(|_| DataError::Malformed)
+    }
+
+    /// Data of our own making.
+    ///
+    /// # Panics
+    /// If it has no JSON: a map whose keys are no text, or an impl that fails.
+    pub(crate) fn of(data: &impl Serialize) -> Self {
+        Self(to_raw_value(data).expect("what is made here has JSON"))
     }
 
     /// Data of a body whose characters were checked already.

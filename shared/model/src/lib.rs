@@ -32,6 +32,7 @@
 //! | query strings | [`EventQuery`], [`SourceQuery`], [`FeedQuery`], [`ListQuery`], [`RecordQuery`], [`PageSize`], [`TimeRange`] |
 //! | topics | [`TopicChange`], [`TopicSettings`], [`TopicView`], [`Views`], [`RetentionDays`] |
 //! | records | [`Document`], [`Revision`], [`Precondition`] |
+//! | issues | [`NewIssue`], [`IssueChange`], [`Issue`], [`IssueQuery`], [`IssueList`], [`Labels`], [`issue_opened`], [`issue_changed`] |
 //! | sessions | [`NewSession`], [`Session`], [`Scope`], [`Scopes`] |
 //! | what was wrong | [`BodyError`], [`Fault`], [`Faults`], [`Malformed`] |
 //! | following | [`Backfill`], [`FollowingList`], [`FollowerList`], [`SourceView`] |
@@ -47,6 +48,7 @@ mod event;
 mod fault;
 mod fields;
 mod follow;
+mod issue;
 pub mod limits;
 mod malformed;
 mod page;
@@ -70,6 +72,11 @@ pub use event::{Event, NewEvent};
 pub use fault::{Fault, Faults};
 pub use follow::{
     Backfill, BackfillError, FollowView, FollowerList, FollowerView, FollowingList, SourceMode, SourceView,
+};
+pub use issue::{
+    ISSUES_TOPIC, Issue, IssueBody, IssueBodyError, IssueChange, IssueList, IssueQuery, IssueTitle,
+    IssueTitleError, IssueView, IssuesAwaited, Label, LabelError, Labels, LabelsError, NewIssue,
+    issue_changed, issue_opened,
 };
 pub use malformed::Malformed;
 pub use page::{Page, PageSize, PageSizeError};

@@ -44,6 +44,18 @@ pub const SESSION_SECONDS: u32 = 365 * 24 * 60 * 60;
 /// Most topics that a session is limited to. The gateway hands the list on with every request.
 pub const SESSION_TOPICS: usize = 50;
 
+/// Longest title of an issue: a line, which its event tells too.
+pub const ISSUE_TITLE_CHARACTERS: usize = 256;
+
+/// Longest body of an issue: a long report. Issues are listed whole, up to 200 of them.
+pub const ISSUE_BODY_BYTES: usize = 64 * 1024;
+
+/// Longest label: a few words.
+pub const ISSUE_LABEL_BYTES: usize = 50;
+
+/// Most labels of an issue. They stand in its item, and in every list of it.
+pub const ISSUE_LABELS: usize = 20;
+
 /// Unknown or repeated fields of one object that are named one by one; the rest is counted. A body of
 /// nothing else must not make an answer many times its size.
 pub const NAMED_FIELDS: usize = 16;
@@ -57,6 +69,7 @@ const ITEM_OVERHEAD_BYTES: usize = 8 * 1024;
 const _: () = {
     assert!(EVENT_BYTES + ITEM_OVERHEAD_BYTES <= 400 * 1000);
     assert!(EVENT_BYTES <= BODY_BYTES);
+    assert!(ISSUE_BODY_BYTES + ISSUE_LABELS * ISSUE_LABEL_BYTES + ITEM_OVERHEAD_BYTES <= 400 * 1000);
     // Base64, and room for headers.
     assert!(BODY_BYTES.div_ceil(3) * 4 + 64 * 1024 <= 6 * 1000 * 1000);
     assert!(DATA_DEPTH + 3 < 64);

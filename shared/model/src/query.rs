@@ -214,7 +214,7 @@ impl RecordQuery {
 
 /// The parameters of a query string, decoded. Bytes that are no UTF-8 become U+FFFD, which no parameter
 /// may hold.
-fn parameters<const N: usize>(
+pub(crate) fn parameters<const N: usize>(
     query: &str,
     names: [&'static str; N],
     found: &mut Found,
@@ -229,7 +229,7 @@ fn parameters<const N: usize>(
     fields.finish(found)
 }
 
-fn parse_order(text: &str) -> Result<Order, &'static str> {
+pub(crate) fn parse_order(text: &str) -> Result<Order, &'static str> {
     match text {
         "desc" => Ok(Order::NewestFirst),
         "asc" => Ok(Order::OldestFirst),
@@ -237,7 +237,7 @@ fn parse_order(text: &str) -> Result<Order, &'static str> {
     }
 }
 
-fn parse_bool(text: &str) -> Result<bool, &'static str> {
+pub(crate) fn parse_bool(text: &str) -> Result<bool, &'static str> {
     text.parse().map_err(|_| "must be true or false")
 }
 

@@ -55,9 +55,12 @@ impl Revision {
 
     /// Reads what [`Revision::etag`] writes, and nothing else.
     fn from_etag(text: &str) -> Option<Self> {
-        let digits = text.strip_prefix('"')?.strip_suffix('"')?;
+        Self::from_digits(text.strip_prefix('"')?.strip_suffix('"')?)
+    }
+
+    /// Reads the number alone. No sign, no leading zero: one revision has one text.
+    pub(crate) fn from_digits(digits: &str) -> Option<Self> {
         let revision = digits.parse().ok().map(Self)?;
-        // No sign, no leading zero: one revision has one text.
         (revision.to_string() == digits).then_some(revision)
     }
 }

@@ -81,6 +81,12 @@ impl<'a> Fields<'a> {
         Ok(value.map_err(|_| self.corrupt(name))?.map(Vec::as_slice))
     }
 
+    /// A list; absent means an empty one.
+    pub(crate) fn list(self, name: &'static str) -> Result<&'a [AttributeValue], Corrupt> {
+        let value = self.0.get(name).map(AttributeValue::as_l).transpose();
+        Ok(value.map_err(|_| self.corrupt(name))?.map(Vec::as_slice).unwrap_or_default())
+    }
+
     pub(crate) fn numbers(self, name: &'static str) -> Result<Option<&'a [String]>, Corrupt> {
         let value = self.0.get(name).map(AttributeValue::as_ns).transpose();
         Ok(value.map_err(|_| self.corrupt(name))?.map(Vec::as_slice))

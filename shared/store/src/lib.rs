@@ -5,13 +5,15 @@
 //! | what is shared by all operations | `store.rs`, `call.rs`, `cost.rs`, `item.rs`, `single.rs`, `query.rs`, `ambient.rs` |
 //! | topics | `topic.rs` |
 //! | which buckets hold anything | `directory.rs` |
-//! | writing events | `write.rs`, `idempotency.rs` |
+//! | writing events | `placing.rs`, `write.rs`, `idempotency.rs` |
 //! | one event | `event.rs` |
 //! | the latest events | `latest/` |
 //! | sessions | `session.rs` |
 //! | profiles and settings | `record.rs` |
+//! | issues, and what becomes of older ones | `issue/` |
 //! | how an item that changes is changed | `revision.rs` |
-//! | following | `follow/`, `source.rs`, `transaction.rs` |
+//! | all or nothing of several writes | `transaction.rs` |
+//! | following | `follow/`, `source.rs` |
 //! | what follows from the table's stream | `fan_out/` |
 //! | entries of timelines and feeds, and marks | `entry.rs`, `pull_marker.rs` |
 //! | timelines of sources, feeds | `timeline/`, `feed/`, `wait.rs`, `batch_get.rs` |
@@ -32,10 +34,12 @@ mod fan_out;
 mod feed;
 mod follow;
 mod idempotency;
+mod issue;
 mod item;
 mod latest;
 pub mod limits;
 mod list;
+mod placing;
 mod pull_marker;
 mod query;
 mod record;
@@ -59,6 +63,9 @@ pub use fan_out::{FanOutOutcome, NoBatch, Record};
 pub use feed::{FeedFinding, FeedReport, SeeError};
 pub use follow::{FollowError, Followed};
 pub use idempotency::Idempotency;
+pub use issue::{
+    ChangeIssueError, GetIssueError, IssuesError, MigrationPlan, MigrationReport, OpenIssueError,
+};
 pub use item::Corrupt;
 pub use latest::LatestError;
 pub use list::ListError;

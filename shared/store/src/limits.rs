@@ -160,11 +160,26 @@ pub const LONGEST_LOOK_AGAIN: Duration = Duration::from_millis(800);
 /// Rounds in which a read, a decision and a conditional write may lose against other writers.
 pub const CONFLICTS: u32 = 16;
 
+/// Queries of one page of issues. One fills it, and a few more if issues are large; only if an older writer has left
+/// thousands of issues where they do not belong does it end early, and says so.
+pub const ISSUE_QUERIES: u32 = 16;
+
+/// Upgraded issues that one page writes back. The rest is left to the next read, or to the background.
+pub const WRITE_BACKS_PER_PAGE: usize = 24;
+
+/// Upgraded issues that are written back at once: those of a page are three rounds.
+pub const WRITE_BACKS_AT_ONCE: usize = 8;
+
+/// Items that the background looks at with one call, at most, however fast it may go: so it tells its progress.
+pub const MIGRATION_PAGE: u32 = 1_000;
+
 /// The expected size of an event before any was seen, in bytes as stored.
 pub const EXPECTED_EVENT_BYTES: u32 = 512;
 
 const _: () = {
     assert!(WAVE_BUCKETS <= QUERIES_AT_ONCE);
+    assert!(ISSUE_QUERIES as usize > PAGE_BYTES / 1_000_000);
+    assert!(WRITE_BACKS_AT_ONCE <= WRITE_BACKS_PER_PAGE);
     assert!(COMPARED_ENTRIES as usize <= BATCH_KEYS);
     assert!(POINTERS_AT_FIRST <= BATCH_KEYS);
     assert!(POINTERS_AT_FIRST == PAGE_BYTES / lately_model::limits::EVENT_BYTES);

@@ -20,8 +20,7 @@ use crate::ambient::entropy_u64;
 use crate::call::{Operation, TableError, Unavailable};
 use crate::cost::Cost;
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
-use crate::limits::CONFLICTS;
-use crate::revision::{Guarded, REVISION, revision_of};
+use crate::revision::{Guarded, REVISION, Rounds, revision_of};
 use crate::store::Store;
 
 /// A key that a document is kept under.
@@ -122,8 +121,8 @@ impl Store {
     }
 
     /// Reads a document, lets `update` say what is to be there, and writes it; again, from what is there then, if
-    /// another writer came in between, up to [`CONFLICTS`] times. `None` from `update` leaves all as it is. What is there
-    /// in the end: if it was written, it follows directly on what `update` was shown last.
+    /// another writer came in between, up to [`CONFLICTS`](crate::limits::CONFLICTS) times. `None` from `update` leaves
+    /// all as it is. What is there in the end: if it was written, it follows directly on what `update` was shown last.
     ///
     /// # Errors
     /// If the table could not be read or written, or other writers kept coming first. As after any write that failed, what
@@ -135,7 +134,8 @@ impl Store {
     ) -> Result<(Option<StoredDocument>, Cost), TableError> {
         let operation = self.operation();
         let mut known = self.find_document(key, true, &operation).await?;
-        for _ in 0..CONFLICTS {
+        let mut rounds = Rounds::new(&operation);
+        loop {
             let Some(document) = update(known.as_ref().map(|known| &known.document)) else {
                 return Ok((known, operation.meter.total()));
             };
@@ -150,11 +150,8 @@ impl Store {
                 // To reconcile with what may be our own write could do the same twice.
                 Guarded::Unknown => return Err(unknown().into()),
             }
-            // A random pause, so that writers who met here do not meet again.
-            let Some(pause) = operation.wait_after(1) else { break };
-            tokio::time::sleep(pause).await;
+            rounds.lose().await?;
         }
-        Err(Unavailable::new("other writers keep changing the record").into())
     }
 
     async fn find_document(

@@ -10,17 +10,22 @@
 //!   anything else, or nothing                another write came since, and nobody can tell: unknown
 //! ```
 //!
+//! An item that is to be the first is not put again after an attempt that may have been applied: it may have been
+//! deleted since. Then what is there is read, and where nothing is, nobody can tell.
+//!
 //! What must hold: an item is told from any other writer's, or it does not matter whose it is. A document carries random
 //! bits of its write for that.
 
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
+use aws_sdk_dynamodb::operation::put_item::builders::PutItemFluentBuilder;
 use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, ReturnValuesOnConditionCheckFailure};
 use lately_model::Revision;
 
-use crate::call::{Failed, Operation, TableError};
+use crate::call::{Failed, Meaning, Operation, TableError, Unavailable, meaning, unavailable};
 use crate::item::{Corrupt, Fields, Item, number};
+use crate::limits::CONFLICTS;
 use crate::store::Store;
 
 /// The attribute that holds an item's revision.
@@ -37,6 +42,29 @@ pub(crate) enum Guarded {
     Unknown,
 }
 
+/// The rounds in which a read, a decision and a write under a revision are made: up to [`CONFLICTS`], if other writers
+/// keep coming in between.
+#[derive(Debug)]
+pub(crate) struct Rounds<'a> {
+    operation: &'a Operation<'a>,
+    lost: u32,
+}
+
+impl<'a> Rounds<'a> {
+    pub(crate) const fn new(operation: &'a Operation<'a>) -> Self {
+        Self { operation, lost: 0 }
+    }
+
+    /// Begins the next round, after a random pause, so that writers who met here do not meet again.
+    pub(crate) async fn lose(&mut self) -> Result<(), Unavailable> {
+        self.lost += 1;
+        let pause = self.operation.wait_after(1).filter(|_| self.lost < CONFLICTS);
+        let pause = pause.ok_or_else(|| Unavailable::new("other writers keep changing the record"))?;
+        tokio::time::sleep(pause).await;
+        Ok(())
+    }
+}
+
 impl Store {
     /// The first revision of what is created now.
     pub(crate) fn first_revision(&self) -> Revision {
@@ -51,22 +79,13 @@ impl Store {
         known: Option<Revision>,
         operation: &Operation<'_>,
     ) -> Result<Guarded, TableError> {
+        let Some(known) = known else { return self.put_first(item, operation).await };
         let put = operation
             .call(|| {
-                let put = self
-                    .client()
-                    .put_item()
-                    .table_name(self.table())
-                    .set_item(Some(item.clone()))
-                    .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-                    .return_consumed_capacity(ReturnConsumedCapacity::Total);
-                match known {
-                    None => put.condition_expression("attribute_not_exists(pk)"),
-                    Some(known) => put
-                        .condition_expression("revision = :known")
-                        .expression_attribute_values(":known", number(known.get())),
-                }
-                .send()
+                self.putting(item)
+                    .condition_expression("revision = :known")
+                    .expression_attribute_values(":known", number(known.get()))
+                    .send()
             })
             .await;
         match put {
@@ -84,6 +103,44 @@ impl Store {
             }
             Err(Failed::Unavailable(unavailable)) => Err(unavailable.into()),
         }
+    }
+
+    /// Puts an item if nothing is there.
+    ///
+    /// An attempt that may have been applied is not made again: had the item been deleted since, that would bring it back.
+    /// It is looked what is there instead.
+    async fn put_first(&self, item: &Item, operation: &Operation<'_>) -> Result<Guarded, TableError> {
+        let mut attempts = operation.attempts();
+        loop {
+            attempts.start();
+            let put = self.putting(item).condition_expression("attribute_not_exists(pk)").send().await;
+            let error = match put {
+                Ok(answer) => {
+                    operation.meter.write(answer.consumed_capacity());
+                    return Ok(Guarded::Written);
+                }
+                Err(error) => error,
+            };
+            match meaning(&error) {
+                Meaning::Refused => attempts.pause(&error).await?,
+                Meaning::Condition => return Ok(Guarded::Stale(in_the_way_of_put(error))),
+                Meaning::Final => return Err(unavailable(&error).into()),
+                Meaning::Ambiguous => {
+                    let key = ["pk", "sk"].map(|name| (name.to_owned(), item[name].clone()));
+                    let there = self.get_item(key.into(), operation).await?;
+                    return Ok(outcome(there, item, revision_of(item)?)?);
+                }
+            }
+        }
+    }
+
+    fn putting(&self, item: &Item) -> PutItemFluentBuilder {
+        self.client()
+            .put_item()
+            .table_name(self.table())
+            .set_item(Some(item.clone()))
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+            .return_consumed_capacity(ReturnConsumedCapacity::Total)
     }
 
     /// Deletes an item if it is of the known revision; with none known, if there is nothing to delete. That nothing is

@@ -22,9 +22,8 @@ use crate::call::{Operation, TableError, Unavailable};
 use crate::cost::Cost;
 use crate::directory::DirectoryRange;
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
-use crate::limits::CONFLICTS;
 use crate::list::ListError;
-use crate::revision::{Guarded, REVISION, revision_of};
+use crate::revision::{Guarded, REVISION, Rounds, revision_of};
 use crate::store::{Aged, Sent, Store};
 
 /// A topic as it is stored.
@@ -68,9 +67,21 @@ impl Store {
         change: &TopicChange,
     ) -> Result<(TopicView, bool, Cost), PutTopicError> {
         let operation = self.operation();
-        let mut conflicts = 0;
+        let (stored, created) = self.ensure_topic(topic, change, &operation).await?;
+        let view = self.topic_view(topic, stored, &operation).await?;
+        Ok((view, created, operation.meter.total()))
+    }
+
+    /// Makes a topic what a change says, or creates it so.
+    async fn ensure_topic(
+        &self,
+        topic: &Topic,
+        change: &TopicChange,
+        operation: &Operation<'_>,
+    ) -> Result<(StoredTopic, bool), PutTopicError> {
+        let mut rounds = Rounds::new(operation);
         let (stored, created) = loop {
-            let known = self.find_topic(topic, &operation).await?;
+            let known = self.find_topic(topic, operation).await?;
             let wanted = match known {
                 None => StoredTopic {
                     settings: change.create().map_err(TopicFault::from)?,
@@ -89,19 +100,13 @@ impl Store {
             }
             let replaced = known.map(|known| known.revision);
             // A change is what is to be so, and may be made twice: what is not known to be written is looked at again.
-            if self.put_revised(&encode(topic, wanted), replaced, &operation).await? == Guarded::Written {
+            if self.put_revised(&encode(topic, wanted), replaced, operation).await? == Guarded::Written {
                 break (wanted, known.is_none());
             }
-            conflicts += 1;
-            if conflicts == CONFLICTS {
-                return Err(
-                    TableError::from(Unavailable::new("other writers keep changing the topic")).into()
-                );
-            }
+            rounds.lose().await.map_err(TableError::from)?;
         };
         self.remember_topic(topic, stored, Sent::now(self.ambient()));
-        let view = self.topic_view(topic, stored, &operation).await?;
-        Ok((view, created, operation.meter.total()))
+        Ok((stored, created))
     }
 
     /// A topic with its newest buckets.
@@ -166,6 +171,26 @@ impl Store {
         let stored = self.read_topic(topic, operation).await?;
         self.remember_topic(topic, stored, sent);
         Ok(stored.settings)
+    }
+
+    /// As [`Store::settings`], of a topic that is created, with what is the default, if it is not there.
+    pub(crate) async fn settings_or_create(
+        &self,
+        topic: &Topic,
+        operation: &Operation<'_>,
+    ) -> Result<TopicSettings, TableError> {
+        match self.settings(topic, operation).await {
+            Ok(settings) => return Ok(settings),
+            Err(TopicError::NotFound) => {}
+            Err(TopicError::Table(error)) => return Err(error),
+        }
+        match self.ensure_topic(topic, &TopicChange::default(), operation).await {
+            Ok((stored, _)) => Ok(stored.settings),
+            Err(PutTopicError::Table(error)) => Err(error),
+            Err(PutTopicError::Refused(fault)) => {
+                Err(Unavailable::new(format!("the default settings were refused: {fault}")).into())
+            }
+        }
     }
 
     fn remember_topic(&self, topic: &Topic, value: StoredTopic, sent: Sent) {

@@ -1,14 +1,28 @@
 //! Transactions: all of some writes, or none, and why not.
 
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
-use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, TransactWriteItem};
+use aws_sdk_dynamodb::types::{CancellationReason, ReturnConsumedCapacity, TransactWriteItem};
 
 use crate::ambient::Ambient;
 use crate::call::{Meaning, Operation, Unavailable, meaning, unavailable};
+use crate::item::Item;
 use crate::store::Store;
 
+/// Writes that are all done, or none. However often it is tried, it is done once.
+#[derive(Clone, Debug)]
+pub(crate) struct Transaction {
+    writes: Vec<TransactWriteItem>,
+    token: String,
+}
+
+impl Transaction {
+    pub(crate) fn new(writes: Vec<TransactWriteItem>, ambient: &dyn Ambient) -> Self {
+        Self { writes, token: format!("{:032x}", ambient.entropy()) }
+    }
+}
+
 /// What became of a transaction.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Transacted {
     /// All was written.
     Done,
@@ -22,25 +36,23 @@ pub(crate) enum Transacted {
 }
 
 /// What was wrong with one write of a transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Fault {
     /// Nothing.
     None,
-    /// Its condition did not hold.
-    Condition,
+    /// Its condition did not hold: this is what is there instead, if anything and if the write asked for it.
+    Condition(Option<Item>),
     /// Its item was too busy: with another transaction, or with too many writes.
     Busy,
 }
 
 impl Store {
-    /// Writes all or nothing. Attempts of one call are one transaction, so it is written once, however many of
-    /// them there were and whatever became of each.
+    /// Writes all or nothing.
     pub(crate) async fn transact(
         &self,
-        writes: Vec<TransactWriteItem>,
+        transaction: &Transaction,
         operation: &Operation<'_>,
     ) -> Result<Transacted, Unavailable> {
-        let token = token(self.ambient());
         let mut attempts = operation.attempts();
         let mut maybe_applied = false;
         loop {
@@ -48,8 +60,8 @@ impl Store {
             let answer = self
                 .client()
                 .transact_write_items()
-                .set_transact_items(Some(writes.clone()))
-                .client_request_token(token.as_str())
+                .set_transact_items(Some(transaction.writes.clone()))
+                .client_request_token(transaction.token.as_str())
                 .return_consumed_capacity(ReturnConsumedCapacity::Total)
                 .send()
                 .await;
@@ -62,8 +74,7 @@ impl Store {
             };
             match error.as_service_error() {
                 Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => {
-                    let reasons = cancelled.cancellation_reasons().iter();
-                    let faults = reasons.map(|reason| fault(reason.code())).collect::<Option<Vec<_>>>();
+                    let faults: Option<Vec<_>> = cancelled.cancellation_reasons().iter().map(fault).collect();
                     let faults = faults.ok_or_else(|| unavailable(&error))?;
                     return Ok(Transacted::Cancelled { faults, maybe_applied });
                 }
@@ -80,18 +91,14 @@ impl Store {
     }
 }
 
-/// What a cancellation's code says; `None` if trying again is of no use.
-fn fault(code: Option<&str>) -> Option<Fault> {
-    match code {
+/// What a cancellation's reason says of one write; `None` if trying again is of no use.
+fn fault(reason: &CancellationReason) -> Option<Fault> {
+    match reason.code() {
         None | Some("None") => Some(Fault::None),
-        Some("ConditionalCheckFailed") => Some(Fault::Condition),
+        Some("ConditionalCheckFailed") => Some(Fault::Condition(reason.item.clone())),
         Some("TransactionConflict" | "ThrottlingError" | "ProvisionedThroughputExceeded") => {
             Some(Fault::Busy)
         }
         Some(_) => None,
     }
-}
-
-fn token(ambient: &dyn Ambient) -> String {
-    format!("{:032x}", ambient.entropy())
 }

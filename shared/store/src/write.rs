@@ -4,25 +4,21 @@
 //! seemed to fail is repeated to no effect. If its own key range was too hot, the bucket's shards are doubled
 //! for later writes; this one goes on trying where it is.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
 use aws_sdk_dynamodb::types::{PutRequest, ReturnConsumedCapacity, WriteRequest};
-use futures_util::stream::{self, StreamExt, TryStreamExt};
+use futures_util::stream::{self, StreamExt};
 use lately_keys::table::EventKey;
-use lately_keys::{Bucket, EventId, EventType, SortKey, Tick, Topic, UnixMillis};
-use lately_model::limits::FUTURE_SECONDS;
+use lately_keys::{EventId, SortKey, Topic, UnixMillis};
 use lately_model::{AcceptedTimes, AtError, Event, NewEvent, TopicSettings};
 
-use crate::ambient::{entropy_u64, tick};
 use crate::call::{Meaning, Operation, TableError, Unavailable, is_own_range_hot, meaning, unavailable};
 use crate::cost::Cost;
-use crate::directory::Entry;
 use crate::entry::{TimelineEntry, own_feed};
-use crate::event;
 use crate::idempotency::{Idempotency, Record, Recorded};
 use crate::item::{Fields, Item};
 use crate::limits::{BATCH_ITEMS, BATCHES_AT_ONCE};
+use crate::placing::{PlaceError, Placed};
 use crate::store::Store;
 use crate::topic::TopicError;
 
@@ -85,18 +81,19 @@ impl From<TopicError> for WriteError {
     }
 }
 
+impl From<PlaceError> for WriteError {
+    fn from(error: PlaceError) -> Self {
+        match error {
+            PlaceError::TooOld(events) => Self::TooOld(events),
+            PlaceError::Table(error) => Self::Table(error),
+        }
+    }
+}
+
 impl From<Unavailable> for WriteError {
     fn from(error: Unavailable) -> Self {
         Self::Table(error.into())
     }
-}
-
-/// An event that has its place.
-#[derive(Clone, Debug)]
-struct Placed {
-    event: Event,
-    entry: Arc<Entry>,
-    item: Item,
 }
 
 impl Store {
@@ -168,92 +165,6 @@ impl Store {
         if too_old.is_empty() { Ok(()) } else { Err(WriteError::TooOld(too_old)) }
     }
 
-    /// Gives each event its id, or the one given, and its place; the directory covers it when this returns.
-    async fn place(
-        &self,
-        topic: &Topic,
-        settings: &TopicSettings,
-        events: Vec<NewEvent>,
-        ids: Option<Vec<EventId>>,
-        operation: &Operation<'_>,
-    ) -> Result<Vec<Placed>, WriteError> {
-        let bucket = |at| Bucket::containing(settings.bucket, at);
-        if ids.is_none() {
-            // Ids are made last, so that little time passes between an id's time and its event's landing.
-            let now = self.now();
-            let expected = events.iter().map(|event| (bucket(event.at.unwrap_or(now)), &event.event_type));
-            self.cover_all(topic, settings, expected, operation).await?;
-        }
-        let drafts = self.drafts(&events, ids.as_deref())?;
-        let needed = events.iter().zip(&drafts).map(|(event, draft)| (bucket(draft.at()), &event.event_type));
-        let entries = self.cover_all(topic, settings, needed, operation).await?;
-
-        let now = self.now();
-        let mut too_old = Vec::new();
-        let mut placed = Vec::with_capacity(events.len());
-        for (index, (event, draft)) in events.into_iter().zip(drafts).enumerate() {
-            let entry = &entries[&bucket(draft.at()).first()];
-            // A bucket keeps the retention that it began with.
-            if draft.at() < entry.oldest_kept(now) {
-                too_old.push(index);
-            }
-            let id = draft.id(entry);
-            let key = EventKey::new(topic.clone(), settings.bucket, id);
-            let event = Event::of(event, id);
-            let item = event::encode(&event, &key, entry, settings);
-            placed.push(Placed { event, entry: Arc::clone(entry), item });
-        }
-        if too_old.is_empty() { Ok(placed) } else { Err(WriteError::TooOld(too_old)) }
-    }
-
-    fn drafts(&self, events: &[NewEvent], ids: Option<&[EventId]>) -> Result<Vec<Draft>, Unavailable> {
-        if let Some(ids) = ids {
-            return Ok(ids.iter().copied().map(Draft::Given).collect());
-        }
-        let clock = tick(self.ambient()).map_err(Unavailable::new)?;
-        let latest = clock.at().saturating_add(FUTURE_SECONDS * 1000);
-        let draft = |event: &NewEvent| {
-            let entropy = self.ambient().entropy();
-            match event.at {
-                Some(at) => Ok(Draft::Import { at, entropy, shard: entropy_u64(self.ambient()) }),
-                None => {
-                    let id = self.generator().next(clock, 0.into(), 0).map_err(Unavailable::new)?;
-                    // A clock that once stood far ahead: its ids go on from there, and may not be given.
-                    if id.at() > latest {
-                        return Err(Unavailable::new("this process's ids run ahead of its clock"));
-                    }
-                    Ok(Draft::New { tick: id.tick(), entropy })
-                }
-            }
-        };
-        events.iter().map(draft).collect()
-    }
-
-    /// Covers buckets and types; the entries by their buckets' first moments.
-    async fn cover_all<'a>(
-        &self,
-        topic: &Topic,
-        settings: &TopicSettings,
-        needed: impl Iterator<Item = (Bucket, &'a EventType)>,
-        operation: &Operation<'_>,
-    ) -> Result<BTreeMap<UnixMillis, Arc<Entry>>, TableError> {
-        let mut types: BTreeMap<UnixMillis, (Bucket, BTreeSet<EventType>)> = BTreeMap::new();
-        for (bucket, event_type) in needed {
-            let (_, types) = types.entry(bucket.first()).or_insert_with(|| (bucket, BTreeSet::new()));
-            if !types.contains(event_type) {
-                types.insert(event_type.clone());
-            }
-        }
-        let covers: Vec<_> = types
-            .into_iter()
-            .map(|(first, (bucket, types))| async move {
-                let entry = self.cover(topic, settings, bucket, &types, operation).await?;
-                Ok((first, entry))
-            })
-            .collect();
-        stream::iter(covers).buffer_unordered(BATCHES_AT_ONCE).try_collect().await
-    }
-
     /// Puts events, one by one or in batches; the events if all are written.
     async fn put_all(
         &self,
@@ -300,7 +211,7 @@ impl Store {
     /// Puts an event's entry into its actor's own feed, so that who has posted sees it at once.
     ///
     /// It is a help and no duty, and tried once: fan-out puts the same entry.
-    async fn put_in_own_feed(
+    pub(crate) async fn put_in_own_feed(
         &self,
         topic: &Topic,
         settings: &TopicSettings,
@@ -410,8 +321,7 @@ impl Store {
                 Err(error) => error,
             };
             if is_own_range_hot(&error) {
-                let Entry { bucket, shards, .. } = *placed.entry;
-                self.grow(topic, settings, bucket, shards, operation).await;
+                self.grow_around(topic, settings, placed, operation).await;
             }
             match meaning(&error) {
                 Meaning::Refused | Meaning::Ambiguous => attempts.pause(&error).await?,
@@ -423,38 +333,4 @@ impl Store {
 
 fn sort_key(item: &Item) -> Option<SortKey> {
     Fields(item).parsed("sk").ok()
-}
-
-/// An id that lacks its shard, which the bucket's entry decides.
-#[derive(Clone, Copy, Debug)]
-enum Draft {
-    Given(EventId),
-    New { tick: Tick, entropy: u128 },
-    Import { at: UnixMillis, entropy: u128, shard: u64 },
-}
-
-impl Draft {
-    fn at(self) -> UnixMillis {
-        match self {
-            Self::Given(id) => id.at(),
-            Self::New { tick, .. } => tick.at(),
-            Self::Import { at, .. } => at,
-        }
-    }
-
-    fn id(self, entry: &Entry) -> EventId {
-        match self {
-            Self::Given(id) => id,
-            Self::New { tick, entropy } => {
-                let [high, low] = halves(entropy);
-                EventId::new(tick, entry.shards.pick(high), low)
-            }
-            Self::Import { at, entropy, shard } => EventId::import(at, entry.shards.pick(shard), entropy),
-        }
-    }
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "the halves are what is wanted")]
-const fn halves(entropy: u128) -> [u64; 2] {
-    [(entropy >> 64) as u64, entropy as u64]
 }

@@ -11,19 +11,25 @@ const RECORDS: [(&str, &str); 2] = [("/users/ada/profile", "ada"), ("/settings/w
 const DOCUMENT_BYTES: usize = 64 * 1024;
 
 /// Sends a request with a header that is a precondition.
-async fn under(api: &Api, who: &str, line: &str, (name, value): (&str, &str), body: &str) -> Answer {
+pub(super) async fn under(
+    api: &Api,
+    who: &str,
+    line: &str,
+    (name, value): (&str, &str),
+    body: &str,
+) -> Answer {
     let request = request(line).header("authorization", format!("Bearer {who}")).header(name, value);
     api.send(request, body.to_owned()).await
 }
 
 /// The number that an answer's `ETag` is.
 #[track_caller]
-fn revision(answer: &Answer) -> u64 {
+pub(super) fn revision(answer: &Answer) -> u64 {
     let tag = answer.header("etag").unwrap();
     tag.strip_prefix('"').unwrap().strip_suffix('"').unwrap().parse().unwrap()
 }
 
-fn tag(answer: &Answer) -> String {
+pub(super) fn tag(answer: &Answer) -> String {
     answer.header("etag").unwrap().to_owned()
 }
 

@@ -63,7 +63,9 @@ impl FromStr for IssueNumber {
     type Err = IssueNumberError;
 
     fn from_str(text: &str) -> Result<Self, IssueNumberError> {
-        text.parse::<u32>().map_err(|_| IssueNumberError)?.try_into()
+        // A number's own parser would take a sign too.
+        let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+        text.parse::<u32>().ok().filter(|_| digits).ok_or(IssueNumberError)?.try_into()
     }
 }
 

@@ -28,7 +28,7 @@ use crate::item::{Item, number, text};
 use crate::limits::PULL_SOURCES;
 use crate::source::Mode;
 use crate::store::Store;
-use crate::transaction::{Fault, Transacted};
+use crate::transaction::{Fault, Transacted, Transaction};
 
 pub(crate) use audience::FollowerRange;
 pub(crate) use edge::{Counts, Edge, Follower};
@@ -90,7 +90,8 @@ impl Store {
             attempts.start_round();
             let shard = shards.pick(entropy_u64(self.ambient()));
             let writes = self.follow_writes(source, shard, &follower).map_err(Unavailable::new)?;
-            let faults = match self.transact(writes, &operation).await? {
+            let transaction = Transaction::new(writes, self.ambient());
+            let faults = match self.transact(&transaction, &operation).await? {
                 Transacted::Done => {
                     let followed = Followed { since: follower.since, created: true };
                     return Ok((followed, operation.meter.total()));
@@ -100,7 +101,7 @@ impl Store {
                     faults
                 }
             };
-            if faults.contains(&Fault::Condition)
+            if faults.iter().any(|fault| matches!(fault, Fault::Condition(_)))
                 && let Some(Edge { since, .. }) = self.edge(user, source, &operation).await?
             {
                 let created = may_be_ours && since == follower.since;
@@ -126,7 +127,8 @@ impl Store {
                 return Ok(operation.meter.total());
             };
             let writes = self.unfollow_writes(user, &edge).map_err(Unavailable::new)?;
-            if self.transact(writes, &operation).await? == Transacted::Done {
+            let transaction = Transaction::new(writes, self.ambient());
+            if self.transact(&transaction, &operation).await? == Transacted::Done {
                 return Ok(operation.meter.total());
             }
             attempts.pause_or(too_busy).await?;

@@ -13,6 +13,7 @@ mod faults;
 mod feed;
 mod follow;
 mod growth;
+mod issues;
 mod listed;
 mod prices;
 mod records;

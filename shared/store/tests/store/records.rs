@@ -19,7 +19,7 @@ pub(crate) fn profile() -> ProfileKey {
     ProfileKey { user: "ada".parse().unwrap() }
 }
 
-fn settings() -> SettingsKey {
+pub(crate) fn settings() -> SettingsKey {
     SettingsKey { app: "web".parse().unwrap() }
 }
 
@@ -319,4 +319,52 @@ async fn a_write_that_may_have_been_applied_is_known_by_what_is_there_or_not_kno
         plain.put_document(&profile(), &counter(3), Precondition::Absent).await.unwrap();
     });
     assert!(matches!(made_again.await, Err(WriteDocumentError::Table(_))));
+}
+
+/// What becomes of a create that is not answered, if others come before it is looked what is there; and what is there
+/// then.
+async fn created(
+    moment: Moment,
+    others: impl AsyncFnOnce(&Store),
+) -> (Result<Revision, WriteDocumentError>, Option<u64>) {
+    let world = World::new(5);
+    let engine = engine(&world, Options::default());
+    let plain = store(engine.client(), &world);
+    let faults = Faults::default().nth(1, Target::operation(Operation::PutItem), Fault::Timeout(moment)).nth(
+        1,
+        Target::reads(),
+        Fault::InternalServerError,
+    );
+    let client = engine.client_with(faults);
+    let victim = store(client.client(), &world);
+    let meanwhile = async {
+        // Its look has failed, and it waits to look again: time stands still until everyone waits.
+        for _ in 0..1_000 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(client.injected().len(), 2, "it has looked");
+        others(&plain).await;
+    };
+    let (profile, document) = (profile(), counter(1));
+    let creating = victim.put_document(&profile, &document, Precondition::None);
+    let (told, ()) = tokio::join!(creating, meanwhile);
+    let there = found(&plain, &profile).await.map(|found| count(&found.document));
+    (told.map(|(revision, ..)| revision), there)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_created_and_deleted_is_not_created_again_by_an_attempt_that_nobody_answered() {
+    use Moment::{After, Before};
+    let (told, there) = created(After, async |_| ()).await;
+    assert!(told.is_ok() && there == Some(1), "{told:?}");
+    // It was there, and someone who saw it deleted it.
+    let deleted = created(After, async |plain| {
+        let known = found(plain, &profile()).await.unwrap().revision;
+        plain.delete_document(&profile(), Precondition::Is(known)).await.unwrap();
+    });
+    let (told, there) = deleted.await;
+    assert!(matches!(told, Err(WriteDocumentError::Table(_))) && there.is_none(), "{told:?}");
+    // From here, it looks as if it never was.
+    let (told, there) = created(Before, async |_| ()).await;
+    assert!(matches!(told, Err(WriteDocumentError::Table(_))) && there.is_none(), "{told:?}");
 }

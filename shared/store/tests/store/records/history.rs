@@ -1,21 +1,41 @@
-//! Concurrent histories, held against a register of compare-and-swap.
+//! Concurrent histories of documents and issues, each record held against a register of compare-and-swap.
 //!
-//! The stream says in which order the record changed. So what is left to ask is whether each operation fits into that
+//! The stream says in which order a record changed. So what is left to ask is whether each operation fits into that
 //! order at some moment between its beginning and its end: [`fits`] lays them out one after the other, and never has to
 //! go back. What only observes is laid out as soon as it may be, which takes no other's place; the next change is laid
 //! out when nothing else can be.
+//!
+//! An issue is opened under a number that its opener does not know before. So one whose answer was lost belongs to the
+//! record that shows what it wrote, if there is one.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use lately_engine::{Engine, Options};
+use lately_keys::TableKey;
+use lately_keys::table::{AnyKey, IssueKey};
 use lately_model::{Precondition, Revision};
-use lately_store::{GetDocumentError, Store, WriteDocumentError};
+use lately_store::{
+    ChangeIssueError, DocumentKey, GetDocumentError, GetIssueError, Store, WriteDocumentError,
+};
 
-use super::{document, profile, storm};
+use super::{document, profile, settings, storm};
+use crate::issues::support::{ada, changing, new, number as issue, repository, told};
 use crate::support::{TABLE, World, engine, seeds, store};
+
+/// What is read and written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Record {
+    Profile,
+    Settings,
+    Issue(u32),
+}
+
+/// The records that clients know of; there may be more issues.
+const RECORDS: [Record; 5] =
+    [Record::Profile, Record::Settings, Record::Issue(1), Record::Issue(2), Record::Issue(3)];
 
 /// What is there: a revision, and the number that its text is.
 type State = Option<(Revision, u64)>;
@@ -26,6 +46,10 @@ enum Asked {
     Get,
     Put(u64, Precondition),
     Delete(Precondition),
+    /// To open an issue.
+    Open(u64),
+    /// To change an issue.
+    Change(u64, Precondition),
 }
 
 /// What was answered.
@@ -34,7 +58,11 @@ enum Told {
     Found(State),
     Written(Revision),
     Deleted,
-    Required,
+    Opened(u32, Revision),
+    /// There is no such issue.
+    Gone,
+    /// Of an issue, which revision is there.
+    Required(Option<Revision>),
     Mismatch(Option<Revision>),
     /// It may have been done, then or at any time later.
     Nothing,
@@ -43,6 +71,8 @@ enum Told {
 /// An operation, with the moments of its beginning and its end.
 #[derive(Clone, Copy, Debug)]
 struct Event {
+    /// Of what; none that is known of an issue that is to be opened.
+    record: Option<Record>,
     asked: Asked,
     told: Told,
     begin: u64,
@@ -59,6 +89,10 @@ impl Event {
                 from.is_some_and(|(revision, _)| revision == known)
             }
             (Asked::Delete(_), _) => false,
+            (Asked::Open(_), from) => from.is_none(),
+            (Asked::Change(_, precondition), from) => {
+                from.is_some_and(|(revision, _)| precondition == Precondition::Is(revision))
+            }
         };
         let follows = |(revision, _): (Revision, u64)| match from {
             Some((replaced, _)) => revision == replaced.next(),
@@ -66,8 +100,15 @@ impl Event {
         };
         allowed
             && match (self.asked, self.told, to) {
-                (Asked::Put(number, _), Told::Written(told), Some(to)) => to == (told, number) && follows(to),
-                (Asked::Put(number, _), Told::Nothing, Some(to)) => to.1 == number && follows(to),
+                (Asked::Put(number, _) | Asked::Change(number, _), Told::Written(told), Some(to)) => {
+                    to == (told, number) && follows(to)
+                }
+                (Asked::Open(number), Told::Opened(_, told), Some(to)) => to == (told, number),
+                (
+                    Asked::Put(number, _) | Asked::Change(number, _) | Asked::Open(number),
+                    Told::Nothing,
+                    Some(to),
+                ) => to.1 == number && follows(to),
                 (Asked::Delete(_), Told::Deleted | Told::Nothing, None) => true,
                 _ => false,
             }
@@ -79,8 +120,20 @@ impl Event {
         match (self.asked, self.told) {
             (_, Told::Nothing) => true,
             (Asked::Get, Told::Found(found)) => found == state,
-            (Asked::Put(_, Precondition::None) | Asked::Delete(Precondition::None), Told::Required) => {
-                revision.is_some()
+            (
+                Asked::Put(_, Precondition::None)
+                | Asked::Delete(Precondition::None)
+                | Asked::Change(_, Precondition::None),
+                Told::Required(told),
+            ) => revision.is_some() && (told.is_none() || told == revision),
+            (Asked::Change(_, precondition), Told::Gone) => {
+                revision.is_none() && precondition.revision().is_none()
+            }
+            (Asked::Change(_, Precondition::Absent), Told::Mismatch(told)) => {
+                told == revision && revision.is_some()
+            }
+            (Asked::Change(_, Precondition::Is(known)), Told::Mismatch(told)) => {
+                told == revision && revision != Some(known)
             }
             (Asked::Put(_, precondition), Told::Mismatch(told)) => {
                 told == revision && precondition.revision() != revision
@@ -125,55 +178,121 @@ fn number(text: &str) -> u64 {
     text.strip_prefix("{\"n\":").unwrap().strip_suffix('}').unwrap().parse().unwrap()
 }
 
-/// The states of the record, one after the other, as the stream has them.
-fn states(engine: &Engine) -> Vec<State> {
-    let states = engine.stream(TABLE).unwrap().all().into_iter().map(|record| {
-        let item = record.new_image()?;
-        let revision = Revision::new(item["revision"].as_n().unwrap().parse().unwrap());
-        Some((revision, number(item["d"].as_s().unwrap())))
-    });
-    states.collect()
+/// The states of each record, one after the other, as the stream has them.
+fn states(engine: &Engine) -> BTreeMap<Record, Vec<State>> {
+    let mut states: BTreeMap<Record, Vec<State>> = BTreeMap::new();
+    for change in engine.stream(TABLE).unwrap().all() {
+        let keys = change.keys();
+        let (pk, sk) = (keys["pk"].as_s().unwrap(), keys["sk"].as_s().unwrap());
+        let record = match AnyKey::decode(pk, sk).unwrap() {
+            AnyKey::Profile(_) => Record::Profile,
+            AnyKey::Settings(_) => Record::Settings,
+            _ => match IssueKey::decode(pk, sk) {
+                Some(key) => Record::Issue(key.number.get()),
+                None => continue,
+            },
+        };
+        let state = change.new_image().map(|item| {
+            let written = match record {
+                Record::Issue(_) => item["title"].as_s().unwrap().parse().unwrap(),
+                Record::Profile | Record::Settings => number(item["d"].as_s().unwrap()),
+            };
+            (Revision::new(item["revision"].as_n().unwrap().parse().unwrap()), written)
+        });
+        states.entry(record).or_default().push(state);
+    }
+    states
 }
 
-async fn ask(store: &Store, asked: Asked) -> Told {
+async fn ask(store: &Store, record: Record, asked: Asked) -> Told {
+    match (record, asked) {
+        (_, Asked::Open(number)) => {
+            let opening = new(&format!(r#"{{"title":"{number}"}}"#));
+            match store.open_issue(&repository(), &opening, &ada()).await {
+                Ok((issue, _)) => Told::Opened(issue.number.get(), issue.revision),
+                Err(_) => Told::Nothing,
+            }
+        }
+        (Record::Profile, asked) => ask_document(store, &profile(), asked).await,
+        (Record::Settings, asked) => ask_document(store, &settings(), asked).await,
+        (Record::Issue(number), asked) => ask_issue(store, &issue(number), asked).await,
+    }
+}
+
+async fn ask_document(store: &Store, key: &impl DocumentKey, asked: Asked) -> Told {
     let refused = |error| match error {
-        WriteDocumentError::RevisionRequired => Told::Required,
+        WriteDocumentError::RevisionRequired => Told::Required(None),
         WriteDocumentError::Mismatch(revision) => Told::Mismatch(revision),
         WriteDocumentError::Table(_) => Told::Nothing,
     };
     match asked {
-        Asked::Get => match store.document(&profile(), true).await {
+        Asked::Put(number, precondition) => {
+            let document = document(&format!("{{\"n\":{number}}}"));
+            let put = store.put_document(key, &document, precondition).await;
+            put.map_or_else(refused, |(revision, ..)| Told::Written(revision))
+        }
+        Asked::Delete(precondition) => {
+            let deleted = store.delete_document(key, precondition).await;
+            deleted.map_or_else(refused, |_| Told::Deleted)
+        }
+        _ => match store.document(key, true).await {
             Ok((found, _)) => Told::Found(Some((found.revision, number(found.document.as_str())))),
             Err(GetDocumentError::NotFound) => Told::Found(None),
             Err(GetDocumentError::Table(_)) => Told::Nothing,
         },
-        Asked::Put(number, precondition) => {
-            let document = document(&format!("{{\"n\":{number}}}"));
-            let put = store.put_document(&profile(), &document, precondition).await;
-            put.map_or_else(refused, |(revision, ..)| Told::Written(revision))
-        }
-        Asked::Delete(precondition) => {
-            let deleted = store.delete_document(&profile(), precondition).await;
-            deleted.map_or_else(refused, |_| Told::Deleted)
-        }
     }
 }
 
-/// What a client does next, by what it saw last.
-fn next(random: &mut fastrand::Rng, seen: Option<Revision>, number: u64) -> Asked {
-    let known = seen.map_or(Precondition::None, Precondition::Is);
-    match random.u8(0..10) {
-        0..3 => Asked::Get,
-        3..7 => Asked::Put(number, known),
-        7 => Asked::Put(number, [Precondition::None, Precondition::Absent][random.usize(0..2)]),
-        8 => Asked::Delete(known),
-        _ => Asked::Delete([Precondition::None, Precondition::Absent][random.usize(0..2)]),
+async fn ask_issue(store: &Store, key: &IssueKey, asked: Asked) -> Told {
+    match asked {
+        Asked::Change(number, precondition) => {
+            let change = changing(&format!(r#"{{"title":"{number}"}}"#));
+            match store.change_issue(key, &change, precondition, &ada()).await {
+                Ok((issue, _)) => Told::Written(issue.revision),
+                Err(ChangeIssueError::NotFound) => Told::Gone,
+                Err(ChangeIssueError::RevisionRequired(revision)) => Told::Required(Some(revision)),
+                Err(ChangeIssueError::Mismatch(revision)) => Told::Mismatch(revision),
+                Err(ChangeIssueError::Table(_)) => Told::Nothing,
+            }
+        }
+        _ => match store.issue(key, true).await {
+            Ok((issue, _)) => Told::Found(Some((issue.revision, issue.title.as_str().parse().unwrap()))),
+            Err(GetIssueError::NotFound) => Told::Found(None),
+            Err(GetIssueError::Table(_)) => Told::Nothing,
+        },
     }
+}
+
+/// What a client does next with a record, by what it saw of it last.
+fn next(random: &mut fastrand::Rng, record: Record, seen: Option<Revision>, number: u64) -> Asked {
+    let known = seen.map_or(Precondition::None, Precondition::Is);
+    let blind = [Precondition::None, Precondition::Absent][random.usize(0..2)];
+    match (record, random.u8(0..10)) {
+        (_, 0..3) => Asked::Get,
+        (Record::Issue(_), 3) => Asked::Open(number),
+        (Record::Issue(_), 4..9) => Asked::Change(number, known),
+        (Record::Issue(_), _) => Asked::Change(number, blind),
+        (_, 3..7) => Asked::Put(number, known),
+        (_, 7) => Asked::Put(number, blind),
+        (_, 8) => Asked::Delete(known),
+        (_, _) => Asked::Delete(blind),
+    }
+}
+
+/// What was done with one record that went through these states.
+fn of_record(history: &[Event], record: Record, states: &[State]) -> Vec<Event> {
+    let first = states.first().copied().flatten().map(|(_, number)| number);
+    let is_its = |event: &&Event| match (event.asked, event.told) {
+        (Asked::Open(_), Told::Opened(number, _)) => record == Record::Issue(number),
+        (Asked::Open(number), _) => matches!(record, Record::Issue(_)) && first == Some(number),
+        _ => event.record == Some(record),
+    };
+    history.iter().filter(is_its).copied().collect()
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_history_is_one_of_a_single_register() {
-    let mut told = BTreeMap::<String, u32>::new();
+async fn every_history_is_one_of_single_registers() {
+    let (mut answers, mut operations) = (BTreeMap::<String, u32>::new(), 0);
     for seed in seeds(60) {
         let world = World::new(seed.0);
         let engine = engine(&world, Options::default());
@@ -185,47 +304,78 @@ async fn every_history_is_one_of_a_single_register() {
         let histories = join_all((0_u64..).zip(&clients).map(async |(process, client)| {
             let store = store(client.client(), &world);
             let mut random = fastrand::Rng::with_seed(seed.0 << 8 ^ process);
-            let (mut seen, mut history) = (None, Vec::new());
-            for operation in 0..16 {
+            let (mut seen, mut history) = (BTreeMap::<Record, Revision>::new(), Vec::new());
+            for operation in 0..35 {
                 // A network takes its time, and a clock that stands still would make two records of one moment.
                 tokio::time::sleep(Duration::from_micros(random.u64(1..=2_000))).await;
-                let asked = next(&mut random, seen, process << 32 | operation);
+                let record = RECORDS[random.usize(0..RECORDS.len())];
+                let known = seen.get(&record).copied();
+                let asked = next(&mut random, record, known, process << 32 | operation);
                 let begin = tick();
-                let told = ask(&store, asked).await;
+                let told = ask(&store, record, asked).await;
                 let end = if told == Told::Nothing { u64::MAX } else { tick() };
-                seen = match told {
+                let now = match told {
                     Told::Found(state) => state.map(|(revision, _)| revision),
                     Told::Written(revision) => Some(revision),
                     Told::Mismatch(revision) => revision,
-                    Told::Deleted => None,
-                    Told::Required | Told::Nothing => seen,
+                    Told::Deleted | Told::Gone => None,
+                    Told::Opened(..) | Told::Required(_) | Told::Nothing => known,
                 };
-                history.push(Event { asked, told, begin, end });
+                seen.remove(&record);
+                seen.extend(now.map(|now| (record, now)));
+                let record = (!matches!(asked, Asked::Open(_))).then_some(record);
+                history.push(Event { record, asked, told, begin, end });
             }
             history
         }));
         let history: Vec<_> = histories.await.into_iter().flatten().collect();
+        operations += history.len();
+        let states = states(&engine);
+        let mut records: BTreeSet<Record> = states.keys().copied().chain(RECORDS).collect();
         for Event { told: answer, .. } in &history {
             let name = format!("{answer:?}");
-            *told.entry(name.split('(').next().unwrap().to_owned()).or_default() += 1;
+            *answers.entry(name.split('(').next().unwrap().to_owned()).or_default() += 1;
+            if let Told::Opened(number, _) = answer {
+                records.insert(Record::Issue(*number));
+            }
         }
-        assert!(fits(history.clone(), &states(&engine)), "{:#?} {history:#?}", states(&engine));
+        for record in records {
+            let states = states.get(&record).map_or(&[][..], Vec::as_slice);
+            let history = of_record(&history, record, states);
+            assert!(fits(history.clone(), states), "{record:?} {states:#?} {history:#?}");
+        }
+        // Each issue is of one opening, and each of its states was told once.
+        let of_issue = |(record, states): (&Record, &Vec<State>)| match *record {
+            Record::Issue(number) => Some((number, states.iter().flatten().map(|(_, n)| *n).collect())),
+            Record::Profile | Record::Settings => None,
+        };
+        let written: BTreeMap<u32, BTreeSet<u64>> = states.iter().filter_map(of_issue).collect();
+        let mut once = BTreeMap::<u32, BTreeSet<u64>>::new();
+        for (_, data) in told(&engine).await {
+            let number = u32::try_from(data["number"].as_u64().unwrap()).unwrap();
+            let title = data["title"].as_str().unwrap().parse().unwrap();
+            assert!(once.entry(number).or_default().insert(title), "{data} is told twice");
+        }
+        assert_eq!(once, written);
+        assert_eq!(
+            written.values().flatten().count(),
+            written.values().flatten().collect::<BTreeSet<_>>().len()
+        );
     }
     // One seed alone may not come across everything.
     let is_all = seeds(2).count() > 1;
-    assert!(!is_all || (told.len() == 6 && told.values().all(|times| *times > 20)), "{told:?}");
+    assert!(!is_all || operations > 10_000, "{operations}");
+    assert!(!is_all || (answers.len() == 8 && answers.values().all(|times| *times > 20)), "{answers:?}");
 }
 
 #[test]
 fn histories_that_no_register_has_do_not_fit() {
     let [first, second, third] = [7, 8, 9].map(Revision::new);
-    let put = |number, precondition, told, begin, end| Event {
-        asked: Asked::Put(number, precondition),
-        told,
-        begin,
-        end,
-    };
-    let get = |state, begin, end| Event { asked: Asked::Get, told: Told::Found(state), begin, end };
+    let record = Some(Record::Profile);
+    let event = |asked, told, begin, end| Event { record, asked, told, begin, end };
+    let put =
+        |number, precondition, told, begin, end| event(Asked::Put(number, precondition), told, begin, end);
+    let get = |state, begin, end| event(Asked::Get, Told::Found(state), begin, end);
     let create = put(1, Precondition::None, Told::Written(first), 0, 1);
     let replace = put(2, Precondition::Is(first), Told::Written(second), 2, 5);
     let states = [Some((first, 1)), Some((second, 2))];
@@ -248,4 +398,16 @@ fn histories_that_no_register_has_do_not_fit() {
     let unknown = Event { told: Told::Nothing, end: u64::MAX, ..replace };
     assert!(fits(vec![create, unknown, get(states[1], 8, 9)], &states));
     assert!(fits(vec![create, unknown], &states[..1]));
+    // An issue: opened, then changed under its revision; told of another's, of none, or too late.
+    let open = event(Asked::Open(1), Told::Opened(4, first), 0, 1);
+    let change = |precondition, told, begin, end| event(Asked::Change(2, precondition), told, begin, end);
+    let changed = change(Precondition::Is(first), Told::Written(second), 2, 5);
+    let gone = |begin, end| change(Precondition::None, Told::Gone, begin, end);
+    let required = |told, begin, end| change(Precondition::None, Told::Required(Some(told)), begin, end);
+    assert!(fits(vec![open, changed, gone(0, 1), required(first, 2, 3), required(second, 4, 6)], &states));
+    assert!(!fits(vec![open, changed, gone(2, 3)], &states));
+    assert!(!fits(vec![open, changed, required(first, 6, 7)], &states));
+    assert!(!fits(vec![open, changed, open], &states));
+    assert!(!fits(vec![open, change(Precondition::Absent, Told::Written(second), 2, 5)], &states));
+    assert!(!fits(vec![changed], &states[1..]), "nothing was there to be changed");
 }

@@ -1,0 +1,150 @@
+//! What the policies of `records` allow is what it does: each call that its routes make is allowed, and nothing is
+//! allowed that none of them needs.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
+use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
+use aws_sdk_dynamodb::error::BoxError;
+use lately::TEMPLATE;
+use lately_engine::template::{Statement, Template};
+use lately_kit::limits::OPERATION_BUDGET;
+use lately_kit::world::World;
+use lately_store::Store;
+use serde_json::{Value, json};
+
+use crate::support::{Api, old_issue, put_item, request};
+
+/// An action as IAM names it, what it is done to as `Fn::Sub` would have it, and the partition.
+type Deed = (String, String, String);
+
+/// Writes down what is sent.
+#[derive(Clone, Debug, Default)]
+struct Witness(Arc<Mutex<BTreeSet<Deed>>>);
+
+impl Intercept for Witness {
+    fn name(&self) -> &'static str {
+        "Witness"
+    }
+
+    fn read_before_transmit(
+        &self,
+        context: &BeforeTransmitInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let request = context.request();
+        let target = request.headers().get("x-amz-target").unwrap();
+        let body = serde_json::from_slice(request.body().bytes().unwrap())?;
+        self.0.lock().unwrap().extend(deeds(target.split_once('.').unwrap().1, &body));
+        Ok(())
+    }
+}
+
+/// What a call does, each part of a transaction by itself, as IAM looks at it.
+fn deeds(operation: &str, body: &Value) -> Vec<Deed> {
+    let of_table =
+        |action: &str, pk: &Value| (format!("dynamodb:{action}"), "${Table.Arn}".to_owned(), partition(pk));
+    match operation {
+        "GetItem" | "UpdateItem" | "DeleteItem" => vec![of_table(operation, &body["Key"]["pk"])],
+        "PutItem" => vec![of_table(operation, &body["Item"]["pk"])],
+        "Query" => {
+            let condition = body["KeyConditionExpression"].as_str().unwrap();
+            let place = condition.split(" AND ").next().unwrap().split_once(" = ").unwrap().1;
+            let (action, table, pk) = of_table(operation, &body["ExpressionAttributeValues"][place]);
+            let index = body["IndexName"].as_str().map(|index| format!("{table}/index/{index}"));
+            vec![(action, index.unwrap_or(table), pk)]
+        }
+        "TransactWriteItems" => {
+            let parts = body["TransactItems"].as_array().unwrap().iter();
+            parts
+                .map(|part| match part.as_object().unwrap().iter().next().unwrap() {
+                    (kind, put) if kind == "Put" => of_table("PutItem", &put["Item"]["pk"]),
+                    (kind, update) if kind == "Update" => of_table("UpdateItem", &update["Key"]["pk"]),
+                    (kind, _) => panic!("{kind}"),
+                })
+                .collect()
+        }
+        _ => panic!("{operation}"),
+    }
+}
+
+fn partition(pk: &Value) -> String {
+    pk["S"].as_str().unwrap().to_owned()
+}
+
+/// The partitions that a statement is limited to, as patterns; all if it is not.
+fn patterns(statement: &Statement) -> Vec<String> {
+    match statement.conditions.pointer("/ForAllValues:StringLike/dynamodb:LeadingKeys") {
+        Some(Value::Array(patterns)) => patterns.iter().map(|it| it.as_str().unwrap().to_owned()).collect(),
+        _ => vec!["*".to_owned()],
+    }
+}
+
+fn is_like(text: &str, pattern: &str) -> bool {
+    text.starts_with(pattern.strip_suffix('*').unwrap())
+}
+
+/// All that the routes of `records` do, with every way that an issue's write can take.
+async fn done_by_records() -> BTreeSet<Deed> {
+    let api = Api::empty().await;
+    let witness = Witness::default();
+    let config = api.system.engine.client().config().to_builder().interceptor(witness.clone()).build();
+    let store = Store::new(Client::from_conf(config), "lately", World::new(), OPERATION_BUDGET);
+    let records = api.serving(lately_records::routes(store));
+
+    for line in ["PUT /topics/posts", "GET /topics/posts", "GET /topics"] {
+        assert!(records.call("dev", line, "").await.status < 300, "{line}");
+    }
+    for (path, who) in [("/users/ada/profile", "ada"), ("/settings/web", "dev")] {
+        let put = records.call(who, &format!("PUT {path}"), "{}").await;
+        records.call(who, &format!("GET {path}"), "").await.is_ok(200);
+        let delete = request(&format!("DELETE {path}")).header("authorization", format!("Bearer {who}"));
+        let tag = put.is_ok(201).header("etag").unwrap();
+        records.send(delete.header("if-match", tag), "").await.is_ok(204);
+    }
+    let session = json!({"scopes": ["read"], "ttl_seconds": 60}).to_string();
+    let session = records.call("dev", "POST /sessions", session).await.is_ok(201).json();
+    for (method, status) in [("GET", 200), ("DELETE", 204)] {
+        let line = format!("{method} /sessions/{}", session["id"].as_str().unwrap());
+        records.call("dev", &line, "").await.is_ok(status);
+    }
+    let issues = "/repos/octo/hello/issues";
+    let opened = records.call("ada", &format!("POST {issues}"), r#"{"title":"t"}"#).await;
+    let patch = request(&format!("PATCH {issues}/1")).header("authorization", "Bearer ada");
+    let patch = patch.header("if-match", opened.is_ok(201).header("etag").unwrap());
+    records.send(patch, r#"{"status":"closed"}"#).await.is_ok(200);
+    put_item(&api, old_issue()).await;
+    for query in ["/7", "", "?status=open", "?priority=high", "?status=closed&wait_for=1@1"] {
+        records.call("ada", &format!("GET {issues}{query}"), "").await.is_ok(200);
+    }
+    witness.0.lock().unwrap().clone()
+}
+
+#[tokio::test]
+async fn records_is_allowed_what_it_does_and_nothing_else() {
+    let statements = Template::parse(TEMPLATE).unwrap().statements("RecordsFunction").unwrap();
+    let done = done_by_records().await;
+    let mut used = BTreeSet::new();
+    for (action, resource, partition) in &done {
+        let allowing = statements.iter().find_map(|statement| {
+            let allows = statement.actions.contains(action) && statement.resources.contains(resource);
+            let pattern = patterns(statement).into_iter().find(|pattern| is_like(partition, pattern));
+            pattern.filter(|_| allows).map(|pattern| (statement, pattern))
+        });
+        let (statement, pattern) =
+            allowing.unwrap_or_else(|| panic!("{action} of {partition} in {resource}"));
+        used.extend([action, resource, &pattern].map(|part| (statement.sid.clone(), part.clone())));
+    }
+    for statement in &statements {
+        assert_eq!(statement.effect, "Allow");
+        for part in statement.actions.iter().chain(&statement.resources).chain(&patterns(statement)) {
+            assert!(
+                used.contains(&(statement.sid.clone(), part.clone())),
+                "nothing needs {part} of {statement:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! What opens an issue, and what changes one.
+
+use lately_keys::table::{IssuePriority, IssueStatus};
+use serde_json::value::RawValue;
+
+use super::{Issue, IssueBody, IssueTitle, Labels};
+use crate::body::{self, BodyError};
+use crate::fault::{Found, Pointer};
+use crate::fields;
+
+/// The body of `POST /repos/{owner}/{repo}/issues`: `{"title","body"?,"labels"?}`.
+///
+/// ```
+/// use lately_keys::table::IssuePriority;
+/// use lately_model::NewIssue;
+///
+/// let issue = NewIssue::parse(br#"{"title": "It is slow", "labels": ["enhancement"]}"#)?;
+/// assert_eq!(issue.labels.priority(), IssuePriority::Low);
+/// # Ok::<(), lately_model::BodyError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewIssue {
+    /// What it is about, in a line.
+    pub title: IssueTitle,
+    /// What it is about.
+    pub body: Option<IssueBody>,
+    /// What it is sorted by.
+    pub labels: Labels,
+}
+
+impl NewIssue {
+    /// Reads a body.
+    ///
+    /// # Errors
+    /// If it is not JSON, or with all that is wrong with it.
+    pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
+        body::parse(body, Self::read)
+    }
+
+    fn read(json: &RawValue, found: &mut Found) -> Option<Self> {
+        let names = ["title", "body", "labels"];
+        let [title, body, labels] = fields::of_object(json, &Pointer::root(), names, found)?;
+        let title = title.required(found).text(found);
+        let body = body.text(found);
+        let labels = Labels::read(&labels, found).unwrap_or_default();
+        Some(Self { title: title?, body, labels })
+    }
+}
+
+/// The body of `PATCH /repos/{owner}/{repo}/issues/{number}`: what to set; what is absent stays.
+///
+/// ```
+/// use lately_keys::table::IssueStatus;
+/// use lately_model::IssueChange;
+///
+/// let change = IssueChange::parse(br#"{"status": "closed", "body": null}"#)?;
+/// assert_eq!((change.status, change.body), (Some(IssueStatus::Closed), Some(None)));
+/// # Ok::<(), lately_model::BodyError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IssueChange {
+    /// What it is about, in a line.
+    pub title: Option<IssueTitle>,
+    /// What it is about: `Some(None)`, which is `null`, nothing more.
+    pub body: Option<Option<IssueBody>>,
+    /// What it is sorted by, all of it.
+    pub labels: Option<Labels>,
+    /// Whether it is open.
+    pub status: Option<IssueStatus>,
+    /// How much it matters, whatever its labels say from now on.
+    pub priority: Option<IssuePriority>,
+}
+
+impl IssueChange {
+    /// Reads a body.
+    ///
+    /// # Errors
+    /// If it is not JSON, or with all that is wrong with it; also if it sets nothing.
+    pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
+        body::parse(body, Self::read)
+    }
+
+    fn read(json: &RawValue, found: &mut Found) -> Option<Self> {
+        let names = ["title", "body", "labels", "status", "priority"];
+        let fields = fields::of_object(json, &Pointer::root(), names, found)?;
+        if fields.iter().all(|field| field.value.is_none()) {
+            found.add(&Pointer::root(), "must set title, body, labels, status or priority");
+        }
+        let [title, body, labels, status, priority] = fields;
+        Some(Self {
+            title: title.text(found),
+            body: if body.is_null() { Some(None) } else { body.text(found).map(Some) },
+            labels: Labels::read(&labels, found),
+            status: status.text(found),
+            priority: priority.text(found),
+        })
+    }
+
+    /// The issue after this change, still of the revision and the time that it has.
+    #[must_use]
+    pub fn apply_to(&self, issue: &Issue) -> Issue {
+        // Only labels that are set are followed: a newer release may follow others.
+        let followed = self.labels.as_ref().filter(|_| !issue.priority_by_hand).map(Labels::priority);
+        Issue {
+            title: self.title.as_ref().unwrap_or(&issue.title).clone(),
+            body: self.body.as_ref().unwrap_or(&issue.body).clone(),
+            labels: self.labels.as_ref().unwrap_or(&issue.labels).clone(),
+            status: self.status.unwrap_or(issue.status),
+            priority: self.priority.or(followed).unwrap_or(issue.priority),
+            priority_by_hand: issue.priority_by_hand || self.priority.is_some(),
+            ..issue.clone()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::issue;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn told(parsed: Result<impl std::fmt::Debug, BodyError>) -> Vec<String> {
+        match parsed {
+            Err(BodyError::Invalid(faults)) => faults.iter().map(|fault| fault.path.clone()).collect(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn change(body: &str) -> IssueChange {
+        IssueChange::parse(body.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn every_fault_of_a_new_issue_is_named_at_once() {
+        let faults = |body: &str| told(NewIssue::parse(body.as_bytes()));
+        assert_eq!(faults("{}"), ["/title"]);
+        assert_eq!(
+            faults(
+                r#"{"title":" ","body":"\u0000","labels":["a","","a",1," b","a"],"status":"open","pk":1}"#
+            ),
+            [
+                "/status",
+                "/pk",
+                "/title",
+                "/body",
+                "/labels/1",
+                "/labels/3",
+                "/labels/4",
+                "/labels/2",
+                "/labels/5"
+            ]
+        );
+        for (body, path) in [
+            (r#"{"title":null}"#, "/title"),
+            (r#"{"title":7}"#, "/title"),
+            (r#"{"title":"t","title":"t"}"#, "/title"),
+            (r#"{"title":"t","body":null}"#, "/body"),
+            (r#"{"title":"t","labels":null}"#, "/labels"),
+            (r#"{"title":"t","labels":"bug"}"#, "/labels"),
+            (r#"{"title":"t","labels":{}}"#, "/labels"),
+            ("[]", ""),
+            ("null", ""),
+        ] {
+            assert_eq!(faults(body), [path], "{body}");
+        }
+        assert!(matches!(NewIssue::parse(b""), Err(BodyError::Malformed(_))));
+        assert!(matches!(NewIssue::parse(br#"{"title":"\ud800"}"#), Err(BodyError::Malformed(_))));
+    }
+
+    #[test]
+    fn a_body_of_labels_is_answered_briefly() {
+        let body = format!(r#"{{"title":"t","labels":[{}0]}}"#, "0,".repeat(100_000));
+        assert_eq!(told(NewIssue::parse(body.as_bytes())), ["/labels"]);
+    }
+
+    #[test]
+    fn every_fault_of_a_change_is_named_at_once() {
+        let faults = |body: &str| told(IssueChange::parse(body.as_bytes()));
+        assert_eq!(faults("{}"), [""]);
+        assert_eq!(faults(r#"{"number":8}"#), ["/number", ""]);
+        assert_eq!(
+            faults(
+                r#"{"title":"","body":7,"labels":["",""],"status":"OPEN","priority":"urgent","revision":1}"#
+            ),
+            ["/revision", "/title", "/body", "/labels/0", "/labels/1", "/status", "/priority"]
+        );
+        for field in ["title", "labels", "status", "priority"] {
+            assert_eq!(faults(&format!(r#"{{"{field}":null}}"#)), [format!("/{field}")]);
+        }
+    }
+
+    #[test]
+    fn what_is_absent_stays_and_null_removes_the_body() {
+        let before = Issue { body: Some("Hello?".parse().unwrap()), ..issue() };
+        let titled = change(r#"{"title":"Other"}"#).apply_to(&before);
+        assert_eq!(titled, Issue { title: "Other".parse().unwrap(), ..before.clone() });
+        assert_eq!(change(r#"{"body":null}"#).apply_to(&before), issue());
+        assert_eq!(change(r#"{"body":""}"#).apply_to(&before).body, Some("".parse().unwrap()));
+    }
+
+    #[test]
+    fn priority_follows_labels_until_it_is_set_by_hand() {
+        let apply = |issue: &Issue, body: &str| {
+            let issue = change(body).apply_to(issue);
+            (issue.priority, issue)
+        };
+        let (priority, followed) = apply(&issue(), r#"{"labels":["critical"]}"#);
+        assert_eq!((priority, followed.priority_by_hand), (IssuePriority::High, false));
+        let (priority, back) = apply(&followed, r#"{"labels":[]}"#);
+        assert_eq!(priority, IssuePriority::Medium);
+        // The same value, set by hand, sticks as any other.
+        let (priority, set) = apply(&back, r#"{"priority":"medium"}"#);
+        assert_eq!((priority, set.priority_by_hand), (IssuePriority::Medium, true));
+        assert_eq!(apply(&set, r#"{"labels":["critical"]}"#).0, IssuePriority::Medium);
+        assert_eq!(apply(&issue(), r#"{"labels":["critical"],"priority":"low"}"#).0, IssuePriority::Low);
+    }
+
+    #[test]
+    fn a_change_of_something_else_leaves_the_priority_as_it_is() {
+        let labels = NewIssue::parse(br#"{"title":"t","labels":["critical"]}"#).unwrap().labels;
+        // As a newer release may have it.
+        let before = Issue { labels, priority: IssuePriority::Low, ..issue() };
+        let after = change(r#"{"title":"u","status":"closed"}"#).apply_to(&before);
+        assert_eq!((after.priority, after.priority_by_hand), (IssuePriority::Low, false));
+        assert_eq!(change(r#"{"labels":["ui"]}"#).apply_to(&before).priority, IssuePriority::Medium);
+    }
+
+    proptest! {
+        #[test]
+        fn any_body_is_a_change_or_refused_and_applies_once(
+            body in "\\{(\"(title|body|labels|status|priority)\":(null|\"a\"|\"open\"|\"low\"|\\[\"critical\"\\]),?){0,3}\\}",
+        ) {
+            if let Ok(change) = IssueChange::parse(body.as_bytes()) {
+                let once = change.apply_to(&issue());
+                prop_assert_eq!(change.apply_to(&once), once);
+            }
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Labels: what issues are sorted by, and what their priority follows.
+
+use std::str::FromStr;
+
+use lately_keys::table::IssuePriority;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::fault::Found;
+use crate::fields::Field;
+use crate::limits::{ISSUE_LABEL_BYTES, ISSUE_LABELS};
+
+/// A label: 1 to 50 bytes, no control characters, no white space at its ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Label(Box<str>);
+
+/// Text that is no label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must have 1 to {ISSUE_LABEL_BYTES} bytes, no control characters, and no white space at its ends")]
+pub struct LabelError;
+
+impl Label {
+    /// The label as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Label {
+    type Err = LabelError;
+
+    fn from_str(text: &str) -> Result<Self, LabelError> {
+        let fits = (1..=ISSUE_LABEL_BYTES).contains(&text.len());
+        let plain = fits && text.trim() == text && !text.chars().any(char::is_control);
+        if plain { Ok(Self(text.into())) } else { Err(LabelError) }
+    }
+}
+
+/// An issue's labels: at most 20, each once, in the order in which they were sent.
+///
+/// ```
+/// use lately_keys::table::IssuePriority;
+/// use lately_model::Labels;
+///
+/// let labels = Labels::new(vec!["enhancement".parse()?, "critical".parse()?])?;
+/// assert_eq!(labels.priority(), IssuePriority::High);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Labels(Vec<Label>);
+
+/// Labels that no issue has together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LabelsError {
+    /// There are too many.
+    #[error("must hold at most {ISSUE_LABELS} labels")]
+    TooMany,
+    /// The one at this place stands before it already.
+    #[error("is there already")]
+    Twice(usize),
+}
+
+impl Labels {
+    /// Labels, each once.
+    ///
+    /// # Errors
+    /// If they are too many, or one of them is there twice.
+    pub fn new(labels: Vec<Label>) -> Result<Self, LabelsError> {
+        if labels.len() > ISSUE_LABELS {
+            return Err(LabelsError::TooMany);
+        }
+        match (1..labels.len()).find(|&index| labels[..index].contains(&labels[index])) {
+            Some(index) => Err(LabelsError::Twice(index)),
+            None => Ok(Self(labels)),
+        }
+    }
+
+    /// The labels, in their order.
+    pub fn iter(&self) -> std::slice::Iter<'_, Label> {
+        self.0.iter()
+    }
+
+    /// What an issue's priority is as long as nobody has set it.
+    #[must_use]
+    pub fn priority(&self) -> IssuePriority {
+        let has = |word| self.iter().any(|label| label.as_str() == word);
+        if has("critical") {
+            IssuePriority::High
+        } else if has("enhancement") {
+            IssuePriority::Low
+        } else {
+            IssuePriority::Medium
+        }
+    }
+
+    /// Reads an array of labels; none, with what is wrong with it, if it is refused.
+    pub(super) fn read(field: &Field<&RawValue>, found: &mut Found) -> Option<Self> {
+        let elements = field.elements(found)?;
+        // Before any of them is looked at: a body of nothing but labels must not make an answer many times its size.
+        if elements.len() > ISSUE_LABELS {
+            field.fault(found, LabelsError::TooMany);
+            return None;
+        }
+        let labels: Vec<Option<Label>> = elements.iter().map(|element| element.text(found)).collect();
+        for (index, element) in elements.iter().enumerate() {
+            if labels[index].is_some() && labels[..index].contains(&labels[index]) {
+                element.fault(found, LabelsError::Twice(index));
+            }
+        }
+        Self::new(labels.into_iter().collect::<Option<_>>()?).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn labels(names: &[&str]) -> Labels {
+        Labels::new(names.iter().map(|name| name.parse().unwrap()).collect()).unwrap()
+    }
+
+    #[test]
+    fn a_label_is_1_to_50_bytes_of_plain_text() {
+        let label = |text: &str| text.parse::<Label>().is_ok();
+        assert!(label("x") && label("good first issue") && label(&"ß".repeat(25)));
+        for text in ["", " ", " x", "x ", "x\u{a0}", "a\nb", "a\u{0}", "a\u{9b}b", &"ß".repeat(26)] {
+            assert!(!label(text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn labels_are_at_most_20_each_once() {
+        let many = |count: usize| (0..count).map(|number| format!("l{number}").parse().unwrap()).collect();
+        assert_eq!(Labels::new(many(20)).unwrap().iter().count(), 20);
+        assert_eq!(Labels::new(many(21)), Err(LabelsError::TooMany));
+        let twice = ["a", "b", "a", "b"].map(|name| name.parse().unwrap()).to_vec();
+        assert_eq!(Labels::new(twice), Err(LabelsError::Twice(2)));
+        assert_eq!(
+            Labels::new(vec!["a".parse().unwrap(), "A".parse().unwrap()]).unwrap(),
+            labels(&["a", "A"])
+        );
+    }
+
+    #[test]
+    fn critical_comes_before_enhancement_and_case_matters() {
+        for (names, priority) in [
+            (&[][..], IssuePriority::Medium),
+            (&["bug", "ui"], IssuePriority::Medium),
+            (&["enhancement"], IssuePriority::Low),
+            (&["critical"], IssuePriority::High),
+            (&["enhancement", "critical"], IssuePriority::High),
+            (&["Critical", "enhancements"], IssuePriority::Medium),
+        ] {
+            assert_eq!(labels(names).priority(), priority, "{names:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn priority_does_not_depend_on_the_order_of_labels(
+            names in prop::collection::vec("critical|enhancement|[a-c]", 0..6),
+        ) {
+            let parse = |names: &[String]| Labels::new(names.iter().map(|name| name.parse().unwrap()).collect());
+            let reversed: Vec<_> = names.iter().rev().cloned().collect();
+            match (parse(&names), parse(&reversed)) {
+                (Ok(labels), Ok(reversed)) => prop_assert_eq!(labels.priority(), reversed.priority()),
+                (Err(LabelsError::Twice(_)), Err(LabelsError::Twice(_))) => {}
+                other => prop_assert!(false, "{other:?}"),
+            }
+        }
+    }
+}

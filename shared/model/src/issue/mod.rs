@@ -1,0 +1,123 @@
+//! An issue: what a repository's members talk about, close, and open again.
+//!
+//! Its priority follows its labels until someone sets it by hand; from then on it stays what they set. Whether that
+//! happened is part of the issue, and not of its JSON: nobody has to send it back.
+
+mod change;
+mod event;
+mod label;
+mod query;
+mod text;
+
+use lately_keys::table::{IssueNumber, IssuePriority, IssueStatus, RepositoryKey};
+use lately_keys::{Actor, UnixMillis};
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
+use crate::revision::Revision;
+
+pub use change::{IssueChange, NewIssue};
+pub use event::{ISSUES_TOPIC, issue_changed, issue_opened};
+pub use label::{Label, LabelError, Labels, LabelsError};
+pub use query::{IssueQuery, IssueView, IssuesAwaited};
+pub use text::{IssueBody, IssueBodyError, IssueTitle, IssueTitleError};
+
+/// An issue as it is answered:
+/// `{"owner","repo","number","title","body"?,"labels","status","priority","opened_by","opened_at","updated_at","revision"}`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Issue {
+    /// Where it was opened.
+    pub repository: RepositoryKey,
+    /// Its number there.
+    pub number: IssueNumber,
+    /// What it is about, in a line.
+    pub title: IssueTitle,
+    /// What it is about.
+    pub body: Option<IssueBody>,
+    /// What it is sorted by.
+    pub labels: Labels,
+    /// Whether it is open.
+    pub status: IssueStatus,
+    /// How much it matters.
+    pub priority: IssuePriority,
+    /// Whether someone set the priority, so that labels no longer do.
+    pub priority_by_hand: bool,
+    /// Who opened it.
+    pub opened_by: Actor,
+    /// When it was opened.
+    pub opened_at: UnixMillis,
+    /// When it was changed last.
+    pub updated_at: UnixMillis,
+    /// Which state of it this is.
+    pub revision: Revision,
+}
+
+impl Serialize for Issue {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut issue = serializer.serialize_struct("Issue", 11 + usize::from(self.body.is_some()))?;
+        issue.serialize_field("owner", &self.repository.owner)?;
+        issue.serialize_field("repo", &self.repository.repo)?;
+        issue.serialize_field("number", &self.number.get())?;
+        issue.serialize_field("title", &self.title)?;
+        if let Some(body) = &self.body {
+            issue.serialize_field("body", body)?;
+        }
+        issue.serialize_field("labels", &self.labels)?;
+        issue.serialize_field("status", self.status.as_str())?;
+        issue.serialize_field("priority", self.priority.as_str())?;
+        issue.serialize_field("opened_by", &self.opened_by)?;
+        issue.serialize_field("opened_at", &self.opened_at)?;
+        issue.serialize_field("updated_at", &self.updated_at)?;
+        issue.serialize_field("revision", &self.revision.get())?;
+        issue.end()
+    }
+}
+
+/// A page of a repository's issues.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct IssueList {
+    /// The issues, in the order that was asked for.
+    pub issues: Vec<Issue>,
+    /// Where the next page begins; none if this is the last.
+    pub next: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An issue of no account, to change and to tell.
+    pub(super) fn issue() -> Issue {
+        let opened_at = "2026-11-20T09:30:00Z".parse().unwrap();
+        Issue {
+            repository: RepositoryKey { owner: "octo".parse().unwrap(), repo: "hello".parse().unwrap() },
+            number: "7".parse().unwrap(),
+            title: "It says \"goodbye\"".parse().unwrap(),
+            body: None,
+            labels: Labels::default(),
+            status: IssueStatus::Open,
+            priority: IssuePriority::Medium,
+            priority_by_hand: false,
+            opened_by: "ada".parse().unwrap(),
+            opened_at,
+            updated_at: opened_at,
+            revision: Revision::new(1_795_167_000_000_000),
+        }
+    }
+
+    #[test]
+    fn an_issue_is_written_as_the_contract_says() {
+        let plain = concat!(
+            r#"{"owner":"octo","repo":"hello","number":7,"title":"It says \"goodbye\"","labels":[],"#,
+            r#""status":"open","priority":"medium","opened_by":"ada","opened_at":"2026-11-20T09:30:00.000Z","#,
+            r#""updated_at":"2026-11-20T09:30:00.000Z","revision":1795167000000000}"#
+        );
+        assert_eq!(serde_json::to_string(&issue()).unwrap(), plain);
+        let labels = Labels::new(vec!["critical".parse().unwrap(), "ui".parse().unwrap()]).unwrap();
+        let full = Issue { body: Some("Hello?".parse().unwrap()), labels, priority_by_hand: true, ..issue() };
+        let list = IssueList { issues: vec![full], next: Some("AQ".to_owned()) };
+        let json = serde_json::to_string(&list).unwrap();
+        let labelled = r#""goodbye\"","body":"Hello?","labels":["critical","ui"],"status""#;
+        assert!(json.contains(&labelled[1..]) && json.ends_with(r#"],"next":"AQ"}"#), "{json}");
+    }
+}

@@ -1,0 +1,213 @@
+//! The query of a repository's issues.
+
+use lately_keys::Order;
+use lately_keys::table::{IssueNumber, IssuePriority, IssueStatus};
+
+use crate::fault::{Faults, Found};
+use crate::fields::Field;
+use crate::page::PageSize;
+use crate::query::{parameters, parse_bool, parse_order};
+use crate::revision::Revision;
+
+/// Which of a repository's issues are wanted, and so where they are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IssueView {
+    /// All.
+    #[default]
+    All,
+    /// Those of a status.
+    Status(IssueStatus),
+    /// Those of a priority.
+    Priority(IssuePriority),
+}
+
+/// A state of an issue that a list must show before it is answered; a later one will do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IssuesAwaited {
+    /// Which issue.
+    pub number: IssueNumber,
+    /// Which state of it.
+    pub revision: Revision,
+}
+
+/// The query of a repository's issues.
+///
+/// ```
+/// use lately_keys::table::IssueStatus;
+/// use lately_model::{IssueQuery, IssueView};
+///
+/// let query = IssueQuery::parse("status=open&from=10&to=19&wait_for=12@1795167000000001")?;
+/// assert_eq!(query.view, IssueView::Status(IssueStatus::Open));
+/// assert_eq!(query.wait_for.unwrap().number, "12".parse().unwrap());
+///
+/// let faults = IssueQuery::parse("status=open&priority=high").unwrap_err();
+/// assert_eq!(faults.to_string(), "/priority: must not be given with `status`");
+/// # Ok::<(), lately_model::Faults>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IssueQuery {
+    /// Which issues are wanted.
+    pub view: IssueView,
+    /// The lowest number wanted.
+    pub from: Option<IssueNumber>,
+    /// The highest number wanted.
+    pub to: Option<IssueNumber>,
+    /// Which way to go; none if the client leaves it to the cursor, or to the default.
+    pub order: Option<Order>,
+    /// How many issues a page may have.
+    pub limit: PageSize,
+    /// Where to go on, not looked at yet.
+    pub cursor: Option<String>,
+    /// What the page must show.
+    pub wait_for: Option<IssuesAwaited>,
+    /// Whether to see every write that was acknowledged; only of all issues, since an index cannot tell.
+    pub consistent: bool,
+}
+
+impl IssueQuery {
+    /// Reads a query string, without its `?`.
+    ///
+    /// # Errors
+    /// All that is wrong with it: unknown, repeated, ill-formed and contradictory parameters.
+    pub fn parse(query: &str) -> Result<Self, Faults> {
+        let mut found = Found::default();
+        let names =
+            ["status", "priority", "from", "to", "order", "limit", "cursor", "wait_for", "consistent"];
+        let [status, priority, from, to, order, limit, cursor, wait_for, consistent] =
+            parameters(query, names, &mut found);
+        let view = parse_view(&status, &priority, &mut found);
+        let (from, to) = parse_numbers(&from, &to, &mut found);
+        let query = Self {
+            view,
+            from,
+            to,
+            order: order.parsed(&mut found, parse_order),
+            limit: limit.parsed(&mut found, str::parse).unwrap_or_default(),
+            wait_for: wait_for.parsed(&mut found, parse_awaited),
+            consistent: consistent.parsed(&mut found, parse_bool).unwrap_or_default(),
+            cursor: cursor.value,
+        };
+        if wait_for.value.is_some() && query.cursor.is_some() {
+            wait_for.fault(&mut found, "must not be given with `cursor`");
+        }
+        if query.consistent && query.view != IssueView::All {
+            consistent.fault(&mut found, "must not be given with `status` or `priority`");
+        }
+        found.or(Some(query))
+    }
+}
+
+fn parse_view(status: &Field<String>, priority: &Field<String>, found: &mut Found) -> IssueView {
+    if status.value.is_some() && priority.value.is_some() {
+        priority.fault(found, "must not be given with `status`");
+    }
+    let status = status.parsed(found, str::parse).map(IssueView::Status);
+    let priority = priority.parsed(found, str::parse).map(IssueView::Priority);
+    status.or(priority).unwrap_or_default()
+}
+
+fn parse_numbers(
+    from: &Field<String>,
+    to: &Field<String>,
+    found: &mut Found,
+) -> (Option<IssueNumber>, Option<IssueNumber>) {
+    let numbers = (from.parsed(found, str::parse), to.parsed(found, str::parse));
+    if let (Some(first), Some(last)) = numbers
+        && first > last
+    {
+        from.fault(found, "must not be after `to`");
+    }
+    numbers
+}
+
+fn parse_awaited(text: &str) -> Result<IssuesAwaited, &'static str> {
+    let awaited = text.split_once('@').and_then(|(number, revision)| {
+        Some(IssuesAwaited { number: number.parse().ok()?, revision: Revision::from_digits(revision)? })
+    });
+    awaited.ok_or("must be an issue's number and revision, such as 7@1795167000000000")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn faults(query: &str) -> Vec<String> {
+        let faults = IssueQuery::parse(query).unwrap_err();
+        faults.iter().map(|fault| format!("{}: {}", fault.path, fault.message)).collect()
+    }
+
+    #[test]
+    fn nothing_said_is_all_issues() {
+        assert_eq!(IssueQuery::parse(""), Ok(IssueQuery::default()));
+        assert_eq!(IssueQuery::default().view, IssueView::All);
+    }
+
+    #[test]
+    fn every_parameter_is_read() {
+        let query = "from=1&to=99999999&order=asc&limit=7&consistent=true&wait_for=3%4018446744073709551615";
+        let query = IssueQuery::parse(query).unwrap();
+        assert_eq!((query.from, query.to), (Some(IssueNumber::MIN), Some(IssueNumber::MAX)));
+        assert_eq!((query.order, query.limit.get()), (Some(Order::OldestFirst), 7));
+        assert_eq!((query.consistent, query.cursor), (true, None));
+        let awaited = IssuesAwaited { number: 3.try_into().unwrap(), revision: Revision::new(u64::MAX) };
+        assert_eq!(query.wait_for, Some(awaited));
+        let view = |query: &str| IssueQuery::parse(query).unwrap().view;
+        assert_eq!(view("status=closed"), IssueView::Status(IssueStatus::Closed));
+        assert_eq!(view("priority=low&cursor=AQ"), IssueView::Priority(IssuePriority::Low));
+    }
+
+    #[test]
+    fn every_fault_is_named_at_once() {
+        let awaited = "/wait_for: must be an issue's number and revision, such as 7@1795167000000000";
+        assert_eq!(
+            faults("status=OPEN&from=0&to=100000000&order=up&limit=0&consistent=1&wait_for=7&type=x&limit=1"),
+            [
+                "/type: is not a known field",
+                "/limit: must be given only once",
+                "/status: status: must be open or closed",
+                "/from: issue: must be a number from 1 to 99999999",
+                "/to: issue: must be a number from 1 to 99999999",
+                "/order: must be asc or desc",
+                "/limit: must be a whole number from 1 to 200",
+                awaited,
+                "/consistent: must be true or false",
+            ]
+        );
+        assert_eq!(faults("priority="), ["/priority: priority: must be high, medium or low"]);
+        for refused in
+            ["", "@", "7@", "@7", "0@7", "7@-1", "7@+1", "7@07", "7@\"7\"", "7@1@1", "7@18446744073709551616"]
+        {
+            assert_eq!(faults(&format!("wait_for={refused}")), [awaited], "{refused}");
+        }
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_refused() {
+        assert_eq!(faults("status=open&priority=high"), ["/priority: must not be given with `status`"]);
+        assert_eq!(faults("from=8&to=7"), ["/from: must not be after `to`"]);
+        assert!(IssueQuery::parse("from=7&to=7").is_ok());
+        assert_eq!(faults("wait_for=7@1&cursor=AQ"), ["/wait_for: must not be given with `cursor`"]);
+        for view in ["status=open", "priority=low"] {
+            let refused = "/consistent: must not be given with `status` or `priority`";
+            assert_eq!(faults(&format!("consistent=true&{view}")), [refused]);
+            assert!(IssueQuery::parse(&format!("consistent=false&{view}")).is_ok());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_query_or_an_error(
+            text: String,
+            near in "((status|priority|from|to|wait_for)=(open|low|[0-9]{1,3}|[0-9]@[0-9]+)&?){0,4}",
+        ) {
+            for text in [text, near] {
+                if let Ok(query) = IssueQuery::parse(&text)
+                    && let (Some(from), Some(to)) = (query.from, query.to)
+                {
+                    prop_assert!(from <= to);
+                }
+            }
+        }
+    }
+}

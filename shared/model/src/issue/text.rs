@@ -1,0 +1,113 @@
+//! An issue's title and body: text that people read, kept as they sent it.
+
+use std::str::FromStr;
+
+use serde::Serialize;
+
+use crate::limits::{ISSUE_BODY_BYTES, ISSUE_TITLE_CHARACTERS};
+
+/// What an issue is about, in a line: 1 to 256 characters, no control characters, and not only white space.
+///
+/// ```
+/// use lately_model::IssueTitle;
+///
+/// let title: IssueTitle = "Der Zähler läuft rückwärts".parse()?;
+/// assert_eq!(title.as_str(), "Der Zähler läuft rückwärts");
+/// assert!(" \u{3000}".parse::<IssueTitle>().is_err());
+/// # Ok::<(), lately_model::IssueTitleError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct IssueTitle(Box<str>);
+
+/// Text that is no title.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "must have 1 to {ISSUE_TITLE_CHARACTERS} characters, none of them control characters, and not be blank"
+)]
+pub struct IssueTitleError;
+
+impl IssueTitle {
+    /// The title as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for IssueTitle {
+    type Err = IssueTitleError;
+
+    fn from_str(text: &str) -> Result<Self, IssueTitleError> {
+        // The first character too many decides: a body's worth of text is not counted to its end.
+        let fits = text.chars().nth(ISSUE_TITLE_CHARACTERS).is_none();
+        let plain = fits && !text.trim().is_empty() && !text.chars().any(char::is_control);
+        if plain { Ok(Self(text.into())) } else { Err(IssueTitleError) }
+    }
+}
+
+/// What an issue is about: up to 64 KiB of text, in lines. Of control characters only tabs and line ends are taken:
+/// others are no text, and a terminal that shows them may do as they say.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct IssueBody(Box<str>);
+
+/// Text that is no body of an issue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must have at most {ISSUE_BODY_BYTES} bytes, and no control characters but tabs and line ends")]
+pub struct IssueBodyError;
+
+impl IssueBody {
+    /// The body as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for IssueBody {
+    type Err = IssueBodyError;
+
+    fn from_str(text: &str) -> Result<Self, IssueBodyError> {
+        let shown = |c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t');
+        let fits = text.len() <= ISSUE_BODY_BYTES;
+        if fits && text.chars().all(shown) { Ok(Self(text.into())) } else { Err(IssueBodyError) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_title_is_a_line_of_up_to_256_characters() {
+        let title = |text: &str| text.parse::<IssueTitle>().is_ok();
+        assert!(title("x") && title(&"ß".repeat(256)) && title(" indented "));
+        for text in ["", " ", "\u{3000}\u{a0}", "a\nb", "a\u{0}", "a\u{7f}b", "\u{85}x", &"x".repeat(257)] {
+            assert!(!title(text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_body_is_text_of_up_to_64_kib() {
+        let body = |text: &str| text.parse::<IssueBody>().is_ok();
+        assert!(body("") && body("a\r\n\tb\u{1f600}") && body(&"x".repeat(65_536)));
+        for text in ["\u{0}", "a\u{1b}[2J", "\u{8}", "\u{9b}", &"ß".repeat(32_769)] {
+            assert!(!body(text), "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_taken_stays_as_it_was_sent(text in "\\PC{0,300}|[\\x00-\\x20a]{0,10}") {
+            if let Ok(title) = text.parse::<IssueTitle>() {
+                prop_assert_eq!(title.as_str(), &text);
+                prop_assert!(text.parse::<IssueBody>().is_ok(), "a title would be a body");
+            }
+            if let Ok(body) = text.parse::<IssueBody>() {
+                prop_assert_eq!(body.as_str(), text);
+            }
+        }
+    }
+}

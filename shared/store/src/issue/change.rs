@@ -1,0 +1,133 @@
+//! Changing an issue: read, changed, written under the revision that was read, and told.
+//!
+//! The read costs a call, and is needed: what follows from a change (the priority, the index keys, which event it is)
+//! follows from the rest of the issue too.
+
+use aws_sdk_dynamodb::types::{ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update};
+use lately_keys::table::IssueKey;
+use lately_keys::{Actor, Place, TableKey};
+use lately_model::{Issue, IssueChange, Precondition, Revision, issue_changed};
+
+use crate::call::{TableError, Unavailable};
+use crate::cost::Cost;
+use crate::issue::stored::ReadIssue;
+use crate::issue::telling::Told;
+use crate::item::keyed;
+use crate::revision::Rounds;
+use crate::store::Store;
+
+/// Why an issue was not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeIssueError {
+    /// There is none.
+    #[error("no such issue")]
+    NotFound,
+    /// The writer did not say which revision it changes. This one is there.
+    #[error("the issue's revision is required")]
+    RevisionRequired(Revision),
+    /// What is there is not what the writer has seen. Its revision, if anything is there.
+    #[error("the issue is of another revision")]
+    Mismatch(Option<Revision>),
+    /// The table could not be read or written. What was asked for may be done or not.
+    #[error(transparent)]
+    Table(#[from] TableError),
+}
+
+impl From<Unavailable> for ChangeIssueError {
+    fn from(error: Unavailable) -> Self {
+        Self::Table(error.into())
+    }
+}
+
+impl Store {
+    /// Changes the issue of the revision that the precondition names, and tells of it. A change after which all is as it
+    /// was writes nothing.
+    ///
+    /// # Errors
+    /// See [`ChangeIssueError`].
+    pub async fn change_issue(
+        &self,
+        key: &IssueKey,
+        change: &IssueChange,
+        precondition: Precondition,
+        by: &Actor,
+    ) -> Result<(Issue, Cost), ChangeIssueError> {
+        self.update_issue(key, by, |issue| {
+            let current = issue.map(|issue| issue.revision);
+            match (precondition, current) {
+                (Precondition::None | Precondition::Absent, None) => Err(ChangeIssueError::NotFound),
+                (Precondition::None, Some(current)) => Err(ChangeIssueError::RevisionRequired(current)),
+                (Precondition::Is(known), current) if current == Some(known) => Ok(Some(change.clone())),
+                (_, current) => Err(ChangeIssueError::Mismatch(current)),
+            }
+        })
+        .await
+    }
+
+    /// Reads an issue, lets `update` say what is to be changed, and changes it; again, from what is there then, if another
+    /// writer came in between, up to [`CONFLICTS`](crate::limits::CONFLICTS) times. `None` from `update` leaves all as it
+    /// is. What is there in the end.
+    ///
+    /// # Errors
+    /// See [`ChangeIssueError`]; nothing is required of the revision.
+    pub async fn update_issue_with_retry(
+        &self,
+        key: &IssueKey,
+        by: &Actor,
+        mut update: impl FnMut(&Issue) -> Option<IssueChange>,
+    ) -> Result<(Issue, Cost), ChangeIssueError> {
+        self.update_issue(key, by, |issue| Ok(update(issue.ok_or(ChangeIssueError::NotFound)?))).await
+    }
+
+    async fn update_issue(
+        &self,
+        key: &IssueKey,
+        by: &Actor,
+        mut decide: impl FnMut(Option<&Issue>) -> Result<Option<IssueChange>, ChangeIssueError>,
+    ) -> Result<(Issue, Cost), ChangeIssueError> {
+        let operation = self.operation();
+        let mut known = self.read_issue(key, true, &operation).await?;
+        let mut rounds = Rounds::new(&operation);
+        loop {
+            let change = decide(known.as_ref().map(|read| &read.issue))?;
+            let Some(read) = known else { return Err(ChangeIssueError::NotFound) };
+            let changed = change.map(|change| change.apply_to(&read.issue));
+            let told = changed.and_then(|next| Some((issue_changed(&read.issue, &next, by)?, next)));
+            let Some((event, next)) = told else {
+                self.write_back(std::slice::from_ref(&read), &operation).await;
+                return Ok((read.issue, operation.meter.total()));
+            };
+            let next = Issue { updated_at: self.now(), revision: read.issue.revision.next(), ..next };
+            let topic = self.issue_topic(&operation).await?;
+            let write = self.changing(key, &read, &next)?;
+            match self.write_and_tell(write, event, &topic, &operation).await? {
+                Told::Written => return Ok((next, operation.meter.total())),
+                // Told by the failed write: no need to read it.
+                Told::Stale(there) => {
+                    known = there.map(ReadIssue::of).transpose().map_err(TableError::from)?;
+                }
+            }
+            rounds.lose().await?;
+        }
+    }
+
+    fn changing(
+        &self,
+        key: &IssueKey,
+        read: &ReadIssue,
+        next: &Issue,
+    ) -> Result<TransactWriteItem, Unavailable> {
+        let edit = read.edit_to(next).expect("a change sets a revision, at least");
+        let update = Update::builder()
+            .table_name(self.table())
+            .set_key(Some(keyed(Place::Table, key.encode())))
+            .update_expression(edit.update)
+            .condition_expression(edit.condition)
+            .set_expression_attribute_names(Some(edit.names))
+            .set_expression_attribute_values(Some(edit.values))
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+            .build()
+            .map_err(Unavailable::new)?;
+        Ok(TransactWriteItem::builder().update(update).build())
+    }
+}

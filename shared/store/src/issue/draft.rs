@@ -1,0 +1,165 @@
+//! A page of issues: which numbers it is about, and what it takes of what is found. Pure.
+
+use lately_keys::table::{IssueNumber, RepositoryKey};
+use lately_keys::{Cursor, CursorError, Fingerprint, Order, Position};
+use lately_model::{Issue, IssueList, IssueQuery, IssueView, Revision};
+
+use crate::issue::view;
+use crate::limits::PAGE_BYTES;
+
+/// The order of a page, if neither the client nor a cursor says.
+const DEFAULT_ORDER: Order = Order::NewestFirst;
+
+/// What an issue's JSON is longer than its texts, at most: names, times, numbers and punctuation.
+const ENVELOPE_BYTES: usize = 320;
+
+/// A page being filled.
+#[derive(Debug)]
+pub(super) struct Draft {
+    query: Fingerprint,
+    pub(super) order: Order,
+    view: IssueView,
+    limit: usize,
+    /// The numbers that the page was begun with, the lowest and the highest.
+    all: (IssueNumber, IssueNumber),
+    /// The numbers that are still to be looked at, the lowest and the highest; none if that is all.
+    pub(super) left: Option<(IssueNumber, IssueNumber)>,
+    issues: Vec<Issue>,
+    bytes: usize,
+    /// The last number that was looked at.
+    last: Option<IssueNumber>,
+    is_full: bool,
+}
+
+impl Draft {
+    pub(super) fn new(repository: &RepositoryKey, query: &IssueQuery) -> Result<Self, CursorError> {
+        let fingerprint = fingerprint(repository, query);
+        let cursor = query.cursor.as_deref().map(|text| Cursor::decode(text, fingerprint)).transpose()?;
+        let order = match (cursor.as_ref().map(|cursor| cursor.order), query.order) {
+            (Some(cursor), Some(asked)) if cursor != asked => return Err(CursorError::Foreign),
+            (known, asked) => known.or(asked).unwrap_or(DEFAULT_ORDER),
+        };
+        let position = match cursor.map(|cursor| cursor.position) {
+            None | Some(Position::Start) => None,
+            Some(Position::Issue(number)) => Some(number),
+            // Sealed by us for this query, but not with a position that it has.
+            Some(_) => return Err(CursorError::Foreign),
+        };
+        let all = (query.from.unwrap_or(IssueNumber::MIN), query.to.unwrap_or(IssueNumber::MAX));
+        let mut draft = Self {
+            query: fingerprint,
+            order,
+            view: query.view,
+            limit: query.limit.get().into(),
+            all,
+            left: Some(all),
+            issues: Vec::new(),
+            bytes: 0,
+            last: None,
+            is_full: false,
+        };
+        if let Some(position) = position {
+            draft.pass(position);
+        }
+        Ok(draft)
+    }
+
+    /// How many issues are to be asked for: one more than the page can take says whether it is the last.
+    pub(super) fn wanted(&self) -> usize {
+        self.limit - self.issues.len() + 1
+    }
+
+    /// Takes an issue that was found, if it belongs to the view and the page has room; else the page is full.
+    ///
+    /// What an older writer has moved to another status or priority still stands where it was.
+    pub(super) fn take(&mut self, issue: &Issue) -> bool {
+        if view::of(self.view, issue) == self.view {
+            let bytes = sent_bytes(issue);
+            let fits = self.issues.is_empty() || self.bytes + bytes <= PAGE_BYTES;
+            self.is_full = self.issues.len() == self.limit || !fits;
+            if self.is_full {
+                return false;
+            }
+            self.bytes += bytes;
+            self.issues.push(issue.clone());
+        }
+        self.pass(issue.number);
+        true
+    }
+
+    /// There is nothing behind what was looked at.
+    pub(super) const fn exhaust(&mut self) {
+        self.left = None;
+    }
+
+    /// Whether there is more to be looked at for this page.
+    pub(super) const fn is_open(&self) -> bool {
+        self.left.is_some() && !self.is_full
+    }
+
+    /// Whether the page shows an issue as it is at some revision or later: at its place, or nowhere.
+    pub(super) fn shows(&self, issue: &Issue, revision: Revision) -> bool {
+        if let Some(listed) = self.issues.iter().find(|listed| listed.number == issue.number) {
+            return listed.revision >= revision;
+        }
+        let holds = |(lowest, highest)| (lowest..=highest).contains(&issue.number);
+        let was_passed = holds(self.all) && !self.left.is_some_and(holds);
+        !was_passed || view::of(self.view, issue) != self.view
+    }
+
+    pub(super) fn finish(self) -> IssueList {
+        let next = self.left.map(|_| {
+            let position = self.last.map_or(Position::Start, Position::Issue);
+            Cursor { query: self.query, order: self.order, position }.to_string()
+        });
+        IssueList { issues: self.issues, next }
+    }
+
+    /// Leaves behind all numbers up to one.
+    fn pass(&mut self, number: IssueNumber) {
+        self.last = Some(number);
+        self.left = self.left.and_then(|(lowest, highest)| {
+            let (lowest, highest) = match self.order {
+                Order::NewestFirst => (lowest, highest.min(IssueNumber::try_from(number.get() - 1).ok()?)),
+                Order::OldestFirst => (lowest.max(IssueNumber::try_from(number.get() + 1).ok()?), highest),
+            };
+            (lowest <= highest).then_some((lowest, highest))
+        });
+    }
+}
+
+/// What a cursor of this query is bound to. Order, page size and consistency may change on the way.
+fn fingerprint(repository: &RepositoryKey, query: &IssueQuery) -> Fingerprint {
+    let (status, priority) = match query.view {
+        IssueView::All => (None, None),
+        IssueView::Status(status) => (Some(status.as_str()), None),
+        IssueView::Priority(priority) => (None, Some(priority.as_str())),
+    };
+    let number = |number: Option<IssueNumber>| number.map(|number| number.to_string());
+    Fingerprint::of("issues")
+        .text(repository.owner.as_str())
+        .text(repository.repo.as_str())
+        .option(status)
+        .option(priority)
+        .option(number(query.from).as_deref())
+        .option(number(query.to).as_deref())
+        .finish()
+}
+
+/// An issue's bytes as sent, or a few more.
+fn sent_bytes(issue: &Issue) -> usize {
+    let names = [issue.repository.owner.as_str(), issue.repository.repo.as_str(), issue.opened_by.as_str()];
+    let names: usize = names.into_iter().map(str::len).sum();
+    let labels: usize = issue.labels.iter().map(|label| json_bytes(label.as_str())).sum();
+    let body = issue.body.as_ref().map_or(0, |body| json_bytes(body.as_str()));
+    ENVELOPE_BYTES + names + json_bytes(issue.title.as_str()) + labels + body
+}
+
+/// A text's bytes as JSON, its quotes and a comma included. Of control characters there are only those with short names.
+fn json_bytes(text: &str) -> usize {
+    let escaped = text.bytes().filter(|byte| matches!(byte, b'"' | b'\\' | b'\n' | b'\r' | b'\t')).count();
+    text.len() + escaped + r#""","#.len()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+use lately_keys::UnixMillis;
+use lately_keys::table::IssueStatus;
+use lately_model::{Labels, Revision};
+use proptest::prelude::*;
+
+use super::*;
+
+fn repository() -> RepositoryKey {
+    RepositoryKey { owner: "octo".parse().unwrap(), repo: "hello".parse().unwrap() }
+}
+
+fn issue(number: u32, body: usize) -> Issue {
+    Issue {
+        repository: repository(),
+        number: number.try_into().unwrap(),
+        title: "t".parse().unwrap(),
+        body: Some("\"".repeat(body).parse().unwrap()),
+        labels: Labels::default(),
+        status: if number.is_multiple_of(3) { IssueStatus::Closed } else { IssueStatus::Open },
+        priority: Labels::default().priority(),
+        priority_by_hand: false,
+        opened_by: "ada".parse().unwrap(),
+        opened_at: UnixMillis::MIN,
+        updated_at: UnixMillis::MAX,
+        revision: Revision::new(u64::MAX),
+    }
+}
+
+fn query(text: &str) -> IssueQuery {
+    IssueQuery::parse(text).unwrap()
+}
+
+/// A page of the issues 1 to 12, as if a query gave so many at once, and whether it was asked for in vain.
+fn page(query: &IssueQuery, at_once: usize) -> IssueList {
+    let mut draft = Draft::new(&repository(), query).unwrap();
+    while let Some((lowest, highest)) = draft.left.filter(|_| draft.is_open()) {
+        let mut found: Vec<u32> = (lowest.get()..=highest.get().min(12)).collect();
+        if draft.order == Order::NewestFirst {
+            found.reverse();
+        }
+        let asked = at_once.min(draft.wanted());
+        let is_end = found.len() <= asked;
+        for number in found.into_iter().take(asked) {
+            if !draft.take(&issue(number, 0)) {
+                break;
+            }
+        }
+        if is_end && draft.is_open() {
+            draft.exhaust();
+        }
+    }
+    draft.finish()
+}
+
+#[test]
+fn a_cursor_is_of_one_query_and_one_order() {
+    let first = page(&query("status=open&limit=2"), 50);
+    let cursor = first.next.unwrap();
+    for same in ["status=open&limit=7", "limit=1&status=open&order=desc"] {
+        let query = query(&format!("{same}&cursor={cursor}"));
+        assert!(Draft::new(&repository(), &query).is_ok(), "{same}");
+    }
+    for other in [
+        "",
+        "status=closed",
+        "priority=low",
+        "status=open&from=1",
+        "status=open&to=9",
+        "status=open&order=asc",
+    ] {
+        let query = query(&format!("{other}&cursor={cursor}"));
+        assert_eq!(Draft::new(&repository(), &query).unwrap_err(), CursorError::Foreign, "{other}");
+    }
+    let elsewhere = RepositoryKey { owner: "octo".parse().unwrap(), repo: "world".parse().unwrap() };
+    let query = query(&format!("status=open&cursor={cursor}"));
+    assert_eq!(Draft::new(&elsewhere, &query).unwrap_err(), CursorError::Foreign);
+}
+
+#[test]
+fn a_page_ends_at_its_bytes_but_takes_one_issue_however_large() {
+    let mut draft = Draft::new(&repository(), &query("limit=200")).unwrap();
+    let mut taken = 0;
+    while draft.take(&issue(200 - taken, 60_000)) {
+        taken += 1;
+    }
+    // 120,000 bytes each, as sent.
+    assert_eq!(taken, 24);
+    let page = draft.finish();
+    assert!(page.next.is_some());
+    assert!(serde_json::to_string(&page).unwrap().len() <= PAGE_BYTES);
+}
+
+#[test]
+fn an_issue_is_never_larger_than_it_is_taken_to_be() {
+    let longest = "x".repeat(60);
+    let mut large = issue(99_999_999, 1_000);
+    large.repository = RepositoryKey { owner: longest.parse().unwrap(), repo: longest.parse().unwrap() };
+    large.opened_by = longest.parse().unwrap();
+    large.title = "\"\\".repeat(128).parse().unwrap();
+    large.body = Some("a\"\\\n\r\té".repeat(100).parse().unwrap());
+    let labels = (0..20).map(|label| format!("{label}\"\\").parse().unwrap());
+    large.labels = Labels::new(labels.collect()).unwrap();
+    for issue in [issue(1, 0), large] {
+        let sent = serde_json::to_string(&issue).unwrap().len();
+        assert!((sent..sent + 200).contains(&sent_bytes(&issue)), "{sent}, {}", sent_bytes(&issue));
+    }
+}
+
+#[test]
+fn a_page_shows_an_issue_at_its_place_or_has_not_come_to_it_or_is_of_another_view() {
+    let mut draft = Draft::new(&repository(), &query("status=open&from=2&to=9&limit=3")).unwrap();
+    let old = Issue { revision: Revision::new(7), ..issue(8, 0) };
+    assert!(draft.take(&old) && draft.take(&issue(5, 0)));
+    let is_shown = |draft: &Draft, number| draft.shows(&issue(number, 0), Revision::new(8));
+    assert!(!is_shown(&draft, 8), "of an earlier revision");
+    assert!(draft.shows(&old, Revision::new(7)));
+    assert!(!is_shown(&draft, 7), "it was passed, and is not there");
+    assert!(is_shown(&draft, 6), "it is closed");
+    assert!(is_shown(&draft, 4) && is_shown(&draft, 1) && is_shown(&draft, 10), "not on this page");
+    draft.exhaust();
+    assert!(!is_shown(&draft, 4) && is_shown(&draft, 1));
+}
+
+proptest! {
+    #[test]
+    fn pages_one_after_the_other_are_all_issues_once_in_order(
+        limit in 1..=14_u16,
+        at_once in 1..20_usize,
+        (from, to) in (1..14_u32, 1..14_u32),
+        view in prop::sample::select(&["", "&status=open", "&status=closed"][..]),
+        order in prop::sample::select(&["asc", "desc"][..]),
+    ) {
+        prop_assume!(from <= to);
+        let text = format!("from={from}&to={to}&order={order}&limit={limit}{view}");
+        let (mut seen, mut next) = (Vec::new(), None);
+        loop {
+            let query = IssueQuery { cursor: next, ..query(&text) };
+            let page = page(&query, at_once);
+            prop_assert!(page.issues.len() == usize::from(limit) || page.next.is_none());
+            seen.extend(page.issues.iter().map(|issue| issue.number.get()));
+            next = page.next;
+            if next.is_none() {
+                break;
+            }
+        }
+        let in_view = |number: &u32| match view {
+            "" => true,
+            view => number.is_multiple_of(3) == view.ends_with("closed"),
+        };
+        let mut wanted: Vec<_> = (from..=to.min(12)).filter(in_view).collect();
+        if order == "desc" {
+            wanted.reverse();
+        }
+        prop_assert_eq!(seen, wanted);
+    }
+}

@@ -1,0 +1,145 @@
+//! Issues: opened under a number, read, listed, changed under a revision; each change is told by an event.
+//!
+//! - **Stored** (`stored.rs`, pure): an issue's item, and the issue that it is.
+//! - **Migration** (`migration.rs`, pure): an item of an older schema becomes one of today's, step by step.
+//! - **Edit** (`edit.rs`, pure): the update that makes one item of another, under what must still be so.
+//! - **Write-back** (`write_back.rs`): what a read upgraded is written, unless someone else wrote meanwhile.
+//! - **Telling** (`telling.rs`): a write of an issue and its event, both or neither.
+//! - **Number** (`number.rs`), **Change** (`change.rs`), **List** (`list.rs`, of the pure `view.rs` and `draft.rs`),
+//!   **Look** (`look.rs`): one operation each.
+//! - **Background** (`background.rs`): all that nobody reads is upgraded too.
+//!
+//! What must hold: no two issues of a repository have one number; an issue and the event of its change are there both
+//! or neither; a write is made of what its writer has seen, whoever else writes, also those who know no revisions.
+
+mod background;
+mod change;
+mod draft;
+mod edit;
+mod list;
+mod look;
+mod migration;
+mod number;
+mod stored;
+mod telling;
+mod view;
+mod write_back;
+
+use aws_sdk_dynamodb::types::{Put, TransactWriteItem};
+use lately_keys::table::{IssueKey, IssueStatus, RepositoryKey};
+use lately_keys::{Actor, Place, TableKey};
+use lately_model::{Issue, NewIssue, issue_opened};
+
+use crate::call::{Operation, TableError, Unavailable};
+use crate::cost::Cost;
+use crate::issue::stored::{ReadIssue, encode};
+use crate::issue::telling::Told;
+use crate::item::keyed;
+use crate::limits::CONFLICTS;
+use crate::store::Store;
+
+pub use background::{MigrationPlan, MigrationReport};
+pub use change::ChangeIssueError;
+pub use list::IssuesError;
+
+/// Why an issue was not opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenIssueError {
+    /// The repository has given all numbers that there are.
+    #[error("the repository has as many issues as it can have")]
+    TooManyIssues,
+    /// The table could not be written. The issue may be opened or not.
+    #[error(transparent)]
+    Table(#[from] TableError),
+}
+
+impl From<Unavailable> for OpenIssueError {
+    fn from(error: Unavailable) -> Self {
+        Self::Table(error.into())
+    }
+}
+
+/// Why an issue could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum GetIssueError {
+    /// There is none.
+    #[error("no such issue")]
+    NotFound,
+    /// The table could not be read.
+    #[error(transparent)]
+    Table(#[from] TableError),
+}
+
+impl Store {
+    /// Opens an issue, and tells of it.
+    ///
+    /// Its number is the next of the repository's. One that failed on the way is missing for ever: nobody can tell
+    /// whether its issue is still to land.
+    ///
+    /// # Errors
+    /// See [`OpenIssueError`].
+    pub async fn open_issue(
+        &self,
+        repository: &RepositoryKey,
+        new: &NewIssue,
+        by: &Actor,
+    ) -> Result<(Issue, Cost), OpenIssueError> {
+        let operation = self.operation();
+        // Before a number is taken: what fails here leaves no gap.
+        let topic = self.issue_topic(&operation).await?;
+        for _ in 0..CONFLICTS {
+            let number = self.next_number(repository, &operation).await?;
+            let now = self.now();
+            let issue = Issue {
+                repository: repository.clone(),
+                number,
+                title: new.title.clone(),
+                body: new.body.clone(),
+                labels: new.labels.clone(),
+                status: IssueStatus::Open,
+                priority: new.labels.priority(),
+                priority_by_hand: false,
+                opened_by: by.clone(),
+                opened_at: now,
+                updated_at: now,
+                revision: self.first_revision(),
+            };
+            let put = Put::builder()
+                .table_name(self.table())
+                .set_item(Some(encode(&issue)))
+                .condition_expression("attribute_not_exists(pk)")
+                .build()
+                .map_err(Unavailable::new)?;
+            let put = TransactWriteItem::builder().put(put).build();
+            match self.write_and_tell(put, issue_opened(&issue), &topic, &operation).await? {
+                Told::Written => return Ok((issue, operation.meter.total())),
+                // The counter was restored from before this number was given: it goes on.
+                Told::Stale(_) => {}
+            }
+        }
+        Err(Unavailable::new("the repository's counter is behind its issues").into())
+    }
+
+    /// An issue, in the schema of today, whatever it is stored in. Unless `consistent`, it may be one that was changed a
+    /// moment ago; who then writes under its revision is refused.
+    ///
+    /// # Errors
+    /// See [`GetIssueError`].
+    pub async fn issue(&self, key: &IssueKey, consistent: bool) -> Result<(Issue, Cost), GetIssueError> {
+        let operation = self.operation();
+        let read = self.read_issue(key, consistent, &operation).await?.ok_or(GetIssueError::NotFound)?;
+        operation.meter.items(1);
+        self.write_back(std::slice::from_ref(&read), &operation).await;
+        Ok((read.issue, operation.meter.total()))
+    }
+
+    async fn read_issue(
+        &self,
+        key: &IssueKey,
+        consistent: bool,
+        operation: &Operation<'_>,
+    ) -> Result<Option<ReadIssue>, TableError> {
+        let item = self.read_item(keyed(Place::Table, key.encode()), consistent, operation).await?;
+        Ok(item.map(ReadIssue::of).transpose()?)
+    }
+}

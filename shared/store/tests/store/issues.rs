@@ -1,0 +1,245 @@
+//! Issues: what they cost, what they are as items, and what is refused.
+
+mod lists;
+mod migration;
+mod numbers;
+pub(crate) mod support;
+mod telling;
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use lately_engine::fault::{Fault, Faults, Target};
+use lately_engine::{Lag, Operation, Options};
+use lately_keys::table::{IssuePriority, IssueStatus};
+use lately_model::Precondition;
+use lately_store::{ChangeIssueError, Cost, GetIssueError};
+
+use self::support::{ada, asking, change, changing, new, now, number, open, repository, stored, told};
+use crate::support::{World, change as topic_change, engine, pass, seeds, store, topic};
+
+/// The cost of a write that also reads.
+fn paid(cost: Cost) -> (u64, String, String) {
+    (cost.calls, cost.read_units.to_string(), cost.write_units.to_string())
+}
+
+fn price(calls: u64, read: &str, written: &str) -> (u64, String, String) {
+    (calls, read.to_owned(), written.to_owned())
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_operation_costs_what_the_table_says() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    open(&store, r#"{"title":"t"}"#).await;
+    let opening = new(r#"{"title":"t","body":"b","labels":["ui"]}"#);
+    let (issue, cost) = store.open_issue(&repository(), &opening, &ada()).await.unwrap();
+    // The counter 1; in one transaction, which costs twice: the issue in three places, its event; the own feed 1.
+    assert_eq!(paid(cost), price(3, "0.0", "8.0"));
+    let (_, cost) = store.issue(&number(2), false).await.unwrap();
+    assert_eq!(cost.of_read(), "read_units=0.5, calls=1, items=1, rounds=0");
+    let (_, cost) = store.issue(&number(2), true).await.unwrap();
+    assert_eq!(cost.of_read(), "read_units=1.0, calls=1, items=1, rounds=0");
+    // It stays where it is in both indexes; moves in one, which is a delete and a put; changes nothing.
+    for (body, price) in [
+        (r#"{"title":"x"}"#, price(3, "1.0", "7.0")),
+        (r#"{"status":"closed"}"#, price(3, "1.0", "8.0")),
+        (r#"{"status":"closed","title":"x"}"#, price(1, "1.0", "0.0")),
+    ] {
+        let known = Precondition::Is(now(&store, 2).await.revision);
+        let (_, cost) = store.change_issue(&number(2), &changing(body), known, &ada()).await.unwrap();
+        assert_eq!(paid(cost), price, "{body}");
+    }
+    // What is refused is read, and not written.
+    let known = Precondition::Is(issue.revision);
+    store.change_issue(&number(2), &changing(r#"{"title":"y"}"#), known, &ada()).await.unwrap_err();
+    for _ in 2..=60 {
+        open(&store, r#"{"title":"t"}"#).await;
+    }
+    // Issues of some 260 bytes as stored, in all three places; one more than asked for is read.
+    for query in ["", "consistent=true", "status=open", "priority=medium"] {
+        let (page, cost) = store.issues(&repository(), &asking(query)).await.unwrap();
+        assert_eq!((page.issues.len(), page.next.is_some()), (50, true));
+        let units = if query.starts_with("consistent") { "3.0" } else { "1.5" };
+        assert_eq!(cost.of_read(), format!("read_units={units}, calls=1, items=51, rounds=1"), "{query}");
+    }
+    let nowhere = lately_keys::table::RepositoryKey { repo: "world".parse().unwrap(), ..repository() };
+    let (page, cost) = store.issues(&nowhere, &asking("")).await.unwrap();
+    assert_eq!((page.issues.len(), page.next), (0, None), "an unknown repository is empty");
+    assert_eq!(cost.of_read(), "read_units=0.5, calls=1, items=0, rounds=1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn golden_items() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    pass(Duration::from_millis(2)).await;
+    let opened = open(&store, r#"{"title":"t","body":"b","labels":["critical","ui"]}"#).await;
+    pass(Duration::from_secs(1)).await;
+    change(&store, 1, r#"{"status":"closed","priority":"low"}"#, opened.revision).await.unwrap();
+    let wanted = serde_json::json!({
+        "pk": {"S": "REPO#octo#hello"}, "sk": {"S": "ISSUE#00000001"},
+        "gsi1pk": {"S": "REPO#octo#hello"}, "gsi1sk": {"S": "ISSUE#CLOSED#00000001"},
+        "gsi2pk": {"S": "REPO#octo#hello"}, "gsi2sk": {"S": "PRIORITY#LOW#00000001"},
+        "schema": {"N": "3"}, "title": {"S": "t"}, "body": {"S": "b"},
+        "labels": {"L": [{"S": "critical"}, {"S": "ui"}]}, "status": {"S": "closed"}, "priority": {"S": "low"},
+        "by_hand": {"BOOL": true}, "opened_by": {"S": "ada"}, "opened_at": {"N": "1773489600002"},
+        "updated_at": {"N": "1773489601002"}, "revision": {"N": "1773489600002001"},
+    });
+    assert_eq!(stored(&engine).await[&1], support::item(&wanted));
+    let counter =
+        serde_json::json!({"pk": {"S": "REPO#octo#hello"}, "sk": {"S": "REPO"}, "last": {"N": "1"}});
+    assert!(crate::support::items(&engine).await.contains(&support::item(&counter)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_issue_is_opened_read_and_changed_and_each_state_is_told() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    let opened = open(&store, r#"{"title":"t","labels":["critical"]}"#).await;
+    assert_eq!(
+        (opened.number.get(), opened.status, opened.priority),
+        (1, IssueStatus::Open, IssuePriority::High)
+    );
+    assert_eq!(now(&store, 1).await, opened);
+    pass(Duration::from_secs(1)).await;
+    let changed = change(&store, 1, r#"{"labels":[],"body":"b"}"#, opened.revision).await.unwrap();
+    assert_eq!(changed.revision, opened.revision.next());
+    assert_eq!(changed.updated_at, world.now());
+    assert_eq!((changed.opened_at, changed.priority), (opened.opened_at, IssuePriority::Medium));
+    assert_eq!(now(&store, 1).await, changed);
+    let bare = change(&store, 1, r#"{"body":null,"priority":"low"}"#, changed.revision).await.unwrap();
+    assert_eq!((bare.body.as_ref(), bare.priority, bare.priority_by_hand), (None, IssuePriority::Low, true));
+    assert_eq!(now(&store, 1).await, bare);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_names_no_revision_or_another_is_refused_with_the_one_that_is_there() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    let opened = open(&store, r#"{"title":"t"}"#).await;
+    let current = opened.revision.next();
+    change(&store, 1, r#"{"title":"x"}"#, opened.revision).await.unwrap();
+    let before = stored(&engine).await;
+    let ask = async |of: u32, precondition| {
+        let change = changing(r#"{"title":"y"}"#);
+        store.change_issue(&number(of), &change, precondition, &ada()).await.unwrap_err()
+    };
+    let stale = Precondition::Is(opened.revision);
+    assert!(matches!(ask(1, stale).await, ChangeIssueError::Mismatch(Some(there)) if there == current));
+    let none = Precondition::None;
+    assert!(matches!(ask(1, none).await, ChangeIssueError::RevisionRequired(there) if there == current));
+    let absent = Precondition::Absent;
+    assert!(matches!(ask(1, absent).await, ChangeIssueError::Mismatch(Some(there)) if there == current));
+    assert!(matches!(ask(2, stale).await, ChangeIssueError::Mismatch(None)));
+    assert!(matches!(ask(2, none).await, ChangeIssueError::NotFound));
+    assert!(matches!(store.issue(&number(2), true).await, Err(GetIssueError::NotFound)));
+    assert_eq!((stored(&engine).await, told(&engine).await.len()), (before, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_revision_that_loses_at_the_write_is_told_from_a_busy_item() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let plain = store(engine.client(), &world);
+    let opened = open(&plain, r#"{"title":"t"}"#).await;
+    // Busy once, and tried again; meanwhile another was first.
+    let busy = Target::operation(Operation::TransactWriteItems);
+    for is_first in [false, true] {
+        let client = engine.client_with(Faults::default().nth(1, busy.clone(), Fault::TransactionConflict));
+        let victim = store(client.client(), &world);
+        let known = now(&plain, 1).await.revision;
+        let ours = format!(r#"{{"title":"ours","status":"{}"}}"#, if is_first { "closed" } else { "open" });
+        let meanwhile = async {
+            support::befallen(&client).await;
+            if is_first {
+                change(&plain, 1, r#"{"title":"theirs"}"#, known).await.unwrap();
+            }
+        };
+        let (told, ()) = tokio::join!(change(&victim, 1, &ours, known), meanwhile);
+        if is_first {
+            let there = known.next();
+            assert!(matches!(told, Err(ChangeIssueError::Mismatch(Some(revision))) if revision == there));
+        } else {
+            assert_eq!(told.unwrap().revision, opened.revision.next());
+        }
+    }
+}
+
+/// One more than the title says.
+fn incremented(issue: &lately_model::Issue) -> Option<lately_model::IssueChange> {
+    let count: u64 = issue.title.as_str().parse().unwrap();
+    Some(changing(&format!(r#"{{"title":"{}"}}"#, count + 1)))
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_sixteen_writers_of_an_issue_none_loses_an_update() {
+    for seed in seeds(8) {
+        let world = World::new(seed.0);
+        let engine = engine(&world, Options::default());
+        open(&store(engine.client(), &world), r#"{"title":"0"}"#).await;
+        let clients: Vec<_> = (0..16)
+            .map(|writer| engine.client_with(Faults::seeded(seed.0 ^ writer << 32).interleaved(4)))
+            .collect();
+        let stores: Vec<_> = clients.iter().map(|client| store(client.client(), &world)).collect();
+        for round in 1..=2_u64 {
+            let counts = join_all(stores.iter().map(async |store| {
+                let (issue, _) =
+                    store.update_issue_with_retry(&number(1), &ada(), incremented).await.unwrap();
+                issue.title.as_str().parse::<u64>().unwrap()
+            }));
+            let mut counts = counts.await;
+            counts.sort_unstable();
+            assert_eq!(counts, ((round - 1) * 16 + 1..=round * 16).collect::<Vec<_>>(), "each its own");
+        }
+        assert_eq!(told(&engine).await.len(), 33, "each is told once");
+        let (same, cost) = stores[0].update_issue_with_retry(&number(1), &ada(), |_| None).await.unwrap();
+        assert_eq!((same.title.as_str(), cost.calls), ("32", 1), "nothing to do");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_read_without_care_may_be_old_and_a_write_by_it_is_refused() {
+    let world = World::new(1);
+    let lag = Lag { seed: 1, table: Duration::from_secs(2), index: Duration::ZERO, behind: 1.0 };
+    let engine = engine(&world, Options { lag: Some(lag), ..Options::default() });
+    let store = store(engine.client(), &world);
+    let opened = open(&store, r#"{"title":"t"}"#).await;
+    pass(Duration::from_secs(3)).await;
+    let changed = change(&store, 1, r#"{"title":"x"}"#, opened.revision).await.unwrap();
+    let (stale, _) = store.issue(&number(1), false).await.unwrap();
+    assert_eq!(stale, opened);
+    let refused = change(&store, 1, r#"{"title":"y"}"#, stale.revision).await;
+    assert!(matches!(refused, Err(ChangeIssueError::Mismatch(Some(there))) if there == changed.revision));
+    pass(Duration::from_secs(3)).await;
+    assert_eq!(store.issue(&number(1), false).await.unwrap().0, changed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_topic_is_made_at_first_use_and_taken_as_it_is_where_it_is() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    let issues = topic("issues");
+    store
+        .change_issue(&number(1), &changing(r#"{"title":"x"}"#), Precondition::None, &ada())
+        .await
+        .unwrap_err();
+    store.topic(&issues).await.unwrap_err();
+    open(&store, r#"{"title":"t"}"#).await;
+    assert_eq!(store.topic(&issues).await.unwrap().0.settings, lately_model::TopicSettings::default());
+
+    let engine = crate::support::engine(&world, Options::default());
+    let store = crate::support::store(engine.client(), &world);
+    let settings = r#"{"bucket":"hour","fan_out":false,"views":["type"],"retention_days":7}"#;
+    store.put_topic(&issues, &topic_change(settings)).await.unwrap();
+    open(&store, r#"{"title":"t"}"#).await;
+    assert_eq!(store.topic(&issues).await.unwrap().0.settings, topic_change(settings).create().unwrap());
+    let (page, _) = store.latest(&issues, &crate::support::query(10)).await.unwrap();
+    assert_eq!(page.events[0].event_type.as_str(), "issue.opened");
+    crate::support::assert_directory_held(&engine);
+}

@@ -1,0 +1,253 @@
+//! Lists of issues, held against a model: every view, both orders, every range; while the indexes are behind; and waiting
+//! until they are not.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use lately_engine::{Engine, Lag, Options};
+use lately_model::{Issue, IssueQuery, IssueView};
+use lately_store::limits::{LONGEST_VISIBILITY_WAIT, PAGE_BYTES};
+use lately_store::{IssuesError, Store};
+use tokio::time::Instant;
+
+use super::support::{asking, change, now, open, repository, stored};
+use crate::support::{World, engine, pass, seeds, store};
+
+type Model = BTreeMap<u32, Issue>;
+
+/// Opens and changes issues at random.
+async fn scramble(store: &Store, random: &mut fastrand::Rng, model: &mut Model, steps: u32) {
+    for step in 0..steps {
+        let known = u32::try_from(model.len()).unwrap();
+        let labels = [r"[]", r#"["critical"]"#, r#"["enhancement"]"#, r#"["ui"]"#][random.usize(0..4)];
+        let issue = if known == 0 || random.u8(0..3) == 0 {
+            open(store, &format!(r#"{{"title":"{step}","labels":{labels}}}"#)).await
+        } else {
+            let number = random.u32(1..=known);
+            let status = ["open", "closed"][random.usize(0..2)];
+            let priority = [r"", r#","priority":"high""#, r#","priority":"low""#][random.usize(0..3)];
+            let body = format!(r#"{{"title":"{step}","labels":{labels},"status":"{status}"{priority}}}"#);
+            change(store, number, &body, model[&number].revision).await.unwrap()
+        };
+        model.insert(issue.number.get(), issue);
+    }
+}
+
+/// What a query is to give.
+fn listed(model: &Model, query: &IssueQuery, is_descending: bool) -> Vec<Issue> {
+    let is_wanted = |issue: &&Issue| {
+        let in_range = query.from.is_none_or(|from| issue.number >= from)
+            && query.to.is_none_or(|to| issue.number <= to);
+        in_range
+            && match query.view {
+                IssueView::All => true,
+                IssueView::Status(status) => issue.status == status,
+                IssueView::Priority(priority) => issue.priority == priority,
+            }
+    };
+    let mut listed: Vec<_> = model.values().filter(is_wanted).cloned().collect();
+    if is_descending {
+        listed.reverse();
+    }
+    listed
+}
+
+/// All pages of a query, one after the other.
+async fn walk(store: &Store, query: &str) -> Vec<Issue> {
+    let (mut seen, mut cursor) = (Vec::new(), None);
+    loop {
+        let query = IssueQuery { cursor, ..asking(query) };
+        let (page, _) = store.issues(&repository(), &query).await.unwrap();
+        let is_full = page.issues.len() == usize::from(query.limit.get());
+        assert!(is_full || page.next.is_none(), "a page is full or the last");
+        assert!(page.next.is_none() || !page.issues.is_empty());
+        seen.extend(page.issues);
+        cursor = page.next;
+        if cursor.is_none() {
+            return seen;
+        }
+    }
+}
+
+const VIEWS: [&str; 6] =
+    ["", "&status=open", "&status=closed", "&priority=high", "&priority=medium", "&priority=low"];
+
+#[tokio::test(start_paused = true)]
+async fn pages_of_every_view_order_and_range_are_those_of_a_model() {
+    for seed in seeds(4) {
+        let world = World::new(seed.0);
+        let engine = engine(&world, Options::default());
+        let store = store(engine.client(), &world);
+        let mut random = fastrand::Rng::with_seed(seed.0);
+        let mut model = Model::new();
+        scramble(&store, &mut random, &mut model, 60).await;
+        let last = u32::try_from(model.len()).unwrap();
+        for view in VIEWS {
+            for order in ["", "&order=asc", "&order=desc"] {
+                for range in ["", "&from=5", "&to=9", "&from=4&to=12", "&from=7&to=7", "&from=90000000"] {
+                    let limit = [1, 2, 3, 7, last, last + 1][random.usize(0..6)].max(1);
+                    let query = format!("limit={limit}{view}{order}{range}");
+                    let wanted = listed(&model, &asking(&query), order != "&order=asc");
+                    assert_eq!(walk(&store, &query).await, wanted, "{query}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_that_takes_exactly_what_is_left_says_that_it_is_the_last() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    for _ in 0..6 {
+        open(&store, r#"{"title":"t"}"#).await;
+    }
+    for order in ["asc", "desc"] {
+        for (limit, next) in [(5_u16, true), (6, false), (7, false), (200, false)] {
+            for view in VIEWS[..2].iter().chain(["&priority=medium", "&from=1&to=6"].iter()) {
+                let query = asking(&format!("limit={limit}&order={order}{view}"));
+                let (page, cost) = store.issues(&repository(), &query).await.unwrap();
+                assert_eq!((page.issues.len(), page.next.is_some()), (usize::from(limit).min(6), next));
+                assert_eq!(cost.calls, 1);
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_of_large_issues_ends_at_its_bytes_and_says_so() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    let body = "x".repeat(60_000);
+    for _ in 0..60 {
+        open(&store, &format!(r#"{{"title":"t","body":"{body}"}}"#)).await;
+    }
+    for order in ["asc", "desc"] {
+        let (page, cost) =
+            store.issues(&repository(), &asking(&format!("limit=200&order={order}"))).await.unwrap();
+        assert!(page.next.is_some() && (48..50).contains(&page.issues.len()), "{}", page.issues.len());
+        assert!(serde_json::to_string(&page).unwrap().len() <= PAGE_BYTES);
+        assert_eq!(cost.calls, 3, "a megabyte each");
+        let rest = IssueQuery { cursor: page.next, ..asking("limit=200") };
+        let (rest, _) = store.issues(&repository(), &rest).await.unwrap();
+        assert_eq!((page.issues.len() + rest.issues.len(), rest.next), (60, None));
+    }
+}
+
+/// A world in which the indexes are behind by up to so long.
+fn behind(seed: u64, index: Duration, behind: f64) -> (World, Engine, Store) {
+    let world = World::new(seed);
+    let lag = Lag { seed, table: index / 2, index, behind };
+    let engine = engine(&world, Options { lag: Some(lag), ..Options::default() });
+    let store = store(engine.client(), &world);
+    (world, engine, store)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_views_are_the_model_once_the_indexes_have_caught_up() {
+    for seed in seeds(4) {
+        let (_, engine, store) = behind(seed.0, Duration::from_secs(3), 0.7);
+        let mut random = fastrand::Rng::with_seed(seed.0);
+        let mut model = Model::new();
+        for _ in 0..4 {
+            scramble(&store, &mut random, &mut model, 12).await;
+            // While they are behind, a view shows what was so: never an issue twice, never out of order.
+            for view in VIEWS {
+                let seen = walk(&store, &format!("limit=4{view}")).await;
+                assert!(seen.windows(2).all(|pair| pair[0].number > pair[1].number), "{view}");
+            }
+            // All issues, read consistently, are never behind.
+            assert_eq!(walk(&store, "limit=4&consistent=true").await, listed(&model, &asking(""), true));
+            pass(Duration::from_millis(500)).await;
+        }
+        pass(Duration::from_secs(4)).await;
+        for view in VIEWS {
+            let query = format!("limit=5{view}");
+            assert_eq!(walk(&store, &query).await, listed(&model, &asking(&query), true), "{view}");
+        }
+        // Nothing that was read too early was written.
+        assert_eq!(stored(&engine).await.len(), model.len());
+        for (number, issue) in &model {
+            assert_eq!(now(&store, *number).await, *issue);
+        }
+    }
+}
+
+async fn waited(store: &Store, query: &str) -> Result<Vec<u32>, IssuesError> {
+    let (page, _) = store.issues(&repository(), &asking(query)).await?;
+    Ok(page.issues.iter().map(|issue| issue.number.get()).collect())
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_a_change_is_shown_it_in_every_view() {
+    const SECOND: Duration = Duration::from_secs(1);
+    for seed in seeds(12) {
+        for (view, is_new) in [
+            ("", true),
+            ("&status=closed", true),
+            ("&priority=medium&limit=1", true),
+            // Where it is no longer shown.
+            ("&status=open", false),
+            ("&priority=high", false),
+        ] {
+            // All reads are behind, or one may be further behind than the one before.
+            let share = [1.0, 0.5][usize::try_from(seed.0 % 2).unwrap()];
+            let (_, _, store) = behind(seed.0, 2 * SECOND, share);
+            let opened = open(&store, r#"{"title":"t","labels":["critical"]}"#).await;
+            let opened_at = format!("wait_for=1@{}", opened.revision);
+            assert_eq!(waited(&store, &format!("{opened_at}&status=open")).await.unwrap(), [1]);
+            assert_eq!(waited(&store, &format!("{opened_at}&priority=high")).await.unwrap(), [1]);
+            let closed = r#"{"status":"closed","labels":[]}"#;
+            let changed = change(&store, 1, closed, opened.revision).await.unwrap();
+            let query = asking(&format!("wait_for=1@{}{view}", changed.revision));
+            let (page, _) = store.issues(&repository(), &query).await.unwrap();
+            assert_eq!(page.issues, if is_new { vec![changed] } else { vec![] }, "{view}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waited_for_an_issue_that_is_not_on_the_page_finds_it_on_the_one_where_it_is() {
+    for seed in seeds(4) {
+        let (_, _, store) = behind(seed.0, Duration::from_secs(2), 1.0);
+        let first = open(&store, r#"{"title":"t"}"#).await;
+        for _ in 2..=4 {
+            open(&store, r#"{"title":"t"}"#).await;
+        }
+        pass(Duration::from_secs(3)).await;
+        let mut known = first.revision;
+        // It leaves the view, and comes back.
+        for (status, shown) in [("closed", vec![4, 3, 2]), ("open", vec![4, 3, 2, 1])] {
+            known = change(&store, 1, &format!(r#"{{"status":"{status}"}}"#), known).await.unwrap().revision;
+            let query = asking(&format!("status=open&limit=2&wait_for=1@{known}"));
+            let (page, _) = store.issues(&repository(), &query).await.unwrap();
+            let rest = IssueQuery { cursor: page.next, ..asking("status=open&limit=2") };
+            let (rest, _) = store.issues(&repository(), &rest).await.unwrap();
+            let issues = page.issues.iter().chain(&rest.issues);
+            assert_eq!((issues.map(|issue| issue.number.get()).collect(), rest.next), (shown, None));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_does_not_show_in_time_is_said_not_to_be_visible_yet() {
+    let (_, _, store) = behind(1, Duration::from_secs(60), 1.0);
+    let opened = open(&store, r#"{"title":"t"}"#).await;
+    let next = opened.revision.next();
+    for query in [
+        // Behind by a minute; of a revision that is not there; of an issue that is not there.
+        format!("status=open&wait_for=1@{}", opened.revision),
+        format!("wait_for=1@{next}"),
+        format!("priority=medium&wait_for=1@{next}"),
+        format!("wait_for=2@{}", opened.revision),
+    ] {
+        let begun = Instant::now();
+        assert!(matches!(waited(&store, &query).await, Err(IssuesError::NotYetVisible)), "{query}");
+        assert_eq!(begun.elapsed().as_millis(), LONGEST_VISIBILITY_WAIT.as_millis());
+    }
+    let begun = Instant::now();
+    assert_eq!(waited(&store, &format!("wait_for=1@{}", opened.revision)).await.unwrap(), [1]);
+    assert_eq!(begun.elapsed(), Duration::ZERO, "the table itself tells");
+}

@@ -1,0 +1,139 @@
+//! The numbers of issues: each given once, in order, without gaps as long as nothing goes wrong.
+
+use std::collections::BTreeSet;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use futures_util::future::join_all;
+use lately_engine::fault::{Fault, Faults, Moment, Target};
+use lately_engine::{Engine, Options};
+use lately_keys::TableKey;
+use lately_store::limits::CONFLICTS;
+use lately_store::{OpenIssueError, Store};
+
+use super::support::{ada, new, put, repository, stored, told};
+use crate::records::storm;
+use crate::support::{Item, World, engine, seeds, store};
+
+async fn opened(store: &Store, title: &str) -> Result<u32, OpenIssueError> {
+    let new = new(&format!(r#"{{"title":"{title}"}}"#));
+    store.open_issue(&repository(), &new, &ada()).await.map(|(issue, _)| issue.number.get())
+}
+
+/// Sets the repository's counter, as a restore of an older state would.
+async fn restore(engine: &Engine, last: u32) {
+    let key = repository().encode();
+    let text = AttributeValue::S;
+    let counter = [("pk", text(key.pk)), ("sk", text(key.sk)), ("last", AttributeValue::N(last.to_string()))];
+    put(engine, counter.map(|(name, value)| (name.to_owned(), value)).into()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_sixteen_who_open_at_once_each_has_its_own_number_and_none_is_left_out() {
+    for seed in seeds(10) {
+        let world = World::new(seed.0);
+        let engine = engine(&world, Options::default());
+        let clients: Vec<_> = (0..16)
+            .map(|opener| engine.client_with(Faults::seeded(seed.0 ^ opener << 32).interleaved(4)))
+            .collect();
+        let numbers = join_all(clients.iter().map(async |client| {
+            let store = store(client.client(), &world);
+            [opened(&store, "a").await.unwrap(), opened(&store, "b").await.unwrap()]
+        }));
+        let mut numbers: Vec<_> = numbers.await.into_iter().flatten().collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, (1..=32).collect::<Vec<_>>());
+        assert_eq!(stored(&engine).await.len(), 32);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_a_storm_no_number_is_given_twice_and_no_issue_is_without_its_event() {
+    let mut gaps = 0;
+    for seed in seeds(12) {
+        let world = World::new(seed.0);
+        let engine = engine(&world, Options::default());
+        let clients: Vec<_> =
+            (0..8).map(|opener| engine.client_with(storm(seed.0 ^ opener << 32, 0.08))).collect();
+        let numbers = join_all(clients.iter().enumerate().map(async |(opener, client)| {
+            let store = store(client.client(), &world);
+            let mut numbers = Vec::new();
+            for round in 0..4 {
+                numbers.extend(opened(&store, &format!("{opener}-{round}")).await.ok());
+            }
+            numbers
+        }));
+        let numbers: Vec<u32> = numbers.await.into_iter().flatten().collect();
+        let distinct: BTreeSet<_> = numbers.iter().copied().collect();
+        assert_eq!(distinct.len(), numbers.len(), "two were told the same number");
+        let stored = stored(&engine).await;
+        assert!(distinct.iter().all(|number| stored.contains_key(number)), "what was acknowledged is there");
+        let titles: BTreeSet<_> = stored.values().map(|item| item["title"].as_s().unwrap()).collect();
+        assert_eq!(titles.len(), stored.len(), "one was opened twice");
+        let told: Vec<_> =
+            told(&engine).await.iter().map(|(_, data)| data["number"].as_u64().unwrap()).collect();
+        let distinct: BTreeSet<_> = told.iter().copied().collect();
+        assert_eq!(distinct.len(), told.len(), "one was told twice");
+        assert_eq!(distinct, stored.keys().copied().map(u64::from).collect());
+        gaps += usize::try_from(*stored.keys().last().unwrap()).unwrap() - stored.len();
+    }
+    // One seed alone may not come across any.
+    assert!(gaps > 0 || seeds(2).count() == 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_dies_at_any_call_leaves_an_issue_with_its_event_or_neither_and_a_gap_at_most() {
+    // The topic is looked for, looked for again and made; a number; the bucket's entry is looked for, the one before it,
+    // and it is made; the transaction; the own feed.
+    for moment in [Moment::Before, Moment::After] {
+        for n in 1..=10 {
+            let world = World::new(n);
+            let engine = engine(&world, Options::default());
+            let client = engine.client_with(Faults::default().nth(n, Target::any(), Fault::Crash(moment)));
+            let victim = store(client.client(), &world);
+            let lived = client.run(opened(&victim, "t")).await.is_some();
+            assert_eq!(lived, n == 10);
+            let is_there = n > 8 || (n == 8 && moment == Moment::After);
+            let there = usize::from(is_there);
+            assert_eq!((stored(&engine).await.len(), told(&engine).await.len()), (there, there), "call {n}");
+            let taken = n > 4 || (n == 4 && moment == Moment::After);
+            let next = opened(&store(engine.client(), &world), "t").await.unwrap();
+            assert_eq!(next, 1 + u32::from(taken), "call {n}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_counter_that_was_restored_counts_on_and_overwrites_nothing() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    for number in 1..=6 {
+        assert_eq!(opened(&store, &number.to_string()).await.unwrap(), number);
+    }
+    restore(&engine, 2).await;
+    let before: Vec<Item> = stored(&engine).await.into_values().collect();
+    assert_eq!(opened(&store, "7").await.unwrap(), 7);
+    let after: Vec<Item> = stored(&engine).await.into_values().collect();
+    assert_eq!((&after[..6], told(&engine).await.len()), (&before[..], 7));
+    // Further behind than one opener counts: the next goes on.
+    const { assert!(CONFLICTS < 20) };
+    for number in 8..=20 {
+        assert_eq!(opened(&store, "x").await.unwrap(), number);
+    }
+    restore(&engine, 0).await;
+    assert!(matches!(opened(&store, "y").await, Err(OpenIssueError::Table(_))));
+    assert_eq!(opened(&store, "y").await.unwrap(), 21);
+}
+
+#[tokio::test(start_paused = true)]
+async fn behind_the_last_number_there_is_none() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    restore(&engine, 99_999_998).await;
+    assert_eq!(opened(&store, "last").await.unwrap(), 99_999_999);
+    for _ in 0..2 {
+        assert!(matches!(opened(&store, "t").await, Err(OpenIssueError::TooManyIssues)));
+    }
+    assert_eq!(stored(&engine).await.len(), 1);
+}

@@ -1,0 +1,198 @@
+//! What is told of issues: one event for each change, of the right type, there exactly if the change is.
+
+use std::collections::BTreeMap;
+
+use futures_util::future::join_all;
+use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle, When};
+use lately_engine::{Operation, Options};
+use lately_model::{Issue, Revision};
+use lately_store::{ChangeIssueError, Store};
+
+use super::support::{change, now, open, stored, told};
+use crate::records::storm;
+use crate::support::{World, assert_directory_held, change as topic_change, engine, seeds, store, topic};
+
+#[tokio::test(start_paused = true)]
+async fn each_change_is_told_once_by_its_name_and_what_changes_nothing_is_not_told() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    let mut known = open(&store, r#"{"title":"t","labels":["critical"]}"#).await.revision;
+    let changes = [
+        (r#"{"title":"x"}"#, "issue.updated", r#"["title"]"#),
+        (r#"{"title":"x","status":"open"}"#, "", ""),
+        (r#"{"status":"closed"}"#, "issue.closed", r#"["status"]"#),
+        (r#"{"body":"b","labels":["ui"]}"#, "issue.updated", r#"["body","labels","priority"]"#),
+        (r#"{"status":"open","title":"y"}"#, "issue.reopened", r#"["title","status"]"#),
+        (r#"{"priority":"medium"}"#, "issue.updated", r#"["priority"]"#),
+        (r#"{"priority":"medium"}"#, "", ""),
+        (r#"{"status":"closed","priority":"low"}"#, "issue.closed", r#"["status","priority"]"#),
+    ];
+    let mut wanted = vec![("issue.opened".to_owned(), "[]".to_owned())];
+    for (body, event_type, changed) in changes {
+        let issue = change(&store, 1, body, known).await.unwrap();
+        let is_told = !event_type.is_empty();
+        assert_eq!(issue.revision, if is_told { known.next() } else { known }, "{body}");
+        wanted.extend(is_told.then(|| (event_type.to_owned(), changed.to_owned())));
+        known = issue.revision;
+    }
+    let told = told(&engine).await;
+    let names: Vec<_> = told.iter().map(|(name, data)| (name.clone(), data["changed"].to_string())).collect();
+    assert_eq!(names, wanted);
+    let last = serde_json::json!(
+        {"number": 1, "title": "y", "status": "closed", "priority": "low", "changed": ["status", "priority"]}
+    );
+    assert_eq!(told.last().unwrap().1, last);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_changes_an_issue_sees_it_in_the_own_feed_at_once() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    let opened = open(&store, r#"{"title":"t"}"#).await;
+    change(&store, 1, r#"{"status":"closed"}"#, opened.revision).await.unwrap();
+    let feed =
+        store.feed(&"ada".parse().unwrap(), &lately_model::FeedQuery::default(), None).await.unwrap().0;
+    let types: Vec<_> = feed.page.events.iter().map(|told| told.event.event_type.as_str()).collect();
+    assert_eq!(types, ["issue.closed", "issue.opened"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_dies_at_any_call_of_a_change_leaves_the_change_and_its_event_or_neither() {
+    // The issue, the topic, the bucket's entry; the transaction; the own feed.
+    for moment in [Moment::Before, Moment::After] {
+        for n in 1..=6 {
+            let world = World::new(n);
+            let engine = engine(&world, Options::default());
+            let opened = open(&store(engine.client(), &world), r#"{"title":"t"}"#).await;
+            let client = engine.client_with(Faults::default().nth(n, Target::any(), Fault::Crash(moment)));
+            let victim = store(client.client(), &world);
+            let changing = change(&victim, 1, r#"{"status":"closed"}"#, opened.revision);
+            assert_eq!(client.run(changing).await.is_some(), n == 6, "five calls");
+            let is_done = n > 4 || (n == 4 && moment == Moment::After);
+            let there = now(&store(engine.client(), &world), 1).await;
+            assert_eq!(there.revision, if is_done { opened.revision.next() } else { opened.revision });
+            assert_eq!(told(&engine).await.len(), 1 + usize::from(is_done), "call {n} {moment:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_transaction_that_was_done_and_not_answered_is_done_once() {
+    for fault in [
+        Fault::Timeout(Moment::After),
+        Fault::Timeout(Moment::Before),
+        Fault::InternalServerError,
+        Fault::TransactionInProgress,
+        Fault::TransactionConflict,
+        Fault::Throttle(Throttle::TableKeyRange),
+    ] {
+        let world = World::new(1);
+        let engine = engine(&world, Options::default());
+        let writes = Target::operation(Operation::TransactWriteItems);
+        let faults = Faults::default().rule(writes, When::First(3), fault.clone());
+        let client = engine.client_with(faults);
+        let store = store(client.client(), &world);
+        let opened = open(&store, r#"{"title":"t"}"#).await;
+        assert_eq!((opened.number.get(), client.injected().len()), (1, 3), "{fault:?}");
+        assert_eq!((stored(&engine).await.len(), told(&engine).await.len()), (1, 1), "{fault:?}");
+    }
+    // Of a change too: it is not refused for its own revision.
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let opened = open(&store(engine.client(), &world), r#"{"title":"t"}"#).await;
+    let writes = Target::operation(Operation::TransactWriteItems);
+    let client = engine.client_with(Faults::default().nth(1, writes, Fault::Timeout(Moment::After)));
+    let changed =
+        change(&store(client.client(), &world), 1, r#"{"title":"x"}"#, opened.revision).await.unwrap();
+    assert_eq!((changed.revision, told(&engine).await.len()), (opened.revision.next(), 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hot_range_of_the_topic_grows_and_a_busy_issue_does_not_grow_it() {
+    for (partition, shards) in [("EVENTS#issues", 2), ("REPO#", 1)] {
+        let world = World::new(1);
+        let engine = engine(&world, Options::default());
+        let writes = Target::operation(Operation::TransactWriteItems).partition(partition);
+        let throttled = Faults::default().nth(1, writes, Fault::Throttle(Throttle::TableKeyRange));
+        let client = engine.client_with(throttled);
+        let store = store(client.client(), &world);
+        store.put_topic(&topic("issues"), &topic_change("{}")).await.unwrap();
+        open(&store, r#"{"title":"t"}"#).await;
+        assert_eq!(client.injected().len(), 1);
+        let (view, _) = store.topic(&topic("issues")).await.unwrap();
+        assert_eq!(view.buckets[0].shards.get(), shards, "{partition}");
+        assert_directory_held(&engine);
+    }
+}
+
+/// One process's changes of the issues: what it was told of each.
+async fn process(store: &Store, random: &mut fastrand::Rng, process: u64) -> Vec<(u32, Revision)> {
+    let mut changed = Vec::new();
+    for round in 0..12 {
+        let of = random.u32(1..=3);
+        let Ok((known, _)) = store.issue(&super::support::number(of), true).await else { continue };
+        let status = ["open", "closed"][random.usize(0..2)];
+        let body = format!(r#"{{"title":"{process}-{round}","status":"{status}"}}"#);
+        match change(store, of, &body, known.revision).await {
+            Ok(issue) => changed.push((of, issue.revision)),
+            Err(ChangeIssueError::Mismatch(_) | ChangeIssueError::Table(_)) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+    changed
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_a_storm_each_state_of_an_issue_is_told_once_and_by_what_it_followed() {
+    for seed in seeds(12) {
+        let world = World::new(seed.0);
+        let engine = engine(&world, Options::default());
+        let plain = store(engine.client(), &world);
+        for _ in 1..=3 {
+            open(&plain, r#"{"title":"t"}"#).await;
+        }
+        let clients: Vec<_> =
+            (0..5_u64).map(|process| engine.client_with(storm(seed.0 ^ process << 32, 0.06))).collect();
+        let acknowledged = join_all((0_u64..).zip(&clients).map(async |(number, client)| {
+            let mut random = fastrand::Rng::with_seed(seed.0 << 8 ^ number);
+            process(&store(client.client(), &world), &mut random, number).await
+        }));
+        let acknowledged: Vec<_> = acknowledged.await.into_iter().flatten().collect();
+        // The states of each issue, as the stream has them, and the event that each is to be told by.
+        let mut states = BTreeMap::<u64, Vec<(String, String)>>::new();
+        let mut revisions = BTreeMap::<u32, Vec<Revision>>::new();
+        for record in engine.stream(crate::support::TABLE).unwrap().all() {
+            let Some(item) = record.new_image().filter(|item| item.contains_key("opened_by")) else {
+                continue;
+            };
+            let text = |name: &str| item[name].as_s().unwrap().clone();
+            let number: u32 = text("sk").strip_prefix("ISSUE#").unwrap().parse().unwrap();
+            let before = record.old_image().map(|before| before["status"].as_s().unwrap().clone());
+            let name = match (before.as_deref(), &*text("status")) {
+                (None, _) => "issue.opened",
+                (Some("open"), "closed") => "issue.closed",
+                (Some("closed"), "open") => "issue.reopened",
+                _ => "issue.updated",
+            };
+            states.entry(number.into()).or_default().push((name.to_owned(), text("title")));
+            let revision = item["revision"].as_n().unwrap().parse().unwrap();
+            revisions.entry(number).or_default().push(Revision::new(revision));
+        }
+        let mut events = BTreeMap::<u64, Vec<(String, String)>>::new();
+        for (name, data) in told(&engine).await {
+            let title = data["title"].as_str().unwrap().to_owned();
+            events.entry(data["number"].as_u64().unwrap()).or_default().push((name, title));
+        }
+        // An event's id is made before its transaction is done: two may come the other way round.
+        states.values_mut().chain(events.values_mut()).for_each(|told| told.sort());
+        assert_eq!(events, states);
+        for revisions in revisions.values() {
+            assert!(revisions.windows(2).all(|pair| pair[1] == pair[0].next()), "{revisions:?}");
+        }
+        assert!(acknowledged.iter().all(|(number, revision)| revisions[number].contains(revision)));
+        let now: Vec<Issue> = join_all((1..=3).map(|number| now(&plain, number))).await;
+        assert!(now.iter().all(|issue| revisions[&issue.number.get()].last() == Some(&issue.revision)));
+    }
+}
