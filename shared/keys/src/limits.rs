@@ -31,6 +31,9 @@ pub const ISSUE_NUMBER: u32 = 99_999_999;
 /// Highest page number of a fan-out job: eight digits, which is how it is stored.
 pub const JOB_PAGE: u32 = 99_999_999;
 
+/// Highest page number of a run's late events: eight digits, which is how it is stored.
+pub const LATE_PAGE: u32 = 99_999_999;
+
 /// Longest cursor, as text. Anything longer is refused before it is looked at.
 pub const CURSOR_TEXT_BYTES: usize = 256;
 

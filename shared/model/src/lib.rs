@@ -35,6 +35,8 @@
 //! | issues | [`NewIssue`], [`IssueChange`], [`Issue`], [`IssueQuery`], [`IssueList`], [`Labels`], [`issue_opened`], [`issue_changed`] |
 //! | sessions | [`NewSession`], [`Session`], [`Scope`], [`Scopes`] |
 //! | what was wrong | [`BodyError`], [`Fault`], [`Faults`], [`Malformed`] |
+//! | consumers | [`NewConsumer`], [`PollRequest`], [`Polled`], [`Commit`], [`Seek`], [`ConsumerView`] |
+//! | reports | [`RunSpec`], [`RunView`], [`RunFiles`] |
 //! | following | [`Backfill`], [`FollowingList`], [`FollowerList`], [`SourceView`] |
 
 #![deny(missing_docs)]
@@ -42,6 +44,7 @@
 mod accepted;
 mod batch;
 mod body;
+mod consumer;
 mod data;
 mod document;
 mod event;
@@ -55,6 +58,8 @@ mod page;
 mod query;
 mod retention;
 mod revision;
+mod run;
+mod run_spec;
 mod scope;
 mod seen;
 mod session;
@@ -66,6 +71,10 @@ mod views;
 pub use accepted::{Accepted, AcceptedEvent, PartlyAccepted, RejectedEvent};
 pub use batch::{Batch, BatchError, BodyForm};
 pub use body::BodyError;
+pub use consumer::{
+    BatchToken, BatchTokenError, Commit, ConsumerView, NewConsumer, PollLimit, PollLimitError, PollRequest,
+    Polled, Seek, SeekTo, SeekToError, SettleSeconds, SettleSecondsError, Start, StartError,
+};
 pub use data::{Data, DataError};
 pub use document::Document;
 pub use event::{Event, NewEvent};
@@ -83,6 +92,8 @@ pub use page::{Page, PageSize, PageSizeError};
 pub use query::{EventQuery, FeedQuery, ListQuery, RecordQuery, SourceQuery, TimeRange, TimeRangeError};
 pub use retention::{RetentionDays, RetentionDaysError};
 pub use revision::{Precondition, PreconditionError, Revision};
+pub use run::{RunFiles, RunList, RunView};
+pub use run_spec::{GroupBy, GroupByError, RunSpec, SumField, SumFieldError};
 pub use scope::{Scope, ScopeError, Scopes};
 pub use seen::Seen;
 pub use session::{NewSession, Session, SessionToken, TtlSeconds, TtlSecondsError};

@@ -38,6 +38,21 @@ pub const RETENTION_DAYS: u16 = 36_500;
 /// Most shards that a topic's buckets may grow to, if its creator does not say.
 pub const MAX_SHARDS_DEFAULT: u16 = 64;
 
+/// Longest name of a field that a report sums: it is part of the run's item.
+pub const SUM_FIELD_BYTES: usize = 128;
+
+/// How far behind now a consumer may stay: an hour, which is as long as writes are known to stall.
+pub const SETTLE_SECONDS: u16 = 3_600;
+
+/// How far behind now a consumer stays if its creator does not say: longer than the stream takes to tell of a write.
+pub const SETTLE_SECONDS_DEFAULT: u16 = 10;
+
+/// Most events that a poll gives.
+pub const POLL_EVENTS: u16 = 1_000;
+
+/// Events that a poll gives if the client does not say.
+pub const POLL_EVENTS_DEFAULT: u16 = 100;
+
 /// Longest life of a session: a year. Who wants more renews it.
 pub const SESSION_SECONDS: u32 = 365 * 24 * 60 * 60;
 

@@ -8,12 +8,14 @@
 //!
 //! Attribute names are short: an event of up to about 900 bytes fits 1 KB, which is one write unit.
 
+use std::collections::HashMap;
+
 use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use lately_keys::table::{EventKey, TypeViewKey};
-use lately_keys::{Actor, EventId, Place, SortKey, TableKey, Topic, UnixMillis};
+use lately_keys::{Actor, BucketWidth, EventId, Place, SortKey, TableKey, Topic, UnixMillis};
 use lately_model::{Data, Event, TopicSettings};
 
-use crate::call::TableError;
+use crate::call::{Operation, TableError};
 use crate::cost::Cost;
 use crate::directory::Entry;
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
@@ -82,6 +84,39 @@ impl Store {
         }
         let event = decode(&item).map_err(TableError::from)?;
         Ok((event, operation.meter.total()))
+    }
+
+    /// Those of some events that there are, in the order asked for; none of them twice. The read is
+    /// consistent.
+    ///
+    /// # Errors
+    /// See [`TopicError`].
+    pub async fn events_of(&self, topic: &Topic, ids: &[EventId]) -> Result<(Vec<Event>, Cost), TopicError> {
+        let operation = self.operation();
+        let width = self.settings(topic, &operation).await?.bucket;
+        let events = self.find_events(topic, width, ids, &operation).await?;
+        Ok((events, operation.meter.total()))
+    }
+
+    /// Those of some events that there are, in the order asked for.
+    pub(crate) async fn find_events(
+        &self,
+        topic: &Topic,
+        width: BucketWidth,
+        ids: &[EventId],
+        operation: &Operation<'_>,
+    ) -> Result<Vec<Event>, TableError> {
+        let key = |id: &EventId| keyed(Place::Table, EventKey::new(topic.clone(), width, *id).encode());
+        let keys: Vec<_> = ids.iter().map(key).collect();
+        let now = self.now();
+        let mut found = HashMap::new();
+        for item in self.get_items(&keys, true, operation).await? {
+            if !is_over(&item, now)? {
+                let event = decode(&item)?;
+                found.insert(event.id, event);
+            }
+        }
+        Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
     }
 
     /// Deletes an event, if it is there. With `by`, only if it is that actor's.

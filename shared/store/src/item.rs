@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::str::FromStr;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use lately_keys::{Key, Place};
+use lately_keys::{Key, Place, UnixMillis};
 
 pub(crate) type Item = HashMap<String, AttributeValue>;
 
@@ -69,6 +69,11 @@ impl<'a> Fields<'a> {
         let value = self.0.get(name).map(AttributeValue::as_n).transpose();
         let number = value.map_err(|_| self.corrupt(name))?;
         number.map(|number| number.parse()).transpose().map_err(|_| self.corrupt(name))
+    }
+
+    /// A time in milliseconds.
+    pub(crate) fn millis(self, name: &'static str) -> Result<UnixMillis, Corrupt> {
+        UnixMillis::new(self.number(name)?).map_err(|_| self.corrupt(name))
     }
 
     pub(crate) fn bytes(self, name: &'static str) -> Result<&'a [u8], Corrupt> {

@@ -8,6 +8,8 @@
 //! | writing events | `placing.rs`, `write.rs`, `idempotency.rs` |
 //! | one event | `event.rs` |
 //! | the latest events | `latest/` |
+//! | a range of events, all of it | `range.rs` |
+//! | consumers, and reports of what is new | `consumer/`, `run/` |
 //! | sessions | `session.rs` |
 //! | profiles and settings | `record.rs` |
 //! | issues, and what becomes of older ones | `issue/` |
@@ -26,6 +28,7 @@
 mod ambient;
 mod batch_get;
 mod call;
+mod consumer;
 mod cost;
 mod directory;
 mod entry;
@@ -42,8 +45,10 @@ mod list;
 mod placing;
 mod pull_marker;
 mod query;
+mod range;
 mod record;
 mod revision;
+mod run;
 mod session;
 mod settings;
 mod single;
@@ -57,6 +62,7 @@ mod write;
 
 pub use ambient::Ambient;
 pub use call::{TableError, Unavailable};
+pub use consumer::ConsumerError;
 pub use cost::{Cost, Units};
 pub use event::{DeleteError, GetError};
 pub use fan_out::{FanOutOutcome, NoBatch, Record};
@@ -69,7 +75,9 @@ pub use issue::{
 pub use item::Corrupt;
 pub use latest::LatestError;
 pub use list::ListError;
+pub use range::Range;
 pub use record::{DocumentKey, GetDocumentError, StoredDocument, WriteDocumentError};
+pub use run::{Begun, CommittedRun, LateError, LookUp, Progress, Run, RunError, RunsError};
 pub use session::{SessionError, SessionList};
 pub use settings::FeedSettings;
 pub use store::Store;

@@ -28,6 +28,13 @@ pub const QUERIES_AT_ONCE: usize = 64;
 /// Queries of one page in all. A page that needs more ends early and says so.
 pub const QUERIES_PER_PAGE: u32 = 1_024;
 
+/// What one query gives at most: DynamoDB's cap.
+pub const QUERY_BYTES: usize = 1024 * 1024;
+
+/// Events of a range that are held at once: 32 full queries, so that as many shards are read at the price of their bytes.
+/// A bucket of more shards is read in smaller pages, of as many events as fit if they are as large as those before.
+pub const READ_AHEAD_BYTES: usize = 32 * QUERY_BYTES;
+
 /// Buckets of one wave, at most.
 pub const WAVE_BUCKETS: usize = 16;
 
@@ -139,6 +146,26 @@ pub const ENTRIES_PER_QUERY: usize = 200;
 /// Entries of a source that a backfill looks at to find those of topics that fan out.
 pub const BACKFILL_ENTRIES: usize = 4_096;
 
+/// How long a late event's entry is kept once it is settled: longer than the 90 days for which a record of the stream
+/// that failed may be delivered again, which would make it a candidate again.
+pub const LEDGER_DAYS: u64 = 100;
+
+/// Late events that one run reports, at most: a list of 1.6 MB. More are left to the next.
+pub const LATE_PER_RUN: usize = 100_000;
+
+/// Late events on one page of a run's list: 32 KB, a twelfth of what an item may have.
+pub const LATE_PER_PAGE: usize = 2_000;
+
+/// Runs remembered while late events are looked up: some hundred KB.
+pub const COVERING_RUNS: usize = 256;
+
+/// How far a reporter's clock and DynamoDB's may differ: the one assumption on clocks. An event that landed longer than
+/// that before a run was announced was there when the run was read.
+pub const CLOCKS_APART_MILLIS: u64 = 60_000;
+
+/// DynamoDB tells in whole seconds, rounded down, when a change was made.
+pub const LANDED_WITHIN_MILLIS: u64 = 1_000;
+
 /// Attempts of one call, at most; the deadline of the operation usually comes first.
 pub const ATTEMPTS: u32 = 12;
 
@@ -180,6 +207,9 @@ const _: () = {
     assert!(WAVE_BUCKETS <= QUERIES_AT_ONCE);
     assert!(ISSUE_QUERIES as usize > PAGE_BYTES / 1_000_000);
     assert!(WRITE_BACKS_AT_ONCE <= WRITE_BACKS_PER_PAGE);
+    assert!(READ_AHEAD_BYTES / QUERY_BYTES <= QUERIES_AT_ONCE);
+    // Ids of sixteen bytes, and room for a key.
+    assert!(LATE_PER_PAGE * 16 + 1024 <= 400 * 1000);
     assert!(COMPARED_ENTRIES as usize <= BATCH_KEYS);
     assert!(POINTERS_AT_FIRST <= BATCH_KEYS);
     assert!(POINTERS_AT_FIRST == PAGE_BYTES / lately_model::limits::EVENT_BYTES);

@@ -18,7 +18,6 @@
 
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
-use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::put_item::builders::PutItemFluentBuilder;
 use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, ReturnValuesOnConditionCheckFailure};
 use lately_model::Revision;
@@ -26,6 +25,7 @@ use lately_model::Revision;
 use crate::call::{Failed, Meaning, Operation, TableError, Unavailable, meaning, unavailable};
 use crate::item::{Corrupt, Fields, Item, number};
 use crate::limits::CONFLICTS;
+use crate::single::in_the_way;
 use crate::store::Store;
 
 /// The attribute that holds an item's revision.
@@ -94,7 +94,7 @@ impl Store {
                 Ok(Guarded::Written)
             }
             Err(Failed::Condition { error, maybe_applied }) => {
-                let there = in_the_way_of_put(error);
+                let there = in_the_way(error);
                 if maybe_applied {
                     Ok(outcome(there, item, revision_of(item)?)?)
                 } else {
@@ -123,7 +123,7 @@ impl Store {
             };
             match meaning(&error) {
                 Meaning::Refused => attempts.pause(&error).await?,
-                Meaning::Condition => return Ok(Guarded::Stale(in_the_way_of_put(error))),
+                Meaning::Condition => return Ok(Guarded::Stale(in_the_way(error))),
                 Meaning::Final => return Err(unavailable(&error).into()),
                 Meaning::Ambiguous => {
                     let key = ["pk", "sk"].map(|name| (name.to_owned(), item[name].clone()));
@@ -200,13 +200,6 @@ fn outcome(there: Option<Item>, ours: &Item, next: Revision) -> Result<Guarded, 
 /// The revision of an item.
 pub(crate) fn revision_of(item: &Item) -> Result<Revision, Corrupt> {
     Fields(item).number(REVISION).map(Revision::new)
-}
-
-fn in_the_way_of_put(error: SdkError<PutItemError>) -> Option<Item> {
-    match error.into_service_error() {
-        PutItemError::ConditionalCheckFailedException(failed) => failed.item,
-        _ => None,
-    }
 }
 
 fn in_the_way_of_delete(error: SdkError<DeleteItemError>) -> Option<Item> {

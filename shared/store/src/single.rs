@@ -1,6 +1,12 @@
-//! One item by its key, whatever stands there: read, put, deleted.
+//! One item by its key: read, put, changed, deleted; where a condition is named, only if it holds.
 
-use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemOutput;
+use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity, ReturnValuesOnConditionCheckFailure};
 
 use crate::call::{Failed, Operation, TableError, Unavailable};
 use crate::item::Item;
@@ -56,6 +62,53 @@ impl Store {
         Ok(())
     }
 
+    /// Puts an item if a condition holds. If not, what is in the way: it may be what an earlier attempt has put.
+    pub(crate) async fn put_item_if(
+        &self,
+        item: &Item,
+        condition: &str,
+        values: Option<HashMap<String, AttributeValue>>,
+        operation: &Operation<'_>,
+    ) -> Result<Option<Item>, Unavailable> {
+        let put = operation
+            .call(|| {
+                self.client()
+                    .put_item()
+                    .table_name(self.table())
+                    .set_item(Some(item.clone()))
+                    .condition_expression(condition)
+                    .set_expression_attribute_values(values.clone())
+                    .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                    .send()
+            })
+            .await;
+        match put {
+            Ok(answer) => {
+                operation.meter.write(answer.consumed_capacity());
+                Ok(None)
+            }
+            Err(Failed::Condition { error, .. }) => Ok(Some(in_the_way(error).unwrap_or_default())),
+            Err(Failed::Unavailable(unavailable)) => Err(unavailable),
+        }
+    }
+
+    /// Changes an item as asked; `None` if the condition that is asked for does not hold.
+    pub(crate) async fn update_if(
+        &self,
+        operation: &Operation<'_>,
+        ask: impl Fn(UpdateItemFluentBuilder) -> UpdateItemFluentBuilder,
+    ) -> Result<Option<UpdateItemOutput>, Unavailable> {
+        let updated = operation
+            .call_if(|| {
+                let update = self.client().update_item().table_name(self.table());
+                ask(update).return_consumed_capacity(ReturnConsumedCapacity::Total).send()
+            })
+            .await?;
+        operation.meter.write(updated.as_ref().and_then(UpdateItemOutput::consumed_capacity));
+        Ok(updated)
+    }
+
     /// Deletes an item, if it is there.
     pub(crate) async fn delete_item(&self, key: &Item, operation: &Operation<'_>) -> Result<(), Unavailable> {
         let answer = operation
@@ -71,5 +124,13 @@ impl Store {
             .map_err(Failed::unconditional)?;
         operation.meter.write(answer.consumed_capacity());
         Ok(())
+    }
+}
+
+/// What an item was put in vain over.
+pub(crate) fn in_the_way(error: SdkError<PutItemError>) -> Option<Item> {
+    match error.into_service_error() {
+        PutItemError::ConditionalCheckFailedException(failed) => failed.item,
+        _ => None,
     }
 }

@@ -88,7 +88,9 @@ impl Store {
         &self.inner.table
     }
 
-    pub(crate) fn ambient(&self) -> &dyn Ambient {
+    /// The clocks and the random source that the store was given.
+    #[must_use]
+    pub fn ambient(&self) -> &dyn Ambient {
         &*self.inner.ambient
     }
 

@@ -40,7 +40,9 @@ impl LateEventKey {
         (0..LATE_SHARDS).map(move |shard| format!("LATE#{topic}#{name}#{shard}"))
     }
 
-    fn shard(id: EventId) -> u8 {
+    /// Which of them an event lies in.
+    #[must_use]
+    pub fn shard(id: EventId) -> u8 {
         let [.., low] = *id.as_uuid().as_bytes();
         low % LATE_SHARDS
     }

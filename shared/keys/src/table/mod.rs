@@ -25,6 +25,7 @@
 //! | [`IssueKey`] | `REPO#{owner}#{repo}` | `ISSUE#{8 digits}` | [`IssueStatusKey`], [`IssuePriorityKey`] |
 //! | [`ConsumerKey`] | `CONSUMER#{topic}#{name}` | `CHECKPOINT` | |
 //! | [`RunKey`] | `CONSUMER#{topic}#{name}` | `RUN#{to}` | |
+//! | [`LatePageKey`] | `CONSUMER#{topic}#{name}` | `LATE#{to}#{8 digits}` | |
 //! | [`AnnouncementKey`] | `ANNOUNCED#{topic}` | `{name}` | |
 //! | [`LateEventKey`] | `LATE#{topic}#{name}#{0..15}` | id | |
 //!
@@ -52,6 +53,7 @@ mod idempotency;
 mod issue;
 mod job;
 mod late;
+mod late_page;
 mod profile;
 mod repository;
 mod run;
@@ -77,6 +79,7 @@ pub use issue::{
 };
 pub use job::{Job, JobKey, JobPage, JobTask};
 pub use late::LateEventKey;
+pub use late_page::LatePageKey;
 pub use profile::ProfileKey;
 pub use repository::RepositoryKey;
 pub use run::RunKey;
@@ -164,6 +167,7 @@ any_key! {
     Issue(IssueKey),
     Consumer(ConsumerKey),
     Run(RunKey),
+    LatePage(LatePageKey),
     Announcement(AnnouncementKey),
     LateEvent(LateEventKey),
 }

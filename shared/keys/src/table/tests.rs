@@ -121,6 +121,9 @@ fn golden_bytes_of_consumers() {
         "CONSUMER#billing#nightly",
         &format!("RUN#{ID}"),
     );
+    let page = LatePageKey::new(nightly(), parse(ID), 7).unwrap();
+    assert_golden(&page, "CONSUMER#billing#nightly", &format!("LATE#{ID}#00000007"));
+    assert_eq!(LatePageKey::new(nightly(), parse(ID), 100_000_000), None);
     let announcement = AnnouncementKey { topic: parse("billing"), name: parse("nightly") };
     assert_golden(&announcement, "ANNOUNCED#billing", "nightly");
     let late = LateEventKey { consumer: nightly(), id: parse(ID) };
@@ -137,6 +140,7 @@ fn every_late_event_lies_in_a_listed_partition() {
         let id = EventId::new(parse::<EventId>(ID).tick(), 0.into(), low);
         let key = LateEventKey { consumer: consumer.clone(), id }.encode();
         assert_eq!(Some(&key.pk), listed.get(usize::try_from(low).unwrap()));
+        assert_eq!(u64::from(LateEventKey::shard(id)), low);
     }
 }
 
@@ -156,6 +160,8 @@ fn a_second_text_for_the_same_key_is_refused() {
         ("USER#bob", "actor:ada"),
         ("TOPIC#posts", "2024-07-12"),
         ("CONSUMER#billing#nightly", ID),
+        ("CONSUMER#billing#nightly", "LATE#0190a4cd-d3e7-7222-9f99-fdb74feee752#7"),
+        ("CONSUMER#billing#nightly", "LATE#0190A4CD-D3E7-7222-9F99-FDB74FEEE752#00000007"),
         ("JOB#push#0190a4cd-d3e7-7222-9f99-fdb74feee752#actor:ada#0", "00000000"),
     ] {
         assert_eq!(AnyKey::decode(pk, sk), None, "{pk} {sk}");
@@ -256,6 +262,11 @@ fn any_key() -> impl Strategy<Value = AnyKey> {
             .prop_map(|(repository, number)| IssueKey { repository, number }.into()),
         consumer_key().prop_map(AnyKey::from),
         (consumer_key(), id()).prop_map(|(consumer, to)| RunKey { consumer, to }.into()),
+        (consumer_key(), id(), 0..=99_999_999_u32).prop_map(|(consumer, to, page)| LatePageKey::new(
+            consumer, to, page
+        )
+        .unwrap()
+        .into()),
         (topic(), consumer()).prop_map(|(topic, name)| AnnouncementKey { topic, name }.into()),
         (consumer_key(), id()).prop_map(|(consumer, id)| LateEventKey { consumer, id }.into()),
     ]

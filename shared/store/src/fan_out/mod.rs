@@ -2,6 +2,7 @@
 //!
 //! | a change | what follows | see |
 //! | --- | --- | --- |
+//! | an event landed behind what a consumer has announced | it is noted in the consumer's ledger | `late.rs` |
 //! | an event was written, or deleted | entries under its sources, and in the feeds of their followers | `post.rs` |
 //! | a user began to follow | entries from before, and the mark to pull | `backfill.rs` |
 //! | a user no longer follows | entries and mark are removed | `cleanup.rs` |
@@ -16,11 +17,12 @@
 //!   entries that were written before.
 //!
 //! A *rail* is one item: its records are handled in order, those of different items at the same time. A record that
-//! fails stops its own rail and no other.
+//! fails stops its own rail and no other. What landed late is noted beside the rails, for the whole batch.
 
 mod backfill;
 mod cleanup;
 mod job;
+mod late;
 mod page;
 mod plan;
 mod post;
@@ -28,9 +30,11 @@ mod promotion;
 mod record;
 mod writer;
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use futures_util::future;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{Job, JobPage};
 use lately_keys::{EventId, Key};
@@ -75,10 +79,12 @@ impl Store {
         let rails: Vec<_> =
             plan::rails(records).into_iter().map(|rail| writer.rail(fan_out.run(records, rail))).collect();
         let rails = stream::iter(rails).buffer_unordered(RAILS_AT_ONCE).collect::<Vec<_>>();
-        let failures: Vec<usize> = writer.during(rails).await.into_iter().flatten().collect();
+        let work = future::join(rails, Box::pin(fan_out.note_late(records)));
+        let (stopped, unnoted) = writer.during(work).await;
+        let failures: BTreeSet<usize> = stopped.into_iter().flatten().chain(unnoted).collect();
         let written = writer.written();
         FanOutOutcome {
-            failed: failures.iter().min().map(|first| records[*first].sequence().to_owned()),
+            failed: failures.first().map(|first| records[*first].sequence().to_owned()),
             failures: failures.len(),
             deliveries: fan_out.deliveries.load(Ordering::Relaxed),
             write_calls: written.calls,

@@ -6,6 +6,7 @@ use lately_keys::{EventId, Key, UnixMillis};
 use lately_model::limits::IMPORT_SECONDS;
 
 use crate::fan_out::record::Record;
+use crate::limits::{CLOCKS_APART_MILLIS, LANDED_WITHIN_MILLIS};
 
 /// The rails of a batch: the places of each item's records, in order.
 pub(super) fn rails(records: &[Record]) -> Vec<Vec<usize>> {
@@ -26,6 +27,12 @@ pub(super) fn rails(records: &[Record]) -> Vec<Vec<usize>> {
 /// the same whenever the record is handled.
 pub(super) fn is_import(id: EventId, landed_at: UnixMillis) -> bool {
     landed_at.get().saturating_sub(id.at().get()) > IMPORT_SECONDS * 1000
+}
+
+/// Whether an event that landed then may not have been there when a run was read that was announced then. DynamoDB tells
+/// the one, rounded down; a reporter's clock the other.
+pub(super) fn may_be_missed(landed_at: UnixMillis, announced_at: UnixMillis) -> bool {
+    landed_at.saturating_add(LANDED_WITHIN_MILLIS + CLOCKS_APART_MILLIS) >= announced_at
 }
 
 #[cfg(test)]
@@ -58,5 +65,14 @@ mod tests {
         let id = EventId::first_of(millis(1_000_000));
         assert!(!is_import(id, millis(1_060_000)) && is_import(id, millis(1_060_001)));
         assert!(!is_import(id, millis(999_000)), "a clock that is ahead makes none");
+    }
+
+    #[test]
+    fn what_landed_more_than_a_minute_before_a_run_was_announced_was_read_by_it() {
+        let millis = |millis| UnixMillis::new(millis).unwrap();
+        // It may have landed a second later than it is said.
+        assert!(may_be_missed(millis(1_000_000), millis(1_061_000)));
+        assert!(!may_be_missed(millis(1_000_000), millis(1_061_001)));
+        assert!(may_be_missed(millis(1_000_000), millis(0)));
     }
 }

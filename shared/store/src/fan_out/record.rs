@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use lately_keys::table::{AnyKey, EventKey, FollowerCountKey, FollowerKey, JobKey};
-use lately_keys::{Key, Source, TimeError, UnixMillis};
+use lately_keys::{EventId, Key, Source, TimeError, Topic, UnixMillis};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
@@ -31,6 +31,16 @@ pub struct Record {
     /// The item that changed; none if the record does not say.
     pub(super) item: Option<Key>,
     pub(super) change: Result<Option<Change>, Poison>,
+    /// The event that it tells of, if that was not there before.
+    pub(super) landed: Option<Landed>,
+}
+
+/// An event that landed, and when: in whole seconds, rounded down.
+#[derive(Debug)]
+pub(super) struct Landed {
+    pub(super) topic: Topic,
+    pub(super) id: EventId,
+    pub(super) at: UnixMillis,
 }
 
 /// A text that is no batch of records. It says where, and nothing of what stands there.
@@ -105,14 +115,18 @@ impl Record {
             .unwrap_or_default();
         let record = match serde_json::from_str::<Delivered<'_>>(record.get()) {
             Ok(record) => record,
-            Err(error) => return Self { sequence, item: None, change: Err(error.into()) },
+            Err(error) => return Self { sequence, item: None, change: Err(error.into()), landed: None },
         };
         let key = match record.dynamodb.keys() {
             Ok(key) => key,
-            Err(poison) => return Self { sequence, item: None, change: Err(poison) },
+            Err(poison) => return Self { sequence, item: None, change: Err(poison), landed: None },
         };
-        let change = record.change(&key);
-        Self { sequence, item: Some(key), change }
+        let known = AnyKey::decode(&key.pk, &key.sk);
+        let (change, landed) = match record.landed(known.as_ref()) {
+            Ok(landed) => (record.change(known), landed),
+            Err(poison) => (Err(poison), None),
+        };
+        Self { sequence, item: Some(key), change, landed }
     }
 }
 
@@ -180,11 +194,18 @@ impl Identity {
 }
 
 impl Delivered<'_> {
-    fn change(&self, key: &Key) -> Result<Option<Change>, Poison> {
+    fn landed(&self, key: Option<&AnyKey>) -> Result<Option<Landed>, Poison> {
+        let Some(AnyKey::Event(key)) = key.filter(|_| self.event_name == EventName::Insert) else {
+            return Ok(None);
+        };
+        Ok(Some(Landed { topic: key.partition().topic.clone(), id: key.id(), at: self.dynamodb.at()? }))
+    }
+
+    fn change(&self, key: Option<AnyKey>) -> Result<Option<Change>, Poison> {
         if self.user_identity.as_ref().is_some_and(Identity::is_expiry) {
             return Ok(None);
         }
-        let Some(key) = AnyKey::decode(&key.pk, &key.sk) else { return Ok(None) };
+        let Some(key) = key else { return Ok(None) };
         let Some(what) = self.what(key)? else { return Ok(None) };
         Ok(Some(Change { at: self.dynamodb.at()?, what }))
     }
@@ -320,6 +341,21 @@ mod tests {
         assert_eq!((key.shard.get(), follower.since.get(), follower.backfill), (3, 5, 7));
         let record = changed("REMOVE", "FOLLOWERS#actor:ada#3", "bob", "");
         assert!(matches!(record.change, Ok(Some(Change { what: What::Unfollowed(_), .. }))));
+    }
+
+    #[test]
+    fn an_event_lands_once() {
+        let id: EventId = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap();
+        let sk = id.sort_key().to_string();
+        let told = |name: &str| {
+            let images = r#","NewImage":{"t":{"S":"note"},"a":{"S":"ada"}},"OldImage":{"t":{"S":"note"},"a":{"S":"ada"}}"#;
+            changed(name, "EVENTS#logs#2024-07-12#SHARD126", &sk, images)
+        };
+        let record = told("INSERT");
+        assert!(matches!(record.change, Ok(None)), "it is in no view");
+        let Landed { topic, id: landed, at } = record.landed.unwrap();
+        assert_eq!((topic.as_str(), landed, at.get()), ("logs", id, 1_479_499_740_000));
+        assert!(told("MODIFY").landed.is_none() && told("REMOVE").landed.is_none());
     }
 
     #[test]

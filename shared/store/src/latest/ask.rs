@@ -36,7 +36,7 @@ pub(super) fn first_ask(wanted: u32, shards: u32, event_bytes: u32) -> u32 {
 }
 
 /// How many events one unit holds; a larger event has a unit of its own, or several.
-pub(super) fn unit_of(event_bytes: u32) -> u32 {
+pub(crate) fn unit_of(event_bytes: u32) -> u32 {
     (UNIT_BYTES / event_bytes.max(1)).max(1)
 }
 

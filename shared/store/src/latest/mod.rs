@@ -26,10 +26,12 @@ pub(crate) mod span;
 mod walk;
 pub(crate) mod wave;
 
-use lately_keys::{CursorError, EventType, Fingerprint, Order, Topic, UnixMillis};
+pub(crate) use ask::unit_of;
+
+use lately_keys::{BucketWidth, CursorError, EventType, Fingerprint, Order, Topic, UnixMillis};
 use lately_model::{Event, EventQuery, Page};
 
-use crate::call::TableError;
+use crate::call::{Operation, TableError};
 use crate::cost::Cost;
 use crate::latest::page::{Budget, Draft, Ending};
 use crate::latest::run::Reading;
@@ -77,7 +79,21 @@ impl Store {
         let span = Span::new(query, fingerprint, self.now())?;
 
         let mut draft = Draft::new(query.limit, fingerprint, &span);
-        let mut reading = Reading::new(self, topic, settings.bucket, query, &span, &operation);
+        let ending = self.fill(&mut draft, topic, settings.bucket, query, &span, &operation).await?;
+        Ok((draft.finish(ending), operation.meter.total()))
+    }
+
+    /// Fills a draft with what lies in a span of a topic.
+    pub(crate) async fn fill(
+        &self,
+        draft: &mut Draft<Event>,
+        topic: &Topic,
+        width: BucketWidth,
+        query: &EventQuery,
+        span: &Span,
+        operation: &Operation<'_>,
+    ) -> Result<Ending, TableError> {
+        let mut reading = Reading::new(self, topic, width, query, span, operation);
         let mut budget = Budget::default();
         let mut buckets = 1;
         let ending = loop {
@@ -97,7 +113,7 @@ impl Store {
             buckets = (buckets * 2).min(WAVE_BUCKETS);
         };
         reading.remember_event_size();
-        Ok((draft.finish(ending), operation.meter.total()))
+        Ok(ending)
     }
 }
 

@@ -80,8 +80,13 @@ pub(crate) struct Draft<T> {
 
 impl<T: Sent> Draft<T> {
     pub(crate) fn new(limit: PageSize, query: Fingerprint, span: &Span) -> Self {
+        Self::beside(0, limit.get().into(), query, span)
+    }
+
+    /// A page that is sent with so many bytes of something else.
+    pub(crate) fn beside(bytes: usize, limit: usize, query: Fingerprint, span: &Span) -> Self {
         let Span { order, position, .. } = *span;
-        Self { limit: limit.get().into(), query, order, position, events: Vec::new(), bytes: 0 }
+        Self { limit, query, order, position, events: Vec::new(), bytes }
     }
 
     /// How many events the page can still take.

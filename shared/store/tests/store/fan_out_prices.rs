@@ -115,9 +115,9 @@ async fn followers_are_read_at_the_price_of_their_bytes() {
     let (engine, store, bytes) = scene(10_000, 1).await;
     let total = post(&engine, &store, 1).await;
     let pages = 10_000 / u64::from(FeedSettings::default().followers_per_job);
-    // For the event: the source, its counts. For each page, the empty last one too: what left, the event again; and
+    // For the event: the announcements, the source, its counts. For each page, the empty last one too: what left, the event again; and
     // behind those with followers what left again. Each of them is one unit.
-    let looks = 3 + (pages + 1) * 2 + pages;
+    let looks = 4 + (pages + 1) * 2 + pages;
     let followers = total.cost.read_units.halves / 2 - looks;
     // Each page is rounded up by itself.
     let floor = bytes.div_ceil(UNIT);
@@ -134,12 +134,12 @@ async fn small_audiences_of_many_events_share_their_calls() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_that_nobody_follows_costs_its_own_entries_and_three_looks() {
+async fn an_event_that_nobody_follows_costs_its_own_entries_and_four_looks() {
     let (engine, store, _) = scene(0, 1).await;
     let total = post(&engine, &store, 1).await;
     assert_eq!((total.written_items, total.cost.write_units.halves), (2, 4));
-    // The source and its counts, and whether the event is still there.
-    assert_eq!((total.cost.calls, total.cost.read_units.halves), (4, 6));
+    // The source and its counts, whether the event is still there, and the topic's announcements.
+    assert_eq!((total.cost.calls, total.cost.read_units.halves), (5, 8));
 }
 
 #[tokio::test(start_paused = true)]

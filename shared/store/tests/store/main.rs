@@ -5,6 +5,8 @@
 #![expect(clippy::unwrap_used, reason = "in a test, what must not fail is unwrapped")]
 #![expect(clippy::large_futures, reason = "a test's futures are few, and moved once")]
 
+mod consumer_prices;
+mod consumers;
 mod deletes;
 mod fan_out;
 mod fan_out_crashes;
@@ -14,9 +16,13 @@ mod feed;
 mod follow;
 mod growth;
 mod issues;
+mod late;
 mod listed;
+mod polls;
 mod prices;
+mod range;
 mod records;
+mod runs;
 mod scale;
 mod sessions;
 mod simulation;
@@ -25,3 +31,4 @@ mod timeline;
 mod topics;
 mod verify;
 mod walk;
+mod zombies;

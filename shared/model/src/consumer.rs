@@ -1,0 +1,468 @@
+//! Consumers: what a client asks for, and what it is told.
+
+use std::fmt;
+use std::str::FromStr;
+
+use lately_keys::{EventId, UnixMillis};
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::body::{self, BodyError};
+use crate::event::Event;
+use crate::fault::{Found, Pointer};
+use crate::fields::{self, Field};
+use crate::limits::{POLL_EVENTS, POLL_EVENTS_DEFAULT, SETTLE_SECONDS, SETTLE_SECONDS_DEFAULT};
+use crate::revision::Revision;
+
+/// Where a new consumer begins to read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Start {
+    /// With the oldest event that there is.
+    Earliest,
+    /// With what comes from now on.
+    #[default]
+    Latest,
+    /// With what is at a time or after it.
+    Time(UnixMillis),
+}
+
+/// Text that says no beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be earliest, latest, or a time in RFC 3339")]
+pub struct StartError;
+
+impl FromStr for Start {
+    type Err = StartError;
+
+    fn from_str(text: &str) -> Result<Self, StartError> {
+        match text {
+            "earliest" => Ok(Self::Earliest),
+            "latest" => Ok(Self::Latest),
+            time => UnixMillis::parse_bound(time).map(Self::Time).map_err(|_| StartError),
+        }
+    }
+}
+
+/// How far behind now a consumer stays, so that what is under way can land: 0 to 3,600 seconds, 10 if nobody says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct SettleSeconds(u16);
+
+/// A number that is no such time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be a whole number from 0 to {SETTLE_SECONDS}")]
+pub struct SettleSecondsError;
+
+impl SettleSeconds {
+    /// So many seconds.
+    ///
+    /// # Errors
+    /// If they are more than an hour.
+    pub const fn new(seconds: u16) -> Result<Self, SettleSecondsError> {
+        if seconds <= SETTLE_SECONDS { Ok(Self(seconds)) } else { Err(SettleSecondsError) }
+    }
+
+    /// The number.
+    #[must_use]
+    pub const fn get(self) -> u16 {
+        self.0
+    }
+
+    /// The same in milliseconds.
+    #[must_use]
+    pub fn millis(self) -> u64 {
+        u64::from(self.0) * 1000
+    }
+}
+
+impl Default for SettleSeconds {
+    fn default() -> Self {
+        Self(SETTLE_SECONDS_DEFAULT)
+    }
+}
+
+/// The body of `PUT /topics/{topic}/consumers/{name}`: `{"start"?,"settle_seconds"?}`.
+///
+/// ```
+/// use lately_model::{NewConsumer, Start};
+///
+/// let consumer = NewConsumer::parse(br#"{"start": "earliest"}"#)?;
+/// assert_eq!((consumer.start, consumer.settle_seconds), (Start::Earliest, None));
+/// assert_eq!(NewConsumer::parse(b"")?, NewConsumer::default());
+/// # Ok::<(), lately_model::BodyError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NewConsumer {
+    /// Where it begins, if it is not there yet.
+    pub start: Start,
+    /// How far behind now it stays; what it was, or the default, if the client does not say.
+    pub settle_seconds: Option<SettleSeconds>,
+}
+
+impl NewConsumer {
+    /// Reads a body. An empty one says nothing, as `{}` does.
+    ///
+    /// # Errors
+    /// If it is not JSON, or with all that is wrong with it.
+    pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
+        if body.trim_ascii().is_empty() {
+            return Ok(Self::default());
+        }
+        body::parse(body, |json, found| {
+            let [start, settle] =
+                fields::of_object(json, &Pointer::root(), ["start", "settle_seconds"], found)?;
+            Some(Self {
+                start: start.text(found).unwrap_or_default(),
+                settle_seconds: number(&settle, found, |number| {
+                    number.ok_or(SettleSecondsError).and_then(SettleSeconds::new)
+                }),
+            })
+        })
+    }
+}
+
+/// How many events a poll may give, late ones included: 1 to 1,000, 100 if the client does not say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PollLimit(u16);
+
+/// A number that is no such limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be a whole number from 1 to {POLL_EVENTS}")]
+pub struct PollLimitError;
+
+impl PollLimit {
+    /// So many events.
+    ///
+    /// # Errors
+    /// If they are none, or more than 1,000.
+    pub const fn new(events: u16) -> Result<Self, PollLimitError> {
+        if events >= 1 && events <= POLL_EVENTS { Ok(Self(events)) } else { Err(PollLimitError) }
+    }
+
+    /// The number of events.
+    #[must_use]
+    pub const fn get(self) -> u16 {
+        self.0
+    }
+}
+
+impl Default for PollLimit {
+    fn default() -> Self {
+        Self(POLL_EVENTS_DEFAULT)
+    }
+}
+
+/// The body of a poll: `{"limit"?}`.
+///
+/// ```
+/// use lately_model::PollRequest;
+///
+/// assert_eq!(PollRequest::parse(br#"{"limit": 10}"#)?.limit.get(), 10);
+/// assert_eq!(PollRequest::parse(b"")?.limit.get(), 100);
+/// # Ok::<(), lately_model::BodyError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PollRequest {
+    /// How many events are wanted.
+    pub limit: PollLimit,
+}
+
+impl PollRequest {
+    /// Reads a body. An empty one says nothing, as `{}` does.
+    ///
+    /// # Errors
+    /// If it is not JSON, or with all that is wrong with it.
+    pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
+        if body.trim_ascii().is_empty() {
+            return Ok(Self::default());
+        }
+        body::parse(body, |json, found| {
+            let [limit] = fields::of_object(json, &Pointer::root(), ["limit"], found)?;
+            let limit = number(&limit, found, |number| number.ok_or(PollLimitError).and_then(PollLimit::new));
+            Some(Self { limit: limit.unwrap_or_default() })
+        })
+    }
+}
+
+/// A whole number that is checked further; none, with a fault, if it is refused.
+fn number<T, E: fmt::Display>(
+    field: &Field<&RawValue>,
+    found: &mut Found,
+    check: impl FnOnce(Option<u16>) -> Result<T, E>,
+) -> Option<T> {
+    check(serde_json::from_str(field.value?.get()).ok()).map_err(|refused| field.fault(found, refused)).ok()
+}
+
+/// The name of a batch: which consumer's, of those that had its name, and which of its states.
+///
+/// ```
+/// use lately_model::BatchToken;
+///
+/// let batch: BatchToken = "6608a9d1c4000-6608a9d1c4007".parse()?;
+/// assert_eq!(batch.to_string(), "6608a9d1c4000-6608a9d1c4007");
+/// assert!("6608A9D1C4000-7".parse::<BatchToken>().is_err());
+/// # Ok::<(), lately_model::BatchTokenError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BatchToken {
+    incarnation: Revision,
+    revision: Revision,
+}
+
+/// Text that names no batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be the name of a batch as a poll answered it")]
+pub struct BatchTokenError;
+
+impl BatchToken {
+    /// The batch that was given out with a revision of a consumer.
+    #[must_use]
+    pub const fn new(incarnation: Revision, revision: Revision) -> Self {
+        Self { incarnation, revision }
+    }
+}
+
+impl fmt::Display for BatchToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:x}-{:x}", self.incarnation.get(), self.revision.get())
+    }
+}
+
+impl FromStr for BatchToken {
+    type Err = BatchTokenError;
+
+    fn from_str(text: &str) -> Result<Self, BatchTokenError> {
+        let (incarnation, revision) = text.split_once('-').ok_or(BatchTokenError)?;
+        let number = |hex| u64::from_str_radix(hex, 16).map(Revision::new).map_err(|_| BatchTokenError);
+        let batch = Self::new(number(incarnation)?, number(revision)?);
+        // One batch has one text.
+        if batch.to_string() == text { Ok(batch) } else { Err(BatchTokenError) }
+    }
+}
+
+impl Serialize for BatchToken {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// The body of a commit: `{"batch"}`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Commit {
+    /// What is done.
+    pub batch: BatchToken,
+}
+
+impl Commit {
+    /// Reads a body.
+    ///
+    /// # Errors
+    /// If it is not JSON, or with all that is wrong with it.
+    pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
+        body::parse(body, |json, found| {
+            let [batch] = fields::of_object(json, &Pointer::root(), ["batch"], found)?;
+            Some(Self { batch: batch.required(found).text(found)? })
+        })
+    }
+}
+
+/// Where a consumer is told to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SeekTo {
+    /// With the oldest event that there is.
+    Earliest,
+    /// With what comes from now on.
+    Latest,
+    /// With what is at a time or after it.
+    Time(UnixMillis),
+    /// Behind an event.
+    Event(EventId),
+}
+
+/// Text that says no such place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be earliest, latest, a time in RFC 3339, or the id of an event")]
+pub struct SeekToError;
+
+impl From<Start> for SeekTo {
+    fn from(start: Start) -> Self {
+        match start {
+            Start::Earliest => Self::Earliest,
+            Start::Latest => Self::Latest,
+            Start::Time(at) => Self::Time(at),
+        }
+    }
+}
+
+impl FromStr for SeekTo {
+    type Err = SeekToError;
+
+    fn from_str(text: &str) -> Result<Self, SeekToError> {
+        let id = text.parse().map(Self::Event);
+        id.or_else(|_| text.parse::<Start>().map(Self::from)).map_err(|_| SeekToError)
+    }
+}
+
+/// The body of a seek: `{"to"}`.
+///
+/// ```
+/// use lately_model::{Seek, SeekTo};
+///
+/// assert_eq!(Seek::parse(br#"{"to": "latest"}"#)?.to, SeekTo::Latest);
+/// # Ok::<(), lately_model::BodyError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seek {
+    /// Where to go on.
+    pub to: SeekTo,
+}
+
+impl Seek {
+    /// Reads a body.
+    ///
+    /// # Errors
+    /// If it is not JSON, or with all that is wrong with it.
+    pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
+        body::parse(body, |json, found| {
+            let [to] = fields::of_object(json, &Pointer::root(), ["to"], found)?;
+            Some(Self { to: to.required(found).text(found)? })
+        })
+    }
+}
+
+/// A consumer: `{"position","outstanding","lag_seconds","late","settle_seconds"}`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ConsumerView {
+    /// All at or before it is committed; none at the beginning of everything.
+    pub position: Option<EventId>,
+    /// The batch that was given out and is not committed.
+    pub outstanding: Option<BatchToken>,
+    /// How old the oldest event is that is not committed; 0 if there is none.
+    pub lag_seconds: u64,
+    /// How many events landed behind the position and are not committed.
+    pub late: u64,
+    /// How far behind now it stays.
+    pub settle_seconds: SettleSeconds,
+}
+
+/// What a poll gives: `{"batch","events","late","caught_up"}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Polled {
+    /// What to commit; none if there was nothing.
+    pub batch: Option<BatchToken>,
+    /// What comes next, oldest first.
+    pub events: Vec<Event>,
+    /// What landed behind the position, oldest first.
+    pub late: Vec<Event>,
+    /// Whether there is nothing more up to the watermark.
+    pub caught_up: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const ID: &str = "0190868b-57e7-7000-80c0-0dd011ec70b5";
+
+    fn faults<T: fmt::Debug>(parsed: Result<T, BodyError>) -> String {
+        match parsed {
+            Err(BodyError::Invalid(faults)) => faults.to_string(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_consumer_begins_with_what_comes_unless_it_is_told_otherwise() {
+        for body in ["", " ", "{}", r#"{"start":"latest"}"#] {
+            assert_eq!(NewConsumer::parse(body.as_bytes()).unwrap(), NewConsumer::default(), "{body}");
+        }
+        let body = br#"{"start":"2026-11-21T03:15:00.0001Z","settle_seconds":3600}"#;
+        let at = "2026-11-21T03:15:00.001Z".parse().unwrap();
+        let settle_seconds = Some(SettleSeconds::new(3_600).unwrap());
+        assert_eq!(NewConsumer::parse(body).unwrap(), NewConsumer { start: Start::Time(at), settle_seconds });
+        assert_eq!(
+            faults(NewConsumer::parse(br#"{"start":"now","settle_seconds":3601,"x":1}"#)),
+            "/x: is not a known field; /start: must be earliest, latest, or a time in RFC 3339; \
+             /settle_seconds: must be a whole number from 0 to 3600"
+        );
+        for wrong in ["-1", "1.5", "\"10\"", "null", "65536"] {
+            let body = format!(r#"{{"settle_seconds":{wrong}}}"#);
+            assert!(faults(NewConsumer::parse(body.as_bytes())).starts_with("/settle_seconds:"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_poll_gives_1_to_1000_and_100_if_not_said() {
+        for (body, limit) in [("", 100), ("{}", 100), (r#"{"limit":1}"#, 1), (r#"{"limit":1000}"#, 1_000)] {
+            assert_eq!(PollRequest::parse(body.as_bytes()).unwrap().limit.get(), limit, "{body}");
+        }
+        for wrong in ["0", "1001", "\"5\"", "null"] {
+            let body = format!(r#"{{"limit":{wrong}}}"#);
+            let refused = faults(PollRequest::parse(body.as_bytes()));
+            assert_eq!(refused, "/limit: must be a whole number from 1 to 1000", "{wrong}");
+        }
+        assert!(matches!(PollRequest::parse(b"{"), Err(BodyError::Malformed(_))));
+    }
+
+    #[test]
+    fn a_commit_names_its_batch() {
+        let batch = BatchToken::new(Revision::new(16), Revision::new(255));
+        assert_eq!(Commit::parse(br#"{"batch":"10-ff"}"#).unwrap().batch, batch);
+        assert_eq!(faults(Commit::parse(b"{}")), "/batch: must be given");
+        for wrong in
+            ["", "-", "10", "10-", "-ff", "10-FF", "+10-ff", "010-ff", "10-ff-1", "10000000000000000-1"]
+        {
+            let body = format!(r#"{{"batch":"{wrong}"}}"#);
+            let refused = faults(Commit::parse(body.as_bytes()));
+            assert_eq!(refused, "/batch: must be the name of a batch as a poll answered it", "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_seek_goes_to_an_end_a_time_or_an_event() {
+        let to = |text: &str| Seek::parse(format!(r#"{{"to":"{text}"}}"#).as_bytes()).map(|seek| seek.to);
+        assert_eq!(to("earliest").unwrap(), SeekTo::Earliest);
+        assert_eq!(to("latest").unwrap(), SeekTo::Latest);
+        assert_eq!(to("1970-01-01T00:00:00Z").unwrap(), SeekTo::Time(UnixMillis::MIN));
+        assert_eq!(to(ID).unwrap(), SeekTo::Event(ID.parse().unwrap()));
+        let refused = "/to: must be earliest, latest, a time in RFC 3339, or the id of an event";
+        assert_eq!(faults(to("yesterday")), refused);
+        assert_eq!(faults(Seek::parse(b"{}")), "/to: must be given");
+    }
+
+    #[test]
+    fn what_is_told_is_what_the_contract_says() {
+        let batch = Some(BatchToken::new(Revision::new(10), Revision::new(11)));
+        let view = ConsumerView {
+            position: Some(ID.parse().unwrap()),
+            outstanding: batch,
+            lag_seconds: 7,
+            late: 2,
+            settle_seconds: SettleSeconds::default(),
+        };
+        let json = format!(
+            r#"{{"position":"{ID}","outstanding":"a-b","lag_seconds":7,"late":2,"settle_seconds":10}}"#
+        );
+        assert_eq!(serde_json::to_string(&view).unwrap(), json);
+        let nothing = Polled { batch: None, events: vec![], late: vec![], caught_up: true };
+        let json = r#"{"batch":null,"events":[],"late":[],"caught_up":true}"#;
+        assert_eq!(serde_json::to_string(&nothing).unwrap(), json);
+    }
+
+    proptest! {
+        #[test]
+        fn a_batch_has_one_text(incarnation: u64, revision: u64) {
+            let batch = BatchToken::new(Revision::new(incarnation), Revision::new(revision));
+            prop_assert_eq!(batch.to_string().parse(), Ok(batch));
+        }
+
+        #[test]
+        fn any_text_is_a_batch_or_an_error(text in "[0-9a-fA-F+-]{0,40}") {
+            if let Ok(batch) = text.parse::<BatchToken>() {
+                prop_assert_eq!(batch.to_string(), text);
+            }
+        }
+    }
+}

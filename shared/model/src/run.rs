@@ -1,0 +1,133 @@
+//! Report runs, as they are listed, and what their files are called.
+
+use lately_keys::table::ConsumerKey;
+use lately_keys::{EventId, UnixMillis};
+use serde::Serialize;
+
+use crate::revision::Revision;
+use crate::run_spec::{GroupBy, SumField};
+
+/// The final names of a run's files, below the place where reports are kept.
+///
+/// ```text
+/// {topic}/{consumer}/{incarnation}/{from}--{to}.ndjson | .summary.json | .ids
+/// ```
+///
+/// The range's ends are times: a run's `to` is the last id of its millisecond, so no two runs of a consumer share a
+/// name; and a consumer that was made again is another, and writes to another folder.
+///
+/// ```
+/// use lately_keys::EventId;
+/// use lately_keys::table::ConsumerKey;
+/// use lately_model::{Revision, RunFiles};
+///
+/// let consumer = ConsumerKey { topic: "billing".parse()?, name: "nightly".parse()? };
+/// let end = |at: &str| at.parse().map(EventId::last_of);
+/// let (from, to) = (end("2026-11-21T03:00:00Z")?, end("2026-11-21T03:15:00Z")?);
+/// let files = RunFiles::new(&consumer, Revision::new(7), from, to);
+/// assert_eq!(files.events(), "billing/nightly/7/20261121T030000.000Z--20261121T031500.000Z.ndjson");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RunFiles {
+    stem: String,
+}
+
+impl RunFiles {
+    /// The files of a consumer's run over (`from`, `to`].
+    #[must_use]
+    pub fn new(consumer: &ConsumerKey, incarnation: Revision, from: EventId, to: EventId) -> Self {
+        let ConsumerKey { topic, name } = consumer;
+        let time = |id: EventId| id.at().to_string().replace(['-', ':'], "");
+        Self { stem: format!("{topic}/{name}/{incarnation}/{}--{}", time(from), time(to)) }
+    }
+
+    /// The events, oldest first, one a line.
+    #[must_use]
+    pub fn events(&self) -> String {
+        format!("{}.ndjson", self.stem)
+    }
+
+    /// Counts and sums.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        format!("{}.summary.json", self.stem)
+    }
+
+    /// The ids of the events, by which it is looked up whether one is among them.
+    #[must_use]
+    pub fn ids(&self) -> String {
+        format!("{}.ids", self.stem)
+    }
+}
+
+/// A report run: its range, what it counts, and once it is committed its counts and files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RunView {
+    /// It reports what is behind this …
+    pub from: EventId,
+    /// … up to this.
+    pub to: EventId,
+    /// When it was begun.
+    pub announced_at: UnixMillis,
+    /// When it was committed.
+    pub committed_at: Option<UnixMillis>,
+    /// How many events it reports, late ones included.
+    pub events: Option<u64>,
+    /// How many of them landed behind what the run before had read.
+    pub late: Option<u64>,
+    /// How large the events' file is.
+    pub bytes: Option<u64>,
+    /// By what its summary groups.
+    pub group_by: GroupBy,
+    /// What its summary sums.
+    pub sum: Option<SumField>,
+    /// What its files are called: the events and the summary. They are there a moment after it is committed.
+    pub files: Vec<String>,
+}
+
+/// A page of a consumer's runs, newest first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RunList {
+    /// The runs.
+    pub runs: Vec<RunView>,
+    /// Where the next page begins; none if this is the last.
+    pub next: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_runs_files_differ_in_their_ending_alone() {
+        let consumer = ConsumerKey { topic: "billing".parse().unwrap(), name: "nightly".parse().unwrap() };
+        let (from, to) = (EventId::first_of(UnixMillis::MIN), EventId::last_of(UnixMillis::MAX));
+        let files = RunFiles::new(&consumer, Revision::new(42), from, to);
+        let stem = "billing/nightly/42/19700101T000000.000Z--99991231T235959.999Z";
+        assert_eq!(files.events(), format!("{stem}.ndjson"));
+        assert_eq!(files.summary(), format!("{stem}.summary.json"));
+        assert_eq!(files.ids(), format!("{stem}.ids"));
+    }
+
+    #[test]
+    fn a_run_under_way_has_no_counts_yet() {
+        let id: EventId = "0190868b-57e7-7000-80c0-0dd011ec70b5".parse().unwrap();
+        let view = RunView {
+            from: id,
+            to: id,
+            announced_at: UnixMillis::MIN,
+            committed_at: None,
+            events: None,
+            late: None,
+            bytes: None,
+            group_by: GroupBy::default(),
+            sum: None,
+            files: vec![],
+        };
+        let json = format!(
+            r#"{{"from":"{id}","to":"{id}","announced_at":"1970-01-01T00:00:00.000Z","committed_at":null,"events":null,"late":null,"bytes":null,"group_by":"actor","sum":null,"files":[]}}"#
+        );
+        assert_eq!(serde_json::to_string(&view).unwrap(), json);
+    }
+}

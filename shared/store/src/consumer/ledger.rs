@@ -1,0 +1,210 @@
+//! A consumer's late ledger: the events that landed behind what it had announced.
+//!
+//! ```text
+//! LATE#{topic}#{name}#{0..15} / {id}
+//!   incarnation N
+//!   by S? (the run, by its end, or the batch that settled it), expires_at N? (only then)
+//! ```
+//!
+//! Fan-out creates an entry; a run or a batch settles it, once it has given the event or knows who did. It is not deleted
+//! then: the record that made it may be delivered again. An entry that nobody has settled never expires.
+//!
+//! What must hold: an entry of one incarnation is not touched by what woke from an earlier one.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use lately_keys::table::{ConsumerKey, LateEventKey};
+use lately_keys::{EventId, Place, TableKey, UnixMillis};
+use lately_model::Revision;
+
+use crate::call::{Operation, TableError, Unavailable};
+use crate::consumer::checkpoint::incarnation;
+use crate::item::{Corrupt, Fields, Item, keyed, number, text};
+use crate::limits::{LEDGER_DAYS, WRITES_AT_ONCE};
+use crate::store::Store;
+
+/// Whose ledger.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ledger<'a> {
+    pub(crate) consumer: &'a ConsumerKey,
+    pub(crate) incarnation: Revision,
+}
+
+/// Some of the unsettled entries of a partition.
+#[derive(Debug)]
+pub(crate) struct Unsettled {
+    /// Oldest first.
+    pub(crate) ids: Vec<EventId>,
+    /// Where the next ones are; none if these are the last.
+    pub(crate) next: Option<Item>,
+}
+
+impl Ledger<'_> {
+    fn key(self, id: EventId) -> Item {
+        keyed(Place::Table, LateEventKey { consumer: self.consumer.clone(), id }.encode())
+    }
+
+    /// An entry that waits.
+    fn entry(self, id: EventId) -> Item {
+        let mut item = self.key(id);
+        item.insert("incarnation".to_owned(), self.ours());
+        item
+    }
+
+    fn partition(self, shard: u8) -> Option<String> {
+        LateEventKey::partitions(self.consumer).nth(shard.into())
+    }
+
+    fn ours(self) -> AttributeValue {
+        number(self.incarnation.get())
+    }
+}
+
+impl Store {
+    /// Notes an event as late, unless it is already. Whether it waits to be settled: if so, its partition is to be counted,
+    /// also if it was noted before, since whoever did that may not have come to count it.
+    pub(crate) async fn note_late(
+        &self,
+        ledger: Ledger<'_>,
+        id: EventId,
+        operation: &Operation<'_>,
+    ) -> Result<bool, TableError> {
+        let item = ledger.entry(id);
+        let values = HashMap::from([(":ours".to_owned(), ledger.ours())]);
+        let condition = "attribute_not_exists(pk) OR incarnation < :ours";
+        Ok(match self.put_item_if(&item, condition, Some(values), operation).await? {
+            None => true,
+            Some(there) => waits(&there, ledger.incarnation)?,
+        })
+    }
+
+    /// Unsettled entries of a partition, up to an id, 1 MB of the partition at a time.
+    pub(crate) async fn unsettled(
+        &self,
+        ledger: Ledger<'_>,
+        shard: u8,
+        upto: EventId,
+        after: Option<Item>,
+        operation: &Operation<'_>,
+    ) -> Result<Unsettled, TableError> {
+        let partition = ledger.partition(shard).unwrap_or_default();
+        let answer = self
+            .query(operation, |query| {
+                query
+                    .key_condition_expression("pk = :pk AND sk <= :upto")
+                    .filter_expression("incarnation = :ours AND attribute_not_exists(#by)")
+                    .expression_attribute_names("#by", "by")
+                    .expression_attribute_values(":pk", text(partition.as_str()))
+                    .expression_attribute_values(":upto", text(upto.to_string()))
+                    .expression_attribute_values(":ours", ledger.ours())
+                    .set_exclusive_start_key(after.clone())
+                    .consistent_read(true)
+            })
+            .await?;
+        operation.meter.items(usize::try_from(answer.scanned_count()).unwrap_or(0));
+        let ids = answer.items().iter().map(|item| Fields(item).parsed("sk")).collect::<Result<_, _>>()?;
+        Ok(Unsettled { ids, next: answer.last_evaluated_key })
+    }
+
+    /// Marks entries as settled. One that is not there any more, or another incarnation's, is left alone.
+    pub(crate) async fn settle_late(
+        &self,
+        ledger: Ledger<'_>,
+        ids: &[EventId],
+        by: &str,
+        operation: &Operation<'_>,
+    ) -> Result<(), TableError> {
+        let expires_at = self.now().get() / 1000 + LEDGER_DAYS * 24 * 60 * 60;
+        let settle = |id: &EventId| {
+            let key = ledger.key(*id);
+            async move {
+                self.update_if(operation, |update| {
+                    update
+                        .set_key(Some(key.clone()))
+                        .update_expression("SET #by = :by, expires_at = :expires_at")
+                        .condition_expression("incarnation = :ours")
+                        .expression_attribute_names("#by", "by")
+                        .expression_attribute_values(":by", text(by))
+                        .expression_attribute_values(":expires_at", number(expires_at))
+                        .expression_attribute_values(":ours", ledger.ours())
+                })
+                .await
+                .map(drop)
+            }
+        };
+        let writes: Vec<_> = ids.iter().map(settle).collect();
+        let done: Result<(), Unavailable> =
+            stream::iter(writes).buffer_unordered(WRITES_AT_ONCE).try_collect().await;
+        Ok(done?)
+    }
+
+    /// Those of some partitions in which no entry is left to settle, wherever it lies.
+    pub(crate) async fn settled_shards(
+        &self,
+        ledger: Ledger<'_>,
+        shards: Vec<u8>,
+        operation: &Operation<'_>,
+    ) -> Result<Vec<u8>, TableError> {
+        let mut settled = Vec::new();
+        for shard in shards {
+            let mut after = None;
+            let waits = loop {
+                let page = self.unsettled(ledger, shard, LAST, after, operation).await?;
+                if !page.ids.is_empty() {
+                    break true;
+                }
+                after = page.next;
+                if after.is_none() {
+                    break false;
+                }
+            };
+            if !waits {
+                settled.push(shard);
+            }
+        }
+        Ok(settled)
+    }
+}
+
+/// No event is behind it.
+const LAST: EventId = EventId::last_of(UnixMillis::MAX);
+
+/// Whether an entry is one of this incarnation that nobody has settled.
+fn waits(item: &Item, ours: Revision) -> Result<bool, Corrupt> {
+    let fields = Fields(item);
+    Ok(incarnation(fields)? == ours && fields.optional_text("by")?.is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn golden_bytes() {
+        let consumer = ConsumerKey { topic: "billing".parse().unwrap(), name: "nightly".parse().unwrap() };
+        let ledger = Ledger { consumer: &consumer, incarnation: Revision::new(7) };
+        let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
+        let expected =
+            [("pk", text("LATE#billing#nightly#2")), ("sk", text(id)), ("incarnation", number(7_u64))];
+        assert_eq!(
+            ledger.entry(id.parse().unwrap()),
+            expected.map(|(name, value)| (name.to_owned(), value)).into()
+        );
+        assert_eq!(ledger.partition(2).as_deref(), Some("LATE#billing#nightly#2"));
+    }
+
+    #[test]
+    fn an_entry_waits_until_it_is_settled_and_for_its_own_consumer_alone() {
+        let entry = |incarnation: u64, by: Option<&str>| {
+            let by = by.map(|by| ("by".to_owned(), text(by)));
+            Item::from_iter([("incarnation".to_owned(), number(incarnation))].into_iter().chain(by))
+        };
+        let ours = Revision::new(7);
+        assert_eq!(waits(&entry(7, None), ours), Ok(true));
+        assert_eq!(waits(&entry(7, Some("7-8")), ours), Ok(false));
+        assert_eq!(waits(&entry(8, None), ours), Ok(false), "made again meanwhile");
+        waits(&Item::new(), ours).unwrap_err();
+    }
+}

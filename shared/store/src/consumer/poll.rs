@@ -1,0 +1,246 @@
+//! A poll: the next batch of a consumer, the same again until it is committed.
+//!
+//! A batch is a range and a list: what lies between the position and some event, and the late ones. They are written into
+//! the checkpoint before they are given, and read again for whoever asks again; so a batch that was given out holds, the
+//! next time, all that it held, and what landed in its range meanwhile. What makes it larger than an answer may be
+//! shortens it, under another name: nobody can have committed what they were not given.
+//!
+//! The watermark is announced before anything is read. So an event that lands behind what was given is noted in the ledger,
+//! and given later, as late. It may have been given before: that it landed in front of the announcement is not known from
+//! its record, and polls have no files to look into.
+//!
+//! A poll that finds nothing costs three reads (the checkpoint, the directory, and one of each shard of the bucket at the
+//! position) and one write (the announcement). Each batch is one write more, and so is its commit.
+
+use lately_keys::table::ConsumerKey;
+use lately_keys::{BucketWidth, EventId, Fingerprint, Order};
+use lately_model::{BatchToken, Event, EventQuery, PollRequest, Polled};
+
+use crate::call::{Operation, TableError};
+use crate::consumer::checkpoint::{Checkpoint, Mode, Outstanding, too_busy};
+use crate::consumer::counters::Counters;
+use crate::consumer::ledger::Ledger;
+use crate::consumer::{ConsumerError, there};
+use crate::cost::Cost;
+use crate::latest::page::{Draft, Ending, Sent};
+use crate::latest::span::{IdRange, Span};
+use crate::limits::{CONFLICTS, PAGE_BYTES};
+use crate::revision::Guarded;
+use crate::store::Store;
+
+/// What a poll would give, and what the consumer must be before it does.
+struct Given {
+    polled: Polled,
+    next: Option<Checkpoint>,
+}
+
+/// The late events of a batch.
+#[derive(Default)]
+struct Late {
+    events: Vec<Event>,
+    /// Their bytes as sent.
+    bytes: usize,
+    /// Whether there are more.
+    more: bool,
+}
+
+/// Events that follow on the position.
+struct Ahead {
+    events: Vec<Event>,
+    /// How far the topic is known; none if no further than the position.
+    upto: Option<EventId>,
+    /// All up to the end was read.
+    complete: bool,
+}
+
+impl Store {
+    /// The next batch of a consumer, or the one that is given out already.
+    ///
+    /// # Errors
+    /// See [`ConsumerError`].
+    pub async fn poll(
+        &self,
+        consumer: &ConsumerKey,
+        request: PollRequest,
+    ) -> Result<(Polled, Cost), ConsumerError> {
+        let operation = self.operation();
+        let width = self.settings(&consumer.topic, &operation).await?.bucket;
+        let mut found = self.checkpoint(consumer, &operation).await?;
+        for _ in 0..CONFLICTS {
+            let checkpoint = self.polled(there(found)?, &operation).await?;
+            let given = match &checkpoint.outstanding {
+                Some(batch) => self.again(&checkpoint, batch, width, &operation).await?,
+                None => self.next_batch(&checkpoint, request, width, &operation).await?,
+            };
+            let Some(next) = given.next else { return Ok((given.polled, operation.meter.total())) };
+            found = match self.put_revised(&next.encode(), Some(checkpoint.revision), &operation).await? {
+                Guarded::Written => return Ok((given.polled, operation.meter.total())),
+                // Another poll, maybe our own of which nobody knew: what it wrote down is given.
+                Guarded::Stale(_) | Guarded::Unknown => self.checkpoint(consumer, &operation).await?,
+            };
+        }
+        Err(TableError::from(too_busy()).into())
+    }
+
+    /// A consumer that is polled from now on, if it was not used for anything yet.
+    async fn polled(
+        &self,
+        checkpoint: Checkpoint,
+        operation: &Operation<'_>,
+    ) -> Result<Checkpoint, ConsumerError> {
+        let consumer = checkpoint.consumer.clone();
+        let use_it = |found: &Checkpoint| match found.mode {
+            Some(Mode::Polls) => Ok(None),
+            Some(Mode::Runs) => Err(ConsumerError::HasRuns),
+            None => Ok(Some(Checkpoint { mode: Some(Mode::Polls), ..found.clone() })),
+        };
+        there(self.change_checkpoint(&consumer, Some(checkpoint), operation, use_it).await?)
+    }
+
+    async fn next_batch(
+        &self,
+        checkpoint: &Checkpoint,
+        request: PollRequest,
+        width: BucketWidth,
+        operation: &Operation<'_>,
+    ) -> Result<Given, ConsumerError> {
+        let limit = usize::from(request.limit.get());
+        let watermark = checkpoint.watermark(self.now());
+        // Before anything is read: what lands behind it from now on is noted.
+        let seen = self.announce_poll(checkpoint, watermark, operation).await?;
+        let seen = seen.ok_or(ConsumerError::NotFound)?;
+        let late = self.late_events(checkpoint, &seen, limit, width, operation).await?;
+        let ahead = self.ahead(checkpoint, watermark, limit, &late, width, operation).await?;
+        let caught_up = ahead.complete && !late.more;
+        let late = late.events;
+        let revision = checkpoint.revision.next();
+        if late.is_empty() && ahead.upto.is_none() {
+            let polled = Polled { batch: None, events: Vec::new(), late, caught_up };
+            // What was counted and is settled need not be looked at again.
+            let ledger = Ledger { consumer: &checkpoint.consumer, incarnation: checkpoint.incarnation };
+            let touched = seen.risen_since(&checkpoint.known);
+            let settled = self.settled_shards(ledger, touched, operation).await?;
+            let known = checkpoint.known.with(&seen, &settled);
+            let next = (!settled.is_empty()).then(|| Checkpoint { revision, known, ..checkpoint.clone() });
+            return Ok(Given { polled, next });
+        }
+        let batch = BatchToken::new(checkpoint.incarnation, revision);
+        let ids = late.iter().map(|event| event.id).collect();
+        let upto = ahead.upto.unwrap_or(checkpoint.position);
+        let outstanding = Some(Outstanding { batch, upto, late: ids, seen });
+        let next = Some(Checkpoint { revision, outstanding, ..checkpoint.clone() });
+        let polled = Polled { batch: Some(batch), events: ahead.events, late, caught_up };
+        Ok(Given { polled, next })
+    }
+
+    /// The batch that is given out. Whether there is anything behind it, it does not say.
+    async fn again(
+        &self,
+        checkpoint: &Checkpoint,
+        outstanding: &Outstanding,
+        width: BucketWidth,
+        operation: &Operation<'_>,
+    ) -> Result<Given, ConsumerError> {
+        let topic = &checkpoint.consumer.topic;
+        let events = self.find_events(topic, width, &outstanding.late, operation).await?;
+        let bytes = events.iter().map(Event::sent_bytes).sum();
+        let late = Late { events, bytes, ..Late::default() };
+        let limit = usize::from(lately_model::limits::POLL_EVENTS);
+        let ahead = self.ahead(checkpoint, outstanding.upto, limit, &late, width, operation).await?;
+        let mut batch = outstanding.batch;
+        let mut next = None;
+        if !ahead.complete {
+            let revision = checkpoint.revision.next();
+            batch = BatchToken::new(checkpoint.incarnation, revision);
+            let upto = ahead.upto.unwrap_or(checkpoint.position);
+            let outstanding = Some(Outstanding { batch, upto, ..outstanding.clone() });
+            next = Some(Checkpoint { revision, outstanding, ..checkpoint.clone() });
+        }
+        let polled = Polled { batch: Some(batch), events: ahead.events, late: late.events, caught_up: false };
+        Ok(Given { polled, next })
+    }
+
+    /// What waits in the ledger behind the position, oldest first, as much as may be given. What was deleted is settled.
+    async fn late_events(
+        &self,
+        checkpoint: &Checkpoint,
+        seen: &Counters,
+        limit: usize,
+        width: BucketWidth,
+        operation: &Operation<'_>,
+    ) -> Result<Late, TableError> {
+        let Checkpoint { consumer, incarnation, known, position, .. } = checkpoint;
+        let ledger = Ledger { consumer, incarnation: *incarnation };
+        let mut late = Late::default();
+        let mut ids = Vec::new();
+        for shard in seen.risen_since(known) {
+            let (mut after, mut found) = (None, 0);
+            loop {
+                let page = self.unsettled(ledger, shard, *position, after, operation).await?;
+                found += page.ids.len();
+                ids.extend(page.ids);
+                after = page.next;
+                if after.is_none() || found > limit {
+                    break;
+                }
+            }
+        }
+        ids.sort();
+        late.more = ids.len() > limit;
+        ids.truncate(limit);
+        let events = self.find_events(&consumer.topic, width, &ids, operation).await?;
+        let gone: Vec<_> =
+            ids.into_iter().filter(|id| events.binary_search_by_key(id, |event| event.id).is_err()).collect();
+        self.settle_late(ledger, &gone, GONE, operation).await?;
+        for event in events {
+            let bytes = event.sent_bytes();
+            if late.bytes + bytes > PAGE_BYTES && !late.events.is_empty() {
+                late.more = true;
+                break;
+            }
+            late.bytes += bytes;
+            late.events.push(event);
+        }
+        Ok(late)
+    }
+
+    /// What follows on the position up to an end, as much as may be given beside the late events.
+    async fn ahead(
+        &self,
+        checkpoint: &Checkpoint,
+        to: EventId,
+        limit: usize,
+        late: &Late,
+        width: BucketWidth,
+        operation: &Operation<'_>,
+    ) -> Result<Ahead, TableError> {
+        let ids = checkpoint.position.just_after().and_then(|first| IdRange::new(first, to));
+        let span = Span { order: Order::OldestFirst, ids, position: None, now: self.now() };
+        let limit = limit.saturating_sub(late.events.len());
+        if ids.is_none() || limit == 0 {
+            return Ok(Ahead { events: Vec::new(), upto: None, complete: ids.is_none() });
+        }
+        let query = EventQuery { consistent: true, ..EventQuery::default() };
+        let mut draft = Draft::beside(late.bytes, limit, Fingerprint::of("poll").finish(), &span);
+        let topic = &checkpoint.consumer.topic;
+        let ending = self.fill(&mut draft, topic, width, &query, &span, operation).await?;
+        let mut events = draft.finish(ending).events;
+        let complete = matches!(ending, Ending::Exhausted | Ending::Full { more: false });
+        // A page takes its first event whatever its size: here it need not be the first.
+        if let ([only], false) = (&*events, late.events.is_empty())
+            && late.bytes + only.sent_bytes() > PAGE_BYTES
+        {
+            events.clear();
+            return Ok(Ahead { events, upto: None, complete: false });
+        }
+        let looked_upto = match ending {
+            Ending::Cut { at } => at,
+            Ending::Full { .. } | Ending::Exhausted => None,
+        };
+        let upto = looked_upto.max(events.last().map(|event| event.id));
+        Ok(Ahead { events, upto, complete })
+    }
+}
+
+/// Who settled the entry of an event that is not there any more.
+const GONE: &str = "gone";

@@ -1,0 +1,115 @@
+//! Events that landed behind what a consumer has announced: they are noted in its ledger.
+//!
+//! Of every event that was not there before, whatever its topic's views: the topic's announcements are read, once for a
+//! batch, after the batch was received, and so after all of its events had landed. An event at or before what is announced
+//! is a candidate. For a consumer that reports it is none if it landed so long before the run that covers it was announced
+//! that it was there when the run was read; that is decided from the record, so that it is the same whenever it is handled.
+//!
+//! What must hold: an entry is put before it is counted, and a partition is counted also for an entry that was there
+//! already and waits: whoever put it may have died before counting. A record is handled when both are durable.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures_util::stream::{self, StreamExt};
+use lately_keys::table::LateEventKey;
+use lately_keys::{EventId, Topic};
+
+use crate::call::TableError;
+use crate::consumer::announcement::Announcement;
+use crate::consumer::ledger::Ledger;
+use crate::fan_out::record::{Landed, Record};
+use crate::fan_out::{FanOut, plan};
+use crate::limits::{RAILS_AT_ONCE, WRITES_AT_ONCE};
+use crate::run::cover::Covering;
+
+/// A record by its place in the batch, and the event that it tells of.
+type Placed<'a> = (usize, &'a Landed);
+
+impl FanOut<'_> {
+    /// Notes what landed late. The places of the records for which that could not be done.
+    pub(super) async fn note_late(&self, records: &[Record]) -> BTreeSet<usize> {
+        let mut by_topic: BTreeMap<&Topic, Vec<Placed<'_>>> = BTreeMap::new();
+        for (place, record) in records.iter().enumerate() {
+            if let Some(landed) = &record.landed {
+                by_topic.entry(&landed.topic).or_default().push((place, landed));
+            }
+        }
+        let topics: Vec<_> =
+            by_topic.into_iter().map(|(topic, landed)| self.note_in_topic(topic, landed)).collect();
+        let failed = stream::iter(topics).buffer_unordered(RAILS_AT_ONCE).collect::<Vec<_>>().await;
+        failed.into_iter().flatten().collect()
+    }
+
+    async fn note_in_topic(&self, topic: &Topic, landed: Vec<Placed<'_>>) -> BTreeSet<usize> {
+        let announced = match self.store.announcements(topic, self.operation).await {
+            Ok(announced) => announced,
+            Err(error) => return failed(landed.into_iter().map(|(place, _)| place), &error),
+        };
+        let mut unnoted = BTreeSet::new();
+        for announcement in announced {
+            unnoted.extend(self.note_for(&announcement, &landed).await);
+        }
+        unnoted
+    }
+
+    /// Notes the candidates of one consumer, and then counts them.
+    async fn note_for(&self, announced: &Announcement, landed: &[Placed<'_>]) -> BTreeSet<usize> {
+        let Announcement { consumer, incarnation, .. } = announced;
+        let ledger = Ledger { consumer, incarnation: *incarnation };
+        let mut unnoted = BTreeSet::new();
+        let mut covering = Covering::default();
+        let mut candidates = Vec::new();
+        for (place, landed) in landed {
+            match self.is_candidate(announced, landed, &mut covering).await {
+                Ok(true) => candidates.push((*place, landed.id)),
+                Ok(false) => {}
+                Err(error) => unnoted.extend(failed([*place], &error)),
+            }
+        }
+        let puts: Vec<_> = candidates
+            .into_iter()
+            .map(async |(place, id)| (place, id, self.store.note_late(ledger, id, self.operation).await))
+            .collect();
+        let noted = stream::iter(puts).buffer_unordered(WRITES_AT_ONCE).collect::<Vec<_>>().await;
+        let mut waiting: Vec<(usize, EventId)> = Vec::new();
+        for (place, id, noted) in noted {
+            match noted {
+                Ok(true) => waiting.push((place, id)),
+                Ok(false) => {}
+                Err(error) => unnoted.extend(failed([place], &error)),
+            }
+        }
+        let shards: BTreeSet<u8> = waiting.iter().map(|(_, id)| LateEventKey::shard(*id)).collect();
+        if !shards.is_empty() {
+            let shards: Vec<_> = shards.into_iter().collect();
+            if let Err(error) = self.store.count_late(consumer, *incarnation, &shards, self.operation).await {
+                unnoted.extend(failed(waiting.into_iter().map(|(place, _)| place), &error));
+            }
+        }
+        unnoted
+    }
+
+    /// Whether a consumer may have read past an event before it landed.
+    async fn is_candidate(
+        &self,
+        announced: &Announcement,
+        landed: &Landed,
+        covering: &mut Covering,
+    ) -> Result<bool, TableError> {
+        let Announcement { consumer, incarnation, start, to, run, .. } = announced;
+        if landed.id <= *start || landed.id > *to {
+            return Ok(false);
+        }
+        let Some((from, at)) = run else { return Ok(true) };
+        if landed.id > *from {
+            return Ok(plan::may_be_missed(landed.at, *at));
+        }
+        let run = covering.run_of(self.store, consumer, *incarnation, landed.id, self.operation).await?;
+        Ok(run.is_none_or(|run| plan::may_be_missed(landed.at, run.announced_at)))
+    }
+}
+
+fn failed(places: impl IntoIterator<Item = usize>, error: &TableError) -> BTreeSet<usize> {
+    tracing::warn!(%error, "late events were not noted");
+    places.into_iter().collect()
+}

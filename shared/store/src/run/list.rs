@@ -1,0 +1,118 @@
+//! A consumer's runs, one by one and newest first.
+
+use lately_keys::table::{ConsumerKey, RunKey};
+use lately_keys::{Cursor, CursorError, EventId, Fingerprint, Order, Position};
+use lately_model::{ListQuery, RunFiles, RunList, RunView};
+
+use crate::call::TableError;
+use crate::cost::Cost;
+use crate::item::text;
+use crate::run::Run;
+use crate::store::Store;
+use crate::topic::TopicError;
+
+/// Why a consumer's runs could not be listed.
+#[derive(Debug, thiserror::Error)]
+pub enum RunsError {
+    /// There is no such topic.
+    #[error("no such topic")]
+    TopicNotFound,
+    /// There is no such consumer.
+    #[error("no such consumer")]
+    NotFound,
+    /// The cursor is not one of this list.
+    #[error(transparent)]
+    Cursor(#[from] CursorError),
+    /// The table could not be read.
+    #[error(transparent)]
+    Table(#[from] TableError),
+}
+
+impl From<TopicError> for RunsError {
+    fn from(error: TopicError) -> Self {
+        match error {
+            TopicError::NotFound => Self::TopicNotFound,
+            TopicError::Table(error) => Self::Table(error),
+        }
+    }
+}
+
+impl Store {
+    /// The run of a consumer that ends there, if there is one.
+    ///
+    /// # Errors
+    /// If the table could not be read.
+    pub async fn run(&self, consumer: &ConsumerKey, to: EventId) -> Result<(Option<Run>, Cost), TableError> {
+        let operation = self.operation();
+        let item = self.get_item(Run::key_of(consumer, to), &operation).await?;
+        let run = item.as_ref().map(Run::decode).transpose()?;
+        operation.meter.items(run.iter().len());
+        Ok((run, operation.meter.total()))
+    }
+
+    /// A page of a consumer's runs, newest first.
+    ///
+    /// # Errors
+    /// See [`RunsError`].
+    pub async fn runs(
+        &self,
+        consumer: &ConsumerKey,
+        query: &ListQuery,
+    ) -> Result<(RunList, Cost), RunsError> {
+        let fingerprint = Fingerprint::of("runs").text(&consumer.to_string()).finish();
+        let after = match query.cursor.as_deref().map(|text| Cursor::decode(text, fingerprint)).transpose()? {
+            None => None,
+            Some(Cursor { order: Order::NewestFirst, position: Position::Event(to), .. }) => {
+                Some(Run::key_of(consumer, to))
+            }
+            Some(_) => return Err(CursorError::Foreign.into()),
+        };
+        let operation = self.operation();
+        self.settings(&consumer.topic, &operation).await?;
+        let checkpoint = self.checkpoint(consumer, &operation).await?;
+        checkpoint.filter(|found| !found.deleting).ok_or(RunsError::NotFound)?;
+        let answer = self
+            .query(&operation, |ask| {
+                ask.key_condition_expression("pk = :pk AND begins_with(sk, :prefix)")
+                    .expression_attribute_values(":pk", text(consumer.to_string()))
+                    .expression_attribute_values(":prefix", text(RunKey::PREFIX))
+                    .set_exclusive_start_key(after.clone())
+                    .scan_index_forward(false)
+                    .limit(query.limit.get().into())
+            })
+            .await
+            .map_err(TableError::from)?;
+        operation.meter.items(answer.items().len());
+        operation.meter.round();
+        let runs: Result<Vec<Run>, _> = answer.items().iter().map(Run::decode).collect();
+        let runs = runs.map_err(TableError::from)?;
+        let next = runs.last().filter(|_| answer.last_evaluated_key().is_some()).map(|last| {
+            let position = Position::Event(last.to);
+            Cursor { query: fingerprint, order: Order::NewestFirst, position }.to_string()
+        });
+        let runs = runs.into_iter().map(Run::view).collect();
+        Ok((RunList { runs, next }, operation.meter.total()))
+    }
+}
+
+impl Run {
+    /// The run as it is told of.
+    #[must_use]
+    pub fn view(self) -> RunView {
+        let Self { from, to, announced_at, spec, committed, .. } = self;
+        let files = RunFiles::new(&self.consumer, self.incarnation, from, to);
+        let files = committed.iter().flat_map(|_| [files.events(), files.summary()]).collect();
+        RunView {
+            from,
+            to,
+            announced_at,
+            committed_at: committed.as_ref().map(|committed| committed.committed_at),
+            events: committed.as_ref().map(|committed| committed.events),
+            late: committed.as_ref().map(|committed| committed.late),
+            bytes: committed.as_ref().map(|committed| committed.bytes),
+            group_by: spec.group_by,
+            sum: spec.sum,
+            files,
+        }
+    }
+}

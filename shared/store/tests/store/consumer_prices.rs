@@ -1,0 +1,147 @@
+//! What consumers and reports cost: what is new, and not what there is.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use lately_keys::EventId;
+use lately_model::{NewConsumer, PollRequest, RunSpec};
+use lately_store::{Begun, Cost, Run, Store};
+
+use crate::consumers::{Files, LEASE, Rig, SETTLED, attempt, nightly, report, report_later};
+use crate::support::{event, pass, submission, topic};
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// Calls, and read and write units.
+fn price(cost: Cost) -> (u64, u64, u64) {
+    assert_eq!((cost.read_units.halves % 2, cost.write_units.halves % 2), (0, 0));
+    (cost.calls, cost.read_units.halves / 2, cost.write_units.halves / 2)
+}
+
+/// A whole run, and the price of each of its steps.
+async fn priced_report(store: &Store, files: &mut Files) -> ([(u64, u64, u64); 5], Run) {
+    let (begun, begin) = store.begin_run(&nightly(), &RunSpec::default(), LEASE).await.unwrap();
+    let Begun::Run(run) = begun else { panic!() };
+    let (late, list) = store.late_ids(&run, files).await.unwrap();
+    let mut range = store.range(&nightly().topic, run.from, run.to).await.unwrap();
+    let mut found: Vec<EventId> = late;
+    while let Some(events) = range.next().await.unwrap() {
+        found.extend(events.iter().map(|event| event.id));
+    }
+    let (run, commit) = store.commit_run(&run, &attempt("a", store.now())).await.unwrap();
+    files.files.insert(run.to, found.into_iter().collect());
+    let finish = store.finish_run(&run).await.unwrap();
+    ([begin, list, range.cost(), commit, finish].map(price), run)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_costs_what_is_new_whatever_there_is() {
+    let mut prices = Vec::new();
+    for older in [1_000, 100_000] {
+        let rig = Rig::with(r#"{"fan_out":false,"views":[],"min_shards":4,"bucket":"hour"}"#).await;
+        for n in 0..10 {
+            rig.write_many(older / 10, DAY + n * Duration::from_secs(3_600)).await;
+        }
+        let mut files = Files::default();
+        report_later(&rig, &mut files).await;
+        // 880 bytes of data and 77 of all else: four fill a unit.
+        let notes = vec![event("note", Some(format!("\"{}\"", "x".repeat(878)))); 400];
+        rig.store.write(submission(&topic("billing"), notes)).await.unwrap();
+        pass(SETTLED).await;
+        let ([begin, list, read, commit, finish], run) = priced_report(&rig.store, &mut files).await;
+        assert_eq!(files.files[&run.to].len(), 400);
+        // The topic, the checkpoint and the announcement; three items in one transaction.
+        assert_eq!(begin, (4, 3, 6));
+        assert_eq!(list, (0, 0, 0));
+        // The directory, and each of four shards.
+        let (calls, units, 0) = read else { panic!("{read:?}") };
+        assert!(calls == 5 && (94..=100 + 5).contains(&units), "{read:?}");
+        assert_eq!((commit, finish), ((1, 0, 1), (2, 1, 1)));
+        prices.push(units);
+    }
+    assert!(prices[0].abs_diff(prices[1]) <= 4, "a spread by chance over four shards: {prices:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_week_of_quarter_hours_is_a_run_each_of_always_as_many_calls() {
+    let rig = Rig::with(r#"{"fan_out":false,"views":[],"bucket":"quarter-hour"}"#).await;
+    let mut files = Files::default();
+    report_later(&rig, &mut files).await;
+    let mut prices = BTreeSet::new();
+    for _ in 0..7 * 24 * 4 {
+        pass(Duration::from_secs(900)).await;
+        rig.write_many(3, Duration::from_secs(12)).await;
+        prices.insert(priced_report(&rig.store, &mut files).await.0);
+    }
+    // The directory, and the one bucket of the range that holds anything.
+    assert_eq!(prices, [[(3, 2, 6), (0, 0, 0), (2, 2, 0), (1, 0, 1), (2, 1, 1)]].into());
+    assert_eq!(files.reported().len(), 3 * 7 * 24 * 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn late_events_cost_their_partitions_and_their_entries() {
+    let mut rig = Rig::new().await;
+    let mut files = Files::default();
+    report_later(&rig, &mut files).await;
+    rig.write(DAY).await;
+    rig.tell().await;
+    pass(SETTLED).await;
+    let ([_, list, _, _, finish], _) = priced_report(&rig.store, &mut files).await;
+    // The pages that there are, the partition, the run that covers it; one page.
+    assert_eq!((list, files.looks), ((4, 3, 1), 1));
+    // The page, the partition again, the checkpoint; the entry, the checkpoint.
+    assert_eq!(finish, (5, 3, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn polls_cost_what_they_give_and_little_if_that_is_nothing() {
+    let rig = Rig::new().await;
+    let earliest = NewConsumer::parse(br#"{"start":"earliest"}"#).unwrap();
+    rig.store.put_consumer(&nightly(), &earliest).await.unwrap();
+    let poll = async || rig.store.poll(&nightly(), PollRequest::default()).await.unwrap();
+    rig.write_many(100, Duration::ZERO).await;
+    pass(SETTLED).await;
+    // It is told that it is polled: a write, once.
+    let (polled, cost) = poll().await;
+    let (calls, _, written) = price(cost);
+    assert_eq!((polled.events.len(), calls, written), (100, 7, 3));
+    let batch = polled.batch.unwrap();
+    let (_, cost) = poll().await;
+    assert_eq!(price(cost).2, 0, "what is given out is only read again");
+    let cost = rig.store.commit(&nightly(), batch).await.unwrap();
+    assert_eq!(price(cost), (2, 1, 1));
+
+    // The checkpoint, the directory, the shard at the position; the announcement.
+    for _ in 0..2 {
+        pass(Duration::from_secs(1)).await;
+        let (polled, cost) = poll().await;
+        assert_eq!((polled.batch, polled.caught_up, price(cost)), (None, true, (4, 3, 1)));
+    }
+    // At the very same time there is nothing to announce: what was announced is read.
+    assert_eq!(price(poll().await.1), (5, 4, 0));
+
+    rig.write_many(100, Duration::ZERO).await;
+    pass(SETTLED).await;
+    rig.store.consumer(&nightly()).await.unwrap();
+    let (polled, cost) = poll().await;
+    // A hundred events of a hundred bytes are three units.
+    assert_eq!((polled.events.len(), price(cost).0, price(cost).2), (100, 5, 2));
+    assert!(price(cost).1 <= 2 + 4, "{cost:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_reads_no_ledger_that_was_not_counted_in() {
+    let mut rig = Rig::new().await;
+    let mut files = Files::default();
+    report_later(&rig, &mut files).await;
+    let (view, cost) = rig.store.consumer(&nightly()).await.unwrap();
+    // The checkpoint, the directory and the announcement; there is no bucket.
+    assert_eq!((view.late, price(cost)), (0, (3, 3, 0)));
+    rig.write(DAY).await;
+    rig.tell().await;
+    let (view, cost) = rig.store.consumer(&nightly()).await.unwrap();
+    assert_eq!((view.late, price(cost)), (1, (4, 4, 0)));
+    pass(SETTLED).await;
+    report(&rig.store, &mut files).await;
+    assert_eq!(rig.store.consumer(&nightly()).await.unwrap().0.late, 0);
+}

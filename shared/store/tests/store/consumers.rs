@@ -1,0 +1,180 @@
+//! A topic with a consumer, what its stream has not told yet, and the files that its runs would have written.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::time::Duration;
+
+use lately_engine::stream::SequenceNumber;
+use lately_engine::{Engine, Options};
+use lately_keys::table::{AnyKey, ConsumerKey, LateEventKey};
+use lately_keys::{EventId, UnixMillis};
+use lately_model::{NewEvent, RunSpec};
+use lately_store::{Begun, CommittedRun, FanOutOutcome, LookUp, Run, Store};
+
+use crate::fan_out::{fan_out, key};
+use crate::support::{Item, TABLE, World, change, engine, event, ids, items, pass, store, submission, topic};
+
+/// How long a run's lease is.
+pub(crate) const LEASE: Duration = Duration::from_secs(60);
+
+/// Longer than a consumer stays behind now.
+pub(crate) const SETTLED: Duration = Duration::from_secs(11);
+
+pub(crate) fn nightly() -> ConsumerKey {
+    ConsumerKey { topic: topic("billing"), name: "nightly".parse().unwrap() }
+}
+
+/// A table with the topic `billing`, which keeps no views and does not fan out.
+pub(crate) struct Rig {
+    pub(crate) world: World,
+    pub(crate) engine: Engine,
+    pub(crate) store: Store,
+    told: SequenceNumber,
+}
+
+impl Rig {
+    pub(crate) async fn new() -> Self {
+        Self::with(r#"{"fan_out":false,"views":[]}"#).await
+    }
+
+    pub(crate) async fn with(settings: &str) -> Self {
+        let world = World::new(1);
+        let engine = engine(&world, Options { shards: 1, ..Options::default() });
+        let store = store(engine.client(), &world);
+        store.put_topic(&topic("billing"), &change(settings)).await.unwrap();
+        Self { world, engine, store, told: SequenceNumber::START }
+    }
+
+    /// Writes an event of so long ago.
+    pub(crate) async fn write(&self, ago: Duration) -> EventId {
+        self.write_many(1, ago).await[0]
+    }
+
+    pub(crate) async fn write_many(&self, count: usize, ago: Duration) -> Vec<EventId> {
+        let millis = u64::try_from(ago.as_millis()).unwrap();
+        let at = (millis > 0).then(|| self.world.now().saturating_sub(millis));
+        let mut written = Vec::new();
+        for n in (0..count).step_by(500) {
+            let batch = vec![NewEvent { at, ..event("note", None) }; (count - n).min(500)];
+            written.extend(ids(&self
+                .store
+                .write(submission(&topic("billing"), batch))
+                .await
+                .unwrap()
+                .0
+                .events));
+        }
+        written
+    }
+
+    /// The stream's new records, as Lambda is invoked with them.
+    pub(crate) fn news(&mut self) -> String {
+        let stream = self.engine.stream(TABLE).unwrap();
+        let batch = stream.read(0, self.told, usize::MAX, u64::MAX);
+        self.told = batch.next;
+        stream.lambda_event(&batch.records)
+    }
+
+    /// Hands the new records to fan-out.
+    pub(crate) async fn tell(&mut self) -> FanOutOutcome {
+        let news = self.news();
+        let outcome = fan_out(&self.store, &news).await;
+        assert_eq!(outcome.failed, None);
+        outcome
+    }
+
+    /// The entries of the late ledger.
+    pub(crate) async fn ledger(&self) -> BTreeMap<EventId, Item> {
+        let entries = items(&self.engine).await.into_iter().filter_map(|item| match key(&item) {
+            AnyKey::LateEvent(LateEventKey { id, .. }) => Some((id, item)),
+            _ => None,
+        });
+        entries.collect()
+    }
+
+    /// What of the ledger nobody has settled.
+    pub(crate) async fn unsettled(&self) -> BTreeSet<EventId> {
+        let entries = self.ledger().await.into_iter();
+        entries.filter(|(_, entry)| !entry.contains_key("by")).map(|(id, _)| id).collect()
+    }
+
+    /// How often each partition of the ledger was counted in.
+    pub(crate) async fn counts(&self) -> BTreeMap<u8, u64> {
+        let all = items(&self.engine).await;
+        let announced = all.iter().find(|item| matches!(key(item), AnyKey::Announcement(_))).unwrap();
+        let count =
+            |shard: u8| Some((shard, announced.get(&format!("l{shard}"))?.as_n().unwrap().parse().unwrap()));
+        (0..16).filter_map(count).collect()
+    }
+}
+
+/// The files of the runs that were committed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Files {
+    /// By the ends of their runs.
+    pub(crate) files: BTreeMap<EventId, BTreeSet<EventId>>,
+    /// Those of attempts, by their names.
+    pub(crate) attempts: BTreeMap<String, BTreeSet<EventId>>,
+    /// How often they were looked into.
+    pub(crate) looks: usize,
+}
+
+impl LookUp for Files {
+    type Error = Infallible;
+
+    async fn look_up(&mut self, run: &Run, ids: &[EventId]) -> Result<Vec<bool>, Infallible> {
+        assert!(run.committed.is_some() && ids.is_sorted());
+        self.looks += 1;
+        tokio::task::yield_now().await;
+        Ok(ids.iter().map(|id| self.files[&run.to].contains(id)).collect())
+    }
+}
+
+impl Files {
+    /// Every event of every file, and that none is in two.
+    pub(crate) fn reported(&self) -> BTreeSet<EventId> {
+        let mut all = BTreeSet::new();
+        for id in self.files.values().flatten() {
+            assert!(all.insert(*id), "{id} is reported twice");
+        }
+        all
+    }
+}
+
+pub(crate) fn attempt(name: &str, at: UnixMillis) -> CommittedRun {
+    CommittedRun { attempt: name.to_owned(), events: 1, late: 0, bytes: 10, committed_at: at }
+}
+
+pub(crate) async fn begin(store: &Store) -> Run {
+    match store.begin_run(&nightly(), &RunSpec::default(), LEASE).await.unwrap().0 {
+        Begun::Run(run) => *run,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What a run reports, late events first.
+pub(crate) async fn read(store: &Store, run: &Run, files: &mut Files) -> Vec<EventId> {
+    let (late, _) = store.late_ids(run, files).await.unwrap();
+    let mut found = ids(&store.events_of(&run.consumer.topic, &late).await.unwrap().0);
+    let mut range = store.range(&run.consumer.topic, run.from, run.to).await.unwrap();
+    while let Some(events) = range.next().await.unwrap() {
+        found.extend(ids(&events));
+    }
+    found
+}
+
+/// A run, from its beginning to its end.
+pub(crate) async fn report(store: &Store, files: &mut Files) -> Run {
+    let run = begin(store).await;
+    let found = read(store, &run, files).await;
+    let (run, _) = store.commit_run(&run, &attempt("a", store.now())).await.unwrap();
+    files.files.insert(run.to, found.into_iter().collect());
+    store.finish_run(&run).await.unwrap();
+    run
+}
+
+/// Lets time pass, and a run.
+pub(crate) async fn report_later(rig: &Rig, files: &mut Files) -> Run {
+    pass(SETTLED).await;
+    report(&rig.store, files).await
+}

@@ -1,0 +1,171 @@
+//! The late ledger: what fan-out notes of events that landed behind what was announced, and what it does not.
+
+use std::time::Duration;
+
+use lately_engine::Operation;
+use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle, When};
+use lately_store::Record;
+
+use crate::consumers::{Files, Rig, report, report_later};
+use crate::fan_out::fan_out;
+use crate::support::{pass, store};
+
+const SECOND: Duration = Duration::from_secs(1);
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// A rig whose consumer has reported twice, up to ten seconds ago, and whose stream has told everything.
+async fn reported() -> (Rig, Files) {
+    let mut rig = Rig::new().await;
+    let mut files = Files::default();
+    report_later(&rig, &mut files).await;
+    report_later(&rig, &mut files).await;
+    rig.tell().await;
+    (rig, files)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_lands_behind_an_announcement_is_noted_and_counted_and_what_lands_in_front_of_it_is_not() {
+    let (mut rig, _) = reported().await;
+    let late = rig.write(HOUR).await;
+    rig.write(Duration::ZERO).await;
+    let outcome = rig.tell().await;
+    assert_eq!(rig.unsettled().await, [late].into());
+    assert_eq!(rig.counts().await.values().sum::<u64>(), 1);
+    // The announcements, the run that covers it; the entry, and its count.
+    assert_eq!((outcome.cost.calls, outcome.cost.read_units.halves), (4, 4));
+    assert_eq!(outcome.cost.write_units.halves, 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_asks_once_for_each_topic_and_counts_once_for_each_consumer() {
+    let (mut rig, _) = reported().await;
+    let late = rig.write_many(100, HOUR).await;
+    let outcome = rig.tell().await;
+    assert_eq!(rig.unsettled().await, late.into_iter().collect());
+    assert_eq!(outcome.cost.calls, 1 + 1 + 100 + 1);
+    assert_eq!((outcome.cost.read_units.halves, outcome.cost.write_units.halves), (4, 2 * 101));
+    let counts = rig.counts().await;
+    assert!(counts.len() == 16 && counts.values().all(|count| *count == 1), "{counts:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn before_anything_is_announced_nothing_is_noted() {
+    let mut rig = Rig::new().await;
+    rig.write(HOUR).await;
+    rig.tell().await;
+    assert!(rig.ledger().await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_landed_a_minute_before_a_run_was_there_when_it_read_however_late_that_is_told() {
+    for (seconds, noted) in [(60, true), (61, true), (62, false)] {
+        for runs in 1..=3 {
+            let mut rig = Rig::new().await;
+            let id = rig.write(Duration::ZERO).await;
+            pass(seconds * SECOND).await;
+            let mut files = Files::default();
+            let covering = report(&rig.store, &mut files).await;
+            assert!(covering.to >= id);
+            for _ in 1..runs {
+                pass(HOUR).await;
+                report(&rig.store, &mut files).await;
+            }
+            rig.tell().await;
+            assert_eq!(rig.unsettled().await.contains(&id), noted, "{seconds} s, {runs} runs");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_landed_behind_its_run_is_noted_however_late_that_is_told() {
+    let (mut rig, mut files) = reported().await;
+    let id = rig.write(HOUR).await;
+    for _ in 0..3 {
+        pass(HOUR).await;
+        report(&rig.store, &mut files).await;
+    }
+    rig.tell().await;
+    assert_eq!(rig.unsettled().await, [id].into());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_told_again_is_counted_until_it_is_settled() {
+    let (mut rig, mut files) = reported().await;
+    let id = rig.write(HOUR).await;
+    let news = rig.news();
+    for told in 1..=3 {
+        fan_out(&rig.store, &news).await;
+        assert_eq!((rig.ledger().await.len(), rig.counts().await.values().sum::<u64>()), (1, told));
+    }
+    let run = report_later(&rig, &mut files).await;
+    assert_eq!(files.files[&run.to], [id].into());
+    let settled = rig.ledger().await;
+    assert_eq!(settled[&id]["by"].as_s().unwrap(), &run.to.to_string());
+    let expires_at: u64 = settled[&id]["expires_at"].as_n().unwrap().parse().unwrap();
+    assert_eq!(expires_at, rig.world.now().get() / 1000 + 100 * 86_400);
+    fan_out(&rig.store, &news).await;
+    assert_eq!((rig.ledger().await, rig.counts().await.values().sum::<u64>()), (settled, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn wherever_fan_out_dies_what_is_told_again_is_noted_and_counted() {
+    for moment in [Moment::Before, Moment::After] {
+        let mut n = 0;
+        loop {
+            n += 1;
+            let (mut rig, mut files) = reported().await;
+            let late = rig.write_many(5, HOUR).await;
+            let news = rig.news();
+            let victim =
+                rig.engine.client_with(Faults::default().nth(n, Target::any(), Fault::Crash(moment)));
+            let done = victim.run(fan_out(&store(victim.client(), &rig.world), &news)).await.is_some();
+            if !done {
+                // What a run in between has seen of it is no more than what was counted.
+                let run = report_later(&rig, &mut files).await;
+                assert!(files.files[&run.to].is_subset(&late.iter().copied().collect()));
+                fan_out(&rig.store, &news).await;
+            }
+            report_later(&rig, &mut files).await;
+            assert_eq!(files.reported(), late.into_iter().collect(), "call {n}, {moment:?}");
+            assert!(rig.unsettled().await.is_empty());
+            if done {
+                break;
+            }
+        }
+        assert_eq!(
+            n,
+            1 + 1 + 5 + 1 + 1,
+            "the announcements, the run, five entries and their count were each died of"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_that_cannot_be_noted_is_delivered_again_and_so_is_all_behind_it() {
+    let faults = |operation| {
+        Faults::default().rule(
+            Target::operation(operation).partition(match operation {
+                Operation::PutItem => "LATE#",
+                _ => "ANNOUNCED#",
+            }),
+            When::Always,
+            Fault::Throttle(Throttle::TableKeyRange),
+        )
+    };
+    for operation in [Operation::PutItem, Operation::UpdateItem, Operation::Query] {
+        let (mut rig, _) = reported().await;
+        rig.write(Duration::ZERO).await;
+        rig.write_many(3, HOUR).await;
+        let news = rig.news();
+        let records = Record::batch(news.as_bytes()).unwrap();
+        let broken = rig.engine.client_with(faults(operation));
+        let outcome = fan_out(&store(broken.client(), &rig.world), &news).await;
+        let events: Vec<_> =
+            records.iter().filter(|record| outcome.failed.as_deref() <= Some(record.sequence())).collect();
+        // Of a topic whose announcements nobody can read, every event may be late.
+        let failures = if operation == Operation::Query { 4 } else { 3 };
+        assert_eq!((outcome.failures, events.len() >= 3), (failures, true), "{operation:?}");
+        fan_out(&rig.store, &news).await;
+        assert_eq!(rig.unsettled().await.len(), 3);
+    }
+}

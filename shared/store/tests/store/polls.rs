@@ -1,0 +1,332 @@
+//! Polling: batches, the same until they are committed, and what lands behind them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use lately_engine::fault::{Fault, Faults, Moment, Target};
+use lately_keys::{EventId, UnixMillis};
+use lately_model::{
+    BatchToken, Event, NewConsumer, NewEvent, PollRequest, Polled, RunSpec, Seek, SeekTo, SettleSeconds,
+};
+use lately_store::{Begun, ConsumerError, Cost, RunError, Store};
+
+use crate::consumers::{LEASE, Rig, SETTLED, nightly, report};
+use crate::support::{World, event, ids, pass, store, submission, topic};
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+fn body(json: &str) -> NewConsumer {
+    NewConsumer::parse(json.as_bytes()).unwrap()
+}
+
+fn limit(limit: u16) -> PollRequest {
+    PollRequest::parse(format!(r#"{{"limit":{limit}}}"#).as_bytes()).unwrap()
+}
+
+async fn poll(store: &Store, request: PollRequest) -> Polled {
+    store.poll(&nightly(), request).await.unwrap().0
+}
+
+async fn commit(store: &Store, polled: &Polled) -> Cost {
+    store.commit(&nightly(), polled.batch.unwrap()).await.unwrap()
+}
+
+/// A rig with a consumer of all there is.
+async fn rig() -> Rig {
+    let rig = Rig::new().await;
+    let (_, created, _) = rig.store.put_consumer(&nightly(), &body(r#"{"start":"earliest"}"#)).await.unwrap();
+    assert!(created);
+    rig
+}
+
+/// Polls and commits until there is nothing more, and counts how often each event is given.
+async fn drain(store: &Store, request: PollRequest, given: &mut BTreeMap<EventId, usize>) {
+    loop {
+        let polled = poll(store, request).await;
+        for event in polled.events.iter().chain(&polled.late) {
+            *given.entry(event.id).or_default() += 1;
+        }
+        if polled.batch.is_none() {
+            assert!(polled.caught_up);
+            return;
+        }
+        commit(store, &polled).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn batches_follow_on_each_other_up_to_the_watermark() {
+    let rig = rig().await;
+    let mut written = rig.write_many(25, Duration::ZERO).await;
+    written.sort();
+    assert_eq!(poll(&rig.store, limit(10)).await.batch, None, "they may still be landing");
+    pass(SETTLED).await;
+    let mut found = Vec::new();
+    for (count, caught_up) in [(10, false), (10, false), (5, true)] {
+        let polled = poll(&rig.store, limit(10)).await;
+        assert_eq!((polled.events.len(), polled.late.len(), polled.caught_up), (count, 0, caught_up));
+        found.extend(ids(&polled.events));
+        commit(&rig.store, &polled).await;
+        let (view, _) = rig.store.consumer(&nightly()).await.unwrap();
+        assert_eq!((view.position, view.outstanding), (found.last().copied(), None));
+    }
+    assert_eq!(found, written);
+    let nothing = Polled { batch: None, events: vec![], late: vec![], caught_up: true };
+    assert_eq!(poll(&rig.store, limit(10)).await, nothing);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_is_given_again_until_it_is_committed_once() {
+    let rig = rig().await;
+    rig.write_many(5, Duration::ZERO).await;
+    pass(SETTLED).await;
+    let first = poll(&rig.store, limit(3)).await;
+    pass(HOUR).await;
+    let again = poll(&rig.store, limit(1)).await;
+    assert_eq!((again.batch, &again.events), (first.batch, &first.events));
+    commit(&rig.store, &first).await;
+    commit(&rig.store, &first).await;
+    let second = poll(&rig.store, limit(3)).await;
+    assert_ne!(second.batch, first.batch);
+    assert_eq!(commit(&rig.store, &first).await.write_units.halves, 0, "the last one, again");
+    commit(&rig.store, &second).await;
+    let stale = rig.store.commit(&nightly(), first.batch.unwrap()).await;
+    assert!(matches!(stale, Err(ConsumerError::StaleBatch)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_lands_behind_the_position_is_given_as_late_and_committed_with_its_batch() {
+    let mut rig = rig().await;
+    rig.write(Duration::ZERO).await;
+    rig.tell().await;
+    pass(SETTLED).await;
+    commit(&rig.store, &poll(&rig.store, limit(10)).await).await;
+    let mut late = rig.write_many(3, HOUR).await;
+    late.sort();
+    rig.store.delete_event(&topic("billing"), late.remove(1), None).await.unwrap();
+    let next = rig.write(Duration::ZERO).await;
+    rig.tell().await;
+    pass(SETTLED).await;
+    assert_eq!(rig.store.consumer(&nightly()).await.unwrap().0.late, 3);
+    // What was deleted takes a place, but is not given.
+    let polled = poll(&rig.store, limit(2)).await;
+    assert_eq!(
+        (ids(&polled.late), ids(&polled.events), polled.caught_up),
+        (vec![late[0]], vec![next], false)
+    );
+    commit(&rig.store, &polled).await;
+    let polled = poll(&rig.store, limit(2)).await;
+    assert_eq!((ids(&polled.late), ids(&polled.events), polled.caught_up), (vec![late[1]], vec![], true));
+    commit(&rig.store, &polled).await;
+    assert!(rig.unsettled().await.is_empty());
+    assert_eq!(rig.store.consumer(&nightly()).await.unwrap().0.late, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_is_no_larger_than_a_page_and_one_that_grew_is_shortened_under_another_name() {
+    let large = |ago: u64, world: &World| {
+        let at = Some(world.now().saturating_sub(ago));
+        NewEvent { at, ..event("note", Some(format!("\"{}\"", "x".repeat(250_000)))) }
+    };
+    let mut rig = rig().await;
+    let billing = topic("billing");
+    let mut written = BTreeSet::new();
+    for n in 0..2 {
+        let batch: Vec<_> = (0..11).map(|m| large(1_000 * (11 * n + m), &rig.world)).collect();
+        written.extend(ids(&rig.store.write(submission(&billing, batch)).await.unwrap().0.events));
+    }
+    pass(SETTLED).await;
+    rig.tell().await;
+    let first = poll(&rig.store, limit(100)).await;
+    assert_eq!((first.events.len(), first.caught_up), (11, false));
+
+    // Between what is given out and not committed, others land.
+    let among = |event: &Event| world_ago(&rig.world, event.at()) - 1;
+    let batch: Vec<_> = first.events[1..4].iter().map(|event| large(among(event), &rig.world)).collect();
+    written.extend(ids(&rig.store.write(submission(&billing, batch)).await.unwrap().0.events));
+    rig.tell().await;
+    let again = poll(&rig.store, limit(100)).await;
+    assert_eq!(again.events.len(), 11);
+    assert!(again.batch != first.batch && again.events.last().unwrap().id < first.events.last().unwrap().id);
+    let stale = rig.store.commit(&nightly(), first.batch.unwrap()).await;
+    assert!(matches!(stale, Err(ConsumerError::StaleBatch)));
+    assert_eq!(poll(&rig.store, limit(100)).await.batch, again.batch);
+
+    let mut given = BTreeMap::new();
+    drain(&rig.store, limit(100), &mut given).await;
+    assert_eq!(given.into_keys().collect::<BTreeSet<_>>(), written);
+}
+
+fn world_ago(world: &World, at: UnixMillis) -> u64 {
+    world.now().get() - at.get()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_consumer_begins_where_it_is_told_and_keeps_to_it() {
+    for (start, wanted, lag) in [("earliest", 2, 3_601), ("latest", 0, 0), ("2026-03-14T12:00:00Z", 1, 1)] {
+        let rig = Rig::new().await;
+        rig.write(HOUR).await;
+        rig.write(Duration::ZERO).await;
+        pass(Duration::from_secs(1)).await;
+        let new = body(&format!(r#"{{"start":"{start}","settle_seconds":0}}"#));
+        let (view, created, _) = rig.store.put_consumer(&nightly(), &new).await.unwrap();
+        assert!(created && view.position.is_none() == (start == "earliest"));
+        assert_eq!(view.lag_seconds, lag);
+        let (again, created, _) =
+            rig.store.put_consumer(&nightly(), &body(r#"{"start":"earliest"}"#)).await.unwrap();
+        assert_eq!((again, created), (view, false));
+        pass(Duration::from_secs(1)).await;
+        assert_eq!(poll(&rig.store, limit(10)).await.events.len(), wanted, "{start}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_consumer_can_be_told_to_stay_further_behind() {
+    let rig = rig().await;
+    rig.write(Duration::ZERO).await;
+    pass(SETTLED).await;
+    rig.store.put_consumer(&nightly(), &body(r#"{"settle_seconds":60}"#)).await.unwrap();
+    assert_eq!(poll(&rig.store, limit(10)).await.batch, None);
+    let (view, _) = rig.store.consumer(&nightly()).await.unwrap();
+    assert_eq!((view.settle_seconds, view.lag_seconds), (SettleSeconds::new(60).unwrap(), 11));
+    pass(HOUR).await;
+    assert_eq!(poll(&rig.store, limit(10)).await.events.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_seek_drops_the_batch_and_goes_to_a_time_or_behind_an_event() {
+    let rig = rig().await;
+    let mut written = Vec::new();
+    let mut times = Vec::new();
+    for _ in 0..4 {
+        times.push(rig.world.now());
+        written.push(rig.write(Duration::ZERO).await);
+        pass(HOUR).await;
+    }
+    let first = poll(&rig.store, limit(2)).await;
+    for (to, from) in [
+        (SeekTo::Event(written[1]), 2),
+        (SeekTo::Time(times[3]), 3),
+        (SeekTo::Latest, 4),
+        (SeekTo::Earliest, 0),
+        (SeekTo::Time(times[1].saturating_sub(1)), 1),
+    ] {
+        let (view, _) = rig.store.seek(&nightly(), Seek { to }).await.unwrap();
+        assert_eq!(view.outstanding, None);
+        let stale = rig.store.commit(&nightly(), first.batch.unwrap()).await;
+        assert!(matches!(stale, Err(ConsumerError::StaleBatch)));
+        assert_eq!(ids(&poll(&rig.store, limit(10)).await.events), written[from..], "{to:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_lands_behind_a_seek_is_late_even_where_nothing_was_read() {
+    let mut rig = Rig::new().await;
+    rig.store.put_consumer(&nightly(), &body("{}")).await.unwrap();
+    pass(HOUR).await;
+    rig.store.seek(&nightly(), Seek { to: SeekTo::Latest }).await.unwrap();
+    let late = rig.write(HOUR / 2).await;
+    let never = rig.write(2 * HOUR).await;
+    rig.tell().await;
+    assert_eq!(ids(&poll(&rig.store, limit(10)).await.late), [late], "the other is from before its start");
+    // Unless it seeks there.
+    rig.store.seek(&nightly(), Seek { to: SeekTo::Earliest }).await.unwrap();
+    pass(SETTLED).await;
+    let mut given = BTreeMap::new();
+    drain(&rig.store, limit(10), &mut given).await;
+    assert!(given.contains_key(&never) && given.contains_key(&late));
+    let before_all = rig.write(100 * HOUR).await;
+    rig.tell().await;
+    assert_eq!(ids(&poll(&rig.store, limit(10)).await.late), [before_all]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_reports_is_not_polled_and_what_is_polled_does_not_report() {
+    let rig = Rig::new().await;
+    pass(SETTLED).await;
+    report(&rig.store, &mut crate::consumers::Files::default()).await;
+    assert!(matches!(rig.store.poll(&nightly(), limit(1)).await, Err(ConsumerError::HasRuns)));
+    let seek = rig.store.seek(&nightly(), Seek { to: SeekTo::Latest }).await;
+    assert!(matches!(seek, Err(ConsumerError::HasRuns)));
+    rig.store.delete_consumer(&nightly()).await.unwrap();
+    pass(SETTLED).await;
+    rig.store.put_consumer(&nightly(), &body("{}")).await.unwrap();
+    poll(&rig.store, limit(1)).await;
+    let begun = rig.store.begin_run(&nightly(), &RunSpec::default(), LEASE).await;
+    assert!(matches!(begun, Err(RunError::HasPolls)));
+    assert_eq!(rig.store.continue_run(&nightly(), LEASE).await.unwrap().0, Begun::Nothing);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_there_is_said_not_to_be() {
+    let rig = Rig::new().await;
+    let batch: BatchToken = "1-1".parse().unwrap();
+    let to = Seek { to: SeekTo::Latest };
+    assert!(matches!(rig.store.consumer(&nightly()).await, Err(ConsumerError::NotFound)));
+    assert!(matches!(rig.store.poll(&nightly(), limit(1)).await, Err(ConsumerError::NotFound)));
+    assert!(matches!(rig.store.commit(&nightly(), batch).await, Err(ConsumerError::NotFound)));
+    assert!(matches!(rig.store.seek(&nightly(), to).await, Err(ConsumerError::NotFound)));
+    rig.store.delete_consumer(&nightly()).await.unwrap();
+    let mut other = nightly();
+    other.topic = topic("unknown");
+    assert!(matches!(rig.store.put_consumer(&other, &body("")).await, Err(ConsumerError::TopicNotFound)));
+    assert!(matches!(rig.store.consumer(&other).await, Err(ConsumerError::TopicNotFound)));
+    assert!(matches!(rig.store.poll(&other, limit(1)).await, Err(ConsumerError::TopicNotFound)));
+    let begun = rig.store.begin_run(&other, &RunSpec::default(), LEASE).await;
+    assert!(matches!(begun, Err(RunError::TopicNotFound)));
+    rig.store.delete_consumer(&other).await.unwrap();
+}
+
+/// Polls and commits with a store that may die; with one that does not, after it has.
+async fn story(faults: Faults) -> (Rig, BTreeMap<EventId, usize>, BTreeSet<EventId>, bool) {
+    let mut rig = Rig::new().await;
+    let victim = rig.engine.client_with(faults);
+    let victims = store(victim.client(), &rig.world);
+    let mut given = BTreeMap::new();
+    let mut written: BTreeSet<_> = rig.write_many(5, Duration::ZERO).await.into_iter().collect();
+    rig.tell().await;
+    pass(SETTLED).await;
+    let mut died = false;
+    let all_of_it = async |store: &Store, given: &mut BTreeMap<EventId, usize>| {
+        store.put_consumer(&nightly(), &body(r#"{"start":"earliest"}"#)).await.unwrap();
+        drain(store, limit(3), given).await;
+    };
+    for _ in 0..2 {
+        if died || victim.run(all_of_it(&victims, &mut given)).await.is_none() {
+            died = true;
+            all_of_it(&rig.store, &mut given).await;
+        }
+        written.extend(rig.write_many(4, HOUR).await);
+        written.extend(rig.write_many(4, Duration::ZERO).await);
+        rig.tell().await;
+        pass(SETTLED).await;
+    }
+    drain(&rig.store, limit(3), &mut given).await;
+    (rig, given, written, !victim.injected().is_empty())
+}
+
+#[tokio::test(start_paused = true)]
+async fn wherever_a_consumer_dies_or_is_not_answered_everything_is_given_and_no_more_than_a_batch_again() {
+    for moment in [Moment::Before, Moment::After] {
+        for fault in [Fault::Crash(moment), Fault::Timeout(moment)] {
+            let mut n = 0;
+            loop {
+                n += 1;
+                let faults = Faults::default().nth(n, Target::any(), fault.clone());
+                let (rig, given, written, hit) = story(faults).await;
+                assert_eq!(given.keys().copied().collect::<BTreeSet<_>>(), written, "call {n}, {fault:?}");
+                // A batch that was given and not committed.
+                let again = given.values().filter(|times| **times == 2).count();
+                assert!(
+                    again <= 3 && given.values().all(|times| *times <= 2),
+                    "call {n}, {fault:?}: {given:?}"
+                );
+                assert!(rig.unsettled().await.is_empty());
+                if !hit {
+                    break;
+                }
+            }
+            assert!(n > 40, "{n} calls");
+        }
+    }
+}

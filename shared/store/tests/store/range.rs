@@ -1,0 +1,181 @@
+//! A range, oldest first: all of it, in order, once, at the price of its bytes.
+
+use std::time::Duration;
+
+use lately_engine::{Engine, Options};
+use lately_keys::{EventId, Topic, UnixMillis};
+use lately_model::{Event, NewEvent};
+use lately_store::{Cost, Store, TopicError};
+
+use crate::support::{World, change, engine, event, ids, pass, seeds, store, stored, submission, topic};
+
+/// DynamoDB's unit of consistent reading, in bytes.
+const UNIT: u64 = 4 * 1024;
+
+fn beginning() -> EventId {
+    EventId::first_of(UnixMillis::MIN)
+}
+
+fn end() -> EventId {
+    EventId::last_of(UnixMillis::MAX)
+}
+
+async fn scene(settings: &str) -> (World, Engine, Store, Topic) {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    let posts = topic("posts");
+    store.put_topic(&posts, &change(settings)).await.unwrap();
+    (world, engine, store, posts)
+}
+
+/// Everything in a range, and its price. Each chunk is complete up to the position behind it.
+async fn read(store: &Store, topic: &Topic, after: EventId, to: EventId) -> (Vec<Event>, Cost) {
+    let mut range = store.range(topic, after, to).await.unwrap();
+    let mut events = Vec::new();
+    while let Some(chunk) = range.next().await.unwrap() {
+        assert!(chunk.last().unwrap().id <= range.position() && range.position() <= to);
+        events.extend(chunk);
+    }
+    assert_eq!(range.position(), to.max(after));
+    (events, range.cost())
+}
+
+/// A note of so many bytes, of a time so long ago.
+fn past(world: &World, bytes: usize, millis_ago: u64) -> NewEvent {
+    let at = Some(world.now().saturating_sub(millis_ago));
+    NewEvent { at, ..event("note", Some(format!("\"{}\"", "x".repeat(bytes)))) }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_range_is_all_that_lies_in_it_in_order_wherever_it_is_begun_again() {
+    for seed in seeds(6) {
+        let mut random = fastrand::Rng::with_seed(seed.0);
+        let width = ["quarter-hour", "hour", "day", "month"][random.usize(..4)];
+        let shards = 1_u32 << random.u32(..8);
+        let settings = format!(r#"{{"bucket":"{width}","min_shards":{shards},"max_shards":256}}"#);
+        let (world, engine, store, posts) = scene(&settings).await;
+        for _ in 0..4 {
+            let batch = (0..random.usize(1..300)).map(|_| {
+                let ago = random.u64(..40) * 900_000 + random.u64(..900_000);
+                past(&world, random.usize(1..3_000), ago)
+            });
+            store.write(submission(&posts, batch.collect())).await.unwrap();
+            pass(Duration::from_secs(random.u64(..4_000))).await;
+        }
+        let all = stored(&engine, &posts).await;
+        assert_eq!(ids(&read(&store, &posts, beginning(), end()).await.0), all);
+
+        let (after, to) = (all[all.len() / 4], all[all.len() * 3 / 4]);
+        let wanted: Vec<_> = all.iter().copied().filter(|id| (after..=to).contains(id)).skip(1).collect();
+        assert_eq!(ids(&read(&store, &posts, after, to).await.0), wanted);
+        assert_eq!(ids(&read(&store, &posts, to, after).await.0), []);
+
+        // Given up after each chunk, and begun again at its position.
+        let (mut found, mut position) = (Vec::new(), after);
+        while position < to {
+            let mut range = store.range(&posts, position, to).await.unwrap();
+            found.extend(ids(&range.next().await.unwrap().unwrap_or_default()));
+            position = range.position();
+            if range.next().await.unwrap().is_none() {
+                position = range.position();
+            }
+        }
+        assert_eq!(found, wanted);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn full_pages_of_shards_are_read_on_until_nothing_is_left() {
+    let (world, engine, store, posts) = scene(r#"{"min_shards":4}"#).await;
+    for _ in 0..6 {
+        let batch = (0..10).map(|n| past(&world, 200_000, n));
+        store.write(submission(&posts, batch.collect())).await.unwrap();
+    }
+    let (events, cost) = read(&store, &posts, beginning(), end()).await;
+    assert_eq!(ids(&events), stored(&engine, &posts).await);
+    // Twelve megabytes in pages of one: no page is asked for twice.
+    assert!(cost.rounds > 2 && cost.calls < 24, "{cost:?}");
+    assert!(cost.read_units.halves / 2 <= 60 * 200_200 / UNIT + cost.calls, "{cost:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_shards_are_read_in_pages_that_fit_together() {
+    let (world, engine, store, posts) = scene(r#"{"min_shards":256,"max_shards":256}"#).await;
+    for _ in 0..4 {
+        let batch = (0..500).map(|n| past(&world, 3_000, n));
+        store.write(submission(&posts, batch.collect())).await.unwrap();
+    }
+    let mut range = store.range(&posts, beginning(), end()).await.unwrap();
+    let mut found = Vec::new();
+    while let Some(chunk) = range.next().await.unwrap() {
+        found.extend(ids(&chunk));
+    }
+    assert_eq!(found, stored(&engine, &posts).await);
+    // The directory, and each shard: eight events of three thousand bytes fit into one page of its 128 KB.
+    assert!(range.cost().calls <= 1 + 256 + 8, "{:?}", range.cost());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_range_costs_its_bytes_and_its_shards_however_much_there_is_before_it() {
+    let mut prices = Vec::new();
+    for older in [0, 20] {
+        let (world, _engine, store, posts) = scene(r#"{"min_shards":4,"bucket":"quarter-hour"}"#).await;
+        // Of the day before: many buckets, and many events in each.
+        for n in 0..older {
+            let batch = (0..500).map(|_| past(&world, 100, 86_400_000 + n * 900_000));
+            store.write(submission(&posts, batch.collect())).await.unwrap();
+        }
+        let after = EventId::last_of(world.now());
+        pass(Duration::from_secs(1)).await;
+        for _ in 0..2 {
+            let batch = (0..500).map(|_| event("note", Some(format!("\"{}\"", "x".repeat(880)))));
+            store.write(submission(&posts, batch.collect())).await.unwrap();
+            pass(Duration::from_millis(1)).await;
+        }
+        let (events, cost) = read(&store, &posts, after, EventId::last_of(world.now())).await;
+        assert_eq!(events.len(), 1_000);
+        // The directory once, and four shards once each.
+        assert_eq!((cost.calls, cost.rounds), (5, 1), "{cost:?}");
+        let bytes = events.iter().map(|event| stored_bytes(event) as u64).sum::<u64>();
+        let floor = bytes.div_ceil(UNIT);
+        assert!((floor..=floor + 5).contains(&(cost.read_units.halves / 2)), "{floor} and {cost:?}");
+        prices.push(cost.read_units);
+    }
+    let [few, many] = prices[..] else { panic!() };
+    assert!(few.halves.abs_diff(many.halves) <= 2 * 4, "a random spread over four shards: {few} and {many}");
+}
+
+/// What an event's item is as DynamoDB counts it, in a partition of a quarter-hour of `posts`.
+fn stored_bytes(event: &Event) -> usize {
+    let key = "EVENTS#posts#2026-03-14T12:00#SHARD0".len() + 36 + "pksk".len();
+    let data = event.data.as_ref().map_or(0, |data| 1 + data.as_str().len());
+    key + "t".len() + "note".len() + "a".len() + "ada".len() + "v".len() + "asf".len() + data
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_kept_no_longer_is_in_no_range() {
+    let (world, _engine, store, posts) = scene(r#"{"retention_days":2,"bucket":"hour"}"#).await;
+    for hours in 0..40 {
+        store.write(submission(&posts, vec![past(&world, 1, hours * 3_600_000)])).await.unwrap();
+    }
+    pass(Duration::from_secs(86_400)).await;
+    let (events, _) = read(&store, &posts, beginning(), end()).await;
+    let oldest = world.now().saturating_sub(2 * 86_400_000);
+    assert_eq!(events.len(), 24);
+    assert!(events.iter().all(|event| event.at() > oldest));
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_are_found_by_their_ids_in_the_order_asked_for() {
+    let (_world, _engine, store, posts) = scene("{}").await;
+    let (written, _) = store.write(submission(&posts, vec![event("note", None); 5])).await.unwrap();
+    let mut wanted = ids(&written.events);
+    wanted.reverse();
+    store.delete_event(&posts, wanted[2], None).await.unwrap();
+    let (found, cost) = store.events_of(&posts, &wanted).await.unwrap();
+    wanted.remove(2);
+    assert_eq!((ids(&found), cost.calls), (wanted, 1));
+    assert!(matches!(store.events_of(&topic("unknown"), &[]).await, Err(TopicError::NotFound)));
+    assert!(matches!(store.range(&topic("unknown"), beginning(), end()).await, Err(TopicError::NotFound)));
+}

@@ -1,0 +1,351 @@
+//! Report runs: begun once, continued by whoever comes, committed by one, finished by anyone.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
+use futures_util::future;
+use lately_engine::Operation;
+use lately_engine::fault::{Fault, Faults, Moment, Target, When};
+use lately_keys::table::{AnyKey, LateEventKey};
+use lately_keys::{EventId, Key, TableKey, Tick};
+use lately_model::{GroupBy, ListQuery, RunSpec};
+use lately_store::{Begun, Progress, Run, RunError, Store};
+
+use crate::consumers::{Files, LEASE, Rig, SETTLED, attempt, begin, nightly, read, report_later};
+use crate::fan_out::{fan_out, key};
+use crate::support::{TABLE, items, pass, seeds, store};
+
+#[tokio::test(start_paused = true)]
+async fn runs_follow_on_each_other_and_report_everything_once() {
+    let rig = Rig::new().await;
+    let store = &rig.store;
+    let mut files = Files::default();
+    let mut written = BTreeSet::new();
+    let mut end = None;
+    for n in 0..4_usize {
+        written.extend(rig.write_many(n, Duration::ZERO).await);
+        let run = report_later(&rig, &mut files).await;
+        assert!(end.is_none_or(|end| run.from == end));
+        end = Some(run.to);
+        assert_eq!(files.files[&run.to].len(), n);
+    }
+    assert_eq!(files.reported(), written);
+    assert_eq!(store.continue_run(&nightly(), LEASE).await.unwrap().0, Begun::Nothing);
+    let (list, _) = store.runs(&nightly(), &ListQuery::parse("limit=3").unwrap()).await.unwrap();
+    assert_eq!((list.runs.len(), Some(list.runs[0].to)), (3, end));
+    let next = format!("cursor={}", list.next.unwrap());
+    let (list, _) = store.runs(&nightly(), &ListQuery::parse(&next).unwrap()).await.unwrap();
+    assert_eq!((list.runs.len(), list.next), (1, None));
+}
+
+/// What a program does with a run may move between its threads.
+#[tokio::test(start_paused = true)]
+async fn a_runs_futures_can_be_sent() {
+    fn sent<T: Send>(future: T) -> T {
+        future
+    }
+    let rig = Rig::new().await;
+    pass(Duration::from_secs(11)).await;
+    let run = begin(&rig.store).await;
+    let store = &rig.store;
+    sent(store.late_ids(&run, &mut Files::default())).await.unwrap();
+    sent(store.finish_run(&run)).await.unwrap_err();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_is_one_invocations_at_a_time_until_its_lease_is_over() {
+    let rig = Rig::new().await;
+    let store = &rig.store;
+    pass(SETTLED).await;
+    let run = begin(store).await;
+    let busy = Begun::Busy { until: store.now().saturating_add(60_000) };
+    let again = store.begin_run(&nightly(), &RunSpec::default(), LEASE).await.unwrap().0;
+    assert_eq!((again, store.continue_run(&nightly(), LEASE).await.unwrap().0), (busy.clone(), busy));
+
+    // Its progress gives it back, and so does giving it back.
+    let progress = Progress { object: "a/1".to_owned(), position: run.from, events: 0 };
+    assert!(store.save_progress(&run, &progress).await.unwrap().0);
+    let second = begin(store).await;
+    assert_eq!(second.progress, Some(progress.clone()));
+    assert!(!store.save_progress(&run, &progress).await.unwrap().0, "another has it now");
+    store.release_run(&run).await.unwrap();
+    assert!(matches!(store.continue_run(&nightly(), LEASE).await.unwrap().0, Begun::Busy { .. }));
+    store.release_run(&second).await.unwrap();
+    let third = begin(store).await;
+    // What the third counts was decided when the run was begun.
+    assert_eq!((third.to, &third.spec), (run.to, &RunSpec::default()));
+
+    pass(LEASE).await;
+    let spec = RunSpec { group_by: GroupBy::Type, ..RunSpec::default() };
+    let Begun::Run(fourth) = store.begin_run(&nightly(), &spec, LEASE).await.unwrap().0 else { panic!() };
+    assert_eq!((fourth.to, &fourth.spec), (run.to, &RunSpec::default()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn progress_wakes_who_continues_and_a_commit_ends_it() {
+    let rig = Rig::new().await;
+    let store = &rig.store;
+    pass(SETTLED).await;
+    let run = begin(store).await;
+    let stored = async || {
+        let all = items(&rig.engine).await;
+        all.into_iter().find(|item| matches!(key(item), AnyKey::Run(_))).unwrap()
+    };
+    let progress = Progress { object: "a/1".to_owned(), position: run.to, events: 3 };
+    assert!(store.save_progress(&run, &progress).await.unwrap().0);
+    let item = stored().await;
+    assert_eq!(
+        (item["progress"].as_s().unwrap().as_str(), item["lease"].as_n().unwrap().as_str()),
+        ("a/1", "0")
+    );
+    store.release_run(&run).await.unwrap();
+    assert_ne!(stored().await["lease"].as_n().unwrap(), "0");
+
+    let winner = attempt("winner", store.now());
+    let (committed, _) = store.commit_run(&run, &winner).await.unwrap();
+    assert_eq!((committed.committed.as_ref(), committed.progress.as_ref()), (Some(&winner), None));
+    assert!(!stored().await.contains_key("progress"));
+    assert!(!store.save_progress(&run, &progress).await.unwrap().0);
+    let (other, _) = store.commit_run(&run, &attempt("loser", store.now())).await.unwrap();
+    assert_eq!(other.committed, Some(winner.clone()));
+    // Whoever comes now finishes it.
+    let continued = begin(store).await;
+    assert_eq!(continued.committed, Some(winner));
+    assert!(matches!(store.finish_run(&run).await, Err(RunError::NotCommitted)));
+    store.finish_run(&continued).await.unwrap();
+    assert_eq!(store.run(&nightly(), run.to).await.unwrap().0.unwrap().committed, continued.committed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_late_is_reported_once_and_what_only_seems_so_is_not() {
+    let mut rig = Rig::new().await;
+    let mut files = Files::default();
+    // The stream is behind: it tells of these after they were reported.
+    let early = rig.write_many(20, Duration::ZERO).await;
+    let first = report_later(&rig, &mut files).await;
+    let late = rig.write_many(20, Duration::from_secs(3_600)).await;
+    rig.tell().await;
+    assert_eq!(rig.unsettled().await.len(), 40);
+    let second = report_later(&rig, &mut files).await;
+    assert_eq!(files.files[&first.to], early.iter().copied().collect());
+    assert_eq!(files.files[&second.to], late.iter().copied().collect());
+    let by: BTreeSet<_> =
+        rig.ledger().await.values().map(|entry| entry["by"].as_s().unwrap().clone()).collect();
+    assert_eq!(by, [first.to.to_string(), second.to.to_string()].into());
+    // Nothing was counted since: there is no list, and nothing is looked at.
+    pass(SETTLED).await;
+    let third = begin(&rig.store).await;
+    let (late, cost) = rig.store.late_ids(&third, &mut files).await.unwrap();
+    assert_eq!((late, cost.calls), (vec![], 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_late_for_the_run_under_way_is_left_to_the_next() {
+    let mut rig = Rig::new().await;
+    let mut files = Files::default();
+    report_later(&rig, &mut files).await;
+    let before = rig.write(Duration::from_secs(3_600)).await;
+    rig.tell().await;
+    pass(SETTLED).await;
+    let run = begin(&rig.store).await;
+    // One that lies in the range, and lands when that has been read already; one that was late, and is told only now.
+    let mut found = read(&rig.store, &run, &mut files).await;
+    let within = rig.write(Duration::from_millis(10_500)).await;
+    let later = rig.write(Duration::from_secs(3_600)).await;
+    rig.tell().await;
+    assert!(within > run.from && within <= run.to);
+    found.extend(read(&rig.store, &run, &mut files).await.into_iter().filter(|id| *id == within));
+    assert_eq!(
+        found,
+        [before, within],
+        "a range that is read again has what landed meanwhile, its list does not"
+    );
+    let (run, _) = rig.store.commit_run(&run, &attempt("a", rig.store.now())).await.unwrap();
+    files.files.insert(run.to, [before].into());
+    rig.store.finish_run(&run).await.unwrap();
+    let next = report_later(&rig, &mut files).await;
+    assert_eq!(files.files[&next.to], [within, later].into());
+    assert!(rig.unsettled().await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn attempts_that_overlap_report_one_list_in_whatever_order_they_write_it() {
+    for seed in seeds(3) {
+        let mut rig = Rig::new().await;
+        let mut files = Files::default();
+        report_later(&rig, &mut files).await;
+        let mut late: BTreeSet<_> =
+            rig.write_many(2_100, Duration::from_secs(3_600)).await.into_iter().collect();
+        rig.tell().await;
+        pass(SETTLED).await;
+        let run = begin(&rig.store).await;
+        // They take turns by chance, and more is noted while they do.
+        let stores: Vec<_> = (0..3)
+            .map(|n| {
+                store(
+                    rig.engine.client_with(Faults::seeded(seed.0 * 3 + n).interleaved(9)).client(),
+                    &rig.world,
+                )
+            })
+            .collect();
+        let more = rig.write_many(400, Duration::from_secs(3_600)).await;
+        late.extend(&more);
+        let news = rig.news();
+        let noting = rig.engine.client_with(Faults::seeded(seed.0).interleaved(3));
+        let noting = store(noting.client(), &rig.world);
+        let list = async |store: &Store| {
+            let mut files = files.clone();
+            store.late_ids(&run, &mut files).await.unwrap().0
+        };
+        let attempts = future::join3(list(&stores[0]), list(&stores[1]), list(&stores[2]));
+        let (lists, _) = future::join(attempts, fan_out(&noting, &news)).await;
+        assert!(lists.0 == lists.1 && lists.1 == lists.2);
+        assert!(lists.0.is_sorted() && lists.0.len() >= 2_100);
+
+        let (run, _) = rig.store.commit_run(&run, &attempt("a", rig.store.now())).await.unwrap();
+        files.files.insert(run.to, lists.0.iter().copied().collect());
+        // Finished by several too.
+        let (one, other) = future::join(stores[0].finish_run(&run), stores[1].finish_run(&run)).await;
+        one.unwrap();
+        other.unwrap();
+        let left = rig.unsettled().await.len();
+        assert!(left > 0 && left < 400, "some came too late for the list, and some did not: {left}");
+        report_later(&rig, &mut files).await;
+        assert_eq!(files.reported(), late);
+        assert!(rig.unsettled().await.is_empty());
+    }
+}
+
+/// Puts entries into the ledger as fan-out would, and counts them.
+async fn note(rig: &Rig, run: &Run, ids: &[EventId]) {
+    let client = rig.engine.client();
+    let incarnation = AttributeValue::N(run.incarnation.to_string());
+    for ids in ids.chunks(25) {
+        let request = |id: &EventId| {
+            let Key { pk, sk } = LateEventKey { consumer: nightly(), id: *id }.encode();
+            let put = PutRequest::builder()
+                .item("pk", AttributeValue::S(pk))
+                .item("sk", AttributeValue::S(sk))
+                .item("incarnation", incarnation.clone());
+            WriteRequest::builder().put_request(put.build().unwrap()).build()
+        };
+        let batch = ids.iter().map(request).collect();
+        client.batch_write_item().request_items(TABLE, batch).send().await.unwrap();
+    }
+    let one = AttributeValue::N("1".to_owned());
+    let counters: Vec<_> = (0..16).map(|shard| format!("l{shard} :one")).collect();
+    client
+        .update_item()
+        .table_name(TABLE)
+        .key("pk", AttributeValue::S("ANNOUNCED#billing".to_owned()))
+        .key("sk", AttributeValue::S("nightly".to_owned()))
+        .update_expression(format!("ADD {}", counters.join(", ")))
+        .expression_attribute_values(":one", one)
+        .send()
+        .await
+        .unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_run_leaves_in_the_ledger_is_looked_at_again_though_nothing_is_counted_since() {
+    let rig = Rig::new().await;
+    let mut files = Files::default();
+    let first = report_later(&rig, &mut files).await;
+    // In the next run's own range, and so none of its late ones.
+    let behind = first.to.at().saturating_add(1);
+    let ids: Vec<_> = (0..32).map(|n| EventId::new(Tick::first_of(behind), 0.into(), n)).collect();
+    note(&rig, &first, &ids).await;
+    for expected in [0, 32, 0] {
+        pass(SETTLED).await;
+        let run = begin(&rig.store).await;
+        let (late, _) = rig.store.late_ids(&run, &mut files).await.unwrap();
+        assert_eq!(late.len(), expected);
+        files.files.insert(run.to, late.into_iter().collect());
+        let (run, _) = rig.store.commit_run(&run, &attempt("a", rig.store.now())).await.unwrap();
+        rig.store.finish_run(&run).await.unwrap();
+    }
+    assert_eq!(files.reported(), ids.into_iter().collect());
+}
+
+/// Reports with a store that may die, with one that does not after it has; what the files hold in the end, and whether
+/// anything went wrong.
+async fn story(faults: Faults) -> (Files, BTreeSet<EventId>, bool) {
+    let mut rig = Rig::new().await;
+    let victim = rig.engine.client_with(faults);
+    let victims = store(victim.client(), &rig.world);
+    // Files outlive whoever wrote them.
+    let files = Mutex::new(Files::default());
+    let mut written = BTreeSet::new();
+    let mut died = false;
+    for n in 0..3 {
+        written.extend(rig.write_many(3, Duration::ZERO).await);
+        if n == 1 {
+            // Told so late that it seems to be late.
+            written.extend(rig.write_many(3, Duration::from_secs(3_600)).await);
+            rig.tell().await;
+        }
+        pass(SETTLED).await;
+        if died || victim.run(report_attempt(&victims, &files, "victim")).await.is_none() {
+            died = true;
+            pass(LEASE).await;
+            report_attempt(&rig.store, &files, "heir").await;
+        }
+        rig.tell().await;
+    }
+    pass(SETTLED).await;
+    report_attempt(&rig.store, &files, "last").await;
+    assert!(rig.unsettled().await.is_empty());
+    (files.into_inner().unwrap(), written, !victim.injected().is_empty())
+}
+
+/// A run as it is reported: under a private name first; what counts is the attempt that is committed.
+async fn report_attempt(store: &Store, files: &Mutex<Files>, name: &str) {
+    let mut run = begin(store).await;
+    if run.committed.is_none() {
+        let mut earlier = files.lock().unwrap().clone();
+        let found = read(store, &run, &mut earlier).await;
+        let name = format!("{name} {}", store.now());
+        files.lock().unwrap().attempts.insert(name.clone(), found.into_iter().collect());
+        run = store.commit_run(&run, &attempt(&name, store.now())).await.unwrap().0;
+    }
+    let mut files_now = files.lock().unwrap().clone();
+    let winner = &run.committed.as_ref().unwrap().attempt;
+    let file = files_now.attempts[winner].clone();
+    let before = files_now.files.insert(run.to, file.clone());
+    assert!(before.is_none_or(|before| before == file), "a final file never changes");
+    *files.lock().unwrap() = files_now;
+    store.finish_run(&run).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn wherever_a_reporter_dies_or_is_not_answered_everything_is_reported_once() {
+    for moment in [Moment::Before, Moment::After] {
+        for fault in [Fault::Crash(moment), Fault::Timeout(moment)] {
+            let mut n = 0;
+            loop {
+                n += 1;
+                let (files, written, hit) =
+                    story(Faults::default().nth(n, Target::any(), fault.clone())).await;
+                assert_eq!(files.reported(), written, "call {n}, {fault:?}");
+                if !hit {
+                    break;
+                }
+            }
+            assert!(n > 40, "{n} calls");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_is_begun_although_fan_out_is_counting() {
+    let rig = Rig::new().await;
+    pass(SETTLED).await;
+    let transactions = Target::operation(Operation::TransactWriteItems);
+    let faults = Faults::default().rule(transactions, When::First(4), Fault::TransactionConflict);
+    let busy = rig.engine.client_with(faults);
+    let run = begin(&store(busy.client(), &rig.world)).await;
+    assert_eq!(busy.injected().len(), 4);
+    assert_eq!(rig.store.run(&nightly(), run.to).await.unwrap().0, Some(run));
+}

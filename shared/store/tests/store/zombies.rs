@@ -1,0 +1,290 @@
+//! What wakes hours later, and what was begun for a consumer that was deleted and made again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use futures_util::future;
+use lately_engine::fault::{Fault, Faults, Moment, Target};
+use lately_keys::table::AnyKey;
+use lately_model::{ListQuery, NewConsumer, PollRequest, RunSpec};
+use lately_store::{ConsumerError, Progress, Run, RunError, TableError};
+
+use crate::consumers::{Files, LEASE, Rig, SETTLED, attempt, begin, nightly, read, report, report_later};
+use crate::fan_out::{fan_out, key};
+use crate::support::{Item, TABLE, items, pass, seeds, store};
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// What the table holds of consumers, but for when settled entries go.
+async fn consumers(rig: &Rig) -> BTreeMap<(String, String), BTreeMap<String, String>> {
+    let mut all = BTreeMap::new();
+    for mut item in items(&rig.engine).await {
+        let is_consumers = matches!(
+            key(&item),
+            AnyKey::Consumer(_)
+                | AnyKey::Run(_)
+                | AnyKey::LatePage(_)
+                | AnyKey::LateEvent(_)
+                | AnyKey::Announcement(_)
+        );
+        if is_consumers {
+            item.remove("expires_at");
+            let key = ["pk", "sk"].map(|name| item[name].as_s().unwrap().clone());
+            let rest = item.into_iter().map(|(name, value)| (name, format!("{value:?}")));
+            all.insert(key.into(), rest.collect());
+        }
+    }
+    all
+}
+
+/// Every step of a run, again.
+async fn walk_again(rig: &Rig, run: &Run, files: &Files) {
+    let store = &rig.store;
+    // What the list was, if anything is left of it.
+    store.late_ids(run, &mut files.clone()).await.unwrap();
+    let progress = Progress { object: "zombie".to_owned(), position: run.to, events: 9 };
+    assert!(!store.save_progress(run, &progress).await.unwrap().0);
+    store.release_run(run).await.unwrap();
+    match store.commit_run(run, &attempt("zombie", store.now())).await {
+        Ok((committed, _)) => assert_ne!(committed.committed.unwrap().attempt, "zombie"),
+        Err(error) => assert!(matches!(error, RunError::NotFound), "{error}"),
+    }
+    store.finish_run(run).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_wakes_in_any_step_of_a_run_that_is_over_changes_nothing() {
+    let mut rig = Rig::new().await;
+    let mut files = Files::default();
+    report_later(&rig, &mut files).await;
+    let mut written: BTreeSet<_> = rig.write_many(30, HOUR).await.into_iter().collect();
+    rig.tell().await;
+    pass(SETTLED).await;
+    let begun = begin(&rig.store).await;
+    let found = read(&rig.store, &begun, &mut files).await;
+    let (run, _) = rig.store.commit_run(&begun, &attempt("a", rig.store.now())).await.unwrap();
+    files.files.insert(run.to, found.into_iter().collect());
+    rig.store.finish_run(&run).await.unwrap();
+    let list = rig.store.late_ids(&run, &mut files).await.unwrap().0;
+    for _ in 0..2 {
+        pass(HOUR).await;
+        let before = consumers(&rig).await;
+        walk_again(&rig, &run, &files).await;
+        // Its lease may have been given back once more: nobody asks for it.
+        let mut after = consumers(&rig).await;
+        for (key, item) in &mut after {
+            if let Some(lease) = before[key].get("lease") {
+                item.insert("lease".to_owned(), lease.clone());
+            }
+        }
+        assert_eq!(after, before);
+        assert_eq!(rig.store.late_ids(&run, &mut files).await.unwrap().0, list);
+        written.extend(rig.write_many(3, HOUR).await);
+        rig.tell().await;
+        report_later(&rig, &mut files).await;
+    }
+    assert_eq!(files.reported(), written);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_that_was_begun_for_a_deleted_consumer_reaches_the_one_made_again() {
+    let mut rig = Rig::new().await;
+    let mut files = Files::default();
+    report_later(&rig, &mut files).await;
+    let written: BTreeSet<_> = rig.write_many(30, HOUR).await.into_iter().collect();
+    let news = rig.news();
+    fan_out(&rig.store, &news).await;
+    pass(SETTLED).await;
+    let begun = begin(&rig.store).await;
+    let found = read(&rig.store, &begun, &mut files).await;
+    assert_eq!(found.iter().copied().collect::<BTreeSet<_>>(), written);
+    let (run, _) = rig.store.commit_run(&begun, &attempt("a", rig.store.now())).await.unwrap();
+    files.files.insert(run.to, found.into_iter().collect());
+    let entries = rig.ledger().await;
+
+    rig.store.delete_consumer(&nightly()).await.unwrap();
+    assert!(consumers(&rig).await.is_empty());
+    walk_again(&rig, &run, &files).await;
+    // The list of nothing that a late attempt writes for itself.
+    let left = consumers(&rig).await;
+    assert!(left.keys().all(|(_, sk)| sk.starts_with("LATE#")), "{left:?}");
+
+    // Fan-out that had read the announcement before, and notes now.
+    let stale = entries.into_values().next();
+    rig.engine.client().put_item().table_name(TABLE).set_item(stale).send().await.unwrap();
+
+    // Made again, it reports all there is, with files of its own.
+    let mut files = Files::default();
+    pass(HOUR).await;
+    let first = report(&rig.store, &mut files).await;
+    assert!(first.incarnation > run.incarnation);
+    assert_eq!(files.reported(), written);
+    fan_out(&rig.store, &news).await;
+    let late = rig.write_many(5, HOUR * 2).await;
+    rig.tell().await;
+    let before = consumers(&rig).await;
+    walk_again(&rig, &run, &files).await;
+    assert_eq!(consumers(&rig).await, before);
+    report_later(&rig, &mut files).await;
+    assert_eq!(files.reported(), written.into_iter().chain(late).collect());
+    let ours = AttributeValue::N(first.incarnation.to_string());
+    let entries = rig.ledger().await.into_values();
+    let mut ours = entries.filter(|entry| entry["incarnation"] == ours);
+    assert!(ours.all(|entry| entry.contains_key("by")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_entry_of_an_earlier_consumer_is_taken_over_and_not_settled_by_who_finishes_for_that() {
+    let mut rig = Rig::new().await;
+    let mut files = Files::default();
+    report_later(&rig, &mut files).await;
+    let id = rig.write(HOUR).await;
+    let news = rig.news();
+    fan_out(&rig.store, &news).await;
+    let stale = rig.ledger().await.remove(&id).unwrap();
+    pass(SETTLED).await;
+    let begun = begin(&rig.store).await;
+    assert_eq!(read(&rig.store, &begun, &mut files).await, [id]);
+    let (old, _) = rig.store.commit_run(&begun, &attempt("a", rig.store.now())).await.unwrap();
+    let is_page = |item: &Item| matches!(key(item), AnyKey::LatePage(_));
+    let page = items(&rig.engine).await.into_iter().find(is_page);
+    rig.store.delete_consumer(&nightly()).await.unwrap();
+
+    pass(SETTLED).await;
+    let mut files = Files::default();
+    // Its first run is announced a moment after the event has landed, so it may be late for that one too.
+    let run = report(&rig.store, &mut files).await;
+    rig.engine.client().put_item().table_name(TABLE).set_item(Some(stale.clone())).send().await.unwrap();
+    fan_out(&rig.store, &news).await;
+    let taken = rig.ledger().await.remove(&id).unwrap();
+    assert_ne!(taken["incarnation"], stale["incarnation"]);
+    // Who had read the list before the consumer was deleted, and settles it now.
+    rig.engine.client().put_item().table_name(TABLE).set_item(page).send().await.unwrap();
+    rig.store.finish_run(&old).await.unwrap();
+    assert_eq!(rig.ledger().await.remove(&id), Some(taken));
+
+    report_later(&rig, &mut files).await;
+    assert_eq!(files.files[&run.to], [id].into());
+    assert_eq!(files.reported(), [id].into(), "it was in the first run's file");
+    assert!(rig.unsettled().await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_earlier_consumer_left_in_the_ledger_is_not_reported() {
+    let mut rig = Rig::new().await;
+    report_later(&rig, &mut Files::default()).await;
+    rig.write(HOUR).await;
+    rig.tell().await;
+    let stale = rig.ledger().await.into_values().next();
+    rig.store.delete_consumer(&nightly()).await.unwrap();
+    pass(HOUR).await;
+    rig.store.put_consumer(&nightly(), &NewConsumer::default()).await.unwrap();
+    rig.engine.client().put_item().table_name(TABLE).set_item(stale).send().await.unwrap();
+    pass(HOUR).await;
+    let mut files = Files::default();
+    report(&rig.store, &mut files).await;
+    // Late ones in every partition.
+    let late = rig.write_many(100, HOUR / 2).await;
+    rig.tell().await;
+    assert_eq!(rig.counts().await.len(), 16);
+    report_later(&rig, &mut files).await;
+    assert_eq!(files.reported(), late.into_iter().collect());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_of_a_deleted_consumer_is_stale_for_the_one_made_again() {
+    let rig = Rig::new().await;
+    let earliest = NewConsumer::parse(br#"{"start":"earliest"}"#).unwrap();
+    let mut batches: BTreeSet<String> = BTreeSet::new();
+    for _ in 0..3 {
+        rig.store.put_consumer(&nightly(), &earliest).await.unwrap();
+        rig.write(Duration::ZERO).await;
+        pass(SETTLED).await;
+        for old in &batches {
+            let stale = rig.store.commit(&nightly(), old.parse().unwrap()).await;
+            assert!(matches!(stale, Err(ConsumerError::StaleBatch)));
+        }
+        let (polled, _) = rig.store.poll(&nightly(), PollRequest::default()).await.unwrap();
+        batches.insert(polled.batch.unwrap().to_string());
+        rig.store.delete_consumer(&nightly()).await.unwrap();
+    }
+    assert_eq!(batches.len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn wherever_a_deletion_dies_the_next_one_ends_it() {
+    for moment in [Moment::Before, Moment::After] {
+        let mut n = 0;
+        loop {
+            n += 1;
+            let mut rig = Rig::new().await;
+            let mut files = Files::default();
+            report_later(&rig, &mut files).await;
+            rig.write_many(5, HOUR).await;
+            rig.tell().await;
+            report_later(&rig, &mut files).await;
+            let victim =
+                rig.engine.client_with(Faults::default().nth(n, Target::any(), Fault::Crash(moment)));
+            let victims = store(victim.client(), &rig.world);
+            let done = victim.run(victims.delete_consumer(&nightly())).await.is_some();
+            if !done {
+                // Read, then marked: from then on it is gone.
+                let runs = rig.store.runs(&nightly(), &ListQuery::default()).await;
+                assert_eq!(runs.is_ok(), n == 1 || (n == 2 && moment == Moment::Before));
+                rig.store.delete_consumer(&nightly()).await.unwrap();
+            }
+            assert_eq!(consumers(&rig).await, BTreeMap::new(), "call {n}, {moment:?}");
+            if done {
+                break;
+            }
+        }
+        assert!(n > 25, "{n} calls");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_is_free_when_its_deletion_is_over() {
+    let rig = Rig::new().await;
+    report_later(&rig, &mut Files::default()).await;
+    // Marked, and no further.
+    let faults = Faults::default().nth(2, Target::any(), Fault::Crash(Moment::After));
+    let victim = rig.engine.client_with(faults);
+    assert!(victim.run(store(victim.client(), &rig.world).delete_consumer(&nightly())).await.is_none());
+    assert!(matches!(rig.store.consumer(&nightly()).await, Err(ConsumerError::NotFound)));
+    let begun = rig.store.begin_run(&nightly(), &RunSpec::default(), LEASE).await;
+    assert!(matches!(begun, Err(RunError::NotFound)));
+    let put = rig.store.put_consumer(&nightly(), &NewConsumer::default()).await;
+    assert!(matches!(put, Err(ConsumerError::Table(TableError::Unavailable(_)))));
+    rig.store.delete_consumer(&nightly()).await.unwrap();
+    assert!(rig.store.put_consumer(&nightly(), &NewConsumer::default()).await.unwrap().1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_that_is_slow_leaves_the_consumer_made_again_whole() {
+    let mut left = 0;
+    for seed in seeds(60) {
+        let mut rig = Rig::new().await;
+        report_later(&rig, &mut Files::default()).await;
+        rig.write_many(3, HOUR).await;
+        rig.tell().await;
+        let slow = rig.engine.client_with(Faults::seeded(seed.0).interleaved(40));
+        let slow = store(slow.client(), &rig.world);
+        let swift = async {
+            for _ in 0..seed.0 * 20 {
+                tokio::task::yield_now().await;
+            }
+            rig.store.delete_consumer(&nightly()).await.unwrap();
+            rig.world.shift(HOUR);
+            // It may be marked already by who is slow, and took it for the one to delete.
+            rig.store.begin_run(&nightly(), &RunSpec::default(), LEASE).await.ok()
+        };
+        let (deleted, _) = future::join(slow.delete_consumer(&nightly()), swift).await;
+        deleted.unwrap();
+        let here = consumers(&rig).await;
+        // Unless it was that one that was deleted: its checkpoint, its run, its announcement.
+        assert!(here.is_empty() || here.len() == 3, "{here:?}");
+        left += here.len() / 3;
+    }
+    assert!(left > 10, "{left}");
+}
