@@ -1,11 +1,17 @@
 //! Demo topics, with events that look like somebody's last five days, and who follows whom.
 //!
 //! Written through the store, as imports: the same code as everything else. The data is made from a fixed
-//! seed; only its times depend on when the program starts.
+//! seed; only its times depend on when the program starts. Business goes on while the program runs: in the topic
+//! `billing` something happens now and then, so that there is something to report.
+
+use std::ops::Range;
+use std::time::Duration;
 
 use lately_keys::{Topic, UnixMillis};
 use lately_model::{Backfill, ListQuery, NewEvent, TopicChange};
-use lately_store::{FollowError, ListError, PutTopicError, Store, Submission, WriteError};
+use lately_store::{
+    FollowError, ListError, PutTopicError, Store, Submission, TableError, TopicError, WriteError,
+};
 
 const SEED: u64 = 20_261_120;
 const DAY_MILLIS: u64 = 24 * 60 * 60 * 1000;
@@ -13,12 +19,21 @@ const DAYS: u64 = 5;
 /// What a batch may hold.
 const BATCH: usize = 500;
 
+/// The topic that is reported.
+pub(crate) const BILLING: &str = "billing";
+
+/// How long nothing happens in it, in milliseconds.
+const PAUSE_MILLIS: Range<u64> = 2_000..8_000;
+
 /// Why the demo topics could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {
     /// The topics could not be listed.
     #[error(transparent)]
     List(#[from] ListError),
+    /// A topic could not be read.
+    #[error(transparent)]
+    Table(#[from] TableError),
     /// A topic could not be created.
     #[error(transparent)]
     Topic(#[from] PutTopicError),
@@ -93,16 +108,10 @@ const DEMOS: [Demo; 3] = [
         },
     },
     Demo {
-        topic: "billing",
+        topic: BILLING,
         settings: r#"{"bucket":"hour","retention_days":90,"fan_out":false,"views":["actor","type"]}"#,
         events_a_day: 96,
-        event: |random| {
-            let types = ["invoice.issued", "invoice.paid", "usage.metered", "usage.metered", "refund.made"];
-            let amount = format!("{}.{:02}", random.u32(1..900), random.u32(..100));
-            let data =
-                format!(r#"{{"amount":{amount},"currency":"EUR","invoice":{}}}"#, random.u32(10_000..99_999));
-            Sample { event_type: one(&types, random), actor: one(&ACCOUNTS, random), subject: None, data }
-        },
+        event: billing,
     },
     Demo {
         topic: "deploys",
@@ -117,6 +126,13 @@ const DEMOS: [Demo; 3] = [
         },
     },
 ];
+
+fn billing(random: &mut fastrand::Rng) -> Sample {
+    let types = ["invoice.issued", "invoice.paid", "usage.metered", "usage.metered", "refund.made"];
+    let amount = format!("{}.{:02}", random.u32(1..900), random.u32(..100));
+    let data = format!(r#"{{"amount":{amount},"currency":"EUR","invoice":{}}}"#, random.u32(10_000..99_999));
+    Sample { event_type: one(&types, random), actor: one(&ACCOUNTS, random), subject: None, data }
+}
 
 /// Creates the demo topics, unless there is any topic already. Whether it did.
 pub(crate) async fn create(store: &Store) -> Result<bool, DemoError> {
@@ -133,7 +149,7 @@ pub(crate) async fn create(store: &Store) -> Result<bool, DemoError> {
         let mut events: Vec<NewEvent> = (0..DAYS * demo.events_a_day)
             .map(|_| {
                 let ago = random.u64(60_000..DAYS * DAY_MILLIS);
-                new_event(&demo, now.saturating_sub(ago), &mut random)
+                new_event((demo.event)(&mut random), Some(now.saturating_sub(ago)))
             })
             .collect();
         events.sort_by_key(|event| event.at);
@@ -162,13 +178,36 @@ pub(crate) async fn follow(store: &Store) -> Result<(), DemoError> {
     Ok(())
 }
 
-fn new_event(demo: &Demo, at: UnixMillis, random: &mut fastrand::Rng) -> NewEvent {
-    let Sample { event_type, actor, subject, data } = (demo.event)(random);
+/// Whether there is the topic that is reported: in a folder that was used before, there may be others alone.
+pub(crate) async fn has_billing(store: &Store) -> Result<bool, DemoError> {
+    match store.topic(&BILLING.parse().expect("the demo's own name")).await {
+        Ok(_) => Ok(true),
+        Err(TopicError::NotFound) => Ok(false),
+        Err(TopicError::Table(error)) => Err(error.into()),
+    }
+}
+
+/// Lets something happen in the topic that is reported, now and then, until it is stopped.
+pub(crate) async fn go_on(store: Store) {
+    let topic: Topic = BILLING.parse().expect("the demo's own name");
+    let mut random = fastrand::Rng::with_seed(store.now().get());
+    loop {
+        tokio::time::sleep(Duration::from_millis(random.u64(PAUSE_MILLIS))).await;
+        let events = vec![new_event(billing(&mut random), None)];
+        let submission = Submission { topic: topic.clone(), events, may_import: false, idempotency: None };
+        if let Err(error) = store.write(submission).await {
+            tracing::warn!(%error, "an event of the demo could not be written");
+        }
+    }
+}
+
+fn new_event(sample: Sample, at: Option<UnixMillis>) -> NewEvent {
+    let Sample { event_type, actor, subject, data } = sample;
     NewEvent {
         event_type: event_type.parse().expect("a demo's type"),
         actor: actor.parse().expect("a demo's actor"),
         subject: subject.map(|subject| subject.parse().expect("a demo's subject")),
         data: Some(data.parse().expect("a demo's data is JSON")),
-        at: Some(at),
+        at,
     }
 }

@@ -1,12 +1,9 @@
 //! Where fan-out's failures are kept: a bucket on AWS, a folder here. The same objects in both.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use aws_sdk_dynamodb::config::ProvideCredentials;
 use futures_util::TryStreamExt;
-use lately_kit::aws;
-use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as Name;
 use object_store::{ObjectStore, ObjectStoreExt};
@@ -31,9 +28,6 @@ pub enum FailuresError {
     /// The bucket or the folder cannot be used.
     #[error("the failures cannot be read: {0}")]
     Store(#[from] object_store::Error),
-    /// The environment has no credentials.
-    #[error("there are no AWS credentials: {0}")]
-    Credentials(String),
     /// An object is no failure.
     #[error("{name} is not a failure of a stream mapping")]
     Foreign {
@@ -63,40 +57,12 @@ impl Failures {
     /// Opens a place.
     ///
     /// # Errors
-    /// If there are no credentials, or no such folder.
+    /// If there is no such folder, or the environment says what cannot be of the bucket.
     pub(crate) async fn open(place: &Place) -> Result<Self, FailuresError> {
-        match (&place.bucket, &place.folder) {
-            (_, Some(folder)) => Self::of_folder(folder),
-            (bucket, None) => Self::of_bucket(bucket.as_deref().unwrap_or_default()).await,
-        }
-    }
-
-    fn of_folder(folder: &Path) -> Result<Self, FailuresError> {
-        Ok(Self(Arc::new(LocalFileSystem::new_with_prefix(folder)?)))
-    }
-
-    async fn of_bucket(bucket: &str) -> Result<Self, FailuresError> {
-        // The one of a process, as the client of DynamoDB has it; that there is one already is as good.
-        drop(rustls::crypto::ring::default_provider().install_default());
-        let environment = aws::environment().await;
-        let mut bucket = AmazonS3Builder::new().with_bucket_name(bucket);
-        if let Some(region) = environment.region() {
-            bucket = bucket.with_region(region.as_ref());
-        }
-        if let Some(provider) = environment.credentials_provider() {
-            let credentials = provider.provide_credentials().await;
-            let credentials = credentials.map_err(|error| FailuresError::Credentials(error.to_string()))?;
-            bucket = bucket
-                .with_access_key_id(credentials.access_key_id())
-                .with_secret_access_key(credentials.secret_access_key());
-            if let Some(token) = credentials.session_token() {
-                bucket = bucket.with_token(token);
-            }
-        }
-        if let Some(endpoint) = environment.endpoint_url() {
-            bucket = bucket.with_endpoint(endpoint).with_allow_http(endpoint.starts_with("http://"));
-        }
-        Ok(Self(Arc::new(bucket.build()?)))
+        Ok(Self(match (&place.bucket, &place.folder) {
+            (_, Some(folder)) => Arc::new(LocalFileSystem::new_with_prefix(folder)?),
+            (bucket, None) => lately_report::bucket::open(bucket.as_deref().unwrap_or_default()).await?,
+        }))
     }
 
     /// The names of all, oldest first as far as names tell.

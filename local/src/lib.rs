@@ -7,6 +7,7 @@
 #![deny(missing_docs)]
 
 mod command;
+pub mod consume;
 mod demo;
 pub mod dlq;
 pub mod failures;
@@ -14,6 +15,9 @@ pub mod feed;
 mod guard;
 pub mod migrate;
 pub mod options;
+pub mod report;
+mod reporter;
+mod seconds;
 mod serve;
 mod system;
 pub mod token;

@@ -22,6 +22,12 @@ async fn main() -> ExitCode {
         Some(Command::Feed(options)) => {
             lately::feed::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
         }
+        Some(Command::Consume(options)) => {
+            lately::consume::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
+        }
+        Some(Command::Report(options)) => {
+            lately::report::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
+        }
         Some(Command::Dlq(options)) => {
             lately::dlq::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
         }

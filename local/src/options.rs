@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use lately_engine::pump::PumpFaults;
 
+use crate::consume::ConsumeOptions;
 use crate::dlq::DlqOptions;
 use crate::feed::FeedOptions;
 use crate::migrate::MigrateOptions;
+use crate::report::ReportOptions;
+use crate::seconds;
 use crate::token::TokenOptions;
 
 /// Lately: newest first, on DynamoDB. Without a command it starts the whole system in this process.
@@ -34,6 +37,10 @@ pub enum Command {
     Dlq(DlqOptions),
     /// Upgrade issues of older schemas
     Migrate(MigrateOptions),
+    /// Print a topic's events as they come, each line an event, from where one is
+    Consume(ConsumeOptions),
+    /// Report what is new in a topic, and look at reports
+    Report(ReportOptions),
 }
 
 /// How the system is started.
@@ -60,9 +67,23 @@ pub struct Options {
     #[arg(long, value_name = "FAULTS", default_value = "", hide_default_value = true, value_parser = parse_faults)]
     pub stream_faults: PumpFaults,
 
+    /// How often what is new in the demo topic billing is reported: 30s, 1m or 2h; never turns it off
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = parse_every)]
+    pub report_every: Every,
+
     /// Log each request as a JSON line
     #[arg(long)]
     pub log: bool,
+}
+
+/// How often something is done, if at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Every(pub Option<Duration>);
+
+fn parse_every(text: &str) -> Result<Every, String> {
+    let seconds = if ["never", "0"].contains(&text) { Some(0) } else { seconds::parse(text) };
+    let seconds = seconds.ok_or_else(|| "must be a number and s, m, h or d, or never".to_owned())?;
+    Ok(Every((seconds > 0).then(|| Duration::from_secs(seconds.into()))))
 }
 
 fn parse_faults(text: &str) -> Result<PumpFaults, String> {
@@ -88,7 +109,24 @@ fn parse_faults(text: &str) -> Result<PumpFaults, String> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
+
+    #[test]
+    fn a_report_is_made_every_so_often_or_never() {
+        let minute = Every(Some(Duration::from_secs(60)));
+        assert_eq!(parse_every("1m"), Ok(minute));
+        assert_eq!(parse_every("1s"), Ok(Every(Some(Duration::from_secs(1)))));
+        for never in ["never", "0", "0s"] {
+            assert_eq!(parse_every(never), Ok(Every(None)));
+        }
+        for text in ["", "1", "often", "-1s", "1.5m"] {
+            assert!(parse_every(text).is_err(), "{text}");
+        }
+        let said = Lately::try_parse_from(["lately"]).expect("nothing needs to be said");
+        assert_eq!(said.options.report_every, minute);
+    }
 
     #[test]
     fn faults_are_named_each_with_its_number() {

@@ -4,20 +4,24 @@ use std::future::Future;
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::time::Duration;
 
 use axum::middleware::from_fn_with_state;
 use lately_engine::Engine;
-use lately_engine::pump::Destination;
+use lately_engine::pump::{Destination, PumpHandle};
 use lately_kit::log;
+use lately_report::{Answer, OpenError as ReportsError, Outcome, Output, Place};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
 use crate::demo;
 use crate::guard::{Guard, guard};
-use crate::options::Options;
+use crate::options::{Every, Options};
+use crate::reporter::Reporter;
 use crate::system::{OpenError, System};
 use crate::welcome;
 
@@ -51,6 +55,9 @@ pub enum ServeError {
     /// The demo topics could not be written.
     #[error("the demo topics cannot be written: {0}")]
     Demo(#[from] demo::DemoError),
+    /// Reports cannot be written.
+    #[error(transparent)]
+    Reports(#[from] ReportsError),
     /// Serving ended, or nothing could be printed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -69,18 +76,24 @@ pub async fn run(options: Options, out: &mut impl Write) -> Result<(), ServeErro
     let dynamodb = listen(options.dynamodb_port, "DynamoDB", "--dynamodb-port").await?;
     let data = options.data.as_deref();
     let system = System::open(data).await?;
-    let failures = Failures::of(data)?;
-    let pump = system.pump(Destination::folder(failures.folder()), options.stream_faults.clone(), data)?;
-    let pumping = pump.handle();
-    let pump = tokio::spawn(pump.run());
+    let failures = Folder::of(data, "failures")?;
+    let reports = Folder::of(data, "reports")?;
+    let pump = system.pump(Destination::folder(failures.path()), options.stream_faults.clone(), data)?;
+    let output = Output::open(&Place::Folder(reports.path().to_owned())).await?;
+    let (told, mut answers) = mpsc::unbounded_channel();
+    let reporter = Reporter::new(system.store.clone(), output, told);
+    let report_pump = system.report_pump(reporter.clone(), options.stream_faults.clone(), data)?;
+    let pumping = [pump.handle(), report_pump.handle()];
+    let (pump, report_pump) = (tokio::spawn(pump.run()), tokio::spawn(report_pump.run()));
     if !options.no_demo && demo::create(&system.store).await? {
         // With faults on request it may take long: then what is missing of the feeds is backfilled later, or never.
-        drop(tokio::time::timeout(DEMO_FAN_OUT, pumping.settled()).await);
+        drop(tokio::time::timeout(DEMO_FAN_OUT, pumping[0].settled()).await);
         demo::follow(&system.store).await?;
     }
     // Before anything says that it runs: from then on, it may be asked to stop.
     let asked_to_stop = asked_to_stop()?;
-    welcome::print(out, api.local_addr()?, dynamodb.local_addr()?, failures.folder(), &options)?;
+    let folders = welcome::Folders { failures: failures.path(), reports: reports.path() };
+    welcome::print(out, api.local_addr()?, dynamodb.local_addr()?, &folders, &options)?;
 
     let (stop, stopped) = watch::channel(());
     let asked = |mut stopped: watch::Receiver<()>| async move {
@@ -92,44 +105,70 @@ pub async fn run(options: Options, out: &mut impl Write) -> Result<(), ServeErro
         let asked = asked(stopped.clone());
         async move { engine.serve(dynamodb, asked).await }
     });
-    let expiry = tokio::spawn(expire(system.engine.clone()));
+    // What has no end of its own, and may end anywhere.
+    let mut endless = JoinSet::new();
+    endless.spawn(expire(system.engine.clone()));
+    if !options.no_demo && demo::has_billing(&system.store).await? {
+        endless.spawn(demo::go_on(system.store.clone()));
+        if let Every(Some(every)) = options.report_every {
+            endless.spawn(reporter.run(every, system.report_input()?));
+        }
+    }
     let api = tokio::spawn({
         let guard = from_fn_with_state(Guard::of(api.local_addr()?), guard);
         let (router, asked) = (system.api().layer(guard), asked(stopped));
         async move { axum::serve(api, router).with_graceful_shutdown(asked).await }
     });
 
-    asked_to_stop.await;
+    let mut asked_to_stop = pin!(asked_to_stop);
+    loop {
+        tokio::select! {
+            () = &mut asked_to_stop => break,
+            // Where nobody reads any more what is said, there is still an API to serve.
+            Some(answer) = answers.recv() => drop(print_reports(out, &answer)),
+        }
+    }
     writeln!(out, "stopping")?;
     drop(stop);
-    expiry.abort();
-    pumping.stop();
-    let served = async { (api.await, dynamodb.await, pump.await) };
+    endless.abort_all();
+    pumping.iter().for_each(PumpHandle::stop);
+    let served = async { (api.await, dynamodb.await, pump.await, report_pump.await) };
     // A client that keeps its connection open does not keep the program.
-    if let Ok((api, dynamodb, pump)) = tokio::time::timeout(LAST_REQUESTS, served).await {
+    if let Ok((api, dynamodb, pump, report_pump)) = tokio::time::timeout(LAST_REQUESTS, served).await {
         api.map_err(std::io::Error::other)??;
         dynamodb.map_err(std::io::Error::other)??;
         pump.map_err(std::io::Error::other)??;
+        report_pump.map_err(std::io::Error::other)??;
     }
     Ok(())
 }
 
-/// Where fan-out's failures are kept: with the data, or for as long as the program runs.
-enum Failures {
+/// Tells of a report, when there is one.
+fn print_reports(out: &mut impl Write, answer: &Answer) -> std::io::Result<()> {
+    for outcome in &answer.outcomes {
+        if let Outcome::Finished { events, late, files: [file, _], .. } = outcome {
+            writeln!(out, "report  {events} events, {late} late  {file}")?;
+        }
+    }
+    out.flush()
+}
+
+/// A folder of the program's: with the data, or for as long as it runs.
+enum Folder {
     Kept(PathBuf),
     Passing(TempDir),
 }
 
-impl Failures {
-    fn of(data: Option<&Path>) -> std::io::Result<Self> {
+impl Folder {
+    fn of(data: Option<&Path>, name: &str) -> std::io::Result<Self> {
         let Some(data) = data else { return Ok(Self::Passing(tempfile::tempdir()?)) };
-        let folder = data.join("failures");
+        let folder = data.join(name);
         // There from the start, so that it can be listed.
         std::fs::create_dir_all(&folder)?;
         Ok(Self::Kept(folder))
     }
 
-    fn folder(&self) -> &Path {
+    fn path(&self) -> &Path {
         match self {
             Self::Kept(folder) => folder,
             Self::Passing(folder) => folder.path(),

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
-use lately_engine::pump::{
-    Checkpoints, Destination, Handler, HandlerError, Mapping, Pump, PumpFaults, PumpOptions,
-};
+use lately_engine::pump::{Checkpoints, Destination, Handler, HandlerError, Pump, PumpFaults, PumpOptions};
 use lately_engine::template::{Template, TemplateError};
 use lately_engine::{Clock, Engine, EngineError};
 use lately_kit::limits::OPERATION_BUDGET;
@@ -17,7 +15,8 @@ use lately_kit::world::World;
 use lately_kit::{clock, edge};
 use lately_store::{Store, TableError};
 
-use crate::tokens;
+use crate::reporter::Reporter;
+use crate::{demo, tokens};
 
 /// The template, as it was when this program was built.
 pub const TEMPLATE: &str = include_str!("../../template.yaml");
@@ -28,8 +27,14 @@ const TABLE: &str = "lately";
 /// The file of a folder that says how far its stream was handled.
 const CHECKPOINTS: &str = "checkpoints.json";
 
+/// The same for what the function of reports is given.
+const REPORT_CHECKPOINTS: &str = "report-checkpoints.json";
+
 /// How long fan-out may take for a batch: what the template leaves it of a minute.
 const FAN_OUT_TIME: Duration = Duration::from_secs(52);
+
+/// What is reported here: the parameters of a deployment that does.
+const REPORT: [(&str, &str); 2] = [("ReportTopic", demo::BILLING), ("ReportSum", "amount")];
 
 /// The engine with the table, and a store on it.
 #[derive(Clone, Debug)]
@@ -49,6 +54,7 @@ struct Bodies {
     query_latest: usize,
     follow: usize,
     records: usize,
+    consume: usize,
 }
 
 /// Why the system could not be put together.
@@ -63,11 +69,11 @@ pub enum OpenError {
     /// What the template says of a function is not what it should be.
     #[error("template.yaml: {0}")]
     Settings(#[from] SettingsError),
-    /// Nothing is said of how fan-out is invoked.
-    #[error("template.yaml: FanOutFunction has no stream")]
-    NoStream,
+    /// Nothing is said of how a function is invoked.
+    #[error("template.yaml: {0} has no stream, or no schedule")]
+    NotInvoked(&'static str),
     /// How far the stream was handled is not known.
-    #[error("{CHECKPOINTS} cannot be read: {0}")]
+    #[error("how far the stream was handled cannot be read: {0}")]
     Checkpoints(#[from] std::io::Error),
     /// The tokens that are good here could not be made.
     #[error("the tokens cannot be made: {0}")]
@@ -100,6 +106,7 @@ impl System {
             query_latest: bytes("QueryLatestFunction")?,
             follow: bytes("FollowFunction")?,
             records: bytes("RecordsFunction")?,
+            consume: bytes("ConsumeFunction")?,
         };
         Ok(Self { engine, store, template, bodies })
     }
@@ -107,13 +114,14 @@ impl System {
     /// The routes of all functions.
     #[must_use]
     pub fn routes(&self) -> Routes {
-        let Bodies { write_event, query_latest, follow, records } = self.bodies;
+        let Bodies { write_event, query_latest, follow, records, consume } = self.bodies;
         let store = || self.store.clone();
         lately_write_event::routes(store())
             .with_bodies_of(write_event)
             .and(lately_query_latest::routes(store()).with_bodies_of(query_latest))
             .and(lately_follow::routes(store()).with_bodies_of(follow))
             .and(lately_records::routes(store()).with_bodies_of(records))
+            .and(lately_consume::routes(store()).with_bodies_of(consume))
     }
 
     /// The API, as the gateway, the authorizer and the functions make it.
@@ -133,14 +141,46 @@ impl System {
         faults: PumpFaults,
         data: Option<&Path>,
     ) -> Result<Pump, OpenError> {
-        let is_fan_out = |mapping: &Mapping| mapping.function == "FanOutFunction";
-        let mapping = self.template.mappings()?.into_iter().find(is_fan_out);
-        let stream = self.engine.stream(TABLE).ok_or(OpenError::NoStream)?;
-        let checkpoint_file: Option<PathBuf> = data.map(|folder| folder.join(CHECKPOINTS));
+        let file = data.map(|folder| folder.join(CHECKPOINTS));
+        self.pump_of("FanOutFunction", fan_out(self.store.clone()), Some(failures), faults, file)
+    }
+
+    /// The stream and the function of reports: it goes on with the runs that were left unfinished.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub(crate) fn report_pump(
+        &self,
+        reporter: Reporter,
+        faults: PumpFaults,
+        data: Option<&Path>,
+    ) -> Result<Pump, OpenError> {
+        let file = data.map(|folder| folder.join(REPORT_CHECKPOINTS));
+        self.pump_of("ReportFunction", reporter.handler(), None, faults, file)
+    }
+
+    fn pump_of(
+        &self,
+        function: &'static str,
+        handler: Handler,
+        failures: Option<Destination>,
+        faults: PumpFaults,
+        checkpoint_file: Option<PathBuf>,
+    ) -> Result<Pump, OpenError> {
+        let mapping = self.template.mappings()?.into_iter().find(|mapping| mapping.function == function);
+        let mapping = mapping.ok_or(OpenError::NotInvoked(function))?;
+        let stream = self.engine.stream(TABLE).ok_or(OpenError::NotInvoked(function))?;
         let checkpoints = checkpoint_file.as_deref().map(Checkpoints::read).transpose()?.flatten();
         let options = PumpOptions { faults, checkpoints, checkpoint_file, ..PumpOptions::default() };
-        let mapping = mapping.ok_or(OpenError::NoStream)?;
-        Ok(Pump::new(&stream, mapping, fan_out(self.store.clone()), Some(failures), options))
+        Ok(Pump::new(&stream, mapping, handler, failures, options))
+    }
+
+    /// What the schedule of reports invokes their function with, where the demo's topic is to be reported.
+    pub(crate) fn report_input(&self) -> Result<String, OpenError> {
+        let give = |template: Template, (name, value)| template.with(name, value);
+        let template = REPORT.into_iter().try_fold(self.template.clone(), give)?;
+        let schedule = template.schedules()?.into_iter().find(|it| it.function == "ReportFunction");
+        schedule.map(|schedule| schedule.input).ok_or(OpenError::NotInvoked("ReportFunction"))
     }
 }
 

@@ -15,6 +15,7 @@ use lately_model::{NewSession, Scope, Scopes, Session, TtlSeconds};
 use lately_store::TableError;
 
 use crate::command::Table;
+use crate::seconds;
 
 /// Make, list and revoke tokens, with your AWS credentials
 #[derive(Clone, Debug, clap::Args)]
@@ -82,19 +83,9 @@ pub enum TokenError {
     Io(#[from] std::io::Error),
 }
 
-/// A number with a unit: `90s`, `45m`, `12h`, `30d`.
 fn parse_time(text: &str) -> Result<TtlSeconds, String> {
-    let rule = || "must be a number and s, m, h or d, from 1s to 365d".to_owned();
-    let unit = text.chars().next_back().ok_or_else(rule)?;
-    let seconds = match unit {
-        's' => 1,
-        'm' => 60,
-        'h' => 60 * 60,
-        'd' => 24 * 60 * 60,
-        _ => return Err(rule()),
-    };
-    let count: u32 = text[..text.len() - 1].parse().map_err(|_| rule())?;
-    count.checked_mul(seconds).and_then(|seconds| TtlSeconds::new(seconds).ok()).ok_or_else(rule)
+    let ttl = seconds::parse(text).and_then(|seconds| TtlSeconds::new(seconds).ok());
+    ttl.ok_or_else(|| "must be a number and s, m, h or d, from 1s to 365d".to_owned())
 }
 
 /// Runs a command about tokens.

@@ -4,20 +4,30 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use crate::options::Options;
+use crate::options::{Every, Options};
+
+/// Where things are kept.
+pub(crate) struct Folders<'a> {
+    pub(crate) failures: &'a Path,
+    pub(crate) reports: &'a Path,
+}
 
 pub(crate) fn print(
     out: &mut impl Write,
     api: SocketAddr,
     dynamodb: SocketAddr,
-    failures: &Path,
+    folders: &Folders<'_>,
     options: &Options,
 ) -> std::io::Result<()> {
     let kept = match &options.data {
         Some(folder) => format!("kept in {}", folder.display()),
         None => "in memory: gone when this stops; --data DIR keeps it".to_owned(),
     };
-    let failures = failures.display();
+    let (failures, reports) = (folders.failures.display(), folders.reports.display());
+    let of_billing = match options.report_every {
+        Every(Some(_)) if !options.no_demo => "   of the topic billing: each is told of here",
+        _ => "",
+    };
     write!(
         out,
         r#"Lately is running.
@@ -26,6 +36,7 @@ pub(crate) fn print(
   DynamoDB  http://{dynamodb}   table lately, any credentials
   Data      {kept}
   Failures  {failures}   of fan-out: lately dlq list --folder …
+  Reports   {reports}{of_billing}
   Tokens    dev (admin) · ada, bob, carol (users)
 
 Try it:
@@ -42,6 +53,9 @@ Try it:
   curl -s 'http://{api}/topics/billing/events?type=invoice.paid&limit=5' -H 'Authorization: Bearer dev'
   curl -s -X PUT http://{api}/users/carol/following/actor:ada -H 'Authorization: Bearer carol'
   curl -s 'http://{api}/feeds/bob?limit=5' -H 'Authorization: Bearer bob'
+  curl -s -X PUT http://{api}/topics/billing/consumers/me -H 'Authorization: Bearer dev' -d '{{"start":"earliest"}}'
+  curl -s -X POST http://{api}/topics/billing/consumers/me/poll -H 'Authorization: Bearer dev' -d '{{"limit":3}}'
+  lately consume billing printer --follow --url http://{api}
 "#
         )?;
     }

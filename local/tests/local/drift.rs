@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use lately::TEMPLATE;
+use lately_engine::pump::Mapping;
 use lately_engine::template::Template;
 use lately_engine::{KeyNames, Projection, StreamView};
 use lately_keys::table::SessionKey;
@@ -13,7 +14,7 @@ use lately_keys::{Place, TableKey};
 use lately_kit::access::RULES;
 use lately_kit::code::Code;
 use lately_kit::route::Routes;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{Api, OPENAPI, resolved};
 
@@ -47,6 +48,7 @@ async fn each_function_serves_the_routes_that_the_template_gives_it() {
         ("QueryLatestFunction", listed(&lately_query_latest::routes(store()))),
         ("FollowFunction", listed(&lately_follow::routes(store()))),
         ("RecordsFunction", listed(&lately_records::routes(store()))),
+        ("ConsumeFunction", listed(&lately_consume::routes(store()))),
     ]);
     let mut template: BTreeMap<&str, Listed> = BTreeMap::new();
     let routes = Template::parse(TEMPLATE).unwrap().routes().unwrap();
@@ -81,11 +83,52 @@ fn the_authorizer_may_read_sessions_and_nothing_else() {
     assert_eq!(statement.conditions, only);
 }
 
+/// A function's one mapping of the stream.
+fn mapping(function: &str) -> Mapping {
+    let mappings = Template::parse(TEMPLATE).unwrap().mappings().unwrap();
+    let functions: Vec<_> = mappings.iter().map(|mapping| &*mapping.function).collect();
+    assert_eq!(functions, ["FanOutFunction", "ReportFunction"]);
+    mappings.into_iter().find(|mapping| mapping.function == function).unwrap()
+}
+
+#[test]
+fn a_run_that_was_left_wakes_the_function_of_reports_and_nothing_else_does() {
+    let mapping = mapping("ReportFunction");
+    // A batch is one run, and what it fails with is for the schedule.
+    assert_eq!((mapping.batch_size, mapping.report_failures, mapping.on_failure), (1, false, false));
+    let given = |name: &str, sk: &str, image: Value| {
+        let keys = json!({"pk": {"S": "CONSUMER#billing#report"}, "sk": {"S": sk}});
+        let record = json!({"eventName": name, "dynamodb": {"Keys": keys, "NewImage": image}});
+        mapping.filter.matches(&record)
+    };
+    let run = "RUN#019aa0b7-9a40-7fff-bfff-ffffffffffff";
+    let left = || json!({"progress": {"S": "a/b"}, "lease": {"N": "0"}});
+    assert!(given("MODIFY", run, left()));
+    assert!(!given("MODIFY", "CHECKPOINT", left()));
+    assert!(!given("INSERT", run, left()));
+    assert!(!given("REMOVE", run, Value::Null));
+    // It is being gone on with, or is done.
+    assert!(!given("MODIFY", run, json!({"progress": {"S": "a/b"}, "lease": {"N": "1795167000000"}})));
+    assert!(!given("MODIFY", run, json!({"lease": {"N": "0"}})));
+}
+
+#[tokio::test]
+async fn the_schedule_says_what_the_function_of_reports_understands() {
+    let template = Template::parse(TEMPLATE).unwrap();
+    let schedules = template.clone().schedules().unwrap();
+    let [schedule] = &schedules[..] else { panic!("{schedules:?}") };
+    assert_eq!((&*schedule.function, &*schedule.expression), ("ReportFunction", "rate(15 minutes)"));
+    let payload: Value = serde_json::from_str(&payloads()["report-schedule.json"]).unwrap();
+    let given = [("ReportTopic", "posts"), ("ReportSum", "words")];
+    let given =
+        given.into_iter().fold(template, |template, (name, value)| template.with(name, value).unwrap());
+    let input: Value = serde_json::from_str(&given.schedules().unwrap()[0].input).unwrap();
+    assert_eq!(input, payload, "the payload is what the schedule sends");
+}
+
 #[test]
 fn fan_out_is_given_what_something_follows_from_and_little_else() {
-    let mappings = Template::parse(TEMPLATE).unwrap().mappings().unwrap();
-    let [mapping] = &mappings[..] else { panic!("{mappings:?}") };
-    assert_eq!(mapping.function, "FanOutFunction");
+    let mapping = mapping("FanOutFunction");
     assert!(mapping.report_failures && mapping.bisect && mapping.on_failure);
     let given = |name: &str, pk: &str, sk: &str| {
         let keys = serde_json::json!({"pk": {"S": pk}, "sk": {"S": sk}});
@@ -239,8 +282,12 @@ async fn the_examples_of_the_document_are_true() {
 async fn every_payload_is_of_a_route_and_every_route_has_one() {
     let routes = listed(&Api::empty().await.system.routes());
     let mut covered = Listed::new();
-    for (name, text) in payloads().into_iter().filter(|(name, _)| !name.starts_with("fan-out")) {
+    for (name, text) in payloads() {
         let payload: Value = serde_json::from_str(&text).unwrap();
+        // What the stream and the schedule send.
+        if payload.get("routeKey").is_none() {
+            continue;
+        }
         let key = payload["routeKey"].as_str().unwrap();
         let (method, path) = key.split_once(' ').unwrap();
         assert!(routes.contains(&(method.to_owned(), path.to_owned())), "{name}: {key} is no route");

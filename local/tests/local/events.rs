@@ -5,14 +5,18 @@ use std::time::Duration;
 
 use lately_kit::edge;
 use lately_kit::lambda::HttpEvent;
+use lately_report::{Outcome, Output, Place};
 use serde_json::{Value, json};
 
 use crate::drift::payloads;
 use crate::support::{Api, event, old_issue, put_item};
 
-/// What each payload is answered with, where there is the topic `posts` with one event, ada's profile, the settings of `web`
-/// and an issue of an older schema: status, and code.
-const EXPECTED: [(&str, u16, &str); 80] = [
+/// What each payload is answered with, where there is the topic `posts` with one event and the consumer `nightly`, ada's
+/// profile, the settings of `web` and an issue of an older schema: status, and code.
+const EXPECTED: [(&str, u16, &str); 97] = [
+    ("commit-malformed.json", 400, "malformed-json"),
+    ("commit-stale.json", 409, "stale-batch"),
+    ("delete-consumer.json", 204, ""),
     ("delete-event.json", 204, ""),
     ("delete-following.json", 204, ""),
     ("delete-profile-conflict.json", 412, "revision-mismatch"),
@@ -21,6 +25,8 @@ const EXPECTED: [(&str, u16, &str); 80] = [
     ("delete-settings-missing-if-match.json", 428, "revision-required"),
     ("delete-settings.json", 204, ""),
     ("get-actor-events.json", 200, ""),
+    ("get-consumer-unknown.json", 404, "not-found"),
+    ("get-consumer.json", 200, ""),
     ("get-event-invalid-id.json", 400, "invalid-id"),
     // Its id is from another table.
     ("get-event.json", 404, "event-not-found"),
@@ -52,6 +58,8 @@ const EXPECTED: [(&str, u16, &str); 80] = [
     ("list-issues-invalid-cursor.json", 400, "invalid-cursor"),
     ("list-issues-invalid-query.json", 400, "invalid-query"),
     ("list-issues.json", 200, ""),
+    ("list-runs-invalid-query.json", 400, "invalid-query"),
+    ("list-runs.json", 200, ""),
     ("list-topics.json", 200, ""),
     ("openapi.json", 200, ""),
     ("patch-issue-conflict.json", 412, "revision-mismatch"),
@@ -60,6 +68,9 @@ const EXPECTED: [(&str, u16, &str); 80] = [
     ("patch-issue-missing-if-match.json", 428, "revision-required"),
     ("patch-issue-unknown.json", 404, "not-found"),
     ("patch-issue.json", 200, ""),
+    ("poll-invalid.json", 422, "invalid-body"),
+    ("poll-unknown.json", 404, "not-found"),
+    ("poll.json", 200, ""),
     ("post-batch-invalid.json", 422, "invalid-event"),
     ("post-batch.json", 201, ""),
     ("post-event-forbidden.json", 403, "forbidden"),
@@ -77,6 +88,11 @@ const EXPECTED: [(&str, u16, &str); 80] = [
     ("post-session-forbidden.json", 403, "forbidden"),
     ("post-session-invalid.json", 422, "invalid-body"),
     ("post-session.json", 201, ""),
+    ("put-consumer-forbidden.json", 403, "forbidden"),
+    ("put-consumer-invalid-name.json", 400, "invalid-name"),
+    ("put-consumer-invalid.json", 422, "invalid-body"),
+    ("put-consumer-unknown-topic.json", 404, "topic-not-found"),
+    ("put-consumer.json", 201, ""),
     ("put-following-invalid-source.json", 400, "invalid-name"),
     ("put-following-invalid.json", 422, "invalid-body"),
     ("put-following.json", 201, ""),
@@ -94,14 +110,20 @@ const EXPECTED: [(&str, u16, &str); 80] = [
     ("put-topic-invalid-name.json", 400, "invalid-name"),
     ("put-topic-invalid.json", 422, "invalid-topic"),
     ("put-topic.json", 200, ""),
+    ("seek-invalid.json", 422, "invalid-body"),
+    ("seek.json", 200, ""),
 ];
 
 /// How long a batch of the stream may take.
 const TIME: Duration = Duration::from_secs(10);
 
+/// How long the function of reports has: it keeps a reserve of that.
+const REPORT_TIME: Duration = Duration::from_secs(292);
+
 /// The payloads of routes.
 fn http_payloads() -> BTreeMap<String, String> {
-    let is_http = |name: &str| !name.starts_with("authorize") && !name.starts_with("fan-out");
+    let others = ["authorize", "fan-out", "report"];
+    let is_http = |name: &str| !others.iter().any(|other| name.starts_with(other));
     payloads().into_iter().filter(|(name, _)| is_http(name)).collect()
 }
 
@@ -150,6 +172,28 @@ async fn each_payload_of_the_stream_is_answered_as_expected() {
 }
 
 #[tokio::test]
+async fn each_payload_of_the_function_of_reports_is_answered_as_expected() {
+    let api = Api::with_posts().await;
+    let folder = tempfile::tempdir().unwrap();
+    let output = Output::open(&Place::Folder(folder.path().to_owned())).await.unwrap();
+    let answer = async |name: &str| {
+        let event = &payloads()[name];
+        let answer = lately_report::handle(&api.system.store, &output, event.as_bytes(), REPORT_TIME).await;
+        answer.unwrap().outcomes
+    };
+    // The run that it tells of is of another table.
+    let before = api.items().await;
+    assert_eq!(answer("report-unfinished.json").await, [Outcome::Nothing]);
+    assert_eq!(api.items().await, before);
+    // Nothing is older than ten seconds here: it reports that.
+    let scheduled = answer("report-schedule.json").await;
+    let [Outcome::Finished { events: 0, late: 0, files, .. }] = &scheduled[..] else {
+        panic!("{scheduled:?}")
+    };
+    assert!(files.iter().all(|file| folder.path().join(file).exists()), "{files:?}");
+}
+
+#[tokio::test]
 async fn each_payload_is_answered_as_expected() {
     let payloads = http_payloads();
     let names: Vec<_> = EXPECTED.iter().map(|(name, ..)| *name).collect();
@@ -160,6 +204,7 @@ async fn each_payload_is_answered_as_expected() {
         api.call("ada", "PUT /users/ada/profile", "{}").await.is_ok(201);
         api.call("dev", "PUT /settings/web", "{}").await.is_ok(201);
         put_item(&api, old_issue()).await;
+        api.call("dev", "PUT /topics/posts/consumers/nightly", "").await.is_ok(201);
         let api = behind_the_gateway(&api);
         let before = api.items().await;
         let payload: HttpEvent = serde_json::from_str(&payloads[name]).unwrap();

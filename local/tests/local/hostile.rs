@@ -452,12 +452,26 @@ fn any_bytes_as_a_body_are_never_a_5xx() {
     let shaped = fields.prop_map(|(field, text, data)| {
         format!(r#"{{"type":"a","actor":"ada","{field}":"{text}","data":{data}}}"#).into_bytes()
     });
-    let bodies = prop_oneof![vec(any::<u8>(), 0..200), near, shaped];
     let fields = ("(title|body|labels|status|priority|x)", "[\\[{\"0-9a-z\\]}]{0,20}");
     let issues = fields
         .prop_map(|(field, value)| format!(r#"{{"title":"t","body":"b","{field}":{value}}}"#).into_bytes());
-    let bodies = prop_oneof![bodies, issues];
-    let lines = prop::sample::select(vec![POST, "PUT /topics/posts", ISSUES[0], ISSUES[1]]);
+    let consumers =
+        ("(start|settle_seconds|limit|batch|to)", "[^\"\\\\\\p{C}]{0,20}|[0-9a-f]{1,16}-[0-9a-f]{1,16}");
+    let consumers = prop_oneof![
+        consumers.prop_map(|(field, text)| format!(r#"{{"{field}":"{text}"}}"#).into_bytes()),
+        "\\{\"(settle_seconds|limit)\":-?[0-9]{1,6}\\}".prop_map(String::into_bytes),
+    ];
+    let bodies = prop_oneof![vec(any::<u8>(), 0..200), near, shaped, issues, consumers];
+    let lines = prop::sample::select(vec![
+        POST,
+        "PUT /topics/posts",
+        ISSUES[0],
+        ISSUES[1],
+        "PUT /topics/posts/consumers/a",
+        "POST /topics/posts/consumers/a/poll",
+        "POST /topics/posts/consumers/a/commit",
+        "POST /topics/posts/consumers/a/seek",
+    ]);
     let kinds = prop::sample::select(vec!["application/json", "application/x-ndjson"]);
     never_a_5xx((lines, kinds, bodies), |(line, kind, body)| {
         request(line).header("content-type", kind).body(Body::from(body)).ok()
@@ -480,6 +494,8 @@ fn any_bytes_as_a_path_or_a_query_are_never_a_5xx() {
         names().prop_map(|topic| format!("/topics/{topic}")),
         names().prop_map(|topic| format!("/topics/{topic}/events")),
         (names(), bytes()).prop_map(|(topic, id)| format!("/topics/{topic}/events/{id}")),
+        (names(), bytes(), "(|/poll|/commit|/seek|/runs)")
+            .prop_map(|(topic, name, operation)| format!("/topics/{topic}/consumers/{name}{operation}")),
         Just("/topics".to_owned()),
         (names(), names()).prop_map(|(owner, repo)| format!("/repos/{owner}/{repo}/issues")),
         bytes().prop_map(|number| format!("/repos/octo/hello/issues/{number}")),

@@ -38,6 +38,7 @@ impl World {
         }
         let (_, event) = world.ask("POST", "/topics/posts/events", Some("ada"), EVENT);
         event["id"].as_str().unwrap().clone_into(&mut world.event);
+        assert_eq!(world.ask("PUT", "/topics/posts/consumers/nightly", Some("dev"), "").0, 201);
         assert_eq!(world.ask("PUT", "/users/ada/following/actor:ada", Some("ada"), "").0, 201);
         assert_eq!(world.ask("PUT", "/users/ada/profile", Some("ada"), "{}").0, 201);
         assert_eq!(world.ask("PUT", "/settings/web", Some("dev"), "{}").0, 201);
@@ -106,10 +107,21 @@ impl World {
             ("POST", "/sessions") => ("", r#"{"scopes":["read"],"ttl_seconds":60}"#, 201, false),
             ("GET", "/sessions/{id}") => (&*self.session, "", 200, false),
             ("DELETE", "/sessions/{id}") => (&*self.session, "", 204, false),
+            // It is there; and no batch of it was given.
+            ("PUT" | "GET", "/topics/{topic}/consumers/{name}")
+            | ("GET", "/topics/{topic}/consumers/{name}/runs")
+            | ("POST", "/topics/{topic}/consumers/{name}/poll") => ("", "", 200, false),
+            ("POST", "/topics/{topic}/consumers/{name}/commit") => ("", r#"{"batch":"1-1"}"#, 409, false),
+            ("POST", "/topics/{topic}/consumers/{name}/seek") => ("", r#"{"to":"latest"}"#, 200, false),
+            ("DELETE", "/topics/{topic}/consumers/{name}") => ("", "", 204, false),
             _ => panic!("how is {method} {path} asked?"),
         };
-        let code = (right == 428).then_some("revision-required");
-        Asking { target: target.replace("{id}", id), body, right, code, of_ada }
+        let code = match right {
+            409 => Some("stale-batch"),
+            428 => Some("revision-required"),
+            _ => None,
+        };
+        Asking { target: target.replace("{id}", id).replace("{name}", "nightly"), body, right, code, of_ada }
     }
 }
 
@@ -215,6 +227,7 @@ fn nothing_that_was_sent_is_logged_nor_comes_back_in_an_error() {
             r#"{{"type":"{CANARY} ","actor":"{CANARY}#","subject":"{CANARY}/","data":"{CANARY}","at":"{CANARY}"}}"#
         ),
         format!(r#"{{"type":"a","actor":"{CANARY}","data":{{"{CANARY}":"{CANARY}"}}}}"#),
+        format!(r#"{{"start":"{CANARY}","limit":"{CANARY}","batch":"{CANARY}","to":"{CANARY}"}}"#),
         format!(r#"{{"bucket":"{CANARY}","views":["{CANARY}"],"retention_days":"{CANARY}"}}"#),
         format!(
             r#"{{"user":"{CANARY}#","scopes":["{CANARY}"],"topics":["{CANARY}/"],"ttl_seconds":"{CANARY}"}}"#
@@ -238,6 +251,7 @@ fn nothing_that_was_sent_is_logged_nor_comes_back_in_an_error() {
             "{owner}",
             "{repo}",
             "{number}",
+            "{name}",
         ];
         let named = parts.iter().fold((*path).to_owned(), |path, part| path.replace(part, CANARY));
         let key = format!("idempotency-key: {CANARY}\u{e9}");

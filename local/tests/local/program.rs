@@ -7,10 +7,16 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+use clap::Parser;
+use lately::consume::ConsumeError;
+use lately::options::{Command as Subcommand, Lately};
 use lately::tokens;
 use serde_json::{Value, json};
 
 use crate::support::old_issue;
+
+/// The id of nothing.
+const ID: &str = "019aa0b7-9a40-7000-8000-5f3c9e1d2a77";
 
 /// How long anything may take that should take milliseconds.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -86,7 +92,22 @@ impl Program {
 
     /// Stops it, and passes if it ends well.
     fn stop(self, signal: &str) {
-        assert_eq!(self.stopped(signal), ["stopping"]);
+        let mut said = self.stopped(signal);
+        said.retain(|line| !line.starts_with("report  "));
+        assert_eq!(said, ["stopping"]);
+    }
+
+    /// The next line that begins so.
+    fn line(&self, word: &str) -> String {
+        let started = Instant::now();
+        loop {
+            let line =
+                self.lines.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("no line begins with {word}"));
+            if line.starts_with(word) {
+                return line;
+            }
+            assert!(started.elapsed() < PATIENCE * 2, "no line begins with {word}");
+        }
     }
 
     /// Stops it, and passes if it ends well: all that it printed since it started.
@@ -164,12 +185,12 @@ fn the_lines_that_are_printed_work_as_they_stand() {
     let told = program.told("Tokens");
     assert!(tokens::LITERAL.iter().all(|token| told.contains(token)), "{told}");
     assert!(program.told("Data").contains("in memory"));
-    assert_eq!(program.curl_lines().len(), 7);
+    assert_eq!(program.curl_lines().len(), 9);
     let answers: Vec<_> = program.curl_lines().into_iter().map(curl).collect();
     let json: Vec<Value> = answers.iter().map(|(_, body)| serde_json::from_str(body).unwrap()).collect();
     assert_eq!(
         answers.iter().map(|(status, _)| *status).collect::<Vec<_>>(),
-        [201, 201, 200, 200, 200, 201, 200]
+        [201, 201, 200, 200, 200, 201, 200, 201, 200]
     );
     assert_eq!(json[0]["topic"], "hello");
     assert_eq!(json[2]["events"], json!([json[1]]));
@@ -180,6 +201,12 @@ fn the_lines_that_are_printed_work_as_they_stand() {
     assert!(
         feed.len() == 5
             && feed.iter().all(|event| ["ada", "bob", "carol"].iter().any(|who| event["actor"] == *who))
+    );
+    let polled = json[8]["events"].as_array().unwrap();
+    assert!(
+        polled.len() == 3 && json[8]["batch"].is_string() && json[8]["caught_up"] == false,
+        "{}",
+        json[8]
     );
     let headers = [
         "content-type: application/x-amz-json-1.0",
@@ -416,6 +443,131 @@ fn what_fan_out_gave_up_on_is_listed_and_redriven() {
     let (fine, _, told) = redrive();
     assert!(fine && told.starts_with("done "), "{told}");
     assert_eq!(list().1, "");
+    program.stop("-TERM");
+}
+
+/// A disk that takes all, and is found to be full when it is to be kept.
+struct Full;
+
+impl Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Err(std::io::ErrorKind::StorageFull.into())
+    }
+}
+
+/// The ids of events that stand one a line.
+fn ids(lines: &str) -> Vec<String> {
+    let id = |line: &str| serde_json::from_str::<Value>(line).unwrap()["id"].as_str().unwrap().to_owned();
+    lines.lines().map(id).collect()
+}
+
+#[test]
+fn what_is_new_in_billing_is_reported_on_a_schedule() {
+    let program = Program::started(&["--report-every", "1s"]);
+    let folder = Path::new(program.told("Reports").split("   ").next().unwrap()).to_owned();
+    let file = |line: &str| line.rsplit("  ").next().unwrap().to_owned();
+    // What the demo begins with, and what happens afterwards: reported once it has settled for ten seconds.
+    let first = program.line("report  480 events, 0 late");
+    let mut lines = std::fs::read_to_string(folder.join(file(&first))).unwrap();
+    let mut later = (0..60).map(|_| program.line("report  "));
+    let next = later.find(|line| !line.starts_with("report  0 events")).expect("something happens");
+    lines += &std::fs::read_to_string(folder.join(file(&next))).unwrap();
+    let reported = ids(&lines);
+    assert!(reported.len() > 480 && reported.is_sorted(), "each is there once, oldest first");
+
+    let (listed, out, told) = command(&program, &["report", "list", "--topic", "billing"]);
+    assert!(listed && out.lines().count() >= 2, "{told}");
+    let run = out.lines().find(|line| line.contains("  480 events  0 late  ")).expect(&out);
+    assert!(run.ends_with(&file(&first)), "{run}");
+    let (run, place) = (run.split("  ").next().unwrap(), folder.to_str().unwrap());
+    let show = ["report", "show", "--topic", "billing", "--output", place, run];
+    let (shown, out, told) = command(&program, &show);
+    assert!(shown, "{told}");
+    let rows: Vec<Vec<_>> = out.lines().skip(2).map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[0], ["actor", "events", "amount"]);
+    let actors: Vec<_> = rows[1..].iter().map(|row| row[0]).collect();
+    assert_eq!(actors, ["acme", "globex", "initech", "umbrella"]);
+    assert_eq!(rows[1..].iter().map(|row| row[1].parse::<u64>().unwrap()).sum::<u64>(), 480);
+    assert!(
+        rows[1..].iter().all(|row| row[2].split_once('.').unwrap().1.len() == 2),
+        "exact to the cent: {out}"
+    );
+
+    let by_hand = ["report", "run", "--topic", "billing", "--consumer", "by-hand", "--output", place];
+    let (done, out, told) = command(&program, &by_hand);
+    assert!(done && told.contains(" events, 0 of them late"), "{told}");
+    let events = std::fs::read_to_string(folder.join(out.lines().next().unwrap())).unwrap();
+    assert!(ids(&events).starts_with(&reported[..480]), "another consumer reports all of it for itself");
+    for (arguments, word) in [
+        (&["report", "list", "--topic", "nowhere"][..], "no such topic"),
+        (&["report", "list", "--topic", "billing", "--consumer", "nobody"], "no such consumer"),
+        (&["report", "run", "--topic", "nowhere", "--output", place], "no such topic"),
+        (&["report", "run", "--topic", "billing", "--output", "gs://x"], "must be s3://bucket/prefix"),
+        (&["report", "show", "--topic", "billing", "--output", place, "42"], "UUID"),
+        (&["report", "show", "--topic", "billing", "--output", place, ID], "there is no run"),
+    ] {
+        let (done, out, told) = command(&program, arguments);
+        assert!(!done && out.is_empty() && told.contains(word), "{arguments:?}: {told}");
+    }
+    program.stop("-TERM");
+}
+
+#[test]
+fn a_topic_is_consumed_line_by_line_and_each_line_once() {
+    let program = Program::started(&["--no-demo"]);
+    let (url, dev) = (format!("http://{}", program.api()), "authorization: Bearer dev");
+    let ask = |method: &str, target: &str, body: &str| http(program.api(), method, target, &[dev], body);
+    assert_eq!(ask("PUT", "/topics/posts", "").0, 201);
+    assert_eq!(
+        ask("PUT", "/topics/posts/consumers/printer", r#"{"start":"earliest","settle_seconds":0}"#).0,
+        201
+    );
+    let post = |numbers: std::ops::Range<u64>| -> Vec<String> {
+        let event = |number| json!({"type": "a", "actor": "ada", "data": {"n": number}});
+        let body = Value::from(numbers.map(event).collect::<Vec<_>>()).to_string();
+        let (status, accepted) = ask("POST", "/topics/posts/events", &body);
+        assert_eq!(status, 201, "{accepted}");
+        let accepted: Value = serde_json::from_str(&accepted).unwrap();
+        let events = accepted["events"].as_array().unwrap().iter();
+        events.map(|event| event["id"].as_str().unwrap().to_owned()).collect()
+    };
+    let consume = |arguments: &[&str]| {
+        command(&program, &[&["consume", "posts", "printer", "--url", &url], arguments].concat())
+    };
+    let posted = post(0..7);
+    let (done, out, told) = consume(&[]);
+    assert!(done, "{told}");
+    assert_eq!((ids(&out), &*told), (posted, "7 events, 0 late\n"));
+    let (_, out, told) = consume(&[]);
+    assert_eq!((&*out, &*told), ("", "0 events, 0 late\n"));
+    // What could not be printed is printed again.
+    let posted = post(7..9);
+    let arguments = ["lately", "consume", "posts", "printer", "--url", &url];
+    let Some(Subcommand::Consume(options)) = Lately::parse_from(arguments).command else { panic!() };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let printed = runtime.block_on(lately::consume::run(options, &mut Full, &mut Vec::new()));
+    assert!(matches!(printed, Err(ConsumeError::Io(_))), "{printed:?}");
+    assert_eq!(ids(&consume(&[]).1), posted);
+    // Data that was sent on several lines is one line.
+    let sent = "{\"type\":\"a\",\"actor\":\"ada\",\"data\":{\n  \"n\": 1.50\r\n}}";
+    assert_eq!(ask("POST", "/topics/posts/events", sent).0, 201);
+    let (_, out, _) = consume(&["--token", "dev"]);
+    assert!(out.lines().count() == 1 && out.contains("\"n\": 1.50"), "{out}");
+    for (arguments, word) in [
+        (&["--token", "ada"][..], "403 Forbidden forbidden: This needs the scope consume."),
+        (&["--token", "nobody"], "invalid-token"),
+        (&["--from", "yesterday"], "must be earliest, latest, or a time"),
+    ] {
+        let (done, out, told) = consume(arguments);
+        assert!(!done && out.is_empty() && told.contains(word), "{arguments:?}: {told}");
+    }
+    let elsewhere = ["consume", "posts", "printer", "--url", "localhost:1"];
+    let (done, out, told) = command(&program, &elsewhere);
+    assert!(!done && out.is_empty() && told.contains("--url says where it is"), "{told}");
     program.stop("-TERM");
 }
 

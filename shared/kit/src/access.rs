@@ -69,6 +69,13 @@ pub const RULES: &[(Method, &str, Rule)] = &[
     (Method::POST, "/sessions", Rule::Unlimited(Scope::Admin)),
     (Method::GET, "/sessions/{id}", Rule::Unlimited(Scope::Admin)),
     (Method::DELETE, "/sessions/{id}", Rule::Unlimited(Scope::Admin)),
+    (Method::PUT, "/topics/{topic}/consumers/{name}", Rule::OnTopic(Scope::Consume)),
+    (Method::GET, "/topics/{topic}/consumers/{name}", Rule::OnTopic(Scope::Consume)),
+    (Method::POST, "/topics/{topic}/consumers/{name}/poll", Rule::OnTopic(Scope::Consume)),
+    (Method::POST, "/topics/{topic}/consumers/{name}/commit", Rule::OnTopic(Scope::Consume)),
+    (Method::POST, "/topics/{topic}/consumers/{name}/seek", Rule::OnTopic(Scope::Consume)),
+    (Method::GET, "/topics/{topic}/consumers/{name}/runs", Rule::OnTopic(Scope::Consume)),
+    (Method::DELETE, "/topics/{topic}/consumers/{name}", Rule::OnTopic(Scope::Consume)),
     (Method::GET, "/health", Rule::Open),
     (Method::GET, "/openapi.json", Rule::Open),
 ];

@@ -51,6 +51,8 @@ codes! {
     TopicNotFound = NOT_FOUND "topic-not-found" "There is no such topic";
     EventNotFound = NOT_FOUND "event-not-found" "There is no such event";
     NotFound = NOT_FOUND "not-found" "There is no such thing";
+    StaleBatch = CONFLICT "stale-batch" "The batch is not the outstanding one";
+    HasRuns = CONFLICT "has-runs" "The consumer reports, and is not polled";
     BucketIsFixed = CONFLICT "bucket-is-fixed" "A topic's bucket width cannot change";
     TooManyPullSources = CONFLICT "too-many-pull-sources" "The user follows too many large sources";
     TooManyIssues = CONFLICT "too-many-issues" "The repository has no number left";

@@ -10,7 +10,7 @@ use std::str::FromStr;
 use axum::extract::{FromRequestParts, MatchedPath};
 use axum::http::request::Parts;
 use lately_keys::table::{IssueNumber, SessionId};
-use lately_keys::{Actor, App, EventId, Owner, Repo, Source, Subject, Topic, User};
+use lately_keys::{Actor, App, Consumer, EventId, Owner, Repo, Source, Subject, Topic, User};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::problem::Problem;
@@ -27,6 +27,10 @@ pub trait PathPart: FromStr<Err: Into<Problem>> {
 
 impl PathPart for Topic {
     const NAME: &str = "topic";
+}
+
+impl PathPart for Consumer {
+    const NAME: &str = "name";
 }
 
 impl PathPart for EventId {

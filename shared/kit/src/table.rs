@@ -4,11 +4,12 @@ use axum::http::header::ETAG;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use lately_keys::Topic;
+use lately_keys::table::ConsumerKey;
 use lately_model::{AcceptedEvent, AtError, Fault, Faults, PartlyAccepted, RejectedEvent};
 use lately_store::{
-    ChangeIssueError, Cost, DeleteError, FollowError, GetDocumentError, GetError, GetIssueError, IssuesError,
-    LatestError, ListError, OpenIssueError, PutTopicError, SeeError, SessionError, TableError, TimelineError,
-    TopicError, WriteDocumentError, WriteError,
+    ChangeIssueError, ConsumerError, Cost, DeleteError, FollowError, GetDocumentError, GetError,
+    GetIssueError, IssuesError, LatestError, ListError, OpenIssueError, PutTopicError, RunsError, SeeError,
+    SessionError, TableError, TimelineError, TopicError, WriteDocumentError, WriteError,
 };
 use serde::Serialize;
 
@@ -279,4 +280,36 @@ pub fn write_problem(topic: &Topic, single: bool, error: WriteError) -> Problem 
         }
         WriteError::Table(error) => error.into(),
     }
+}
+
+/// The problem that a consumer's own operations met.
+#[must_use]
+pub fn consumer_problem(consumer: &ConsumerKey, error: ConsumerError) -> Problem {
+    match error {
+        ConsumerError::TopicNotFound => topic_not_found(&consumer.topic),
+        ConsumerError::NotFound => no_such_consumer(consumer),
+        ConsumerError::StaleBatch => Problem::new(
+            Code::StaleBatch,
+            "Another batch is outstanding, or none: poll, and commit what that gives.",
+        ),
+        ConsumerError::HasRuns => {
+            Problem::new(Code::HasRuns, "Its reports are its place in the topic: poll with another consumer.")
+        }
+        ConsumerError::Table(error) => error.into(),
+    }
+}
+
+/// The problem that listing a consumer's runs met.
+#[must_use]
+pub fn runs_problem(consumer: &ConsumerKey, error: RunsError) -> Problem {
+    match error {
+        RunsError::TopicNotFound => topic_not_found(&consumer.topic),
+        RunsError::NotFound => no_such_consumer(consumer),
+        RunsError::Cursor(error) => error.into(),
+        RunsError::Table(error) => error.into(),
+    }
+}
+
+fn no_such_consumer(ConsumerKey { topic, name }: &ConsumerKey) -> Problem {
+    Problem::new(Code::NotFound, format!("PUT /topics/{topic}/consumers/{name} creates it."))
 }

@@ -1,6 +1,7 @@
 //! The contract with clients, status for status and code for code.
 
 mod access;
+mod consumers;
 mod issues;
 mod reading;
 mod records;

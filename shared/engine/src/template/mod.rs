@@ -3,12 +3,13 @@
 //!
 //! The document becomes JSON first, CloudFormation's short tags in their long form (`!Ref X` is
 //! `{"Ref": "X"}`, `!Sub` is `{"Fn::Sub": …}`), so that what is read from it is read with serde. A
-//! reference to a parameter that has a default is that default. Other values that only a deployment knows
-//! are left as they are: what is read here must be literal.
+//! reference to a parameter that has a default, or was given a value, is that. Other values that only a
+//! deployment knows are left as they are: what is read here must be literal.
 
 mod function;
 mod mapping;
 mod parameter;
+mod schedule;
 mod table;
 mod yaml;
 
@@ -26,6 +27,7 @@ use crate::template::parameter::Parameters;
 use crate::template::table::Table;
 
 pub use function::Statement;
+pub use schedule::Schedule;
 
 /// A parsed template.
 #[derive(Debug, Clone)]
@@ -91,6 +93,17 @@ pub enum TemplateError {
     /// It declares no function of that logical id.
     #[error("the template declares no function {0}")]
     Function(String),
+    /// It declares no parameter of that name.
+    #[error("the template declares no parameter {0}")]
+    Parameter(String),
+    /// A schedule's expression or input is one that only a deployment knows.
+    #[error("function {function}, event {event}: ScheduleExpression and Input must be known")]
+    Schedule {
+        /// The function's logical id.
+        function: String,
+        /// The event's.
+        event: String,
+    },
     /// A stream mapping is not one that Lambda, or this engine, knows.
     #[error("function {function}, event {event}: {problem}")]
     Mapping {
@@ -142,6 +155,17 @@ impl Template {
             parameters: document.parameters,
             function_globals: Value::Object(document.globals.function),
         })
+    }
+
+    /// The template with a value for a parameter, as a deployment gives it.
+    ///
+    /// # Errors
+    /// [`TemplateError::Parameter`], if there is no such parameter.
+    pub fn with(mut self, parameter: &str, value: &str) -> Result<Self, TemplateError> {
+        if self.parameters.give(parameter, value) {
+            return Ok(self);
+        }
+        Err(TemplateError::Parameter(parameter.to_owned()))
     }
 
     /// The resources of a type, with their logical ids.
@@ -200,6 +224,26 @@ impl Template {
             }
         }
         Ok(mappings)
+    }
+
+    /// Every schedule on which a function is invoked, by the ids of function and event.
+    ///
+    /// # Errors
+    /// [`TemplateError::Resource`], if an event is not as SAM's are; [`TemplateError::Schedule`], if only a
+    /// deployment knows what it says.
+    pub fn schedules(&self) -> Result<Vec<Schedule>, TemplateError> {
+        let mut schedules = Vec::new();
+        for (id, function) in self.functions()? {
+            for (name, event) in &function.events {
+                if event.kind != "ScheduleV2" {
+                    continue;
+                }
+                let declared: schedule::Declared = read(id, &event.properties)?;
+                let unknown = || TemplateError::Schedule { function: id.to_owned(), event: name.clone() };
+                schedules.push(declared.schedule(id, name, &self.parameters).ok_or_else(unknown)?);
+            }
+        }
+        Ok(schedules)
     }
 
     /// The environment of a function, its own variables over those of all functions. Those whose values

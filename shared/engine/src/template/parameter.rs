@@ -1,4 +1,4 @@
-//! A template's parameters, as far as they have defaults.
+//! A template's parameters, as far as they have defaults or are given.
 
 use std::collections::BTreeMap;
 
@@ -29,6 +29,31 @@ impl Parameter {
 }
 
 impl Parameters {
+    /// Gives a parameter a value, as a deployment does. Whether there is such a parameter.
+    pub(super) fn give(&mut self, name: &str, value: &str) -> bool {
+        let parameter = self.0.get_mut(name);
+        parameter.map(|parameter| parameter.default = Some(Value::from(value))).is_some()
+    }
+
+    /// A value as text, if it is known: a literal, a parameter, or `Fn::Sub` of parameters.
+    pub(super) fn text(&self, value: &Value) -> Option<String> {
+        match value.get("Fn::Sub") {
+            Some(pattern) => self.substituted(pattern.as_str()?),
+            None => text(&self.resolve(value)),
+        }
+    }
+
+    fn substituted(&self, pattern: &str) -> Option<String> {
+        let mut pieces = pattern.split("${");
+        let mut substituted = pieces.next()?.to_owned();
+        for piece in pieces {
+            let (name, rest) = piece.split_once('}')?;
+            substituted += &text(&self.0.get(name)?.value()?)?;
+            substituted += rest;
+        }
+        Some(substituted)
+    }
+
     /// The value, with the defaults of the parameters that it refers to.
     pub(super) fn resolve(&self, value: &Value) -> Value {
         match value {

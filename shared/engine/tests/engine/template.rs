@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lately_engine::pump::{Filter, Mapping, StartingPosition};
-use lately_engine::template::{Route, Statement, Template, TemplateError};
+use lately_engine::template::{Route, Schedule, Statement, Template, TemplateError};
 use lately_engine::{Engine, Options, Projection};
 
 use crate::support::{TABLE, definition};
@@ -135,6 +135,38 @@ fn a_mapping_that_lambda_would_not_take_is_refused() {
     let filter = r#"FilterCriteria: {Filters: [{Pattern: '{"a": [{"like": "x"}]}'}]}"#;
     let error = refused(&format!("{stream}, StartingPosition: LATEST, {filter}"));
     assert!(matches!(error, TemplateError::Filter { .. }), "{error}");
+}
+
+#[test]
+fn schedules_are_read_with_the_parameters_that_are_given_and_the_defaults_of_the_others() {
+    let schedule = |expression: &str, input: &str| Schedule {
+        function: "FanOut".to_owned(),
+        event: "Nightly".to_owned(),
+        expression: expression.to_owned(),
+        input: input.to_owned(),
+    };
+    let input = r#"{"level":"info","size":250,"of":""}"#;
+    assert_eq!(mappings().schedules().unwrap(), [schedule("rate(1 minute)", input)]);
+    let given = mappings().with("Topic", "billing").unwrap().with("Schedule", "rate(2 hours)").unwrap();
+    let input = r#"{"level":"info","size":250,"of":"billing"}"#;
+    assert_eq!(given.schedules().unwrap(), [schedule("rate(2 hours)", input)]);
+    assert!(matches!(mappings().with("Nothing", "x"), Err(TemplateError::Parameter(_))));
+}
+
+#[test]
+fn a_schedule_that_only_a_deployment_knows_is_refused() {
+    for (known, unknown) in [
+        ("!Ref Schedule", "!Ref Secret"),
+        ("!Ref Schedule", "!ImportValue Schedule"),
+        ("${Topic}", "${Secret}"),
+        ("${Topic}", "${Table.Arn}"),
+        ("${Topic}", "${Topic"),
+    ] {
+        let text = MAPPINGS.replace(known, unknown);
+        assert_ne!(text, MAPPINGS);
+        let error = Template::parse(&text).unwrap().schedules().unwrap_err();
+        assert!(matches!(error, TemplateError::Schedule { .. }), "{unknown}: {error}");
+    }
 }
 
 #[test]

@@ -1,0 +1,6 @@
+//! The Lambda function `consume`.
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), lambda_runtime::Error> {
+    lately_kit::lambda::start(lately_consume::routes).await
+}

@@ -1,0 +1,170 @@
+//! An attempt at a run: the run's events as segments, a summary, and a manifest of what it wrote.
+//!
+//! What an attempt writes is private until the run's item names it. One that must end early leaves its progress: which
+//! segments there are, up to which event, and what was counted. The next attempt takes that over, under a name of its
+//! own: the segments are shared, since nobody ever changes one.
+//!
+//! ```text
+//! progress    the manifest so far, a line; then the lines of the tally
+//! manifest    the same one line, of all
+//! ```
+
+use bytes::Bytes;
+use futures_util::TryStreamExt;
+use futures_util::stream::BoxStream;
+use lately_keys::EventId;
+use lately_model::{Event, RunSpec};
+use lately_store::Progress;
+use serde::{Deserialize, Serialize};
+
+use crate::names::Names;
+use crate::output::{Output, OutputError};
+use crate::segment::Segment;
+use crate::summary::{SummaryHead, Tally};
+use crate::upload::Upload;
+
+/// An attempt under way.
+#[derive(Debug)]
+pub(crate) struct Attempt<'a> {
+    output: &'a Output,
+    names: &'a Names,
+    /// Its name: 32 hexadecimal digits.
+    id: String,
+    manifest: Manifest,
+    tally: Tally,
+    segment: Segment,
+}
+
+/// What was written of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Manifest {
+    /// The segments, in their order.
+    pub(crate) segments: Vec<WrittenSegment>,
+    /// How many events they have.
+    pub(crate) events: u64,
+    /// How many of them were late.
+    pub(crate) late: u64,
+    /// How many bytes of lines they have.
+    pub(crate) bytes: u64,
+}
+
+/// A segment, by the attempt that wrote it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct WrittenSegment {
+    pub(crate) attempt: String,
+    pub(crate) number: u32,
+}
+
+impl<'a> Attempt<'a> {
+    pub(crate) fn new(output: &'a Output, names: &'a Names, id: String, spec: RunSpec) -> Self {
+        let (manifest, segment) = (Manifest::default(), Segment::default());
+        Self { output, names, id, manifest, tally: Tally::new(spec), segment }
+    }
+
+    /// Goes on from where another attempt left its progress.
+    pub(crate) async fn take_over(&mut self, progress: &Progress) -> Result<(), OutputError> {
+        let name = self.names.progress(&progress.object);
+        let mut lines = Lines::new(self.output.stream(&name).await?);
+        let corrupt = || OutputError::Corrupt { name: name.clone() };
+        for number in 0_u64.. {
+            let Some(line) = lines.next().await? else { break };
+            let read = match number {
+                0 => serde_json::from_slice(&line).map(|manifest| self.manifest = manifest),
+                1 => self.tally.read_rest(&line),
+                _ => self.tally.read_group(&line),
+            };
+            read.map_err(|_| corrupt())?;
+        }
+        (self.manifest.events == progress.events).then_some(()).ok_or_else(corrupt)
+    }
+
+    /// How many bytes of lines there are.
+    pub(crate) const fn bytes(&self) -> u64 {
+        self.manifest.bytes + self.segment.lines.len() as u64
+    }
+
+    /// Adds the next event.
+    pub(crate) async fn push(&mut self, event: &Event, is_late: bool) -> Result<(), OutputError> {
+        self.tally.add(event);
+        self.segment.push(event);
+        self.manifest.events += 1;
+        self.manifest.late += u64::from(is_late);
+        if self.segment.is_full() { self.write_segment().await } else { Ok(()) }
+    }
+
+    async fn write_segment(&mut self) -> Result<(), OutputError> {
+        let Segment { lines, ids } = std::mem::take(&mut self.segment);
+        if lines.is_empty() {
+            return Ok(());
+        }
+        // Numbered through the run: those of an attempt may begin anywhere, and never meet those of another.
+        let number =
+            u32::try_from(self.manifest.segments.len()).expect("petabytes are not written in minutes");
+        self.manifest.bytes += lines.len() as u64;
+        self.output.put(&self.names.lines(&self.id, number), lines).await?;
+        self.output.put(&self.names.ids(&self.id, number), ids).await?;
+        self.manifest.segments.push(WrittenSegment { attempt: self.id.clone(), number });
+        Ok(())
+    }
+
+    /// Leaves all that there is up to a position, for another attempt to go on from.
+    pub(crate) async fn leave(mut self, position: EventId) -> Result<Progress, OutputError> {
+        self.write_segment().await?;
+        let first = [json(&self.manifest), b"\n".to_vec()].concat();
+        let lines = std::iter::once(first).chain(self.tally.lines());
+        Upload::all(self.output, &self.names.progress(&self.id), lines).await?;
+        Ok(Progress { object: self.id, position, events: self.manifest.events })
+    }
+
+    /// Writes the summary and the manifest: the attempt is complete, and can be committed under its name.
+    pub(crate) async fn complete(mut self, head: SummaryHead) -> Result<(String, Manifest), OutputError> {
+        self.write_segment().await?;
+        let head = SummaryHead { events: self.manifest.events, late: self.manifest.late, ..head };
+        Upload::all(self.output, &self.names.summary(&self.id), self.tally.file(head)).await?;
+        self.output.put(&self.names.manifest(&self.id), json(&self.manifest)).await?;
+        Ok((self.id, self.manifest))
+    }
+}
+
+impl Manifest {
+    /// The manifest of a complete attempt.
+    pub(crate) async fn read(output: &Output, names: &Names, attempt: &str) -> Result<Self, OutputError> {
+        let name = names.manifest(attempt);
+        let bytes = output.get(&name).await?;
+        serde_json::from_slice(&bytes).map_err(|_| OutputError::Corrupt { name })
+    }
+}
+
+fn json(manifest: &Manifest) -> Vec<u8> {
+    serde_json::to_vec(manifest).expect("names and numbers are JSON")
+}
+
+/// An object's lines, as they come.
+struct Lines {
+    pieces: BoxStream<'static, object_store::Result<Bytes>>,
+    /// What was read and not given.
+    rest: Vec<u8>,
+    /// How much of it was given.
+    given: usize,
+}
+
+impl Lines {
+    const fn new(pieces: BoxStream<'static, object_store::Result<Bytes>>) -> Self {
+        Self { pieces, rest: Vec::new(), given: 0 }
+    }
+
+    /// The next line. What has no end is none: the object was not written to its end, and its first line says more.
+    async fn next(&mut self) -> object_store::Result<Option<Vec<u8>>> {
+        loop {
+            let unread = &self.rest[self.given..];
+            if let Some(end) = unread.iter().position(|byte| *byte == b'\n') {
+                let line = unread[..end].to_vec();
+                self.given += end + 1;
+                return Ok(Some(line));
+            }
+            self.rest.drain(..std::mem::take(&mut self.given));
+            let Some(piece) = self.pieces.try_next().await? else { return Ok(None) };
+            self.rest.extend_from_slice(&piece);
+        }
+    }
+}

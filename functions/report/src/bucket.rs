@@ -1,0 +1,109 @@
+//! S3, by the region and the credentials that the environment gives.
+//!
+//! How often a call is tried again, and for how long, is given rather than left to a default. What is failing still is
+//! for the next invocation.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::UNIX_EPOCH;
+
+use async_trait::async_trait;
+use aws_sdk_dynamodb::config::{Credentials, ProvideCredentials, SharedCredentialsProvider};
+use lately_kit::{aws, clock};
+use object_store::aws::{AmazonS3Builder, AwsCredential};
+use object_store::{
+    BackoffConfig, ClientOptions, CredentialProvider, Error, ObjectStore, Result, RetryConfig,
+};
+
+use crate::limits::{
+    BUCKET_CALL_TIMEOUT, BUCKET_CONNECT_TIMEOUT, BUCKET_RETRIES, BUCKET_RETRY_TIMEOUT, CREDENTIALS_MARGIN,
+};
+
+/// Opens a bucket. Nothing is asked of it yet.
+///
+/// # Errors
+/// If what the environment says of it cannot be.
+pub async fn open(name: &str) -> Result<Arc<dyn ObjectStore>> {
+    // The one of a process, as the client of DynamoDB has it; that there is one already is as good.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let environment = aws::environment().await;
+    let retry = RetryConfig {
+        backoff: BackoffConfig::default(),
+        max_retries: BUCKET_RETRIES,
+        retry_timeout: BUCKET_RETRY_TIMEOUT,
+    };
+    let client = ClientOptions::new();
+    let client = client.with_timeout(BUCKET_CALL_TIMEOUT).with_connect_timeout(BUCKET_CONNECT_TIMEOUT);
+    let mut bucket = AmazonS3Builder::new().with_bucket_name(name);
+    bucket = bucket.with_retry(retry).with_client_options(client);
+    if let Some(region) = environment.region() {
+        bucket = bucket.with_region(region.as_ref());
+    }
+    if let Some(provider) = environment.credentials_provider() {
+        bucket = bucket.with_credentials(Arc::new(Renewed { provider, last: Mutex::default() }));
+    }
+    if let Some(endpoint) = environment.endpoint_url() {
+        bucket = bucket.with_endpoint(endpoint).with_allow_http(endpoint.starts_with("http://"));
+    }
+    Ok(Arc::new(bucket.build()?))
+}
+
+/// The environment's credentials, renewed before they expire: a process may live for hours.
+#[derive(Debug)]
+struct Renewed {
+    provider: SharedCredentialsProvider,
+    last: Mutex<Option<Credentials>>,
+}
+
+#[async_trait]
+impl CredentialProvider for Renewed {
+    type Credential = AwsCredential;
+
+    async fn get_credential(&self) -> Result<Arc<AwsCredential>> {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let credentials = match last.filter(is_good) {
+            Some(last) => last,
+            None => {
+                let refused = |error| Error::Generic { store: "S3", source: Box::new(error) };
+                let next = self.provider.provide_credentials().await.map_err(refused)?;
+                *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(next.clone());
+                next
+            }
+        };
+        Ok(Arc::new(AwsCredential {
+            key_id: credentials.access_key_id().to_owned(),
+            secret_key: credentials.secret_access_key().to_owned(),
+            token: credentials.session_token().map(str::to_owned),
+        }))
+    }
+}
+
+/// Whether credentials are good for the next call.
+fn is_good(credentials: &Credentials) -> bool {
+    let until = credentials.expiry().and_then(|expiry| expiry.duration_since(UNIX_EPOCH).ok());
+    until.is_none_or(|until| clock::unix_now() + CREDENTIALS_MARGIN < until)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// The key that a call is given, if the last one was given a key that is good for so long.
+    async fn key(good_for: Option<Duration>) -> String {
+        let of_key = |key: &str, expiry| Credentials::new(key, "secret", None, expiry, "test");
+        let expiry = good_for.map(|time| UNIX_EPOCH + clock::unix_now() + time);
+        let provider = SharedCredentialsProvider::new(of_key("new", None));
+        let renewed = Renewed { provider, last: Mutex::new(Some(of_key("last", expiry))) };
+        let given = renewed.get_credential().await.unwrap();
+        assert_eq!(renewed.last.lock().unwrap().as_ref().unwrap().access_key_id(), given.key_id);
+        given.key_id.clone()
+    }
+
+    #[tokio::test]
+    async fn credentials_are_kept_until_shortly_before_they_expire() {
+        assert_eq!(key(None).await, "last");
+        assert_eq!(key(Some(CREDENTIALS_MARGIN * 2)).await, "last");
+        assert_eq!(key(Some(CREDENTIALS_MARGIN)).await, "new");
+        assert_eq!(key(Some(Duration::ZERO)).await, "new");
+    }
+}

@@ -1,0 +1,180 @@
+//! What the function is invoked with: the schedule's word, or records of the table's stream.
+//!
+//! ```text
+//! {"topic":"billing","consumer":"nightly","group_by":"actor","sum":"amount"}     the schedule: begin a run, or go on
+//! {"Records":[…]}                                                                the stream: a run was left; go on
+//! ```
+//!
+//! A stream record says which run it is of by its keys. Whether there is anything left to do is read from the table.
+
+use std::collections::BTreeSet;
+
+use lately_keys::table::{ConsumerKey, RunKey};
+use lately_keys::{Consumer, TableKey, Topic};
+use lately_model::{GroupBy, RunSpec, SumField};
+use serde::Deserialize;
+
+use crate::run::Report;
+
+/// An event, read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// A report is due.
+    Due(Report),
+    /// Runs of these consumers were left.
+    Left(Vec<ConsumerKey>),
+}
+
+/// An event that is neither.
+#[derive(Debug, thiserror::Error)]
+pub enum EventError {
+    /// It does not say whose report is due.
+    #[error("the schedule's event must be {{\"topic\", \"consumer\", \"group_by\"?, \"sum\"?}}: {0}")]
+    Schedule(#[from] serde_json::Error),
+    /// A setting of the report is none.
+    #[error("the schedule's event: {0}")]
+    Setting(String),
+    /// A record is of something else: the mapping's filter is not the one that is meant.
+    #[error("a stream record that is of no run")]
+    Foreign,
+}
+
+#[derive(Deserialize)]
+struct Batch {
+    #[serde(rename = "Records")]
+    records: Vec<Record>,
+}
+
+#[derive(Deserialize)]
+struct Record {
+    dynamodb: Change,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Change {
+    keys: Keys,
+}
+
+#[derive(Deserialize)]
+struct Keys {
+    pk: Text,
+    sk: Text,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Text {
+    s: String,
+}
+
+/// What the template gives the schedule. Text that is empty says nothing, as in an environment.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Due {
+    topic: Topic,
+    consumer: Consumer,
+    #[serde(default)]
+    group_by: String,
+    #[serde(default)]
+    sum: String,
+}
+
+impl Event {
+    pub(crate) fn parse(event: &[u8]) -> Result<Self, EventError> {
+        match serde_json::from_slice(event) {
+            Ok(Batch { records }) => Self::left(&records),
+            Err(_) => Self::due(serde_json::from_slice(event)?),
+        }
+    }
+
+    fn left(records: &[Record]) -> Result<Self, EventError> {
+        // One run at a time: many records of a consumer are of the same.
+        let mut seen = BTreeSet::new();
+        let mut left = Vec::new();
+        for Record { dynamodb: Change { keys } } in records {
+            let RunKey { consumer, .. } =
+                RunKey::decode(&keys.pk.s, &keys.sk.s).ok_or(EventError::Foreign)?;
+            if seen.insert(&keys.pk.s) {
+                left.push(consumer);
+            }
+        }
+        Ok(Self::Left(left))
+    }
+
+    fn due(Due { topic, consumer, group_by, sum }: Due) -> Result<Self, EventError> {
+        let group_by = match &*group_by {
+            "" => GroupBy::default(),
+            text => text.parse().map_err(|error: <GroupBy as std::str::FromStr>::Err| {
+                EventError::Setting(error.to_string())
+            })?,
+        };
+        let sum = match &*sum {
+            "" => None,
+            text => Some(text.parse().map_err(|error: <SumField as std::str::FromStr>::Err| {
+                EventError::Setting(error.to_string())
+            })?),
+        };
+        Ok(Self::Due(Report {
+            consumer: ConsumerKey { topic, name: consumer },
+            spec: RunSpec { group_by, sum },
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(event: &str) -> Result<Event, String> {
+        Event::parse(event.as_bytes()).map_err(|error| error.to_string())
+    }
+
+    fn key(name: &str) -> ConsumerKey {
+        ConsumerKey { topic: "billing".parse().unwrap(), name: name.parse().unwrap() }
+    }
+
+    #[test]
+    fn the_schedule_says_whose_report_is_due_and_what_it_counts() {
+        let due = |group_by, sum: Option<&str>| {
+            let spec = RunSpec { group_by, sum: sum.map(|sum| sum.parse().unwrap()) };
+            Ok(Event::Due(Report { consumer: key("nightly"), spec }))
+        };
+        assert_eq!(parse(r#"{"topic":"billing","consumer":"nightly"}"#), due(GroupBy::Actor, None));
+        assert_eq!(
+            parse(r#"{"topic":"billing","consumer":"nightly","group_by":"","sum":""}"#),
+            due(GroupBy::Actor, None)
+        );
+        assert_eq!(
+            parse(r#"{"topic":"billing","consumer":"nightly","group_by":"type","sum":"amount"}"#),
+            due(GroupBy::Type, Some("amount"))
+        );
+        for event in [
+            "",
+            "{}",
+            "[]",
+            r#"{"topic":"a#b","consumer":"nightly"}"#,
+            r#"{"topic":"billing","consumer":"nightly","group_by":"day"}"#,
+            r#"{"topic":"billing","consumer":"nightly","sum":"a\nb"}"#,
+            r#"{"topic":"billing","consumer":"nightly","colour":"red"}"#,
+        ] {
+            assert!(parse(event).is_err(), "{event}");
+        }
+    }
+
+    #[test]
+    fn the_stream_says_whose_runs_were_left() {
+        let record = |pk: &str, sk: &str| {
+            format!(
+                r#"{{"eventID":"1","dynamodb":{{"Keys":{{"pk":{{"S":"{pk}"}},"sk":{{"S":"{sk}"}}}},"SequenceNumber":"7"}}}}"#
+            )
+        };
+        let batch = |records: &[String]| format!(r#"{{"Records":[{}]}}"#, records.join(","));
+        let run = "RUN#0190a4cd-d3e7-7222-9f99-fdb74feee752";
+        let records = ["b", "a", "b"].map(|name| record(&format!("CONSUMER#billing#{name}"), run));
+        assert_eq!(parse(&batch(&records)), Ok(Event::Left(vec![key("b"), key("a")])));
+        assert_eq!(parse(&batch(&[])), Ok(Event::Left(vec![])));
+        let foreign = record("CONSUMER#billing#a", "CHECKPOINT");
+        assert_eq!(parse(&batch(&[foreign])), Err("a stream record that is of no run".to_owned()));
+    }
+}

@@ -1,0 +1,99 @@
+//! Whether events were reported: looked up in the files of ids.
+
+use std::collections::BTreeMap;
+
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use lately_keys::EventId;
+use lately_store::{CommittedRun, LookUp, Run};
+use object_store::path::Path;
+
+use crate::ids::{Table, parse_ids};
+use crate::limits::{BLOCKS_AT_ONCE, BLOCKS_KEPT};
+use crate::names::{File, Names};
+use crate::output::{Output, OutputError};
+
+/// Looks events up, run by run. What was read of the last one is kept: a run is asked for again and again, each time for
+/// the candidates of another partition of the ledger.
+#[derive(Debug)]
+pub(crate) struct IdFiles<'a> {
+    output: &'a Output,
+    last: Option<IdFile>,
+}
+
+/// A run's file, as far as it was read.
+#[derive(Debug)]
+struct IdFile {
+    name: Path,
+    table: Table,
+    /// At most [`BLOCKS_KEPT`].
+    blocks: BTreeMap<u64, Vec<EventId>>,
+}
+
+impl<'a> IdFiles<'a> {
+    pub(crate) const fn new(output: &'a Output) -> Self {
+        Self { output, last: None }
+    }
+}
+
+impl LookUp for IdFiles<'_> {
+    type Error = OutputError;
+
+    async fn look_up(&mut self, run: &Run, wanted: &[EventId]) -> Result<Vec<bool>, OutputError> {
+        let mut found = vec![false; wanted.len()];
+        let Some(CommittedRun { events: ids @ 1.., .. }) = run.committed else { return Ok(found) };
+        let name = Names::of(self.output.prefix(), run).file(File::Ids);
+        let mut file = match self.last.take() {
+            Some(last) if last.name == name => last,
+            _ => IdFile::open(self.output, name, ids).await?,
+        };
+        let mut mark = |held: &[EventId], places: Vec<usize>| {
+            for place in places {
+                found[place] = held.binary_search(&wanted[place]).is_ok();
+            }
+        };
+        let mut missing = Vec::new();
+        for (block, places) in file.table.blocks_of(wanted) {
+            match file.blocks.get(&block) {
+                Some(held) => mark(held, places),
+                None => missing.push((block, places)),
+            }
+        }
+        let mut kept = BTreeMap::new();
+        let reads = missing.into_iter().map(async |(block, places)| {
+            Ok::<_, OutputError>((block, file.block(self.output, block).await?, places))
+        });
+        let mut reads = stream::iter(reads).buffer_unordered(BLOCKS_AT_ONCE);
+        while let Some((block, held, places)) = reads.try_next().await? {
+            mark(&held, places);
+            if kept.len() < BLOCKS_KEPT {
+                kept.insert(block, held);
+            }
+        }
+        drop(reads);
+        file.keep(kept);
+        self.last = Some(file);
+        Ok(found)
+    }
+}
+
+impl IdFile {
+    async fn open(output: &Output, name: Path, ids: u64) -> Result<Self, OutputError> {
+        let bytes = output.get_range(&name, Table::range(ids)).await?;
+        match Table::parse(ids, &bytes) {
+            Some(table) => Ok(Self { name, table, blocks: BTreeMap::new() }),
+            None => Err(OutputError::Corrupt { name }),
+        }
+    }
+
+    async fn block(&self, output: &Output, block: u64) -> Result<Vec<EventId>, OutputError> {
+        let bytes = output.get_range(&self.name, self.table.block_range(block)).await?;
+        parse_ids(&bytes).ok_or_else(|| OutputError::Corrupt { name: self.name.clone() })
+    }
+
+    fn keep(&mut self, read: BTreeMap<u64, Vec<EventId>>) {
+        if self.blocks.len() + read.len() > BLOCKS_KEPT {
+            self.blocks.clear();
+        }
+        self.blocks.extend(read);
+    }
+}

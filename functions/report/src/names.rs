@@ -1,0 +1,137 @@
+//! What a run's objects are called, under the output's prefix.
+//!
+//! ```text
+//! {topic}/{consumer}/{incarnation}/{from}--{to}.…                        the run's files: see `RunFiles`
+//! .attempts/{topic}/{consumer}/{incarnation}/{to}/{attempt}/…            what attempts write, until the run is finished
+//! ```
+//!
+//! What is private has a folder of its own at the top, which no topic's name can be: one rule of a bucket removes what
+//! a crash left there.
+//!
+//! What must hold: no private name is written with two contents. Each attempt draws a name of 128 random bits.
+
+use std::fmt;
+
+use lately_keys::EventId;
+use lately_keys::table::ConsumerKey;
+use lately_model::{Revision, RunFiles};
+use lately_store::Run;
+use object_store::path::Path;
+
+/// The names of one run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Names {
+    prefix: Path,
+    files: RunFiles,
+    attempts: Path,
+}
+
+/// A file that a run leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum File {
+    Summary,
+    Events,
+    Ids,
+}
+
+impl Names {
+    fn new(
+        prefix: &Path,
+        consumer: &ConsumerKey,
+        incarnation: Revision,
+        (from, to): (EventId, EventId),
+    ) -> Self {
+        let files = RunFiles::new(consumer, incarnation, from, to);
+        let ConsumerKey { topic, name } = consumer;
+        let folder = format!(".attempts/{topic}/{name}/{incarnation}/{to}");
+        Self { prefix: prefix.clone(), files, attempts: below(prefix, &folder) }
+    }
+
+    pub(crate) fn of(prefix: &Path, run: &Run) -> Self {
+        Self::new(prefix, &run.consumer, run.incarnation, (run.from, run.to))
+    }
+
+    /// The final name of a file.
+    pub(crate) fn file(&self, file: File) -> Path {
+        let name = match file {
+            File::Summary => self.files.summary(),
+            File::Events => self.files.events(),
+            File::Ids => self.files.ids(),
+        };
+        below(&self.prefix, &name)
+    }
+
+    /// Where all attempts of the run are.
+    pub(crate) const fn attempts(&self) -> &Path {
+        &self.attempts
+    }
+
+    /// What an attempt wrote, when it has written all.
+    pub(crate) fn manifest(&self, attempt: &str) -> Path {
+        self.of_attempt(attempt, "manifest.json")
+    }
+
+    /// The summary of an attempt.
+    pub(crate) fn summary(&self, attempt: &str) -> Path {
+        self.of_attempt(attempt, "summary.json")
+    }
+
+    /// How far an attempt came, and what it had counted by then.
+    pub(crate) fn progress(&self, attempt: &str) -> Path {
+        self.of_attempt(attempt, "progress.ndjson")
+    }
+
+    /// The events of an attempt's segment.
+    pub(crate) fn lines(&self, attempt: &str, segment: u32) -> Path {
+        self.of_attempt(attempt, format_args!("{segment:06}.ndjson"))
+    }
+
+    /// The ids of an attempt's segment.
+    pub(crate) fn ids(&self, attempt: &str, segment: u32) -> Path {
+        self.of_attempt(attempt, format_args!("{segment:06}.ids"))
+    }
+
+    fn of_attempt(&self, attempt: &str, name: impl fmt::Display) -> Path {
+        below(&self.attempts, &format!("{attempt}/{name}"))
+    }
+}
+
+/// A name of several parts below a folder.
+pub(crate) fn below(folder: &Path, name: &str) -> Path {
+    name.split('/').fold(folder.clone(), Path::join)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_private_is_apart_from_what_is_final() {
+        let consumer = ConsumerKey { topic: "billing".parse().unwrap(), name: "nightly@eu".parse().unwrap() };
+        let id = |at: &str| EventId::last_of(at.parse().unwrap());
+        let range = (id("2026-11-21T03:00:00Z"), id("2026-11-21T03:15:00.5Z"));
+        let names = Names::new(&Path::from("a/reports"), &consumer, Revision::new(17), range);
+        let stem = "a/reports/billing/nightly@eu/17/20261121T030000.000Z--20261121T031500.500Z";
+        assert_eq!(
+            [File::Ids, File::Summary, File::Events].map(|file| names.file(file).to_string()),
+            [".ids", ".summary.json", ".ndjson"].map(|extension| format!("{stem}{extension}"))
+        );
+        let attempts = format!("a/reports/.attempts/billing/nightly@eu/17/{}", range.1);
+        assert_eq!(names.attempts().to_string(), attempts);
+        let private = [
+            names.lines("0f", 7),
+            names.ids("0f", 7),
+            names.progress("0f"),
+            names.manifest("0f"),
+            names.summary("0f"),
+        ];
+        assert_eq!(
+            private.map(|name| name.to_string()),
+            ["000007.ndjson", "000007.ids", "progress.ndjson", "manifest.json", "summary.json"]
+                .map(|name| format!("{attempts}/0f/{name}"))
+        );
+        let at_the_top = Names::new(&Path::default(), &consumer, Revision::new(1), range);
+        assert!(at_the_top.file(File::Events).to_string().starts_with("billing/nightly@eu/1/"));
+        assert!(at_the_top.attempts().to_string().starts_with(".attempts/billing/"));
+    }
+}

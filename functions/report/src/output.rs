@@ -1,0 +1,235 @@
+//! Where reports are written: a bucket, or a folder. The same objects in both.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::stream::BoxStream;
+use futures_util::{StreamExt, TryStreamExt};
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::{Error, ObjectStore, ObjectStoreExt, PutPayload};
+
+use crate::bucket;
+use crate::names::below;
+use crate::summary::Summary;
+
+/// A place for reports, as a setting names it: `s3://bucket/prefix`, `file:///folder`, or a folder's path.
+///
+/// ```
+/// use lately_report::Place;
+///
+/// assert!("s3://reports/eu".parse::<Place>().is_ok());
+/// assert!("target/reports".parse::<Place>().is_ok());
+/// assert!("gs://reports".parse::<Place>().is_err());
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Objects of a bucket of S3.
+    Bucket {
+        /// The bucket's name.
+        name: String,
+        /// What the objects' names start with.
+        prefix: Path,
+    },
+    /// Files of a folder, which is made if it is not there.
+    Folder(PathBuf),
+}
+
+/// Text that names no place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the output must be s3://bucket/prefix, file:///folder, or a folder's path")]
+pub struct PlaceError;
+
+impl FromStr for Place {
+    type Err = PlaceError;
+
+    fn from_str(text: &str) -> Result<Self, PlaceError> {
+        if let Some(bucket) = text.strip_prefix("s3://") {
+            let (name, prefix) = bucket.split_once('/').unwrap_or((bucket, ""));
+            let prefix = Path::parse(prefix).map_err(|_| PlaceError)?;
+            // What a bucket's name may be, S3 says when it is asked.
+            return (!name.is_empty())
+                .then(|| Self::Bucket { name: name.to_owned(), prefix })
+                .ok_or(PlaceError);
+        }
+        let folder = text.strip_prefix("file://").unwrap_or(text);
+        let of_another_kind = folder.contains("://") || (folder != text && !folder.starts_with('/'));
+        (!folder.is_empty() && !of_another_kind).then(|| Self::Folder(folder.into())).ok_or(PlaceError)
+    }
+}
+
+/// Why a place could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The bucket cannot be used, or the folder.
+    #[error("the output cannot be used: {0}")]
+    Store(#[from] Error),
+    /// The folder cannot be made.
+    #[error("the output's folder cannot be made: {0}")]
+    Folder(#[from] std::io::Error),
+}
+
+/// Why something could not be written, or read again.
+#[derive(Debug, thiserror::Error)]
+pub enum OutputError {
+    /// The bucket or the folder did not do what was asked.
+    #[error(transparent)]
+    Store(#[from] Error),
+    /// A run was committed, and then what it was committed with was removed, before it had its files. It has to be put
+    /// back from a copy, or the consumer deleted and made again.
+    #[error("{attempts} is gone, and the run that was committed with it has no files")]
+    Gone {
+        /// Where the run's attempts were.
+        attempts: Path,
+    },
+    /// An object is not what was written under its name.
+    #[error("{name} is not what was written there")]
+    Corrupt {
+        /// The object.
+        name: Path,
+    },
+}
+
+/// An open place. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Output {
+    store: Arc<dyn ObjectStore>,
+    prefix: Path,
+}
+
+impl Output {
+    /// Opens a place.
+    ///
+    /// # Errors
+    /// If the environment says nothing of use about the bucket, or the folder cannot be made.
+    pub async fn open(place: &Place) -> Result<Self, OpenError> {
+        match place {
+            Place::Bucket { name, prefix } => Ok(Self::new(bucket::open(name).await?, prefix.clone())),
+            Place::Folder(folder) => {
+                std::fs::create_dir_all(folder)?;
+                // As a bucket does: what was written is there after a power cut.
+                let files = LocalFileSystem::new_with_prefix(folder)?.with_fsync(true);
+                // The folders of attempts go with their last files.
+                Ok(Self::new(Arc::new(files.with_automatic_cleanup(true)), Path::default()))
+            }
+        }
+    }
+
+    /// A place of a store of objects.
+    #[must_use]
+    pub fn new(store: Arc<dyn ObjectStore>, prefix: Path) -> Self {
+        Self { store, prefix }
+    }
+
+    /// The summary of a run, by the name that the run gives it.
+    ///
+    /// # Errors
+    /// If it is not there, or cannot be read.
+    pub async fn summary(&self, file: &str) -> Result<Summary, OutputError> {
+        let name = below(&self.prefix, file);
+        serde_json::from_slice(&self.get(&name).await?).map_err(|_| OutputError::Corrupt { name })
+    }
+
+    pub(crate) const fn store(&self) -> &Arc<dyn ObjectStore> {
+        &self.store
+    }
+
+    pub(crate) const fn prefix(&self) -> &Path {
+        &self.prefix
+    }
+
+    pub(crate) async fn put(&self, name: &Path, bytes: impl Into<PutPayload>) -> Result<(), Error> {
+        self.store.put(name, bytes.into()).await.map(drop)
+    }
+
+    pub(crate) async fn get(&self, name: &Path) -> Result<Bytes, Error> {
+        self.store.get(name).await?.bytes().await
+    }
+
+    /// An object piece by piece: what is in memory does not grow with it.
+    pub(crate) async fn stream(
+        &self,
+        name: &Path,
+    ) -> Result<BoxStream<'static, Result<Bytes, Error>>, Error> {
+        Ok(self.store.get(name).await?.into_stream())
+    }
+
+    pub(crate) async fn get_range(&self, name: &Path, range: Range<u64>) -> Result<Bytes, Error> {
+        self.store.get_range(name, range).await
+    }
+
+    pub(crate) async fn has(&self, name: &Path) -> Result<bool, Error> {
+        match self.store.head(name).await {
+            Ok(_) => Ok(true),
+            Err(Error::NotFound { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) async fn copy(&self, from: &Path, to: &Path) -> Result<(), Error> {
+        self.store.copy(from, to).await
+    }
+
+    /// Removes all objects of a folder. One that is gone already is as good.
+    pub(crate) async fn remove(&self, folder: &Path) -> Result<(), Error> {
+        let names = self.store.list(Some(folder)).map_ok(|object| object.location).boxed();
+        let mut removed = self.store.delete_stream(names);
+        while let Some(removed) = removed.next().await {
+            match removed {
+                Ok(_) | Err(Error::NotFound { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_a_bucket_or_a_folder() {
+        let bucket = |name: &str, prefix: &str| {
+            Ok(Place::Bucket { name: name.to_owned(), prefix: Path::from(prefix) })
+        };
+        let folder = |path: &str| Ok(Place::Folder(path.into()));
+        let parse = |text: &str| text.parse::<Place>();
+        assert_eq!(parse("s3://reports"), bucket("reports", ""));
+        assert_eq!(parse("s3://reports/"), bucket("reports", ""));
+        assert_eq!(parse("s3://reports/eu/billing/"), bucket("reports", "eu/billing"));
+        assert_eq!(parse("file:///var/reports"), folder("/var/reports"));
+        assert_eq!(parse("/var/reports"), folder("/var/reports"));
+        assert_eq!(parse("data/reports"), folder("data/reports"));
+        for text in [
+            "",
+            "s3://",
+            "s3:///eu",
+            "s3://reports/a//b",
+            "gs://reports",
+            "file://host/x",
+            "file://",
+            "s3://r/../x",
+        ] {
+            assert_eq!(parse(text), Err(PlaceError), "{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_folder_is_made_and_removed_with_its_last_object() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place::Folder(folder.path().join("a/b"));
+        let output = Output::open(&place).await.unwrap();
+        for name in ["c/1", "c/d/2", "e/3"] {
+            output.put(&Path::from(name), "x").await.unwrap();
+        }
+        output.remove(&Path::from("c")).await.unwrap();
+        output.remove(&Path::from("never")).await.unwrap();
+        assert!(!folder.path().join("a/b/c").exists());
+        assert!(output.has(&Path::from("e/3")).await.unwrap());
+        assert!(!output.has(&Path::from("c/1")).await.unwrap());
+    }
+}

@@ -1,0 +1,77 @@
+//! Giving a run its files: the committed attempt's, put together under their final names.
+//!
+//! Anyone may do this, any number of times, at the same time: what is written follows from the manifest alone, and each
+//! file shows when it is whole. The file of ids is the last, and the mark that all were there: who takes a report away as
+//! soon as it shows does not get it again.
+
+use futures_util::TryStreamExt;
+use object_store::Error;
+
+use crate::attempt::Manifest;
+use crate::ids::TableBuilder;
+use crate::names::{File, Names};
+use crate::output::{Output, OutputError};
+use crate::upload::Upload;
+
+/// Sees to it that a run's files are there, or were.
+pub(crate) async fn publish(output: &Output, names: &Names, attempt: &str) -> Result<(), OutputError> {
+    let mark = names.file(File::Ids);
+    if output.has(&mark).await? {
+        return Ok(());
+    }
+    match put_together(output, names, attempt).await {
+        // Who was faster has removed what this one reads, after the files were there.
+        Err(OutputError::Store(Error::NotFound { .. })) if output.has(&mark).await? => Ok(()),
+        Err(OutputError::Store(Error::NotFound { .. })) => {
+            Err(OutputError::Gone { attempts: names.attempts().clone() })
+        }
+        done => done,
+    }
+}
+
+async fn put_together(output: &Output, names: &Names, attempt: &str) -> Result<(), OutputError> {
+    let manifest = Manifest::read(output, names, attempt).await?;
+    output.copy(&names.summary(attempt), &names.file(File::Summary)).await?;
+    let events = names.file(File::Events);
+    if let [only] = &manifest.segments[..] {
+        output.copy(&names.lines(&only.attempt, only.number), &events).await?;
+    } else {
+        let mut upload = Upload::new(output, &events);
+        let done = join_lines(output, names, &manifest, &mut upload).await;
+        upload.end(done).await?;
+    }
+    let mut upload = Upload::new(output, &names.file(File::Ids));
+    let done = join_ids(output, names, &manifest, &mut upload).await;
+    upload.end(done).await
+}
+
+async fn join_lines(
+    output: &Output,
+    names: &Names,
+    manifest: &Manifest,
+    upload: &mut Upload,
+) -> Result<(), OutputError> {
+    for segment in &manifest.segments {
+        let mut pieces = output.stream(&names.lines(&segment.attempt, segment.number)).await?;
+        while let Some(piece) = pieces.try_next().await? {
+            upload.put(piece).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn join_ids(
+    output: &Output,
+    names: &Names,
+    manifest: &Manifest,
+    upload: &mut Upload,
+) -> Result<(), OutputError> {
+    let mut table = TableBuilder::default();
+    for segment in &manifest.segments {
+        let ids = output.get(&names.ids(&segment.attempt, segment.number)).await?;
+        table.pass(&ids);
+        upload.put(ids).await?;
+    }
+    upload.put(table.finish().into()).await?;
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! A piece of a report: some megabytes of lines, and the ids of their events.
+
+use lately_model::Event;
+
+use crate::limits::{LINE_BYTES, SEGMENT_BYTES};
+
+/// A segment while it is filled.
+#[derive(Debug, Default)]
+pub(crate) struct Segment {
+    pub(crate) lines: Vec<u8>,
+    pub(crate) ids: Vec<u8>,
+}
+
+impl Segment {
+    /// Adds an event.
+    pub(crate) fn push(&mut self, event: &Event) {
+        // At once, so that it is not copied while it grows. What is not written to takes no memory.
+        self.lines.reserve_exact((SEGMENT_BYTES + LINE_BYTES).saturating_sub(self.lines.len()));
+        let start = self.lines.len();
+        serde_json::to_writer(&mut self.lines, event).expect("an event is JSON, and memory takes it");
+        // Data is the client's own text: between its values there may be line breaks. In strings there are none.
+        for byte in &mut self.lines[start..] {
+            if matches!(byte, b'\n' | b'\r') {
+                *byte = b' ';
+            }
+        }
+        self.lines.push(b'\n');
+        self.ids.extend_from_slice(event.id.as_uuid().as_bytes());
+    }
+
+    pub(crate) const fn is_full(&self) -> bool {
+        self.lines.len() >= SEGMENT_BYTES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lately_keys::limits::{EVENT_TYPE_BYTES, NAME_BYTES, SUBJECT_BYTES};
+    use lately_model::limits::EVENT_BYTES;
+
+    fn event(data: Option<&str>) -> Event {
+        Event {
+            id: "0190868b-57e7-7000-80c0-0dd011ec70b5".parse().unwrap(),
+            event_type: "paid".parse().unwrap(),
+            actor: "ada".parse().unwrap(),
+            subject: None,
+            data: data.map(|data| data.parse().unwrap()),
+        }
+    }
+
+    #[test]
+    fn an_event_is_one_line_whatever_its_data_is_spaced_with() {
+        let mut segment = Segment::default();
+        segment.push(&event(Some("{\n\t\"a\": \"x\\ny\",\r\n\"b\": 1.10}")));
+        segment.push(&event(None));
+        let lines = String::from_utf8(segment.lines).unwrap();
+        let id = r#"{"id":"0190868b-57e7-7000-80c0-0dd011ec70b5","at":"2024-07-06T05:36:37.351Z""#;
+        let rest = r#","type":"paid","actor":"ada""#;
+        let data = ",\"data\":{ \t\"a\": \"x\\ny\",  \"b\": 1.10}";
+        assert_eq!(lines, format!("{id}{rest}{data}}}\n{id}{rest}}}\n"));
+        assert_eq!(segment.ids.len(), 32);
+        assert_eq!(segment.ids[..16], *event(None).id.as_uuid().as_bytes());
+    }
+
+    #[test]
+    fn the_longest_line_is_as_long_as_the_limits_say() {
+        let mut segment = Segment::default();
+        let data = format!("\"{}\"", "x".repeat(EVENT_BYTES - 2));
+        segment.push(&Event {
+            event_type: "t".repeat(EVENT_TYPE_BYTES).parse().unwrap(),
+            actor: "a".repeat(NAME_BYTES).parse().unwrap(),
+            subject: Some("s".repeat(SUBJECT_BYTES).parse().unwrap()),
+            ..event(Some(&data))
+        });
+        assert!(segment.lines.len() <= LINE_BYTES);
+        // The shortest: what the limits take a segment's ids from.
+        let mut segment = Segment::default();
+        let shortest = Event { event_type: "t".parse().unwrap(), actor: "a".parse().unwrap(), ..event(None) };
+        segment.push(&shortest);
+        assert!(segment.lines.len() >= 100, "{}", segment.lines.len());
+    }
+}

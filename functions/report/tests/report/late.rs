@@ -1,0 +1,122 @@
+//! Events that land late: each is in the next report, and in no other.
+
+use std::time::Duration;
+
+use lately_engine::fault::Faults;
+use lately_report::Outcome;
+
+use crate::rig::{Plan, Rig, SETTLED, paid, pass};
+
+#[tokio::test(start_paused = true)]
+async fn an_import_into_the_past_is_in_the_next_report_and_first() {
+    let mut rig = Rig::new(1).await;
+    let report = rig.report("nightly");
+    let begun = rig.world.now();
+    pass(Duration::from_secs(3_600)).await;
+    rig.write(3, None).await;
+    pass(SETTLED).await;
+    rig.settle().await;
+    rig.sound().finish(&report).await;
+
+    let imported = rig.write(5, Some(begun)).await;
+    let new = rig.write(2, None).await;
+    rig.settle().await;
+    pass(SETTLED).await;
+    let outcome = rig.sound().finish(&report).await;
+    assert!(matches!(outcome, Outcome::Finished { events: 7, late: 5, .. }), "{outcome:?}");
+    let published = rig.published().await;
+    let mut expected = imported;
+    expected.sort();
+    expected.extend(new);
+    assert_eq!(published.values().last().unwrap().ids, expected);
+    // And in no further one, although its stream records come again.
+    rig.settle().await;
+    pass(SETTLED).await;
+    let outcome = rig.sound().finish(&report).await;
+    assert!(matches!(outcome, Outcome::Finished { events: 0, .. }), "{outcome:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn clocks_of_a_reporter_that_is_ahead_and_writers_that_are_behind_lose_nothing() {
+    let mut rig = Rig::new(2).await;
+    let report = rig.report("nightly");
+    // As far as is assumed of a reporter's clock: a minute from DynamoDB's. Nothing is assumed of a writer's.
+    let process = rig.world.process().ahead(Duration::from_secs(58));
+    let reporter = rig.reporter(process, Faults::default(), Plan::none());
+    let behind = rig.store(rig.world.process().behind(Duration::from_secs(300)));
+    reporter.finish(&report).await;
+    let mut written = Vec::new();
+    for _ in 0..4 {
+        written.extend(rig.write(2, None).await);
+        let (late, _) = behind.write(rig.submission(vec![paid("ada", "1")])).await.unwrap();
+        written.extend(late.events.iter().map(|event| event.id));
+        rig.settle().await;
+        pass(Duration::from_secs(20)).await;
+        reporter.finish(&report).await;
+    }
+    let mut reported = rig.reported().await;
+    assert!(!reported.is_sorted(), "some landed behind what was reported");
+    reported.sort();
+    written.sort();
+    assert_eq!(reported, written);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_whose_record_comes_late_and_twice_is_not_reported_again() {
+    let mut rig = Rig::new(3).await;
+    let report = rig.report("nightly");
+    let mut written = rig.write(3, None).await;
+    pass(SETTLED).await;
+    rig.sound().finish(&report).await;
+    // Only now does fan-out hear of them: they are candidates, and are found in the file.
+    let news = rig.news();
+    for _ in 0..2 {
+        rig.fan_out(&rig.store, &news).await;
+        written.extend(rig.write(1, None).await);
+        pass(SETTLED).await;
+        let outcome = rig.sound().finish(&report).await;
+        assert!(matches!(outcome, Outcome::Finished { events: 1, late: 0, .. }), "{outcome:?}");
+    }
+    assert_eq!(rig.reported().await, written);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_look_up_reads_a_table_and_a_block() {
+    let mut rig = Rig::new(4).await;
+    let report = rig.report("nightly");
+    rig.write(100, None).await;
+    pass(SETTLED).await;
+    rig.sound().finish(&report).await;
+    rig.settle().await;
+    pass(SETTLED).await;
+    let reporter = rig.sound();
+    reporter.finish(&report).await;
+    let ranges: Vec<_> =
+        reporter.objects.calls().into_iter().filter(|call| call.starts_with("range ")).collect();
+    assert_eq!(ranges.len(), 2, "a hundred events are looked up: {ranges:?}");
+    assert!(ranges.iter().all(|call| call.ends_with(".ids")), "{ranges:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn late_events_are_left_and_gone_on_with_as_others_are() {
+    let mut rig = Rig::new(5).await;
+    let report = rig.report("nightly");
+    let begun = rig.world.now();
+    pass(Duration::from_secs(600)).await;
+    rig.sound().finish(&report).await;
+    let mut written = rig.write(250, Some(begun)).await;
+    written.extend(rig.write(3, None).await);
+    rig.settle().await;
+    pass(SETTLED).await;
+    let mut left = 0;
+    while left < 20 {
+        match rig.sound().run(&report, Duration::ZERO).await.unwrap().unwrap() {
+            Outcome::Unfinished { .. } => left += 1,
+            Outcome::Finished { events: 253, late: 250, .. } => break,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!((3..20).contains(&left), "a hundred at a time: {left}");
+    written.sort();
+    assert_eq!(rig.reported().await, written);
+}

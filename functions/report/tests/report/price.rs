@@ -1,0 +1,41 @@
+//! What a report costs: what is new, and nothing for what is old.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use lately_model::TopicChange;
+use lately_report::Outcome;
+
+use crate::rig::{Rig, pass};
+
+const QUARTER: Duration = Duration::from_secs(15 * 60);
+
+/// Quarters of an hour in a week.
+const WEEK: usize = 7 * 24 * 4;
+
+#[tokio::test(start_paused = true)]
+async fn every_quarter_hour_of_a_week_takes_the_same_number_of_calls() {
+    let mut rig = Rig::new(1).await;
+    rig.topic = "quarters".parse().unwrap();
+    let settings = br#"{"bucket":"quarter-hour","fan_out":false,"views":[]}"#;
+    rig.store.put_topic(&rig.topic, &TopicChange::parse(settings).unwrap()).await.unwrap();
+    let report = rig.report("nightly");
+    let (mut of_table, mut of_objects) = (BTreeSet::new(), BTreeSet::new());
+    for quarter in 0..WEEK {
+        pass(QUARTER / 2).await;
+        rig.write(3, None).await;
+        rig.settle().await;
+        pass(QUARTER / 2).await;
+        // A process of its own, as if it had been started for this: it remembers nothing.
+        let reporter = rig.sound();
+        let outcome = reporter.finish(&report).await;
+        assert!(matches!(outcome, Outcome::Finished { events: 3, late: 0, .. }), "{quarter}: {outcome:?}");
+        // The first one makes its consumer too, and has no bucket of another run before it.
+        if quarter > 0 {
+            of_table.insert(reporter.table_calls());
+            of_objects.insert(reporter.objects.calls().len());
+        }
+    }
+    assert_eq!(of_table, BTreeSet::from([10]));
+    assert_eq!(of_objects, BTreeSet::from([15]));
+}

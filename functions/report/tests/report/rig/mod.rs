@@ -1,0 +1,302 @@
+//! What the tests run on: a table, objects, a stream that is handed over when a test says so, and processes with clocks
+//! of their own.
+
+mod objects;
+mod world;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::Client;
+use futures_util::TryStreamExt;
+use lately_engine::fault::{Faults, FaultyClient};
+use lately_engine::stream::{Record as StreamRecord, SequenceNumber};
+use lately_engine::template::Template;
+use lately_engine::{Engine, Options};
+use lately_keys::table::{ConsumerKey, RunKey};
+use lately_keys::{EventId, TableKey, Topic, UnixMillis};
+use lately_model::{NewEvent, RunSpec, TopicChange};
+use lately_report::{Outcome, Output, Report, ReportError, Summary};
+use lately_store::{Record, Store, Submission};
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
+
+pub(crate) use objects::{Effect, Moment, Objects, Plan};
+pub(crate) use world::{Process, World};
+
+const TABLE: &str = "lately";
+
+/// How long an operation of a store may take.
+const BUDGET: Duration = Duration::from_secs(8);
+
+/// How long fan-out may take for a batch.
+const FAN_OUT_TIME: Duration = Duration::from_secs(52);
+
+/// What the report function's time is, less what the platform needs.
+pub(crate) const TIME: Duration = Duration::from_secs(292);
+
+/// After which what was written is old enough to be reported.
+pub(crate) const SETTLED: Duration = Duration::from_secs(11);
+
+/// A table with the topic `billing`, objects, and what the stream has not told yet.
+#[derive(Debug)]
+pub(crate) struct Rig {
+    pub(crate) world: World,
+    pub(crate) engine: Engine,
+    /// A store in a process whose clocks are right.
+    pub(crate) store: Store,
+    /// The objects themselves: nothing goes wrong with them.
+    pub(crate) objects: Arc<InMemory>,
+    pub(crate) topic: Topic,
+    told: SequenceNumber,
+}
+
+/// A process that makes reports, and what may befall it.
+#[derive(Debug)]
+pub(crate) struct Reporter {
+    pub(crate) table: FaultyClient,
+    pub(crate) objects: Objects,
+    pub(crate) store: Store,
+    pub(crate) output: Output,
+}
+
+/// What a run's files say.
+#[derive(Clone, Debug)]
+pub(crate) struct Published {
+    pub(crate) ids: Vec<EventId>,
+    pub(crate) lines: Vec<serde_json::Value>,
+    pub(crate) summary: Summary,
+}
+
+impl Rig {
+    pub(crate) async fn new(seed: u64) -> Self {
+        let world = World::new(seed);
+        let options = Options { shards: 1, clock: world.clock(), ..Options::default() };
+        let engine = Engine::memory(&options).unwrap();
+        let template = include_str!("../../../../../template.yaml");
+        engine.create_table(&Template::parse(template).unwrap().table().unwrap(), TABLE).unwrap();
+        let store = store(engine.client(), world.process());
+        let topic: Topic = "billing".parse().unwrap();
+        let settings = TopicChange::parse(br#"{"fan_out":false,"views":[],"bucket":"hour"}"#).unwrap();
+        store.put_topic(&topic, &settings).await.unwrap();
+        Self { world, engine, store, objects: Arc::default(), topic, told: SequenceNumber::START }
+    }
+
+    /// A store in a process of its own.
+    pub(crate) fn store(&self, process: Process) -> Store {
+        store(self.engine.client(), process)
+    }
+
+    /// A process that makes reports, to which that happens.
+    pub(crate) fn reporter(&self, process: Process, table: Faults, objects: Plan) -> Reporter {
+        let table = self.engine.client_with(table);
+        let objects = Objects::new(Arc::clone(&self.objects) as Arc<dyn ObjectStore>, objects);
+        Reporter {
+            store: store(table.client(), process),
+            output: Output::new(Arc::new(objects.clone()), Path::from("reports")),
+            table,
+            objects,
+        }
+    }
+
+    /// One to which nothing happens.
+    pub(crate) fn sound(&self) -> Reporter {
+        self.reporter(self.world.process(), Faults::default(), Plan::none())
+    }
+
+    /// A consumer's report, by actor, with the sum of `amount`.
+    pub(crate) fn report(&self, name: &str) -> Report {
+        let consumer = ConsumerKey { topic: self.topic.clone(), name: name.parse().unwrap() };
+        Report { consumer, spec: RunSpec { sum: "amount".parse().ok(), ..RunSpec::default() } }
+    }
+
+    /// Writes events, now or into the past.
+    pub(crate) async fn write(&self, count: usize, at: Option<UnixMillis>) -> Vec<EventId> {
+        let event = |n| NewEvent { at, ..paid(["ada", "bob", "cy"][n % 3], "{\"amount\": 1.10}") };
+        self.write_all((0..count).map(event).collect()).await
+    }
+
+    pub(crate) async fn write_all(&self, events: Vec<NewEvent>) -> Vec<EventId> {
+        let (written, _) = self.store.write(self.submission(events)).await.unwrap();
+        written.events.iter().map(|event| event.id).collect()
+    }
+
+    /// Events for a store to write.
+    pub(crate) fn submission(&self, events: Vec<NewEvent>) -> Submission {
+        Submission { topic: self.topic.clone(), events, may_import: true, idempotency: None }
+    }
+
+    /// What the stream has not told yet, as both mappings would hand it over: each takes it through its own filter.
+    pub(crate) fn news(&mut self) -> Vec<Arc<StreamRecord>> {
+        let batch = self.engine.stream(TABLE).unwrap().read(0, self.told, usize::MAX, u64::MAX);
+        self.told = batch.next;
+        batch.records
+    }
+
+    /// All that the stream has ever told.
+    pub(crate) fn history(&self) -> Vec<Arc<StreamRecord>> {
+        self.engine.stream(TABLE).unwrap().all()
+    }
+
+    /// Records as a function is invoked with them.
+    pub(crate) fn event(&self, records: &[Arc<StreamRecord>]) -> String {
+        self.engine.stream(TABLE).unwrap().lambda_event(records)
+    }
+
+    /// Hands records to fan-out.
+    pub(crate) async fn fan_out(&self, store: &Store, records: &[Arc<StreamRecord>]) {
+        let event = self.event(records);
+        let outcome = store.fan_out(&Record::batch(event.as_bytes()).unwrap(), FAN_OUT_TIME).await;
+        assert_eq!(outcome.failed, None);
+    }
+
+    /// Hands fan-out what is new, and what comes of it, until there is nothing.
+    pub(crate) async fn settle(&mut self) {
+        loop {
+            let news = self.news();
+            if news.is_empty() {
+                return;
+            }
+            self.fan_out(&self.store, &news).await;
+        }
+    }
+
+    /// What each run has published, by the name of its events' file: where its ids are, all is there, and consistent.
+    pub(crate) async fn published(&self) -> BTreeMap<String, Published> {
+        let objects = self.all_objects().await;
+        let mut published = BTreeMap::new();
+        for (name, lines) in &objects {
+            let Some(stem) = name.strip_suffix(".ndjson").filter(|_| !name.contains("/.attempts/")) else {
+                continue;
+            };
+            if let Some(ids) = objects.get(&format!("{stem}.ids")) {
+                let summary = &objects[&format!("{stem}.summary.json")];
+                published.insert(name.clone(), Published::read(lines, ids, summary));
+            }
+        }
+        published
+    }
+
+    /// Every id that was reported, in the order of the reports.
+    pub(crate) async fn reported(&self) -> Vec<EventId> {
+        self.published().await.into_values().flat_map(|published| published.ids).collect()
+    }
+
+    /// The names of what attempts have left.
+    pub(crate) async fn private(&self) -> Vec<String> {
+        let names = self.all_objects().await.into_keys();
+        names.filter(|name| name.contains("/.attempts/")).collect()
+    }
+
+    /// Removes it, as a rule of the bucket does with what is old.
+    pub(crate) async fn remove_private(&self) {
+        for name in self.private().await {
+            self.take_away(&name).await;
+        }
+    }
+
+    /// Takes an object away, as who is waiting for it may.
+    pub(crate) async fn take_away(&self, name: &str) {
+        self.objects.delete(&Path::from(name)).await.unwrap();
+    }
+
+    async fn all_objects(&self) -> BTreeMap<String, Vec<u8>> {
+        let listed: Vec<_> = self.objects.list(None).try_collect().await.unwrap();
+        let mut objects = BTreeMap::new();
+        for object in listed {
+            let name = object.location.to_string();
+            objects.insert(name.clone(), self.object(&name).await);
+        }
+        objects
+    }
+
+    async fn object(&self, name: &str) -> Vec<u8> {
+        self.objects.get(&Path::from(name)).await.unwrap().bytes().await.unwrap().to_vec()
+    }
+}
+
+impl Published {
+    fn read(lines: &[u8], ids: &[u8], summary: &[u8]) -> Self {
+        let lines = std::str::from_utf8(lines).unwrap().lines();
+        let lines: Vec<serde_json::Value> = lines.map(|line| serde_json::from_str(line).unwrap()).collect();
+        let in_lines: Vec<EventId> =
+            lines.iter().map(|line| line["id"].as_str().unwrap().parse().unwrap()).collect();
+        assert!(in_lines.is_sorted_by(|a, b| a < b), "oldest first, and no event twice");
+
+        let (blocks, in_ids) = (in_lines.len().div_ceil(4_096), in_lines.iter());
+        let bytes: Vec<u8> = in_ids.flat_map(|id| *id.as_uuid().as_bytes()).collect();
+        assert_eq!(ids[..bytes.len()], bytes[..], "the ids are those of the events");
+        assert_eq!(ids.len(), bytes.len() + 16 * blocks);
+
+        let summary: Summary = serde_json::from_slice(summary).unwrap();
+        assert_eq!(summary.head.events, lines.len() as u64);
+        let groups = summary.groups.iter().map(|group| &group.counted).chain(&summary.others);
+        assert_eq!(groups.map(|counted| counted.count).sum::<u64>(), summary.head.events);
+        let late = in_lines.iter().filter(|id| id.at() <= summary.head.from).count();
+        assert_eq!(summary.head.late, late as u64, "what is older than the range is late");
+        Self { ids: in_lines, lines, summary }
+    }
+}
+
+impl Reporter {
+    /// Makes a report; none if the process died of it.
+    pub(crate) async fn run(&self, report: &Report, time: Duration) -> Option<Result<Outcome, ReportError>> {
+        let work = lately_report::run(&self.store, &self.output, report, time);
+        self.alive(Box::pin(work)).await
+    }
+
+    /// Work in this process; none if it died of it.
+    pub(crate) async fn alive<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        self.objects.run(self.table.run(work)).await.flatten()
+    }
+
+    /// A report that comes to its end.
+    pub(crate) async fn finish(&self, report: &Report) -> Outcome {
+        self.run(report, TIME).await.unwrap().unwrap()
+    }
+
+    /// How many calls of the table there were.
+    pub(crate) fn table_calls(&self) -> usize {
+        self.table.calls().len()
+    }
+
+    /// Whether anything befell it.
+    pub(crate) fn is_hurt(&self) -> bool {
+        !self.table.injected().is_empty() || self.objects.is_hurt()
+    }
+}
+
+/// A store over a client, in a process.
+pub(crate) fn store(client: Client, process: Process) -> Store {
+    Store::new(client, TABLE, process, BUDGET)
+}
+
+/// An event with data.
+pub(crate) fn paid(actor: &str, data: &str) -> NewEvent {
+    NewEvent {
+        event_type: "paid".parse().unwrap(),
+        actor: actor.parse().unwrap(),
+        subject: None,
+        data: Some(data.parse().unwrap()),
+        at: None,
+    }
+}
+
+/// The records of runs that were left, as the template's second mapping picks them.
+pub(crate) fn left(records: &[Arc<StreamRecord>]) -> Vec<Arc<StreamRecord>> {
+    let is_left = |record: &&Arc<StreamRecord>| {
+        record.new_image().is_some_and(|item| {
+            let (pk, sk) = (item["pk"].as_s().unwrap(), item["sk"].as_s().unwrap());
+            let is_free = || item["lease"].as_n().unwrap() == "0";
+            RunKey::decode(pk, sk).is_some() && item.contains_key("progress") && is_free()
+        })
+    };
+    records.iter().filter(is_left).cloned().collect()
+}
+
+/// Lets time pass.
+pub(crate) async fn pass(time: Duration) {
+    tokio::time::sleep(time).await;
+}

@@ -1,0 +1,206 @@
+//! Runs to which nothing happens: what is reported, where, and what it takes.
+
+use std::time::Duration;
+
+use lately_model::{GroupBy, NewEvent, RunSpec};
+use lately_report::{Answer, Outcome, Output, OutputError, Place, Report, ReportError};
+use lately_store::Begun;
+
+use crate::rig::{Rig, SETTLED, TIME, paid, pass};
+
+#[tokio::test(start_paused = true)]
+async fn a_report_holds_what_is_new_since_the_last_one() {
+    let rig = Rig::new(1).await;
+    let (reporter, report) = (rig.sound(), rig.report("nightly"));
+    let mut written = rig.write(4, None).await;
+    pass(SETTLED).await;
+    let Outcome::Finished { events: 4, late: 0, files, .. } = reporter.finish(&report).await else {
+        panic!()
+    };
+    written.extend(rig.write(3, None).await);
+    pass(SETTLED).await;
+    let Outcome::Finished { events: 3, late: 0, .. } = reporter.finish(&report).await else { panic!() };
+
+    assert_eq!(rig.reported().await, written);
+    let published = rig.published().await;
+    let first = &published[&format!("reports/{}", files[0])];
+    assert_eq!(first.lines[0]["data"]["amount"], 1.1);
+    let groups = first.summary.groups.iter().map(|group| {
+        let sum = group.counted.sum.as_ref().unwrap().to_string();
+        (group.key.as_deref().unwrap(), group.counted.count, sum)
+    });
+    let groups: Vec<_> = groups.collect();
+    let one = "1.10".to_owned();
+    assert_eq!(groups, [("ada", 2, "2.20".to_owned()), ("bob", 1, one.clone()), ("cy", 1, one)]);
+    let second = published.values().nth(1).unwrap();
+    assert_eq!(reporter.output.summary(&files[1]).await.unwrap(), first.summary);
+    assert!(matches!(reporter.output.summary("none").await, Err(OutputError::Store(_))));
+    assert_eq!(second.summary.head.from, first.summary.head.to);
+    assert!(rig.private().await.is_empty(), "what is private is gone");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_younger_than_the_time_to_settle_is_left_to_the_next_report() {
+    let rig = Rig::new(2).await;
+    let (reporter, report) = (rig.sound(), rig.report("nightly"));
+    let written = rig.write(2, None).await;
+    reporter.finish(&report).await;
+    assert_eq!(rig.reported().await, []);
+    pass(SETTLED).await;
+    reporter.finish(&report).await;
+    assert_eq!(rig.reported().await, written);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_report_of_nothing_is_a_report_and_one_of_no_time_is_none() {
+    let rig = Rig::new(3).await;
+    let (reporter, report) = (rig.sound(), rig.report("nightly"));
+    let Outcome::Finished { events: 0, .. } = reporter.finish(&report).await else { panic!() };
+    assert_eq!(reporter.finish(&report).await, Outcome::Nothing);
+    pass(Duration::from_millis(1)).await;
+    let Outcome::Finished { events: 0, .. } = reporter.finish(&report).await else { panic!() };
+    assert_eq!(rig.published().await.len(), 2);
+    assert!(rig.published().await.values().all(|published| published.summary.groups.is_empty()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_counts_what_it_was_begun_with() {
+    let rig = Rig::new(4).await;
+    rig.write_all(vec![paid("ada", r#"{"amount":1,"tax":0.2}"#), paid("bob", r#"{"tax":0.30}"#)]).await;
+    pass(SETTLED).await;
+    let report = rig.report("nightly");
+    let spec = RunSpec { group_by: GroupBy::Type, sum: "tax".parse().ok() };
+    let (begun, _) = rig.store.begin_run(&report.consumer, &spec, Duration::ZERO).await.unwrap();
+    assert!(matches!(begun, Begun::Run(_)));
+    pass(Duration::from_millis(1)).await;
+    rig.sound().finish(&report).await;
+    let published = rig.published().await;
+    let summary = &published.values().next().unwrap().summary;
+    assert_eq!((summary.head.group_by, &summary.head.sum), (spec.group_by, &spec.sum));
+    assert_eq!(summary.groups[0].key.as_deref(), Some("paid"));
+    assert_eq!(summary.groups[0].counted.sum.as_ref().unwrap().to_string(), "0.50");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_another_is_at_is_left_to_it() {
+    let rig = Rig::new(5).await;
+    let report = rig.report("nightly");
+    let lease = Duration::from_secs(60);
+    rig.store.begin_run(&report.consumer, &report.spec, lease).await.unwrap();
+    let until = rig.world.now().saturating_add(60_000);
+    assert_eq!(rig.sound().finish(&report).await, Outcome::Busy { until });
+    pass(lease).await;
+    assert!(matches!(rig.sound().finish(&report).await, Outcome::Finished { .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_topic_has_no_reports() {
+    let rig = Rig::new(6).await;
+    let mut report = rig.report("nightly");
+    report.consumer.topic = "unknown".parse().unwrap();
+    let refused = rig.sound().run(&report, TIME).await.unwrap();
+    assert!(matches!(refused, Err(ReportError::TopicNotFound)), "{refused:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_consumers_report_the_same_events_each_once() {
+    let rig = Rig::new(7).await;
+    let written = rig.write(3, None).await;
+    pass(SETTLED).await;
+    for name in ["nightly", "weekly"] {
+        rig.sound().finish(&rig.report(name)).await;
+    }
+    assert_eq!(rig.reported().await, [written.clone(), written].concat());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_schedule_says_what_is_due() {
+    let rig = Rig::new(8).await;
+    let written = rig.write(1, None).await;
+    pass(SETTLED).await;
+    let reporter = rig.sound();
+    let due = br#"{"topic":"billing","consumer":"nightly","group_by":"subject","sum":""}"#;
+    let answer = lately_report::handle(&reporter.store, &reporter.output, due, TIME).await.unwrap();
+    let Answer { outcomes } = &answer;
+    assert!(matches!(outcomes[..], [Outcome::Finished { events: 1, .. }]), "{answer:?}");
+    assert_eq!(rig.reported().await, written);
+    let json = serde_json::to_value(&answer).unwrap();
+    assert_eq!(json["outcomes"][0]["outcome"], "finished");
+    let published = rig.published().await;
+    let summary = &published.values().next().unwrap().summary;
+    assert_eq!((summary.groups[0].key.as_deref(), &summary.groups[0].counted.sum), (None, &None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_small_report_takes_as_many_calls_as_the_one_before() {
+    let rig = Rig::new(9).await;
+    let report = rig.report("nightly");
+    let mut calls = Vec::new();
+    for _ in 0..5 {
+        rig.write(10, None).await;
+        pass(Duration::from_secs(900)).await;
+        let reporter = rig.sound();
+        reporter.finish(&report).await;
+        calls.push((reporter.table_calls(), reporter.objects.calls().len()));
+    }
+    // Lines, ids, summary and manifest; the mark looked for; the manifest and the ids read; three files put or copied; a
+    // list, and what is on it removed.
+    assert!(calls[1..].iter().all(|(_, objects)| *objects == 4 + 1 + 2 + 3 + 1 + 4), "{calls:?}");
+    // Hours change under way: an hour more is one query more.
+    let (least, most) = (calls[1..].iter().min().unwrap().0, calls[1..].iter().max().unwrap().0);
+    assert!(most <= least + 1, "{calls:?}");
+}
+
+#[tokio::test]
+async fn a_folder_holds_what_a_bucket_does() {
+    let rig = Rig::new(10).await;
+    let report = rig.report("nightly");
+    let folder = tempfile::tempdir().unwrap();
+    let output = Output::open(&Place::Folder(folder.path().join("reports"))).await.unwrap();
+    rig.write(3, None).await;
+    // The clock of this test runs: what was written just now is settled for who is ahead.
+    let store = rig.store(rig.world.process().ahead(SETTLED));
+    let outcome = lately_report::run(&store, &output, &report, TIME).await.unwrap();
+    let Outcome::Finished { events: 3, files, .. } = outcome else { panic!("{outcome:?}") };
+    for name in &files {
+        assert!(folder.path().join("reports").join(name).is_file(), "{name}");
+    }
+    let lines = std::fs::read_to_string(folder.path().join("reports").join(&files[0])).unwrap();
+    assert_eq!(lines.lines().count(), 3);
+    assert!(!folder.path().join("reports/.attempts").exists());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_is_a_line_however_its_data_was_sent() {
+    let rig = Rig::new(11).await;
+    let sent = "{\n  \"amount\": 100000000000000000000000.01,\r\n  \"note\": \"a\\nb\"\n}";
+    let written = rig.write_all(vec![paid("ada", sent), NewEvent { data: None, ..paid("ada", "1") }]).await;
+    pass(SETTLED).await;
+    rig.sound().finish(&rig.report("nightly")).await;
+    assert_eq!(rig.reported().await, written);
+    let published = rig.published().await;
+    let published = published.values().next().unwrap();
+    assert_eq!(published.lines[0]["data"]["note"], "a\nb");
+    let sum = published.summary.groups[0].counted.sum.as_ref().unwrap();
+    assert_eq!(sum.to_string(), "100000000000000000000000.01");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_deleted_before_it_was_read_is_not_reported() {
+    let rig = Rig::new(12).await;
+    let written = rig.write(3, None).await;
+    rig.store.delete_event(&rig.topic, written[1], None).await.unwrap();
+    pass(SETTLED).await;
+    rig.sound().finish(&rig.report("nightly")).await;
+    assert_eq!(rig.reported().await, [written[0], written[2]]);
+}
+
+/// What a caller may move to another thread.
+#[test]
+fn a_report_may_be_made_by_a_task_of_its_own() {
+    const fn is_send<T: Send>(_: &T) {}
+    let _ = |store: lately_store::Store, output: Output, report: Report| {
+        is_send(&lately_report::run(&store, &output, &report, TIME));
+        is_send(&lately_report::handle(&store, &output, b"", TIME));
+    };
+}
