@@ -137,8 +137,8 @@ pub const LINGER: Duration = Duration::from_millis(25);
 /// An event whose handling begins later than this before the deadline is left to jobs.
 pub const FAN_OUT_RESERVE: Duration = Duration::from_secs(2);
 
-/// Queries in which a page of followers is read again after some of them left.
-pub const PAGES_AGAIN: usize = 16;
+/// By how much the times that DynamoDB tells of two changes may be out of order.
+pub const TOLD_APART_MILLIS: u64 = 60_000;
 
 /// Entries that one query of a backfill or a cleanup reads: some hundred KB.
 pub const ENTRIES_PER_QUERY: usize = 200;
@@ -146,9 +146,9 @@ pub const ENTRIES_PER_QUERY: usize = 200;
 /// Entries of a source that a backfill looks at to find those of topics that fan out.
 pub const BACKFILL_ENTRIES: usize = 4_096;
 
-/// How long a late event's entry is kept once it is settled: longer than the 90 days for which a record of the stream
-/// that failed may be delivered again, which would make it a candidate again.
-pub const LEDGER_DAYS: u64 = 100;
+/// How long what must be known when a record of the stream is delivered again is kept: a late event that is settled, and
+/// who no longer follows. A record that failed is kept for 90 days at most.
+pub const REDELIVERED_SECONDS: u64 = 100 * 24 * 60 * 60;
 
 /// Late events that one run reports, at most: a list of 1.6 MB. More are left to the next.
 pub const LATE_PER_RUN: usize = 100_000;

@@ -1,17 +1,19 @@
 //! A follow edge, as the source has it: who follows me? Spread over shards, each with its counts.
 //!
 //! ```text
-//! table   pk  FOLLOWERS#{source}#{n}    sk  #COUNT    how many are here, and how many have left
-//!                                       sk  {user}    a follower
+//! table   pk  FOLLOWERS#{source}#{n}    sk  #COUNT                 how many are here, and how many have left
+//!                                       sk  #LEFT#{time}#{user}    one who left
+//!                                       sk  {user}                 a follower
 //! ```
 //!
-//! A user's name starts with a letter or a digit, so the counts come first and are never a user.
+//! A user's name starts with a letter or a digit, so the counts come first and are never a user. Who left sorts by when.
 
 use crate::key::{Key, Place, TableKey};
 use crate::name::User;
 use crate::shard::Shard;
 use crate::source::Source;
 use crate::text::{canonical, segments};
+use crate::time::UnixMillis;
 
 fn parse_partition(pk: &str) -> Option<(Source, Shard)> {
     let ["FOLLOWERS", source, shard] = segments(pk)? else { return None };
@@ -87,5 +89,54 @@ impl TableKey for FollowerCountKey {
     fn decode(pk: &str, sk: &str) -> Option<Self> {
         let (source, shard) = parse_partition(pk)?;
         (sk == "#COUNT").then_some(Self { source, shard })
+    }
+}
+
+/// The item that says that a user followed a source until a time.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::LeaverKey;
+///
+/// let (source, at) = ("actor:ada".parse()?, "2024-07-12T10:16:15Z".parse()?);
+/// let key = LeaverKey { source, shard: 7.into(), at, user: "bob".parse()? }.encode();
+/// assert_eq!((&*key.pk, &*key.sk), ("FOLLOWERS#actor:ada#7", "#LEFT#2024-07-12T10:16:15.000Z#bob"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LeaverKey {
+    /// What was followed.
+    pub source: Source,
+    /// The shard that the follower was in.
+    pub shard: Shard,
+    /// When the follower left.
+    pub at: UnixMillis,
+    /// Who left.
+    pub user: User,
+}
+
+impl LeaverKey {
+    /// What the sort keys of all who left start with. The partition is [`FollowerKey::partition`].
+    pub const PREFIX: &str = "#LEFT#";
+
+    /// What the sort keys of all who left at a time or later are behind.
+    #[must_use]
+    pub fn since(at: UnixMillis) -> String {
+        format!("{}{at}", Self::PREFIX)
+    }
+}
+
+impl TableKey for LeaverKey {
+    const PLACE: Place = Place::Table;
+
+    fn encode(&self) -> Key {
+        let sk = format!("{}#{}", Self::since(self.at), self.user);
+        Key { pk: FollowerKey::partition(&self.source, self.shard), sk }
+    }
+
+    fn decode(pk: &str, sk: &str) -> Option<Self> {
+        let (source, shard) = parse_partition(pk)?;
+        let [at, user] = segments(sk.strip_prefix(Self::PREFIX)?)?;
+        Some(Self { source, shard, at: canonical(at)?, user: user.parse().ok()? })
     }
 }

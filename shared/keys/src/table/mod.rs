@@ -17,6 +17,7 @@
 //! | [`FollowKey`] | `USER#{user}` | `FOLLOWS#{source}` | |
 //! | [`FollowerKey`] | `FOLLOWERS#{source}#{n}` | `{user}` | |
 //! | [`FollowerCountKey`] | `FOLLOWERS#{source}#{n}` | `#COUNT` | |
+//! | [`LeaverKey`] | `FOLLOWERS#{source}#{n}` | `#LEFT#{time}#{user}` | |
 //! | [`JobKey`] | `JOB#{task}#{id}#{source}#{n}` | `{page}` | |
 //! | [`ProfileKey`] | `USER#{user}` | `PROFILE` | |
 //! | [`SettingsKey`] | `SETTINGS#{app}` | same | |
@@ -71,7 +72,7 @@ pub use directory::DirectoryKey;
 pub use event::{EventKey, EventPartition, TypeViewKey, TypeViewPartition};
 pub use feed::{FeedEntryKey, PullMarkerKey, SeenMarkKey};
 pub use follow::FollowKey;
-pub use follower::{FollowerCountKey, FollowerKey};
+pub use follower::{FollowerCountKey, FollowerKey, LeaverKey};
 pub use idempotency::{IdempotencyItemKey, IdempotencyKey, IdempotencyKeyError};
 pub use issue::{
     IssueKey, IssueNumber, IssueNumberError, IssuePriority, IssuePriorityKey, IssueStatus, IssueStatusKey,
@@ -155,6 +156,7 @@ any_key! {
     Follow(FollowKey),
     Follower(FollowerKey),
     FollowerCount(FollowerCountKey),
+    Leaver(LeaverKey),
     Topic(TopicKey),
     SourceItem(SourceItemKey),
     PullMarker(PullMarkerKey),

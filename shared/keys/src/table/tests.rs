@@ -10,7 +10,7 @@ use crate::arbitrary::{
     app, bucket_width, caller, consumer, event_type, id, owner, repo, session_id, shard, source, topic, user,
 };
 use crate::limits::SORT_KEY_BYTES;
-use crate::{BucketWidth, EventId};
+use crate::{BucketWidth, EventId, UnixMillis};
 
 const ID: &str = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
 const INVERTED: &str = "fe6f5b32-2c18-8ddd-6066-0248b01118ad";
@@ -74,6 +74,9 @@ fn golden_bytes_of_sources_and_feeds() {
     assert_golden(&follower, "FOLLOWERS#actor:ada#7", "bob");
     let count = FollowerCountKey { source: ada(), shard: 255.into() };
     assert_golden(&count, "FOLLOWERS#actor:ada#255", "#COUNT");
+    let at = parse("2024-07-12T10:16:15.079Z");
+    let leaver = LeaverKey { source: ada(), shard: 7.into(), at, user: parse("bob") };
+    assert_golden(&leaver, "FOLLOWERS#actor:ada#7", "#LEFT#2024-07-12T10:16:15.079Z#bob");
     for (task, word) in [(JobTask::Push, "PUSH"), (JobTask::Remove, "REMOVE"), (JobTask::Promote, "PROMOTE")]
     {
         let job = Job { task, id: parse(ID), source: hello(), shard: 12.into() };
@@ -151,6 +154,8 @@ fn a_second_text_for_the_same_key_is_refused() {
         ("EVENTS#posts#2024-07-12#SHARD+126", INVERTED),
         ("EVENTS#posts#2024-07-12#SHARD126", "FE6F5B32-2C18-8DDD-6066-0248B01118AD"),
         ("FOLLOWERS#actor:ada#07", "bob"),
+        ("FOLLOWERS#actor:ada#7", "#LEFT#2024-07-12T10:16:15.079+00:00#bob"),
+        ("FOLLOWERS#actor:ada#7", "#LEFT#2024-07-12T10:16:15Z#bob"),
         ("REPO#octo#hello", "ISSUE#42"),
         ("REPO#octo#hello", "ISSUE#000000042"),
         ("REPO#octo#hello", "ISSUE#+0000042"),
@@ -198,7 +203,8 @@ fn the_longest_keys_fit_dynamodb() {
         }
         .encode(),
         FollowKey { user: parse(&name), source: source.clone() }.encode(),
-        FollowerKey { source, shard: 255.into(), user: parse(&name) }.encode(),
+        FollowerKey { source: source.clone(), shard: 255.into(), user: parse(&name) }.encode(),
+        LeaverKey { source, shard: 255.into(), at: UnixMillis::MAX, user: parse(&name) }.encode(),
         JobKey { job, page: JobPage::default() }.encode(),
         RunKey { consumer: consumer(), to: parse(ID) }.encode(),
         LateEventKey { consumer: consumer(), id: parse(ID) }.encode(),
@@ -253,6 +259,13 @@ fn any_key() -> impl Strategy<Value = AnyKey> {
         (source(), shard(), user())
             .prop_map(|(source, shard, user)| FollowerKey { source, shard, user }.into()),
         (source(), shard()).prop_map(|(source, shard)| FollowerCountKey { source, shard }.into()),
+        (source(), shard(), id(), user()).prop_map(|(source, shard, id, user)| LeaverKey {
+            source,
+            shard,
+            at: id.at(),
+            user
+        }
+        .into()),
         job().prop_map(AnyKey::from),
         user().prop_map(|user| ProfileKey { user }.into()),
         app().prop_map(|app| SettingsKey { app }.into()),

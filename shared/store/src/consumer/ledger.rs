@@ -22,7 +22,7 @@ use lately_model::Revision;
 use crate::call::{Operation, TableError, Unavailable};
 use crate::consumer::checkpoint::incarnation;
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
-use crate::limits::{LEDGER_DAYS, WRITES_AT_ONCE};
+use crate::limits::{REDELIVERED_SECONDS, WRITES_AT_ONCE};
 use crate::store::Store;
 
 /// Whose ledger.
@@ -116,7 +116,7 @@ impl Store {
         by: &str,
         operation: &Operation<'_>,
     ) -> Result<(), TableError> {
-        let expires_at = self.now().get() / 1000 + LEDGER_DAYS * 24 * 60 * 60;
+        let expires_at = self.now().get() / 1000 + REDELIVERED_SECONDS;
         let settle = |id: &EventId| {
             let key = ledger.key(*id);
             async move {

@@ -1,14 +1,18 @@
 //! What is taken out of a feed when its user no longer follows a source.
 //!
+//! First it is written down that the user left. Who has read the followers before, and writes an entry after this has
+//! looked, finds that; so does who does it again in its place, if it dies.
+//!
 //! The user may follow again at any moment, and that follow's backfill runs beside this. So after something was
 //! taken out, the edges are read once more, and what they again allow is put back.
 
-use lately_keys::table::{FeedEntryKey, PullMarkerKey};
-use lately_keys::{Source, TableKey, User};
+use lately_keys::table::{FeedEntryKey, FollowerKey, LeaverKey, PullMarkerKey};
+use lately_keys::{Source, TableKey, UnixMillis, User};
 
 use crate::call::{TableError, Unavailable};
 use crate::entry::{TimelineEntry, own_feed, place_in_feed};
 use crate::fan_out::FanOut;
+use crate::follow::leaver;
 use crate::item::{Item, text};
 use crate::limits::{CONFLICTS, ENTRIES_PER_QUERY};
 
@@ -16,8 +20,11 @@ use crate::limits::{CONFLICTS, ENTRIES_PER_QUERY};
 const BEFORE_ENTRIES: &str = "$";
 
 impl FanOut<'_> {
-    /// Takes out of a feed what only a source that is no longer followed brought there.
-    pub(super) async fn cleanup(&self, user: &User, source: &Source) -> Result<(), TableError> {
+    /// Takes out of a feed what only a source brought there that is no longer followed, since a time that the stream tells.
+    pub(super) async fn cleanup(&self, key: &FollowerKey, at: UnixMillis) -> Result<(), TableError> {
+        let FollowerKey { source, shard, user } = key;
+        let left = LeaverKey { source: source.clone(), shard: *shard, at, user: user.clone() };
+        self.put(vec![leaver(&left)]).await?;
         self.settle_marker(user, source).await?;
         if self.store.edge(user, source, self.operation).await?.is_some() {
             return Ok(());
@@ -69,7 +76,9 @@ impl FanOut<'_> {
         let is_own = |entry: &TimelineEntry| own_feed(&entry.actor).as_ref() == Some(user);
         let mut entries: Vec<_> = entries.into_iter().filter(|entry| !is_own(entry)).collect();
         for _ in 0..CONFLICTS {
-            let unfollowed = self.by_follow(user, entries).await?.1;
+            let (followed, unfollowed) = self.by_follow(user, entries).await?;
+            // Who removed the event may have come between the end of one follow and the beginning of another.
+            self.take_back_deleted(user, followed).await?;
             if unfollowed.is_empty() {
                 return Ok(());
             }

@@ -43,6 +43,12 @@ impl JobWork {
         Self { after: None, expires_at: changed_at.get() / 1000 + JOB_SECONDS, task }
     }
 
+    /// When what it follows from was changed.
+    pub(super) fn changed_at(&self) -> UnixMillis {
+        let seconds = self.expires_at.saturating_sub(JOB_SECONDS);
+        UnixMillis::new(seconds.saturating_mul(1000)).unwrap_or(UnixMillis::MIN)
+    }
+
     /// The page that begins behind a follower.
     pub(super) fn behind(&self, last: &User) -> Self {
         Self { after: Some(last.clone()), ..self.clone() }

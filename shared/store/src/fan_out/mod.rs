@@ -13,7 +13,7 @@
 //! - **Nothing is missed.** An event's entries stand under its sources before its followers are read; a follower
 //!   is there before the sources' entries are read for it.
 //! - **Nothing comes back.** Whoever has written an entry then looks, consistently, whether its event is still
-//!   there, and whether the follower is, and removes it if not. What deletes an event or a follow removes the
+//!   there, and who left since the change, and removes it if need be. What deletes an event or a follow removes the
 //!   entries that were written before.
 //!
 //! A *rail* is one item: its records are handled in order, those of different items at the same time. A record that
@@ -127,12 +127,12 @@ impl FanOut<'_> {
             What::Posted(key, entry) => Box::pin(self.posted(key, entry, at)).await,
             What::Deleted(key, entry) => Box::pin(self.deleted(key, entry, at)).await,
             What::Followed(key, follower) => Box::pin(self.backfill(key, follower)).await,
-            What::Unfollowed(key) => Box::pin(self.cleanup(&key.user, &key.source)).await,
+            What::Unfollowed(key) => Box::pin(self.cleanup(key, at)).await,
             What::Counted(key, counts) => self.counted(&key.source, *counts).await,
             What::Source { source, was_pushed, stored } => {
                 self.source_changed(source, *was_pushed, stored, at).await
             }
-            What::Job(key, work) => Box::pin(self.run_job(&key.job, key.page, work)).await,
+            What::Job(key, work) => Box::pin(self.run_job(key, work)).await,
         }
     }
 

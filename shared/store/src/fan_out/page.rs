@@ -1,19 +1,22 @@
 //! A page of followers, and the jobs that are done for each of them.
 //!
-//! Each unfollow raises its shard's `left`. It is read before the page, and again when the page is done: if it has
-//! changed, the page's followers are read again, and what those who are gone were given is taken back.
+//! Who is on a page may leave while it is handled. A cleanup writes that down before it looks at the feed
+//! (`cleanup.rs`), and here it is read after all is written: what was written too late for the one to see it, the other
+//! takes back. What is read goes back to the change that the page follows from. So who handles it after one that died
+//! knows also who was on that one's page.
 
 use std::collections::BTreeSet;
 
-use lately_keys::table::{EventKey, Job, JobPage};
-use lately_keys::{Shard, Source, User};
+use lately_keys::table::{EventKey, FeedEntryKey, Job, JobKey};
+use lately_keys::{Place, Shard, Source, TableKey, UnixMillis, User};
 
 use crate::call::{TableError, Unavailable};
 use crate::entry::{TimelineEntry, place_in_feed};
 use crate::fan_out::FanOut;
 use crate::fan_out::job::{JobWork, Task};
 use crate::follow::{Follower, FollowerRange};
-use crate::limits::PAGES_AGAIN;
+use crate::item::{Fields, keyed};
+use crate::limits::TOLD_APART_MILLIS;
 
 /// Some followers of a shard.
 #[derive(Debug)]
@@ -25,22 +28,26 @@ pub(super) struct Page {
     followers: Vec<Follower>,
     /// Whether there may be more behind it.
     pub(super) more: bool,
-    /// How many had left the shard before it was read.
-    left: u64,
 }
 
 impl Page {
     pub(super) fn users(&self) -> impl Iterator<Item = &User> {
         self.followers.iter().map(|follower| &follower.user)
     }
+
+    /// Whether it would have a follower of that name.
+    fn covers(&self, user: &User) -> bool {
+        let last = self.followers.last().filter(|_| self.more);
+        self.after.as_ref().is_none_or(|after| after < user) && last.is_none_or(|last| *user <= last.user)
+    }
 }
 
 impl FanOut<'_> {
     /// Does a job for a page of followers.
-    pub(super) async fn run_job(&self, job: &Job, number: JobPage, work: &JobWork) -> Result<(), TableError> {
+    pub(super) async fn run_job(&self, key: &JobKey, work: &JobWork) -> Result<(), TableError> {
+        let JobKey { job, page: number } = key;
         let Job { source, shard, .. } = job;
-        let left = self.left(source, *shard).await?;
-        let page = self.page_under(source, *shard, work.after.clone(), left).await?;
+        let page = self.page_of(source, *shard, work.after.clone()).await?;
         let next = match page.followers.last().filter(|_| page.more) {
             None => None,
             Some(last) => {
@@ -54,7 +61,7 @@ impl FanOut<'_> {
                     self.put_job(job, *number, next).await?;
                 }
                 let key = EventKey::new(entry.topic.clone(), *width, entry.id);
-                self.push(entry, &key, &page).await
+                self.push(entry, &key, &page, work.changed_at()).await
             }
             Task::Remove => {
                 if let Some((number, next)) = &next {
@@ -68,7 +75,7 @@ impl FanOut<'_> {
                     Some(stored.marker(source, follower.since)?.encode(&follower.user))
                 });
                 self.put(markers.collect()).await?;
-                for user in self.gone(&page).await? {
+                for user in &self.gone(&page, work.changed_at()).await? {
                     self.settle_marker(user, source).await?;
                 }
                 match &next {
@@ -80,66 +87,59 @@ impl FanOut<'_> {
     }
 
     /// Puts an event's copies into the feeds of a page.
-    async fn push(&self, entry: &TimelineEntry, key: &EventKey, page: &Page) -> Result<(), TableError> {
+    async fn push(
+        &self,
+        entry: &TimelineEntry,
+        key: &EventKey,
+        page: &Page,
+        at: UnixMillis,
+    ) -> Result<(), TableError> {
         let retention = self.store.feeds().retention;
         self.deliver(page.users().map(|user| entry.in_feed(user, retention)).collect()).await?;
+        let gone = self.gone(page, at).await?;
         if self.is_gone(key).await? {
-            return Ok(self.delete(entry.places(page.users())).await?);
+            return Ok(self.delete(entry.places(page.users().chain(&gone))).await?);
         }
-        self.take_back_from_gone(page, entry).await
+        self.take_back(gone, entry).await
     }
 
-    /// Reads a page of a shard, that so many had left before.
-    pub(super) async fn page_under(
+    /// Reads a page of a shard.
+    pub(super) async fn page_of(
         &self,
         source: &Source,
         shard: Shard,
         after: Option<User>,
-        left: u64,
     ) -> Result<Page, TableError> {
-        let range = FollowerRange { shard, after, until: None };
+        let range = FollowerRange { shard, after };
         let limit = usize::from(self.store.feeds().followers_per_job);
         let read = self.store.followers_of(source, &range, limit, true, self.operation).await?;
         let source = source.clone();
-        Ok(Page { source, shard, after: range.after, followers: read.followers, more: read.more, left })
+        Ok(Page { source, shard, after: range.after, followers: read.followers, more: read.more })
     }
 
-    /// Takes an entry out of the feeds of those who no longer follow, though they did when the page was read.
-    pub(super) async fn take_back_from_gone(
+    /// Who has left since a change, and may have been on the page when that, or an attempt before, was handled.
+    pub(super) async fn gone(&self, page: &Page, at: UnixMillis) -> Result<BTreeSet<User>, TableError> {
+        let since = at.saturating_sub(TOLD_APART_MILLIS);
+        let mut gone = self.store.leavers(&page.source, page.shard, since, self.operation).await?;
+        gone.retain(|user| page.covers(user));
+        Ok(gone)
+    }
+
+    /// Takes an entry out of the feeds of those who have it and follow none of its sources.
+    pub(super) async fn take_back(
         &self,
-        page: &Page,
+        users: BTreeSet<User>,
         entry: &TimelineEntry,
     ) -> Result<(), TableError> {
-        for user in self.gone(page).await? {
-            self.withdraw(user, vec![entry.clone()]).await?;
+        let places = users.iter().map(|user| keyed(Place::Table, place_in_feed(entry.id, user)));
+        let places: Vec<_> = places.collect();
+        let found = self.store.get_items(&places, true, self.operation).await?;
+        for item in &found {
+            let fields = Fields(item);
+            let key = FeedEntryKey::decode(fields.text("pk")?, fields.text("sk")?);
+            let FeedEntryKey { user, .. } = key.ok_or_else(|| fields.corrupt("pk"))?;
+            self.withdraw(&user, vec![entry.clone()]).await?;
         }
         Ok(())
-    }
-
-    /// Who of a page is not there any more.
-    async fn gone<'p>(&self, page: &'p Page) -> Result<Vec<&'p User>, TableError> {
-        let Some(last) = page.followers.last() else { return Ok(Vec::new()) };
-        if self.left(&page.source, page.shard).await? == page.left {
-            return Ok(Vec::new());
-        }
-        let mut gone: Vec<_> = page.users().collect();
-        let mut range =
-            FollowerRange { shard: page.shard, after: page.after.clone(), until: Some(last.user.clone()) };
-        // Who came since is read too: no more than so many pages of them.
-        for _ in 0..PAGES_AGAIN {
-            let limit = usize::from(self.store.feeds().followers_per_job);
-            let read = self.store.followers_of(&page.source, &range, limit, true, self.operation).await?;
-            let here: BTreeSet<_> = read.followers.iter().map(|there| &there.user).collect();
-            gone.retain(|user| !here.contains(user));
-            if !read.more {
-                return Ok(gone);
-            }
-            range.after = read.followers.last().map(|last| last.user.clone());
-        }
-        Err(Unavailable::new("the followers of a page keep changing").into())
-    }
-
-    async fn left(&self, source: &Source, shard: Shard) -> Result<u64, TableError> {
-        Ok(self.store.counts(source, shard, self.operation).await?.left)
     }
 }

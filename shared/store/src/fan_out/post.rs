@@ -14,6 +14,7 @@ use crate::entry::{TimelineEntry, own_feed, place_in_feed};
 use crate::fan_out::job::{JobWork, Task};
 use crate::fan_out::page::Page;
 use crate::fan_out::{FanOut, plan};
+use crate::follow::Counts;
 use crate::item::keyed;
 use crate::limits::FAN_OUT_RESERVE;
 
@@ -49,13 +50,14 @@ impl FanOut<'_> {
         let copies = users.iter().filter(|user| Some(**user) != own.as_ref());
         self.deliver(copies.map(|user| entry.in_feed(user, retention)).collect()).await?;
 
-        if self.is_gone(key).await? {
-            return Ok(self.delete(entry.places(users)).await?);
-        }
+        let mut gone = BTreeSet::new();
         for page in &pages {
-            self.take_back_from_gone(page, entry).await?;
+            gone.append(&mut self.gone(page, at).await?);
         }
-        Ok(())
+        if self.is_gone(key).await? {
+            return Ok(self.delete(entry.places(users.into_iter().chain(&gone))).await?);
+        }
+        self.take_back(gone, entry).await
     }
 
     pub(super) async fn deleted(
@@ -92,9 +94,11 @@ impl FanOut<'_> {
         let is_small = audience <= u64::from(self.store.feeds().audience);
         let is_few = is_small && self.operation.time_left() > FAN_OUT_RESERVE;
         let (mut pages, mut left) = (Vec::new(), Vec::new());
-        for (shard, counts) in counts.into_iter().filter(|(_, counts)| counts.here > 0) {
+        // Who left may have been here when this was handled before.
+        let is_asked = |counts: &Counts| counts.here > 0 || (counts.left > 0 && jobs.task == JobTask::Push);
+        for (shard, _) in counts.into_iter().filter(|(_, counts)| is_asked(counts)) {
             let page = match is_few {
-                true => Some(self.page_under(&jobs.source, shard, None, counts.left).await?),
+                true => Some(self.page_of(&jobs.source, shard, None).await?),
                 false => None,
             };
             match page.filter(|page| !page.more) {

@@ -1,13 +1,13 @@
 //! A source's followers, shard by shard: how many there are, and who.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use lately_keys::table::FollowerKey;
-use lately_keys::{Shard, ShardCount, Source, User};
+use lately_keys::table::{FollowerKey, LeaverKey};
+use lately_keys::{Shard, ShardCount, Source, TableKey, UnixMillis, User};
 
 use crate::call::{Operation, TableError};
 use crate::follow::{Counts, Follower};
-use crate::item::text;
+use crate::item::{Fields, text};
 use crate::store::Store;
 
 /// Followers of one shard, by name.
@@ -16,8 +16,6 @@ pub(crate) struct FollowerRange {
     pub(crate) shard: Shard,
     /// Those behind this one.
     pub(crate) after: Option<User>,
-    /// Those up to this one.
-    pub(crate) until: Option<User>,
 }
 
 /// Some followers of a range, from its beginning.
@@ -28,7 +26,7 @@ pub(crate) struct FollowerPage {
     pub(crate) more: bool,
 }
 
-/// What sorts before every user's name, and behind the counts.
+/// What sorts before every user's name, and behind the counts and who left.
 const BEFORE_USERS: &str = "$";
 
 /// What sorts behind every user's name.
@@ -52,18 +50,6 @@ impl Store {
         Ok(counts)
     }
 
-    /// The counts of one of a source's follower shards, read consistently.
-    pub(crate) async fn counts(
-        &self,
-        source: &Source,
-        shard: Shard,
-        operation: &Operation<'_>,
-    ) -> Result<Counts, TableError> {
-        let item = self.get_item(Counts::key(source, shard), operation).await?;
-        let counts = item.as_ref().map(Counts::decode).transpose()?;
-        Ok(counts.map(|(_, counts)| counts).unwrap_or_default())
-    }
-
     /// Up to so many followers of a range.
     pub(crate) async fn followers_of(
         &self,
@@ -73,10 +59,9 @@ impl Store {
         consistent: bool,
         operation: &Operation<'_>,
     ) -> Result<FollowerPage, TableError> {
-        let FollowerRange { shard, after, until } = range;
+        let FollowerRange { shard, after } = range;
         // The one behind whom the range begins is within its bounds, and never returned.
         let least = after.as_ref().map_or(BEFORE_USERS, User::as_str);
-        let greatest = until.as_ref().map_or(BEHIND_USERS, User::as_str);
         let start = after.as_ref().map(|user| Follower::key(source, *shard, user));
         let answer = self
             .query(operation, |query| {
@@ -84,7 +69,7 @@ impl Store {
                     .key_condition_expression("pk = :pk AND sk BETWEEN :least AND :greatest")
                     .expression_attribute_values(":pk", text(FollowerKey::partition(source, *shard)))
                     .expression_attribute_values(":least", text(least))
-                    .expression_attribute_values(":greatest", text(greatest))
+                    .expression_attribute_values(":greatest", text(BEHIND_USERS))
                     .set_exclusive_start_key(start.clone())
                     .limit(i32::try_from(limit).unwrap_or(i32::MAX))
                     .consistent_read(consistent)
@@ -92,5 +77,39 @@ impl Store {
             .await?;
         let followers = answer.items().iter().map(Follower::decode).collect::<Result<_, _>>()?;
         Ok(FollowerPage { followers, more: answer.last_evaluated_key().is_some() })
+    }
+
+    /// Who left a shard at a time or later, read consistently, as far as fan-out has seen it.
+    pub(crate) async fn leavers(
+        &self,
+        source: &Source,
+        shard: Shard,
+        since: UnixMillis,
+        operation: &Operation<'_>,
+    ) -> Result<BTreeSet<User>, TableError> {
+        let mut leavers = BTreeSet::new();
+        let mut start = None;
+        loop {
+            let answer = self
+                .query(operation, |query| {
+                    query
+                        .key_condition_expression("pk = :pk AND sk BETWEEN :since AND :now")
+                        .expression_attribute_values(":pk", text(FollowerKey::partition(source, shard)))
+                        .expression_attribute_values(":since", text(LeaverKey::since(since)))
+                        .expression_attribute_values(":now", text(BEFORE_USERS))
+                        .set_exclusive_start_key(start.clone())
+                        .consistent_read(true)
+                })
+                .await?;
+            for item in answer.items() {
+                let fields = Fields(item);
+                let key = LeaverKey::decode(fields.text("pk")?, fields.text("sk")?);
+                leavers.insert(key.ok_or_else(|| fields.corrupt("sk"))?.user);
+            }
+            start = answer.last_evaluated_key;
+            if start.is_none() {
+                return Ok(leavers);
+            }
+        }
     }
 }

@@ -1,15 +1,17 @@
-//! The three items of a follow: the edge, the follower, and the counts of its shard.
+//! The three items of a follow: the edge, the follower, and the counts of its shard; and what is kept of one that is over.
 //!
 //! ```text
 //! USER#{user} / FOLLOWS#{source}     n N (the follower shard), since N (milliseconds)
 //! FOLLOWERS#{source}#{n} / {user}    since N, k N (how many older events were asked for)
 //! FOLLOWERS#{source}#{n} / #COUNT    here N (followers now), left N (how many ever left)
+//! FOLLOWERS#{source}#{n} / #LEFT#…   expires_at N
 //! ```
 
-use lately_keys::table::{FollowKey, FollowerCountKey, FollowerKey};
+use lately_keys::table::{FollowKey, FollowerCountKey, FollowerKey, LeaverKey};
 use lately_keys::{Place, Shard, Source, TableKey, UnixMillis, User};
 
 use crate::item::{Corrupt, Fields, Item, keyed, number};
+use crate::limits::REDELIVERED_SECONDS;
 
 /// What a user follows, as the user has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,8 +75,7 @@ impl Follower {
 pub(crate) struct Counts {
     /// Followers now.
     pub(crate) here: u64,
-    /// How many ever left: it changes with every unfollow, so who reads it before and after something knows
-    /// whether anyone left meanwhile.
+    /// How many ever left.
     pub(crate) left: u64,
 }
 
@@ -91,6 +92,13 @@ impl Counts {
         let count = |name| Ok(fields.optional_number(name)?.unwrap_or(0));
         Ok((shard, Self { here: count("here")?, left: count("left")? }))
     }
+}
+
+/// What says that somebody left, until nothing can be delivered again that was delivered while they were there.
+pub(crate) fn leaver(key: &LeaverKey) -> Item {
+    let mut item = keyed(Place::Table, key.encode());
+    item.insert("expires_at".to_owned(), number(key.at.get() / 1000 + REDELIVERED_SECONDS));
+    item
 }
 
 fn since(fields: Fields<'_>) -> Result<UnixMillis, Corrupt> {
@@ -128,6 +136,10 @@ mod tests {
         let counts = Counts::decode(&item(&key, &[("here", 3), ("left", 2)]));
         assert_eq!(counts, Ok((7.into(), Counts { here: 3, left: 2 })));
         assert_eq!(Counts::decode(&item(&key, &[])), Ok((7.into(), Counts::default())));
+
+        let key = LeaverKey { source, shard: 7.into(), at: since, user: "bob".parse().unwrap() };
+        let stored = [("pk", "FOLLOWERS#actor:ada#7"), ("sk", "#LEFT#2024-07-06T05:36:37.351Z#bob")];
+        assert_eq!(leaver(&key), item(&stored, &[("expires_at", 1_728_884_197)]));
     }
 
     #[test]

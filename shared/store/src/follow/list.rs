@@ -81,7 +81,7 @@ impl Store {
         while let Some(shard) = shards.next() {
             let wanted = limit - followers.len();
             operation.meter.round();
-            let range = FollowerRange { shard, after: after.take(), until: None };
+            let range = FollowerRange { shard, after: after.take() };
             let page = self.followers_of(source, &range, wanted, false, &operation).await?;
             operation.meter.items(page.followers.len());
             let last = page.followers.last().map(|last| (shard, last.user.clone()));

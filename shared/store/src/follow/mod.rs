@@ -31,7 +31,7 @@ use crate::store::Store;
 use crate::transaction::{Fault, Transacted, Transaction};
 
 pub(crate) use audience::FollowerRange;
-pub(crate) use edge::{Counts, Edge, Follower};
+pub(crate) use edge::{Counts, Edge, Follower, leaver};
 
 /// A source that is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use lately_engine::fault::{Fault, Faults, Target, Throttle, When};
+use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle, When};
 use lately_engine::stream::SequenceNumber;
 use lately_engine::{Engine, Operation, Options};
 use lately_keys::table::AnyKey;
@@ -544,19 +544,59 @@ async fn hindered(
     news: &str,
     meanwhile: impl AsyncFnOnce(&mut Scene),
 ) {
-    // So often, that something else is surely done before.
-    let faults = (n..n + 6).fold(Faults::default(), |faults, n| {
+    let outcome = hindered_by(scene, waiting(&calls, n), news, meanwhile).await;
+    assert_eq!(outcome.unwrap().failed, None);
+    scene.settle().await;
+}
+
+/// The same, but the process dies when the call is done; then the news comes once more.
+async fn hindered_to_death(
+    scene: &mut Scene,
+    calls: Target,
+    n: u64,
+    news: &str,
+    meanwhile: impl AsyncFnOnce(&mut Scene),
+) {
+    let faults = waiting(&calls, n).nth(n + WAITS, calls, Fault::Crash(Moment::After));
+    assert_eq!(hindered_by(scene, faults, news, meanwhile).await, None, "it died");
+    assert_eq!(fan_out(&scene.store, news).await.failed, None);
+    scene.settle().await;
+}
+
+/// An event, and the news that bring it to feeds: its own, or the job's.
+async fn about_to_push(scene: &mut Scene) -> (Vec<EventId>, String) {
+    let posted = scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
+    let news = scene.news();
+    if scene.settings.audience > 0 {
+        return (posted, news);
+    }
+    fan_out(&scene.store, &news).await;
+    (posted, scene.news())
+}
+
+/// How often a call has to wait, for something else to be surely done before.
+const WAITS: u64 = 6;
+
+fn waiting(calls: &Target, n: u64) -> Faults {
+    (n..n + WAITS).fold(Faults::default(), |faults, n| {
         faults.nth(n, calls.clone(), Fault::Throttle(Throttle::TableKeyRange))
-    });
-    let slow = store(scene.engine.client_with(faults).client(), &scene.world).with_feeds(scene.settings);
+    })
+}
+
+async fn hindered_by(
+    scene: &mut Scene,
+    faults: Faults,
+    news: &str,
+    meanwhile: impl AsyncFnOnce(&mut Scene),
+) -> Option<FanOutOutcome> {
+    let client = scene.engine.client_with(faults);
+    let slow = store(client.client(), &scene.world).with_feeds(scene.settings);
     let meanwhile = async {
         // Time passes once the other can do no more.
         pass(Duration::from_millis(1)).await;
         meanwhile(scene).await;
     };
-    let (outcome, ()) = futures_util::future::join(fan_out(&slow, news), meanwhile).await;
-    assert_eq!(outcome.failed, None);
-    scene.settle().await;
+    futures_util::future::join(client.run(fan_out(&slow, news)), meanwhile).await.0
 }
 
 #[tokio::test(start_paused = true)]
@@ -567,12 +607,7 @@ async fn who_unfollows_while_an_event_is_pushed_is_not_left_with_it() {
             scene.follow(who, "actor:ada", 0).await;
         }
         scene.settle().await;
-        let posted = scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
-        let mut news = scene.news();
-        if settings.audience == 0 {
-            fan_out(&scene.store, &news).await;
-            news = scene.news();
-        }
+        let (posted, news) = about_to_push(&mut scene).await;
         hindered(&mut scene, to_bobs_feed(), 1, &news, async |scene| {
             scene.store.unfollow(&user("bob"), &source("actor:ada")).await.unwrap();
             scene.settle().await;
@@ -583,17 +618,37 @@ async fn who_unfollows_while_an_event_is_pushed_is_not_left_with_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_unfollows_while_an_event_is_pushed_by_one_who_dies_is_not_left_with_it() {
+    // Alone, nobody is there any more when it is pushed again.
+    for (settings, others) in
+        [(FeedSettings::default(), 0), (FeedSettings::default(), 1), (small_jobs(), 0), (small_jobs(), 1)]
+    {
+        let mut scene = Scene::new(settings).await;
+        let others = &["cy"][..others];
+        for who in ["bob"].iter().chain(others) {
+            scene.follow(who, "actor:ada", 0).await;
+        }
+        scene.settle().await;
+        let (posted, news) = about_to_push(&mut scene).await;
+        hindered_to_death(&mut scene, to_bobs_feed(), 1, &news, async |scene| {
+            scene.store.unfollow(&user("bob"), &source("actor:ada")).await.unwrap();
+            scene.settle().await;
+        })
+        .await;
+        assert_eq!(scene.shown("bob").await, []);
+        for other in others {
+            assert_eq!(scene.shown(other).await, posted);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_event_that_is_deleted_while_it_is_pushed_does_not_come_back() {
     for settings in [FeedSettings::default(), small_jobs()] {
         let mut scene = Scene::new(settings).await;
         scene.follow("bob", "actor:ada", 0).await;
         scene.settle().await;
-        let posted = scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
-        let mut news = scene.news();
-        if settings.audience == 0 {
-            fan_out(&scene.store, &news).await;
-            news = scene.news();
-        }
+        let (posted, news) = about_to_push(&mut scene).await;
         hindered(&mut scene, to_bobs_feed(), 1, &news, async |scene| {
             scene.store.delete_event(&scene.posts, posted[0], None).await.unwrap();
             scene.settle().await;
@@ -640,23 +695,28 @@ async fn who_follows_again_while_their_feed_is_cleaned_up_misses_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn who_unfollows_while_a_source_is_promoted_is_not_told_to_pull_it() {
-    let mut scene = Scene::new(FeedSettings { fan_out_limit: 1, ..FeedSettings::default() }).await;
-    for who in ["bob", "cy"] {
-        scene.follow(who, "actor:ada", 0).await;
-    }
-    // The counts, and the source's item that comes of them: the job is next.
-    for _ in 0..2 {
+    for dies in [false, true] {
+        let mut scene = Scene::new(FeedSettings { fan_out_limit: 1, ..FeedSettings::default() }).await;
+        for who in ["bob", "cy"] {
+            scene.follow(who, "actor:ada", 0).await;
+        }
+        // The counts, and the source's item that comes of them: the job is next.
+        for _ in 0..2 {
+            let news = scene.news();
+            fan_out(&scene.store, &news).await;
+        }
         let news = scene.news();
-        fan_out(&scene.store, &news).await;
+        assert!(news.contains("JOB#PROMOTE"));
+        let unfollow = async |scene: &mut Scene| {
+            scene.store.unfollow(&user("bob"), &source("actor:ada")).await.unwrap();
+            scene.settle().await;
+        };
+        match dies {
+            true => hindered_to_death(&mut scene, to_bobs_feed(), 1, &news, unfollow).await,
+            false => hindered(&mut scene, to_bobs_feed(), 1, &news, unfollow).await,
+        }
+        assert_eq!(markers(&scene).await, BTreeSet::from(["cy".to_owned()]));
     }
-    let news = scene.news();
-    assert!(news.contains("JOB#PROMOTE"));
-    hindered(&mut scene, to_bobs_feed(), 1, &news, async |scene| {
-        scene.store.unfollow(&user("bob"), &source("actor:ada")).await.unwrap();
-        scene.settle().await;
-    })
-    .await;
-    assert_eq!(markers(&scene).await, BTreeSet::from(["cy".to_owned()]));
 }
 
 #[tokio::test(start_paused = true)]
