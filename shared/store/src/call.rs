@@ -8,6 +8,7 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::operation::RequestId;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::types::ThrottlingReason;
 
@@ -232,5 +233,9 @@ pub(crate) fn unavailable<E>(error: &SdkError<E>) -> Unavailable
 where
     E: std::error::Error + 'static,
 {
-    Unavailable::new(aws_sdk_dynamodb::error::DisplayErrorContext(error))
+    // Each cause by its own text; the whole of it, as it is debugged, is pages long.
+    let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
+    let told: Vec<_> = causes.map(ToString::to_string).collect();
+    let request = error.request_id().map(|id| format!(" (request {id})")).unwrap_or_default();
+    Unavailable::new(format!("{}{request}", told.join(": ")))
 }
