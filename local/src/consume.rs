@@ -10,16 +10,12 @@ use std::time::Duration;
 use lately_keys::{Consumer, Topic};
 use lately_kit::token::Token;
 use lately_model::{Start, StartError};
-use reqwest::{Client, Method, StatusCode, Url};
+use reqwest::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-/// How long one request may take: a poll has up to ten seconds, and 3 MB to send.
-const TIMEOUT: Duration = Duration::from_secs(30);
-
-/// How long a connection may take.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+use crate::remote::{Place, Remote, Reply, parse_token};
 
 /// The waits between a request's attempts, if it fails for a while: six seconds in all.
 const WAITS_MILLIS: [u64; 5] = [200, 400, 800, 1_600, 3_200];
@@ -36,9 +32,8 @@ pub struct ConsumeOptions {
     /// The consumer's name: it remembers the place
     name: Consumer,
 
-    /// Where the API is: the stack's output ApiUrl
-    #[arg(long, env = "LATELY_URL", value_name = "URL", default_value = "http://127.0.0.1:3000")]
-    url: Url,
+    #[command(flatten)]
+    place: Place,
 
     /// A token with the scope consume
     #[arg(long, env = "LATELY_TOKEN", value_name = "TOKEN", default_value = "dev", hide_env_values = true, value_parser = parse_token)]
@@ -91,18 +86,9 @@ struct Polled<'a> {
     caught_up: bool,
 }
 
-/// A problem; of a gateway's own answer, only a message.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Problem {
-    code: String,
-    detail: String,
-    message: String,
-}
-
 /// The consumer at its API.
-struct Remote {
-    client: Client,
+struct Consuming {
+    remote: Remote,
     consumer: String,
     token: Token,
 }
@@ -116,23 +102,20 @@ pub async fn run(
     out: &mut (impl Write + Send),
     told: &mut (impl Write + Send),
 ) -> Result<(), ConsumeError> {
-    // The one of a process, as the client of DynamoDB has it.
-    drop(rustls::crypto::ring::default_provider().install_default());
-    let ConsumeOptions { topic, name, url, token, follow, from } = options;
-    let client = Client::builder().timeout(TIMEOUT).connect_timeout(CONNECT_TIMEOUT).build()?;
-    let base = url.as_str().trim_end_matches('/');
-    let remote = Remote { client, consumer: format!("{base}/topics/{topic}/consumers/{name}"), token };
-    remote.ask(Method::PUT, "", json!({ "start": from }).to_string()).await?;
+    let ConsumeOptions { topic, name, place, token, follow, from } = options;
+    let consumer = format!("/topics/{topic}/consumers/{name}");
+    let consuming = Consuming { remote: Remote::at(place)?, consumer, token };
+    consuming.ask(Method::PUT, "", json!({ "start": from }).to_string()).await?;
     let (mut events, mut late) = (0, 0);
     loop {
-        let answer = remote.ask(Method::POST, "/poll", json!({ "limit": LIMIT }).to_string()).await?;
+        let answer = consuming.ask(Method::POST, "/poll", json!({ "limit": LIMIT }).to_string()).await?;
         let polled: Polled<'_> = serde_json::from_slice(&answer)?;
         for event in polled.late.iter().chain(&polled.events) {
             writeln!(out, "{}", line(event.get()))?;
         }
         out.flush()?;
         if let Some(batch) = &polled.batch {
-            remote.ask(Method::POST, "/commit", json!({ "batch": batch }).to_string()).await?;
+            consuming.ask(Method::POST, "/commit", json!({ "batch": batch }).to_string()).await?;
         }
         events += polled.events.len();
         late += polled.late.len();
@@ -146,7 +129,7 @@ pub async fn run(
     }
 }
 
-impl Remote {
+impl Consuming {
     /// An answer's body. Everything that is asked here may be asked again.
     async fn ask(&self, method: Method, operation: &str, body: String) -> Result<Vec<u8>, ConsumeError> {
         for wait in WAITS_MILLIS {
@@ -159,16 +142,16 @@ impl Remote {
     }
 
     async fn ask_once(&self, method: &Method, operation: &str, body: &str) -> Result<Vec<u8>, ConsumeError> {
-        let request = self.client.request(method.clone(), format!("{}{operation}", self.consumer));
-        let request = request.bearer_auth(self.token.reveal()).header("content-type", "application/json");
-        let response = request.body(body.to_owned()).send().await?;
-        let status = response.status();
-        let body = response.bytes().await?;
-        if status.is_success() {
-            return Ok(body.into());
+        let target = format!("{}{operation}", self.consumer);
+        let request = self.remote.request(method.clone(), &target, Some(&self.token));
+        let request = request.header("content-type", "application/json").body(body.to_owned());
+        let reply = Reply::to(request).await?;
+        if reply.status.is_success() {
+            return Ok(reply.body);
         }
-        let Problem { code, detail, message } = serde_json::from_slice(&body).unwrap_or_default();
-        Err(ConsumeError::Refused { status, code, detail: if detail.is_empty() { message } else { detail } })
+        let problem = reply.problem();
+        let detail = problem.text().to_owned();
+        Err(ConsumeError::Refused { status: reply.status, code: problem.code, detail })
     }
 }
 
@@ -186,11 +169,6 @@ fn is_passing(error: &ConsumeError) -> bool {
 /// JSON on one line. A line break can only stand between its tokens: inside a text it is escaped.
 fn line(json: &str) -> Cow<'_, str> {
     if json.contains(['\n', '\r']) { json.replace(['\n', '\r'], " ").into() } else { json.into() }
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "what parses an argument may fail")]
-fn parse_token(text: &str) -> Result<Token, std::convert::Infallible> {
-    Ok(Token::of(text))
 }
 
 fn parse_start(text: &str) -> Result<String, StartError> {

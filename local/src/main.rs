@@ -25,6 +25,9 @@ async fn main() -> ExitCode {
         Some(Command::Consume(options)) => {
             lately::consume::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
         }
+        Some(Command::Scenario(options)) => {
+            lately::scenario::run(options, &mut out).await.map_err(|error| error.to_string())
+        }
         Some(Command::Report(options)) => {
             lately::report::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
         }

@@ -10,6 +10,7 @@ use crate::dlq::DlqOptions;
 use crate::feed::FeedOptions;
 use crate::migrate::MigrateOptions;
 use crate::report::ReportOptions;
+use crate::scenario::ScenarioOptions;
 use crate::seconds;
 use crate::token::TokenOptions;
 
@@ -41,6 +42,8 @@ pub enum Command {
     Consume(ConsumeOptions),
     /// Report what is new in a topic, and look at reports
     Report(ReportOptions),
+    /// Check a stack from outside: one of everything, each step a line
+    Scenario(ScenarioOptions),
 }
 
 /// How the system is started.

@@ -9,8 +9,7 @@ use lately::TEMPLATE;
 use lately_engine::pump::Mapping;
 use lately_engine::template::Template;
 use lately_engine::{KeyNames, Projection, StreamView};
-use lately_keys::table::SessionKey;
-use lately_keys::{Place, TableKey};
+use lately_keys::Place;
 use lately_kit::access::RULES;
 use lately_kit::code::Code;
 use lately_kit::route::Routes;
@@ -66,21 +65,6 @@ async fn every_rule_is_of_a_route_that_is_served() {
     let ruled: Listed =
         RULES.iter().map(|(method, path, _)| (method.to_string(), (*path).to_owned())).collect();
     assert_eq!(ruled, listed(&Api::empty().await.system.routes()));
-}
-
-#[test]
-fn the_authorizer_may_read_sessions_and_nothing_else() {
-    let statements = Template::parse(TEMPLATE).unwrap().statements("AuthorizeFunction").unwrap();
-    let [statement] = &statements[..] else { panic!("{statements:?}") };
-    assert_eq!((&*statement.effect, &statement.actions[..]), ("Allow", &["dynamodb:GetItem".to_owned()][..]));
-    assert_eq!(statement.resources, ["${Table.Arn}"]);
-    let key = SessionKey { hash: [0; 32].into() }.encode().pk;
-    let prefix = key.split_inclusive('#').next().unwrap();
-    let only = serde_json::json!({
-        "ForAllValues:StringLike": {"dynamodb:LeadingKeys": [format!("{prefix}*")]},
-        "Null": {"dynamodb:LeadingKeys": "false"},
-    });
-    assert_eq!(statement.conditions, only);
 }
 
 /// A function's one mapping of the stream.

@@ -10,4 +10,5 @@ mod hostile;
 mod matrix;
 mod policies;
 mod program;
+mod scenario;
 mod support;

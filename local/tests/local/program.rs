@@ -1,5 +1,6 @@
 //! The real binary, as a process: what it prints is true, it stops when asked, and what it kept is there again.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -65,6 +66,25 @@ impl Program {
 
     pub(crate) fn api(&self) -> &str {
         self.told("API").strip_prefix("http://").unwrap()
+    }
+
+    /// The partitions of all items of its table, each once.
+    pub(crate) fn partitions(&self) -> BTreeSet<String> {
+        let (mut partitions, mut start) = (BTreeSet::new(), Value::Null);
+        loop {
+            let mut scan =
+                json!({"TableName": "lately", "ConsistentRead": true, "ProjectionExpression": "pk"});
+            if !start.is_null() {
+                scan["ExclusiveStartKey"] = start;
+            }
+            let page = call_dynamodb(self, "Scan", &scan);
+            let items = page["Items"].as_array().unwrap().iter();
+            partitions.extend(items.map(|item| item["pk"]["S"].as_str().unwrap().to_owned()));
+            start = page["LastEvaluatedKey"].clone();
+            if start.is_null() {
+                return partitions;
+            }
+        }
     }
 
     fn curl_lines(&self) -> Vec<&str> {
@@ -306,7 +326,7 @@ fn an_operator_makes_lists_and_revokes_tokens_with_the_tables_own_credentials() 
 }
 
 /// What a command prints on its two outputs, and whether it succeeds.
-fn command(program: &Program, arguments: &[&str]) -> (bool, String, String) {
+pub(crate) fn command(program: &Program, arguments: &[&str]) -> (bool, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lately"));
     let credentials =
         [("AWS_ACCESS_KEY_ID", "x"), ("AWS_SECRET_ACCESS_KEY", "x"), ("AWS_REGION", "eu-west-1")];
@@ -327,7 +347,7 @@ fn call_dynamodb(program: &Program, operation: &str, body: &Value) -> Value {
 }
 
 /// Asks until it is so.
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let started = Instant::now();
     while !is_so() {
         assert!(started.elapsed() < PATIENCE, "{what}");

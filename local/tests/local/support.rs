@@ -59,6 +59,11 @@ impl Api {
         api
     }
 
+    /// What serves its routes.
+    pub(crate) fn router(&self) -> Router {
+        self.router.clone()
+    }
+
     /// The same table, through other routes.
     pub(crate) fn through(&self, router: Router) -> Self {
         Self { router, ..self.clone() }

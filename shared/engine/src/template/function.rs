@@ -94,7 +94,9 @@ fn as_sub(value: &Value) -> String {
     {
         return format!("${{{resource}.{attribute}}}");
     }
-    if let Some(text) = part("Fn::Sub").and_then(Value::as_str) {
+    // With values of its own or without.
+    let text = part("Fn::Sub").map(|text| text.get(0).unwrap_or(text));
+    if let Some(text) = text.and_then(Value::as_str) {
         return text.to_owned();
     }
     parameter::text(value).unwrap_or_else(|| value.to_string())

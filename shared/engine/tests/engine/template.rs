@@ -194,7 +194,14 @@ fn statements_are_those_that_a_function_writes_out() {
         None,
         "Allow",
         &["dynamodb:PutItem", "dynamodb:DeleteItem"],
-        &["${Table.Arn}", "${Table.Arn}/index/gsi1", "${Other}", "*", r#"{"Fn::Join":["",["a","b"]]}"#],
+        &[
+            "${Table.Arn}",
+            "${Table.Arn}/index/gsi1",
+            "${Bucket}/*",
+            "${Other}",
+            "*",
+            r#"{"Fn::Join":["",["a","b"]]}"#,
+        ],
     );
     write.conditions = serde_json::json!({"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["FEED#*"]}});
     let expected = [

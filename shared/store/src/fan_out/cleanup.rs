@@ -24,7 +24,7 @@ impl FanOut<'_> {
     pub(super) async fn cleanup(&self, key: &FollowerKey, at: UnixMillis) -> Result<(), TableError> {
         let FollowerKey { source, shard, user } = key;
         let left = LeaverKey { source: source.clone(), shard: *shard, at, user: user.clone() };
-        self.put(vec![leaver(&left)]).await?;
+        self.store.put_item(&leaver(&left), self.operation).await?;
         self.settle_marker(user, source).await?;
         if self.store.edge(user, source, self.operation).await?.is_some() {
             return Ok(());

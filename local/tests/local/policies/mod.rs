@@ -1,0 +1,165 @@
+//! What the template allows a function is what it does: each call that it makes is allowed, and nothing is allowed that
+//! none of them needs.
+//!
+//! Each function runs the scenario before a witness of its own, and then what the scenario cannot bring about: what is
+//! throttled, too large, late, pulled, or left by a process that died.
+
+mod objects;
+mod rare;
+mod witness;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use axum::middleware::from_fn_with_state;
+use clap::Parser;
+use lately::TEMPLATE;
+use lately::options::{Command, Lately};
+use lately_engine::pump::{Destination, PumpFaults, PumpHandle};
+use lately_engine::template::Template;
+use lately_kit::edge;
+use lately_report::Output;
+use lately_store::FeedSettings;
+use object_store::path::Path;
+use tokio::net::TcpListener;
+
+use crate::policies::objects::{Objects, PREFIX};
+use crate::policies::witness::Witness;
+use crate::support::Api;
+
+/// A system each of whose functions has a witness.
+struct Watched {
+    api: Api,
+    pump: PumpHandle,
+    objects: Objects,
+    authorize: Witness,
+    write_event: Witness,
+    query_latest: Witness,
+    fan_out: Witness,
+    follow: Witness,
+    records: Witness,
+    consume: Witness,
+    report: Witness,
+}
+
+impl Watched {
+    async fn new() -> Self {
+        let api = Api::empty().await;
+        let client = api.system.engine.client();
+        let [authorize, write_event, query_latest, fan_out, follow, records, consume, report] =
+            [(); 8].map(|()| Witness::default());
+        // Few followers are many here: of more than one, jobs bring what is new, and of more than two it is pulled.
+        let feeds = FeedSettings { fan_out_limit: 2, audience: 1, ..FeedSettings::default() };
+        let mut pumped = api.system.clone();
+        pumped.store = fan_out.store(&client).with_feeds(feeds);
+        let pump = pumped.pump(Destination::memory(), PumpFaults::default(), None).unwrap();
+        let handle = pump.handle();
+        tokio::spawn(pump.run());
+        let routes = lately_write_event::routes(write_event.store(&client))
+            .and(lately_query_latest::routes(query_latest.store(&client)))
+            .and(lately_follow::routes(follow.store(&client)))
+            .and(lately_records::routes(records.store(&client)))
+            .and(lately_consume::routes(consume.store(&client)));
+        let authorizer = from_fn_with_state(authorize.store(&client), lately_authorize::authorize);
+        let api = api.through(edge::around(routes.into_router().route_layer(authorizer)));
+        let objects = Objects::new(&report);
+        let pump = handle;
+        Self {
+            api,
+            pump,
+            objects,
+            authorize,
+            write_event,
+            query_latest,
+            fan_out,
+            follow,
+            records,
+            consume,
+            report,
+        }
+    }
+
+    /// Where reports go.
+    fn output_of(&self, objects: Objects) -> Output {
+        Output::new(Arc::new(objects), Path::from(PREFIX))
+    }
+
+    fn witnesses(&self) -> [(&'static str, &Witness); 8] {
+        [
+            ("AuthorizeFunction", &self.authorize),
+            ("WriteEventFunction", &self.write_event),
+            ("QueryLatestFunction", &self.query_latest),
+            ("FanOutFunction", &self.fan_out),
+            ("FollowFunction", &self.follow),
+            ("RecordsFunction", &self.records),
+            ("ConsumeFunction", &self.consume),
+            ("ReportFunction", &self.report),
+        ]
+    }
+}
+
+#[tokio::test]
+async fn each_function_is_allowed_what_it_does_and_nothing_else() {
+    let watched = Watched::new().await;
+    rare::before_the_first_issue(&watched).await;
+    scenario(&watched).await;
+    rare::writes(&watched).await;
+    rare::follows_and_feeds(&watched).await;
+    rare::records(&watched).await;
+    Box::pin(rare::reports(&watched)).await;
+    given_up(&watched);
+    let template = Template::parse(TEMPLATE).unwrap();
+    assert_eq!(functions(&template), watched.witnesses().map(|(name, _)| name).into());
+    let complaints: Vec<_> =
+        watched.witnesses().iter().flat_map(|(function, witness)| witness.complaints(function)).collect();
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+/// The whole scenario, over a port.
+async fn scenario(watched: &Watched) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let router = watched.api.router();
+    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    let arguments = ["lately", "scenario", "--url", &url, "--patience", "20s"];
+    let Some(Command::Scenario(options)) = Lately::parse_from(arguments).command else { panic!() };
+    let mut out = Vec::new();
+    let played = lately::scenario::run(options, &mut out).await;
+    played.unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8(out).unwrap()));
+}
+
+/// What Lambda does as fan-out where it gives a record up: it looks whether the bucket is there, and puts an object. That
+/// is not to be seen here; that it is asked to do so is.
+fn given_up(watched: &Watched) {
+    let template = Template::parse(TEMPLATE).unwrap();
+    let mapping = &template.resources["FanOutFunction"].properties["Events"]["Stream"]["Properties"];
+    let destination = &mapping["DestinationConfig"]["OnFailure"]["Destination"]["Fn::GetAtt"];
+    assert_eq!(*destination, serde_json::json!(["Failures", "Arn"]));
+    watched.fan_out.saw("s3:PutObject", "${Failures.Arn}/aws/lambda/*", [String::new()]);
+    watched.fan_out.saw("s3:ListBucket", "${Failures.Arn}", [String::new()]);
+}
+
+#[test]
+fn no_statement_names_everything_and_nothing_is_allowed_but_by_statements() {
+    let template = Template::parse(TEMPLATE).unwrap();
+    for function in functions(&template) {
+        let policies = template.resources[function].properties["Policies"].as_array().unwrap();
+        assert!(policies.iter().all(|policy| policy["Statement"].is_array()), "{function}");
+        assert!(template.resources[function].properties["Role"].is_null(), "{function}");
+        for statement in template.statements(function).unwrap() {
+            assert!(statement.sid.is_some(), "{function}: {statement:?}");
+            assert!(
+                statement.actions.iter().all(|action| !action.contains('*')),
+                "{function}: {statement:?}"
+            );
+            // All objects of a bucket, below a name.
+            let is_one = |resource: &String| !resource.trim_end_matches("/*").contains('*');
+            assert!(statement.resources.iter().all(is_one), "{function}: {statement:?}");
+        }
+    }
+}
+
+fn functions(template: &Template) -> BTreeSet<&str> {
+    let functions = template.resources.iter().filter(|(_, it)| it.kind == "AWS::Serverless::Function");
+    functions.map(|(name, _)| name.as_str()).collect()
+}

@@ -1,0 +1,183 @@
+//! What happens rarely: each is brought about, and what the function then does is seen.
+
+use std::time::Duration;
+
+use aws_sdk_dynamodb::Client;
+use lately_engine::Operation;
+use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle, When};
+use lately_keys::table::ConsumerKey;
+use lately_kit::limits::OPERATION_BUDGET;
+use lately_kit::world::World;
+use lately_model::{NewEvent, RunSpec};
+use lately_report::{Outcome, Report};
+use lately_store::{Ambient, Idempotency, Store, Submission};
+use serde_json::{Value, json};
+
+use crate::policies::Watched;
+use crate::support::{Api, event, event_ago, old_issue, put_item};
+
+/// How long an invocation of the function of reports has.
+const TIME: Duration = Duration::from_secs(292);
+
+/// A client with which such calls go wrong, the first few times.
+fn hurt(api: &Api, target: Target, times: u64, fault: Fault) -> Client {
+    api.system.engine.client_with(Faults::default().rule(target, When::First(times), fault)).client()
+}
+
+async fn post(watched: &Watched, topic: &str, event: &Value) -> String {
+    let posted = watched.api.call("dev", &format!("POST /topics/{topic}/events"), event.to_string()).await;
+    watched.pump.settled().await;
+    posted.is_ok(201).json()["id"].as_str().unwrap_or_default().to_owned()
+}
+
+/// The second kind of event in a bucket that keeps the view by type is noted in the directory.
+pub(super) async fn before_the_first_issue(watched: &Watched) {
+    let views = r#"{"views":["actor","subject","type"]}"#;
+    watched.api.call("dev", "PUT /topics/issues", views).await.is_ok(201);
+}
+
+/// Writes that are throttled, taken in part, or repeated late.
+pub(super) async fn writes(watched: &Watched) {
+    let Watched { api, write_event, .. } = watched;
+    api.call("dev", "PUT /topics/posts", "").await.is_ok(201);
+    let puts = Target::operation(Operation::PutItem).partition("EVENTS#");
+    let hot = hurt(api, puts, 3, Fault::Throttle(Throttle::TableKeyRange));
+    let batches = Target::operation(Operation::BatchWriteItem);
+    let half = hurt(api, batches, 1, Fault::Unprocessed(0.5));
+    for (client, body) in [(hot, event()), (half, vec![event(); 10].into())] {
+        let routes = lately_write_event::routes(write_event.store(&client));
+        let posted = api.serving(routes).call("dev", "POST /topics/posts/events", body.to_string()).await;
+        posted.is_ok(201);
+    }
+    // So late that its time would not be accepted now.
+    let store = write_event.store(&api.system.engine.client());
+    let submission = |may_import| {
+        let at = Some(store.now().saturating_sub(3_600_000));
+        let (event_type, actor) = ("a".parse().unwrap(), "ada".parse().unwrap());
+        Submission {
+            topic: "posts".parse().unwrap(),
+            events: vec![NewEvent { event_type, actor, subject: None, data: None, at }],
+            may_import,
+            idempotency: Some(Idempotency {
+                caller: lately_keys::Caller::User("ada".parse().unwrap()),
+                key: "late".parse().unwrap(),
+                body_hash: [7; 32],
+            }),
+        }
+    };
+    assert!(!store.write(submission(true)).await.unwrap().0.replayed);
+    assert!(store.write(submission(false)).await.unwrap().0.replayed);
+}
+
+/// Large events, large audiences, and follows that meet each other.
+pub(super) async fn follows_and_feeds(watched: &Watched) {
+    let Watched { api, pump, follow, .. } = watched;
+    let get = async |target: &str| api.call("dev", &format!("GET {target}"), "").await.is_ok(200).json();
+    let followed = async |user: &str, source: &str| {
+        api.call("dev", &format!("PUT /users/{user}/following/{source}"), "").await.is_ok(201);
+        pump.settled().await;
+    };
+    let post_of = |actor: &str, bytes: usize| json!({"type": "post.created", "actor": actor, "data": {"text": "x".repeat(bytes)}});
+    // Its copies are pointers.
+    let large = post(watched, "posts", &post_of("ada", 5_000)).await;
+    let page = get(&format!("/actors/ada/events?wait_for={large}")).await;
+    assert_eq!(page["events"][0]["id"], large);
+
+    // Two followers are many enough for jobs, and three too many.
+    for (source, mode, followers) in [("actor:dora", "push", 2), ("actor:carol", "pull", 3)] {
+        for n in 0..followers {
+            followed(&format!("user{n}"), source).await;
+        }
+        assert_eq!(get(&format!("/sources/{source}")).await["mode"], mode);
+    }
+    followed("user3", "actor:carol").await;
+    for actor in ["dora", "carol"] {
+        let id = post(watched, "posts", &post_of(actor, 1)).await;
+        let feed = get(&format!("/feeds/user1?wait_for={id}")).await;
+        assert_eq!(feed["events"][0]["id"], id, "{actor}");
+    }
+    get("/feeds/user1/unread").await;
+
+    let in_shard = Target::operation(Operation::TransactWriteItems).partition("FOLLOWERS#");
+    let busy = hurt(api, in_shard, 1, Fault::TransactionConflict);
+    let follows = api.serving(lately_follow::routes(follow.store(&busy)));
+    follows.call("dev", "PUT /users/user4/following/actor:eve", "").await.is_ok(201);
+}
+
+/// Issues of an older schema, and those of a topic that is too fast.
+pub(super) async fn records(watched: &Watched) {
+    let Watched { api, records, .. } = watched;
+    put_item(api, old_issue()).await;
+    for query in ["/7", "", "?status=open", "?priority=high"] {
+        api.call("ada", &format!("GET /repos/octo/hello/issues{query}"), "").await.is_ok(200);
+    }
+    let told = Target::operation(Operation::TransactWriteItems).partition("EVENTS#");
+    let hot = hurt(api, told, 2, Fault::TransactionConflict);
+    let issues = api.serving(lately_records::routes(records.store(&hot)));
+    issues.call("ada", "POST /repos/octo/hello/issues", r#"{"title":"t"}"#).await.is_ok(201);
+}
+
+/// Reports in parts, with what is late, and after a process that died.
+pub(super) async fn reports(watched: &Watched) {
+    let Watched { api, objects, report, .. } = watched;
+    api.call("dev", "PUT /topics/billing", "").await.is_ok(201);
+    let (client, output) = (api.system.engine.client(), watched.output_of(objects.clone()));
+    let store = report.store(&client);
+    let name = "report".parse().unwrap();
+    let due = Report {
+        consumer: ConsumerKey { topic: "billing".parse().unwrap(), name },
+        spec: RunSpec::default(),
+    };
+    let run = async |output, time| lately_report::run(&store, output, &due, time).await;
+
+    // More than one part of an upload.
+    let mut large = event_ago(3_600);
+    large["data"] = "x".repeat(250_000).into();
+    for _ in 0..4 {
+        post(watched, "billing", &vec![large.clone(); 10].into()).await;
+    }
+    let left = run(&output, Duration::ZERO).await.unwrap();
+    assert!(matches!(left, Outcome::Unfinished { .. }), "{left:?}");
+    let broken = watched.output_of(objects.failing());
+    run(&broken, TIME).await.unwrap_err();
+    let done = run(&output, TIME).await.unwrap();
+    assert!(matches!(done, Outcome::Finished { events: 40, .. }), "{done:?}");
+    // Late behind one report, and behind two.
+    for _ in 0..2 {
+        post(watched, "billing", &event_ago(3_000)).await;
+        let done = run(&output, TIME).await.unwrap();
+        assert!(matches!(done, Outcome::Finished { late: 1, .. }), "{done:?}");
+    }
+
+    // It dies when its run is committed, and is finished by another an hour later.
+    let died = Target::operation(Operation::PutItem).partition("CONSUMER#");
+    let dying = Faults::default().nth(1, died, Fault::Crash(Moment::Before));
+    let dying = api.system.engine.client_with(dying);
+    let victim = report.store(&dying.client());
+    assert!(Box::pin(dying.run(lately_report::run(&victim, &output, &due, TIME))).await.is_none());
+    let later = Store::new(report.client(&client), "lately", Later(World::new()), OPERATION_BUDGET);
+    let done = lately_report::run(&later, &output, &due, TIME).await.unwrap();
+    assert!(matches!(done, Outcome::Finished { .. }), "{done:?}");
+    for operation in ["GET /topics/billing/consumers/report/runs", "DELETE /topics/billing/consumers/report"]
+    {
+        assert!(api.call("dev", operation, "").await.status < 300, "{operation}");
+    }
+}
+
+/// An hour from now.
+#[derive(Debug)]
+struct Later(World);
+
+impl Ambient for Later {
+    fn since_epoch(&self) -> Duration {
+        self.0.since_epoch() + Duration::from_secs(3_600)
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.0.monotonic()
+    }
+
+    fn entropy(&self) -> u128 {
+        self.0.entropy()
+    }
+}

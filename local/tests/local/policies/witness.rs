@@ -1,0 +1,209 @@
+//! Who writes down what a function sends, and holds it against what the template lets it do.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
+use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
+use aws_sdk_dynamodb::error::BoxError;
+use lately::TEMPLATE;
+use lately_engine::template::{Statement, Template};
+use lately_kit::limits::OPERATION_BUDGET;
+use lately_kit::world::World;
+use lately_store::Store;
+use serde_json::Value;
+
+/// The table, as `Fn::Sub` would have it.
+const TABLE: &str = "${Table.Arn}";
+
+/// Something that is done to a table or a bucket, with one call.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Deed {
+    /// As IAM names it.
+    action: String,
+    /// What it is done to, as `Fn::Sub` would have it.
+    resource: String,
+    /// The partitions, or how the names of a list begin. One statement must allow all of them: a batch is looked at as a
+    /// whole, and whether the parts of a transaction are is not said.
+    places: BTreeSet<String>,
+}
+
+/// What a statement allows to be done in one place, which is a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Grant<'a> {
+    action: &'a str,
+    resource: &'a str,
+    place: &'a str,
+}
+
+/// Writes down what is done. Clones share the paper.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Witness(Arc<Mutex<BTreeSet<Deed>>>);
+
+impl Witness {
+    /// A client whose calls it writes down.
+    pub(super) fn client(&self, client: &Client) -> Client {
+        Client::from_conf(client.config().to_builder().interceptor(self.clone()).build())
+    }
+
+    /// A store whose calls it writes down.
+    pub(super) fn store(&self, client: &Client) -> Store {
+        Store::new(self.client(client), "lately", World::new(), OPERATION_BUDGET)
+    }
+
+    pub(super) fn saw(&self, action: &str, resource: &str, places: impl IntoIterator<Item = String>) {
+        let (action, resource) = (action.to_owned(), resource.to_owned());
+        let deed = Deed { action, resource, places: places.into_iter().collect() };
+        self.0.lock().unwrap().insert(deed);
+    }
+
+    /// What a function did that it may not do, and what it may do that it did not.
+    pub(super) fn complaints(&self, function: &str) -> Vec<String> {
+        let statements = Template::parse(TEMPLATE).unwrap().statements(function).unwrap();
+        let done = self.0.lock().unwrap().clone();
+        let mut used = BTreeSet::new();
+        // Of all that is refused alike, one is told of.
+        let mut refused = BTreeMap::new();
+        for deed in &done {
+            match statements.iter().find_map(|statement| deed.allowed_by(statement)) {
+                Some(grants) => used.extend(grants),
+                None => drop(refused.insert((&deed.action, &deed.resource, deed.families()), deed)),
+            }
+        }
+        let granted: Vec<_> = statements.iter().flat_map(grants).collect();
+        let idle = granted.iter().filter(|grant| !used.contains(grant));
+        let again = (0..granted.len()).filter(|n| granted[..*n].contains(&granted[*n]));
+        let refused = refused.into_values().map(|deed| format!("done, and not granted: {deed}"));
+        let idle = idle.map(|grant| format!("granted, and not done: {grant}"));
+        let again = again.map(|n| format!("granted twice: {}", granted[n]));
+        refused.chain(idle).chain(again).map(|complaint| format!("{function}: {complaint}")).collect()
+    }
+}
+
+impl Deed {
+    /// The grants of a statement that allow this, if they do.
+    fn allowed_by<'a>(&self, statement: &'a Statement) -> Option<Vec<Grant<'a>>> {
+        let grants = grants(statement);
+        let allowing = |place: &String| {
+            let fits = |grant: &&Grant<'_>| {
+                grant.action == self.action && grant.resource == self.resource && is_like(place, grant.place)
+            };
+            grants.iter().find(fits).copied()
+        };
+        self.places.iter().map(allowing).collect()
+    }
+
+    /// What the places begin with.
+    fn families(&self) -> BTreeSet<&str> {
+        self.places.iter().filter_map(|place| place.split('#').next()).collect()
+    }
+}
+
+impl fmt::Display for Deed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { action, resource, .. } = self;
+        write!(f, "{action} of {:?} in {resource}", self.families())
+    }
+}
+
+impl fmt::Display for Grant<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { action, resource, place } = self;
+        write!(f, "{action} of {place} in {resource}")
+    }
+}
+
+/// What a statement lets be done: each action to each resource in each place.
+fn grants(statement: &Statement) -> Vec<Grant<'_>> {
+    let Statement { effect, actions, resources, conditions, .. } = statement;
+    assert_eq!(effect, "Allow");
+    // What is not understood here might allow less, or more, than is taken from it. `Null` says that there is a partition,
+    // which is so for each call that is seen.
+    let known = ["ForAllValues:StringLike", "Null", "StringLikeIfExists"];
+    let conditions_of = conditions.as_object().into_iter().flatten();
+    assert!(conditions_of.map(|(name, _)| name).all(|name| known.contains(&name.as_str())), "{conditions}");
+    let places = match conditions.pointer("/ForAllValues:StringLike/dynamodb:LeadingKeys") {
+        Some(patterns) => patterns.as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect(),
+        None => match conditions.pointer("/StringLikeIfExists/s3:prefix/Fn::Sub") {
+            Some(pattern) => vec![pattern.as_str().unwrap()],
+            None => vec!["*"],
+        },
+    };
+    let mut grants = Vec::new();
+    for action in actions {
+        for resource in resources {
+            grants.extend(places.iter().map(|place| Grant { action, resource, place }));
+        }
+    }
+    grants
+}
+
+fn is_like(text: &str, pattern: &str) -> bool {
+    pattern.strip_suffix('*').map_or(text == pattern, |prefix| text.starts_with(prefix))
+}
+
+impl Intercept for Witness {
+    fn name(&self) -> &'static str {
+        "Witness"
+    }
+
+    fn read_before_transmit(
+        &self,
+        context: &BeforeTransmitInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let request = context.request();
+        let target = request.headers().get("x-amz-target").unwrap();
+        let body = serde_json::from_slice(request.body().bytes().unwrap())?;
+        self.saw_call(target.split_once('.').unwrap().1, &body);
+        Ok(())
+    }
+}
+
+impl Witness {
+    /// What a call does, as IAM looks at it.
+    fn saw_call(&self, operation: &str, body: &Value) {
+        let key = |item: &Value| item["pk"]["S"].as_str().unwrap().to_owned();
+        let mut done: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut deed = |action: String, place: String| done.entry(action).or_default().push(place);
+        match operation {
+            "PutItem" => deed(operation.to_owned(), key(&body["Item"])),
+            "GetItem" | "UpdateItem" | "DeleteItem" => deed(operation.to_owned(), key(&body["Key"])),
+            "BatchGetItem" => {
+                let keys = body["RequestItems"]["lately"]["Keys"].as_array().unwrap();
+                keys.iter().for_each(|it| deed(operation.to_owned(), key(it)));
+            }
+            "BatchWriteItem" => {
+                for write in body["RequestItems"]["lately"].as_array().unwrap() {
+                    let put = write.get("PutRequest").map(|put| &put["Item"]);
+                    let place = key(put.unwrap_or_else(|| &write["DeleteRequest"]["Key"]));
+                    deed(operation.to_owned(), place);
+                }
+            }
+            "TransactWriteItems" => {
+                for part in body["TransactItems"].as_array().unwrap() {
+                    let (kind, part) = part.as_object().unwrap().iter().next().unwrap();
+                    let place = key(part.get("Item").unwrap_or_else(|| &part["Key"]));
+                    deed(format!("{kind}Item"), place);
+                }
+            }
+            "Query" => {
+                let condition = body["KeyConditionExpression"].as_str().unwrap();
+                let name = condition.split(" AND ").next().unwrap().split_once(" = ").unwrap().1;
+                let place = body["ExpressionAttributeValues"][name]["S"].as_str().unwrap().to_owned();
+                if let Some(index) = body["IndexName"].as_str() {
+                    self.saw("dynamodb:Query", &format!("{TABLE}/index/{index}"), [place]);
+                    return;
+                }
+                deed(operation.to_owned(), place);
+            }
+            _ => panic!("{operation}"),
+        }
+        for (action, places) in done {
+            self.saw(&format!("dynamodb:{action}"), TABLE, places);
+        }
+    }
+}
