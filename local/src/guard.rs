@@ -10,8 +10,9 @@ use axum::extract::{Request, State};
 use axum::http::header::{HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderName};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use lately_kit::code::Code;
+use lately_kit::log::RequestId;
 use lately_kit::problem::Problem;
 
 /// The names under which an address on loopback may be asked for.
@@ -46,19 +47,14 @@ impl Guard {
     }
 }
 
-/// Lets a request in that is meant for this address and comes from no other page's.
-///
-/// # Errors
-/// 403 `origin-refused`.
-pub(crate) async fn guard(
-    State(guard): State<Guard>,
-    request: Request,
-    next: Next,
-) -> Result<Response, Problem> {
+/// Lets a request in that is meant for this address and comes from no other page's; else 403 `origin-refused`.
+pub(crate) async fn guard(State(guard): State<Guard>, request: Request, next: Next) -> Response {
     if guard.lets_in(request.headers()) {
-        return Ok(next.run(request).await);
+        return next.run(request).await;
     }
-    Err(Problem::new(Code::OriginRefused, "Ask for it by its own address, from no other page."))
+    let problem = Problem::new(Code::OriginRefused, "Ask for it by its own address, from no other page.");
+    // It stands before what names requests.
+    RequestId::fresh().during(async { problem.into_response() }).await
 }
 
 #[cfg(test)]

@@ -10,7 +10,9 @@ use axum::extract::{Request, State};
 use axum::http::header::AUTHORIZATION;
 use axum::middleware::Next;
 use axum::response::Response;
+use lately_keys::UnixMillis;
 use lately_kit::caller::{Caller, Context, Identity};
+use lately_kit::metrics::{Measured, Measures};
 use lately_kit::problem::Problem;
 use lately_kit::token::Token;
 use lately_store::{Store, TableError};
@@ -31,6 +33,16 @@ pub struct Answer {
     is_authorized: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     context: Option<Context>,
+}
+
+impl Measured for Answer {
+    fn outcome(&self) -> &'static str {
+        if self.is_authorized { "ok" } else { "refused" }
+    }
+
+    fn measures(&self, _: UnixMillis) -> Measures {
+        Measures::default()
+    }
 }
 
 /// Answers the gateway. Without an answer the gateway says 500, and remembers nothing.

@@ -6,6 +6,8 @@
 
 use std::time::Duration;
 
+use lately_keys::UnixMillis;
+use lately_kit::metrics::{Measured, Measures, Metric};
 use lately_store::{FanOutOutcome, NoBatch, Record, Store};
 use serde::Serialize;
 
@@ -14,6 +16,10 @@ use serde::Serialize;
 #[serde(rename_all = "camelCase")]
 pub struct Answer {
     batch_item_failures: Vec<Failure>,
+    #[serde(skip)]
+    records: usize,
+    #[serde(skip)]
+    outcome: FanOutOutcome,
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -30,14 +36,33 @@ impl Answer {
     }
 }
 
+impl Measured for Answer {
+    fn outcome(&self) -> &'static str {
+        if self.is_done() { "ok" } else { "partly" }
+    }
+
+    fn measures(&self, now: UnixMillis) -> Measures {
+        let FanOutOutcome { failures, oldest, deliveries, late, jobs, promotions, .. } = self.outcome;
+        let measures = Measures::default()
+            .count(Metric::Records, self.records as u64)
+            .count(Metric::RecordsFailed, failures as u64)
+            .count(Metric::Deliveries, deliveries)
+            .count(Metric::LateEvents, late)
+            .count(Metric::Jobs, jobs)
+            .count(Metric::Promotions, promotions);
+        let Some(oldest) = oldest else { return measures };
+        measures.time(Metric::FanOutLag, Duration::from_millis(now.get().saturating_sub(oldest.get())))
+    }
+}
+
 /// Handles a batch within a time.
 ///
 /// # Errors
 /// If the event is no batch of a stream.
 pub async fn handle(store: &Store, event: &[u8], time: Duration) -> Result<Answer, NoBatch> {
     let records = Record::batch(event)?;
-    let FanOutOutcome { failed, failures, deliveries, write_calls, written_items, cost } =
-        store.fan_out(&records, time).await;
+    let outcome = store.fan_out(&records, time).await;
+    let FanOutOutcome { failed, failures, deliveries, write_calls, written_items, cost, .. } = &outcome;
     tracing::info!(
         records = records.len(),
         failures,
@@ -48,6 +73,6 @@ pub async fn handle(store: &Store, event: &[u8], time: Duration) -> Result<Answe
         read_units = %cost.read_units,
         "fan-out"
     );
-    let batch_item_failures = failed.map(|item_identifier| Failure { item_identifier }).into_iter().collect();
-    Ok(Answer { batch_item_failures })
+    let failed = failed.clone().map(|item_identifier| Failure { item_identifier });
+    Ok(Answer { batch_item_failures: failed.into_iter().collect(), records: records.len(), outcome })
 }

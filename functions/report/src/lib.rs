@@ -14,6 +14,8 @@
 
 use std::time::Duration;
 
+use lately_keys::UnixMillis;
+use lately_kit::metrics::{Measured, Measures, Metric};
 use lately_store::Store;
 use serde::Serialize;
 
@@ -45,6 +47,31 @@ use event::Event;
 pub struct Answer {
     /// The outcomes.
     pub outcomes: Vec<Outcome>,
+}
+
+/// By its one outcome: the mapping gives runs one by one.
+impl Measured for Answer {
+    fn outcome(&self) -> &'static str {
+        match self.outcomes.first() {
+            None | Some(Outcome::Nothing) => "nothing",
+            Some(Outcome::Busy { .. }) => "busy",
+            Some(Outcome::Unfinished { .. }) => "unfinished",
+            Some(Outcome::Finished { .. }) => "finished",
+        }
+    }
+
+    fn measures(&self, now: UnixMillis) -> Measures {
+        let measures = Measures::default();
+        match self.outcomes.first() {
+            Some(Outcome::Finished { to, events, late, .. }) => measures
+                .count(Metric::ReportsUpToDate, 1)
+                .count(Metric::ReportedEvents, *events)
+                .count(Metric::ReportedLateEvents, *late)
+                .time(Metric::ReportLag, Duration::from_millis(now.get().saturating_sub(to.at().get()))),
+            Some(Outcome::Nothing) => measures.count(Metric::ReportsUpToDate, 1),
+            None | Some(Outcome::Busy { .. } | Outcome::Unfinished { .. }) => measures,
+        }
+    }
 }
 
 /// Why an event was not handled to its end.

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 async fn main() -> Result<(), lambda_runtime::Error> {
     let place: Place = std::env::var("OUTPUT").unwrap_or_default().parse()?;
     let output = Output::open(&place).await?;
-    lately_kit::lambda::start_handling(async |store, event: Box<RawValue>, time| {
+    lately_kit::lambda::start_handling(env!("CARGO_BIN_NAME"), async |store, event: Box<RawValue>, time| {
         Ok(lately_report::handle(&store, &output, event.get().as_bytes(), time).await?)
     })
     .await

@@ -8,6 +8,7 @@ mod events;
 mod feeds;
 mod hostile;
 mod matrix;
+mod operations;
 mod policies;
 mod program;
 mod scenario;

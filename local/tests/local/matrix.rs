@@ -4,6 +4,8 @@
 //! The matrix is made from the access table, so a new route is in it, and fails until it is said here what asking it
 //! looks like.
 
+use std::collections::BTreeSet;
+
 use lately_kit::access::{RULES, Rule};
 use lately_model::Scope;
 use serde_json::{Value, json};
@@ -238,6 +240,7 @@ fn nothing_that_was_sent_is_logged_nor_comes_back_in_an_error() {
         format!(r#"[{{"type":"{CANARY}"}},"{CANARY}",{CANARY}]"#),
     ];
     let mut refusals = 0;
+    let mut told_ids = BTreeSet::new();
     for (method, path, _) in RULES {
         let Asking { target, .. } = world.asking(method.as_str(), path);
         let parts = [
@@ -279,6 +282,10 @@ fn nothing_that_was_sent_is_logged_nor_comes_back_in_an_error() {
                 let told = target.contains(CANARY);
                 assert!(status < 400 || told || !answer.contains(CANARY), "{method} {target}: {answer}");
                 refusals += usize::from(status >= 400);
+                let problem = serde_json::from_str::<Value>(&answer).ok();
+                let id = problem.as_ref().and_then(|problem| problem["request_id"].as_str());
+                assert!(status < 400 || id.is_some(), "{method} {target}: {answer}");
+                told_ids.extend(id.map(str::to_owned));
             }
         }
     }
@@ -291,6 +298,9 @@ fn nothing_that_was_sent_is_logged_nor_comes_back_in_an_error() {
         let route = &line["route"];
         assert!(route.is_null() || RULES.iter().any(|(_, path, _)| route == path), "{route} is no template");
     }
+    let of = |id: &String| requests.iter().filter(|line| line["request_id"] == **id).count();
+    assert_eq!(told_ids.len(), refusals, "no two requests have one id");
+    assert!(told_ids.iter().all(|id| of(id) == 1), "the log has the request of every problem");
     for line in &log {
         assert!(!line.contains(CANARY) && !line.contains(&minted), "{line}");
     }

@@ -84,7 +84,7 @@ impl Api {
             topics: topics.map(|topics| topics.iter().map(|topic| topic.parse().unwrap()).collect()),
         };
         let identity = axum::Extension(Identity::Known(caller));
-        self.through(self.system.routes().into_router().layer(identity))
+        self.through(edge::around(self.system.routes().into_router().layer(identity)))
     }
 
     /// Sends `"METHOD /target"` with a token and a body.
@@ -269,8 +269,10 @@ impl Answer {
             "{told}"
         );
         assert!(problem["detail"].is_string(), "{told}");
+        assert!(problem["request_id"].is_string(), "{told}");
         for name in problem.as_object().unwrap().keys() {
-            let known = ["type", "title", "status", "code", "detail", "errors", "accepted", "rejected"];
+            let known =
+                ["type", "title", "status", "code", "detail", "errors", "accepted", "rejected", "request_id"];
             assert!(known.contains(&name.as_str()), "{told}");
         }
     }

@@ -9,17 +9,22 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::code::Code;
 use crate::limits::PANIC_MESSAGE_CHARS;
-use crate::log;
+use crate::log::{self, Answered};
 use crate::problem::Problem;
 
-/// Puts all of it around routes; once, after all of them are there.
+/// Puts all of it around routes, each request logged; once, after all of them are there.
 pub fn around(routes: Router) -> Router {
+    observed(routes, log::request)
+}
+
+/// As [`around`]; who is told of each request that was answered, says what becomes of it.
+pub fn observed(routes: Router, tell: impl Fn(&Answered) + Clone + Send + Sync + 'static) -> Router {
     routes
         .fallback(route_not_found)
         // As the gateway has it, where a route is a method and a path.
         .method_not_allowed_fallback(route_not_found)
         .layer(CatchPanicLayer::custom(panicked))
-        .layer(from_fn(log::access))
+        .layer(from_fn(move |request, next| log::observe(tell.clone(), request, next)))
 }
 
 pub(crate) async fn route_not_found() -> Problem {

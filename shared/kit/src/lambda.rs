@@ -26,7 +26,8 @@ use tower::ServiceExt;
 
 use crate::caller::{Caller, Context, Identity};
 use crate::limits::{OPERATION_BUDGET, TIME_TO_ANSWER};
-use crate::log::{self, RequestId};
+use crate::log::{self, GatewayRequestId, RequestId};
+use crate::metrics::{Measured, Meters};
 use crate::route::Routes;
 use crate::settings::Settings;
 use crate::world::World;
@@ -51,8 +52,11 @@ pub struct HttpEvent {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct RequestContext {
     http: Http,
+    #[serde(default)]
+    request_id: Option<String>,
     #[serde(default)]
     authorizer: Option<Authorizer>,
 }
@@ -78,35 +82,65 @@ pub struct HttpAnswer {
     is_base64_encoded: bool,
 }
 
-/// A function that serves routes, from its environment to its end: the whole of a `main`.
+/// A function that serves routes, from its environment to its end: the whole of a `main`. Its metrics are under its name.
 ///
 /// # Errors
 /// With all that is wrong with the environment, or if the platform cannot be talked to.
-pub async fn start(routes: impl FnOnce(Store) -> Routes) -> Result<(), Error> {
+pub async fn start(function: &'static str, routes: impl FnOnce(Store) -> Routes) -> Result<(), Error> {
     let (store, settings) = begin().await?;
-    run(edge::around(routes(store).with_bodies_of(settings.body_bytes).into_router())).await
+    let meters = meters(&settings, function, &store);
+    let routes = routes(store).with_bodies_of(settings.body_bytes).into_router();
+    run(match meters {
+        Some(meters) => edge::observed(routes, move |answered| meters.answered(answered)),
+        None => edge::around(routes),
+    })
+    .await
 }
 
 /// A function that answers events of its own kind, each within the time that it is given: the same for it.
 ///
 /// # Errors
 /// As [`start`].
-pub async fn start_handling<E, A, F, Handling>(handle: F) -> Result<(), Error>
+pub async fn start_handling<E, A, F, Handling>(function: &'static str, handle: F) -> Result<(), Error>
 where
     F: Fn(Store, E, Duration) -> Handling,
     Handling: Future<Output = Result<A, Error>>,
     E: for<'de> Deserialize<'de>,
-    A: Serialize,
+    A: Serialize + Measured,
 {
-    let (store, _) = begin().await?;
+    let (store, settings) = begin().await?;
+    let meters = meters(&settings, function, &store);
     lambda_runtime::run(service_fn(|event: LambdaEvent<E>| {
         // The platform ends the process at its deadline.
         let deadline = Duration::from_millis(event.context.deadline);
         let time = deadline.saturating_sub(clock::unix_now()).saturating_sub(TIME_TO_ANSWER);
         // Boxed: what is in a future of the store is many layers deep.
-        Box::pin(handle(store.clone(), event.payload, time))
+        let handling = Box::pin(handle(store.clone(), event.payload, time));
+        RequestId(event.context.request_id).during(measured(meters.as_ref(), handling))
     }))
     .await
+}
+
+/// Does what is to be done for an invocation, and writes its line.
+async fn measured<A: Measured>(
+    meters: Option<&Meters>,
+    handling: impl Future<Output = Result<A, Error>>,
+) -> Result<A, Error> {
+    let started = clock::monotonic_now();
+    let answer = handling.await;
+    if let Err(error) = &answer {
+        tracing::error!(%error, "the invocation failed");
+    }
+    if let Some(meters) = meters {
+        meters.invoked(answer.as_ref().ok(), clock::monotonic_now().duration_since(started));
+    }
+    answer
+}
+
+/// A function's metrics, if they are wanted.
+fn meters(settings: &Settings, function: &'static str, store: &Store) -> Option<Meters> {
+    let namespace = settings.metrics_namespace.as_deref()?;
+    Some(Meters::new(namespace, function, store.clone(), log::line))
 }
 
 async fn begin() -> Result<(Store, Settings), Error> {
@@ -142,6 +176,9 @@ impl HttpEvent {
         let body = if self.is_base64_encoded { STANDARD.decode(body)? } else { body.into_bytes() };
         let mut request = Request::new(Body::from(body));
         request.extensions_mut().insert(identity(self.request_context.authorizer));
+        if let Some(id) = self.request_context.request_id {
+            request.extensions_mut().insert(GatewayRequestId(id));
+        }
         *request.method_mut() = Method::from_bytes(self.request_context.http.method.as_bytes())?;
         *request.uri_mut() = target(&self.raw_path, &self.raw_query_string).parse::<Uri>()?;
         for (name, value) in &self.headers {
@@ -226,9 +263,13 @@ fn escape_bytes(byte: u8) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::*;
+    use crate::metrics::{Measures, Metric};
     use axum::http::StatusCode;
     use axum::response::IntoResponse;
+    use lately_keys::UnixMillis;
     use proptest::prelude::*;
 
     #[tokio::test]
@@ -244,6 +285,40 @@ mod tests {
             })
         );
         assert_eq!(text(Bytes::from_static(b"\xff\xfe")), ("//4=".to_owned(), true));
+    }
+
+    struct Counted(u64);
+
+    impl Measured for Counted {
+        fn outcome(&self) -> &'static str {
+            "done"
+        }
+
+        fn measures(&self, _: UnixMillis) -> Measures {
+            Measures::default().count(Metric::Records, self.0)
+        }
+    }
+
+    static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+    #[tokio::test]
+    async fn an_invocation_is_one_line_also_if_it_fails() {
+        let config = aws::bounded(aws_sdk_dynamodb::config::Builder::new()).build();
+        let client = aws_sdk_dynamodb::Client::from_conf(config);
+        let store = Store::new(client, "lately", World::new(), OPERATION_BUDGET);
+        let meters =
+            Meters::new("Lately", "fan-out", store, |line| LINES.lock().unwrap().push(line.to_owned()));
+        let id = || RequestId("8f1c".to_owned());
+        let done = id().during(measured(Some(&meters), async { Ok(Counted(3)) })).await.unwrap();
+        assert_eq!(done.0, 3);
+        let failing = async { Err::<Counted, Error>("a cause".into()) };
+        assert_eq!(id().during(measured(Some(&meters), failing)).await.err().unwrap().to_string(), "a cause");
+        assert!(measured(None, async { Ok(Counted(1)) }).await.is_ok());
+        let lines: Vec<serde_json::Value> =
+            LINES.lock().unwrap().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let told = lines.iter().map(|line| (line["Outcome"].as_str(), line["Records"].as_u64()));
+        assert_eq!(told.collect::<Vec<_>>(), [(Some("done"), Some(3)), (Some("failed"), None)]);
+        assert!(lines.iter().all(|line| line["request_id"] == "8f1c" && line["Function"] == "fan-out"));
     }
 
     proptest! {

@@ -9,7 +9,7 @@
 //! | what a request carries | [`path`], [`query`], [`body`], [`idempotency`], [`precondition`] |
 //! | what is answered | [`answer`], [`problem`], [`code`], [`refusal`] |
 //! | what the store's errors mean, and what things cost | [`table`] |
-//! | routes, and what stands around a router | [`route`], [`edge`], [`log`] |
+//! | routes, and what stands around a router | [`route`], [`edge`], [`log`], [`metrics`] |
 //! | running under Lambda | `lambda`, with the feature of that name |
 //!
 //! A handler takes what it needs as arguments, each parsed or refused before it runs, calls one operation
@@ -53,6 +53,7 @@ pub mod idempotency;
 pub mod lambda;
 pub mod limits;
 pub mod log;
+pub mod metrics;
 pub mod path;
 pub mod precondition;
 pub mod problem;

@@ -1,25 +1,93 @@
 //! What is logged: JSON lines on standard output, one for each request, and one for each problem with a cause.
 //!
-//! No line holds what a client sent: a request is named by its route's template, never by its path or its
-//! query, and bodies and tokens are never logged.
+//! Each line carries the id of the request that it is of, wherever in the code it is written. No line holds what a client
+//! sent: a request is named by its route's template, never by its path or its query, and bodies and tokens are never
+//! logged.
+
+use std::fmt;
+use std::io::Write;
+use std::time::Duration;
 
 use axum::extract::{MatchedPath, Request};
+use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
-use tracing::{Level, Subscriber};
+use serde_json::{Map, Value};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::Targets;
-use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, MakeWriter};
 use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 
-use crate::clock;
+use crate::access::Rule;
+use crate::{clock, entropy};
 
 /// The header that tells what a request cost at DynamoDB.
 pub const COST_HEADER: &str = "lately-cost";
 
-/// What the platform calls a request. Put into a request's extensions by who knows it.
+tokio::task_local! {
+    static CURRENT: RequestId;
+}
+
+/// What the platform calls a request, or an invocation. Put into a request's extensions by who knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestId(pub String);
+
+impl RequestId {
+    /// One of our own, where no platform gives any.
+    #[must_use]
+    pub fn fresh() -> Self {
+        Self(format!("{:032x}", entropy::random_u128()))
+    }
+
+    /// Of the request that this is done for.
+    #[must_use]
+    pub fn current() -> Option<Self> {
+        CURRENT.try_with(Self::clone).ok()
+    }
+
+    /// Does what is to be done for the request: all that it logs, and every problem that it meets, carries this.
+    pub async fn during<W: Future>(self, work: W) -> W::Output {
+        CURRENT.scope(self, work).await
+    }
+}
+
+/// What the gateway calls a request, and tells the client in a header of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GatewayRequestId(pub String);
+
+/// A request that was answered.
+#[derive(Debug)]
+pub struct Answered {
+    /// What the platform calls it.
+    pub request_id: RequestId,
+    /// What the gateway calls it.
+    pub gateway_request_id: Option<GatewayRequestId>,
+    /// Its method.
+    pub method: Method,
+    /// The template of its path, if there is such a route.
+    pub path: Option<MatchedPath>,
+    /// The answer's status.
+    pub status: StatusCode,
+    /// How long the answer took.
+    pub latency: Duration,
+    /// What it cost, as the answer says it.
+    pub cost: Option<String>,
+}
+
+impl Answered {
+    /// The route, by the names of the template. A client cannot make one up.
+    #[must_use]
+    pub fn route(&self) -> Option<String> {
+        let Self { method, path, .. } = self;
+        let path = path.as_ref()?.as_str();
+        Rule::of(method, path).map(|_| format!("{method} {path}"))
+    }
+}
 
 /// Starts logging: our own events up to a level, warnings of everyone else.
 ///
@@ -33,41 +101,117 @@ fn subscriber<W>(level: Level, writer: W) -> impl Subscriber + Send + Sync
 where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
 {
-    let lines = tracing_subscriber::fmt::layer().json().flatten_event(true).with_writer(writer);
-    let lines = lines.with_current_span(false).with_span_list(false);
+    let lines = tracing_subscriber::fmt::layer().event_format(Lines).with_writer(writer);
     let targets = Targets::new().with_default(Level::WARN).with_target("lately", level);
     tracing_subscriber::registry().with(lines).with(targets)
 }
 
-/// Logs a request when it is answered.
-pub(crate) async fn access(request: Request, next: Next) -> Response {
+/// Writes a line beside those of the log, at any level: a whole one, so that no other is mixed in.
+pub fn line(line: &str) {
+    // Nobody reads what is said: there is nobody to tell that either.
+    drop(std::io::stdout().write_all(format!("{line}\n").as_bytes()));
+}
+
+/// An event as one JSON object.
+struct Lines;
+
+impl<S, N> FormatEvent<S, N> for Lines
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'w> tracing_subscriber::fmt::FormatFields<'w> + 'static,
+{
+    fn format_event(&self, _: &FmtContext<'_, S, N>, mut to: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        let mut timestamp = String::new();
+        SystemTime.format_time(&mut Writer::new(&mut timestamp))?;
+        let mut line = Members(Map::new());
+        line.put("timestamp", timestamp);
+        line.put("level", event.metadata().level().as_str());
+        event.record(&mut line);
+        line.put("target", event.metadata().target());
+        // A request's own line says it itself.
+        if let Some(RequestId(id)) = RequestId::current() {
+            line.put("request_id", id);
+        }
+        writeln!(to, "{}", Value::Object(line.0))
+    }
+}
+
+/// The members of a line.
+struct Members(Map<String, Value>);
+
+impl Members {
+    fn put(&mut self, name: &str, value: impl Into<Value>) {
+        self.0.insert(name.to_owned(), value.into());
+    }
+}
+
+impl Visit for Members {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.put(field.name(), format!("{value:?}"));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.put(field.name(), value);
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.put(field.name(), value);
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.put(field.name(), value);
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.put(field.name(), value);
+    }
+}
+
+/// Answers a request under its id, and tells of it when it is answered.
+pub(crate) async fn observe(tell: impl Fn(&Answered), request: Request, next: Next) -> Response {
     let started = clock::monotonic_now();
+    let extensions = request.extensions();
+    let request_id = extensions.get::<RequestId>().cloned().unwrap_or_else(RequestId::fresh);
+    let gateway_request_id = extensions.get::<GatewayRequestId>().cloned();
+    let path = extensions.get::<MatchedPath>().cloned();
     let method = request.method().clone();
-    let route = request.extensions().get::<MatchedPath>().cloned();
-    let request_id = request.extensions().get::<RequestId>().cloned();
-    let response = next.run(request).await;
-    let elapsed = clock::monotonic_now().duration_since(started);
+    let answering = request_id.clone().during(async move {
+        let response = next.run(request).await;
+        let cost = response.headers().get(COST_HEADER).and_then(|cost| cost.to_str().ok());
+        tell(&Answered {
+            request_id,
+            gateway_request_id,
+            method,
+            path,
+            status: response.status(),
+            latency: clock::monotonic_now().duration_since(started),
+            cost: cost.map(str::to_owned),
+        });
+        response
+    });
+    Box::pin(answering).await
+}
+
+/// Logs a request.
+pub(crate) fn request(answered: &Answered) {
     tracing::info!(
-        method = method.as_str(),
-        route = route.as_ref().map(MatchedPath::as_str),
-        status = response.status().as_u16(),
-        duration_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
-        cost = response.headers().get(COST_HEADER).and_then(|cost| cost.to_str().ok()),
-        request_id = request_id.map(|id| id.0),
+        method = answered.method.as_str(),
+        route = answered.path.as_ref().map(MatchedPath::as_str),
+        status = answered.status.as_u16(),
+        duration_us = u64::try_from(answered.latency.as_micros()).unwrap_or(u64::MAX),
+        cost = answered.cost,
         "request"
     );
-    response
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io::{self, Write};
+    use std::io;
     use std::sync::{Arc, Mutex};
 
     use axum::Router;
     use axum::body::Body;
     use axum::routing::get;
-    use serde_json::Value;
     use tower::ServiceExt;
 
     use super::*;
@@ -76,9 +220,9 @@ mod tests {
     use crate::problem::Problem;
 
     #[derive(Clone, Default)]
-    struct Lines(Arc<Mutex<Vec<u8>>>);
+    struct Written(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Lines {
+    impl Write for Written {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().write(bytes)
         }
@@ -88,36 +232,79 @@ mod tests {
         }
     }
 
-    /// What is logged while a request for `/topics/secret` is answered.
-    async fn logged(level: Level, handler: axum::routing::MethodRouter) -> Vec<Value> {
-        let lines = Lines::default();
+    /// What is logged while a request for `/topics/secret` is answered, and the answer.
+    async fn logged(level: Level, handler: axum::routing::MethodRouter) -> (Vec<Value>, String) {
+        let lines = Written::default();
         let writer = lines.clone();
         let guard = tracing::subscriber::set_default(subscriber(level, move || writer.clone()));
         let router = edge::around(Router::new().route("/topics/{topic}", handler));
         let mut request = Request::get("/topics/secret?type=secret").header("authorization", "Bearer secret");
         request = request.extension(RequestId("8f1c".to_owned()));
-        router.oneshot(request.body(Body::from("secret")).unwrap()).await.unwrap();
+        let response = router.oneshot(request.body(Body::from("secret")).unwrap()).await.unwrap();
         drop(guard);
+        let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
         let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
         assert!(!text.contains("secret"), "{text}");
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        let lines = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        (lines, String::from_utf8(body.into()).unwrap())
     }
 
     #[tokio::test]
     async fn a_request_is_one_line_without_what_was_sent() {
-        let lines = logged(Level::INFO, get(|| async { [(COST_HEADER, "read_units=4.5, calls=9")] })).await;
+        let handler = get(|| async { [(COST_HEADER, "read_units=4.5, calls=9")] });
+        let (lines, _) = logged(Level::INFO, handler).await;
         let [line] = &lines[..] else { panic!("{lines:?}") };
         assert_eq!((&line["method"], &line["route"]), (&"GET".into(), &"/topics/{topic}".into()));
         assert_eq!((&line["status"], &line["request_id"]), (&200.into(), &"8f1c".into()));
         assert_eq!((&line["cost"], &line["message"]), (&"read_units=4.5, calls=9".into(), &"request".into()));
-        assert!(line["duration_us"].is_u64());
+        assert!(line["duration_us"].is_u64() && line["target"] == "lately_kit::log");
+        assert!(line["timestamp"].as_str().unwrap().ends_with('Z'));
     }
 
     #[tokio::test]
     async fn a_cause_is_logged_and_a_quiet_log_has_no_requests() {
         let failing = || async { Problem::new(Code::Unavailable, "").caused_by(&std::fmt::Error) };
-        let lines = logged(Level::ERROR, get(failing)).await;
+        let (lines, _) = logged(Level::ERROR, get(failing)).await;
         let [line] = &lines[..] else { panic!("{lines:?}") };
         assert_eq!((&line["code"], &line["level"]), (&"unavailable".into(), &"ERROR".into()));
+    }
+
+    #[tokio::test]
+    async fn every_line_and_every_problem_carries_the_requests_id() {
+        let failing = || async {
+            tracing::warn!(
+                answer = -1,
+                odd = true,
+                error = &std::fmt::Error as &dyn std::error::Error,
+                "deep"
+            );
+            Problem::new(Code::Unavailable, "").caused_by(&std::fmt::Error)
+        };
+        let panicking = || async {
+            if true {
+                panic!("of no account");
+            }
+        };
+        for (handler, count) in [(get(failing), 3), (get(panicking), 2)] {
+            let (lines, problem) = logged(Level::INFO, handler).await;
+            assert_eq!(lines.len(), count, "{lines:?}");
+            assert!(lines.iter().all(|line| line["request_id"] == "8f1c"), "{lines:?}");
+            assert_eq!(serde_json::from_str::<Value>(&problem).unwrap()["request_id"], "8f1c");
+        }
+        assert_eq!(RequestId::current(), None);
+    }
+
+    #[tokio::test]
+    async fn a_request_that_nobody_named_has_an_id_of_its_own() {
+        let router = edge::around(Router::new());
+        let mut ids = Vec::new();
+        for _ in 0..2 {
+            let request = Request::get("/nowhere").body(Body::empty()).unwrap();
+            let response = router.clone().oneshot(request).await.unwrap();
+            let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
+            let problem: Value = serde_json::from_slice(&body).unwrap();
+            ids.push(problem["request_id"].as_str().unwrap().to_owned());
+        }
+        assert!(ids[0].len() == 32 && ids[0] != ids[1], "{ids:?}");
     }
 }

@@ -14,8 +14,10 @@ use lately_model::{Faults, PartlyAccepted};
 use serde::{Serialize, Serializer};
 
 use crate::code::Code;
+use crate::log::RequestId;
 
-/// Why a request was not done. Its JSON is `{"type","title","status","code","detail","errors"?}`.
+/// Why a request was not done. Its JSON is
+/// `{"type","title","status","code","detail","errors"?,"request_id"?}`.
 ///
 /// ```
 /// use axum::response::IntoResponse;
@@ -40,6 +42,9 @@ struct Told {
     errors: Option<Faults>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     partly: Option<PartlyAccepted>,
+    /// Under which the log has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_id: Option<String>,
     #[serde(skip)]
     headers: HeaderMap,
     #[serde(skip)]
@@ -63,6 +68,7 @@ impl Problem {
             detail: detail.into(),
             errors: None,
             partly: None,
+            request_id: None,
             headers: HeaderMap::new(),
             cause: None,
         }))
@@ -147,6 +153,7 @@ impl IntoResponse for Problem {
         if let Some(cause) = told.cause.take() {
             tracing::error!(code = told.code, cause, "problem");
         }
+        told.request_id = RequestId::current().map(|RequestId(id)| id);
         let status = told.kind.status();
         let body = serde_json::to_vec(&told).expect("a problem is text, numbers and lists of them");
         told.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));

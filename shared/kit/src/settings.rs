@@ -18,6 +18,8 @@ pub struct Settings {
     /// `FAN_OUT_LIMIT`: a source with more followers is pulled. `FEED_RETENTION_DAYS`: how long feeds keep an entry;
     /// with 0, and unless it says, as long as its event.
     pub feeds: FeedSettings,
+    /// `METRICS_NAMESPACE`: under which CloudWatch keeps the metrics; none are written unless it says.
+    pub metrics_namespace: Option<String>,
     /// `LOG_LEVEL`, `error` to `trace`: how much is logged; `info` unless it says otherwise.
     pub log_level: Level,
 }
@@ -60,6 +62,8 @@ impl Settings {
             0 => Some(None),
             days => RetentionDays::new(days).ok().map(Some),
         });
+        let metrics_namespace =
+            read.parsed("METRICS_NAMESPACE", "1 to 255 of A-Z a-z 0-9 _ . / # : -, and not AWS/…", namespace);
         let log_level = read.parsed("LOG_LEVEL", "error, warn, info, debug or trace", level);
         if !read.faults.is_empty() {
             return Err(SettingsError(read.faults));
@@ -72,6 +76,7 @@ impl Settings {
                 retention: retention.unwrap_or(defaults.retention),
                 ..defaults
             },
+            metrics_namespace,
             log_level: log_level.unwrap_or(Level::INFO),
         })
     }
@@ -99,6 +104,13 @@ fn table_name(text: &str) -> Option<String> {
     ((3..=255).contains(&text.len()) && text.bytes().all(alphabet)).then(|| text.to_owned())
 }
 
+/// As CloudWatch has it; its own services' begin otherwise.
+fn namespace(text: &str) -> Option<String> {
+    let alphabet = |byte: u8| byte.is_ascii_alphanumeric() || b"_./#:-".contains(&byte);
+    let ours = text.len() <= 255 && text.bytes().all(alphabet) && !text.starts_with("AWS/");
+    ours.then(|| text.to_owned())
+}
+
 fn level(text: &str) -> Option<Level> {
     let levels = [Level::ERROR, Level::WARN, Level::INFO, Level::DEBUG, Level::TRACE];
     levels.into_iter().find(|level| level.as_str().eq_ignore_ascii_case(text))
@@ -115,6 +127,7 @@ mod tests {
             table_name: "lately".to_owned(),
             body_bytes: BODY_BYTES,
             feeds: FeedSettings::default(),
+            metrics_namespace: None,
             log_level: Level::INFO,
         };
         assert_eq!(settings, Ok(expected));
@@ -126,11 +139,13 @@ mod tests {
             ("BODY_BYTES", "65536"),
             ("LOG_LEVEL", "debug"),
             ("TABLE_NAME", "a-b.c_1"),
+            ("METRICS_NAMESPACE", "Lately/Test"),
             ("FAN_OUT_LIMIT", "7"),
             ("FEED_RETENTION_DAYS", "30"),
         ];
         let settings = Settings::from_vars(vars).unwrap();
         assert_eq!((settings.body_bytes, settings.log_level), (65_536, Level::DEBUG));
+        assert_eq!(settings.metrics_namespace.as_deref(), Some("Lately/Test"));
         assert_eq!(
             (settings.feeds.fan_out_limit, settings.feeds.retention),
             (7, RetentionDays::new(30).ok())
@@ -145,6 +160,7 @@ mod tests {
             ("BODY_BYTES", "3145729"),
             ("LOG_LEVEL", "loud"),
             ("TABLE_NAME", "a#b"),
+            ("METRICS_NAMESPACE", "AWS/Lambda"),
             ("FAN_OUT_LIMIT", "-1"),
             ("FEED_RETENTION_DAYS", "36501"),
         ];
@@ -152,6 +168,7 @@ mod tests {
             Settings::from_vars(vars).unwrap_err().to_string(),
             "TABLE_NAME must be 3 to 255 of A-Z a-z 0-9 _ . -; BODY_BYTES must be 1 to 3145728; \
              FAN_OUT_LIMIT must be a whole number; FEED_RETENTION_DAYS must be 0 to 36500; \
+             METRICS_NAMESPACE must be 1 to 255 of A-Z a-z 0-9 _ . / # : -, and not AWS/…; \
              LOG_LEVEL must be error, warn, info, debug or trace"
         );
         let nothing: [(&str, &str); 0] = [];

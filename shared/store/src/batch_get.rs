@@ -66,7 +66,9 @@ impl Store {
                 // An answer holds 16 MB: what did not fit is asked for at once.
                 attempts = operation.attempts();
             } else {
-                attempts.pause_or(|| Unavailable::new("no item of a batch was read")).await?;
+                let paused = attempts.pause_or(|| Unavailable::new("no item of a batch was read")).await;
+                operation.meter.throttled(paused.is_err());
+                paused?;
             }
         }
         operation.meter.items(found.len());

@@ -76,6 +76,15 @@ pub(crate) fn meaning<E: ProvideErrorMetadata>(error: &SdkError<E>) -> Meaning {
     }
 }
 
+/// Whether DynamoDB was asked too much.
+pub(crate) fn is_throttle<E: ProvideErrorMetadata>(error: &SdkError<E>) -> bool {
+    let code = error.as_service_error().and_then(ProvideErrorMetadata::code);
+    matches!(
+        code,
+        Some("ThrottlingException" | "ProvisionedThroughputExceededException" | "RequestLimitExceeded")
+    )
+}
+
 /// Whether a put was throttled because its own key range is hot: the table's, not an index's, and not for a
 /// limit of the table or the account, which more shards would not raise.
 pub(crate) fn is_own_range_hot(error: &SdkError<PutItemError>) -> bool {
@@ -95,11 +104,13 @@ pub(crate) struct Operation<'a> {
     pub(crate) meter: Meter,
     ambient: &'a dyn Ambient,
     deadline: Duration,
+    /// Of all operations: this one is added when it is over, however it ends.
+    all: &'a Meter,
 }
 
 impl<'a> Operation<'a> {
-    pub(crate) fn new(ambient: &'a dyn Ambient, budget: Duration) -> Self {
-        Self { meter: Meter::default(), ambient, deadline: ambient.monotonic() + budget }
+    pub(crate) fn new(ambient: &'a dyn Ambient, budget: Duration, all: &'a Meter) -> Self {
+        Self { meter: Meter::default(), ambient, deadline: ambient.monotonic() + budget, all }
     }
 
     pub(crate) fn ambient(&self) -> &dyn Ambient {
@@ -171,6 +182,12 @@ impl<'a> Operation<'a> {
     }
 }
 
+impl Drop for Operation<'_> {
+    fn drop(&mut self) {
+        self.all.add(&self.meter);
+    }
+}
+
 /// Why a call came to nothing.
 #[derive(Debug)]
 pub(crate) enum Failed<E> {
@@ -216,9 +233,13 @@ impl Attempts<'_> {
     /// Waits before the next attempt.
     pub(crate) async fn pause<E>(&self, error: &SdkError<E>) -> Result<(), Unavailable>
     where
-        E: std::error::Error + 'static,
+        E: ProvideErrorMetadata + std::error::Error + 'static,
     {
-        self.pause_or(|| unavailable(error)).await
+        let paused = self.pause_or(|| unavailable(error)).await;
+        if is_throttle(error) {
+            self.operation.meter.throttled(paused.is_err());
+        }
+        paused
     }
 
     /// As [`Attempts::pause`], after an answer that left something to do; the error if there is no next attempt.

@@ -1,4 +1,4 @@
-//! What an operation cost, as DynamoDB reported it.
+//! What an operation cost, as DynamoDB reported it, and what all operations of a store did since it was last asked.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -59,6 +59,20 @@ impl fmt::Display for Units {
     }
 }
 
+/// What a store did since it was last asked ([`Store::take_tally`](crate::Store::take_tally)), operations that failed
+/// included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// What its operations cost.
+    pub cost: Cost,
+    /// Answers of DynamoDB's that it was asked too much, and that were tried again.
+    pub throttles: u64,
+    /// Such answers after which there was no time or no attempt left.
+    pub throttles_given_up: u64,
+    /// Buckets whose shards it doubled.
+    pub shards_doubled: u64,
+}
+
 /// Adds up the cost of an operation whose calls run at once.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
@@ -67,6 +81,9 @@ pub(crate) struct Meter {
     write_halves: AtomicU64,
     items: AtomicU64,
     rounds: AtomicU64,
+    throttles: AtomicU64,
+    throttles_given_up: AtomicU64,
+    shards_doubled: AtomicU64,
 }
 
 impl Meter {
@@ -88,6 +105,38 @@ impl Meter {
 
     pub(crate) fn round(&self) {
         self.rounds.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// DynamoDB was asked too much, and will be asked again or not.
+    pub(crate) fn throttled(&self, given_up: bool) {
+        let counter = if given_up { &self.throttles_given_up } else { &self.throttles };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn shards_doubled(&self) {
+        self.shards_doubled.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Adds what another has counted.
+    pub(crate) fn add(&self, other: &Self) {
+        for (counter, counted) in self.counters().into_iter().zip(other.counters()) {
+            counter.fetch_add(counted.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+
+    /// What was counted, from now on counted anew.
+    pub(crate) fn take(&self) -> Tally {
+        let [calls, read, write, items, rounds, throttles, throttles_given_up, shards_doubled] =
+            self.counters().map(|counter| counter.swap(0, Ordering::Relaxed));
+        let (read_units, write_units) = (Units { halves: read }, Units { halves: write });
+        let cost = Cost { calls, read_units, write_units, items, rounds };
+        Tally { cost, throttles, throttles_given_up, shards_doubled }
+    }
+
+    fn counters(&self) -> [&AtomicU64; 8] {
+        let Self { calls, read_halves, write_halves, items, rounds, .. } = self;
+        let Self { throttles, throttles_given_up, shards_doubled, .. } = self;
+        [calls, read_halves, write_halves, items, rounds, throttles, throttles_given_up, shards_doubled]
     }
 
     pub(crate) fn total(&self) -> Cost {
@@ -131,5 +180,20 @@ mod tests {
         assert_eq!(meter.total().of_read(), "read_units=4.5, calls=9, items=58, rounds=1");
         meter.write([&reported, &reported]);
         assert_eq!(meter.total().of_write(), "write_units=9.0, calls=9");
+    }
+
+    #[test]
+    fn what_is_taken_is_counted_once() {
+        let (all, one) = (Meter::default(), Meter::default());
+        one.call();
+        one.items(3);
+        one.throttled(false);
+        one.throttled(true);
+        one.shards_doubled();
+        all.add(&one);
+        all.add(&one);
+        let cost = Cost { calls: 2, items: 6, ..Cost::default() };
+        assert_eq!(all.take(), Tally { cost, throttles: 2, throttles_given_up: 2, shards_doubled: 2 });
+        assert_eq!(all.take(), Tally::default());
     }
 }

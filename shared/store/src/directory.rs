@@ -238,6 +238,7 @@ impl Store {
         };
         match self.update_entry(&name, update, operation).await {
             Ok(Some(entry)) => {
+                operation.meter.shards_doubled();
                 tracing::info!(shards = entry.shards.get(), bucket = %bucket, "a hot bucket has grown");
             }
             // Too late: another process has grown it. Learn by how much.

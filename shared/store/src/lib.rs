@@ -63,7 +63,7 @@ mod write;
 pub use ambient::Ambient;
 pub use call::{TableError, Unavailable};
 pub use consumer::ConsumerError;
-pub use cost::{Cost, Units};
+pub use cost::{Cost, Tally, Units};
 pub use event::{DeleteError, GetError};
 pub use fan_out::{FanOutOutcome, NoBatch, Record};
 pub use feed::{FeedFinding, FeedReport, SeeError};

@@ -137,7 +137,7 @@ impl Store {
         shards: ShardCount,
         promotion: EventId,
         operation: &Operation<'_>,
-    ) -> Result<(), TableError> {
+    ) -> Result<bool, TableError> {
         let all = shards.shards().map(|shard| shard.to_string()).collect();
         let update = self
             .update_source(source)
@@ -148,8 +148,7 @@ impl Store {
             .expression_attribute_values(":promotion", text(promotion.to_string()))
             .expression_attribute_values(":all", AttributeValue::Ns(all))
             .expression_attribute_values(":shards", number(shards.get()));
-        self.try_update(update, operation).await?;
-        Ok(())
+        Ok(self.try_update(update, operation).await?.is_some())
     }
 
     /// Notes that the markers of all followers in a shard are written.

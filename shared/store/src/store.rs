@@ -10,6 +10,7 @@ use tokio::sync::Mutex;
 
 use crate::ambient::{Ambient, now};
 use crate::call::Operation;
+use crate::cost::{Meter, Tally};
 use crate::directory::{DirectoryPage, DirectoryRange, Entry, EntryName};
 use crate::limits::{CACHED_DIRECTORY_PAGES, CACHED_ENTRIES, CACHED_TOPICS, DIRECTORY_AGE, TOPIC_AGE};
 use crate::settings::FeedSettings;
@@ -38,6 +39,7 @@ struct Inner {
     event_bytes: Cache<Topic, u32>,
     pulls: Cache<User, u32>,
     growing: Mutex<()>,
+    meter: Meter,
 }
 
 impl Store {
@@ -56,6 +58,7 @@ impl Store {
             event_bytes: Cache::new(CACHED_TOPICS),
             pulls: Cache::new(CACHED_ENTRIES),
             growing: Mutex::new(()),
+            meter: Meter::default(),
         };
         Self { inner: Arc::new(inner), feeds: FeedSettings::default() }
     }
@@ -73,7 +76,23 @@ impl Store {
     }
 
     pub(crate) fn operation(&self) -> Operation<'_> {
-        Operation::new(self.ambient(), self.inner.budget)
+        self.operation_within(self.inner.budget)
+    }
+
+    pub(crate) fn operation_within(&self, time: Duration) -> Operation<'_> {
+        Operation::new(self.ambient(), time, &self.inner.meter)
+    }
+
+    /// What was done since this was last asked: by operations that are over, of this store and its clones.
+    #[must_use]
+    pub fn take_tally(&self) -> Tally {
+        self.inner.meter.take()
+    }
+
+    /// The table's name.
+    #[must_use]
+    pub fn table_name(&self) -> &str {
+        self.table()
     }
 
     pub(crate) const fn feeds(&self) -> &FeedSettings {

@@ -74,6 +74,9 @@ impl Store {
             };
             match error.as_service_error() {
                 Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => {
+                    if cancelled.cancellation_reasons().iter().any(is_throttle) {
+                        operation.meter.throttled(false);
+                    }
                     let faults: Option<Vec<_>> = cancelled.cancellation_reasons().iter().map(fault).collect();
                     let faults = faults.ok_or_else(|| unavailable(&error))?;
                     return Ok(Transacted::Cancelled { faults, maybe_applied });
@@ -89,6 +92,11 @@ impl Store {
             attempts.pause(&error).await?;
         }
     }
+}
+
+/// Whether a write was one too many.
+fn is_throttle(reason: &CancellationReason) -> bool {
+    matches!(reason.code(), Some("ThrottlingError" | "ProvisionedThroughputExceeded"))
 }
 
 /// What a cancellation's reason says of one write; `None` if trying again is of no use.

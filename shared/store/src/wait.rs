@@ -53,6 +53,7 @@ mod tests {
 
     use super::*;
     use crate::ambient::Ambient;
+    use crate::cost::Meter;
 
     #[derive(Debug)]
     struct World {
@@ -77,7 +78,8 @@ mod tests {
     /// When it was looked, in milliseconds, and what came of it, if what is waited for shows at some time.
     async fn looks(entropy: u128, budget: Duration, shows: Duration) -> (Vec<u128>, Option<()>) {
         let world = World { begun: Instant::now(), entropy };
-        let operation = Operation::new(&world, budget);
+        let all = Meter::default();
+        let operation = Operation::new(&world, budget, &all);
         let looks = RefCell::new(Vec::new());
         let look = || async {
             looks.borrow_mut().push(world.begun.elapsed().as_millis());
@@ -113,7 +115,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_cannot_be_looked_at_ends_the_wait() {
         let world = World { begun: Instant::now(), entropy: 0 };
-        let operation = Operation::new(&world, Duration::from_secs(10));
+        let all = Meter::default();
+        let operation = Operation::new(&world, Duration::from_secs(10), &all);
         let looked = Cell::new(0);
         let look = || async {
             looked.set(looked.get() + 1);

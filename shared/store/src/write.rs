@@ -12,7 +12,9 @@ use lately_keys::table::EventKey;
 use lately_keys::{EventId, SortKey, Topic, UnixMillis};
 use lately_model::{AcceptedTimes, AtError, Event, NewEvent, TopicSettings};
 
-use crate::call::{Meaning, Operation, TableError, Unavailable, is_own_range_hot, meaning, unavailable};
+use crate::call::{
+    Meaning, Operation, TableError, Unavailable, is_own_range_hot, is_throttle, meaning, unavailable,
+};
 use crate::cost::Cost;
 use crate::entry::{TimelineEntry, own_feed};
 use crate::idempotency::{Idempotency, Record, Recorded};
@@ -277,12 +279,20 @@ impl Store {
                     answer.unprocessed_items().into_iter().flatten().flat_map(|(_, requests)| requests);
                 let unprocessed: BTreeSet<SortKey> =
                     unprocessed.filter_map(|request| sort_key(request.put_request()?.item())).collect();
+                if !unprocessed.is_empty() {
+                    operation.meter.throttled(false);
+                }
                 batch.iter().filter(|(_, placed)| unprocessed.contains(&placed.event.id.sort_key())).collect()
             }
             Err(error) if meaning(error) == Meaning::Final => {
                 return batch.iter().map(|(index, _)| (*index, unavailable(error))).collect();
             }
-            Err(_) => batch.iter().collect(),
+            Err(error) => {
+                if is_throttle(error) {
+                    operation.meter.throttled(false);
+                }
+                batch.iter().collect()
+            }
         };
         let puts: Vec<_> = alone
             .into_iter()

@@ -154,5 +154,8 @@ async fn a_function_that_no_authorizer_stands_before_knows_nobody() {
     let bare = api.through(lately_kit::edge::around(api.system.routes().into_router()));
     bare.call("dev", "GET /topics", "").await.is(401, "missing-token");
     let refused = api.system.routes().into_router().layer(axum::Extension(Identity::Refused));
-    api.through(refused).call("dev", "GET /topics", "").await.is(403, "invalid-token");
+    api.through(lately_kit::edge::around(refused))
+        .call("dev", "GET /topics", "")
+        .await
+        .is(403, "invalid-token");
 }

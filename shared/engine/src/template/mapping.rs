@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::limits;
@@ -29,6 +30,9 @@ pub(super) struct Declared {
     #[serde(default)]
     filter_criteria: FilterCriteria,
     destination_config: Option<DestinationConfig>,
+    /// What is counted of it, by which it behaves no otherwise.
+    #[serde(rename = "MetricsConfig")]
+    _metrics_config: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize, Default)]

@@ -18,7 +18,7 @@ use crate::call::TableError;
 use crate::consumer::announcement::Announcement;
 use crate::consumer::ledger::Ledger;
 use crate::fan_out::record::{Landed, Record};
-use crate::fan_out::{FanOut, plan};
+use crate::fan_out::{FanOut, count, plan};
 use crate::limits::{RAILS_AT_ONCE, WRITES_AT_ONCE};
 use crate::run::cover::Covering;
 
@@ -84,6 +84,8 @@ impl FanOut<'_> {
             let shards: Vec<_> = shards.into_iter().collect();
             if let Err(error) = self.store.count_late(consumer, *incarnation, &shards, self.operation).await {
                 unnoted.extend(failed(waiting.into_iter().map(|(place, _)| place), &error));
+            } else {
+                count(&self.done.late, waiting.len());
             }
         }
         unnoted

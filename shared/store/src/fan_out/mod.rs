@@ -37,7 +37,7 @@ use std::time::Duration;
 use futures_util::future;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{Job, JobPage};
-use lately_keys::{EventId, Key};
+use lately_keys::{EventId, Key, UnixMillis};
 
 use crate::ambient::{entropy_u64, tick};
 use crate::call::{Operation, TableError, Unavailable};
@@ -58,8 +58,16 @@ pub struct FanOutOutcome {
     pub failed: Option<String>,
     /// How many records were not handled.
     pub failures: usize,
+    /// When the oldest of the records was made: in whole seconds, rounded down.
+    pub oldest: Option<UnixMillis>,
     /// Copies of events that were written into feeds.
     pub deliveries: u64,
+    /// Events that wait in a consumer's ledger, because they landed late.
+    pub late: u64,
+    /// Jobs that were begun.
+    pub jobs: u64,
+    /// Sources that began to be pulled.
+    pub promotions: u64,
     /// Batched calls that wrote entries and markers.
     pub write_calls: u64,
     /// Items that these calls wrote.
@@ -72,10 +80,10 @@ impl Store {
     /// Does what follows from the records of a shard of the table's stream, in the order in which they came. It is
     /// over when the time is.
     pub async fn fan_out(&self, records: &[Record], time: Duration) -> FanOutOutcome {
-        let operation = Operation::new(self.ambient(), time);
+        let operation = self.operation_within(time);
         let writer = Writer::new(self, &operation);
-        let fan_out =
-            FanOut { store: self, operation: &operation, writer: &writer, deliveries: AtomicU64::new(0) };
+        let done = Done::default();
+        let fan_out = FanOut { store: self, operation: &operation, writer: &writer, done: &done };
         let rails: Vec<_> =
             plan::rails(records).into_iter().map(|rail| writer.rail(fan_out.run(records, rail))).collect();
         let rails = stream::iter(rails).buffer_unordered(RAILS_AT_ONCE).collect::<Vec<_>>();
@@ -86,7 +94,11 @@ impl Store {
         FanOutOutcome {
             failed: failures.first().map(|first| records[*first].sequence().to_owned()),
             failures: failures.len(),
-            deliveries: fan_out.deliveries.load(Ordering::Relaxed),
+            oldest: records.iter().filter_map(|record| record.at).min(),
+            deliveries: done.deliveries.load(Ordering::Relaxed),
+            late: done.late.load(Ordering::Relaxed),
+            jobs: done.jobs.load(Ordering::Relaxed),
+            promotions: done.promotions.load(Ordering::Relaxed),
             write_calls: written.calls,
             written_items: written.items,
             cost: operation.meter.total(),
@@ -99,7 +111,20 @@ struct FanOut<'a> {
     store: &'a Store,
     operation: &'a Operation<'a>,
     writer: &'a Writer<'a>,
+    done: &'a Done,
+}
+
+/// What a batch has come to so far.
+#[derive(Debug, Default)]
+struct Done {
     deliveries: AtomicU64,
+    late: AtomicU64,
+    jobs: AtomicU64,
+    promotions: AtomicU64,
+}
+
+fn count(counter: &AtomicU64, more: usize) {
+    counter.fetch_add(more as u64, Ordering::Relaxed);
 }
 
 impl FanOut<'_> {
@@ -142,9 +167,9 @@ impl FanOut<'_> {
 
     /// Puts copies of events into feeds.
     async fn deliver(&self, items: Vec<Item>) -> Result<(), Unavailable> {
-        let copies = items.len() as u64;
+        let copies = items.len();
         self.put(items).await?;
-        self.deliveries.fetch_add(copies, Ordering::Relaxed);
+        count(&self.done.deliveries, copies);
         Ok(())
     }
 
@@ -160,7 +185,9 @@ impl FanOut<'_> {
     /// Puts the first page of each of some jobs.
     async fn put_first_pages(&self, jobs: Vec<Job>, work: &JobWork) -> Result<(), Unavailable> {
         let puts: Vec<_> = jobs.iter().map(|job| self.put_job(job, JobPage::default(), work)).collect();
-        stream::iter(puts).buffer_unordered(WRITES_AT_ONCE).try_collect().await
+        stream::iter(puts).buffer_unordered(WRITES_AT_ONCE).try_collect::<()>().await?;
+        count(&self.done.jobs, jobs.len());
+        Ok(())
     }
 
     /// An id of now.

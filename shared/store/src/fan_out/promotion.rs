@@ -14,8 +14,8 @@ use lately_keys::table::{Job, JobTask};
 use lately_keys::{Source, UnixMillis};
 
 use crate::call::TableError;
-use crate::fan_out::FanOut;
 use crate::fan_out::job::{JobWork, Task};
+use crate::fan_out::{FanOut, count};
 use crate::follow::Counts;
 use crate::limits::FOLLOWER_SHARDS;
 use crate::source::{Mode, StoredSource};
@@ -36,7 +36,10 @@ impl FanOut<'_> {
             return Ok(());
         }
         let promotion = self.fresh_id()?;
-        self.store.begin_promotion(source, shards, promotion, self.operation).await
+        if self.store.begin_promotion(source, shards, promotion, self.operation).await? {
+            count(&self.done.promotions, 1);
+        }
+        Ok(())
     }
 
     pub(super) async fn source_changed(

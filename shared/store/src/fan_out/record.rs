@@ -28,6 +28,8 @@ use crate::source::{Mode, StoredSource};
 #[derive(Debug)]
 pub struct Record {
     sequence: String,
+    /// When the change was made; none if the record does not say.
+    pub(super) at: Option<UnixMillis>,
     /// The item that changed; none if the record does not say.
     pub(super) item: Option<Key>,
     pub(super) change: Result<Option<Change>, Poison>,
@@ -115,18 +117,21 @@ impl Record {
             .unwrap_or_default();
         let record = match serde_json::from_str::<Delivered<'_>>(record.get()) {
             Ok(record) => record,
-            Err(error) => return Self { sequence, item: None, change: Err(error.into()), landed: None },
+            Err(error) => {
+                return Self { sequence, at: None, item: None, change: Err(error.into()), landed: None };
+            }
         };
+        let at = record.dynamodb.at().ok();
         let key = match record.dynamodb.keys() {
             Ok(key) => key,
-            Err(poison) => return Self { sequence, item: None, change: Err(poison), landed: None },
+            Err(poison) => return Self { sequence, at, item: None, change: Err(poison), landed: None },
         };
         let known = AnyKey::decode(&key.pk, &key.sk);
         let (change, landed) = match record.landed(known.as_ref()) {
             Ok(landed) => (record.change(known), landed),
             Err(poison) => (Err(poison), None),
         };
-        Self { sequence, item: Some(key), change, landed }
+        Self { sequence, at, item: Some(key), change, landed }
     }
 }
 

@@ -18,7 +18,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use lately_keys::{Key, Place};
 use tokio::sync::Notify;
 
-use crate::call::{Meaning, Operation, Unavailable, meaning, unavailable};
+use crate::call::{Meaning, Operation, Unavailable, is_throttle, meaning, unavailable};
 use crate::item::{Corrupt, Fields, Item, keyed};
 use crate::limits::{BATCH_ITEMS, LINGER, WRITES_AT_ONCE};
 use crate::store::Store;
@@ -204,7 +204,7 @@ impl<'a> Writer<'a> {
             .return_consumed_capacity(ReturnConsumedCapacity::Total)
             .send()
             .await;
-        let (left, error): (Vec<_>, _) = match answer {
+        let (left, error, throttled): (Vec<_>, _, _) = match answer {
             Ok(answer) => {
                 self.operation.meter.write(answer.consumed_capacity());
                 let unprocessed = answer.unprocessed_items().into_iter().flatten();
@@ -213,17 +213,21 @@ impl<'a> Writer<'a> {
                 let (left, done): (Vec<_>, Vec<_>) =
                     batch.into_iter().partition(|(_, queued)| unprocessed.contains(&queued.key));
                 self.finish(done);
-                (left, Unavailable::new("a batch was not processed"))
+                (left, Unavailable::new("a batch was not processed"), true)
             }
             Err(error) if meaning(&error) == Meaning::Final => {
                 let [_] = &*batch else { return self.again(batch, true) };
                 return self.fail(batch, || unavailable(&error));
             }
-            Err(error) => (batch, unavailable(&error)),
+            Err(error) => (batch, unavailable(&error), is_throttle(&error)),
         };
         let made = left.iter().map(|(_, queued)| queued.attempts + 1).max();
         let Some(made) = made else { return };
-        match self.operation.wait_after(made) {
+        let wait = self.operation.wait_after(made);
+        if throttled {
+            self.operation.meter.throttled(wait.is_none());
+        }
+        match wait {
             None => self.fail(left, || error.clone()),
             Some(wait) => {
                 tokio::time::sleep(wait).await;

@@ -369,8 +369,13 @@ async fn a_source_with_too_many_followers_is_pulled_from_then_on() {
     assert_eq!(mode(&scene).await, SourceMode::Push);
     let pushed = scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
     scene.follow("u5", "actor:ada", 0).await;
-    scene.settle().await;
+    let outcomes = scene.settle().await;
     assert_eq!(mode(&scene).await, SourceMode::Pull);
+    assert_eq!(outcomes.iter().map(|outcome| outcome.promotions).sum::<u64>(), 1);
+    assert!(
+        outcomes.iter().map(|outcome| outcome.jobs).sum::<u64>() >= 2,
+        "of the event, and of the promotion"
+    );
     pass(Duration::from_millis(1)).await;
     scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
     scene.settle().await;

@@ -31,6 +31,7 @@ async fn what_lands_behind_an_announcement_is_noted_and_counted_and_what_lands_i
     let outcome = rig.tell().await;
     assert_eq!(rig.unsettled().await, [late].into());
     assert_eq!(rig.counts().await.values().sum::<u64>(), 1);
+    assert_eq!(outcome.late, 1);
     // The announcements, the run that covers it; the entry, and its count.
     assert_eq!((outcome.cost.calls, outcome.cost.read_units.halves), (4, 4));
     assert_eq!(outcome.cost.write_units.halves, 4);
@@ -42,7 +43,7 @@ async fn a_batch_asks_once_for_each_topic_and_counts_once_for_each_consumer() {
     let late = rig.write_many(100, HOUR).await;
     let outcome = rig.tell().await;
     assert_eq!(rig.unsettled().await, late.into_iter().collect());
-    assert_eq!(outcome.cost.calls, 1 + 1 + 100 + 1);
+    assert_eq!((outcome.late, outcome.cost.calls), (100, 1 + 1 + 100 + 1));
     assert_eq!((outcome.cost.read_units.halves, outcome.cost.write_units.halves), (4, 2 * 101));
     let counts = rig.counts().await;
     assert!(counts.len() == 16 && counts.values().all(|count| *count == 1), "{counts:?}");

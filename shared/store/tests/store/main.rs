@@ -27,6 +27,7 @@ mod scale;
 mod sessions;
 mod simulation;
 mod support;
+mod tally;
 mod timeline;
 mod topics;
 mod verify;

@@ -1,0 +1,397 @@
+//! What an operator reads is true: every alarm has its section, every metric that is looked at is written, every figure is
+//! the constant's, every command is one that there is, and every sum is one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use clap::Parser;
+use lately::TEMPLATE;
+use lately::options::Lately;
+use lately_engine::template::Template;
+use lately_keys::UnixMillis;
+use lately_kit::limits as kit;
+use lately_kit::metrics::{Measured, Measures, Metric};
+use lately_model::limits as model;
+use lately_report::{Outcome, limits as report};
+use lately_store::limits as store;
+use serde_json::Value;
+
+use crate::drift::payloads;
+use crate::support::Api;
+
+const OPERATIONS: &str = include_str!("../../../docs/operations.md");
+const LIMITS: &str = include_str!("../../../docs/limits.md");
+
+/// Metrics of AWS's own that are looked at, by namespace.
+const AWS: [(&str, &[&str]); 4] = [
+    (
+        "AWS/Lambda",
+        &[
+            "IteratorAge",
+            "OnFailureDestinationDeliveredEventCount",
+            "DestinationDeliveryFailures",
+            "Errors",
+            "Throttles",
+            "Duration",
+        ],
+    ),
+    ("AWS/ApiGateway", &["Count", "4xx", "5xx"]),
+    (
+        "AWS/DynamoDB",
+        &[
+            "ConsumedReadCapacityUnits",
+            "ConsumedWriteCapacityUnits",
+            "ReadThrottleEvents",
+            "WriteThrottleEvents",
+        ],
+    ),
+    ("AWS/S3", &["NumberOfObjects"]),
+];
+
+fn template() -> Template {
+    Template::parse(TEMPLATE).unwrap()
+}
+
+/// The alarms, by logical id.
+fn alarms() -> BTreeMap<String, Value> {
+    let resources = template().resources.into_iter();
+    resources
+        .filter(|(_, resource)| resource.kind == "AWS::CloudWatch::Alarm")
+        .map(|(id, resource)| (id, resource.properties))
+        .collect()
+}
+
+/// The widgets' own part.
+fn widgets() -> Vec<Value> {
+    let body = template().resources["Dashboard"].properties["DashboardBody"]["Fn::Sub"].clone();
+    let body: Value = serde_json::from_str(body.as_str().unwrap()).expect("a dashboard is JSON");
+    body["widgets"].as_array().unwrap().iter().map(|widget| widget["properties"].clone()).collect()
+}
+
+#[test]
+fn every_alarm_has_a_section_that_says_what_to_do() {
+    let sections: BTreeMap<_, _> = OPERATIONS
+        .split("\n### `")
+        .skip(1)
+        .map(|section| section.split_once('`').expect("its name ends"))
+        .map(|(name, text)| (name.to_owned(), text.split("\n## ").next().unwrap().to_owned()))
+        .collect();
+    let alarms = alarms();
+    assert_eq!(sections.keys().collect::<Vec<_>>(), alarms.keys().collect::<Vec<_>>());
+    for (name, text) in sections {
+        assert!(text.contains("**Look at**") && text.contains("**Do**"), "{name}");
+    }
+    for (name, alarm) in alarms {
+        for actions in ["AlarmActions", "OKActions"] {
+            assert_eq!(alarm[actions].as_array().unwrap().len(), 2, "{name} tells whoever wants to be told");
+        }
+        let missing = if name == "ReportOverdueAlarm" { "breaching" } else { "notBreaching" };
+        assert_eq!(alarm["TreatMissingData"], missing, "{name}");
+    }
+}
+
+/// Whether a metric is one that is written: by us under our namespace, or by AWS.
+fn must_be_written(namespace: &Value, name: &str) {
+    let ours = [Value::from("${MetricsNamespace}"), serde_json::json!({"Ref": "MetricsNamespace"})];
+    if ours.contains(namespace) {
+        assert!(Metric::ALL.iter().any(|metric| metric.name() == name), "nobody writes {name}");
+    } else {
+        let known = AWS.iter().find(|(known, _)| namespace == known);
+        let (_, names) = known.unwrap_or_else(|| panic!("{namespace} is nobody's"));
+        assert!(names.contains(&name), "{namespace} has no {name}");
+    }
+}
+
+#[test]
+fn every_metric_that_an_alarm_looks_at_is_written() {
+    for (name, alarm) in alarms() {
+        let mut looked_at = vec![&alarm];
+        let metrics = alarm["Metrics"].as_array().into_iter().flatten();
+        looked_at.extend(metrics.filter_map(|metric| metric.get("MetricStat")).map(|stat| &stat["Metric"]));
+        let looked_at: Vec<_> =
+            looked_at.into_iter().filter(|metric| metric.get("MetricName").is_some()).collect();
+        assert!(!looked_at.is_empty(), "{name}");
+        for metric in looked_at {
+            must_be_written(&metric["Namespace"], metric["MetricName"].as_str().unwrap());
+        }
+    }
+}
+
+#[test]
+fn every_metric_that_the_dashboard_shows_is_written_and_under_such_dimensions() {
+    let functions: BTreeSet<_> = binaries();
+    let outcomes = ["ok", "refused", "failed", "partly", "finished", "nothing", "busy", "unfinished"];
+    let mut shown = BTreeSet::new();
+    for widget in widgets() {
+        for metric in widget["metrics"].as_array().unwrap() {
+            let parts = metric.as_array().unwrap();
+            if let Some(expression) = parts[0].get("expression") {
+                // SEARCH('{"namespace",dimensions} MetricName="name"', 'statistic')
+                let expression = expression.as_str().unwrap();
+                let (dimensions, rest) = expression.split_once("} MetricName=\"").unwrap();
+                let dimensions = dimensions.strip_prefix("SEARCH('{\"${MetricsNamespace}\",").unwrap();
+                assert!(["Route", "Function", "Function,Outcome"].contains(&dimensions), "{expression}");
+                let name = rest.split_once('"').unwrap().0;
+                assert!(dimensions == "Function" || name == "Latency", "{expression}");
+                must_be_written(&"${MetricsNamespace}".into(), name);
+                shown.insert(name.to_owned());
+                continue;
+            }
+            let text: Vec<_> = parts.iter().map_while(Value::as_str).collect();
+            let [namespace, name, dimensions @ ..] = &text[..] else { panic!("{metric}") };
+            must_be_written(&(*namespace).into(), name);
+            shown.insert((*name).to_owned());
+            for pair in dimensions.chunks(2) {
+                match pair {
+                    ["Function", function] => assert!(functions.contains(*function), "{metric}"),
+                    ["Outcome", outcome] => assert!(outcomes.contains(outcome), "{metric}"),
+                    ["FunctionName", function] => {
+                        let id = function.trim_start_matches("${").trim_end_matches('}');
+                        assert!(template().resources.contains_key(id), "{metric}");
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+    let ours: BTreeSet<_> = Metric::ALL.iter().map(|metric| metric.name()).collect();
+    assert!(shown.is_superset(&ours), "not shown: {:?}", ours.difference(&shown).collect::<Vec<_>>());
+    for name in ours {
+        assert!(OPERATIONS.contains(&format!("`{name}`")), "{name} is not explained");
+    }
+}
+
+/// The names of the functions' binaries, under which their metrics are.
+fn binaries() -> BTreeSet<String> {
+    let lines = TEMPLATE.lines().filter_map(|line| line.trim().strip_prefix("Binary: "));
+    lines.map(str::to_owned).collect()
+}
+
+#[test]
+fn every_function_measures_under_the_name_of_its_binary_unless_the_parameter_is_empty() {
+    assert_eq!(binaries().len(), 8);
+    for function in ["WriteEventFunction", "FanOutFunction", "AuthorizeFunction"] {
+        let variables = template().environment(function).unwrap();
+        assert_eq!(variables["METRICS_NAMESPACE"], "Lately");
+    }
+    for name in binaries() {
+        let main = std::fs::read_to_string(
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../functions/{name}/src/main.rs")),
+        );
+        assert!(main.unwrap().contains("(env!(\"CARGO_BIN_NAME\"), "), "{name}");
+    }
+}
+
+/// A number as it is written in a text: in groups of three digits.
+fn grouped(number: u128) -> String {
+    let digits = number.to_string();
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().collect();
+    groups.iter().map(|group| std::str::from_utf8(group).unwrap()).collect::<Vec<_>>().join(",")
+}
+
+fn count(number: impl TryInto<u128>) -> String {
+    grouped(number.try_into().ok().expect("a count"))
+}
+
+fn of(number: u128, unit: &str) -> String {
+    format!("{} {unit}{}", grouped(number), if number == 1 { "" } else { "s" })
+}
+
+fn bytes(number: usize) -> String {
+    let number = number as u128;
+    match number {
+        _ if number.is_multiple_of(1 << 20) => format!("{} MiB", number >> 20),
+        _ if number.is_multiple_of(1024) => format!("{} KiB", number >> 10),
+        _ if number.is_multiple_of(1_000_000) => format!("{} MB", number / 1_000_000),
+        _ => of(number, "byte"),
+    }
+}
+
+fn seconds(number: u128) -> String {
+    if number.is_multiple_of(86_400) { of(number / 86_400, "day") } else { of(number, "second") }
+}
+
+fn time(time: Duration) -> String {
+    assert_eq!(time.subsec_nanos(), 0);
+    seconds(time.as_secs().into())
+}
+
+#[test]
+fn every_figure_is_its_constants() {
+    use lately_keys::limits as keys;
+    macro_rules! figures {
+        ($($module:ident::$name:ident = $figure:expr),* $(,)?) => {
+            [$((stringify!($module), stringify!($name), { use $module::$name as it; $figure(it) })),*]
+        };
+    }
+    // What the page gives in bytes stays so where it is a name's.
+    let text = |bytes: usize| of(bytes as u128, "byte");
+    let millis = |millis: u64| time(Duration::from_millis(millis));
+    let figures = figures![
+        keys::NAME_BYTES = text,
+        keys::SUBJECT_BYTES = text,
+        keys::REPO_PART_BYTES = text,
+        keys::EVENT_TYPE_BYTES = text,
+        keys::IDEMPOTENCY_KEY_BYTES = text,
+        keys::CURSOR_TEXT_BYTES = text,
+        keys::SHARDS = count,
+        keys::ISSUE_NUMBER = count,
+        model::EVENT_BYTES = bytes,
+        model::BATCH_EVENTS = |n: usize| count(n as u128),
+        model::BODY_BYTES = bytes,
+        model::DATA_DEPTH = |n: usize| count(n as u128),
+        model::FUTURE_SECONDS = |n: u64| seconds(n.into()),
+        model::IMPORT_SECONDS = |n: u64| seconds(n.into()),
+        model::PAGE_SIZE = count,
+        model::POLL_EVENTS = count,
+        model::BACKFILL = count,
+        model::RETENTION_DAYS = |n: u16| of(n.into(), "day"),
+        model::MAX_SHARDS_DEFAULT = count,
+        model::SETTLE_SECONDS = |n: u16| seconds(n.into()),
+        model::SESSION_SECONDS = |n: u32| seconds(n.into()),
+        model::SESSION_TOPICS = |n: usize| count(n as u128),
+        model::ISSUE_TITLE_CHARACTERS = |n: usize| of(n as u128, "character"),
+        model::ISSUE_BODY_BYTES = bytes,
+        model::ISSUE_LABELS = |n: usize| count(n as u128),
+        store::PAGE_BYTES = bytes,
+        store::QUERIES_AT_ONCE = |n: usize| count(n as u128),
+        store::QUERIES_PER_PAGE = count,
+        store::FILTERED_ITEMS_PER_PAGE = count,
+        store::ASCENDING_LAG_MILLIS = millis,
+        store::DIRECTORY_AGE = time,
+        store::TOPIC_AGE = time,
+        store::IDEMPOTENCY_SECONDS = |n: u64| seconds(n.into()),
+        store::LONGEST_VISIBILITY_WAIT = time,
+        store::ATTEMPTS = count,
+        kit::OPERATION_BUDGET = time,
+        kit::CALL_TIMEOUT = time,
+        store::FAN_OUT_LIMIT = count,
+        store::PULL_SOURCES = |n: usize| count(n as u128),
+        store::AUDIENCE = count,
+        store::ENTRY_BYTES = bytes,
+        store::JOB_SECONDS = |n: u64| seconds(n.into()),
+        store::LATE_PER_RUN = |n: usize| count(n as u128),
+        store::REDELIVERED_SECONDS = |n: u64| seconds(n.into()),
+        store::CLOCKS_APART_MILLIS = millis,
+        report::GROUPS = |n: usize| count(n as u128),
+        report::NUMBER_DIGITS = |n: usize| count(n as u128),
+    ];
+    let expected: BTreeSet<_> = figures
+        .into_iter()
+        .map(|(module, name, figure)| {
+            let folder = if module == "report" { "functions" } else { "shared" };
+            format!("{figure} | [`{name}`](../{folder}/{module}/src/limits.rs) |")
+        })
+        .collect();
+    let rows = LIMITS.lines().filter(|line| line.contains("limits.rs) |"));
+    let written: BTreeSet<_> =
+        rows.map(|row| row.splitn(3, " | ").skip(1).collect::<Vec<_>>().join(" | ")).collect();
+    assert_eq!(written, expected);
+}
+
+#[test]
+fn every_command_of_ours_is_one_that_there_is() {
+    let lines = OPERATIONS.lines().filter(|line| line.starts_with("lately "));
+    let mut count = 0;
+    for line in lines {
+        let line = line.split("  #").next().unwrap().replace("\"$(output ", "").replace(")\"", "");
+        // A session's or a run's.
+        let id =
+            |word| if ["ID", "RUN"].contains(&word) { "0190868b-57e7-7000-80c0-0dd011ec70b5" } else { word };
+        let words: Vec<_> = line.split_whitespace().map(id).collect();
+        Lately::try_parse_from(&words).unwrap_or_else(|error| panic!("{line}: {error}"));
+        count += 1;
+    }
+    assert!(count > 8, "{count}");
+    // The stack's outputs that are asked for.
+    let asked = OPERATIONS
+        .split("output ")
+        .skip(1)
+        .map(|rest| rest.chars().take_while(char::is_ascii_alphanumeric).collect::<String>());
+    let outputs = TEMPLATE.split_once("\nOutputs:\n").unwrap().1;
+    for name in
+        asked.filter(|name| name.ends_with(['e', 'l', 't', 'n']) && name.starts_with(char::is_uppercase))
+    {
+        assert!(name == "NAME" || outputs.contains(&format!("  {name}:\n")), "there is no output {name}");
+    }
+}
+
+#[test]
+fn every_parameter_that_is_named_is_the_templates() {
+    let parameters =
+        TEMPLATE.split_once("\nParameters:\n").unwrap().1.split_once("\nConditions:\n").unwrap().0;
+    let table = OPERATIONS.split_once("| parameter | decide |").unwrap().1.split_once("\n\n").unwrap().0;
+    let cells = table.lines().skip(2).map(|row| row.split('|').nth(1).unwrap());
+    let names: Vec<_> = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+    assert!(names.len() > 8, "{names:?}");
+    let given =
+        ["AuthorizerCacheSeconds", "ReportConsumer", "WarmReadUnits", "WarmWriteUnits", "FanOutLimit"];
+    for name in names.into_iter().chain(given) {
+        assert!(parameters.contains(&format!("\n  {name}:\n")), "there is no parameter {name}");
+        assert!(OPERATIONS.contains(name));
+    }
+}
+
+#[test]
+fn every_sum_is_one() {
+    let mut count = 0;
+    for line in OPERATIONS.lines().filter(|line| line.contains(" × ")) {
+        for (place, _) in line.match_indices(" × ") {
+            let number = |text: &str| text.trim_end_matches([',', '.', ';']).parse::<f64>().ok();
+            let (before, after) = (&line[..place], &line[place + " × ".len()..]);
+            let mut words = after.split_whitespace();
+            let (left, right) = (before.split_whitespace().next_back(), words.next());
+            let (Some("="), Some(result)) = (words.next(), words.next()) else { panic!("{line}") };
+            let [left, right] = [left, right].map(|text| number(text.unwrap()).unwrap());
+            let digits = result.trim_end_matches('.').split_once('.').map_or(0, |(_, digits)| digits.len());
+            let off = (left * right - number(result).unwrap()).abs();
+            let within = 0.500_001 / 10_f64.powi(i32::try_from(digits).unwrap());
+            assert!(off <= within, "{line}: {}", left * right);
+            count += 1;
+        }
+    }
+    assert!(count > 15, "{count}");
+}
+
+/// What each of the functions that serve no routes is measured by, for its payloads.
+#[tokio::test]
+async fn an_invocation_is_measured_by_what_it_did() {
+    const TIME: Duration = Duration::from_secs(52);
+    let api = Api::with_posts().await;
+    let (store, payloads) = (&api.system.store, payloads());
+    let at = |seconds: u64| UnixMillis::new(seconds * 1_000).unwrap();
+
+    let batch = lately_fan_out::handle(store, payloads["fan-out.json"].as_bytes(), TIME).await.unwrap();
+    assert_eq!(batch.outcome(), "ok");
+    let lag = |seconds| {
+        Measures::default().count(Metric::Records, 3).time(Metric::FanOutLag, Duration::from_secs(seconds))
+    };
+    assert_eq!(batch.measures(at(1_763_615_702)), lag(2), "of the oldest record");
+    assert_eq!(batch.measures(at(1_763_615_000)), lag(0), "clocks differ");
+    let poison =
+        lately_fan_out::handle(store, payloads["fan-out-poison.json"].as_bytes(), TIME).await.unwrap();
+    assert_eq!(poison.outcome(), "partly");
+    let failed = Measures::default().count(Metric::Records, 2).count(Metric::RecordsFailed, 1);
+    assert_eq!(poison.measures(at(1_763_615_700)), failed.time(Metric::FanOutLag, Duration::ZERO));
+
+    for (name, outcome) in [("authorize.json", "ok"), ("authorize-unknown.json", "refused")] {
+        let question = serde_json::from_str(&payloads[name]).unwrap();
+        let answer = lately_authorize::handle(store.clone(), question).await.unwrap();
+        assert_eq!((answer.outcome(), answer.measures(at(0))), (outcome, Measures::default()));
+    }
+
+    let to = "0190868b-57e7-7000-80c0-0dd011ec70b5".parse::<lately_keys::EventId>().unwrap();
+    let finished = Outcome::Finished { to, events: 7, late: 2, files: ["a".to_owned(), "b".to_owned()] };
+    let up_to_date = Measures::default().count(Metric::ReportsUpToDate, 1);
+    let reported = up_to_date.clone().count(Metric::ReportedEvents, 7).count(Metric::ReportedLateEvents, 2);
+    for (outcome, name, measures) in [
+        (finished, "finished", reported.time(Metric::ReportLag, Duration::from_secs(90))),
+        (Outcome::Nothing, "nothing", up_to_date),
+        (Outcome::Busy { until: at(0) }, "busy", Measures::default()),
+        (Outcome::Unfinished { to }, "unfinished", Measures::default()),
+    ] {
+        let answer = lately_report::Answer { outcomes: vec![outcome] };
+        let now = UnixMillis::new(to.at().get() + 90_000).unwrap();
+        assert_eq!((answer.outcome(), answer.measures(now)), (name, measures));
+    }
+}

@@ -1,0 +1,293 @@
+//! What is measured: of each request, and each invocation of another kind, one line of CloudWatch's embedded metric format.
+//!
+//! CloudWatch reads the metrics out of the log: nothing is called, and what a line says beside them can be searched for.
+//! A request's line takes the place of its line in the log ([`log`](crate::log)).
+//!
+//! ```text
+//! {"_aws":{"Timestamp":…,"CloudWatchMetrics":[
+//!    {"Namespace":…,"Dimensions":[["Function"]],"Metrics":[all]},
+//!    {"Namespace":…,"Dimensions":[["Function","Outcome"],["Route"]],"Metrics":[Latency]},
+//!    {"Namespace":…,"Dimensions":[["Table"]],"Metrics":[Throttles, ThrottlesGivenUp]}]},
+//!  "Function":…,"Outcome":…,"Route":…?,"Table":…?,"Latency":…, …, "level","message","request_id", …}
+//! ```
+//!
+//! What must hold: a dimension has few values, all of them the program's own, so that nobody who sends a request can make
+//! a metric that is paid for. What did not happen is left out, for the same reason.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lately_keys::UnixMillis;
+use lately_store::{Cost, Store, Tally, Units};
+use serde_json::{Map, Number, Value, json};
+
+use crate::clock;
+use crate::log::{Answered, GatewayRequestId, RequestId};
+
+/// A metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Metric {
+    /// How long the answer took.
+    Latency,
+    /// Calls of DynamoDB, each attempt counted.
+    DynamoDbCalls,
+    /// Read units.
+    ReadUnits,
+    /// Write units.
+    WriteUnits,
+    /// Items that reads returned, or looked at where they filter.
+    Items,
+    /// Answers of DynamoDB's that it was asked too much, tried again.
+    Throttles,
+    /// The same, after which nothing was left to try: somebody was refused, or a record failed.
+    ThrottlesGivenUp,
+    /// Buckets whose shards were doubled.
+    ShardsDoubled,
+    /// Records of the stream that fan-out was given.
+    Records,
+    /// Of these, those that it did not handle: they come again.
+    RecordsFailed,
+    /// Copies of events that were put into feeds.
+    Deliveries,
+    /// How old the oldest record of a batch was when it was handled.
+    FanOutLag,
+    /// Jobs that were begun: of audiences too large for one record.
+    Jobs,
+    /// Sources that began to be pulled.
+    Promotions,
+    /// Events that landed behind a consumer, noted in its ledger.
+    LateEvents,
+    /// Reports that are up to date: a run was finished, or there was nothing to report.
+    ReportsUpToDate,
+    /// Events that finished runs reported.
+    ReportedEvents,
+    /// Of these, those that were late.
+    ReportedLateEvents,
+    /// How far behind the present a finished run ends.
+    ReportLag,
+}
+
+impl Metric {
+    /// All of them.
+    pub const ALL: [Self; 19] = [
+        Self::Latency,
+        Self::DynamoDbCalls,
+        Self::ReadUnits,
+        Self::WriteUnits,
+        Self::Items,
+        Self::Throttles,
+        Self::ThrottlesGivenUp,
+        Self::ShardsDoubled,
+        Self::Records,
+        Self::RecordsFailed,
+        Self::Deliveries,
+        Self::FanOutLag,
+        Self::Jobs,
+        Self::Promotions,
+        Self::LateEvents,
+        Self::ReportsUpToDate,
+        Self::ReportedEvents,
+        Self::ReportedLateEvents,
+        Self::ReportLag,
+    ];
+
+    /// Its name, as dashboards and alarms know it.
+    #[must_use]
+    pub fn name(self) -> String {
+        format!("{self:?}")
+    }
+
+    /// Its unit, by CloudWatch's name.
+    #[must_use]
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Self::Latency => "Milliseconds",
+            Self::FanOutLag | Self::ReportLag => "Seconds",
+            _ => "Count",
+        }
+    }
+}
+
+/// What was measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Measures(Vec<(Metric, Number)>);
+
+impl Measures {
+    /// These and how often something happened; if it did.
+    #[must_use]
+    pub fn count(mut self, metric: Metric, times: u64) -> Self {
+        if times > 0 {
+            self.0.push((metric, times.into()));
+        }
+        self
+    }
+
+    /// These and how long something took, in the metric's unit.
+    #[must_use]
+    pub fn time(mut self, metric: Metric, time: Duration) -> Self {
+        let per_unit = if metric.unit() == "Milliseconds" { 1e3 } else { 1e6 };
+        let time = time.as_micros() as f64 / per_unit;
+        self.0.extend(Number::from_f64(time).map(|time| (metric, time)));
+        self
+    }
+
+    fn units(mut self, metric: Metric, units: Units) -> Self {
+        if units > Units::default() {
+            // A float holds halves exactly.
+            self.0.extend(Number::from_f64(units.halves as f64 / 2.0).map(|units| (metric, units)));
+        }
+        self
+    }
+
+    fn of(latency: Duration, tally: Tally) -> Self {
+        let Tally { cost, throttles, throttles_given_up, shards_doubled } = tally;
+        let Cost { calls, read_units, write_units, items, rounds: _ } = cost;
+        Self::default()
+            .time(Metric::Latency, latency)
+            .count(Metric::DynamoDbCalls, calls)
+            .units(Metric::ReadUnits, read_units)
+            .units(Metric::WriteUnits, write_units)
+            .count(Metric::Items, items)
+            .count(Metric::Throttles, throttles)
+            .count(Metric::ThrottlesGivenUp, throttles_given_up)
+            .count(Metric::ShardsDoubled, shards_doubled)
+    }
+}
+
+/// What an answer to an invocation tells of how it went.
+pub trait Measured {
+    /// In one word, of a few.
+    fn outcome(&self) -> &'static str;
+
+    /// What there is to measure.
+    fn measures(&self, now: UnixMillis) -> Measures;
+}
+
+/// The name of how an invocation ended that has no answer.
+const FAILED: &str = "failed";
+
+/// A function's metrics, on their way to the log.
+#[derive(Clone)]
+pub struct Meters {
+    namespace: Arc<str>,
+    function: &'static str,
+    store: Store,
+    out: fn(&str),
+}
+
+impl Meters {
+    /// Those of a function that works with a store.
+    #[must_use]
+    pub fn new(namespace: &str, function: &'static str, store: Store, out: fn(&str)) -> Self {
+        Self { namespace: namespace.into(), function, store, out }
+    }
+
+    /// Writes a request's line.
+    pub fn answered(&self, answered: &Answered) {
+        let Answered { request_id, gateway_request_id, status, latency, .. } = answered;
+        let route = answered.route();
+        let outcome = match status.as_u16() {
+            ..400 => "ok",
+            400..500 => "refused",
+            _ => FAILED,
+        };
+        let properties = [
+            ("message", Some("request".into())),
+            ("status", Some(status.as_u16().into())),
+            ("request_id", Some(Value::from(&*request_id.0))),
+            (
+                "gateway_request_id",
+                gateway_request_id.as_ref().map(|GatewayRequestId(id)| Value::from(&**id)),
+            ),
+        ];
+        let measures = Measures::of(*latency, self.store.take_tally());
+        self.write(outcome, route.as_deref(), measures, properties);
+    }
+
+    /// Writes an invocation's line, by what it was answered; with nothing, it failed.
+    pub fn invoked(&self, answer: Option<&impl Measured>, latency: Duration) {
+        let mut measures = Measures::of(latency, self.store.take_tally());
+        measures.0.extend(answer.into_iter().flat_map(|answer| answer.measures(self.store.now()).0));
+        let properties = [
+            ("message", Some("invocation".into())),
+            ("request_id", RequestId::current().map(|RequestId(id)| id.into())),
+        ];
+        self.write(answer.map_or(FAILED, Measured::outcome), None, measures, properties);
+    }
+
+    fn write(
+        &self,
+        outcome: &'static str,
+        route: Option<&str>,
+        measures: Measures,
+        properties: impl IntoIterator<Item = (&'static str, Option<Value>)>,
+    ) {
+        let Self { namespace, function, store, out } = self;
+        let names = Names { namespace, function, outcome, route, table: store.table_name() };
+        let properties = properties.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        out(&names.line(clock::unix_now(), &measures, properties));
+    }
+}
+
+impl fmt::Debug for Meters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Meters")
+            .field("namespace", &self.namespace)
+            .field("function", &self.function)
+            .finish()
+    }
+}
+
+/// Under which names measures are kept.
+struct Names<'a> {
+    namespace: &'a str,
+    function: &'a str,
+    outcome: &'a str,
+    route: Option<&'a str>,
+    table: &'a str,
+}
+
+impl Names<'_> {
+    /// The line: pure.
+    fn line(
+        &self,
+        at: Duration,
+        Measures(measures): &Measures,
+        properties: impl IntoIterator<Item = (&'static str, Value)>,
+    ) -> String {
+        let Self { namespace, function, outcome, route, table } = self;
+        let directive = |dimensions: Vec<Vec<&str>>, of: &dyn Fn(Metric) -> bool| {
+            let metrics = measures.iter().map(|(metric, _)| *metric).filter(|metric| of(*metric));
+            let metrics: Vec<_> =
+                metrics.map(|metric| json!({"Name": metric.name(), "Unit": metric.unit()})).collect();
+            (!metrics.is_empty())
+                .then(|| json!({"Namespace": namespace, "Dimensions": dimensions, "Metrics": metrics}))
+        };
+        let by_outcome = [Some(vec!["Function", "Outcome"]), route.map(|_| vec!["Route"])];
+        let throttles = |metric| matches!(metric, Metric::Throttles | Metric::ThrottlesGivenUp);
+        let directives = [
+            directive(vec![vec!["Function"]], &|_| true),
+            directive(by_outcome.into_iter().flatten().collect(), &|metric| metric == Metric::Latency),
+            directive(vec![vec!["Table"]], &throttles),
+        ];
+        let directives: Vec<_> = directives.into_iter().flatten().collect();
+        let timestamp = u64::try_from(at.as_millis()).unwrap_or(u64::MAX);
+        let mut line = Map::from_iter([
+            ("_aws".to_owned(), json!({"Timestamp": timestamp, "CloudWatchMetrics": directives})),
+            ("Function".to_owned(), (*function).into()),
+            ("Outcome".to_owned(), (*outcome).into()),
+            ("level".to_owned(), "INFO".into()),
+        ]);
+        line.extend(route.map(|route| ("Route".to_owned(), route.into())));
+        if measures.iter().any(|(metric, _)| throttles(*metric)) {
+            line.insert("Table".to_owned(), (*table).into());
+        }
+        line.extend(measures.iter().map(|(metric, value)| (metric.name(), value.clone().into())));
+        line.extend(properties.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        Value::Object(line).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests;
