@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `cargo bench -p lately-bench --bench keys` | what ids, keys and cursors cost in time |
 //! | `cargo bench -p lately-bench --bench engine` | what a call to the embedded engine costs in time |
+//! | `cargo run -p lately-bench --release -- cold-start` | how fast each function starts, what it takes and how large it is |
 //! | `cargo bench -p lately-bench --bench prices` | what writing, reading and delivering events costs at DynamoDB |
 
 use std::sync::LazyLock;

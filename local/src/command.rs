@@ -1,8 +1,9 @@
 //! What the operator's commands share: the table they work on, with the AWS credentials of the environment.
 
-use lately_kit::aws;
+use lately_kit::aws::{self, Environment};
 use lately_kit::limits::OPERATION_BUDGET;
 use lately_kit::settings::{Settings, SettingsError};
+use lately_kit::trust::TrustRoots;
 use lately_kit::world::World;
 use lately_store::Store;
 
@@ -20,7 +21,18 @@ impl Table {
         let own = std::env::vars_os().filter(|(name, _)| name != "TABLE_NAME");
         let vars = own.chain([("TABLE_NAME".into(), self.name.clone().into())]);
         let settings = Settings::from_vars(vars)?;
-        let store = Store::new(aws::client().await, settings.table_name, World::new(), OPERATION_BUDGET);
+        let client = aws::client(&environment().await.sdk);
+        let store = Store::new(client, settings.table_name, World::new(), OPERATION_BUDGET);
         Ok(store.with_feeds(settings.feeds))
     }
+}
+
+/// Where AWS is, and as whom it is asked, as the AWS command line finds it: variables, profiles, roles. On an operator's
+/// own machine it is the system that says who is trusted.
+pub(crate) async fn environment() -> Environment {
+    let roots = TrustRoots::Native;
+    let chain = aws_config::defaults(aws::behavior()).http_client(aws::https(roots));
+    // Boxed: the chain has many links.
+    let sdk = Box::pin(chain.load()).await;
+    Environment { sdk, roots }
 }

@@ -9,6 +9,8 @@ use object_store::path::Path as Name;
 use object_store::{ObjectStore, ObjectStoreExt};
 use serde_json::Value;
 
+use crate::command::environment;
+
 /// Where failures are.
 #[derive(Clone, Debug, clap::Args)]
 #[group(required = true, multiple = false)]
@@ -61,7 +63,10 @@ impl Failures {
     pub(crate) async fn open(place: &Place) -> Result<Self, FailuresError> {
         Ok(Self(match (&place.bucket, &place.folder) {
             (_, Some(folder)) => Arc::new(LocalFileSystem::new_with_prefix(folder)?),
-            (bucket, None) => lately_report::bucket::open(bucket.as_deref().unwrap_or_default()).await?,
+            (bucket, None) => {
+                let bucket = bucket.as_deref().unwrap_or_default();
+                lately_report::bucket::open(bucket, &environment().await)?
+            }
         }))
     }
 

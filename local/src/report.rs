@@ -15,7 +15,7 @@ use lately_report::{
 };
 use lately_store::{RunsError, TableError};
 
-use crate::command::Table;
+use crate::command::{Table, environment};
 
 /// How long a run is let go on at once: tens of millions of events. One that is left would be gone on with by the stack's
 /// function, in the stack's own place; and one that dies here is nobody else's for as long.
@@ -137,7 +137,7 @@ pub async fn run(
 ) -> Result<(), ReportError> {
     match options.command {
         ReportCommand::Run { table, reports, output, group_by, sum } => {
-            let (store, output) = (table.store().await?, Output::open(&output).await?);
+            let (store, output) = (table.store().await?, Output::open(&output, environment()).await?);
             let report = Report { consumer: reports.key(), spec: RunSpec { group_by, sum } };
             loop {
                 match lately_report::run(&store, &output, &report, TIME).await? {
@@ -164,7 +164,7 @@ pub async fn run(
             }
         }
         ReportCommand::Show { table, reports, output, run: to } => {
-            let (store, output) = (table.store().await?, Output::open(&output).await?);
+            let (store, output) = (table.store().await?, Output::open(&output, environment()).await?);
             let consumer = reports.key();
             let run = store.run(&consumer, to).await?.0.ok_or(ReportError::NoRun(to))?;
             if run.committed.is_none() {

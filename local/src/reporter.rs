@@ -62,7 +62,7 @@ mod tests {
     use lately_engine::template::Template;
     use lately_keys::table::ConsumerKey;
     use lately_model::{NewEvent, RunSpec, TopicChange};
-    use lately_report::{Outcome, Place, Report};
+    use lately_report::{Outcome, Report};
     use lately_store::Submission;
 
     use super::*;
@@ -86,7 +86,7 @@ mod tests {
         store.write(submission).await.expect("there is the topic");
 
         let folder = tempfile::tempdir().expect("a folder of one's own");
-        let output = Output::open(&Place::Folder(folder.path().to_owned())).await.expect("it is there");
+        let output = Output::folder(folder.path()).expect("it is there");
         let (told, mut answers) = mpsc::unbounded_channel();
         let reporter = Reporter::new(store.clone(), output.clone(), told);
         let pump = system.report_pump(reporter, PumpFaults::default(), None).expect("it is declared");

@@ -11,7 +11,7 @@ use axum::middleware::from_fn_with_state;
 use lately_engine::Engine;
 use lately_engine::pump::{Destination, PumpHandle};
 use lately_kit::log;
-use lately_report::{Answer, OpenError as ReportsError, Outcome, Output, Place};
+use lately_report::{Answer, OpenError as ReportsError, Outcome, Output};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
@@ -79,7 +79,7 @@ pub async fn run(options: Options, out: &mut impl Write) -> Result<(), ServeErro
     let failures = Folder::of(data, "failures")?;
     let reports = Folder::of(data, "reports")?;
     let pump = system.pump(Destination::folder(failures.path()), options.stream_faults.clone(), data)?;
-    let output = Output::open(&Place::Folder(reports.path().to_owned())).await?;
+    let output = Output::folder(reports.path())?;
     let (told, mut answers) = mpsc::unbounded_channel();
     let reporter = Reporter::new(system.store.clone(), output, told);
     let report_pump = system.report_pump(reporter.clone(), options.stream_faults.clone(), data)?;

@@ -8,40 +8,34 @@ use std::time::UNIX_EPOCH;
 
 use async_trait::async_trait;
 use aws_sdk_dynamodb::config::{Credentials, ProvideCredentials, SharedCredentialsProvider};
-use lately_kit::{aws, clock};
+use lately_kit::aws::Environment;
+use lately_kit::clock;
 use object_store::aws::{AmazonS3Builder, AwsCredential};
-use object_store::{
-    BackoffConfig, ClientOptions, CredentialProvider, Error, ObjectStore, Result, RetryConfig,
-};
+use object_store::{BackoffConfig, CredentialProvider, Error, ObjectStore, Result, RetryConfig};
 
-use crate::limits::{
-    BUCKET_CALL_TIMEOUT, BUCKET_CONNECT_TIMEOUT, BUCKET_RETRIES, BUCKET_RETRY_TIMEOUT, CREDENTIALS_MARGIN,
-};
+use crate::https::Https;
+use crate::limits::{BUCKET_CALL_TIMEOUT, BUCKET_RETRIES, BUCKET_RETRY_TIMEOUT, CREDENTIALS_MARGIN};
 
 /// Opens a bucket. Nothing is asked of it yet.
 ///
 /// # Errors
 /// If what the environment says of it cannot be.
-pub async fn open(name: &str) -> Result<Arc<dyn ObjectStore>> {
-    // The one of a process, as the client of DynamoDB has it; that there is one already is as good.
-    drop(rustls::crypto::ring::default_provider().install_default());
-    let environment = aws::environment().await;
+pub fn open(name: &str, environment: &Environment) -> Result<Arc<dyn ObjectStore>> {
+    let Environment { sdk, roots } = environment;
     let retry = RetryConfig {
         backoff: BackoffConfig::default(),
         max_retries: BUCKET_RETRIES,
         retry_timeout: BUCKET_RETRY_TIMEOUT,
     };
-    let client = ClientOptions::new();
-    let client = client.with_timeout(BUCKET_CALL_TIMEOUT).with_connect_timeout(BUCKET_CONNECT_TIMEOUT);
     let mut bucket = AmazonS3Builder::new().with_bucket_name(name);
-    bucket = bucket.with_retry(retry).with_client_options(client);
-    if let Some(region) = environment.region() {
+    bucket = bucket.with_retry(retry).with_http_connector(Https::new(*roots, BUCKET_CALL_TIMEOUT));
+    if let Some(region) = sdk.region() {
         bucket = bucket.with_region(region.as_ref());
     }
-    if let Some(provider) = environment.credentials_provider() {
+    if let Some(provider) = sdk.credentials_provider() {
         bucket = bucket.with_credentials(Arc::new(Renewed { provider, last: Mutex::default() }));
     }
-    if let Some(endpoint) = environment.endpoint_url() {
+    if let Some(endpoint) = sdk.endpoint_url() {
         bucket = bucket.with_endpoint(endpoint).with_allow_http(endpoint.starts_with("http://"));
     }
     Ok(Arc::new(bucket.build()?))

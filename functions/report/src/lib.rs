@@ -10,7 +10,7 @@
 //! | what an attempt writes | `attempt.rs`, `segment.rs`, `summary.rs`, `decimal.rs` |
 //! | final names | `publish.rs`, `names.rs` |
 //! | whether an event was reported | `look_up.rs`, `ids.rs` |
-//! | the place where all this is written | `output.rs`, `bucket.rs`, `upload.rs` |
+//! | the place where all this is written | `output.rs`, `bucket.rs`, `https.rs`, `upload.rs` |
 
 use std::time::Duration;
 
@@ -23,6 +23,7 @@ mod attempt;
 pub mod bucket;
 mod decimal;
 mod event;
+mod https;
 mod ids;
 pub mod limits;
 mod look_up;

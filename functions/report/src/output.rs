@@ -8,6 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt};
+use lately_kit::aws::Environment;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{Error, ObjectStore, ObjectStoreExt, PutPayload};
@@ -101,21 +102,32 @@ pub struct Output {
 }
 
 impl Output {
-    /// Opens a place.
+    /// Opens a place. The environment is asked for only if that is a bucket.
     ///
     /// # Errors
     /// If the environment says nothing of use about the bucket, or the folder cannot be made.
-    pub async fn open(place: &Place) -> Result<Self, OpenError> {
+    pub async fn open(
+        place: &Place,
+        environment: impl Future<Output = Environment>,
+    ) -> Result<Self, OpenError> {
         match place {
-            Place::Bucket { name, prefix } => Ok(Self::new(bucket::open(name).await?, prefix.clone())),
-            Place::Folder(folder) => {
-                std::fs::create_dir_all(folder)?;
-                // As a bucket does: what was written is there after a power cut.
-                let files = LocalFileSystem::new_with_prefix(folder)?.with_fsync(true);
-                // The folders of attempts go with their last files.
-                Ok(Self::new(Arc::new(files.with_automatic_cleanup(true)), Path::default()))
+            Place::Bucket { name, prefix } => {
+                Ok(Self::new(bucket::open(name, &environment.await)?, prefix.clone()))
             }
+            Place::Folder(folder) => Self::folder(folder),
         }
+    }
+
+    /// Opens a folder.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn folder(folder: &std::path::Path) -> Result<Self, OpenError> {
+        std::fs::create_dir_all(folder)?;
+        // As a bucket does: what was written is there after a power cut.
+        let files = LocalFileSystem::new_with_prefix(folder)?.with_fsync(true);
+        // The folders of attempts go with their last files.
+        Ok(Self::new(Arc::new(files.with_automatic_cleanup(true)), Path::default()))
     }
 
     /// A place of a store of objects.
@@ -221,8 +233,7 @@ mod tests {
     #[tokio::test]
     async fn a_folder_is_made_and_removed_with_its_last_object() {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place::Folder(folder.path().join("a/b"));
-        let output = Output::open(&place).await.unwrap();
+        let output = Output::folder(&folder.path().join("a/b")).unwrap();
         for name in ["c/1", "c/d/2", "e/3"] {
             output.put(&Path::from(name), "x").await.unwrap();
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lately_kit::edge;
 use lately_kit::lambda::HttpEvent;
-use lately_report::{Outcome, Output, Place};
+use lately_report::{Outcome, Output};
 use serde_json::{Value, json};
 
 use crate::drift::payloads;
@@ -175,7 +175,7 @@ async fn each_payload_of_the_stream_is_answered_as_expected() {
 async fn each_payload_of_the_function_of_reports_is_answered_as_expected() {
     let api = Api::with_posts().await;
     let folder = tempfile::tempdir().unwrap();
-    let output = Output::open(&Place::Folder(folder.path().to_owned())).await.unwrap();
+    let output = Output::folder(folder.path()).unwrap();
     let answer = async |name: &str| {
         let event = &payloads()[name];
         let answer = lately_report::handle(&api.system.store, &output, event.as_bytes(), REPORT_TIME).await;

@@ -87,7 +87,7 @@ pub struct HttpAnswer {
 /// # Errors
 /// With all that is wrong with the environment, or if the platform cannot be talked to.
 pub async fn start(function: &'static str, routes: impl FnOnce(Store) -> Routes) -> Result<(), Error> {
-    let (store, settings) = begin().await?;
+    let (store, settings) = begin()?;
     let meters = meters(&settings, function, &store);
     let routes = routes(store).with_bodies_of(settings.body_bytes).into_router();
     run(match meters {
@@ -108,7 +108,7 @@ where
     E: for<'de> Deserialize<'de>,
     A: Serialize + Measured,
 {
-    let (store, settings) = begin().await?;
+    let (store, settings) = begin()?;
     let meters = meters(&settings, function, &store);
     lambda_runtime::run(service_fn(|event: LambdaEvent<E>| {
         // The platform ends the process at its deadline.
@@ -143,10 +143,15 @@ fn meters(settings: &Settings, function: &'static str, store: &Store) -> Option<
     Some(Meters::new(namespace, function, store.clone(), log::line))
 }
 
-async fn begin() -> Result<(Store, Settings), Error> {
+fn begin() -> Result<(Store, Settings), Error> {
     let settings = Settings::from_env()?;
     log::start(settings.log_level)?;
-    let store = Store::new(aws::client().await, &*settings.table_name, World::new(), OPERATION_BUDGET);
+    let store = Store::new(
+        aws::client(&aws::environment()?.sdk),
+        &*settings.table_name,
+        World::new(),
+        OPERATION_BUDGET,
+    );
     Ok((store.with_feeds(settings.feeds), settings))
 }
 

@@ -3,7 +3,7 @@
 //! | for | see |
 //! | --- | --- |
 //! | what the environment says | [`settings`] |
-//! | the one client of DynamoDB | [`aws`] |
+//! | the one client of DynamoDB, and whom it trusts | [`aws`], [`trust`] |
 //! | the one reader of the clocks, and of the random source | [`clock`], [`entropy`], [`world`] |
 //! | who is asking, and what they may do | [`caller`], [`access`], [`token`] |
 //! | what a request carries | [`path`], [`query`], [`body`], [`idempotency`], [`precondition`] |
@@ -63,6 +63,7 @@ pub mod route;
 pub mod settings;
 pub mod table;
 pub mod token;
+pub mod trust;
 pub mod world;
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lately_engine::fault::Faults;
 use lately_keys::EventId;
 use lately_report::limits::{LINE_BYTES, PART_BYTES, PARTS_AT_ONCE, SAVE_RESERVE, SEGMENT_BYTES};
-use lately_report::{Outcome, Output, Place, Report};
+use lately_report::{Outcome, Output, Report};
 
 use crate::rig::{Effect, Moment, Plan, Rig, SETTLED, TIME, left, paid, pass};
 
@@ -43,7 +43,7 @@ async fn a_large_report_is_put_together_with_bounded_memory() {
 async fn a_large_report_is_put_together_in_a_folder_too() {
     let (rig, report, written) = with_large_events(8, 70).await;
     let folder = tempfile::tempdir().unwrap();
-    let output = Output::open(&Place::Folder(folder.path().to_owned())).await.unwrap();
+    let output = Output::folder(folder.path()).unwrap();
     let outcome = lately_report::run(&rig.store, &output, &report, TIME).await.unwrap();
     let Outcome::Finished { events: 70, files, .. } = outcome else { panic!("{outcome:?}") };
     let lines = std::fs::read_to_string(folder.path().join(&files[0])).unwrap();

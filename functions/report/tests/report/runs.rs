@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lately_model::{GroupBy, NewEvent, RunSpec};
-use lately_report::{Answer, Outcome, Output, OutputError, Place, Report, ReportError};
+use lately_report::{Answer, Outcome, Output, OutputError, Report, ReportError};
 use lately_store::Begun;
 
 use crate::rig::{Rig, SETTLED, TIME, paid, pass};
@@ -156,7 +156,7 @@ async fn a_folder_holds_what_a_bucket_does() {
     let rig = Rig::new(10).await;
     let report = rig.report("nightly");
     let folder = tempfile::tempdir().unwrap();
-    let output = Output::open(&Place::Folder(folder.path().join("reports"))).await.unwrap();
+    let output = Output::folder(&folder.path().join("reports")).unwrap();
     rig.write(3, None).await;
     // The clock of this test runs: what was written just now is settled for who is ahead.
     let store = rig.store(rig.world.process().ahead(SETTLED));

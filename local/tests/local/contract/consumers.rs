@@ -5,7 +5,7 @@ use std::time::Duration;
 use lately_engine::pump::{Destination, PumpFaults};
 use lately_keys::table::ConsumerKey;
 use lately_model::RunSpec;
-use lately_report::{Outcome, Output, Place, Report};
+use lately_report::{Outcome, Output, Report};
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Api, event, event_ago};
@@ -192,7 +192,7 @@ async fn the_runs_of_a_consumer_that_reports_are_listed_and_it_is_not_polled() {
     let api = eager("earliest").await;
     let posted = post(&api, 3).await;
     let folder = tempfile::tempdir().unwrap();
-    let output = Output::open(&Place::Folder(folder.path().to_owned())).await.unwrap();
+    let output = Output::folder(folder.path()).unwrap();
     let consumer = ConsumerKey { topic: "posts".parse().unwrap(), name: "nightly".parse().unwrap() };
     let report = Report { consumer, spec: RunSpec::default() };
     let mut ends = Vec::new();

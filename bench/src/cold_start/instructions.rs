@@ -1,0 +1,36 @@
+//! How many instructions a start takes: the same on every machine of a kind, and on a busy one too.
+
+use std::io::ErrorKind;
+use std::path::Path;
+use std::process::Command;
+
+use super::Result;
+use super::platform::RuntimeApi;
+use super::process::set_environment;
+
+/// Instructions of a process in user mode until it polls, its dynamic loader's included; none, where there is no
+/// valgrind.
+///
+/// # Errors
+/// If valgrind counts nothing.
+pub(super) fn to_first_poll(binary: &Path, api: &RuntimeApi) -> Result<Option<u64>> {
+    let folder = tempfile::tempdir()?;
+    let counts = folder.path().join("callgrind");
+    let mut command = Command::new("valgrind");
+    set_environment(&mut command, api);
+    command.arg("--tool=callgrind").arg(format!("--callgrind-out-file={}", counts.display())).arg(binary);
+    let mut child = match command.spawn() {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        child => child?,
+    };
+    let poll = api.poll();
+    // It writes what it counted when it is asked to end; a poll is waited for, so nothing is counted meanwhile.
+    let asked = Command::new("kill").arg(child.id().to_string()).status();
+    child.wait()?;
+    poll?;
+    asked?;
+    let counts = std::fs::read_to_string(counts)?;
+    let line = |name| counts.lines().find_map(|line| line.strip_prefix(name));
+    let total = line("totals:").or_else(|| line("summary:")).ok_or("valgrind counted nothing")?;
+    Ok(Some(total.trim().parse()?))
+}

@@ -1,0 +1,76 @@
+//! One start of a function: the process, with the environment that Lambda gives it.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use super::Result;
+use super::platform::RuntimeApi;
+
+/// A process that does not outlive its measurement.
+#[derive(Debug)]
+pub(super) struct Process {
+    child: Child,
+    /// Just before it was spawned.
+    pub(super) started: Instant,
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may be gone already, which is as good.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+impl Process {
+    /// Starts a function, with these variables beside the platform's.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub(super) fn start(binary: &Path, api: &RuntimeApi, variables: &[(&str, &str)]) -> Result<Self> {
+        let mut command = Command::new(binary);
+        set_environment(&mut command, api);
+        command.envs(variables.iter().copied());
+        let started = Instant::now();
+        Ok(Self { child: command.spawn()?, started })
+    }
+
+    /// The memory that it has, the shared pages of its binary included.
+    ///
+    /// # Errors
+    /// If the system does not say so, as only Linux does.
+    pub(super) fn resident_bytes(&self) -> Result<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
+        let kib: u64 = line.trim().trim_end_matches(" kB").parse()?;
+        Ok(kib * 1024)
+    }
+}
+
+/// What the platform sets, and `template.yaml`.
+pub(super) fn set_environment(command: &mut Command, api: &RuntimeApi) {
+    command.env_clear().stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).envs([
+        ("AWS_LAMBDA_RUNTIME_API", api.address()),
+        ("AWS_LAMBDA_FUNCTION_NAME", "function".to_owned()),
+        ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "512".to_owned()),
+        ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST".to_owned()),
+        ("AWS_LAMBDA_INITIALIZATION_TYPE", "on-demand".to_owned()),
+        ("AWS_LAMBDA_LOG_GROUP_NAME", "/aws/lambda/function".to_owned()),
+        ("AWS_LAMBDA_LOG_STREAM_NAME", "2026/11/21/[$LATEST]0".to_owned()),
+        ("AWS_EXECUTION_ENV", "AWS_Lambda_provided.al2023".to_owned()),
+        ("AWS_REGION", "eu-central-1".to_owned()),
+        ("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE".to_owned()),
+        ("AWS_SECRET_ACCESS_KEY", "secret".to_owned()),
+        ("AWS_SESSION_TOKEN", "token".to_owned()),
+        ("TABLE_NAME", "lately".to_owned()),
+        ("BODY_BYTES", "65536".to_owned()),
+        ("FAN_OUT_LIMIT", "10000".to_owned()),
+        ("FEED_RETENTION_DAYS", "0".to_owned()),
+        ("LOG_LEVEL", "info".to_owned()),
+        ("OUTPUT", "s3://reports/reports".to_owned()),
+        ("PATH", "/usr/local/bin:/usr/bin/:/bin".to_owned()),
+        ("LANG", "en_US.UTF-8".to_owned()),
+        ("TZ", ":UTC".to_owned()),
+    ]);
+}

@@ -1,0 +1,149 @@
+//! What was measured, beside what it may be.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// Times of `hello`, from spawn to first poll.
+const START: f64 = 1.2;
+
+/// Instructions to the first poll: most of them are the dynamic loader's, and the runtime's own.
+const INSTRUCTIONS: u64 = 2_000_000;
+
+/// From the first event to TLS under way.
+const CLIENT_HELLO: Duration = Duration::from_millis(1);
+
+/// Memory at the first poll; and after the first event, with a page of a hundred in it.
+const RSS_AT_POLL: u64 = 5 * 1024 * 1024;
+const RSS_AFTER: u64 = 10 * 1024 * 1024;
+
+/// A binary's size.
+const BYTES: u64 = 4 * 1024 * 1024;
+
+/// All of one function.
+#[derive(Clone, Debug)]
+pub(super) struct Measured {
+    pub(super) function: &'static str,
+    pub(super) start: Duration,
+    pub(super) instructions: Option<u64>,
+    pub(super) client_hello: Option<Duration>,
+    pub(super) rss_at_poll: u64,
+    pub(super) rss_after: Option<u64>,
+    /// What the first event was answered with.
+    pub(super) answer: String,
+    pub(super) bytes: u64,
+}
+
+/// All of all functions; the first is `hello`.
+#[derive(Clone, Debug)]
+pub(crate) struct Report {
+    measured: Vec<Measured>,
+}
+
+/// A figure that has a budget.
+struct Figure {
+    name: &'static str,
+    text: String,
+    value: Value,
+    budget: Value,
+    is_ok: bool,
+}
+
+impl Report {
+    pub(super) const fn new(measured: Vec<Measured>) -> Self {
+        Self { measured }
+    }
+
+    /// Whether every function is within every budget.
+    pub(crate) fn is_ok(&self) -> bool {
+        self.functions().all(|one| self.figures(one).iter().all(|figure| figure.is_ok))
+    }
+
+    fn functions(&self) -> impl Iterator<Item = &Measured> {
+        self.measured.iter().skip(1)
+    }
+
+    fn figures(&self, one: &Measured) -> Vec<Figure> {
+        let hello = self.measured.first().map_or(one.start, |hello| hello.start);
+        let ratio = one.start.as_secs_f64() / hello.as_secs_f64();
+        let mut figures = vec![
+            figure("start", format!("{ratio:.2}×"), ratio.into(), START.into(), ratio <= START),
+            bytes("rss_at_poll", one.rss_at_poll, RSS_AT_POLL),
+            bytes("binary", one.bytes, BYTES),
+        ];
+        if let Some(count) = one.instructions {
+            let millions = format!("{}.{:02} M", count / 1_000_000, count % 1_000_000 / 10_000);
+            let is_ok = count <= INSTRUCTIONS;
+            figures.insert(1, figure("instructions", millions, count.into(), INSTRUCTIONS.into(), is_ok));
+        }
+        if let Some(hello) = one.client_hello {
+            let millis = hello.as_secs_f64() * 1e3;
+            let budget = CLIENT_HELLO.as_secs_f64() * 1e3;
+            let is_ok = hello <= CLIENT_HELLO;
+            let text = format!("{millis:.2} ms");
+            figures
+                .insert(figures.len() - 2, figure("client_hello", text, millis.into(), budget.into(), is_ok));
+        }
+        if let Some(rss) = one.rss_after {
+            figures.insert(figures.len() - 1, bytes("rss_after", rss, RSS_AFTER));
+        }
+        figures
+    }
+
+    /// For reading, and for documentation.
+    pub(crate) fn table(&self) -> String {
+        let mut table = String::from(
+            "| function | start, of hello's | instructions | first event to TLS | memory at first poll | after its event | binary |\n\
+             | --- | --- | --- | --- | --- | --- | --- |\n",
+        );
+        for one in &self.measured {
+            let figures = self.figures(one);
+            let is_hello = one.client_hello.is_none();
+            let cells =
+                ["start", "instructions", "client_hello", "rss_at_poll", "rss_after", "binary"].map(|name| {
+                    let found = figures.iter().find(|figure| figure.name == name);
+                    found.map_or_else(
+                        || "-".to_owned(),
+                        |figure| {
+                            let missed = if figure.is_ok || is_hello { "" } else { " **missed**" };
+                            format!("{}{missed}", figure.text)
+                        },
+                    )
+                });
+            table.push_str(&format!("| {} | {} |\n", one.function, cells.join(" | ")));
+        }
+        let start = self.measured.first().map(|hello| hello.start).unwrap_or_default();
+        table.push_str(&format!(
+            "| budget | {START}× | {} M | {} ms | {} MB | {} MB | {} MB |\n\nhello: {:.2} ms from spawn to first poll.",
+            INSTRUCTIONS / 1_000_000, CLIENT_HELLO.as_millis(), RSS_AT_POLL >> 20, RSS_AFTER >> 20, BYTES >> 20,
+            start.as_secs_f64() * 1e3,
+        ));
+        if self.measured.iter().any(|one| one.instructions.is_none()) {
+            table.push_str("\nInstructions are not counted: there is no valgrind.");
+        }
+        table
+    }
+
+    /// For programs.
+    pub(crate) fn json(&self) -> String {
+        let functions: Vec<_> = self.measured.iter().map(|one| {
+            let figures: serde_json::Map<_, _> = self.figures(one).into_iter().map(|figure| {
+                let Figure { name, value, budget, is_ok, .. } = figure;
+                (name.to_owned(), json!({"reached": value, "budget": budget, "ok": is_ok}))
+            }).collect();
+            let start_ms = one.start.as_secs_f64() * 1e3;
+            json!({"function": one.function, "start_ms": start_ms, "figures": figures, "answer": one.answer})
+        }).collect();
+        json!({"ok": self.is_ok(), "functions": functions}).to_string()
+    }
+}
+
+fn figure(name: &'static str, text: String, value: Value, budget: Value, is_ok: bool) -> Figure {
+    Figure { name, text, value, budget, is_ok }
+}
+
+fn bytes(name: &'static str, bytes: u64, budget: u64) -> Figure {
+    let hundredths = bytes * 100 / (1 << 20);
+    let text = format!("{}.{:02} MB", hundredths / 100, hundredths % 100);
+    figure(name, text, bytes.into(), budget.into(), bytes <= budget)
+}

@@ -1,0 +1,206 @@
+//! S3's HTTP, over the same client that DynamoDB has: one TLS and one set of trusted roots in the program, not two.
+//!
+//! What is to be tried again is for the caller, who is told what kind of failure it was.
+
+use std::pin::Pin;
+use std::sync::OnceLock;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use aws_smithy_runtime_api::client::http::{HttpConnector as _, SharedHttpConnector};
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_types::body::SdkBody;
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use lately_kit::aws;
+use lately_kit::trust::TrustRoots;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody,
+    HttpService,
+};
+use object_store::{ClientOptions, Result};
+use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
+
+use crate::limits::BUCKET_CONNECT_TIMEOUT;
+
+/// HTTPS whose calls take no longer than a time, from the first byte out to the last byte in. Made when the first call is.
+#[derive(Clone, Debug)]
+pub(crate) struct Https {
+    roots: TrustRoots,
+    call_timeout: Duration,
+    connector: OnceLock<SharedHttpConnector>,
+}
+
+impl Https {
+    pub(crate) const fn new(roots: TrustRoots, call_timeout: Duration) -> Self {
+        Self { roots, call_timeout, connector: OnceLock::new() }
+    }
+}
+
+/// A call took too long.
+#[derive(Debug, thiserror::Error)]
+#[error("a call took longer than {0:?}")]
+struct TooLong(Duration);
+
+impl HttpConnector for Https {
+    fn connect(&self, _: &ClientOptions) -> Result<HttpClient> {
+        Ok(HttpClient::new(self.clone()))
+    }
+}
+
+#[async_trait]
+impl HttpService for Https {
+    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let end = Instant::now() + self.call_timeout;
+        let request = request.map(SdkBody::from_body_1_x).try_into();
+        let request = request.map_err(|error| HttpError::new(HttpErrorKind::Unknown, error))?;
+        let too_long = || HttpError::new(HttpErrorKind::Timeout, TooLong(self.call_timeout));
+        let connector = self.connector.get_or_init(|| aws::connector(self.roots, BUCKET_CONNECT_TIMEOUT));
+        let answer = timeout_at(end, connector.call(request)).await.map_err(|_| too_long())?;
+        let answer = answer.map_err(|error| HttpError::new(kind(&error), error))?;
+        let answer =
+            answer.try_into_http1x().map_err(|error| HttpError::new(HttpErrorKind::Unknown, error))?;
+        let call_timeout = self.call_timeout;
+        Ok(answer
+            .map(|body| HttpResponseBody::new(Timed { body, end: Box::pin(sleep_until(end)), call_timeout })))
+    }
+}
+
+/// What kind of failure it was: whether it may be tried again depends on that.
+fn kind(error: &ConnectorError) -> HttpErrorKind {
+    if error.is_timeout() {
+        HttpErrorKind::Timeout
+    } else if error.is_user() {
+        HttpErrorKind::Unknown
+    } else {
+        // It may have arrived: so only what may be done twice is done again.
+        HttpErrorKind::Interrupted
+    }
+}
+
+/// A body that ends in time, or fails.
+#[derive(Debug)]
+struct Timed {
+    body: SdkBody,
+    end: Pin<Box<Sleep>>,
+    call_timeout: Duration,
+}
+
+impl Body for Timed {
+    type Data = Bytes;
+    type Error = HttpError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, HttpError>>> {
+        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) {
+            let interrupted = |error| HttpError::new_boxed(HttpErrorKind::Interrupted, error);
+            return Poll::Ready(frame.map(|frame| frame.map_err(interrupted)));
+        }
+        let too_long = TooLong(self.call_timeout);
+        self.end.as_mut().poll(cx).map(|()| Some(Err(HttpError::new(HttpErrorKind::Timeout, too_long))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        Body::size_hint(&self.body)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::net::{SocketAddr, TcpListener};
+    use std::sync::Arc;
+    use std::thread::JoinHandle;
+
+    use aws_sdk_dynamodb::config::{Credentials, Region, SharedCredentialsProvider};
+    use aws_types::SdkConfig;
+    use lately_kit::aws::Environment;
+    use object_store::client::HttpRequestBody;
+    use object_store::path::Path;
+    use object_store::{ObjectStore, ObjectStoreExt};
+
+    use super::*;
+    use crate::bucket;
+
+    const PUT: &str = "HTTP/1.1 200 OK\r\netag: \"1\"\r\ncontent-length: 0\r\n\r\n";
+    const GET: &str = "HTTP/1.1 200 OK\r\netag: \"1\"\r\nlast-modified: Sat, 21 Nov 2026 07:00:00 GMT\r\n\
+                       content-length: 5\r\n\r\nhello";
+
+    /// A server that gives each connection the next answer to its first request and ends it; with what it was asked.
+    fn server(answers: &'static [&'static str]) -> (SocketAddr, JoinHandle<Vec<String>>) {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let serve = move |answer: &&str| {
+            let (mut connection, _) = listener.accept().unwrap();
+            let mut reader = BufReader::new(connection.try_clone().unwrap());
+            let (mut request, mut length) = (String::new(), 0);
+            while !request.ends_with("\r\n\r\n") {
+                let mut line = String::new();
+                reader.read_line(&mut line).unwrap();
+                if let Some(value) = line.strip_prefix("content-length: ") {
+                    length = value.trim().parse().unwrap();
+                }
+                request += &line;
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).unwrap();
+            connection.write_all(answer.as_bytes()).unwrap();
+            request + str::from_utf8(&body).unwrap()
+        };
+        (address, std::thread::spawn(move || answers.iter().map(serve).collect()))
+    }
+
+    fn bucket(address: SocketAddr) -> Arc<dyn ObjectStore> {
+        let credentials = Credentials::new("key", "secret", Some("token".to_owned()), None, "test");
+        let sdk = SdkConfig::builder()
+            .region(Region::from_static("eu-central-1"))
+            .credentials_provider(SharedCredentialsProvider::new(credentials))
+            .endpoint_url(format!("http://{address}"))
+            .build();
+        bucket::open("reports", &Environment { sdk, roots: TrustRoots::Amazon }).unwrap()
+    }
+
+    #[tokio::test]
+    async fn an_object_is_put_and_read_and_what_was_cut_off_is_asked_for_again() {
+        let (address, asked) = server(&[PUT, "", GET]);
+        let (bucket, name) = (bucket(address), Path::from("a/b"));
+        bucket.put(&name, "hello".into()).await.unwrap();
+        assert_eq!(bucket.get(&name).await.unwrap().bytes().await.unwrap(), "hello");
+        let asked = asked.join().unwrap();
+        assert!(asked[0].starts_with("PUT /reports/a/b HTTP/1.1\r\n") && asked[0].ends_with("\r\n\r\nhello"));
+        assert!(asked[0].contains("authorization: AWS4-HMAC-SHA256 Credential=key/"), "{}", asked[0]);
+        assert!(asked[0].contains("x-amz-security-token: token\r\n"), "{}", asked[0]);
+        assert!(asked[1..].iter().all(|request| request.starts_with("GET /reports/a/b ")), "{asked:?}");
+    }
+
+    #[tokio::test]
+    async fn a_call_ends_in_time_whether_nothing_comes_or_not_all() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let https = Https::new(TrustRoots::Amazon, Duration::from_millis(300));
+        let call = || {
+            let mut request = HttpRequest::new(HttpRequestBody::empty());
+            *request.uri_mut() = url.parse().unwrap();
+            https.call(request)
+        };
+        assert_eq!(call().await.unwrap_err().kind(), HttpErrorKind::Timeout);
+
+        let half = std::thread::spawn(move || {
+            // The first is the one that nobody answered.
+            let mut connections = [listener.accept().unwrap().0, listener.accept().unwrap().0];
+            connections[1].read_exact(&mut [0]).unwrap();
+            connections[1].write_all(GET.trim_end_matches("lo").as_bytes()).unwrap();
+            connections
+        });
+        let answer = call().await.unwrap();
+        assert_eq!(answer.into_body().bytes().await.unwrap_err().kind(), HttpErrorKind::Timeout);
+        drop(half.join().unwrap());
+    }
+}
