@@ -16,6 +16,12 @@ pub struct Corrupt {
     what: &'static str,
 }
 
+impl Corrupt {
+    pub(crate) fn new(pk: impl Into<String>, what: &'static str) -> Self {
+        Self { pk: pk.into(), what }
+    }
+}
+
 /// An item with its key's attributes.
 pub(crate) fn keyed(place: Place, key: Key) -> Item {
     HashMap::from([(place.pk().to_owned(), text(key.pk)), (place.sk().to_owned(), text(key.sk))])
@@ -36,7 +42,7 @@ pub(crate) struct Fields<'a>(pub(crate) &'a Item);
 impl<'a> Fields<'a> {
     pub(crate) fn corrupt(self, what: &'static str) -> Corrupt {
         let pk = self.0.get("pk").and_then(|pk| pk.as_s().ok()).map_or("?", String::as_str);
-        Corrupt { pk: pk.to_owned(), what }
+        Corrupt::new(pk, what)
     }
 
     /// A flag that is set; absent means not.

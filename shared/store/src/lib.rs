@@ -2,7 +2,7 @@
 //!
 //! | for | see |
 //! | --- | --- |
-//! | what is shared by all operations | `store.rs`, `call.rs`, `cost.rs`, `item.rs`, `single.rs`, `query.rs`, `ambient.rs` |
+//! | what is shared by all operations | `store.rs`, `call.rs`, `cost.rs`, `item.rs`, `single.rs`, `batch_put.rs`, `query.rs`, `ambient.rs` |
 //! | topics | `topic.rs` |
 //! | which buckets hold anything | `directory.rs` |
 //! | writing events | `placing.rs`, `write.rs`, `idempotency.rs` |
@@ -19,6 +19,7 @@
 //! | what follows from the table's stream | `fan_out/` |
 //! | entries of timelines and feeds, and marks | `entry.rs`, `pull_marker.rs` |
 //! | timelines of sources, feeds | `timeline/`, `feed/`, `wait.rs`, `batch_get.rs` |
+//! | tables of the designs that others have published | `published/` |
 //!
 //! Every operation returns what it cost, as DynamoDB reported it, and has a deadline: within it, calls that
 //! fail for a while are tried again, here and nowhere else.
@@ -27,6 +28,7 @@
 
 mod ambient;
 mod batch_get;
+mod batch_put;
 mod call;
 mod consumer;
 mod cost;
@@ -43,6 +45,7 @@ mod latest;
 pub mod limits;
 mod list;
 mod placing;
+pub mod published;
 mod pull_marker;
 mod query;
 mod range;

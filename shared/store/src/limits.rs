@@ -35,6 +35,11 @@ pub const QUERY_BYTES: usize = 1024 * 1024;
 /// A bucket of more shards is read in smaller pages, of as many events as fit if they are as large as those before.
 pub const READ_AHEAD_BYTES: usize = 32 * QUERY_BYTES;
 
+/// Read units after which a read of a published design ends: 32 MB, or half of that where it is consistent. Its events
+/// may be as large as items can be, and as many as are asked for. A round that has begun is finished: it may add a full
+/// query for each partition.
+pub const PUBLISHED_UNITS_PER_READ: u64 = 4_096;
+
 /// Buckets of one wave, at most.
 pub const WAVE_BUCKETS: usize = 16;
 
@@ -208,6 +213,8 @@ const _: () = {
     assert!(ISSUE_QUERIES as usize > PAGE_BYTES / 1_000_000);
     assert!(WRITE_BACKS_AT_ONCE <= WRITE_BACKS_PER_PAGE);
     assert!(READ_AHEAD_BYTES / QUERY_BYTES <= QUERIES_AT_ONCE);
+    // What is read eventually consistently costs a unit for 8 KB.
+    assert!(PUBLISHED_UNITS_PER_READ * 8 * 1024 == READ_AHEAD_BYTES as u64);
     // Ids of sixteen bytes, and room for a key.
     assert!(LATE_PER_PAGE * 16 + 1024 <= 400 * 1000);
     assert!(COMPARED_ENTRIES as usize <= BATCH_KEYS);

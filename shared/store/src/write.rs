@@ -6,19 +6,17 @@
 
 use std::collections::BTreeSet;
 
-use aws_sdk_dynamodb::types::{PutRequest, ReturnConsumedCapacity, WriteRequest};
+use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use futures_util::stream::{self, StreamExt};
 use lately_keys::table::EventKey;
-use lately_keys::{EventId, SortKey, Topic, UnixMillis};
+use lately_keys::{EventId, Place, Topic, UnixMillis};
 use lately_model::{AcceptedTimes, AtError, Event, NewEvent, TopicSettings};
 
-use crate::call::{
-    Meaning, Operation, TableError, Unavailable, is_own_range_hot, is_throttle, meaning, unavailable,
-};
+use crate::call::{Meaning, Operation, TableError, Unavailable, is_own_range_hot, meaning, unavailable};
 use crate::cost::Cost;
 use crate::entry::{TimelineEntry, own_feed};
 use crate::idempotency::{Idempotency, Record, Recorded};
-use crate::item::{Fields, Item};
+use crate::item::Item;
 use crate::limits::{BATCH_ITEMS, BATCHES_AT_ONCE};
 use crate::placing::{PlaceError, Placed};
 use crate::store::Store;
@@ -255,50 +253,17 @@ impl Store {
         batch: &[(usize, &Placed)],
         operation: &Operation<'_>,
     ) -> Vec<(usize, Unavailable)> {
-        let put = |placed: &Placed| {
-            let put = PutRequest::builder().set_item(Some(placed.item.clone())).build();
-            put.map(|put| WriteRequest::builder().put_request(put).build())
+        let items: Vec<&Item> = batch.iter().map(|(_, placed)| &placed.item).collect();
+        let left = match self.batch_put(&items, [Place::Table.pk(), Place::Table.sk()], operation).await {
+            Ok(left) => left,
+            Err(error) => return batch.iter().map(|(index, _)| (*index, error.clone())).collect(),
         };
-        let requests: Result<Vec<_>, _> = batch.iter().map(|(_, placed)| put(placed)).collect();
-        let requests = match requests {
-            Ok(requests) => requests,
-            Err(error) => return batch.iter().map(|(index, _)| (*index, Unavailable::new(&error))).collect(),
-        };
-        operation.meter.call();
-        let answer = self
-            .client()
-            .batch_write_item()
-            .request_items(self.table(), requests)
-            .return_consumed_capacity(ReturnConsumedCapacity::Total)
-            .send()
-            .await;
-        let alone: Vec<&(usize, &Placed)> = match &answer {
-            Ok(answer) => {
-                operation.meter.write(answer.consumed_capacity());
-                let unprocessed =
-                    answer.unprocessed_items().into_iter().flatten().flat_map(|(_, requests)| requests);
-                let unprocessed: BTreeSet<SortKey> =
-                    unprocessed.filter_map(|request| sort_key(request.put_request()?.item())).collect();
-                if !unprocessed.is_empty() {
-                    operation.meter.throttled(false);
-                }
-                batch.iter().filter(|(_, placed)| unprocessed.contains(&placed.event.id.sort_key())).collect()
-            }
-            Err(error) if meaning(error) == Meaning::Final => {
-                return batch.iter().map(|(index, _)| (*index, unavailable(error))).collect();
-            }
-            Err(error) => {
-                if is_throttle(error) {
-                    operation.meter.throttled(false);
-                }
-                batch.iter().collect()
-            }
-        };
-        let puts: Vec<_> = alone
+        let puts: Vec<_> = left
             .into_iter()
+            .map(|left| batch[left])
             .map(|(index, placed)| async move {
                 let put = self.put(topic, settings, placed, operation).await;
-                put.err().map(|error| (*index, error))
+                put.err().map(|error| (index, error))
             })
             .collect();
         let failed: Vec<_> = stream::iter(puts).buffer_unordered(BATCH_ITEMS).collect().await;
@@ -339,8 +304,4 @@ impl Store {
             }
         }
     }
-}
-
-fn sort_key(item: &Item) -> Option<SortKey> {
-    Fields(item).parsed("sk").ok()
 }

@@ -16,7 +16,8 @@
 
 use jiff::Timestamp;
 
-use super::{KeyType, KeyTypes, KeyValue, PublishedError, WriteKey};
+use super::ticks::ticks;
+use super::{KeyType, KeyTypes, KeyValue, PublishedError, SortKeys, WriteKey};
 use crate::name::User;
 
 /// `DateTime.MaxValue.Ticks`: the last tick of the year 9999.
@@ -71,8 +72,7 @@ impl Chronological {
     /// Where the event is written.
     #[must_use]
     pub fn write_key(&self, order: NaturalOrder) -> WriteKey {
-        let ticks = order.turn(self.ticks);
-        WriteKey { pk: KeyValue::S(self.user.to_string()), sk: KeyValue::S(format!("{ticks:019}")) }
+        WriteKey { pk: KeyValue::S(self.user.to_string()), sk: order.sort_key(self.ticks) }
     }
 
     /// The partitions that hold a user's events of a range of time: always the one.
@@ -82,6 +82,17 @@ impl Chronological {
         _last: Timestamp,
     ) -> impl DoubleEndedIterator<Item = KeyValue> + use<> {
         std::iter::once(KeyValue::S(user.to_string()))
+    }
+
+    /// The sort keys of a range of time.
+    #[must_use]
+    pub fn sort_keys(first: Timestamp, last: Timestamp, order: NaturalOrder) -> Option<SortKeys> {
+        let (first, last) = ticks(first, last, NANOS_PER_TICK)?;
+        let sk = |since_epoch| order.sort_key(EPOCH_TICKS + since_epoch);
+        Some(match order {
+            NaturalOrder::NewestFirst => SortKeys { least: sk(last), greatest: sk(first) },
+            NaturalOrder::OldestFirst => SortKeys { least: sk(first), greatest: sk(last) },
+        })
     }
 
     /// The time in a sort key.
@@ -106,5 +117,9 @@ impl NaturalOrder {
             Self::NewestFirst => MAX_TICKS - ticks,
             Self::OldestFirst => ticks,
         }
+    }
+
+    fn sort_key(self, ticks: i64) -> KeyValue {
+        KeyValue::S(format!("{:019}", self.turn(ticks)))
     }
 }

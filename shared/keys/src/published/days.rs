@@ -4,6 +4,8 @@ use jiff::civil::{Date, DateTime};
 use jiff::tz::Offset;
 use jiff::{SignedDuration, Timestamp};
 
+use super::Window;
+
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 const DAY_SECONDS: i64 = 86_400;
 
@@ -35,6 +37,11 @@ impl Day {
     /// The seconds since 1970 at which the day starts.
     pub(super) fn unix_start(self) -> i64 {
         self.number * DAY_SECONDS - i64::from(self.offset.seconds())
+    }
+
+    /// From the day's first moment to its last.
+    pub(super) fn window(self) -> Window {
+        Window::of_seconds(self.unix_start(), DAY_SECONDS)
     }
 
     /// The day's date.

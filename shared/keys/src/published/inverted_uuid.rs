@@ -18,9 +18,11 @@ use jiff::tz::Offset;
 use uuid::{Uuid, Variant, Version};
 
 use super::days::Day;
-use super::{KeyType, KeyTypes, KeyValue, PublishedError, WriteKey};
-use crate::id::parse_hyphenated;
+use super::ticks::{NANOS_PER_MILLI, ticks};
+use super::{KeyType, KeyTypes, KeyValue, PublishedError, SortKeys, Window, WriteKey};
+use crate::id::{EventId, parse_hyphenated};
 use crate::sort_key::invert;
+use crate::time::UnixMillis;
 
 /// The key of an event.
 ///
@@ -69,6 +71,24 @@ impl InvertedUuid {
         offset: Offset,
     ) -> impl DoubleEndedIterator<Item = KeyValue> {
         Day::between(first, last, offset).map(partition)
+    }
+
+    /// The partition of a day.
+    #[must_use]
+    pub fn window(at: Timestamp, offset: Offset) -> Window {
+        Day::containing(at, offset).window()
+    }
+
+    /// The sort keys of a range of time.
+    #[must_use]
+    pub fn sort_keys(first: Timestamp, last: Timestamp) -> Option<SortKeys> {
+        let (first, last) = ticks(first, last, NANOS_PER_MILLI)?;
+        let millis = |millis: i64| UnixMillis::new(millis.unsigned_abs()).ok();
+        let sk = |id: EventId| KeyValue::S(id.sort_key().to_string());
+        Some(SortKeys {
+            least: sk(EventId::last_of(millis(last)?)),
+            greatest: sk(EventId::first_of(millis(first)?)),
+        })
     }
 
     /// The time in a sort key.

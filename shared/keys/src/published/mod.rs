@@ -1,8 +1,8 @@
 //! Five designs that others have published for "the latest first" on DynamoDB, as types of their own.
 //!
 //! They are here to be understood and measured beside ours, and to read tables that were built with them.
-//! Each gives its key types, its write key, the partitions to visit for a range of time, and the time out
-//! of a key. None of them is used by Lately's own table.
+//! Each gives its key types, its write key, the partitions to visit for a range of time, the sort keys to ask
+//! them for, and the time out of a key. None of them is used by Lately's own table.
 //!
 //! | design | partition key | sort key | precision | natural order | one hot partition |
 //! | --- | --- | --- | --- | --- | --- |
@@ -30,6 +30,8 @@ mod inverted_uuid;
 mod quarter_hour;
 mod reverse_ticks;
 mod sharded_day;
+mod ticks;
+mod window;
 
 #[cfg(test)]
 mod tests;
@@ -41,6 +43,7 @@ pub use inverted_uuid::InvertedUuid;
 pub use quarter_hour::{QuarterHour, Token, TokenError};
 pub use reverse_ticks::ReverseTicks;
 pub use sharded_day::{ShardedDay, ShardedDayPlace};
+pub use window::{SortKeys, Window};
 
 /// The type of a key attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

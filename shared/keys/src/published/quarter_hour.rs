@@ -17,7 +17,8 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-use super::{KeyType, KeyTypes, KeyValue, PublishedError, WriteKey};
+use super::ticks::{NANOS_PER_SECOND, ticks};
+use super::{KeyType, KeyTypes, KeyValue, PublishedError, SortKeys, Window, WriteKey};
 
 const QUARTER_SECONDS: i64 = 15 * 60;
 const RANGE: PublishedError = PublishedError::Range { until: "9999-12-30" };
@@ -44,6 +45,9 @@ pub struct Token([u8; TOKEN_BYTES]);
 pub struct TokenError;
 
 impl Token {
+    const LEAST: Self = Self([BASE58[0]; TOKEN_BYTES]);
+    const GREATEST: Self = Self([BASE58[57]; TOKEN_BYTES]);
+
     /// A token from random bits, of which it holds the lowest 93 and a little more.
     #[must_use]
     pub fn from_entropy(mut entropy: u128) -> Self {
@@ -115,6 +119,20 @@ impl QuarterHour {
     pub fn partitions(first: Timestamp, last: Timestamp) -> impl DoubleEndedIterator<Item = KeyValue> {
         let quarter = |at: Timestamp| at.as_second().max(0) / QUARTER_SECONDS;
         (quarter(first)..=quarter(last)).map(partition)
+    }
+
+    /// The partition of a quarter.
+    #[must_use]
+    pub fn window(at: Timestamp) -> Window {
+        Window::of_seconds(at.as_second().div_euclid(QUARTER_SECONDS) * QUARTER_SECONDS, QUARTER_SECONDS)
+    }
+
+    /// The sort keys of a range of time.
+    #[must_use]
+    pub fn sort_keys(first: Timestamp, last: Timestamp) -> Option<SortKeys> {
+        let (first, last) = ticks(first, last, NANOS_PER_SECOND)?;
+        let sk = |unix_seconds, token| Self { unix_seconds, token }.write_key().sk;
+        Some(SortKeys { least: sk(first, Token::LEAST), greatest: sk(last, Token::GREATEST) })
     }
 
     /// The time in a sort key.

@@ -14,7 +14,8 @@
 
 use jiff::Timestamp;
 
-use super::{KeyType, KeyTypes, KeyValue, PublishedError, WriteKey};
+use super::ticks::ticks;
+use super::{KeyType, KeyTypes, KeyValue, PublishedError, SortKeys, WriteKey};
 use crate::name::User;
 
 const RANGE: PublishedError = PublishedError::Range { until: "2262-04-11" };
@@ -60,6 +61,14 @@ impl ReverseTicks {
         _last: Timestamp,
     ) -> impl DoubleEndedIterator<Item = KeyValue> + use<> {
         std::iter::once(KeyValue::S(user.to_string()))
+    }
+
+    /// The sort keys of a range of time.
+    #[must_use]
+    pub fn sort_keys(first: Timestamp, last: Timestamp) -> Option<SortKeys> {
+        let (first, last) = ticks(first, last, 1)?;
+        let sk = |unix_nanos| KeyValue::N(i64::MAX - unix_nanos);
+        Some(SortKeys { least: sk(last), greatest: sk(first) })
     }
 
     /// The time in a sort key.

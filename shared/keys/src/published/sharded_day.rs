@@ -15,15 +15,20 @@
 //! names. The milliseconds have no leading zeros, so text sorts as time only while they have thirteen
 //! digits: from 2001-09-09T01:46:40Z to 2286-11-20T17:46:40Z. `USER#{user}` alone grows without end and has one partition's ceiling.
 
-use jiff::Timestamp;
-use jiff::tz::Offset;
+use jiff::civil::Date;
+use jiff::tz::{Offset, TimeZone};
+use jiff::{Timestamp, ToSpan};
 
 use super::days::Day;
-use super::{KeyType, KeyTypes, KeyValue, PublishedError, WriteKey};
+use super::ticks::{NANOS_PER_MILLI, ticks};
+use super::{KeyType, KeyTypes, KeyValue, PublishedError, SortKeys, Window, WriteKey};
 use crate::name::User;
 use crate::shard::{Shard, ShardCount};
 
 const RANGE: PublishedError = PublishedError::Range { until: "9999-12-30" };
+
+/// The milliseconds of thirteen digits.
+const SORTABLE_MILLIS: (i64, i64) = (1_000_000_000_000, 9_999_999_999_999);
 
 /// Which of the design's partitions an event is written to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -111,6 +116,32 @@ impl ShardedDay {
         })
     }
 
+    /// The partitions of a day: every shard of it.
+    #[must_use]
+    pub fn window(at: Timestamp) -> Window {
+        Day::containing(at, Offset::UTC).window()
+    }
+
+    /// The partition of a user's month.
+    #[must_use]
+    pub fn user_window(at: Timestamp) -> Window {
+        let first = Day::containing(at, Offset::UTC).date().first_of_month();
+        let midnight = |date: Date| date.to_zoned(TimeZone::UTC).ok().map(|midnight| midnight.timestamp());
+        Window::between(midnight(first), first.checked_add(1.month()).ok().and_then(midnight))
+    }
+
+    /// The sort keys of a range of time, of which there are none where the text does not sort as time.
+    #[must_use]
+    pub fn sort_keys(first: Timestamp, last: Timestamp) -> Option<SortKeys> {
+        let (first, last) = ticks(first, last, NANOS_PER_MILLI)?;
+        let (first, last) = (first.max(SORTABLE_MILLIS.0), last.min(SORTABLE_MILLIS.1));
+        // `$` comes behind `#`: the text lies behind all keys of its millisecond, and before those of the next.
+        (first <= last).then(|| SortKeys {
+            least: KeyValue::S(format!("{first}#")),
+            greatest: KeyValue::S(format!("{last}$")),
+        })
+    }
+
     /// The time in a sort key.
     ///
     /// # Errors
@@ -125,10 +156,10 @@ impl ShardedDay {
     }
 }
 
-fn day_partition(date: jiff::civil::Date, shard: Shard) -> String {
+fn day_partition(date: Date, shard: Shard) -> String {
     format!("EVENTS#{date}#SHARD{shard}")
 }
 
-fn month_partition(user: &User, date: jiff::civil::Date) -> String {
+fn month_partition(user: &User, date: Date) -> String {
     format!("USER#{user}#{:04}-{:02}", date.year(), date.month())
 }

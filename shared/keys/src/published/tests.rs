@@ -310,6 +310,173 @@ proptest! {
     }
 }
 
+/// Every design at a time: where it writes an event, which times share its partition, and what to ask it for.
+struct Place {
+    key: WriteKey,
+    partitions: Vec<KeyValue>,
+    window: Window,
+    keys: Option<SortKeys>,
+    /// The time that the key tells.
+    at: Timestamp,
+}
+
+fn places(at: Timestamp, (first, last): (Timestamp, Timestamp), offset: Offset, entropy: u128) -> Vec<Place> {
+    let ada = || "ada".parse::<User>().unwrap();
+    let of_text = |key: &WriteKey, time_of: &dyn Fn(&str) -> Result<Timestamp, PublishedError>| {
+        let KeyValue::S(text) = &key.sk else { unreachable!() };
+        time_of(text).unwrap()
+    };
+    let mut places = Vec::new();
+    let key = ReverseTicks::new(ada(), at).unwrap().write_key();
+    let KeyValue::N(number) = key.sk else { unreachable!() };
+    places.push(Place {
+        partitions: ReverseTicks::partitions(&ada(), at, at).collect(),
+        window: Window::ALL,
+        keys: ReverseTicks::sort_keys(first, last),
+        at: ReverseTicks::time_of(number).unwrap(),
+        key,
+    });
+    for order in [NaturalOrder::NewestFirst, NaturalOrder::OldestFirst] {
+        let key = Chronological::new(ada(), at).unwrap().write_key(order);
+        places.push(Place {
+            partitions: Chronological::partitions(&ada(), at, at).collect(),
+            window: Window::ALL,
+            keys: Chronological::sort_keys(first, last, order),
+            at: of_text(&key, &|sk| Chronological::time_of(sk, order)),
+            key,
+        });
+    }
+    let two = ShardCount::new(2).unwrap();
+    let day = ShardedDayPlace::Day(two.pick(u64::from(entropy % 2 == 1)));
+    let month = ShardedDayPlace::UserMonth(ada());
+    for (place, partitions, window) in [
+        (day, ShardedDay::partitions(two, at, at).collect(), ShardedDay::window(at)),
+        (month, ShardedDay::user_partitions(&ada(), at, at).collect(), ShardedDay::user_window(at)),
+    ] {
+        let key = ShardedDay::new(place, at, &entropy.to_string()).unwrap().write_key();
+        let keys = ShardedDay::sort_keys(first, last);
+        places.push(Place { partitions, window, keys, at: of_text(&key, &ShardedDay::time_of), key });
+    }
+    let millis = crate::UnixMillis::try_from(at).unwrap();
+    let id = crate::EventId::import(millis, 0.into(), entropy).as_uuid();
+    let key = InvertedUuid::new(id, offset).unwrap().write_key();
+    places.push(Place {
+        partitions: InvertedUuid::partitions(at, at, offset).collect(),
+        window: InvertedUuid::window(at, offset),
+        keys: InvertedUuid::sort_keys(first, last),
+        at: of_text(&key, &InvertedUuid::time_of),
+        key,
+    });
+    let key = QuarterHour::new(at, Token::from_entropy(entropy)).unwrap().write_key();
+    places.push(Place {
+        partitions: QuarterHour::partitions(at, at).collect(),
+        window: QuarterHour::window(at),
+        keys: QuarterHour::sort_keys(first, last),
+        at: of_text(&key, &QuarterHour::time_of),
+        key,
+    });
+    places
+}
+
+/// While every design has keys.
+fn of_all_designs() -> impl Strategy<Value = Timestamp> {
+    (1_000_000_100..9_000_000_000_i64, 0..1_000_000_000_i32)
+        .prop_map(|(second, nano)| Timestamp::new(second, nano).unwrap())
+}
+
+proptest! {
+    #[test]
+    fn the_sort_keys_of_a_range_hold_the_events_of_its_times_and_no_other(
+        at in of_all_designs(),
+        before in -5_000_000_000..5_000_000_000_i64,
+        length in 0..5_000_000_000_i64,
+        offset in -64_800..64_800_i32,
+        entropy: u128,
+    ) {
+        let by = SignedDuration::from_nanos;
+        let first = at.checked_sub(by(before)).unwrap();
+        let last = first.checked_add(by(length)).unwrap();
+        let offset = Offset::from_seconds(offset).unwrap();
+        let holds = |keys: &Option<SortKeys>, key: &WriteKey| {
+            keys.as_ref().is_some_and(|keys| keys.least <= key.sk && key.sk <= keys.greatest)
+        };
+        let in_range = places(at, (first, last), offset, entropy);
+        for (n, Place { key, partitions, window, keys, at: told }) in in_range.into_iter().enumerate() {
+            prop_assert_eq!(holds(&keys, &key), first <= told && told <= last, "{:?}", key);
+            prop_assert!(window.first <= at && at <= window.last);
+            prop_assert!(partitions.contains(&key.pk));
+
+            let keys = |first, last| places(at, (first, last), offset, entropy).swap_remove(n).keys;
+            prop_assert!(holds(&keys(told, told), &key), "{:?}", key);
+            let one = by(1);
+            let (before, after) = (told.checked_sub(one).unwrap(), told.checked_add(one).unwrap());
+            prop_assert!(!holds(&keys(first.min(before), before), &key));
+            prop_assert!(!holds(&keys(after, last.max(after)), &key));
+        }
+    }
+
+    #[test]
+    fn windows_follow_each_other_and_share_no_partition(at in of_all_designs(), offset in -64_800..64_800_i32) {
+        let offset = Offset::from_seconds(offset).unwrap();
+        let of = |at| places(at, (at, at), offset, 7);
+        let one = SignedDuration::from_nanos(1);
+        for (n, Place { partitions, window, .. }) in of(at).into_iter().enumerate() {
+            prop_assert_eq!(&of(at)[n].window, &window);
+            if window == Window::ALL {
+                continue;
+            }
+            for inside in [window.first, window.last] {
+                prop_assert_eq!(&of(inside)[n].window, &window);
+                prop_assert_eq!(&of(inside)[n].partitions, &partitions);
+            }
+            let next = &of(window.last.checked_add(one).unwrap())[n];
+            prop_assert_eq!(next.window.first, window.last.checked_add(one).unwrap());
+            prop_assert!(next.partitions.iter().all(|pk| !partitions.contains(pk)));
+        }
+    }
+}
+
+#[test]
+fn times_without_a_tick_or_a_key_have_no_sort_keys() {
+    let (first, last) = (at("2024-01-01T00:00:00.000000001Z"), at("2024-01-01T00:00:00.000000099Z"));
+    assert!(ReverseTicks::sort_keys(first, last).is_some());
+    assert_eq!(Chronological::sort_keys(first, last, NaturalOrder::NewestFirst), None);
+    assert_eq!(ShardedDay::sort_keys(first, last), None);
+    assert_eq!(InvertedUuid::sort_keys(first, last), None);
+    assert_eq!(QuarterHour::sort_keys(first, last), None);
+
+    let before = at("1969-12-31T23:59:59.999999999Z");
+    let of_all = |first, last| {
+        [
+            ReverseTicks::sort_keys(first, last),
+            Chronological::sort_keys(first, last, NaturalOrder::OldestFirst),
+            ShardedDay::sort_keys(first, last),
+            InvertedUuid::sort_keys(first, last),
+            QuarterHour::sort_keys(first, last),
+        ]
+    };
+    assert!(of_all(Timestamp::MIN, before).iter().all(Option::is_none));
+    assert!(of_all(last, first).iter().all(Option::is_none));
+    assert!(of_all(Timestamp::MIN, Timestamp::MAX).iter().all(Option::is_some));
+    assert_eq!(ReverseTicks::sort_keys(at("2262-04-11T23:47:16.854775808Z"), Timestamp::MAX), None);
+    // Where the text does not sort as time.
+    assert_eq!(ShardedDay::sort_keys(Timestamp::UNIX_EPOCH, at("2001-09-09T01:46:39.999Z")), None);
+    assert_eq!(ShardedDay::sort_keys(at("2286-11-20T17:46:40Z"), Timestamp::MAX), None);
+}
+
+#[test]
+fn windows_end_where_time_does() {
+    for offset in [-64_800, 64_800] {
+        let offset = Offset::from_seconds(offset).unwrap();
+        assert_eq!(InvertedUuid::window(Timestamp::MIN, offset).first, Timestamp::MIN);
+        assert_eq!(InvertedUuid::window(Timestamp::MAX, offset).last, Timestamp::MAX);
+    }
+    for window in [ShardedDay::window, ShardedDay::user_window, QuarterHour::window] {
+        assert_eq!(window(Timestamp::MIN).first, Timestamp::MIN);
+        assert_eq!(window(Timestamp::MAX).last, Timestamp::MAX);
+    }
+}
+
 #[test]
 fn sharded_day_text_stops_sorting_where_the_docs_say_so() {
     let sk =

@@ -20,6 +20,7 @@ mod late;
 mod listed;
 mod polls;
 mod prices;
+mod published;
 mod range;
 mod records;
 mod runs;

@@ -1,0 +1,58 @@
+//! Writing: a put for one event, calls of 25 for many.
+//!
+//! None of the designs looks whether its key is taken: an event replaces another of its key, and nobody is told.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use lately_keys::published::WriteKey;
+
+use crate::call::{Operation, Unavailable};
+use crate::cost::Cost;
+use crate::item::Item;
+use crate::limits::{BATCH_ITEMS, BATCHES_AT_ONCE};
+use crate::published::Table;
+use crate::published::key::Attributes;
+
+impl Table {
+    /// Writes events. Of several with one key the last is written, as if they came one after another.
+    ///
+    /// # Errors
+    /// If not all could be written. Writing all of them once more is safe: they have their keys.
+    pub async fn write(
+        &self,
+        events: impl IntoIterator<Item = (WriteKey, Attributes)>,
+    ) -> Result<Cost, Unavailable> {
+        let operation = self.store.operation();
+        let mut places: HashMap<WriteKey, usize> = HashMap::new();
+        let mut items: Vec<Item> = Vec::new();
+        for (key, mut item) in events {
+            item.extend(self.keys.item(&key.pk, &key.sk));
+            match places.entry(key) {
+                Entry::Occupied(place) => items[*place.get()] = item,
+                Entry::Vacant(place) => {
+                    place.insert(items.len());
+                    items.push(item);
+                }
+            }
+        }
+        match &*items {
+            [only] => self.store.put_item(only, &operation).await?,
+            many => {
+                let puts: Vec<_> =
+                    many.chunks(BATCH_ITEMS).map(|items| self.put_batch(items, &operation)).collect();
+                stream::iter(puts).buffer_unordered(BATCHES_AT_ONCE).try_collect::<()>().await?;
+            }
+        }
+        Ok(operation.meter.total())
+    }
+
+    async fn put_batch(&self, items: &[Item], operation: &Operation<'_>) -> Result<(), Unavailable> {
+        let batch: Vec<&Item> = items.iter().collect();
+        let left = self.store.batch_put(&batch, [&self.keys.pk, &self.keys.sk], operation).await?;
+        let puts: Vec<_> =
+            left.into_iter().map(|left| self.store.put_item(&items[left], operation)).collect();
+        stream::iter(puts).buffer_unordered(BATCH_ITEMS).try_collect().await
+    }
+}
