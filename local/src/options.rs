@@ -1,5 +1,6 @@
 //! What can be said on the command line.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -57,6 +58,10 @@ pub struct Options {
     #[arg(long, default_value_t = 8000, value_name = "PORT")]
     pub dynamodb_port: u16,
 
+    /// Address of DynamoDB, if containers are to reach it: of the network that they are on. Any credentials are good
+    #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), value_name = "ADDRESS", value_parser = parse_host)]
+    pub dynamodb_host: IpAddr,
+
     /// Keep the table in this folder; without it, it lives as long as the process
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
@@ -87,6 +92,17 @@ fn parse_every(text: &str) -> Result<Every, String> {
     let seconds = if ["never", "0"].contains(&text) { Some(0) } else { seconds::parse(text) };
     let seconds = seconds.ok_or_else(|| "must be a number and s, m, h or d, or never".to_owned())?;
     Ok(Every((seconds > 0).then(|| Duration::from_secs(seconds.into()))))
+}
+
+/// An address at which only this machine is asked, or a network of its own. Never all addresses: who asks is not asked for
+/// credentials.
+fn parse_host(text: &str) -> Result<IpAddr, String> {
+    let host: IpAddr = text.parse().map_err(|_| "must be an IP address".to_owned())?;
+    let is_private = match host {
+        IpAddr::V4(host) => host.is_loopback() || host.is_private(),
+        IpAddr::V6(host) => host.is_loopback() || host.is_unique_local(),
+    };
+    is_private.then_some(host).ok_or_else(|| "must be of this machine or of a private network".to_owned())
 }
 
 fn parse_faults(text: &str) -> Result<PumpFaults, String> {
@@ -129,6 +145,18 @@ mod tests {
         }
         let said = Lately::try_parse_from(["lately"]).expect("nothing needs to be said");
         assert_eq!(said.options.report_every, minute);
+    }
+
+    #[test]
+    fn dynamodb_is_served_to_private_networks_at_most() {
+        for host in ["127.0.0.1", "172.17.0.1", "192.168.65.254", "10.88.0.1", "::1", "fd00::1"] {
+            assert_eq!(parse_host(host), Ok(host.parse().expect("an address")));
+        }
+        for host in ["", "localhost", "0.0.0.0", "::", "172.32.0.1", "203.0.113.7", "2001:db8::1"] {
+            assert!(parse_host(host).is_err(), "{host}");
+        }
+        let said = Lately::try_parse_from(["lately"]).expect("nothing needs to be said");
+        assert!(said.options.dynamodb_host.is_loopback());
     }
 
     #[test]

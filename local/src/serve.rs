@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::io::Write;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::time::Duration;
@@ -72,8 +72,9 @@ pub async fn run(options: Options, out: &mut impl Write) -> Result<(), ServeErro
         log::start(tracing::Level::INFO).map_err(std::io::Error::other)?;
     }
     // The ports first: nothing is created for a program that cannot serve.
-    let api = listen(options.port, "the API", "--port").await?;
-    let dynamodb = listen(options.dynamodb_port, "DynamoDB", "--dynamodb-port").await?;
+    let api = listen(Ipv4Addr::LOCALHOST.into(), options.port, "the API", "--port").await?;
+    let dynamodb =
+        listen(options.dynamodb_host, options.dynamodb_port, "DynamoDB", "--dynamodb-port").await?;
     let data = options.data.as_deref();
     let system = System::open(data).await?;
     let failures = Folder::of(data, "failures")?;
@@ -176,9 +177,13 @@ impl Folder {
     }
 }
 
-async fn listen(port: u16, what: &'static str, option: &'static str) -> Result<TcpListener, ServeError> {
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    TcpListener::bind(address).await.map_err(|source| ServeError::Port { port, what, option, source })
+async fn listen(
+    host: IpAddr,
+    port: u16,
+    what: &'static str,
+    option: &'static str,
+) -> Result<TcpListener, ServeError> {
+    TcpListener::bind((host, port)).await.map_err(|source| ServeError::Port { port, what, option, source })
 }
 
 /// Removes items whose time is over, as DynamoDB's own service does, until it is stopped.

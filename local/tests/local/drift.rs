@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use lately::TEMPLATE;
 use lately_engine::pump::Mapping;
@@ -29,13 +29,25 @@ fn listed(routes: &Routes) -> Listed {
 
 /// The payloads of `events/`, by file name.
 pub(crate) fn payloads() -> BTreeMap<String, String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../events");
-    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files = fs::read_dir(events()).unwrap().map(|entry| entry.unwrap().path());
     files
         .map(|path| {
             (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read_to_string(path).unwrap())
         })
+        .filter(|(name, _)| name != EXPECTED)
         .collect()
+}
+
+/// The file that says what they are answered with.
+const EXPECTED: &str = "expected.json";
+
+/// What they are answered with, and what is given.
+pub(crate) fn expected() -> Value {
+    serde_json::from_str(&fs::read_to_string(events().join(EXPECTED)).unwrap()).unwrap()
+}
+
+fn events() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../events")
 }
 
 #[tokio::test]

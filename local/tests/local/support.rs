@@ -24,6 +24,8 @@ use lately_model::Scope;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
+use crate::drift::expected;
+
 /// The OpenAPI document.
 pub(crate) static OPENAPI: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(lately_records::OPENAPI).expect("the document is JSON"));
@@ -156,12 +158,7 @@ pub(crate) fn event_ago(seconds: i64) -> Value {
 
 /// An issue as it was stored before there were revisions and priorities.
 pub(crate) fn old_issue() -> Value {
-    json!({
-        "pk": {"S": "REPO#octo#hello"}, "sk": {"S": "ISSUE#00000007"},
-        "gsi1pk": {"S": "REPO#octo#hello"}, "gsi1sk": {"S": "ISSUE#OPEN#00000007"},
-        "title": {"S": "The counter runs backwards"}, "labels": {"L": [{"S": "critical"}, {"S": "ui"}]},
-        "status": {"S": "open"}, "opened_by": {"S": "ada"}, "opened_at": {"N": "1795167000000"},
-    })
+    expected()["given"]["items"][0].clone()
 }
 
 /// Puts an item, in DynamoDB's JSON.

@@ -1,7 +1,8 @@
 //! The engine on a port, for other clients: the AWS command line, table browsers, other processes.
 //!
-//! DynamoDB's JSON protocol over HTTP/1. Any credentials are accepted, so listen on loopback only. Web pages of elsewhere
-//! are refused: a browser sends `Origin` with every POST, also where a page's name was made to lead here.
+//! DynamoDB's JSON protocol over HTTP/1. Any credentials are accepted, so listen on loopback, or where only this machine's
+//! containers are. Web pages of elsewhere are refused: a browser sends `Origin` with every POST, also where a page's name
+//! was made to lead here.
 
 use std::convert::Infallible;
 use std::future::Future;

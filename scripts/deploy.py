@@ -1,0 +1,264 @@
+"""Deploys what was built to MiniStack and runs the scenario there. Started by scripts/deploy, which says what it is for.
+
+What MiniStack does otherwise than AWS is made up for here, and nowhere else:
+
+- It does not import an HTTP API's document: the routes, integrations and the authorizer that SAM puts there are created one
+  by one.
+- It knows no alarm on an expression of metrics: such an alarm is deployed on the first of them.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import boto3
+from processes import answers, free_port, running, until
+from samtranslator.translator.transform import transform
+from samtranslator.yaml_helper import yaml_parse
+
+BIN = pathlib.Path("target/tools")
+BUILT = pathlib.Path(".aws-sam/build/template.yaml")
+# Beside it, because the functions' folders are relative to it.
+DEPLOYED = BUILT.with_name("ministack.json")
+# What MiniStack itself logged, for a look at it afterwards.
+LOG = pathlib.Path("target/ministack.log")
+STACK, REGION = "lately", "eu-west-1"
+TOPIC = "billing"
+# It answers this path itself.
+SKIPPED = "health"
+MACHINE = "arm64" if platform.machine() in ("aarch64", "arm64") else "x86_64"
+FIRST = {
+    "Architecture": MACHINE,
+    "ReportTopic": TOPIC,
+    "ReportSum": "amount",
+    "ReportSchedule": "rate(1 minute)",
+    "LogLevel": "info",
+}
+# Each function's environment, a mapping's, and the schedule's input change.
+UPGRADE = FIRST | {"LogLevel": "debug", "FanOutLimit": "500", "ReportGroupBy": "type"}
+
+
+def deployable():
+    """The built template with what MiniStack takes."""
+    template = yaml_parse(BUILT.read_text())
+    for resource in template["Resources"].values():
+        properties = resource.get("Properties", {})
+        if resource["Type"] == "AWS::CloudWatch::Alarm" and "Metrics" in properties:
+            measured = next(it["MetricStat"] for it in properties.pop("Metrics") if "MetricStat" in it)
+            properties |= measured["Metric"] | {"Statistic": measured["Stat"], "Period": measured["Period"]}
+    DEPLOYED.write_text(json.dumps(template))
+
+
+def document():
+    """The API's document, as SAM makes it of the template."""
+
+    class NoManagedPolicies:
+        def load(self):
+            return {}
+
+    template = yaml_parse(BUILT.read_text())
+    for resource in template["Resources"].values():
+        if resource["Type"] == "AWS::Serverless::Function":
+            resource["Properties"]["CodeUri"] = "s3://bucket/key"
+    return transform(template, {}, NoManagedPolicies())["Resources"]["Api"]["Properties"]["Body"]
+
+
+class Cloud:
+    """AWS at an address, by its clients."""
+
+    def __init__(self, url):
+        self.url = url
+        # No file of this machine's says which account is meant.
+        self.environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")} | {
+            "AWS_ENDPOINT_URL": url,
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_REGION": REGION,
+            "AWS_DEFAULT_REGION": REGION,
+            "AWS_CONFIG_FILE": os.devnull,
+            "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "SAM_CLI_TELEMETRY": "0",
+        }
+
+    def client(self, name):
+        keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test", "region_name": REGION}
+        return boto3.client(name, endpoint_url=self.url, **keys)
+
+    def run(self, *command, **options):
+        return subprocess.run([str(it) for it in command], env=self.environment, check=True, text=True, **options)
+
+    def sam(self, *arguments):
+        """SAM says a line for each thing that it makes: that is kept for when it fails."""
+        command = (BIN / "sam/bin/sam", *arguments, "--stack-name", STACK, "--region", REGION)
+        try:
+            self.run(*command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        except subprocess.CalledProcessError as failed:
+            print(failed.stdout)
+            raise
+
+    def deploy(self, parameters):
+        # Quoted for SAM, which ends a value at a space.
+        given = [f'{name}="{value}"' for name, value in parameters.items()]
+        self.sam(
+            *("deploy", "--template-file", DEPLOYED, "--config-file", pathlib.Path("samconfig.toml").resolve()),
+            *("--no-confirm-changeset", "--no-progressbar", "--parameter-overrides", *given),
+        )
+
+    def physical(self):
+        stack = self.client("cloudformation").describe_stack_resources(StackName=STACK)
+        return {it["LogicalResourceId"]: it["PhysicalResourceId"] for it in stack["StackResources"]}
+
+    def outputs(self):
+        [stack] = self.client("cloudformation").describe_stacks(StackName=STACK)["Stacks"]
+        return {it["OutputKey"]: it["OutputValue"] for it in stack["Outputs"]}
+
+    def make_routes(self, document, cache_seconds):
+        """What API Gateway makes of the API's document."""
+        gateway, physical = self.client("apigatewayv2"), self.physical()
+        api, account = physical["Api"], self.client("sts").get_caller_identity()["Account"]
+
+        def arn(uri):
+            function = re.search(r"\w+Function\b", json.dumps(uri))[0]
+            return f"arn:aws:lambda:{REGION}:{account}:function:{physical[function]}"
+
+        [scheme] = document["components"]["securitySchemes"].values()
+        asked = scheme["x-amazon-apigateway-authorizer"]
+        authorizer = gateway.create_authorizer(
+            ApiId=api,
+            AuthorizerType="REQUEST",
+            Name="Sessions",
+            IdentitySource=asked["identitySource"],
+            AuthorizerUri=f"arn:aws:apigateway:{REGION}:lambda:path/2015-03-31/functions/"
+            f"{arn(asked['authorizerUri'])}/invocations",
+            AuthorizerPayloadFormatVersion=asked["authorizerPayloadFormatVersion"],
+            EnableSimpleResponses=asked["enableSimpleResponses"],
+            AuthorizerResultTtlInSeconds=cache_seconds,
+        )["AuthorizerId"]
+        integrations = {}
+        for path, operations in document["paths"].items():
+            for method, operation in operations.items():
+                integration = operation["x-amazon-apigateway-integration"]
+                function = arn(integration["uri"])
+                if function not in integrations:
+                    integrations[function] = gateway.create_integration(
+                        ApiId=api,
+                        IntegrationType="AWS_PROXY",
+                        IntegrationUri=function,
+                        PayloadFormatVersion=integration["payloadFormatVersion"],
+                    )["IntegrationId"]
+                secured = {"AuthorizationType": "CUSTOM", "AuthorizerId": authorizer}
+                is_secured = operation["security"] != [{"NONE": []}]
+                gateway.create_route(
+                    ApiId=api,
+                    RouteKey=f"{method.upper()} {path}",
+                    Target=f"integrations/{integrations[function]}",
+                    **(secured if is_secured else {}),
+                )
+        return api
+
+    def print_logs(self):
+        """The functions' own lines, without the platform's about each invocation."""
+        logs = self.client("logs")
+        for group in logs.describe_log_groups()["logGroups"]:
+            events = logs.filter_log_events(logGroupName=group["logGroupName"], limit=10_000)["events"]
+            lines = [event["message"].rstrip() for event in events]
+            own = [line for line in lines if line and line.split()[0] not in ("START", "END", "REPORT")]
+            for line in own[-100:]:
+                print(f"{group['logGroupName']}: {line}")
+
+
+@contextlib.contextmanager
+def ministack():
+    """MiniStack, with nothing in it, on a port and in a folder of its own."""
+    port = free_port()
+    with tempfile.TemporaryDirectory(prefix="lately-deploy-") as folder:
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")} | {
+            "GATEWAY_PORT": str(port),
+            "BIND_HOST": "127.0.0.1",
+            "MINISTACK_REGION": REGION,
+            "STATE_DIR": f"{folder}/state",
+            "S3_DATA_DIR": f"{folder}/s3",
+            "TMPDIR": folder,
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+        }
+        log_path = pathlib.Path(folder) / "ministack.log"
+        with open(log_path, "w") as log, running([BIN / "ministack/bin/ministack"], log, env=environment) as process:
+            until("MiniStack", process, lambda: answers(port))
+            try:
+                yield Cloud(f"http://127.0.0.1:{port}")
+            finally:
+                shutil.copy(log_path, LOG)
+
+
+def main(lately, *options):
+    """All of it, in steps that are timed."""
+    keep = options == ("--keep",)
+    if options and not keep:
+        sys.exit(f"{' '.join(options)}: only --keep is known")
+    took = {}
+
+    @contextlib.contextmanager
+    def step(name):
+        print(f"\n-- {name}", flush=True)
+        begun = time.monotonic()
+        yield
+        took[name] = time.monotonic() - begun
+
+    with ministack() as cloud:
+        try:
+            with step("deploy"):
+                deployable()
+                cloud.deploy(FIRST)
+                api = cloud.make_routes(document(), cache_seconds=60)
+                table = cloud.outputs()["TableName"]
+                made = cloud.run(
+                    *(lately, "token", "create", "--table", table, "--scope", "admin", "--ttl", "1d"),
+                    stdout=subprocess.PIPE,
+                )
+                token = made.stdout.split()[-1]
+            host = f"{api}.execute-api.localhost"
+            scenario = [lately, "scenario", "--url", cloud.url, "--header", f"Host: {host}", "--token", token]
+            scenario += ["--report", TOPIC, "--skip", SKIPPED]
+            with step("scenario"):
+                cloud.run(*scenario)
+            with step("upgrade"):
+                cloud.deploy(UPGRADE)
+                assert cloud.outputs()["TableName"] == table, "the upgrade has put another table in its place"
+            with step("scenario after the upgrade"):
+                cloud.run(*scenario)
+            if keep:
+                stay(cloud, host, token, table)
+            else:
+                with step("take down"):
+                    cloud.sam("delete", "--no-prompts")
+        except Exception as failed:
+            cloud.print_logs()
+            print(f"what MiniStack itself logged is kept as {LOG}")
+            if isinstance(failed, subprocess.CalledProcessError):
+                sys.exit(f"failed: {pathlib.Path(failed.cmd[0]).name} {failed.cmd[1]}")
+            raise
+    told = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in took.items())
+    print(f"\ndeployed, upgraded and taken down, the scenario passed twice: {told}")
+
+
+def stay(cloud, host, token, table):
+    names = ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION")
+    print("\nIt runs until Ctrl-C. To talk to it:\n")
+    print("export " + " ".join(f"{name}={cloud.environment[name]}" for name in names))
+    print(f"curl -s {cloud.url}/topics -H 'Host: {host}' -H 'Authorization: Bearer {token}'")
+    print(f"aws dynamodb scan --table-name {table} --max-items 3", flush=True)
+    with contextlib.suppress(KeyboardInterrupt):
+        while True:
+            time.sleep(3600)
+
+
+main(*sys.argv[1:])

@@ -1,0 +1,59 @@
+"""Processes of the scripts' own, on ports of their own, that end when the script does."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+SECONDS_TO_START = 60
+SECONDS_TO_END = 10
+
+# As Ctrl-C does: what was begun is ended.
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+
+
+def free_port():
+    with socket.socket() as it:
+        it.bind(("127.0.0.1", 0))
+        return it.getsockname()[1]
+
+
+def answers(port):
+    with socket.socket() as it:
+        return it.connect_ex(("127.0.0.1", port)) == 0
+
+
+@contextlib.contextmanager
+def running(command, log, **options):
+    """A process, with all that it starts, for as long as the block."""
+    process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, **options)
+    try:
+        yield process
+    finally:
+        end(process)
+
+
+def end(process):
+    for which in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, which)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(SECONDS_TO_END)
+            break
+    # What it started and left behind.
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def until(what, process, ask):
+    """What is asked for, as soon as it is there."""
+    latest = time.monotonic() + SECONDS_TO_START
+    while time.monotonic() < latest and process.poll() is None:
+        answer = ask()
+        if answer:
+            return answer
+        time.sleep(0.05)
+    sys.exit(f"{what} did not start")
