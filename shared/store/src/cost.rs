@@ -126,9 +126,13 @@ impl Meter {
 
     /// What was counted, from now on counted anew.
     pub(crate) fn take(&self) -> Tally {
-        let [calls, read, write, items, rounds, throttles, throttles_given_up, shards_doubled] =
-            self.counters().map(|counter| counter.swap(0, Ordering::Relaxed));
-        let (read_units, write_units) = (Units { halves: read }, Units { halves: write });
+        self.tally(|counter| counter.swap(0, Ordering::Relaxed))
+    }
+
+    fn tally(&self, read: impl Fn(&AtomicU64) -> u64) -> Tally {
+        let [calls, read_halves, write_halves, items, rounds, throttles, throttles_given_up, shards_doubled] =
+            self.counters().map(read);
+        let (read_units, write_units) = (Units { halves: read_halves }, Units { halves: write_halves });
         let cost = Cost { calls, read_units, write_units, items, rounds };
         Tally { cost, throttles, throttles_given_up, shards_doubled }
     }
@@ -140,14 +144,7 @@ impl Meter {
     }
 
     pub(crate) fn total(&self) -> Cost {
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Cost {
-            calls: read(&self.calls),
-            read_units: Units { halves: read(&self.read_halves) },
-            write_units: Units { halves: read(&self.write_halves) },
-            items: read(&self.items),
-            rounds: read(&self.rounds),
-        }
+        self.tally(|counter| counter.load(Ordering::Relaxed)).cost
     }
 }
 

@@ -9,14 +9,14 @@
 //! after all of them are written. A repetition that finds it done answers from it; one that finds it not
 //! done writes the same ids again, which is harmless if they are there. Expired means absent.
 
-use aws_sdk_dynamodb::error::SdkError;
-use aws_sdk_dynamodb::operation::put_item::PutItemError;
+use std::collections::HashMap;
+
 use aws_sdk_dynamodb::primitives::Blob;
-use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity, ReturnValuesOnConditionCheckFailure};
+use aws_sdk_dynamodb::types::AttributeValue;
 use lately_keys::table::{IdempotencyItemKey, IdempotencyKey};
 use lately_keys::{Caller, EventId, Key, Place, TableKey, Topic};
 
-use crate::call::{Failed, Operation, TableError};
+use crate::call::{Operation, TableError};
 use crate::event::is_over;
 use crate::item::{Corrupt, Fields, Item, keyed, number};
 use crate::limits::IDEMPOTENCY_SECONDS;
@@ -64,38 +64,22 @@ impl Store {
         let mut item = keyed(Place::Table, key(topic, idempotency));
         item.extend(encode(&wanted));
         item.insert("expires_at".to_owned(), number(now + IDEMPOTENCY_SECONDS));
-        let put = operation
-            .call(|| {
-                self.client()
-                    .put_item()
-                    .table_name(self.table())
-                    .set_item(Some(item.clone()))
-                    .condition_expression("attribute_not_exists(pk) OR expires_at <= :now")
-                    .expression_attribute_values(":now", number(now))
-                    .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                    .send()
-            })
-            .await;
-        match put {
-            Ok(answer) => {
-                operation.meter.write(answer.consumed_capacity());
-                Ok(Recorded::First)
+        let condition = "attribute_not_exists(pk) OR expires_at <= :now";
+        let values = HashMap::from([(":now".to_owned(), number(now))]);
+        let Some(there) = self.put_item_if(&item, condition, Some(values), operation).await? else {
+            return Ok(Recorded::First);
+        };
+        let found = if there.is_empty() {
+            // DynamoDB says what is there; should it not, it can be read.
+            match self.recorded(topic, idempotency, operation).await? {
+                Some(Recorded::Before(record)) => record,
+                _ => wanted.clone(),
             }
-            Err(Failed::Condition { error, .. }) => {
-                let found = match taken(&error) {
-                    Some(item) => decode(item)?,
-                    // DynamoDB says what is there; should it not, it can be read.
-                    None => match self.recorded(topic, idempotency, operation).await? {
-                        Some(Recorded::Before(record)) => record,
-                        _ => wanted.clone(),
-                    },
-                };
-                // The same ids, which are random: our own earlier attempt.
-                Ok(if found == wanted { Recorded::First } else { Recorded::Before(found) })
-            }
-            Err(Failed::Unavailable(unavailable)) => Err(unavailable.into()),
-        }
+        } else {
+            decode(&there)?
+        };
+        // The same ids, which are random: our own earlier attempt.
+        Ok(if found == wanted { Recorded::First } else { Recorded::Before(found) })
     }
 
     /// What is recorded under a key, if anything is.
@@ -119,31 +103,20 @@ impl Store {
         idempotency: &Idempotency,
         operation: &Operation<'_>,
     ) {
-        let updated = operation
-            .call_if(|| {
-                self.client()
-                    .update_item()
-                    .table_name(self.table())
+        let marked = self
+            .update_if(operation, |update| {
+                update
                     .set_key(Some(keyed(Place::Table, key(topic, idempotency))))
                     .update_expression("SET done = :done")
                     .condition_expression("attribute_exists(pk)")
                     .expression_attribute_values(":done", AttributeValue::Bool(true))
-                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                    .send()
             })
             .await;
-        match updated {
-            Ok(Some(answer)) => operation.meter.write(answer.consumed_capacity()),
+        match marked {
+            Ok(Some(_)) => {}
             Ok(None) => tracing::warn!("an idempotency record was gone before it was done"),
             Err(error) => tracing::warn!(%error, "an idempotency record was not marked done"),
         }
-    }
-}
-
-fn taken(error: &SdkError<PutItemError>) -> Option<&Item> {
-    match error.as_service_error() {
-        Some(PutItemError::ConditionalCheckFailedException(failed)) => failed.item(),
-        _ => None,
     }
 }
 
