@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use lately_engine::fault::{Fault, Faults, Moment as TableMoment, Target};
+use lately_engine::fault::{Fault, Faults, Moment, Target};
 use lately_report::{Outcome, OutputError, ReportError};
 
-use crate::rig::{Effect, Moment, Plan, Reporter, Rig, SETTLED, TIME, pass};
+use crate::rig::{Effect, Plan, Reporter, Rig, SETTLED, TIME, pass};
 
 /// Two reports, the second with an event that landed late, by processes of which one suffers; and whether it did.
 async fn suffers(victim: impl Fn(&Rig) -> Reporter) -> bool {
@@ -45,7 +45,7 @@ async fn suffers(victim: impl Fn(&Rig) -> Reporter) -> bool {
 
 #[tokio::test(start_paused = true)]
 async fn wherever_a_process_dies_at_the_table_each_event_is_reported_once() {
-    for moment in [TableMoment::Before, TableMoment::After] {
+    for moment in [Moment::Before, Moment::After] {
         for n in 1.. {
             let crash = || Faults::default().nth(n, Target::any(), Fault::Crash(moment));
             if !suffers(|rig| rig.reporter(rig.world.process(), crash(), Plan::none())).await {

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use lately_engine::fault::Faults;
+use lately_engine::fault::{Faults, Moment};
 use lately_keys::EventId;
 use lately_report::limits::{LINE_BYTES, PART_BYTES, PARTS_AT_ONCE, SAVE_RESERVE, SEGMENT_BYTES};
 use lately_report::{Outcome, Output, Report};
 
-use crate::rig::{Effect, Moment, Plan, Rig, SETTLED, TIME, left, paid, pass};
+use crate::rig::{Effect, Plan, Rig, SETTLED, TIME, left, paid, pass};
 
 /// A rig with so many events of a quarter of a megabyte.
 async fn with_large_events(seed: u64, count: usize) -> (Rig, Report, Vec<EventId>) {

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use lately_engine::fault::Faults;
+use lately_engine::fault::{Faults, Moment};
 use lately_report::Outcome;
 
-use crate::rig::{Effect, Moment, Plan, Rig, SETTLED, TIME, pass};
+use crate::rig::{Effect, Plan, Rig, SETTLED, TIME, pass};
 
 const HOURS: Duration = Duration::from_secs(5 * 60 * 60);
 

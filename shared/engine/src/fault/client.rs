@@ -3,17 +3,16 @@
 use std::future::Future;
 
 use aws_sdk_dynamodb::Client;
-use aws_smithy_runtime_api::client::http::SharedHttpClient;
 
 use crate::client;
-use crate::fault::{Fault, Layer};
+use crate::fault::network::Distant;
+use crate::fault::{Fault, Layer, Network};
 use crate::operation::Operation;
 
 /// An SDK client with faults, and what has happened to it. Clones share both.
 #[derive(Debug, Clone)]
 pub struct FaultyClient {
     client: Client,
-    http: SharedHttpClient,
     layer: Layer,
 }
 
@@ -30,8 +29,7 @@ pub struct Injected {
 
 impl FaultyClient {
     pub(crate) fn new(layer: Layer) -> Self {
-        let http = client::shared(layer.clone());
-        Self { client: client::build(http.clone()), http, layer }
+        Self { client: client::build(client::shared(layer.clone())), layer }
     }
 
     /// The SDK's client.
@@ -40,10 +38,10 @@ impl FaultyClient {
         self.client.clone()
     }
 
-    /// What answers its requests, for a client with settings of its own.
+    /// The SDK's client at the far end of a network: with the same faults, and the same account of them.
     #[must_use]
-    pub fn http_client(&self) -> SharedHttpClient {
-        self.http.clone()
+    pub fn over(&self, network: Network) -> Client {
+        client::build(client::shared(Distant::new(self.layer.clone(), network)))
     }
 
     /// Every call made so far, in order.

@@ -6,10 +6,12 @@
 
 mod client;
 mod layer;
+mod network;
 mod plan;
 
 pub use client::{FaultyClient, Injected};
 pub(crate) use layer::Layer;
+pub use network::{Network, Stall};
 
 use crate::operation::Operation;
 

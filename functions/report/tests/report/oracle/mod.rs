@@ -8,23 +8,20 @@
 //!
 //! Beside it another consumer polls, and must be given each event at least once.
 
-mod network;
-
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use lately_engine::fault::{Fault, Faults, Moment as TableMoment, Target, Throttle};
+use lately_engine::fault::{Fault, Faults, Moment, Network, Stall, Target, Throttle};
 use lately_keys::EventId;
 use lately_keys::table::{AnyKey, ConsumerKey};
 use lately_model::{NewConsumer, NewEvent, PollRequest};
 use lately_report::{Outcome, Report};
 use lately_store::{ConsumerError, Record, Submission};
 
-use crate::oracle::network::{Stall, slow};
-use crate::rig::{Effect, Moment, Plan, Process, Reporter, Rig, paid, pass, store};
+use crate::rig::{Effect, Plan, Process, Reporter, Rig, paid, pass, store};
 
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
@@ -105,9 +102,9 @@ impl Story {
         let call = self.draw(|random| random.u64(1..40));
         let any = Target::any;
         match self.draw(|random| random.u8(..8)) {
-            0 => faults.nth(call, any(), Fault::Crash(TableMoment::Before)),
-            1 => faults.nth(call, any(), Fault::Crash(TableMoment::After)),
-            2 => faults.sometimes(0.2, any(), Fault::Timeout(TableMoment::After)),
+            0 => faults.nth(call, any(), Fault::Crash(Moment::Before)),
+            1 => faults.nth(call, any(), Fault::Crash(Moment::After)),
+            2 => faults.sometimes(0.2, any(), Fault::Timeout(Moment::After)),
             3 => faults.sometimes(0.3, any(), Fault::Throttle(Throttle::TableKeyRange)),
             4 => faults
                 .sometimes(0.1, any(), Fault::TransactionConflict)
@@ -132,9 +129,9 @@ impl Story {
     /// A call that takes up to some hours.
     fn stall(&self, once_in: u32, calls: u64) -> Option<Stall> {
         let call = self.draw(|random| random.u64(1..=calls));
-        let before = self.once_in(2);
+        let moment = self.one(&[Moment::Before, Moment::After]);
         let time = self.hours();
-        self.once_in(once_in).then_some(Stall { call, before, time })
+        self.once_in(once_in).then_some(Stall { call, moment, time })
     }
 
     fn hours(&self) -> Duration {
@@ -146,7 +143,7 @@ impl Story {
         let process = self.process(skew);
         let mut reporter = self.rig.reporter(process.clone(), self.table_faults(), self.object_faults());
         let seed = self.draw(|random| random.u64(..));
-        reporter.store = store(slow(&reporter.table, seed, stall), process);
+        reporter.store = store(reporter.table.over(network(seed, stall)), process);
         reporter
     }
 
@@ -162,7 +159,7 @@ impl Story {
                 .map(|stall| Stall { time: stall.time.min(Duration::from_secs(HOUR)), ..stall });
             let writer = self.rig.reporter(process.clone(), self.table_faults(), Plan::none());
             let seed = self.draw(|random| random.u64(..));
-            let store = store(slow(&writer.table, seed, stall), process.clone());
+            let store = store(writer.table.over(network(seed, stall)), process.clone());
             let submission =
                 Submission { topic: self.rig.topic.clone(), events, may_import: true, idempotency: None };
             // What was asked for may be done or not: the table says.
@@ -386,6 +383,11 @@ fn tell_and_check(seeds: impl Iterator<Item = u64>) -> BTreeMap<&'static str, u3
         }
         ends
     })
+}
+
+/// Calls take a little while, and one of them may take long.
+const fn network(seed: u64, stall: Option<Stall>) -> Network {
+    Network { seed, longest: Duration::from_millis(50), stall }
 }
 
 /// A seed that says its name when its test fails.

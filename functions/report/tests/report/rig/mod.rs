@@ -23,7 +23,7 @@ use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 
-pub(crate) use objects::{Effect, Moment, Objects, Plan};
+pub(crate) use objects::{Effect, Objects, Plan};
 pub(crate) use world::{Process, World};
 
 const TABLE: &str = "lately";

@@ -10,19 +10,13 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt, stream};
+use lately_engine::fault::Moment;
 use object_store::path::Path;
 use object_store::{
     CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, UploadPart,
 };
 use tokio::sync::watch;
-
-/// Before or after what was asked was done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Moment {
-    Before,
-    After,
-}
 
 /// What happens to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,6 @@
 //! nothing but which events and follows there are, and in which order they came to be.
 
 mod model;
-mod network;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +13,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use lately_engine::fault::{Fault, Faults, FaultyClient, Moment, Target, Throttle};
+use lately_engine::fault::{Fault, Faults, FaultyClient, Moment, Network, Target, Throttle};
 use lately_engine::stream::SequenceNumber;
 use lately_engine::{Engine, Lag, Operation, Options};
 use lately_keys::table::AnyKey;
@@ -198,7 +197,8 @@ impl Story {
         let by_millis = self.draw(|random| random.i64(-1500..=1500));
         let ambient = Skewed { world: self.world.clone(), by_millis };
         let pace = self.one(&[1, 5, 5, 20, 200]);
-        let slow = network::slow(&client, self.draw(|random| random.u64(..)), pace);
+        let longest = Duration::from_millis(pace);
+        let slow = client.over(Network { seed: self.draw(|random| random.u64(..)), longest, stall: None });
         (client, Store::new(slow, TABLE, ambient, BUDGET).with_feeds(self.settings))
     }
 
