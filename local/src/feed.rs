@@ -1,4 +1,4 @@
-//! `lately feed`: a user's feed, compared with what it should hold, and mended.
+//! `lately feed verify` and `rebuild`: a user's feed, compared with what it should hold, and mended.
 
 use std::io::Write;
 
@@ -8,15 +8,9 @@ use lately_store::{FeedFinding, FeedReport, TableError};
 
 use crate::command::Table;
 
-/// Compare a user's feed with its sources, and mend it
-#[derive(Clone, Debug, clap::Args)]
-pub struct FeedOptions {
-    #[command(subcommand)]
-    command: FeedCommand,
-}
-
+/// What is done to a feed at the table itself.
 #[derive(Clone, Debug, clap::Subcommand)]
-enum FeedCommand {
+pub(crate) enum FeedCommand {
     /// Say what is missing of a feed, and what does not belong to it
     Verify {
         #[command(flatten)]
@@ -58,15 +52,12 @@ pub enum FeedError {
 }
 
 /// Runs a command about a feed.
-///
-/// # Errors
-/// See [`FeedError`].
-pub async fn run(
-    options: FeedOptions,
-    out: &mut (impl Write + Send),
-    told: &mut (impl Write + Send),
+pub(crate) async fn run(
+    command: FeedCommand,
+    out: &mut (dyn Write + Send),
+    told: &mut (dyn Write + Send),
 ) -> Result<(), FeedError> {
-    let (table, user, mends) = match options.command {
+    let (table, user, mends) = match command {
         FeedCommand::Verify { table, user } => (table, user, false),
         FeedCommand::Rebuild { table, user } => (table, user, true),
     };
@@ -89,7 +80,7 @@ pub async fn run(
     if mends || missing + extra == 0 { Ok(()) } else { Err(FeedError::Differs { missing, extra }) }
 }
 
-fn print(out: &mut impl Write, finding: &FeedFinding) -> std::io::Result<()> {
+fn print(out: &mut dyn Write, finding: &FeedFinding) -> std::io::Result<()> {
     match finding {
         FeedFinding::Missing(id) => writeln!(out, "missing  event {id}"),
         FeedFinding::MissingPull(source) => writeln!(out, "missing  mark to pull {source}"),

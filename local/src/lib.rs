@@ -6,6 +6,7 @@
 
 #![deny(missing_docs)]
 
+pub mod cli;
 mod command;
 pub mod consume;
 mod demo;

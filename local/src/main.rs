@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
+use lately::cli;
 use lately::options::{Command, Lately};
 
 /// For the engine's sake: see the opening of `bench/benches/engine.rs`.
@@ -19,11 +20,11 @@ async fn main() -> ExitCode {
         Some(Command::Token(options)) => {
             lately::token::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
         }
-        Some(Command::Feed(options)) => {
-            lately::feed::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
+        Some(Command::Api(command)) => {
+            return cli::ended(cli::run(command, &mut out, &mut told).await, &mut told);
         }
         Some(Command::Consume(options)) => {
-            lately::consume::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
+            return cli::ended(lately::consume::run(options, &mut out, &mut told).await, &mut told);
         }
         Some(Command::Scenario(options)) => {
             lately::scenario::run(options, &mut out).await.map_err(|error| error.to_string())

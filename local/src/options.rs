@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use lately_engine::pump::PumpFaults;
 
+use crate::cli::{ApiCommand, help};
 use crate::consume::ConsumeOptions;
 use crate::dlq::DlqOptions;
-use crate::feed::FeedOptions;
 use crate::migrate::MigrateOptions;
 use crate::report::ReportOptions;
 use crate::scenario::ScenarioOptions;
@@ -18,6 +18,7 @@ use crate::token::TokenOptions;
 /// Lately: newest first, on DynamoDB. Without a command it starts the whole system in this process.
 #[derive(Clone, Debug, clap::Parser)]
 #[command(name = "lately", version, args_conflicts_with_subcommands = true)]
+#[command(help_template = help::template(), after_help = help::AFTER)]
 pub struct Lately {
     /// What to do instead.
     #[command(subcommand)]
@@ -31,10 +32,11 @@ pub struct Lately {
 /// What to do other than to start the system.
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum Command {
+    /// What can be done through the API.
+    #[command(flatten)]
+    Api(ApiCommand),
     /// Make, list and revoke tokens, with your AWS credentials
     Token(TokenOptions),
-    /// Compare a user's feed with its sources, and mend it
-    Feed(FeedOptions),
     /// List and redrive what fan-out gave up on
     Dlq(DlqOptions),
     /// Upgrade issues of older schemas

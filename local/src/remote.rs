@@ -49,6 +49,14 @@ pub(crate) struct Problem {
     detail: String,
     message: String,
     request_id: Option<String>,
+    pub(crate) errors: Vec<FieldFault>,
+}
+
+/// What is wrong with one field.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct FieldFault {
+    pub(crate) path: String,
+    pub(crate) message: String,
 }
 
 impl Remote {

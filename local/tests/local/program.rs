@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use lately::consume::ConsumeError;
+use lately::cli::Failure;
 use lately::options::{Command as Subcommand, Lately};
 use lately::tokens;
 use serde_json::{Value, json};
@@ -48,9 +48,10 @@ impl Program {
         Self { child, lines, printed: Vec::new() }
     }
 
-    /// A program on free ports that has said that it runs.
+    /// A program on free ports, unless one is named, that has said that it runs.
     pub(crate) fn started(arguments: &[&str]) -> Self {
-        let mut program = Self::spawn(&[&["--port", "0", "--dynamodb-port", "0"], arguments].concat());
+        let port: &[&str] = if arguments.contains(&"--port") { &[] } else { &["--port", "0"] };
+        let mut program = Self::spawn(&[port, &["--dynamodb-port", "0"], arguments].concat());
         while program.printed.last().is_none_or(|line| line != "Stop with Ctrl-C.") {
             let line = program.lines.recv_timeout(PATIENCE).expect("the program says that it runs");
             program.printed.push(line);
@@ -570,7 +571,7 @@ fn a_topic_is_consumed_line_by_line_and_each_line_once() {
     let Some(Subcommand::Consume(options)) = Lately::parse_from(arguments).command else { panic!() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let printed = runtime.block_on(lately::consume::run(options, &mut Full, &mut Vec::new()));
-    assert!(matches!(printed, Err(ConsumeError::Io(_))), "{printed:?}");
+    assert!(matches!(printed, Err(Failure::Io(_))), "{printed:?}");
     assert_eq!(ids(&consume(&[]).1), posted);
     // Data that was sent on several lines is one line.
     let sent = "{\"type\":\"a\",\"actor\":\"ada\",\"data\":{\n  \"n\": 1.50\r\n}}";

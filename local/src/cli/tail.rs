@@ -1,0 +1,198 @@
+//! `lately tail`: the last events of a topic, oldest first, and then those that come.
+//!
+//! An event is printed once. The last ones are read newest first, where an event may still be missing whose write is under
+//! way; so what follows is read from a little before the newest one, in pages that end where all writes have landed, and
+//! what was printed is passed over. A server that is gone for a while, or fails, is told of once and asked again.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use lately_keys::{EventId, Topic};
+use lately_model::PageSize;
+use serde_json::value::RawValue;
+
+use crate::cli::ask::{Access, Call, target};
+use crate::cli::failure::Failure;
+use crate::cli::session::{Screen, Session, read};
+use crate::cli::table::Table;
+use crate::cli::timeline::{Columns, Event, Page, rows};
+
+/// The wait between two questions whether there is more, and the longest if the answer is a failure.
+const PAUSE: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(15)];
+
+/// How far before the newest event writes may be under way: longer than a request takes.
+const UNDER_WAY_MILLIS: u64 = 30_000;
+
+/// Most events of a page.
+const LIMIT: u16 = PageSize::MAX.get();
+
+/// Print the last events of a topic, oldest first, and those that come
+#[derive(Clone, Debug, clap::Args)]
+pub struct TailOptions {
+    /// The topic
+    topic: Topic,
+
+    /// How many of the last events: 0 to 200
+    #[arg(short = 'n', value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(..=i64::from(LIMIT)))]
+    last: u16,
+
+    /// Wait for more
+    #[arg(short, long)]
+    follow: bool,
+
+    /// Print the events' ids too
+    #[arg(long)]
+    ids: bool,
+
+    #[command(flatten)]
+    access: Access,
+}
+
+/// The topic as far as it was printed.
+struct Tail<'a> {
+    session: Session<'a>,
+    path: String,
+    columns: Columns,
+    table: Table,
+}
+
+/// Where it goes on.
+struct Rest {
+    /// What each page's query says.
+    from: Option<String>,
+    cursor: Option<String>,
+    /// What was printed already, of what these pages begin with; and from where on there may be more.
+    printed: BTreeSet<EventId>,
+}
+
+pub(super) async fn run(options: TailOptions, screen: Screen<'_>) -> Result<(), Failure> {
+    let TailOptions { topic, last, follow, ids, access } = options;
+    let session = Session::open(access, screen)?;
+    let columns = Columns { topic: false, id: ids };
+    let table = session.table(&columns.titles());
+    let mut tail = Tail { session, path: format!("/topics/{topic}/events"), columns, table };
+    let rest = tail.print_last(last).await?;
+    if follow { tail.follow(rest).await } else { Ok(()) }
+}
+
+impl Tail<'_> {
+    /// Prints the last events, and says where the others come.
+    async fn print_last(&mut self, last: u16) -> Result<Rest, Failure> {
+        let (mut events, mut newer, mut cursor) = (Vec::new(), None, None);
+        let wanted = usize::from(last);
+        // A page ends early where its events are large; it has one at least, so there are no more pages than events.
+        loop {
+            let left = u16::try_from(wanted - events.len()).unwrap_or(LIMIT).max(1);
+            let query = [("limit", Some(left.to_string())), ("cursor", cursor.take())];
+            let reply = self.session.ask(&Call::get(target(&self.path, &query))).await?;
+            let page: Page<'_> = read(&reply)?;
+            newer = newer.or(page.newer);
+            events.extend(page.events.into_iter().map(ToOwned::to_owned));
+            cursor = page.next;
+            if events.len() >= wanted || cursor.is_none() {
+                break;
+            }
+        }
+        events.truncate(wanted);
+        events.reverse();
+        let events: Vec<&RawValue> = events.iter().map(|event| &**event).collect();
+        self.print(&events)?;
+        rest(&events, newer)
+    }
+
+    fn print(&mut self, events: &[&RawValue]) -> Result<(), Failure> {
+        if self.session.json {
+            events.iter().try_for_each(|event| self.session.print_json(event.get()))?;
+        } else {
+            self.session.rows(&mut self.table, &rows(self.columns, events)?)?;
+        }
+        Ok(self.session.screen.out.flush()?)
+    }
+
+    /// Prints what comes, until nobody reads it any more, or the topic can no longer be read.
+    async fn follow(&mut self, mut rest: Rest) -> Result<(), Failure> {
+        let [shortest, longest] = PAUSE;
+        let mut pause = shortest;
+        loop {
+            match self.print_next(&mut rest).await {
+                Ok(has_more) => {
+                    if pause > shortest {
+                        self.session.tell("going on")?;
+                        pause = shortest;
+                    }
+                    if has_more {
+                        continue;
+                    }
+                }
+                Err(failure) if failure.passes() => {
+                    if pause == shortest {
+                        self.session.tell(format_args!("{failure}: asking again"))?;
+                    }
+                    pause = (pause * 2).min(longest);
+                }
+                Err(failure) => return Err(failure),
+            }
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// Prints the next page, and says whether there is another one at once.
+    async fn print_next(&mut self, rest: &mut Rest) -> Result<bool, Failure> {
+        let query = [
+            ("limit", Some(LIMIT.to_string())),
+            ("order", Some("asc".to_owned())),
+            ("from", rest.from.clone()),
+            ("cursor", rest.cursor.clone()),
+        ];
+        let reply = self.session.ask(&Call::get(target(&self.path, &query))).await?;
+        let page: Page<'_> = read(&reply)?;
+        let mut new = Vec::new();
+        for event in page.events {
+            let Event { id, .. } = Event::read(event)?;
+            // Only what lies behind the first one printed was asked for.
+            let is_asked_for = rest.printed.first().is_none_or(|first| *first < id);
+            if is_asked_for && !rest.printed.contains(&id) {
+                new.push(event);
+            }
+        }
+        self.print(&new)?;
+        rest.cursor = page.next;
+        Ok(page.has_more)
+    }
+}
+
+/// Where what follows the last events is read: from where writes may have been under way, or if none was printed, just
+/// behind the newest.
+fn rest(events: &[&RawValue], newer: Option<String>) -> Result<Rest, Failure> {
+    let (Some(first), Some(newest)) = (events.first(), events.last()) else {
+        return Ok(Rest { from: None, cursor: newer, printed: BTreeSet::new() });
+    };
+    let (first, newest) = (Event::read(first)?, Event::read(newest)?);
+    let from = newest.at.saturating_sub(UNDER_WAY_MILLIS).max(first.at).to_string();
+    let printed = events.iter().map(|event| Ok(Event::read(event)?.id)).collect::<Result<_, Failure>>()?;
+    Ok(Rest { from: Some(from), cursor: None, printed })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_follows_is_read_from_where_writes_may_be_under_way_and_not_from_before_what_was_asked_for() {
+        let event = |second: u8| {
+            let at = format!("2026-11-20T09:30:{second:02}.000Z");
+            let id = EventId::first_of(at.parse().expect("a time"));
+            let json = format!(r#"{{"id":"{id}","at":"{at}","type":"a","actor":"ada"}}"#);
+            RawValue::from_string(json).expect("JSON")
+        };
+        let rest_of = |seconds: &[u8]| {
+            let events: Vec<_> = seconds.iter().map(|second| event(*second)).collect();
+            let events: Vec<&RawValue> = events.iter().map(|event| &**event).collect();
+            let rest = rest(&events, Some("newer".to_owned())).expect("events");
+            (rest.from, rest.cursor, rest.printed.len())
+        };
+        assert_eq!(rest_of(&[10, 50]), (Some("2026-11-20T09:30:20.000Z".to_owned()), None, 2));
+        assert_eq!(rest_of(&[40, 45, 50]), (Some("2026-11-20T09:30:40.000Z".to_owned()), None, 3));
+        assert_eq!(rest_of(&[]), (None, Some("newer".to_owned()), 0));
+    }
+}

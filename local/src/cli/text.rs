@@ -1,0 +1,114 @@
+//! What a terminal may be given of text that somebody else wrote.
+//!
+//! What must hold: no character of it moves the cursor, changes a colour, turns what is around it, or cannot be seen. So
+//! each such character is printed as the escape that JSON has for it. As JSON, that is the same text.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// What stands where text was cut off.
+const CUT: char = '…';
+
+/// Text without anything but what it shows.
+pub(crate) fn plain(text: &str) -> Cow<'_, str> {
+    if text.contains(is_hidden) { escaped(text).into() } else { text.into() }
+}
+
+/// JSON on one line, and plain. A line break can only stand between its tokens: inside a text it is escaped; and what is
+/// hidden, only inside a text.
+pub(crate) fn json_line(json: &str) -> Cow<'_, str> {
+    if !json.contains(is_hidden) {
+        return json.into();
+    }
+    escaped(&json.replace(['\n', '\r', '\t'], " ")).into()
+}
+
+/// How many columns of a terminal it takes.
+pub(crate) fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// Text in at most so many columns.
+pub(crate) fn shortened(text: &str, columns: usize) -> Cow<'_, str> {
+    if width(text) <= columns {
+        return text.into();
+    }
+    let mut left = columns.saturating_sub(1);
+    let fits = text.chars().take_while(|character| {
+        let taken = left.checked_sub(character.width().unwrap_or_default());
+        left = taken.unwrap_or_default();
+        taken.is_some()
+    });
+    fits.chain([CUT]).collect::<String>().into()
+}
+
+fn escaped(text: &str) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut plain, character| {
+        if is_hidden(character) {
+            let mut units = [0; 2];
+            for unit in character.encode_utf16(&mut units) {
+                write!(plain, "\\u{unit:04x}").expect("memory takes it");
+            }
+        } else {
+            plain.push(character);
+        }
+        plain
+    })
+}
+
+/// Control characters of all kinds, and those of Unicode that turn the direction of what follows, break lines, or are
+/// tags. Joiners are needed for words and pictures, and do nothing.
+fn is_hidden(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn an_event_is_one_line_and_the_same_json() {
+        let json = "{\"a\":\r\n [1,\n2.50],\t\"b\":\"\\n\"}";
+        assert_eq!(json_line(json), "{\"a\":   [1, 2.50], \"b\":\"\\n\"}");
+        assert_eq!(json_line("{}"), "{}");
+    }
+
+    #[test]
+    fn what_is_hidden_is_shown_as_its_escape() {
+        assert_eq!(plain("\u{1b}[2J\u{7}\u{9b}31m"), r"\u001b[2J\u0007\u009b31m");
+        assert_eq!(plain("a\u{202e}b\u{e0041}\r\n"), r"a\u202eb\udb40\udc41\u000d\u000a");
+        let fine = "Zürich 東京 \u{1f468}\u{200d}\u{1f469} e\u{301}";
+        assert_eq!(plain(fine), fine);
+    }
+
+    #[test]
+    fn wide_characters_take_two_columns() {
+        assert_eq!((width("東京"), width("e\u{301}"), width("abc")), (4, 1, 3));
+        assert_eq!(shortened("東京都", 5), "東京…");
+        assert_eq!(shortened("東京都", 4), "東…");
+        assert_eq!(shortened("東京都", 6), "東京都");
+        assert_eq!(shortened("abc", 0), "…");
+    }
+
+    proptest! {
+        #[test]
+        fn json_of_any_text_stays_the_same_json_and_has_nothing_hidden(text: String) {
+            let json = serde_json::to_string(&text).expect("text is JSON");
+            let line = json_line(&json);
+            prop_assert!(!line.contains(is_hidden));
+            prop_assert_eq!(serde_json::from_str::<String>(&line).expect("still JSON"), text);
+        }
+
+        #[test]
+        fn what_is_shortened_fits(text in "[a-z東京ü]{0,20}", columns in 1_usize..20) {
+            prop_assert!(width(&shortened(&text, columns)) <= columns);
+        }
+    }
+}
