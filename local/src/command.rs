@@ -16,15 +16,20 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A store of it, for feeds as the environment says (`FEED_RETENTION_DAYS`, `FAN_OUT_LIMIT`).
+    /// A store of it.
     pub(crate) async fn store(&self) -> Result<Store, SettingsError> {
-        let own = std::env::vars_os().filter(|(name, _)| name != "TABLE_NAME");
-        let vars = own.chain([("TABLE_NAME".into(), self.name.clone().into())]);
-        let settings = Settings::from_vars(vars)?;
-        let client = aws::client(&environment().await.sdk);
-        let store = Store::new(client, settings.table_name, World::new(), OPERATION_BUDGET);
-        Ok(store.with_feeds(settings.feeds))
+        store_of(&self.name).await
     }
+}
+
+/// A store of a table, for feeds as the environment says (`FEED_RETENTION_DAYS`, `FAN_OUT_LIMIT`).
+pub(crate) async fn store_of(table: &str) -> Result<Store, SettingsError> {
+    let own = std::env::vars_os().filter(|(name, _)| name != "TABLE_NAME");
+    let vars = own.chain([("TABLE_NAME".into(), table.into())]);
+    let settings = Settings::from_vars(vars)?;
+    let client = aws::client(&environment().await.sdk);
+    let store = Store::new(client, settings.table_name, World::new(), OPERATION_BUDGET);
+    Ok(store.with_feeds(settings.feeds))
 }
 
 /// Where AWS is, and as whom it is asked, as the AWS command line finds it: variables, profiles, roles. On an operator's

@@ -14,6 +14,7 @@ pub mod dlq;
 pub mod failures;
 pub mod feed;
 mod guard;
+pub mod import;
 pub mod migrate;
 pub mod options;
 mod remote;

@@ -38,6 +38,9 @@ async fn main() -> ExitCode {
         Some(Command::Migrate(options)) => {
             lately::migrate::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
         }
+        Some(Command::Import(options)) => {
+            lately::import::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
+        }
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

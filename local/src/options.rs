@@ -9,6 +9,7 @@ use lately_engine::pump::PumpFaults;
 use crate::cli::{ApiCommand, help};
 use crate::consume::ConsumeOptions;
 use crate::dlq::DlqOptions;
+use crate::import::ImportOptions;
 use crate::migrate::MigrateOptions;
 use crate::report::ReportOptions;
 use crate::scenario::ScenarioOptions;
@@ -41,6 +42,8 @@ pub enum Command {
     Dlq(DlqOptions),
     /// Upgrade issues of older schemas
     Migrate(MigrateOptions),
+    /// Bring a table of a published design over into a topic
+    Import(ImportOptions),
     /// Print a topic's events as they come, each line an event, from where one is
     Consume(ConsumeOptions),
     /// Report what is new in a topic, and look at reports

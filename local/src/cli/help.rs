@@ -7,7 +7,7 @@ use clap::Subcommand;
 use crate::options::Command;
 
 /// What is done by whoever runs a stack. All else is for its users.
-const OPERATE: [&str; 5] = ["token", "report", "dlq", "migrate", "scenario"];
+const OPERATE: [&str; 6] = ["token", "report", "dlq", "import", "migrate", "scenario"];
 
 /// What is said below all.
 pub(crate) const AFTER: &str = "\

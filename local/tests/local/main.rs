@@ -8,6 +8,7 @@ mod drift;
 mod events;
 mod feeds;
 mod hostile;
+mod import;
 mod matrix;
 mod operations;
 mod policies;

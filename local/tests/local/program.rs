@@ -339,7 +339,7 @@ pub(crate) fn command(program: &Program, arguments: &[&str]) -> (bool, String, S
 }
 
 /// A call of DynamoDB's own.
-fn call_dynamodb(program: &Program, operation: &str, body: &Value) -> Value {
+pub(crate) fn call_dynamodb(program: &Program, operation: &str, body: &Value) -> Value {
     let target = format!("x-amz-target: DynamoDB_20120810.{operation}");
     let headers = ["content-type: application/x-amz-json-1.0", &target];
     let (status, answer) = http(dynamodb(program), "POST", "/", &headers, &body.to_string());

@@ -251,6 +251,30 @@ impl Store {
         }
     }
 
+    /// Gives a bucket that is covered at least so many shards.
+    pub(crate) async fn raise(
+        &self,
+        topic: &Topic,
+        bucket: Bucket,
+        to: ShardCount,
+        operation: &Operation<'_>,
+    ) -> Result<(), TableError> {
+        let name = (topic.clone(), bucket);
+        let update = Update {
+            expression: "SET shards = :wanted",
+            condition: "shards < :wanted",
+            values: vec![(":wanted", number(to.get()))],
+        };
+        if self.update_entry(&name, update, operation).await?.is_some() {
+            return Ok(());
+        }
+        // It has as many by now, or is gone.
+        match self.read_entry(&name, operation).await? {
+            Some(entry) if entry.shards >= to => Ok(()),
+            _ => Err(Unavailable::new("the bucket's entry in the directory is gone").into()),
+        }
+    }
+
     async fn read_entry(
         &self,
         name: &EntryName,

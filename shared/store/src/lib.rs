@@ -5,7 +5,7 @@
 //! | what is shared by all operations | `store.rs`, `call.rs`, `cost.rs`, `item.rs`, `single.rs`, `batch_put.rs`, `query.rs`, `ambient.rs` |
 //! | topics | `topic.rs` |
 //! | which buckets hold anything | `directory.rs` |
-//! | writing events | `placing.rs`, `write.rs`, `idempotency.rs` |
+//! | writing events | `placing.rs`, `write.rs`, `idempotency.rs`, `import.rs` |
 //! | one event | `event.rs` |
 //! | the latest events | `latest/` |
 //! | a range of events, all of it | `range.rs` |
@@ -39,6 +39,7 @@ mod fan_out;
 mod feed;
 mod follow;
 mod idempotency;
+mod import;
 mod issue;
 mod item;
 mod latest;
@@ -72,6 +73,7 @@ pub use fan_out::{FanOutOutcome, NoBatch, Record};
 pub use feed::{FeedFinding, FeedReport, SeeError};
 pub use follow::{FollowError, Followed};
 pub use idempotency::Idempotency;
+pub use import::ImportError;
 pub use issue::{
     ChangeIssueError, GetIssueError, IssuesError, MigrationPlan, MigrationReport, OpenIssueError,
 };

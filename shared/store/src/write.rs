@@ -173,7 +173,29 @@ impl Store {
         placed: Vec<Placed>,
         operation: &Operation<'_>,
     ) -> Result<Vec<Event>, WriteError> {
-        let failed: Vec<(usize, Unavailable)> = match &*placed {
+        let failed = self.put_each(topic, settings, &placed, operation).await;
+        let rejected: BTreeSet<usize> = failed.iter().map(|(index, _)| *index).collect();
+        match failed.into_iter().next() {
+            None => Ok(placed.into_iter().map(|placed| placed.event).collect()),
+            Some((_, error)) if rejected.len() == placed.len() => Err(error.into()),
+            Some((_, error)) => {
+                tracing::warn!(%error, rejected = rejected.len(), "a batch was written in part");
+                let accepted = placed.iter().enumerate().filter(|(index, _)| !rejected.contains(index));
+                let accepted = accepted.map(|(index, placed)| (index, placed.event.id)).collect();
+                Err(WriteError::Partly { accepted, rejected: rejected.into_iter().collect() })
+            }
+        }
+    }
+
+    /// Puts events, one by one or in batches; those that are not written, by index.
+    pub(crate) async fn put_each(
+        &self,
+        topic: &Topic,
+        settings: &TopicSettings,
+        placed: &[Placed],
+        operation: &Operation<'_>,
+    ) -> Vec<(usize, Unavailable)> {
+        match placed {
             [only] => match self.put(topic, settings, only, operation).await {
                 Ok(()) => {
                     self.put_in_own_feed(topic, settings, only, operation).await;
@@ -186,24 +208,8 @@ impl Store {
                 let batches = indexed.chunks(BATCH_ITEMS);
                 let puts: Vec<_> =
                     batches.map(|batch| self.put_batch(topic, settings, batch, operation)).collect();
-                stream::iter(puts)
-                    .buffer_unordered(BATCHES_AT_ONCE)
-                    .collect::<Vec<_>>()
-                    .await
-                    .into_iter()
-                    .flatten()
-                    .collect()
-            }
-        };
-        let rejected: BTreeSet<usize> = failed.iter().map(|(index, _)| *index).collect();
-        match failed.into_iter().next() {
-            None => Ok(placed.into_iter().map(|placed| placed.event).collect()),
-            Some((_, error)) if rejected.len() == placed.len() => Err(error.into()),
-            Some((_, error)) => {
-                tracing::warn!(%error, rejected = rejected.len(), "a batch was written in part");
-                let accepted = placed.iter().enumerate().filter(|(index, _)| !rejected.contains(index));
-                let accepted = accepted.map(|(index, placed)| (index, placed.event.id)).collect();
-                Err(WriteError::Partly { accepted, rejected: rejected.into_iter().collect() })
+                let failed: Vec<_> = stream::iter(puts).buffer_unordered(BATCHES_AT_ONCE).collect().await;
+                failed.into_iter().flatten().collect()
             }
         }
     }

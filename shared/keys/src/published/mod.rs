@@ -26,6 +26,7 @@
 
 mod chronological;
 mod days;
+mod imported;
 mod inverted_uuid;
 mod quarter_hour;
 mod reverse_ticks;
@@ -39,6 +40,7 @@ mod tests;
 use std::fmt;
 
 pub use chronological::{Chronological, NaturalOrder};
+pub use imported::KeyTime;
 pub use inverted_uuid::InvertedUuid;
 pub use quarter_hour::{QuarterHour, Token, TokenError};
 pub use reverse_ticks::ReverseTicks;

@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use jiff::tz::Offset;
 use lately_keys::published::{
-    Chronological, InvertedUuid, KeyTypes, KeyValue, NaturalOrder, PublishedError, QuarterHour, ReverseTicks,
-    ShardedDay, ShardedDayPlace, SortKeys, Token, Window, WriteKey,
+    Chronological, InvertedUuid, KeyTime, KeyTypes, KeyValue, NaturalOrder, PublishedError, QuarterHour,
+    ReverseTicks, ShardedDay, ShardedDayPlace, SortKeys, Token, Window, WriteKey,
 };
-use lately_keys::{EventId, Order, Shard, ShardCount, UnixMillis, User};
+use lately_keys::{EventId, Order, Shard, ShardCount, SortKey, UnixMillis, User};
 
 /// A timeline of one of the designs: whose it is, and what the design's program holds constant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +43,19 @@ pub enum Design {
 }
 
 impl Design {
+    /// The design's name, as [`Design::event_id`] hashes it: it never changes.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::ReverseTicks { .. } => "reverse-ticks",
+            Self::Chronological { .. } => "chronological",
+            Self::ShardedDay { .. } => "sharded-day",
+            Self::UserMonth { .. } => "user-month",
+            Self::InvertedUuid { .. } => "inverted-uuid",
+            Self::QuarterHour => "quarter-hour",
+        }
+    }
+
     /// The types of the key attributes of a table of this design.
     #[must_use]
     pub const fn key_types(&self) -> KeyTypes {
@@ -108,6 +121,29 @@ impl Design {
             (Self::QuarterHour, KeyValue::S(sk)) => QuarterHour::time_of(sk),
             _ => Err(PublishedError::Key),
         }
+    }
+
+    /// The id under which the event of a key is imported, into buckets of so many shards: always the same.
+    ///
+    /// # Errors
+    /// [`PublishedError::Key`] if the sort key is none of this design, [`PublishedError::Range`] if ids have no such time.
+    pub fn event_id(&self, key: &WriteKey, shards: ShardCount) -> Result<EventId, PublishedError> {
+        let time = match (self, &key.sk) {
+            (Self::InvertedUuid { .. }, KeyValue::S(sk)) => {
+                KeyTime::of_uuid(sk.parse::<SortKey>().map_err(|_| PublishedError::Key)?.id())
+            }
+            (Self::ReverseTicks { .. } | Self::Chronological { .. }, sk) => {
+                KeyTime::to_the_nanosecond(self.time_of(sk)?)?
+            }
+            (_, sk) => KeyTime::to_the_millisecond(self.time_of(sk)?)?,
+        };
+        Ok(time.event_id(self.name(), key, shards))
+    }
+
+    /// Whether its partitions have an end: then only a walk finds those that hold something.
+    #[must_use]
+    pub fn is_windowed(&self) -> bool {
+        self.window(Timestamp::UNIX_EPOCH) != Window::ALL
     }
 
     /// The times that share the partitions of a time.

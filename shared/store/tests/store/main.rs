@@ -15,6 +15,7 @@ mod faults;
 mod feed;
 mod follow;
 mod growth;
+mod import;
 mod issues;
 mod late;
 mod listed;

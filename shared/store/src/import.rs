@@ -1,0 +1,105 @@
+//! Importing: events of the past, under ids that they have already.
+//!
+//! Whoever imports may die at any moment and begin again, so ids are given, and derived from where the events come from:
+//! to write them once more changes nothing. The shard is part of an id, so the number of shards is the importer's and not
+//! the bucket's: buckets get at least that many, and keep what they have above it.
+//!
+//! Growth would not help: what is imported stays in its shards. So a throttle doubles nothing here, and who imports goes
+//! at a rate that its shards can take.
+
+use lately_keys::{EventId, ShardCount, Topic, UnixMillis};
+use lately_model::{AcceptedTimes, Event, NewEvent, TopicSettings};
+
+use crate::call::TableError;
+use crate::cost::Cost;
+use crate::placing::PlaceError;
+use crate::store::Store;
+use crate::topic::TopicError;
+
+/// Why events were not imported, or not all. To import them once more is safe.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// There is no such topic.
+    #[error("no such topic")]
+    TopicNotFound,
+    /// An id names a shard beyond those of the import. Nothing was written.
+    #[error("an id's shard is none of {0}")]
+    Shard(ShardCount),
+    /// These events are of the last minute, and no import. Nothing was written.
+    #[error("events are too new to be imported")]
+    TooNew(Vec<usize>),
+    /// These events are older than what the topic keeps. Nothing was written.
+    #[error("events are older than what the topic keeps")]
+    TooOld(Vec<usize>),
+    /// The table could not be read or written. Some events may be written.
+    #[error(transparent)]
+    Table(#[from] TableError),
+}
+
+impl From<TopicError> for ImportError {
+    fn from(error: TopicError) -> Self {
+        match error {
+            TopicError::NotFound => Self::TopicNotFound,
+            TopicError::Table(error) => Self::Table(error),
+        }
+    }
+}
+
+impl From<PlaceError> for ImportError {
+    fn from(error: PlaceError) -> Self {
+        match error {
+            PlaceError::TooOld(events) => Self::TooOld(events),
+            PlaceError::Table(error) => Self::Table(error),
+        }
+    }
+}
+
+impl Store {
+    /// Writes events under the ids that they have, of different ids, spread over so many shards. When it returns, they are
+    /// durable.
+    ///
+    /// # Errors
+    /// See [`ImportError`].
+    pub async fn import(
+        &self,
+        topic: &Topic,
+        shards: ShardCount,
+        events: Vec<Event>,
+    ) -> Result<Cost, ImportError> {
+        let operation = self.operation();
+        let settings = self.settings(topic, &operation).await?;
+        if events.iter().any(|event| !shards.covers(event.id.shard())) {
+            return Err(ImportError::Shard(shards));
+        }
+        let times = AcceptedTimes::new(self.now(), settings.retention_days);
+        let refused = |refused: &dyn Fn(UnixMillis) -> bool| -> Vec<usize> {
+            let events = events.iter().enumerate().filter(|(_, event)| refused(event.at()));
+            events.map(|(index, _)| index).collect()
+        };
+        match (refused(&|at| !times.is_import(at)), refused(&|at| times.check(at).is_err())) {
+            (new, _) if !new.is_empty() => return Err(ImportError::TooNew(new)),
+            (_, old) if !old.is_empty() => return Err(ImportError::TooOld(old)),
+            _ => {}
+        }
+
+        // New buckets begin with the import's shards, and none grows by it.
+        let min_shards = settings.min_shards.max(shards);
+        let settings = TopicSettings { min_shards, max_shards: shards, ..settings };
+        let (ids, events): (Vec<EventId>, Vec<NewEvent>) = events.into_iter().map(apart).unzip();
+        let placed = self.place(topic, &settings, events, Some(ids), &operation).await?;
+        let mut few: Vec<_> =
+            placed.iter().map(|placed| &placed.entry).filter(|entry| entry.shards < shards).collect();
+        few.dedup_by_key(|entry| entry.bucket);
+        for entry in few {
+            self.raise(topic, entry.bucket, shards, &operation).await?;
+        }
+        let failed = self.put_each(topic, &settings, &placed, &operation).await.into_iter().next();
+        failed.map_or_else(|| Ok(operation.meter.total()), |(_, error)| Err(TableError::from(error).into()))
+    }
+}
+
+/// An event as it is placed: its id, and all else.
+fn apart(event: Event) -> (EventId, NewEvent) {
+    let Event { id, event_type, actor, subject, data } = event;
+    (id, NewEvent { event_type, actor, subject, data, at: None })
+}
