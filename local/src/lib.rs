@@ -8,6 +8,7 @@
 
 pub mod cli;
 mod command;
+pub mod console;
 pub mod consume;
 mod demo;
 pub mod dlq;

@@ -18,6 +18,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
+use crate::console::{Console, Parts};
 use crate::demo;
 use crate::guard::{Guard, guard};
 use crate::options::{Every, Options};
@@ -79,7 +80,8 @@ pub async fn run(options: Options, out: &mut impl Write) -> Result<(), ServeErro
     let system = System::open(data).await?;
     let failures = Folder::of(data, "failures")?;
     let reports = Folder::of(data, "reports")?;
-    let pump = system.pump(Destination::folder(failures.path()), options.stream_faults.clone(), data)?;
+    let destination = Destination::folder(failures.path());
+    let pump = system.pump(destination.clone(), options.stream_faults.clone(), data)?;
     let output = Output::folder(reports.path())?;
     let (told, mut answers) = mpsc::unbounded_channel();
     let reporter = Reporter::new(system.store.clone(), output, told);
@@ -109,15 +111,25 @@ pub async fn run(options: Options, out: &mut impl Write) -> Result<(), ServeErro
     // What has no end of its own, and may end anywhere.
     let mut endless = JoinSet::new();
     endless.spawn(expire(system.engine.clone()));
+    let mut report = None;
     if !options.no_demo && demo::has_billing(&system.store).await? {
         endless.spawn(demo::go_on(system.store.clone()));
         if let Every(Some(every)) = options.report_every {
             endless.spawn(reporter.run(every, system.report_input()?));
+            report = Some((system.reported()?, every));
         }
     }
     let api = tokio::spawn({
         let guard = from_fn_with_state(Guard::of(api.local_addr()?), guard);
-        let (router, asked) = (system.api().layer(guard), asked(stopped));
+        let console = Console::new(Parts {
+            system,
+            pump: pumping[0].clone(),
+            failures: destination,
+            reports: reports.path().to_owned(),
+            report,
+            stopped: stopped.clone(),
+        });
+        let (router, asked) = (console.router().layer(guard), asked(stopped));
         async move { axum::serve(api, router).with_graceful_shutdown(asked).await }
     });
 

@@ -3,17 +3,22 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use aws_sdk_dynamodb::Client;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
+use lately_engine::fault::LiveClient;
 use lately_engine::pump::{Checkpoints, Destination, Handler, HandlerError, Pump, PumpFaults, PumpOptions};
 use lately_engine::template::{Template, TemplateError};
-use lately_engine::{Clock, Engine, EngineError};
+use lately_engine::{Clock, Engine, EngineError, TableDefinition};
+use lately_keys::table::ConsumerKey;
+use lately_keys::{Consumer, Topic};
 use lately_kit::limits::OPERATION_BUDGET;
 use lately_kit::route::Routes;
 use lately_kit::settings::{Settings, SettingsError};
 use lately_kit::world::World;
 use lately_kit::{clock, edge};
 use lately_store::{Store, TableError};
+use serde::Deserialize;
 
 use crate::reporter::Reporter;
 use crate::{demo, tokens};
@@ -22,7 +27,7 @@ use crate::{demo, tokens};
 pub const TEMPLATE: &str = include_str!("../../template.yaml");
 
 /// The table's name here.
-const TABLE: &str = "lately";
+pub(crate) const TABLE: &str = "lately";
 
 /// The file of a folder that says how far its stream was handled.
 const CHECKPOINTS: &str = "checkpoints.json";
@@ -31,7 +36,7 @@ const CHECKPOINTS: &str = "checkpoints.json";
 const REPORT_CHECKPOINTS: &str = "report-checkpoints.json";
 
 /// How long fan-out may take for a batch: what the template leaves it of a minute.
-const FAN_OUT_TIME: Duration = Duration::from_secs(52);
+pub(crate) const FAN_OUT_TIME: Duration = Duration::from_secs(52);
 
 /// What is reported here: the parameters of a deployment that does.
 const REPORT: [(&str, &str); 2] = [("ReportTopic", demo::BILLING), ("ReportSum", "amount")];
@@ -41,8 +46,10 @@ const REPORT: [(&str, &str); 2] = [("ReportTopic", demo::BILLING), ("ReportSum",
 pub struct System {
     /// DynamoDB.
     pub engine: Engine,
-    /// What the functions share.
+    /// What the functions share. Its calls meet the faults.
     pub store: Store,
+    /// What goes wrong with the calls of the functions, and of nobody else: nothing at first.
+    pub faults: LiveClient,
     template: Template,
     bodies: Bodies,
 }
@@ -72,6 +79,9 @@ pub enum OpenError {
     /// Nothing is said of how a function is invoked.
     #[error("template.yaml: {0} has no stream, or no schedule")]
     NotInvoked(&'static str),
+    /// The schedule does not say whose report is due.
+    #[error("template.yaml: the schedule's input: {0}")]
+    Schedule(#[from] serde_json::Error),
     /// How far the stream was handled is not known.
     #[error("how far the stream was handled cannot be read: {0}")]
     Checkpoints(#[from] std::io::Error),
@@ -97,8 +107,8 @@ impl System {
         if client.describe_table().table_name(TABLE).send().await.is_err() {
             engine.create_table(&template.table()?, TABLE)?;
         }
-        let store = Store::new(client, TABLE, World::new(), OPERATION_BUDGET);
-        let store = store.with_feeds(settings(&template, "FanOutFunction")?.feeds);
+        let faults = engine.live_client();
+        let store = store(faults.client(), &template)?;
         tokens::create(&store).await?;
         let bytes = |function| Ok::<_, OpenError>(settings(&template, function)?.body_bytes);
         let bodies = Bodies {
@@ -108,7 +118,17 @@ impl System {
             records: bytes("RecordsFunction")?,
             consume: bytes("ConsumeFunction")?,
         };
-        Ok(Self { engine, store, template, bodies })
+        Ok(Self { engine, store, faults, template, bodies })
+    }
+
+    /// The same system, whose functions use another client.
+    pub(crate) fn through(&self, client: Client) -> Result<Self, OpenError> {
+        Ok(Self { store: store(client, &self.template)?, ..self.clone() })
+    }
+
+    /// The table that the template declares.
+    pub(crate) fn table(&self) -> Result<TableDefinition, OpenError> {
+        Ok(self.template.table()?)
     }
 
     /// The routes of all functions.
@@ -126,9 +146,14 @@ impl System {
 
     /// The API, as the gateway, the authorizer and the functions make it.
     pub fn api(&self) -> Router {
+        edge::around(self.authorized(self.routes().into_router()))
+    }
+
+    /// Routes behind the authorizer.
+    pub(crate) fn authorized(&self, routes: Router) -> Router {
         let authorizer = from_fn_with_state(self.store.clone(), lately_authorize::authorize);
         // Of known routes only: to others the gateway says that there is none, whoever asks.
-        edge::around(self.routes().into_router().route_layer(authorizer))
+        routes.route_layer(authorizer)
     }
 
     /// The stream and fan-out, as the template maps one to the other. It goes on from where it was in a folder.
@@ -182,6 +207,22 @@ impl System {
         let schedule = template.schedules()?.into_iter().find(|it| it.function == "ReportFunction");
         schedule.map(|schedule| schedule.input).ok_or(OpenError::NotInvoked("ReportFunction"))
     }
+
+    /// The consumer whose runs those reports are.
+    ///
+    /// # Errors
+    /// If the template does not say it.
+    pub fn reported(&self) -> Result<ConsumerKey, OpenError> {
+        let Due { topic, consumer: name } = serde_json::from_str(&self.report_input()?)?;
+        Ok(ConsumerKey { topic, name })
+    }
+}
+
+/// Whose report the schedule asks for.
+#[derive(Deserialize)]
+struct Due {
+    topic: Topic,
+    consumer: Consumer,
 }
 
 /// What the template says to a function.
@@ -189,6 +230,11 @@ fn settings(template: &Template, function: &str) -> Result<Settings, OpenError> 
     let mut variables = template.environment(function)?;
     variables.insert("TABLE_NAME".to_owned(), TABLE.to_owned());
     Ok(Settings::from_vars(variables)?)
+}
+
+fn store(client: Client, template: &Template) -> Result<Store, OpenError> {
+    let store = Store::new(client, TABLE, World::new(), OPERATION_BUDGET);
+    Ok(store.with_feeds(settings(template, "FanOutFunction")?.feeds))
 }
 
 fn fan_out(store: Store) -> Handler {

@@ -32,6 +32,7 @@ pub(crate) fn print(
         out,
         r#"Lately is running.
 
+  Console   http://{api}/
   API       http://{api}
   DynamoDB  http://{dynamodb}   table lately, any credentials
   Data      {kept}

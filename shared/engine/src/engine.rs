@@ -12,13 +12,13 @@ use crate::client;
 use crate::clock::Clock;
 use crate::core::Core;
 use crate::definition::TableDefinition;
-use crate::fault::{Faults, FaultyClient, Layer};
+use crate::fault::{Faults, FaultyClient, Layer, LiveClient};
 use crate::journal::Journal;
 use crate::ledger::Ledger;
 use crate::limits;
 use crate::operation::Operation;
 use crate::partition::PartitionLimits;
-use crate::replica::Lag;
+use crate::replica::{Lag, Replicas};
 use crate::stream::Stream;
 
 /// How an engine behaves. The default is DynamoDB on a good day: no limits, nothing behind.
@@ -94,13 +94,7 @@ impl Engine {
         db.disable_bulk_loading()?;
         let mut ledger = Ledger::new(options)?;
         if let Some(replicas) = &mut ledger.replicas {
-            let copy = directory.join("replica.sqlite");
-            if copy.exists() {
-                std::fs::remove_file(&copy)?;
-            }
-            db.vacuum_into(&copy.to_string_lossy())?;
-            replicas.restore(&copy)?;
-            std::fs::remove_file(&copy)?;
+            replicas.copy(&db, directory)?;
         }
         let stream = directory.join("stream");
         let now = options.clock.now_micros();
@@ -152,7 +146,13 @@ impl Engine {
     /// The same, where things go wrong as `faults` says.
     #[must_use]
     pub fn client_with(&self, faults: Faults) -> FaultyClient {
-        FaultyClient::new(Layer::new(Arc::clone(&self.core), faults))
+        FaultyClient::new(Layer::new(Arc::clone(&self.core), &faults))
+    }
+
+    /// The same, where things go wrong as is said while it is used; nothing does at first.
+    #[must_use]
+    pub fn live_client(&self) -> LiveClient {
+        LiveClient::new(Layer::live(Arc::clone(&self.core)))
     }
 
     /// What answers the SDK's requests, for a client with settings of its own.
@@ -177,6 +177,23 @@ impl Engine {
     /// [`EngineError::Refused`], if the database fails.
     pub fn expire(&self, limit: usize) -> Result<usize, EngineError> {
         self.core.expire(limit).map_err(|error| EngineError::Refused(error.body))
+    }
+
+    /// Lets reads that need not be consistent be behind from now on, or none of them. What is there already is not
+    /// behind.
+    ///
+    /// # Errors
+    /// [`EngineError::Database`] and [`EngineError::Directory`], if the items cannot be copied: then all stays as it was.
+    pub fn set_lag(&self, lag: Option<Lag>) -> Result<(), EngineError> {
+        let folder = tempfile::tempdir()?;
+        // No write comes between the copy and the first change that it is shown.
+        let mut ledger = self.core.ledger();
+        let mut replicas = lag.map(Replicas::new).transpose()?;
+        if let Some(replicas) = &mut replicas {
+            replicas.copy(self.core.db(), folder.path())?;
+        }
+        ledger.replicas = replicas;
+        Ok(())
     }
 
     /// How many items have a TTL.

@@ -119,7 +119,7 @@ impl Ledger {
         }
         self.expiry.observe(change);
         if let Some(replicas) = &mut self.replicas {
-            replicas.observe(change, now_micros);
+            replicas.observe(change, now_micros)?;
         }
         let Some(stream) = &change.table.stream else {
             return Ok(());

@@ -61,9 +61,17 @@ pub(crate) const BACKOFF_FIRST: Duration = Duration::from_millis(100);
 /// The longest wait between two tries: who mends a function locally sees it go on soon after.
 pub(crate) const BACKOFF_LONGEST: Duration = Duration::from_secs(10);
 
+/// Faults that a client keeps whose faults change while it is used: what a page of them shows.
+pub(crate) const INJECTED_KEPT: usize = 50;
+
+/// Changes that a replica takes over, once they are due, for each that it is shown: more than one, so that what it
+/// holds back is never more than was written during its lag, though nobody reads it.
+pub(crate) const APPLIED_PER_CHANGE: usize = 2;
+
 /// How often checkpoints are written to their file: often enough that a restart repeats little, seldom
 /// enough that a busy stream is not held up by it.
 pub(crate) const CHECKPOINT_INTERVAL: Duration = Duration::from_millis(500);
 
 const _: () = assert!(TRIMMED_PER_APPEND > 1);
+const _: () = assert!(APPLIED_PER_CHANGE > 1);
 const _: () = assert!(BACKOFF_FIRST.as_millis() < BACKOFF_LONGEST.as_millis());

@@ -19,9 +19,10 @@ use dynoxide::{Database, DynoxideError, Item};
 use crate::api_error::ApiError;
 use crate::call::{Staleness, parse};
 use crate::clock::micros;
+use crate::engine::EngineError;
 use crate::ledger::Change;
 use crate::operation::Operation;
-use crate::seed;
+use crate::{limits, seed};
 
 /// How far reads that need not be consistent are behind.
 #[derive(Debug, Clone, Copy)]
@@ -57,13 +58,17 @@ impl Replicas {
         })
     }
 
-    /// Starts both from a copy of the real database.
-    pub(crate) fn restore(&mut self, copy: &Path) -> Result<(), DynoxideError> {
-        let copy = copy
-            .to_str()
-            .ok_or_else(|| DynoxideError::InternalServerError("the path is not UTF-8".to_owned()))?;
-        self.table.db.restore_from(copy)?;
-        self.index.db.restore_from(copy)
+    /// Both start as copies of the real database, which nobody writes meanwhile. The copy's way is a folder.
+    pub(crate) fn copy(&mut self, db: &Database, folder: &Path) -> Result<(), EngineError> {
+        let copy = folder.join("replica.sqlite");
+        if copy.exists() {
+            std::fs::remove_file(&copy)?;
+        }
+        let path = copy.to_str().ok_or_else(|| std::io::Error::other("the path is not UTF-8"))?;
+        db.vacuum_into(path)?;
+        self.table.db.restore_from(path)?;
+        self.index.db.restore_from(path)?;
+        Ok(std::fs::remove_file(&copy)?)
     }
 
     /// Repeats an operation on tables, which is never behind.
@@ -79,9 +84,9 @@ impl Replicas {
         Ok(())
     }
 
-    pub(crate) fn observe(&mut self, change: &Change, now_micros: u64) {
-        self.table.observe(change, now_micros);
-        self.index.observe(change, now_micros);
+    pub(crate) fn observe(&mut self, change: &Change, now_micros: u64) -> Result<(), DynoxideError> {
+        self.table.observe(change, now_micros)?;
+        self.index.observe(change, now_micros)
     }
 
     /// The replica that a read meets; `None` is the one that is not behind.
@@ -98,7 +103,7 @@ impl Replicas {
             Staleness::Table => &mut self.table,
             Staleness::Index => &mut self.index,
         };
-        replica.apply_until(now_micros)?;
+        replica.apply_until(now_micros, usize::MAX)?;
         Ok(Some(replica.db.clone()))
     }
 }
@@ -136,7 +141,8 @@ impl Replica {
         })
     }
 
-    fn observe(&mut self, change: &Change, now_micros: u64) {
+    fn observe(&mut self, change: &Change, now_micros: u64) -> Result<(), DynoxideError> {
+        self.apply_until(now_micros, limits::APPLIED_PER_CHANGE)?;
         self.changes += 1;
         let lag = seed::up_to(self.longest_micros, self.seed, self.stream, self.changes);
         let table = &change.table;
@@ -152,15 +158,18 @@ impl Replica {
             key: change.key.clone(),
             after: change.after.clone(),
         }));
+        Ok(())
     }
 
     fn apply_all(&mut self) -> Result<(), DynoxideError> {
-        self.apply_until(u64::MAX)
+        self.apply_until(u64::MAX, usize::MAX)
     }
 
-    fn apply_until(&mut self, now_micros: u64) -> Result<(), DynoxideError> {
-        while let Some(Reverse(next)) = self.pending.peek() {
-            if next.visible_micros > now_micros {
+    /// Takes over what is visible by now, at most so much of it.
+    fn apply_until(&mut self, now_micros: u64, most: usize) -> Result<(), DynoxideError> {
+        for _ in 0..most {
+            let is_visible = |next: &Reverse<Pending>| next.0.visible_micros <= now_micros;
+            if !self.pending.peek().is_some_and(is_visible) {
                 return Ok(());
             }
             let Some(Reverse(next)) = self.pending.pop() else {
@@ -211,3 +220,40 @@ impl PartialEq for Pending {
 }
 
 impl Eq for Pending {}
+
+#[cfg(test)]
+mod tests {
+    use aws_sdk_dynamodb::types::AttributeValue;
+
+    use super::*;
+    use crate::clock::Clock;
+    use crate::{Attribute, Engine, KeyNames, Options, TableDefinition};
+
+    #[tokio::test]
+    async fn what_is_held_back_is_bounded_by_the_lag_though_nobody_reads() {
+        let lag = |seconds| Duration::from_secs(seconds);
+        let lag = Lag { seed: 0, table: lag(10), index: lag(10), behind: 1.0 };
+        let clock = Clock::manual(Duration::from_secs(1));
+        let engine = Engine::memory(&Options { clock: clock.clone(), lag: Some(lag), ..Options::default() });
+        let engine = engine.unwrap();
+        let table = TableDefinition {
+            attributes: vec![Attribute { name: "pk".to_owned(), kind: "S".to_owned() }],
+            key: KeyNames { partition: "pk".to_owned(), sort: None },
+            indexes: Vec::new(),
+            ttl_attribute: None,
+            stream: None,
+        };
+        engine.create_table(&table, "lately").unwrap();
+        for number in 0..500 {
+            let put = engine.client().put_item().table_name("lately");
+            put.item("pk", AttributeValue::S(number.to_string())).send().await.unwrap();
+            clock.advance(Duration::from_secs(1));
+        }
+        let ledger = engine.core().ledger();
+        let replicas = ledger.replicas.as_ref().unwrap();
+        for replica in [&replicas.table, &replicas.index] {
+            assert!(replica.pending.len() <= 12, "{}", replica.pending.len());
+            assert_eq!(replica.visible_micros.len(), replica.pending.len());
+        }
+    }
+}

@@ -192,7 +192,11 @@ pub(crate) fn encode(event: &Event, key: &EventKey, entry: &Entry, settings: &To
     item
 }
 
-pub(crate) fn decode(item: &Item) -> Result<Event, Corrupt> {
+/// An event, out of its item: as a read gives it, or the table's stream.
+///
+/// # Errors
+/// If the item is no event's.
+pub fn decode(item: &Item) -> Result<Event, Corrupt> {
     let fields = Fields(item);
     let data = fields.optional_text("d")?.map(|text| Data::from_stored(text.to_owned()));
     Ok(Event {

@@ -68,7 +68,7 @@ pub use ambient::Ambient;
 pub use call::{TableError, Unavailable};
 pub use consumer::ConsumerError;
 pub use cost::{Cost, Tally, Units};
-pub use event::{DeleteError, GetError};
+pub use event::{DeleteError, GetError, decode as decode_event};
 pub use fan_out::{FanOutOutcome, NoBatch, Record};
 pub use feed::{FeedFinding, FeedReport, SeeError};
 pub use follow::{FollowError, Followed};

@@ -1,6 +1,7 @@
 //! A client to which things happen, and the account of what did.
 
 use std::future::Future;
+use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
 
@@ -25,6 +26,10 @@ pub struct Injected {
     pub operation: Operation,
     /// What befell it.
     pub fault: Fault,
+    /// When, by the engine's clock.
+    pub at: Duration,
+    /// The first partition that it touches of those that the fault is about, if it touches any.
+    pub partition: Option<String>,
 }
 
 impl FaultyClient {

@@ -1,5 +1,6 @@
 //! Injecting what the plan decided: in front of the engine, as a connector of the SDK's.
 
+use std::collections::VecDeque;
 use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -19,7 +20,7 @@ use crate::fault::{Fault, Faults, Injected, Moment, Rule, Target, Throttle};
 use crate::key::ItemId;
 use crate::operation::Operation;
 use crate::partition::with_unprocessed;
-use crate::{key, seed, turns};
+use crate::{key, limits, seed, turns};
 
 /// A client's faults, and what has happened so far.
 #[derive(Debug, Clone)]
@@ -37,8 +38,38 @@ struct Shared {
 #[derive(Debug)]
 struct State {
     plan: Plan,
-    calls: Vec<Operation>,
-    injected: Vec<Injected>,
+    /// How many calls were made.
+    made: u64,
+    account: Account,
+}
+
+/// What is kept of what has happened.
+#[derive(Debug)]
+enum Account {
+    /// All of it.
+    Whole { calls: Vec<Operation>, injected: Vec<Injected> },
+    /// The latest faults.
+    Latest(VecDeque<Injected>),
+}
+
+impl Account {
+    fn call(&mut self, operation: Operation) {
+        if let Self::Whole { calls, .. } = self {
+            calls.push(operation);
+        }
+    }
+
+    fn fault(&mut self, fault: Injected) {
+        match self {
+            Self::Whole { injected, .. } => injected.push(fault),
+            Self::Latest(injected) => {
+                if injected.len() == limits::INJECTED_KEPT {
+                    injected.pop_front();
+                }
+                injected.push_back(fault);
+            }
+        }
+    }
 }
 
 /// Streams of draws beside the rules', which are numbered from 0.
@@ -54,14 +85,29 @@ enum Lost {
 }
 
 impl Layer {
-    pub(crate) fn new(core: Arc<Core>, faults: Faults) -> Self {
+    /// Faults for good, and an account of all that happens.
+    pub(crate) fn new(core: Arc<Core>, faults: &Faults) -> Self {
+        Self::accounting(core, faults, Account::Whole { calls: Vec::new(), injected: Vec::new() })
+    }
+
+    /// No faults yet, and the latest of what happens.
+    pub(crate) fn live(core: Arc<Core>) -> Self {
+        Self::accounting(core, &Faults::default(), Account::Latest(VecDeque::new()))
+    }
+
+    fn accounting(core: Arc<Core>, faults: &Faults, account: Account) -> Self {
         Self(Arc::new(Shared {
             core,
             seed: faults.seed,
             turns: faults.turns,
-            state: Mutex::new(State { plan: Plan::new(&faults), calls: Vec::new(), injected: Vec::new() }),
+            state: Mutex::new(State { plan: Plan::new(faults), made: 0, account }),
             crashed: watch::Sender::new(false),
         }))
+    }
+
+    /// Other rules from now on; how tasks interleave stays.
+    pub(super) fn set(&self, faults: &Faults) {
+        self.0.state().plan = Plan::new(faults);
     }
 
     pub(super) fn crashed(&self) -> watch::Receiver<bool> {
@@ -69,11 +115,17 @@ impl Layer {
     }
 
     pub(super) fn calls(&self) -> Vec<Operation> {
-        self.0.state().calls.clone()
+        match &self.0.state().account {
+            Account::Whole { calls, .. } => calls.clone(),
+            Account::Latest(_) => Vec::new(),
+        }
     }
 
     pub(super) fn injected(&self) -> Vec<Injected> {
-        self.0.state().injected.clone()
+        match &self.0.state().account {
+            Account::Whole { injected, .. } => injected.clone(),
+            Account::Latest(injected) => injected.iter().cloned().collect(),
+        }
     }
 }
 
@@ -116,8 +168,9 @@ impl Shared {
 
     fn count(&self, operation: Operation) -> u64 {
         let mut state = self.state();
-        state.calls.push(operation);
-        state.calls.len() as u64
+        state.account.call(operation);
+        state.made += 1;
+        state.made
     }
 
     /// Lets other tasks run.
@@ -127,13 +180,17 @@ impl Shared {
 
     /// Runs one call, as far as its fault lets it.
     fn run(&self, operation: Operation, body: &[u8], number: u64) -> Outcome {
+        let now = self.core.clock().now();
+        if self.state().plan.is_over(now) {
+            return Ok(self.core.answer(operation, body));
+        }
         let call = match Call::parse(operation, body).transpose() {
             Ok(call) => call,
             Err(error) => return Ok(Err(error)),
         };
         let touches = self.touches(call.as_ref());
         let partitions: Vec<String> = touches.iter().map(|t| t.partition.clone()).collect();
-        let decided = self.state().plan.decide(&Subject { operation, partitions: &partitions });
+        let decided = self.state().plan.decide(&Subject { operation, partitions: &partitions }, now);
         let go = |call: Option<Call>| match call {
             Some(call) => self.core.run(call),
             None => self.core.answer(operation, body),
@@ -141,7 +198,9 @@ impl Shared {
         let Some(Rule { target, fault, .. }) = decided else {
             return Ok(go(call));
         };
-        self.state().injected.push(Injected { call: number, operation, fault: fault.clone() });
+        let partition = partitions.into_iter().find(|partition| target.covers(partition));
+        let injected = Injected { call: number, operation, fault: fault.clone(), at: now, partition };
+        self.state().account.fault(injected);
         match fault {
             Fault::InternalServerError => Ok(Err(ApiError::internal())),
             Fault::ServiceUnavailable => Ok(Err(ApiError::unavailable())),

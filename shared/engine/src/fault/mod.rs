@@ -3,14 +3,21 @@
 //! [`Faults`] is data: rules that say which calls, when, and what. A client made with them injects
 //! what they decide, and nothing else; the same rules and the same calls give the same faults. A fault
 //! that cannot happen to a call (an unprocessed item of a `PutItem`) never matches it.
+//!
+//! A test's client has its faults for good and accounts for all that befell it ([`FaultyClient`]); that of a program
+//! which goes on and on is given others while it runs, and keeps the latest ([`LiveClient`]).
 
 mod client;
 mod layer;
+mod live;
 mod network;
 mod plan;
 
+use std::time::Duration;
+
 pub use client::{FaultyClient, Injected};
 pub(crate) use layer::Layer;
+pub use live::LiveClient;
 pub use network::{Network, Stall};
 
 use crate::operation::Operation;
@@ -32,6 +39,8 @@ pub struct Rule {
     pub when: When,
     /// What it does.
     pub fault: Fault,
+    /// When it ends, by the engine's clock; never, without.
+    pub until: Option<Duration>,
 }
 
 /// Calls, by what they do and where.
@@ -122,7 +131,14 @@ impl Faults {
     /// Adds a rule.
     #[must_use]
     pub fn rule(mut self, target: Target, when: When, fault: Fault) -> Self {
-        self.rules.push(Rule { target, when, fault });
+        self.rules.push(Rule { target, when, fault, until: None });
+        self
+    }
+
+    /// Adds a rule that ends at a time of the engine's clock.
+    #[must_use]
+    pub fn rule_until(mut self, until: Duration, target: Target, when: When, fault: Fault) -> Self {
+        self.rules.push(Rule { target, when, fault, until: Some(until) });
         self
     }
 

@@ -1,5 +1,7 @@
 //! Deciding whether a call goes wrong: a pure function of the rules and the calls so far.
 
+use std::time::Duration;
+
 use crate::fault::{Calls, Fault, Faults, Rule, Target, When};
 use crate::operation::Operation;
 use crate::seed;
@@ -24,12 +26,18 @@ impl Plan {
         Self { seed: faults.seed, rules: faults.rules.iter().map(|rule| (rule.clone(), 0)).collect() }
     }
 
+    /// Whether nothing goes wrong any more.
+    pub(super) fn is_over(&self, now: Duration) -> bool {
+        self.rules.iter().all(|(rule, _)| rule.is_over(now))
+    }
+
     /// Which rule fires on the next call, if one does. Every rule that matches counts the call.
-    pub(super) fn decide(&mut self, subject: &Subject<'_>) -> Option<Rule> {
+    pub(super) fn decide(&mut self, subject: &Subject<'_>, now: Duration) -> Option<Rule> {
         let seed = self.seed;
         let mut fired = None;
         for (number, (rule, matched)) in self.rules.iter_mut().enumerate() {
-            if !rule.fault.can_happen_to(subject.operation) || !rule.target.matches(subject) {
+            let may_fire = rule.fault.can_happen_to(subject.operation) && rule.target.matches(subject);
+            if rule.is_over(now) || !may_fire {
                 continue;
             }
             *matched += 1;
@@ -44,6 +52,12 @@ impl Plan {
             }
         }
         fired
+    }
+}
+
+impl Rule {
+    fn is_over(&self, now: Duration) -> bool {
+        self.until.is_some_and(|until| until <= now)
     }
 }
 
@@ -98,7 +112,8 @@ mod tests {
     fn fired(faults: &Faults, operations: &[Operation]) -> Vec<usize> {
         let mut plan = Plan::new(faults);
         let decide = |operation: &Operation| {
-            plan.decide(&Subject { operation: *operation, partitions: &["EVENTS#a".to_owned()] }).is_some()
+            let subject = Subject { operation: *operation, partitions: &["EVENTS#a".to_owned()] };
+            plan.decide(&subject, Duration::ZERO).is_some()
         };
         let fired = operations.iter().map(decide).collect::<Vec<_>>();
         (0..fired.len()).filter(|i| fired[*i]).collect()
@@ -129,6 +144,17 @@ mod tests {
         let faults = Faults::default().rule(Target::any(), When::Always, Fault::Unprocessed(1.0));
         assert_eq!(fired(&faults, &PUTS), [0usize; 0]);
         assert_eq!(fired(&faults, &[Operation::BatchWriteItem]), [0]);
+    }
+
+    #[test]
+    fn a_rule_fires_until_its_time_is_over_and_is_then_as_none() {
+        let (until, fault) = (Duration::from_secs(5), Fault::ServiceUnavailable);
+        let mut plan = Plan::new(&Faults::default().rule_until(until, Target::any(), When::Always, fault));
+        let subject = Subject { operation: Operation::GetItem, partitions: &[] };
+        for (now, over) in [(4_999, false), (5_000, true)] {
+            let now = Duration::from_millis(now);
+            assert_eq!((plan.decide(&subject, now).is_none(), plan.is_over(now)), (over, over));
+        }
     }
 
     #[test]

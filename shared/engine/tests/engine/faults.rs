@@ -1,12 +1,14 @@
 //! What goes wrong, goes wrong as DynamoDB does.
 
+use std::time::Duration;
+
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::types::{KeysAndAttributes, Put, PutRequest, TransactWriteItem, WriteRequest};
 use lately_engine::fault::{Fault, Faults, Injected, Moment, Target, Throttle, When};
 use lately_engine::{Engine, Operation};
 
-use crate::support::{TABLE, engine, item, key, n};
+use crate::support::{START, TABLE, engine, item, key, n};
 
 fn put(client: &Client, pk: &str) -> aws_sdk_dynamodb::operation::put_item::builders::PutItemFluentBuilder {
     client.put_item().table_name(TABLE).set_item(Some(item(pk, "1", [])))
@@ -102,7 +104,13 @@ async fn a_timeout_hides_whether_the_write_was_applied() {
         };
         assert!(failure.is_timeout());
         assert_eq!(is_there(&engine, &pk).await, applied);
-        let injected = Injected { call: 1, operation: Operation::PutItem, fault: Fault::Timeout(moment) };
+        let injected = Injected {
+            call: 1,
+            operation: Operation::PutItem,
+            fault: Fault::Timeout(moment),
+            at: START,
+            partition: Some(pk),
+        };
         assert_eq!(faulty.injected(), [injected]);
     }
 }
@@ -249,4 +257,43 @@ async fn the_same_seed_and_calls_meet_the_same_faults() {
     };
     assert_eq!(run(5).await, run(5).await);
     assert_ne!(run(5).await, run(6).await);
+}
+
+#[tokio::test]
+async fn a_live_client_meets_what_it_is_told_to_until_its_time_is_over_or_it_is_told_otherwise() {
+    let engine = engine();
+    let live = engine.live_client();
+    let client = live.client();
+    put(&client, "HOT#1").send().await.unwrap();
+    let until = engine.clock().now() + Duration::from_secs(5);
+    let hot = || Target::writes().partition("HOT#");
+    let throttle = Fault::Throttle(Throttle::TableKeyRange);
+    let batches = Faults::default().rule_until(until, hot(), When::Always, Fault::Unprocessed(1.0));
+    live.set_faults(&batches.rule_until(until, hot(), When::Always, throttle));
+    put(&client, "HOT#2").send().await.unwrap_err();
+    put(&client, "COOL").send().await.unwrap();
+    assert!(is_there(&engine, "HOT#1").await, "reads go on");
+    put(&engine.client(), "HOT#3").send().await.unwrap();
+    // Of a batch, only what lies there is left.
+    let of = |pk: &str| {
+        let put = PutRequest::builder().set_item(Some(item(pk, "1", []))).build().unwrap();
+        WriteRequest::builder().put_request(put).build()
+    };
+    let batch = client.batch_write_item().request_items(TABLE, vec![of("HOT#4"), of("COOL#4")]);
+    let left = batch.send().await.unwrap().unprocessed_items.unwrap();
+    assert_eq!(left[TABLE], [of("HOT#4")]);
+    assert!(is_there(&engine, "COOL#4").await && !is_there(&engine, "HOT#4").await);
+
+    engine.clock().advance(Duration::from_secs(5));
+    put(&client, "HOT#2").send().await.unwrap();
+    live.set_faults(&Faults::default().rule(hot(), When::Always, Fault::ServiceUnavailable));
+    for n in 0..60 {
+        put(&client, &format!("HOT#{n}")).send().await.unwrap_err();
+    }
+    live.set_faults(&Faults::default());
+    put(&client, "HOT#5").send().await.unwrap();
+    // The latest are kept, and no more.
+    let injected = live.injected();
+    let partitions: Vec<_> = injected.iter().map(|it| it.partition.clone().unwrap()).collect();
+    assert_eq!(partitions, (10..60).map(|n| format!("HOT#{n}")).collect::<Vec<_>>());
 }

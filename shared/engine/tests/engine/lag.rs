@@ -101,3 +101,53 @@ async fn partitions_are_behind_by_different_amounts() {
     }
     assert!((3..=17).contains(&visible), "{visible} of 20");
 }
+
+#[tokio::test]
+async fn lag_comes_and_goes_while_the_engine_is_used() {
+    let engine = engine_with(Options::default());
+    write(&engine, "a", 1).await;
+    let lag = |index| Lag { seed: 4, table: Duration::ZERO, index, behind: 1.0 };
+    engine.set_lag(Some(lag(Duration::from_secs(60)))).unwrap();
+    assert_eq!(in_index(&engine).await, 1, "what was there is not behind");
+    for pk in 0..10 {
+        write(&engine, &pk.to_string(), 1).await;
+        assert_eq!(read(&engine, &pk.to_string(), false).await, 1, "nor is the table");
+    }
+    let behind = in_index(&engine).await;
+    assert!(behind < 11, "the index is");
+    engine.clock().advance(Duration::from_secs(60));
+    assert_eq!(in_index(&engine).await, 11);
+    write(&engine, "b", 1).await;
+    // Another lag begins with what is there.
+    engine.set_lag(Some(lag(Duration::from_secs(3_600)))).unwrap();
+    assert_eq!(in_index(&engine).await, 12);
+    for pk in 0..10 {
+        write(&engine, &format!("c{pk}"), 1).await;
+    }
+    assert!(in_index(&engine).await < 22);
+    engine.set_lag(None).unwrap();
+    assert_eq!(in_index(&engine).await, 22);
+}
+
+#[tokio::test]
+async fn no_write_is_missed_by_a_lag_that_begins_in_the_midst_of_writes() {
+    let engine = engine_with(Options::default());
+    let writing = std::thread::spawn({
+        let engine = engine.clone();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        move || {
+            runtime.block_on(async {
+                for pk in 0..500 {
+                    write(&engine, &pk.to_string(), 1).await;
+                }
+            });
+        }
+    });
+    let lag = Lag { seed: 5, table: Duration::from_secs(1), index: Duration::from_secs(1), behind: 1.0 };
+    while !writing.is_finished() {
+        engine.set_lag(Some(lag)).unwrap();
+    }
+    writing.join().unwrap();
+    engine.clock().advance(Duration::from_secs(2));
+    assert_eq!(in_index(&engine).await, 500);
+}

@@ -14,12 +14,13 @@ use aws_sdk_dynamodb::operation::update_item::UpdateItemOutput;
 use aws_sdk_dynamodb::types::builders::UpdateBuilder;
 use aws_sdk_dynamodb::types::{ReturnValue, Update};
 use lately_keys::table::{AnnouncementKey, ConsumerKey};
-use lately_keys::{EventId, Place, TableKey, Topic, UnixMillis};
+use lately_keys::{Consumer, EventId, Place, TableKey, Topic, UnixMillis};
 use lately_model::Revision;
 
 use crate::call::{Operation, TableError};
 use crate::consumer::checkpoint::{Checkpoint, Mode, incarnation};
 use crate::consumer::counters::Counters;
+use crate::cost::Cost;
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::store::Store;
 
@@ -80,6 +81,17 @@ impl Store {
         let item = self.get_item(Announcement::key(&checkpoint.consumer), operation).await?;
         let found = item.as_ref().map(Announcement::decode).transpose()?;
         Ok(found.filter(|found| found.incarnation == checkpoint.incarnation))
+    }
+
+    /// A topic's consumers, by name, and whether each has begun to report. The read is consistent.
+    ///
+    /// # Errors
+    /// If the table could not be read.
+    pub async fn consumers(&self, topic: &Topic) -> Result<(Vec<(Consumer, bool)>, Cost), TableError> {
+        let operation = self.operation();
+        let announcements = self.announcements(topic, &operation).await?.into_iter();
+        let consumers = announcements.map(|it| (it.consumer.name, it.run.is_some())).collect();
+        Ok((consumers, operation.meter.total()))
     }
 
     /// All announcements of a topic's consumers. The read is consistent.

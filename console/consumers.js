@@ -1,0 +1,232 @@
+// Consumers: named readers of a topic that remember their place; and reports, which are consumers whose batches are files.
+
+import { call, exactly, isLocal, path, topics } from "./api.js";
+import { announce, button, card, el, empty, field, form, heading, select, suggested, table } from "./dom.js";
+import { bytes, cost, count, plural, seconds, time } from "./format.js";
+import { watch } from "./live.js";
+import { pressed, task } from "./task.js";
+
+/** Lines of a file that are shown. */
+const LINES = 12;
+
+export async function open(place, parameters, signal) {
+  place.append(
+    heading(
+      "Consumers",
+      "Each reads a topic oldest first, a batch at a time, and commits how far it is: at least once, and nothing left out. A report's batches are files.",
+    ),
+  );
+  await task(place, async () => {
+    const panel = new Consumers(place, await topics(signal), signal);
+    panel.start(parameters.get("topic") ?? "billing", parameters.get("name"));
+  });
+}
+
+class Consumers {
+  constructor(place, known, signal) {
+    Object.assign(this, { place, known, signal });
+    this.listed = el("div", { class: "listed" });
+    this.shown = el("div", { class: "column-main" });
+    this.polled = el("div", {});
+  }
+
+  start(topic, name) {
+    this.place.append(
+      el(
+        "div",
+        { class: "columns wide-main" },
+        el("div", { class: "column-side first" }, isLocal() && card("Who reads", this.listed), this.#naming(topic)),
+        this.shown,
+      ),
+    );
+    this.shown.append(el("div", { class: "card" }, empty("No consumer is chosen.", "Choose one, or name a new one.")));
+    this.signal.addEventListener("abort", watch({ begin: () => isLocal() && this.#list(name === null) }));
+    if (name !== null) this.#show(topic, name);
+  }
+
+  /** The local program knows all; a deployed API is asked for one by its name. */
+  #list(chooseOne) {
+    return task(this.listed, async () => {
+      const { consumers } = (await call("GET", "/local/consumers", { signal: this.signal })).data;
+      const lines = consumers.map(({ topic, name, reports }) =>
+        el(
+          "li",
+          {},
+          button(`${topic} / ${name}`, () => this.#show(topic, name), { class: "as-link" }),
+          reports && el("span", { class: "mark" }, "reports"),
+        ),
+      );
+      this.listed.replaceChildren(
+        lines.length === 0 ? el("p", { class: "muted" }, "Nobody yet.") : el("ul", { class: "plain" }, lines),
+      );
+      if (chooseOne && consumers.length > 0 && this.chosen === undefined)
+        this.#show(consumers[0].topic, consumers[0].name);
+    });
+  }
+
+  #naming(topic) {
+    const which = suggested(this.known, { value: topic, required: true });
+    const name = el("input", { value: "me", required: true, autocomplete: "off", spellcheck: "false" });
+    const start = select(["earliest", "latest"], "earliest");
+    const make = el("button", { type: "submit", class: "primary" }, "Make");
+    const said = el("div", {});
+    const chosen = () => [which.value.trim(), name.value.trim()];
+    const create = () =>
+      pressed(make, said, async () => {
+        const [topic, name] = chosen();
+        await call("PUT", path("topics", topic, "consumers", name), {
+          body: { start: start.value },
+          signal: this.signal,
+        });
+        announce(`There is a consumer ${name} of ${topic}.`);
+        await Promise.all([this.#show(topic, name), isLocal() && this.#list(false)]);
+      });
+    const find = button("Find", () => this.#show(...chosen()));
+    return card(
+      "One by name",
+      form(
+        { class: "fields" },
+        create,
+        field("Topic", which),
+        field("Name", name),
+        field("From", start),
+        el("div", { class: "actions wide" }, make, find),
+      ),
+      said,
+    );
+  }
+
+  #show(topic, name) {
+    this.chosen = { topic, name, base: path("topics", topic, "consumers", name) };
+    this.polled.replaceChildren();
+    return task(this.shown, async () => {
+      const [consumer, runs] = await Promise.all([
+        call("GET", this.chosen.base, { signal: this.signal }),
+        call("GET", `${this.chosen.base}/runs?limit=20`, { signal: this.signal }),
+      ]);
+      const reports = runs.data.runs.length > 0;
+      this.shown.replaceChildren(
+        this.#state(consumer),
+        reports ? this.#runs(runs.data.runs) : this.#polling(consumer.data),
+      );
+    });
+  }
+
+  #state({ data, cost: paid, milliseconds }) {
+    const { topic, name } = this.chosen;
+    const facts = [
+      ["position", data.position ? el("code", {}, data.position) : "at the beginning"],
+      ["behind", seconds(data.lag_seconds)],
+      ["late events", count(data.late)],
+      ["settles for", seconds(data.settle_seconds)],
+      ["outstanding batch", data.outstanding ? el("code", {}, data.outstanding) : "none"],
+    ];
+    return card(
+      `${name}, of ${topic}`,
+      el(
+        "dl",
+        { class: "facts" },
+        facts.map(([term, value]) => el("div", {}, el("dt", {}, term), el("dd", {}, value))),
+      ),
+      el(
+        "div",
+        { class: "actions" },
+        button("Read again", () => this.#show(topic, name)),
+        el("span", { class: "price" }, cost({ cost: paid, milliseconds })),
+      ),
+    );
+  }
+
+  #polling(consumer) {
+    const limit = el("input", { type: "number", value: "10", min: "1", max: "1000" });
+    const poll = el("button", { type: "submit", class: "primary" }, "Poll");
+    const ask = () =>
+      pressed(poll, this.polled, async () => {
+        const answer = await call("POST", `${this.chosen.base}/poll`, {
+          body: { limit: Number(limit.value) },
+          signal: this.signal,
+        });
+        this.#batch(answer);
+      });
+    if (consumer.outstanding)
+      this.polled.replaceChildren(
+        el("p", { class: "muted" }, "A batch is outstanding: polling gives the same one again, until it is committed."),
+      );
+    return card("Batches", form({ class: "inline" }, ask, field("At most", limit), poll), this.polled);
+  }
+
+  #batch(answer) {
+    const { batch, events, late, caught_up: caughtUp } = answer.data;
+    const rows = [...late.map((event) => ["late", event]), ...events.map((event) => ["", event])].map(
+      ([mark, event]) => [
+        time(event.at),
+        event.type,
+        el("bdi", {}, event.actor),
+        el("code", { class: "cut" }, JSON.stringify(event.data ?? null)),
+        mark,
+      ],
+    );
+    const commit = button("Commit", () =>
+      pressed(commit, this.polled, async () => {
+        await call("POST", `${this.chosen.base}/commit`, { body: { batch }, signal: this.signal });
+        announce(`Committed ${plural(rows.length, "event")}.`);
+        await this.#show(this.chosen.topic, this.chosen.name);
+      }),
+    );
+    this.polled.replaceChildren(
+      el(
+        "p",
+        { class: "price" },
+        `${plural(rows.length, "event")}${caughtUp ? ", and it has caught up" : ""} · ${cost(answer)}`,
+      ),
+      rows.length > 0
+        ? table("The batch, oldest first", ["At", "Type", "Actor", "Data", "Late"], rows)
+        : empty("Nothing new."),
+      batch !== null && el("div", { class: "actions" }, commit, el("code", {}, batch)),
+    );
+  }
+
+  #runs(runs) {
+    const file = el("div", { class: "file" });
+    const rows = runs.map((run) => [
+      time(run.announced_at),
+      run.committed_at ? time(run.committed_at) : "under way",
+      run.events === null ? "" : count(run.events),
+      run.late === null ? "" : count(run.late),
+      run.bytes === null ? "" : bytes(run.bytes),
+      run.committed_at
+        ? run.files.map((name) => {
+            const kind = name.endsWith(".summary.json") ? "summary" : "events";
+            if (!isLocal()) return el("code", {}, name);
+            const view = button(kind, () => pressed(view, file, () => this.#file(name, file)), {
+              class: "as-link",
+              "aria-label": `${kind} of the run of ${time(run.announced_at)}`,
+            });
+            return view;
+          })
+        : "",
+    ]);
+    return card(
+      "Runs, newest first",
+      table("Report runs", ["Announced", "Committed", "Events", "Late", "Size", "Files"], rows, { class: "numbers" }),
+      file,
+    );
+  }
+
+  async #file(name, place) {
+    const target = `/local/reports/${name.split("/").map(encodeURIComponent).join("/")}`;
+    const answer = await call("GET", target, { as: "text", signal: this.signal });
+    const lines = answer.data.trimEnd().split("\n");
+    const isSummary = name.endsWith(".json");
+    const text = isSummary ? JSON.stringify(exactly(answer.data), null, 2) : lines.slice(0, LINES).join("\n");
+    const left =
+      isSummary || lines.length <= LINES
+        ? ""
+        : ` · the first ${LINES} of ${count(lines.length)}${answer.truncated ? " or more" : ""} lines`;
+    place.replaceChildren(
+      el("p", { class: "muted" }, el("code", {}, name), left),
+      el("pre", { class: "data", tabindex: "0", "aria-label": "The file" }, text || "empty"),
+    );
+    place.scrollIntoView({ block: "nearest" });
+  }
+}

@@ -1,0 +1,124 @@
+// Elements, made safely: what comes from events is only ever text.
+//
+// A child that is a string becomes a text node, and nothing here parses HTML. Styles are classes, or single properties set
+// through the object model: the page's Content-Security-Policy takes no style from markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** An element: `on…` properties listen, `true` is an attribute without a value, `false` and `null` are left out. */
+export function el(name, properties = {}, ...children) {
+  return dress(document.createElement(name), properties, children);
+}
+
+/** The same for a drawing. */
+export function svg(name, properties = {}, ...children) {
+  return dress(document.createElementNS(SVG, name), properties, children);
+}
+
+function dress(node, properties, children) {
+  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  for (const [name, value] of Object.entries(properties)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (name === "value") node.value = value;
+    else node.setAttribute(name, value === true ? "" : value);
+  }
+  return node;
+}
+
+let fields = 0;
+
+/** A control with its label above it, and a word on what it takes. */
+export function field(label, control, { hint, wide = false, hidden = false } = {}) {
+  fields += 1;
+  control.id ||= `field-${fields}`;
+  const note = hint && el("span", { class: "hint", id: `${control.id}-hint` }, hint);
+  if (note) control.setAttribute("aria-describedby", note.id);
+  const name = el("label", { for: control.id, class: hidden ? "unseen" : null }, label);
+  return el("div", { class: wide ? "field wide" : "field" }, name, control, note);
+}
+
+/** A select of plain values, or of `[value, label]`. */
+export function select(values, chosen, properties = {}) {
+  const options = values.map((entry) => {
+    const [value, label] = Array.isArray(entry) ? entry : [entry, entry];
+    return el("option", { value, selected: value === chosen }, label);
+  });
+  return el("select", properties, options);
+}
+
+/** A text input that suggests values and takes any. */
+export function suggested(values, properties = {}) {
+  fields += 1;
+  const list = el(
+    "datalist",
+    { id: `suggestions-${fields}` },
+    values.map((value) => el("option", { value })),
+  );
+  const input = el("input", { autocomplete: "off", spellcheck: "false", ...properties, list: list.id });
+  input.append(list);
+  return input;
+}
+
+export function button(label, onclick, properties = {}) {
+  return el("button", { type: "button", onclick, ...properties }, label);
+}
+
+/** A form that is handled here and never sent by the browser. */
+export function form(properties, onsubmit, ...children) {
+  const submitted = (event) => {
+    event.preventDefault();
+    onsubmit(event.currentTarget);
+  };
+  return el("form", { novalidate: true, ...properties, onsubmit: submitted }, ...children);
+}
+
+/** A table with a caption for those who do not see it; the first cell of a row is its header. */
+export function table(caption, heads, rows, properties = {}) {
+  const head = heads.map((text) => el("th", { scope: "col" }, text));
+  const body = rows.map(([first, ...cells]) =>
+    el(
+      "tr",
+      {},
+      el("th", { scope: "row" }, first),
+      cells.map((cell) => el("td", {}, cell)),
+    ),
+  );
+  return el(
+    "div",
+    { class: "scrolls", tabindex: "0", role: "region", "aria-label": caption },
+    el(
+      "table",
+      properties,
+      el("caption", { class: "unseen" }, caption),
+      el("thead", {}, el("tr", {}, head)),
+      el("tbody", {}, body),
+    ),
+  );
+}
+
+/** What a panel begins with: its name, and a line that says what one sees. */
+export function heading(title, ...lead) {
+  return el("div", { class: "heading" }, el("h1", {}, title), el("p", {}, ...lead));
+}
+
+/** A card: a section with a heading of its own. */
+export function card(title, ...children) {
+  fields += 1;
+  const heading = el("h2", { id: `card-${fields}` }, title);
+  return el("section", { class: "card", "aria-labelledby": heading.id }, heading, ...children);
+}
+
+export function empty(title, ...hint) {
+  return el(
+    "div",
+    { class: "empty" },
+    el("p", { class: "empty-title" }, title),
+    hint.length > 0 && el("p", {}, ...hint),
+  );
+}
+
+/** Says something to those who hear the page; used where what changed is not where the focus is. */
+export function announce(text) {
+  document.getElementById("announce").textContent = text;
+}

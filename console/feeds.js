@@ -1,0 +1,236 @@
+// One user's feed: what those whom they follow did, and their own posts. One follows here, posts as another, and sees it arrive.
+
+import { call, isLocal, path, query } from "./api.js";
+import { composer, PEOPLE } from "./compose.js";
+import { announce, button, card, el, empty, field, form, heading, suggested } from "./dom.js";
+import { eventDetail, eventRow, fillRow } from "./event.js";
+import { cost, count, plural } from "./format.js";
+import { List } from "./list.js";
+import { watch } from "./live.js";
+import { pressed, task } from "./task.js";
+
+const PAGE = 50;
+const SOURCES = [
+  "actor:ada",
+  "actor:bob",
+  "actor:carol",
+  "subject:repo:octo:hello",
+  "subject:repo:octo:engine",
+  "subject:repo:lately:console",
+];
+
+export function open(place, parameters, signal) {
+  const user = parameters.get("user") ?? "bob";
+  new Feed(place, user, signal).start();
+}
+
+class Feed {
+  #next = null;
+  #unread = new Set();
+  #known = null;
+  #fresh = new Set();
+  #reading = false;
+  #stale = false;
+
+  constructor(place, user, signal) {
+    Object.assign(this, { place, user, signal });
+    this.status = el("p", { class: "status" }, "Reading…");
+    this.badge = el("span", { class: "badge" });
+    this.side = el("div", { class: "side-detail" });
+    this.follows = el("ul", { class: "follows" });
+    this.seen = button("Mark all as seen", () => this.#markSeen(), { disabled: true });
+    this.list = new List({
+      label: `Feed of ${user}`,
+      row: eventRow,
+      fill: (row, event) =>
+        fillRow(row, event, { unread: this.#unread.has(event.id), fresh: this.#fresh.has(event.id) }),
+      key: (event) => event.id,
+      open: (event) => this.#open(event),
+      more: () => this.#next !== null,
+      nearEnd: () => this.#next && this.#more(),
+    });
+    this.holder = el("div", { class: "list-holder" }, this.list.element);
+  }
+
+  start() {
+    this.place.append(
+      heading(
+        "Feeds",
+        "What the followed did, newest first: fan-out carries each post here within a second. Follow somebody, post as them, and see it arrive.",
+      ),
+      this.#people(),
+      el(
+        "div",
+        { class: "columns" },
+        el(
+          "div",
+          { class: "column-main" },
+          el("div", { class: "status-line" }, this.badge, this.seen, this.status),
+          this.holder,
+        ),
+        el("div", { class: "column-side" }, this.side, this.#following(), this.#post()),
+      ),
+    );
+    const handlers = {
+      begin: () => this.#first(),
+      feed: (data) => this.#changed(JSON.parse(data)),
+      poll: () => this.#first(),
+    };
+    this.signal.addEventListener("abort", watch(handlers, { feed: this.user }));
+    this.#readFollows();
+  }
+
+  #people() {
+    const other = el("input", { autocomplete: "off", spellcheck: "false", placeholder: "another user" });
+    return form(
+      { class: "toolbar", "aria-label": "Whose feed" },
+      () => other.value.trim() && (location.hash = `feeds${query({ user: other.value.trim() })}`),
+      el(
+        "nav",
+        { class: "segments", "aria-label": "Users" },
+        PEOPLE.map((name) =>
+          el("a", { href: `#feeds?user=${name}`, "aria-current": name === this.user ? "true" : null }, name),
+        ),
+      ),
+      field("User", other, { hidden: true }),
+      el("button", { type: "submit" }, "Show"),
+    );
+  }
+
+  /** One read at a time; what lands during one is read by one more, however much that is. */
+  async #first() {
+    this.#stale = true;
+    if (this.#reading) return;
+    this.#reading = true;
+    while (this.#stale) {
+      this.#stale = false;
+      await this.#readFirst();
+    }
+    this.#reading = false;
+  }
+
+  #readFirst() {
+    return task(this.holder, async () => {
+      const answer = await call("GET", `${path("feeds", this.user)}${query({ limit: PAGE })}`, { signal: this.signal });
+      const { events, next, unread, unread_more: unreadMore } = answer.data;
+      const came = this.#known ? events.filter((event) => !this.#known.has(event.id)) : [];
+      came.forEach((event) => this.#fresh.add(event.id));
+      this.#known = new Set(events.map((event) => event.id));
+      this.#unread = new Set(
+        events
+          .filter((event) => event.actor !== this.user)
+          .slice(0, unread)
+          .map((event) => event.id),
+      );
+      if (this.list.length === 0 || came.length === events.length) {
+        this.#next = next;
+        this.list.set(events);
+      } else {
+        this.list.align(events);
+      }
+      this.badge.textContent = unread === 0 ? "All seen" : `${count(unread)}${unreadMore ? " or more" : ""} unread`;
+      this.badge.classList.toggle("none", unread === 0);
+      this.seen.disabled = unread === 0;
+      this.status.replaceChildren(el("span", { class: "price" }, `last read: ${cost(answer)}`));
+      if (came.length > 0) announce(`${plural(came.length, "new entry", "new entries")} in the feed of ${this.user}.`);
+      this.#showEmpty();
+    });
+  }
+
+  async #more() {
+    const cursor = this.#next;
+    this.#next = null;
+    await task(this.holder, async () => {
+      const answer = await call("GET", `${path("feeds", this.user)}${query({ limit: PAGE, cursor })}`, {
+        signal: this.signal,
+      });
+      this.#next = answer.data.next;
+      this.list.append(answer.data.events);
+    });
+  }
+
+  #changed({ id, gone }) {
+    // It may be older than the first page.
+    if (gone) this.list.remove(id);
+    this.#first();
+  }
+
+  #showEmpty() {
+    const none = this.list.length === 0;
+    this.list.element.hidden = none;
+    this.holder.querySelector(".empty")?.remove();
+    if (none) this.holder.append(empty("This feed is empty.", "Follow somebody: their latest posts come along."));
+  }
+
+  #markSeen() {
+    pressed(this.seen, this.holder, async () => {
+      await call("PUT", path("feeds", this.user, "seen"), { body: { id: this.list.first.id }, signal: this.signal });
+      await this.#first();
+    });
+  }
+
+  #following() {
+    const source = suggested(SOURCES, { placeholder: "actor:ada", required: true });
+    const submit = el("button", { type: "submit", class: "primary" }, "Follow");
+    const said = el("div", {});
+    const follow = () =>
+      pressed(submit, said, async () => {
+        await call("PUT", path("users", this.user, "following", source.value.trim()), {
+          body: {},
+          signal: this.signal,
+        });
+        announce(`${this.user} follows ${source.value.trim()}.`);
+        source.value = "";
+        await this.#readFollows();
+      });
+    return card(
+      `${this.user} follows`,
+      this.follows,
+      form({ class: "inline" }, follow, field("Source", source), submit),
+      said,
+    );
+  }
+
+  #readFollows() {
+    return task(this.follows.parentElement, async () => {
+      const { data } = await call("GET", `${path("users", this.user, "following")}?limit=200`, { signal: this.signal });
+      const lines = data.following.map(({ source }) => {
+        const leave = button(
+          "Unfollow",
+          () => pressed(leave, this.follows.parentElement, () => this.#unfollow(source)),
+          { class: "quiet", "aria-label": `Unfollow ${source}` },
+        );
+        return el("li", {}, el("bdi", {}, source), leave);
+      });
+      this.follows.replaceChildren(...lines);
+      if (lines.length === 0) this.follows.append(el("li", { class: "muted" }, "Nobody yet."));
+    });
+  }
+
+  async #unfollow(source) {
+    await call("DELETE", path("users", this.user, "following", source), { signal: this.signal });
+    announce(`${this.user} no longer follows ${source}.`);
+    await this.#readFollows();
+  }
+
+  #post() {
+    const others = PEOPLE.filter((name) => name !== this.user);
+    return card(
+      "Post as somebody else",
+      composer({ topic: "posts", actor: others[0], actors: others, signal: this.signal }),
+    );
+  }
+
+  #open(event) {
+    const close = () => {
+      this.side.replaceChildren();
+      this.list.element.focus();
+    };
+    const links = [
+      isLocal() &&
+        el("a", { href: `#storage${query({ topic: event.topic, event: event.id })}` }, "Where its copies are"),
+    ];
+    this.side.replaceChildren(eventDetail(event, { actions: links, onclose: close }));
+    this.side.querySelector("h2").focus({ preventScroll: true });
+  }
+}

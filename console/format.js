@@ -1,0 +1,56 @@
+// How times, numbers and prices are written. Times are UTC, as buckets are.
+
+const numbers = new Intl.NumberFormat("en");
+
+export const count = (value) => numbers.format(value);
+
+/** Reads are billed by half units; sums of them are shown to a tenth. */
+export const units = (value) => numbers.format(Math.round(value * 10) / 10);
+
+export const plural = (value, one, many = `${one}s`) => `${count(value)} ${value === 1 ? one : many}`;
+
+/** `10:03:35.808`, and the day before it where that is not today. */
+export function time(at) {
+  const [day, clock] = at.replace("Z", "").split("T");
+  const today = new Date().toISOString().slice(0, 10);
+  return day === today ? clock : `${day.slice(5)} ${clock.slice(0, 8)}`;
+}
+
+export function bytes(value) {
+  if (value < 1024) return `${count(value)} B`;
+  return value < 1024 * 1024
+    ? `${count(Math.round(value / 102.4) / 10)} KB`
+    : `${count(Math.round(value / 104857.6) / 10)} MB`;
+}
+
+export function seconds(value) {
+  if (value < 1) return `${Math.round(value * 1000)} ms`;
+  if (value < 120) return `${count(Math.round(value * 10) / 10)} s`;
+  return value < 7200 ? `${count(Math.round(value / 60))} min` : `${count(Math.round(value / 3600))} h`;
+}
+
+/** `Lately-Cost` as an object of numbers; `null` where an API does not show it. */
+function parseCost(header) {
+  if (!header) return null;
+  return Object.fromEntries(
+    header
+      .split(",")
+      .map((part) => part.trim().split("="))
+      .map(([name, value]) => [name, Number(value)]),
+  );
+}
+
+const unit = (value) => (value === 1 ? "unit" : "units");
+
+/** What was paid at DynamoDB, in words. */
+export function cost(answer) {
+  const paid = parseCost(answer.cost);
+  const parts = [];
+  if (paid === null) parts.push("price not shown by this API");
+  if (paid?.read_units !== undefined) parts.push(`${units(paid.read_units)} read ${unit(paid.read_units)}`);
+  if (paid?.write_units !== undefined) parts.push(`${units(paid.write_units)} write ${unit(paid.write_units)}`);
+  if (paid?.calls !== undefined) parts.push(plural(paid.calls, "call"));
+  if (paid?.rounds > 0) parts.push(plural(paid.rounds, "round"));
+  if (answer.milliseconds !== undefined) parts.push(`${Math.round(answer.milliseconds)} ms`);
+  return parts.join(" · ");
+}

@@ -1,0 +1,185 @@
+// The guided fault: throttle the partition that is being written to, go on posting, and watch the bucket double its shards.
+//
+// The load is small and ends: `EVENTS` posts, `RATE` a second, each under an `Idempotency-Key`, so that one that was refused is
+// sent again and is there once. At last all are read back and counted: that none is lost is not claimed but seen.
+
+import { call, path, query } from "./api.js";
+import { Chart } from "./chart.js";
+import { announce, card, el } from "./dom.js";
+import { count, plural, seconds } from "./format.js";
+import { pressed } from "./task.js";
+
+const TOPIC = "posts";
+const TYPE = "load.tick";
+const EVENTS = 200;
+const RATE = 20;
+const THROTTLE_SECONDS = 3;
+
+/** How often a post is sent: a throttle ends long before. */
+const ATTEMPTS = 10;
+const PAUSE = 1000;
+
+const POINTS = 120;
+const SECONDS = 20;
+
+export function heal(signal) {
+  const start = el("button", { type: "button", class: "primary" }, "Throttle and watch it heal");
+  const steps = el("ol", { class: "steps" });
+  const shown = el("div", { class: "tiles" });
+  const section = card(
+    "A partition gets hot",
+    el(
+      "p",
+      { class: "muted" },
+      `Posts ${EVENTS} events to ${TOPIC}, ${RATE} a second, and throttles their partition for ${THROTTLE_SECONDS} seconds.`,
+    ),
+    el("div", { class: "actions" }, start),
+    shown,
+    steps,
+  );
+  section.classList.add("heal");
+  start.addEventListener("click", () => pressed(start, section, () => new Run(shown, steps, signal).run()));
+  return section;
+}
+
+class Run {
+  #accepted = 0;
+  #again = 0;
+  #refused = 0;
+  #slowest = 0;
+  #shards = [];
+
+  constructor(shown, steps, signal) {
+    Object.assign(this, { steps, signal, run_id: crypto.randomUUID() });
+    this.latency = new Chart({ points: POINTS, least: 50 });
+    this.growth = new Chart({ points: SECONDS, least: 4 });
+    this.figures = Object.fromEntries(
+      ["accepted", "latency", "shards"].map((name) => [name, el("p", { class: "figure" }, "–")]),
+    );
+    const tile = (title, ...rest) => el("div", { class: "tile" }, el("p", { class: "muted" }, title), ...rest);
+    this.notes = { accepted: el("p", { class: "muted" }), latency: el("p", { class: "muted" }) };
+    shown.replaceChildren(
+      tile("Accepted", this.figures.accepted, this.notes.accepted),
+      tile("Time of a post", this.figures.latency, this.latency.element, this.notes.latency),
+      tile("Shards of the bucket", this.figures.shards, this.growth.element),
+    );
+    steps.replaceChildren();
+  }
+
+  async run() {
+    const began = new Date();
+    const { label, shards } = await this.#bucket();
+    this.#step(`The bucket ${label} has ${plural(shards, "shard")}.`);
+    const watching = setInterval(
+      () => this.#look().catch((error) => this.signal.aborted || this.#step(error.message)),
+      PAUSE,
+    );
+    try {
+      const posts = await this.#post(label);
+      await Promise.all(posts);
+    } finally {
+      clearInterval(watching);
+    }
+    await this.#look();
+    await this.#readBack(began, shards);
+  }
+
+  #step(text, good = false) {
+    this.steps.append(el("li", { class: good ? "good" : null }, text));
+    announce(text);
+  }
+
+  async #bucket() {
+    const { buckets } = (await call("GET", path("local", "storage", "topics", TOPIC), { signal: this.signal })).data;
+    const today = new Date().toISOString().slice(0, 10);
+    return buckets.find((it) => it.label === today) ?? { label: today, shards: 1 };
+  }
+
+  async #look() {
+    const { shards } = await this.#bucket();
+    const last = this.#shards.at(-1);
+    if (last !== undefined && shards > last)
+      this.#step(`Writes were throttled: the bucket has doubled from ${last} to ${shards} shards.`);
+    this.#shards.push(shards);
+    this.growth.add(shards);
+    this.figures.shards.textContent = count(shards);
+  }
+
+  /** Throttles after the first second, and goes on posting; all posts, under way or done. */
+  async #post(label) {
+    const posts = [];
+    for (let number = 0; number < EVENTS; number += 1) {
+      if (number === RATE) {
+        const partition = `EVENTS#${TOPIC}#${label}#SHARD0`;
+        await call("PUT", "/local/faults", {
+          body: { throttles: [{ partition, chance: 1, seconds: THROTTLE_SECONDS }] },
+          signal: this.signal,
+        });
+        this.#step(`${partition} is throttled for ${THROTTLE_SECONDS} seconds.`);
+      }
+      posts.push(this.#one(number));
+      await new Promise((resolve) => setTimeout(resolve, 1000 / RATE));
+      this.signal.throwIfAborted();
+    }
+    return posts;
+  }
+
+  async #one(number) {
+    const began = performance.now();
+    const body = { type: TYPE, actor: "load", data: { number, run: this.run_id } };
+    const headers = { "Idempotency-Key": `${this.run_id}-${number}` };
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        await call("POST", `${path("topics", TOPIC)}/events`, { body, headers, signal: this.signal });
+        break;
+      } catch (error) {
+        if (this.signal.aborted) return;
+        if (error.status !== 503 || attempt === ATTEMPTS) {
+          this.#refused += 1;
+          return this.#step(`Post ${number} was refused: ${error.message}`);
+        }
+        this.#again += 1;
+        await new Promise((resolve) => setTimeout(resolve, PAUSE));
+      }
+    }
+    this.#accepted += 1;
+    this.#took(performance.now() - began);
+  }
+
+  #took(milliseconds) {
+    this.#slowest = Math.max(this.#slowest, milliseconds);
+    this.latency.add(milliseconds);
+    this.figures.latency.textContent = seconds(milliseconds / 1000);
+    this.notes.latency.textContent = `slowest ${seconds(this.#slowest / 1000)}`;
+    this.figures.accepted.textContent = `${count(this.#accepted)} of ${count(EVENTS)}`;
+    this.notes.accepted.textContent = `${count(this.#again)} sent again, ${count(this.#refused)} refused`;
+  }
+
+  async #readBack(began, before) {
+    const found = [];
+    let cursor = null;
+    // As many pages as the events need, with what others of the type may have posted meanwhile.
+    for (let page = 0; page < EVENTS; page += 1) {
+      const filters = {
+        type: TYPE,
+        from: new Date(began.getTime() - 5000).toISOString(),
+        limit: 200,
+        consistent: true,
+      };
+      const { data } = await call("GET", `${path("topics", TOPIC)}/events${query({ ...filters, cursor })}`, {
+        signal: this.signal,
+      });
+      for (const event of data.events) if (event.data.run === this.run_id) found.push(event.data.number);
+      cursor = data.next;
+      if (cursor === null) break;
+    }
+    const whole = found.length === EVENTS && new Set(found).size === EVENTS;
+    const after = this.#shards.at(-1);
+    this.#step(
+      whole
+        ? `Healed: all ${count(EVENTS)} events were accepted and are there, each once. Shards: ${before} before, ${after} now.`
+        : `${count(found.length)} of ${count(EVENTS)} events are there.`,
+      whole,
+    );
+  }
+}

@@ -1,0 +1,190 @@
+// How it is stored: a topic's buckets and shards as a heat map, the items behind one event, what a read touches, and what
+// the published designs would have made of the same events.
+
+import { call, path, query, topics } from "./api.js";
+import { button, card, el, empty, field, form, heading, select, table } from "./dom.js";
+import { designs } from "./designs.js";
+import { bytes, count, plural } from "./format.js";
+import { item } from "./key.js";
+import { watch } from "./live.js";
+import { pressed, task } from "./task.js";
+import { trace } from "./trace.js";
+
+/** Shades of the heat map; the style has a class for each. */
+const LEVELS = 5;
+
+/** Shards of a bucket beyond which cells are narrow. */
+const DENSE = 16;
+
+export async function open(place, parameters, signal) {
+  place.append(
+    heading(
+      "Storage",
+      "A topic's time is cut into buckets, a bucket into shards: each is a partition of the table. Quiet buckets have one; those that were throttled have doubled, by themselves.",
+    ),
+  );
+  await task(place, async () => {
+    const known = await topics(signal);
+    const chosen = parameters.get("topic") ?? "posts";
+    const map = el("div", {});
+    const which = select(known.includes(chosen) ? known : [chosen, ...known], chosen, {
+      onchange: () => (location.hash = `storage?topic=${which.value}`),
+    });
+    const again = button("Read again", () => pressed(again, map, () => heatMap(map, chosen, signal)));
+    place.append(
+      card("Buckets and shards", el("div", { class: "toolbar" }, field("Topic", which), again), map),
+      items(chosen, parameters.get("event"), signal),
+      trace(parameters.get("trace") ?? `${path("topics", chosen)}/events?limit=50`, signal),
+      designs(chosen, signal),
+    );
+    follow(map, chosen, signal);
+    if (parameters.has("event")) place.querySelector(".behind")?.scrollIntoView();
+    if (parameters.has("trace")) place.querySelector(".trace")?.scrollIntoView();
+  });
+}
+
+/** The map is drawn anew when something has landed: once a second at most, and not while somebody is moving on it. */
+function follow(map, topic, signal) {
+  let due = null;
+  const draw = () => {
+    due = null;
+    if (!signal.aborted && !map.contains(document.activeElement)) task(map, () => heatMap(map, topic, signal));
+  };
+  const soon = () => (due ??= setTimeout(draw, 1000));
+  signal.addEventListener("abort", watch({ begin: draw, event: soon, gone: soon }, { topic }));
+}
+
+async function heatMap(place, topic, signal) {
+  const { bucket, buckets, more } = (await call("GET", path("local", "storage", "topics", topic), { signal })).data;
+  if (buckets.length === 0) return place.replaceChildren(empty("No bucket yet.", "The first event makes one."));
+  const most = Math.max(1, ...buckets.flatMap((it) => it.counts));
+  const wide = Math.max(...buckets.map((it) => it.shards));
+  const total = buckets.reduce((sum, it) => sum + it.counts.reduce((all, each) => all + each, 0), 0);
+  const head = el(
+    "tr",
+    {},
+    el("th", { scope: "col" }, bucket),
+    Array.from({ length: wide }, (_, shard) => el("th", { scope: "col" }, String(shard))),
+    el("th", { scope: "col" }, "Events"),
+  );
+  const rows = buckets.map((it) => heatRow(topic, it, most, wide));
+  const map = el(
+    "table",
+    { class: wide > DENSE ? "heat dense" : "heat", role: "grid" },
+    el("caption", { class: "unseen" }, `Events of ${topic} by bucket and shard`),
+    el("thead", {}, head),
+    el("tbody", {}, rows),
+  );
+  map.addEventListener("keydown", (event) => roam(map, event));
+  map.querySelector("td a").tabIndex = 0;
+  place.replaceChildren(
+    el(
+      "p",
+      { class: "muted" },
+      `${plural(total, "event")} in the newest ${plural(buckets.length, "bucket")}${more ? "; there are older ones" : ""}. A cell is a partition: choose one to throttle it.`,
+    ),
+    el("div", { class: "scrolls", role: "region", "aria-label": "Heat map" }, map),
+    legend(most),
+  );
+}
+
+function heatRow(topic, { label, shards, counts, capped }, most, wide) {
+  const cells = Array.from({ length: wide }, (_, shard) => {
+    if (shard >= shards) return el("td", { class: "none" }, el("span", { class: "unseen" }, "no such shard"));
+    const partition = `EVENTS#${topic}#${label}#SHARD${shard}`;
+    const size = counts[shard];
+    const what = `${plural(size, "event")} in ${partition}: throttle it`;
+    return el(
+      "td",
+      { class: `level-${level(size, most)}` },
+      el(
+        "a",
+        { href: `#faults${query({ throttle: partition })}`, tabindex: "-1", "aria-label": what, title: what },
+        count(size),
+      ),
+    );
+  });
+  const sum = counts.reduce((all, each) => all + each, 0);
+  return el(
+    "tr",
+    {},
+    el("th", { scope: "row" }, label),
+    cells,
+    el("td", { class: "sum" }, `${count(sum)}${capped ? "+" : ""}`),
+  );
+}
+
+const level = (size, most) => (size === 0 ? 0 : Math.max(1, Math.ceil((size / most) * LEVELS)));
+
+function legend(most) {
+  const steps = Array.from({ length: LEVELS + 1 }, (_, step) => el("span", { class: `level-${step}` }));
+  return el("p", { class: "legend", "aria-hidden": "true" }, "0", steps, count(most));
+}
+
+/** One stop for the whole map; from there, arrows. */
+function roam(map, event) {
+  const rows = [...map.tBodies[0].rows].map((row) => [...row.querySelectorAll("a")]);
+  const at = rows.findIndex((row) => row.includes(document.activeElement));
+  if (at < 0) return;
+  const across = rows[at].indexOf(document.activeElement);
+  const moves = {
+    ArrowUp: [at - 1, across],
+    ArrowDown: [at + 1, across],
+    ArrowLeft: [at, across - 1],
+    ArrowRight: [at, across + 1],
+    Home: [at, 0],
+    End: [at, rows[at].length - 1],
+  };
+  if (!(event.key in moves)) return;
+  event.preventDefault();
+  const [row, cell] = moves[event.key];
+  const next = rows[row]?.[Math.min(cell, (rows[row]?.length ?? 0) - 1)];
+  if (!next) return;
+  document.activeElement.tabIndex = -1;
+  next.tabIndex = 0;
+  next.focus();
+}
+
+/** What a single event is in the table: itself, its copies, and its places in an index. */
+function items(topic, id, signal) {
+  const input = el("input", {
+    value: id ?? "",
+    placeholder: "an event's id",
+    autocomplete: "off",
+    spellcheck: "false",
+    required: true,
+  });
+  const find = el("button", { type: "submit", class: "primary" }, "Find");
+  const newest = button("The newest", () =>
+    pressed(newest, found, async () => {
+      const { events } = (await call("GET", `${path("topics", topic)}/events?limit=1`, { signal })).data;
+      if (events.length === 0) return found.replaceChildren(empty("There is none."));
+      input.value = events[0].id;
+      await look();
+    }),
+  );
+  const found = el("div", {});
+  const look = async () => {
+    const answer = await call("GET", path("local", "storage", "events", topic, input.value.trim()), { signal });
+    const all = answer.data.items;
+    const size = all.reduce((sum, it) => sum + it.bytes, 0);
+    found.replaceChildren(
+      el(
+        "p",
+        { class: "muted" },
+        `${plural(all.length, "item")}, ${bytes(size)}. Sort keys are inverted ids: the newest comes first, in every partition.`,
+      ),
+      table(`Items of ${input.value.trim()}`, ["Place", "pk", "sk", "Attributes", "Size"], all.map(item), {
+        class: "items",
+      }),
+    );
+  };
+  const section = card(
+    "The items behind an event",
+    form({ class: "inline" }, () => pressed(find, found, look), field(`Event of ${topic}`, input), find, newest),
+    found,
+  );
+  section.classList.add("behind");
+  if (id) task(found, look);
+  return section;
+}

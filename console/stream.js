@@ -1,0 +1,130 @@
+// The table's stream and fan-out, which reads it: how far behind it is, what it is working on, and what it gave up.
+
+import { call } from "./api.js";
+import { Chart } from "./chart.js";
+import { announce, button, card, el, empty, heading, table } from "./dom.js";
+import { count, plural, seconds, time } from "./format.js";
+import { onState, watch } from "./live.js";
+import { pressed, task } from "./task.js";
+
+const POINTS = 60;
+
+/** The lag is drawn also while nothing changes. */
+const TICK = 1000;
+
+export function open(place, _, signal) {
+  const shards = el("div", {});
+  const lag = new Chart({ points: POINTS });
+  const flow = new Chart({ points: POINTS });
+  const figures = {
+    lag: el("strong", {}, "–"),
+    flow: el("strong", {}, "–"),
+    failures: el("strong", {}, "–"),
+    report: el("span", {}),
+  };
+  const failures = el("div", {});
+  place.append(
+    heading(
+      "Stream",
+      "The table's own stream is the message bus: fan-out reads it in batches, retries what fails, splits what keeps failing, and puts what it gives up where it can be sent again.",
+    ),
+    el(
+      "div",
+      { class: "tiles" },
+      tile("Lag", figures.lag, lag.element),
+      tile("Records a second", figures.flow, flow.element),
+      tile("Given up", figures.failures, el("a", { href: "#faults" }, "Make fan-out fail")),
+    ),
+    card("Shards", shards, el("p", { class: "muted" }, figures.report)),
+    card("Failure destination", failures),
+  );
+
+  let latest = null;
+  const take = (state) => {
+    if (latest === null || latest.failures !== state.failures) listFailures(failures, signal);
+    latest = state;
+    shards.replaceChildren(...shardTable(state));
+    figures.failures.textContent = count(state.failures);
+    figures.report.textContent = state.report
+      ? `Reports of ${state.report.topic}, every ${seconds(state.report.every_seconds)}.`
+      : "";
+  };
+  let before = null;
+  const draw = () => {
+    if (latest === null) return;
+    const behind = Math.max(0, ...latest.stream.map((it) => it.lag_seconds));
+    const delivered = latest.stream.reduce((sum, it) => sum + it.delivered, 0);
+    const rate = before === null ? 0 : Math.max(0, delivered - before);
+    before = delivered;
+    figures.lag.textContent = seconds(behind);
+    figures.flow.textContent = count(rate);
+    lag.add(behind);
+    flow.add(rate);
+  };
+  const timer = setInterval(draw, TICK);
+  const stops = [
+    onState(take),
+    watch({ begin: () => task(shards, async () => take((await call("GET", "/local/state", { signal })).data)) }),
+  ];
+  signal.addEventListener("abort", () => {
+    clearInterval(timer);
+    stops.forEach((stop) => stop());
+  });
+}
+
+function tile(title, figure, ...rest) {
+  return el(
+    "div",
+    { class: "tile" },
+    el("p", { class: "muted" }, title),
+    el("p", { class: "figure" }, figure),
+    ...rest,
+  );
+}
+
+function shardTable({ stream, records }) {
+  const rows = stream.map((it) => [
+    String(it.shard),
+    seconds(it.lag_seconds),
+    count(it.in_flight),
+    count(it.delivered),
+    count(it.filtered),
+    count(it.invocations),
+    it.retries > 0 ? el("span", { class: "warn" }, count(it.retries)) : "0",
+    count(it.bisects),
+    it.in_destination > 0 ? el("span", { class: "bad" }, count(it.in_destination)) : "0",
+  ]);
+  const heads = ["Shard", "Lag", "At work", "Delivered", "Filtered", "Invocations", "Retries", "Splits", "Given up"];
+  return [
+    table("The stream's shards", heads, rows, { class: "numbers" }),
+    el("p", { class: "muted" }, `${plural(records, "record")} in the stream.`),
+  ];
+}
+
+function listFailures(place, signal) {
+  return task(place, async () => {
+    const { failures } = (await call("GET", "/local/failures", { signal })).data;
+    if (failures.length === 0)
+      return place.replaceChildren(
+        empty("Nothing was given up.", "A record that fails again and again would be kept here, whole."),
+      );
+    const rows = failures.map((failure) => {
+      const again = button("Send again", () =>
+        pressed(again, place, async () => {
+          const { data } = await call("POST", `/local/failures/${encodeURIComponent(failure.name)}/redrive`, {
+            signal,
+          });
+          announce(`${plural(data.records, "record")} handled.`);
+          await listFailures(place, signal);
+        }),
+      );
+      const what = failure.records.map(({ event_name: name, pk, sk }) =>
+        el("div", {}, `${name} `, el("code", {}, `${pk} / ${sk}`)),
+      );
+      return [time(failure.at), failure.reason, what, again];
+    });
+    place.replaceChildren(
+      table("What was given up, newest first", ["At", "Why", "Records", "Again"], rows, { class: "items" }),
+    );
+  });
+}

@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import http from "node:http";
+import { test } from "node:test";
+
+import { entries, open, post, topic, url } from "./stage.mjs";
+
+/** The API at another origin, as API Gateway serves it: with CORS, and nothing of what is local. */
+async function elsewhere(t) {
+  const target = new URL(url);
+  const server = http.createServer((request, response) => {
+    const allow = {
+      "Access-Control-Allow-Origin": request.headers.origin ?? "*",
+      "Access-Control-Allow-Headers": "authorization, content-type, if-match, idempotency-key",
+      "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE",
+      "Access-Control-Expose-Headers": "lately-cost, etag",
+    };
+    if (request.method === "OPTIONS") return response.writeHead(204, allow).end();
+    if (request.url.startsWith("/local/")) return response.writeHead(404, allow).end('{"message":"Not Found"}');
+    const { origin, referer, ...headers } = request.headers;
+    const onward = http.request(
+      {
+        host: target.hostname,
+        port: target.port,
+        path: request.url,
+        method: request.method,
+        headers: { ...headers, host: target.host },
+      },
+      (answer) => {
+        response.writeHead(answer.statusCode, { ...answer.headers, ...allow });
+        answer.pipe(response);
+      },
+    );
+    request.pipe(onward);
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://localhost:${server.address().port}`;
+}
+
+test("an API elsewhere is polled, and has no panels of what is local", async (t) => {
+  const name = await topic();
+  const origin = await elsewhere(t);
+  const page = await open(t, `#timeline?topic=${name}`, { origins: [origin], refused: [403] });
+  await page.getByRole("button", { name: "Connect…" }).click();
+  await page.getByLabel("URL").fill(origin);
+  await page.getByLabel("Token").fill("not a token");
+  await page.getByRole("button", { name: "Connect", exact: true }).click();
+  await page.getByRole("dialog").getByText("403 invalid-token").waitFor();
+  await page.getByLabel("Token").fill("ada");
+  await page.getByRole("button", { name: "Connect", exact: true }).click();
+
+  await page.getByText("Polling").waitFor();
+  const panels = await page.getByRole("navigation", { name: "Panels" }).getByRole("link").allInnerTexts();
+  assert.deepEqual(panels, ["Timeline", "Feeds", "Issues", "Consumers"]);
+  const requests = [];
+  page.on("request", (request) => requests.push(new URL(request.url())));
+  await post(name, { type: "note.added", actor: "bob", data: { text: "polled for" } });
+  await entries(page, { name: /polled for/ }).waitFor();
+  assert.ok(
+    requests.some((it) => it.origin === origin && it.searchParams.has("cursor")),
+    "by the cursor of what is newer",
+  );
+  assert.ok(
+    requests.every((it) => it.origin === origin),
+    "nothing else is asked",
+  );
+  await page.getByText(/last read: .*read units/).waitFor();
+
+  await page.getByRole("link", { name: "Feeds" }).click();
+  await page.evaluate(() => (location.hash = "feeds?user=ada"));
+  await entries(page).first().waitFor();
+
+  await page.reload();
+  await page.getByText("Polling").waitFor();
+  assert.equal(await page.evaluate(() => localStorage.length), 0, "the token is kept in the tab alone");
+  await page.getByRole("button", { name: "Connect…" }).click();
+  await page.getByRole("button", { name: "Use the local program" }).click();
+  await page.getByRole("link", { name: "Faults" }).waitFor();
+  assert.equal(await page.evaluate(() => sessionStorage.length), 0);
+});

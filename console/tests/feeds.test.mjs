@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { api, entries, fresh, open, post, rows, until } from "./stage.mjs";
+
+test("one follows, a post arrives, is unread, is seen, and leaves with its source", async (t) => {
+  const [user, author] = [fresh("reader"), fresh("author")];
+  await post("posts", { type: "post.created", actor: author, data: { text: "from before" } });
+  const page = await open(t, `#feeds?user=${user}`);
+  await page.getByText("This feed is empty.").waitFor();
+
+  await page.getByLabel("Source").fill(`actor:${author}`);
+  await page.getByRole("button", { name: "Follow", exact: true }).click();
+  await entries(page, { name: /from before/ }).waitFor();
+
+  await page.getByLabel("As", { exact: true }).fill(author);
+  await page.getByLabel("Text", { exact: true }).fill("just now");
+  await page.getByRole("button", { name: "Post", exact: true }).click();
+  await until("the post is on top", async () => (await rows(page))[0]?.includes("just now"));
+  await page.getByText("2 unread").waitFor();
+
+  await page.getByRole("button", { name: "Mark all as seen" }).click();
+  await page.getByText("All seen").waitFor();
+  assert.equal((await api("GET", `/feeds/${user}/unread`)).data.unread, 0);
+
+  await page.getByRole("button", { name: `Unfollow actor:${author}` }).click();
+  await page.getByText("Nobody yet.").waitFor();
+  await page.getByText("This feed is empty.").waitFor();
+});
+
+test("a post made elsewhere arrives without a reload", async (t) => {
+  const page = await open(t, "#feeds?user=bob");
+  await entries(page).first().waitFor();
+  const text = fresh("elsewhere");
+  await post("posts", { type: "post.created", actor: "ada", data: { text } });
+  await entries(page, { name: text }).waitFor();
+});
+
+test("following takes no mouse", async (t) => {
+  const user = fresh("typist");
+  const page = await open(t, `#feeds?user=${user}`);
+  await page.getByText("This feed is empty.").waitFor();
+  for (let presses = 0; presses < 40; presses += 1) {
+    await page.keyboard.press("Tab");
+    if (await page.evaluate(() => document.activeElement.labels?.[0]?.textContent === "Source")) break;
+  }
+  await page.keyboard.type("actor:carol");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Unfollow actor:carol" }).waitFor();
+  await entries(page).first().waitFor();
+  const { data } = await api("GET", `/users/${user}/following`);
+  assert.deepEqual(
+    data.following.map((it) => it.source),
+    ["actor:carol"],
+  );
+});

@@ -1,0 +1,86 @@
+// What every test stands on: a browser with a fresh context, a page that may do no wrong, and the API beside it.
+//
+// A page fails its test if it logs an error, throws, breaks its Content-Security-Policy or asks another origin for anything.
+
+import assert from "node:assert/strict";
+import { after } from "node:test";
+
+import { api, DESKTOP, launch, url } from "./browser.mjs";
+
+export { api, axeSource, DESKTOP, PHONE, post, url } from "./browser.mjs";
+
+let browser = null;
+
+after(async () => browser?.close());
+
+/**
+ * A page of its own for a test. `refused` are statuses that the browser logs and that the test provokes, `expected` other lines
+ * of its log; `origins` are others that it may ask.
+ */
+export async function open(
+  t,
+  hash = "",
+  { viewport = DESKTOP, colorScheme = "light", refused = [], expected = [], origins = [], ...options } = {},
+) {
+  browser ??= await launch();
+  const context = await browser.newContext({ viewport, colorScheme, reducedMotion: "reduce", ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(15_000);
+  const wrong = [];
+  page.on("pageerror", (error) => wrong.push(`threw ${error.stack}`));
+  page.on("dialog", (dialog) => wrong.push(`opened a dialog: ${dialog.message()}`));
+  page.on("console", (message) => {
+    const text = message.text();
+    const provoked =
+      refused.some((status) => text.includes(`status of ${status}`)) || expected.some((line) => line.test(text));
+    if (["error", "warning"].includes(message.type()) && !provoked) wrong.push(`logged ${text}`);
+  });
+  const allowed = [new URL(url).origin, ...origins];
+  context.on("request", (request) => {
+    if (!allowed.includes(new URL(request.url()).origin)) wrong.push(`asked for ${request.url()}`);
+  });
+  t.after(async () => {
+    await context.close();
+    assert.deepEqual(wrong, []);
+  });
+  await page.goto(`${url}/${hash}`);
+  await page
+    .getByRole("heading", { level: 1 })
+    .waitFor()
+    .catch((error) => assert.deepEqual(wrong, [], error.message));
+  return page;
+}
+
+let names = 0;
+
+/** A name that no other test uses. */
+export const fresh = (what) => `${what}-${process.pid}-${(names += 1)}`;
+
+/** A topic of the test's own. */
+export async function topic(settings = {}) {
+  const name = fresh("topic");
+  await api("PUT", `/topics/${name}`, settings);
+  return name;
+}
+
+/** Waits for something that is so soon, and says what it was instead. */
+export async function until(what, ask, seconds = 15) {
+  const latest = Date.now() + seconds * 1000;
+  for (;;) {
+    const answer = await ask();
+    if (answer) return answer;
+    assert.ok(Date.now() < latest, `not within ${seconds} s: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+/** A list's entries, as those find them who do not see it. */
+export const entries = (page, which) => page.getByRole("listbox").getByRole("option", which);
+
+/** The rows that a list shows, from the top. */
+export const rows = (page) =>
+  page
+    .locator(".row:not([hidden])")
+    .evaluateAll((all) =>
+      all.sort((a, b) => a.ariaPosInSet - b.ariaPosInSet).map((row) => row.innerText.replace(/\s+/g, " ")),
+    );

@@ -1,0 +1,221 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { api, entries, fresh, open, post, rows, topic, until } from "./stage.mjs";
+
+test("it opens with the posts, newest on top, and says what reading them cost", async (t) => {
+  const page = await open(t);
+  await page.getByRole("heading", { level: 1, name: "Timeline" }).waitFor();
+  assert.equal(await page.getByLabel("Topic").inputValue(), "posts");
+  await page.getByText(/last read: [\d.,]+ read units · \d+ calls?/).waitFor();
+  const shown = await page
+    .locator(".row-time")
+    .evaluateAll((all) => all.filter((it) => it.title).map((it) => it.title));
+  assert.ok(shown.length > 5);
+  assert.deepEqual(shown, [...shown].sort().reverse());
+});
+
+test("a post is on top at once, with its price", async (t) => {
+  const page = await open(t);
+  const text = fresh("hello");
+  await page.getByLabel("Text", { exact: true }).fill(text);
+  await page.getByRole("button", { name: "Post", exact: true }).click();
+  await page.locator(".composer .price", { hasText: /2 write units · 2 calls/ }).waitFor();
+  await until("the post is on top", async () => (await rows(page))[0].includes(text));
+});
+
+test("data is sent as the JSON that was written, and its numbers are shown as they were sent", async (t) => {
+  const name = await topic();
+  const page = await open(t, `#timeline?topic=${name}`);
+  await page.getByText("Subject and data").click();
+  await page.getByLabel("Subject", { exact: true }).fill("repo:octo:hello");
+  await page.getByLabel(/^Data/).fill('{"amount": 661.80, "big": 12345678901234567890}');
+  await page.getByRole("button", { name: "Post", exact: true }).click();
+  await entries(page).first().click();
+  assert.match(await page.locator(".detail .data").innerText(), /"amount": 661\.80,\s+"big": 12345678901234567890/);
+  assert.match(await page.locator(".detail").innerText(), /repo:octo:hello/);
+});
+
+test("what is posted elsewhere shows without a reload, and what is deleted leaves", async (t) => {
+  const name = await topic();
+  const page = await open(t, `#timeline?topic=${name}`);
+  await page.getByText("Nothing here.").waitFor();
+  const event = await post(name, { type: "note.added", actor: "bob", data: { text: "from outside" } });
+  await entries(page, { name: /from outside/ }).waitFor();
+  await api("DELETE", `/topics/${name}/events/${event.id}`);
+  await page.getByText("Nothing here.").waitFor();
+});
+
+test("what lands while one reads further down is counted, and shown when asked for", async (t) => {
+  const name = await topic();
+  await post(
+    name,
+    Array.from({ length: 150 }, (_, number) => ({ type: "note.added", actor: "ada", data: { text: `old ${number}` } })),
+  );
+  const page = await open(t, `#timeline?topic=${name}`);
+  await entries(page, { name: /old 149/ }).waitFor();
+  const list = page.getByRole("listbox");
+  await list.evaluate((it) => (it.scrollTop = 1500));
+  const before = await until(
+    "it has scrolled",
+    async () => !(await rows(page)).some((row) => row.includes("old 149")) && rows(page),
+  );
+  const shown = await list.evaluate((it) => it.scrollTop);
+  await post(name, [
+    { type: "note.added", actor: "bob", data: { text: "new 1" } },
+    { type: "note.added", actor: "bob", data: { text: "new 2" } },
+  ]);
+  const pill = page.getByRole("button", { name: "2 new" });
+  await pill.waitFor();
+  assert.deepEqual(await rows(page), before, "what is being read stays where it is");
+  assert.ok((await list.evaluate((it) => it.scrollTop)) > shown);
+  await pill.click();
+  await until("the newest is on top", async () => (await rows(page))[0].includes("new"));
+  await pill.waitFor({ state: "hidden" });
+});
+
+test("a page that was hidden shows what came and what left meanwhile, and stays where it was", async (t) => {
+  const name = await topic();
+  const old = await post(
+    name,
+    Array.from({ length: 150 }, (_, number) => ({
+      type: "note.added",
+      actor: "ada",
+      data: { text: `old ${number}.` },
+    })),
+  );
+  const page = await open(t, `#timeline?topic=${name}`);
+  await entries(page, { name: /old 149\./ }).waitFor();
+  await page.getByRole("button", { name: "Older" }).click();
+  await page.getByText("150 events: all there are").waitFor();
+  const hide = (hidden) =>
+    page.evaluate((value) => {
+      Object.defineProperty(document, "hidden", { value, configurable: true });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }, hidden);
+  await hide(true);
+  await page.waitForTimeout(300);
+  await post(name, [{ type: "note.added", actor: "bob", data: { text: "meanwhile" } }]);
+  await api("DELETE", `/topics/${name}/events/${old.events[148].id}`);
+  await page.waitForTimeout(500);
+  assert.ok((await rows(page))[0].includes("old 149."), "a hidden page hears nothing");
+  await hide(false);
+  await entries(page, { name: /meanwhile/ }).waitFor();
+  await entries(page, { name: /old 148\./ }).waitFor({ state: "detached" });
+  await page.getByText("150 events: all there are").waitFor();
+});
+
+test("older pages come as one scrolls, to the end and each event once", async (t) => {
+  const name = await topic();
+  const all = Array.from({ length: 330 }, (_, number) => ({
+    type: "note.added",
+    actor: "ada",
+    data: { text: `number ${number}.` },
+  }));
+  await post(name, all);
+  const page = await open(t, `#timeline?topic=${name}`);
+  const list = page.getByRole("listbox");
+  await list.focus();
+  await until("all pages are read", async () => {
+    await page.keyboard.press("End");
+    return (await page.locator(".status").innerText()).startsWith("330 events: all there are");
+  });
+  await page.keyboard.press("End");
+  await entries(page, { name: /number 0\./ }).waitFor();
+  const last = page.locator('.row[aria-selected="true"]');
+  assert.equal(await last.getAttribute("aria-posinset"), "330");
+  assert.equal(await last.getAttribute("aria-setsize"), "330");
+});
+
+test("a type and a time narrow it, and it comes back to now", async (t) => {
+  const page = await open(t);
+  await entries(page).first().waitFor();
+  await page.getByLabel("Type").first().fill("post.liked");
+  await page.getByRole("button", { name: "Show" }).click();
+  await page.getByRole("button", { name: "All types" }).waitFor();
+  await until(
+    "likes alone are shown",
+    async () => (await rows(page)).length > 3 && (await rows(page)).every((row) => row.includes("post.liked")),
+  );
+  const before = new Date(Date.now() - 24 * 3600 * 1000).toISOString().slice(0, 19);
+  await page.getByLabel("Before (UTC)").fill(before);
+  await page.getByRole("button", { name: "Show" }).click();
+  await page.getByRole("button", { name: "Back to now" }).waitFor();
+  await entries(page).first().waitFor();
+  const newest = await page.locator(".row-time").first().getAttribute("title");
+  assert.ok(newest < `${before}Z`, newest);
+  await post("posts", { type: "post.liked", actor: "bob", data: { text: "meanwhile" } });
+  await page.getByRole("button", { name: "Back to now" }).click();
+  await entries(page, { name: /meanwhile/ }).waitFor();
+});
+
+test("a refusal is shown with its code, its fields and its request's id", async (t) => {
+  const page = await open(t, "", { refused: [422] });
+  await page.getByLabel("Type").nth(1).fill("NO TYPE");
+  await page.getByRole("button", { name: "Post", exact: true }).click();
+  const problem = page.locator(".composer .problem");
+  await problem.waitFor();
+  assert.match(await problem.innerText(), /\/type[\s\S]*422 invalid-event · request [0-9a-f]{32}/);
+});
+
+test("hostile data is text", async (t) => {
+  const name = await topic();
+  const hostile = [
+    '<img src=x onerror="alert(1)">',
+    "</script><script>document.title='taken'</script>",
+    "\u202Eright to left\u2066 and \u0000\u001b[31m\u200b control",
+    `long ${"x".repeat(10_000)}`,
+    "javascript:alert(1)",
+  ];
+  await post(
+    name,
+    hostile.map((text) => ({ type: "note.added", actor: "eve", data: { text, "<b>key</b>": [text] } })),
+  );
+  const page = await open(t, `#timeline?topic=${name}`);
+  await entries(page).nth(4).waitFor();
+  for (const text of hostile) {
+    const shown = text.slice(0, 240);
+    const found = await page
+      .locator(".row-data")
+      .evaluateAll((all, wanted) => all.some((it) => it.textContent === wanted), shown);
+    assert.ok(found, shown);
+  }
+  for (let row = 0; row < hostile.length; row += 1) {
+    await entries(page).nth(row).click();
+    assert.match(await page.locator(".detail .data").textContent(), /<b>key<\/b>/);
+  }
+  assert.equal(await page.locator("#panel img, #panel b, #panel script").count(), 0);
+  assert.equal(await page.title(), "Timeline · Lately");
+  const wider = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  assert.ok(wider <= 0, `the page is ${wider} px wider than the screen`);
+});
+
+test("posting and reading take no mouse", async (t) => {
+  const name = await topic();
+  const page = await open(t, `#timeline?topic=${name}`);
+  await page.getByText("Nothing here.").waitFor();
+  const tabTo = async (label) => {
+    for (let presses = 0; presses < 40; presses += 1) {
+      await page.keyboard.press("Tab");
+      const focused = await page.evaluate(
+        () =>
+          document.activeElement.labels?.[0]?.textContent ??
+          document.activeElement.getAttribute("aria-label") ??
+          document.activeElement.textContent,
+      );
+      if (focused === label) return;
+    }
+    assert.fail(`no Tab leads to ${label}`);
+  };
+  await tabTo("Text");
+  await page.keyboard.type("typed, not clicked");
+  await page.keyboard.press("Enter");
+  await entries(page, { name: /typed, not clicked/ }).waitFor();
+  await tabTo(`Events of ${name}`);
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await page.getByRole("complementary", { name: "The event" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("complementary", { name: "The event" }).waitFor({ state: "detached" });
+  assert.equal(await page.evaluate(() => document.activeElement.getAttribute("role")), "listbox");
+});

@@ -1,0 +1,31 @@
+// Light or dark: as the system says, until somebody says otherwise here. The choice is kept for the next visit.
+
+import { button } from "./dom.js";
+
+const KEPT = "lately.theme";
+const dark = matchMedia("(prefers-color-scheme: dark)");
+
+const chosen = () => localStorage.getItem(KEPT);
+
+const current = () => chosen() ?? (dark.matches ? "dark" : "light");
+
+export function themeToggle() {
+  const toggle = button(
+    "",
+    () => {
+      const next = current() === "dark" ? "light" : "dark";
+      // What the system says anyway is not kept: so that the page follows it again.
+      if (next === (dark.matches ? "dark" : "light")) localStorage.removeItem(KEPT);
+      else localStorage.setItem(KEPT, next);
+      show();
+    },
+    { class: "quiet" },
+  );
+  const show = () => {
+    document.documentElement.dataset.theme = current();
+    toggle.textContent = current() === "dark" ? "Light theme" : "Dark theme";
+  };
+  dark.addEventListener("change", show);
+  show();
+  return toggle;
+}

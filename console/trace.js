@@ -1,0 +1,71 @@
+// A read, traced: every call that it made of DynamoDB, to which partition, and what that cost.
+
+import { call } from "./api.js";
+import { card, el, field, form, suggested, table } from "./dom.js";
+import { cost, count, plural, units } from "./format.js";
+import { key } from "./key.js";
+import { pressed, task } from "./task.js";
+
+const TARGETS = [
+  "/topics/posts/events?limit=50",
+  "/topics/posts/events?limit=200&consistent=true",
+  "/topics/billing/events?limit=50&type=invoice.paid",
+  "/topics/deploys/events?limit=50",
+  "/actors/ada/events?limit=50",
+  "/feeds/bob?limit=50",
+  "/feeds/bob/unread",
+];
+
+export function trace(target, signal) {
+  const input = suggested(TARGETS, { value: target, required: true });
+  const run = el("button", { type: "submit", class: "primary" }, "Trace");
+  const found = el("div", {});
+  const look = async () => {
+    const {
+      status,
+      cost: paid,
+      calls,
+      body,
+    } = (await call("POST", "/local/trace", { body: { target: input.value.trim() }, signal })).data;
+    const most = Math.max(...calls.map((it) => it.read_units ?? 0), 0.5);
+    const rows = calls.map(({ operation, index, partition, items, read_units: read, consistent }) => [
+      index ? `${operation}, ${index}` : operation,
+      partition ? key(partition) : "",
+      items === null ? "" : count(items),
+      bar(read ?? 0, most),
+      consistent ? "consistent" : "eventual",
+    ]);
+    const got = body?.events ? ` · ${plural(body.events.length, "event")}` : "";
+    found.replaceChildren(
+      el("p", {}, el("strong", {}, `${status}`), got, " · ", el("span", { class: "price" }, cost({ cost: paid }))),
+      table("Calls of DynamoDB", ["Call", "Partition", "Items", "Read units", "Read"], rows, { class: "items" }),
+      el(
+        "p",
+        { class: "hint" },
+        "Run on a store that remembers nothing: so the topic and its directory are read, too.",
+      ),
+    );
+  };
+  const section = card(
+    "What a read touches",
+    el("p", { class: "muted" }, "Any read of the API, run here with each of its calls noted."),
+    form({ class: "inline" }, () => pressed(run, found, look), field("GET", input), run),
+    found,
+  );
+  section.classList.add("trace");
+  signal.addEventListener("abort", () => found.replaceChildren());
+  task(found, look);
+  return section;
+}
+
+/** A share of the dearest call, with its number. */
+export function bar(value, most) {
+  const fill = el("span", { class: "bar-fill" });
+  fill.style.width = `${Math.round((value / most) * 100)}%`;
+  return el(
+    "span",
+    { class: "bar" },
+    el("span", { class: "bar-number" }, units(value)),
+    el("span", { class: "bar-track", "aria-hidden": "true" }, fill),
+  );
+}

@@ -1,0 +1,224 @@
+//! What goes wrong is asked for, is seen, and heals.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+
+use crate::console::Running;
+use crate::support::event;
+
+/// No faults.
+fn none() -> Value {
+    json!({"paused": false, "delay_seconds": 0.0, "duplicate": 0.0, "crash_before": 0.0, "crash_after": 0.0})
+}
+
+/// The partition of the newest bucket's first shard.
+async fn partition(running: &Running) -> String {
+    let id = running.post(&event()).await;
+    let items = running.get(&format!("/local/storage/events/posts/{id}")).await;
+    items["items"][0]["pk"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn faults_are_set_in_part_told_and_ended() {
+    let running = Running::new().await;
+    let nothing = json!({"stream": none(), "throttles": [], "index_delay_seconds": 0.0, "injected": []});
+    assert_eq!(running.get("/local/faults").await, nothing);
+    let throttle = json!({"partition": "EVENTS#posts#", "chance": 0.5, "seconds": 300});
+    let body = json!({"stream": {"duplicate": 0.25}, "throttles": [throttle]});
+    let told = running.call("PUT /local/faults", &body).await.is_ok(200).json();
+    assert_eq!((&told["stream"]["duplicate"], &told["throttles"][0]["chance"]), (&json!(0.25), &json!(0.5)));
+    assert!(told["throttles"][0]["seconds_left"].as_f64().unwrap() > 290.0);
+    // What is not named stays.
+    let body = json!({"stream": {"delay_seconds": 1.5}, "index_delay_seconds": 2});
+    let told = running.call("PUT /local/faults", &body).await.is_ok(200).json();
+    assert_eq!((&told["stream"]["duplicate"], &told["stream"]["delay_seconds"]), (&json!(0.25), &json!(1.5)));
+    assert_eq!((told["throttles"].as_array().unwrap().len(), &told["index_delay_seconds"]), (1, &json!(2.0)));
+    assert_eq!(running.call("DELETE /local/faults", &Value::Null).await.is_ok(200).json(), nothing);
+    assert_eq!(running.get("/local/faults").await, nothing);
+}
+
+#[tokio::test]
+async fn a_body_is_refused_whole_with_every_fault_by_its_place() {
+    let running = Running::new().await;
+    let before = running.get("/local/faults").await;
+    for (body, paths) in [
+        (json!([]), vec![""]),
+        (json!({"x/y": 1}), vec!["/x~1y"]),
+        (json!({"stream": 1}), vec!["/stream"]),
+        (
+            json!({"stream": {"paused": 1, "delay_seconds": 61, "duplicate": 1.1, "crash_before": "a", "crash_after": -1, "z": 0}}),
+            vec![
+                "/stream/crash_after",
+                "/stream/crash_before",
+                "/stream/delay_seconds",
+                "/stream/duplicate",
+                "/stream/paused",
+                "/stream/z",
+            ],
+        ),
+        (json!({"stream": {"paused": true}, "index_delay_seconds": 61}), vec!["/index_delay_seconds"]),
+        (json!({"throttles": {}}), vec!["/throttles"]),
+        (
+            json!({"throttles": [{"partition": "a", "chance": 1, "seconds": 1}, {"partition": "", "seconds": 301, "n": 1}]}),
+            vec!["/throttles/1/n", "/throttles/1/partition", "/throttles/1/chance", "/throttles/1/seconds"],
+        ),
+        (
+            json!({"throttles": vec![json!({"partition": "a", "chance": 1, "seconds": 1}); 21]}),
+            vec!["/throttles"],
+        ),
+    ] {
+        let refused = running.call("PUT /local/faults", &body).await;
+        assert_eq!(refused.is(422, "invalid-body").faults(), paths, "{body}");
+    }
+    running.send(Some("dev"), "PUT /local/faults", "{").await.is(400, "malformed-json");
+    assert_eq!(running.get("/local/faults").await, before, "nothing of it took effect");
+}
+
+#[tokio::test]
+async fn writers_of_a_throttled_shard_retry_its_bucket_grows_and_nothing_is_lost() {
+    let running = Running::new().await;
+    running.follow("bob", "actor:ada").await;
+    let hot = partition(&running).await;
+    let throttle = json!({"throttles": [{"partition": hot, "chance": 0.5, "seconds": 2}]});
+    running.call("PUT /local/faults", &throttle).await.is_ok(200);
+    let batch = json!([event(), event(), event(), event()]);
+    let posts = (0..40).map(|_| async { running.post(&event()).await });
+    let batches = (0..5).map(|_| running.api.call("ada", "POST /topics/posts/events", batch.to_string()));
+    let (posted, batches) = tokio::join!(join_all(posts), join_all(batches));
+    let mut posted: BTreeSet<String> = posted.into_iter().collect();
+    for answer in batches {
+        let accepted = answer.is_ok(201).json();
+        let events = accepted["events"].as_array().unwrap().iter();
+        posted.extend(events.map(|event| event["id"].as_str().unwrap().to_owned()));
+    }
+    assert_eq!(posted.len(), 60, "all were accepted");
+
+    let faults = running.get("/local/faults").await;
+    let injected = faults["injected"].as_array().unwrap();
+    assert!((1..=50).contains(&injected.len()));
+    assert!(injected.iter().all(|it| it["partition"] == json!(hot) && it["at"].is_string()));
+    let operations: BTreeSet<_> = injected.iter().map(|it| it["operation"].as_str().unwrap()).collect();
+    assert!(
+        operations.contains("PutItem")
+            && operations.iter().all(|it| ["PutItem", "BatchWriteItem"].contains(it))
+    );
+    let stored = running.get("/local/storage/topics/posts").await;
+    assert!(stored["buckets"][0]["shards"].as_u64().unwrap() >= 2, "{stored}");
+    let healed = running.until("/local/faults", |faults| faults["throttles"] == json!([])).await;
+
+    // From here on, all is as it was before.
+    posted.insert(running.post(&event()).await);
+    assert_eq!(running.get("/local/faults").await["injected"], healed["injected"]);
+    running.pump.settled().await;
+    for target in ["/topics/posts/events?limit=200&consistent=true", "/feeds/bob?limit=200&consistent=true"] {
+        let ids = running.ids(target).await;
+        let found: BTreeSet<_> = ids.iter().cloned().collect();
+        assert_eq!(ids.len(), found.len(), "each once: {target}");
+        assert!(posted.is_subset(&found), "nothing is lost: {target}");
+    }
+    let stored = running.get("/local/storage/topics/posts").await;
+    let counts = stored["buckets"][0]["counts"].as_array().unwrap();
+    assert_eq!(counts.iter().map(|count| count.as_u64().unwrap()).sum::<u64>(), 62);
+    assert!(counts.iter().skip(1).any(|count| *count != 0), "the other shards were used: {stored}");
+}
+
+#[tokio::test]
+async fn an_index_that_is_behind_shows_what_is_waited_for() {
+    let running = Running::new().await;
+    running.call("PUT /local/faults", &json!({"index_delay_seconds": 1.5})).await.is_ok(200);
+    let issues = "/repos/octo/hello/issues";
+    let mut last = Value::Null;
+    for number in 1..=8 {
+        let opened =
+            running.api.call("ada", &format!("POST {issues}"), json!({"title": "t"}).to_string()).await;
+        last = opened.is_ok(201).json();
+        assert_eq!(last["number"], number);
+    }
+    let list = async |query: &str| {
+        let listed = running.api.call("ada", &format!("GET {issues}?status=open{query}"), "").await;
+        listed.is_ok(200).json()["issues"].as_array().unwrap().len()
+    };
+    assert!(list("").await < 8, "some are not there yet");
+    let awaited = format!("&wait_for=8@{}", last["revision"]);
+    assert_eq!(list(&awaited).await, 8);
+    running.call("DELETE /local/faults", &Value::Null).await.is_ok(200);
+    running.api.call("ada", &format!("POST {issues}"), json!({"title": "t"}).to_string()).await.is_ok(201);
+    assert_eq!(list("").await, 9, "and at once where nothing is behind");
+}
+
+#[tokio::test]
+async fn a_fan_out_that_crashes_falls_behind_and_catches_up() {
+    let running = Running::new().await;
+    running.follow("bob", "actor:ada").await;
+    running.call("PUT /local/faults", &json!({"stream": {"crash_before": 1.0}})).await.is_ok(200);
+    let mut posted = Vec::new();
+    for _ in 0..5 {
+        posted.insert(0, running.post(&event()).await);
+    }
+    let lag = |state: &Value| {
+        let shards = state["stream"].as_array().unwrap().iter();
+        shards.map(|shard| shard["lag_seconds"].as_f64().unwrap()).fold(0.0, f64::max)
+    };
+    let first = running.until("/local/state", |state| lag(state) > 0.0).await;
+    let later = running.until("/local/state", |state| lag(state) > lag(&first)).await;
+    assert!(later["stream"].as_array().unwrap().iter().any(|shard| shard["failures"] != 0), "{later}");
+    assert!(running.ids("/feeds/bob").await.is_empty());
+    running.call("PUT /local/faults", &json!({"stream": {"crash_before": 0}})).await.is_ok(200);
+    running.pump.settled().await;
+    assert_eq!(running.ids("/feeds/bob").await, posted);
+    assert_eq!(lag(&running.get("/local/state").await), 0.0);
+    assert_eq!(running.failures.list().unwrap(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_fan_out_gave_up_on_is_listed_and_redriven() {
+    let running = Running::new().await;
+    running.follow("bob", "actor:ada").await;
+    running.call("PUT /local/faults", &json!({"stream": {"crash_before": 1.0}})).await.is_ok(200);
+    let id = running.post(&event()).await;
+    running.pump.settled().await;
+    let listed = running.get("/local/failures").await;
+    let [failure] = &listed["failures"].as_array().unwrap()[..] else { panic!("{listed}") };
+    assert_eq!((&failure["reason"], failure["at"].is_string()), (&json!("RetryAttemptsExhausted"), true));
+    let [record] = &failure["records"].as_array().unwrap()[..] else { panic!("{listed}") };
+    assert_eq!(record["event_name"], "INSERT");
+    assert!(record["pk"].as_str().unwrap().starts_with("EVENTS#posts#"), "{record}");
+    assert_eq!(running.get("/local/state").await["failures"], 1);
+    running.call("DELETE /local/faults", &Value::Null).await.is_ok(200);
+    assert!(running.ids("/feeds/bob").await.is_empty());
+
+    let redrive =
+        format!("POST /local/failures/{}/redrive", failure["name"].as_str().unwrap().replace('/', "%2F"));
+    let hot = json!({"throttles": [{"partition": "FEED#bob", "chance": 1, "seconds": 300}]});
+    running.call("PUT /local/faults", &hot).await.is_ok(200);
+    running.call(&redrive, &Value::Null).await.is(503, "unavailable");
+    assert_eq!(running.get("/local/failures").await, listed, "it is kept");
+    running.call("DELETE /local/faults", &Value::Null).await.is_ok(200);
+    let done = running.call(&redrive, &Value::Null).await.is_ok(200).json();
+    assert_eq!(done, json!({"records": 1}));
+    assert_eq!(running.ids("/feeds/bob").await, [id]);
+    assert_eq!(running.get("/local/failures").await, json!({"failures": []}));
+    running.call(&redrive, &Value::Null).await.is(404, "not-found");
+    for name in ["nothing", "..%2F..%2Fetc%2Fpasswd", "%2Fetc%2Fpasswd"] {
+        running
+            .call(&format!("POST /local/failures/{name}/redrive"), &Value::Null)
+            .await
+            .is(404, "not-found");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_is_paused_or_delivered_twice_ends_as_one_that_is_not() {
+    let running = Running::new().await;
+    running.follow("bob", "actor:ada").await;
+    running.call("PUT /local/faults", &json!({"stream": {"paused": true, "duplicate": 1}})).await.is_ok(200);
+    let id = running.post(&event()).await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert!(running.ids("/feeds/bob").await.is_empty());
+    running.call("PUT /local/faults", &json!({"stream": {"paused": false}})).await.is_ok(200);
+    running.pump.settled().await;
+    assert_eq!(running.ids("/feeds/bob").await, [id]);
+}

@@ -1,0 +1,88 @@
+//! The page's files: all of them, small, and nothing of elsewhere.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use crate::console::{Running, header};
+use crate::support::request;
+use axum::body::Body;
+use tower::ServiceExt;
+
+/// What the whole page may weigh.
+const PAGE_BYTES: usize = 150 * 1024;
+
+/// The files of the page, by name.
+fn files() -> BTreeMap<String, Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../console");
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
+    // Folders are for who builds the page.
+    entries.filter(|path| path.is_file()).map(|path| (name(&path), fs::read(&path).unwrap())).collect()
+}
+
+#[tokio::test]
+async fn every_file_of_the_page_is_served_as_it_is() {
+    let running = Running::new().await;
+    let files = files();
+    for (name, bytes) in &files {
+        let served = running.send(None, &format!("GET /console/{name}"), "").await;
+        assert_eq!(served.status, 200, "{name}");
+        assert!(served.text.as_bytes() == bytes, "{name} has changed since this was built");
+        let policy = header(&served.headers, "content-security-policy");
+        assert!(policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self'; "), "{policy}");
+        assert!(!policy.contains("unsafe"), "{policy}");
+        assert_eq!(header(&served.headers, "x-content-type-options"), "nosniff");
+        assert_eq!(header(&served.headers, "referrer-policy"), "no-referrer");
+        assert_eq!(header(&served.headers, "cache-control"), "no-cache");
+        let kind = match name.rsplit_once('.').unwrap().1 {
+            "html" => "text/html; charset=utf-8",
+            "css" => "text/css; charset=utf-8",
+            "js" => "text/javascript; charset=utf-8",
+            "svg" => "image/svg+xml",
+            other => panic!("{name}: the page has no use for {other}"),
+        };
+        assert_eq!(header(&served.headers, "content-type"), kind);
+        let again =
+            request(&format!("GET /console/{name}")).header("if-none-match", header(&served.headers, "etag"));
+        let again = running.router.clone().oneshot(again.body(Body::empty()).unwrap()).await.unwrap();
+        assert_eq!(again.status(), 304, "{name}");
+    }
+    let page = running.send(None, "GET /", "").await;
+    assert_eq!(page.is_ok(200).text.as_bytes(), files["index.html"]);
+    for name in ["nothing.js", "..%2FCargo.toml", "tests", ""] {
+        assert_eq!(running.send(None, &format!("GET /console/{name}"), "").await.status, 404, "{name}");
+    }
+}
+
+#[test]
+fn the_page_is_small() {
+    let bytes: usize = files().values().map(Vec::len).sum();
+    assert!(bytes <= PAGE_BYTES, "{bytes} bytes");
+}
+
+#[test]
+fn the_page_has_nothing_inline_and_nothing_of_elsewhere() {
+    let files = files();
+    let page = String::from_utf8(files["index.html"].clone()).unwrap().to_lowercase();
+    let tags: Vec<&str> = page.split('<').skip(1).map(|tag| tag.split('>').next().unwrap()).collect();
+    for tag in &tags {
+        let name = tag.split([' ', '\n']).next().unwrap();
+        assert_ne!(name, "style", "{tag}");
+        assert!(name != "script" || tag.contains("src=\"/console/"), "{tag}");
+        // Every other piece between quotes is a value.
+        let names = tag.split('"').step_by(2).flat_map(str::split_whitespace).skip(1);
+        for attribute in names.map(|name| name.trim_end_matches('=')) {
+            assert!(attribute != "style" && !attribute.starts_with("on"), "{tag}");
+        }
+        for link in ["src=\"", "href=\""].iter().filter_map(|name| tag.split_once(name)).map(|(_, link)| link)
+        {
+            let link = link.split('"').next().unwrap();
+            let own = link.starts_with('#')
+                || link == "/"
+                || link.strip_prefix("/console/").is_some_and(|it| files.contains_key(it));
+            assert!(own, "{tag}");
+        }
+    }
+    assert!(page.contains("<script"), "it runs something");
+}

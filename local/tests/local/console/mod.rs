@@ -1,0 +1,173 @@
+//! The console's own API and files: whoever runs the program sees inside it, and makes things go wrong.
+
+mod designs;
+mod faults;
+mod files;
+mod live;
+mod looking;
+
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
+use axum::response::Response;
+use lately::console::{Console, Parts};
+use lately_engine::pump::{Destination, PumpFaults, PumpHandle};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::sync::watch;
+use tower::ServiceExt;
+
+use crate::support::{Answer, Api, request};
+
+/// How long anything may take that should take milliseconds.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A program that runs, with its console.
+struct Running {
+    api: Api,
+    router: Router,
+    pump: PumpHandle,
+    failures: Destination,
+    reports: TempDir,
+    /// As long as it is there, the program goes on.
+    going_on: watch::Sender<()>,
+}
+
+impl Running {
+    /// With the topic `posts`, and fan-out at work.
+    async fn new() -> Self {
+        let api = Api::with_posts().await;
+        let failures = Destination::memory();
+        let pump = api.system.pump(failures.clone(), PumpFaults::default(), None).unwrap();
+        let handle = pump.handle();
+        tokio::spawn(pump.run());
+        let reports = tempfile::tempdir().unwrap();
+        let (going_on, stopped) = watch::channel(());
+        let console = Console::new(Parts {
+            system: api.system.clone(),
+            pump: handle.clone(),
+            failures: failures.clone(),
+            reports: reports.path().to_owned(),
+            report: Some((api.system.reported().unwrap(), Duration::from_secs(60))),
+            stopped,
+        });
+        Self { api, router: console.router(), pump: handle, failures, reports, going_on }
+    }
+
+    /// Sends `"METHOD /target"`, and gives the answer before it is read.
+    async fn begin(&self, token: Option<&str>, line: &str, body: &str) -> Response {
+        let authorization = token.map(|token| format!("Bearer {token}"));
+        let request = authorization.iter().fold(request(line), |it, token| it.header(AUTHORIZATION, token));
+        self.router.clone().oneshot(request.body(Body::from(body.to_owned())).unwrap()).await.unwrap()
+    }
+
+    async fn send(&self, token: Option<&str>, line: &str, body: &str) -> Answer {
+        let (parts, body) = self.begin(token, line, body).await.into_parts();
+        let bytes = to_bytes(body, usize::MAX).await.unwrap();
+        let text = String::from_utf8(bytes.into()).unwrap();
+        Answer { status: parts.status.as_u16(), headers: parts.headers, text }
+    }
+
+    /// As the admin.
+    async fn call(&self, line: &str, body: &Value) -> Answer {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        self.send(Some("dev"), line, &body).await
+    }
+
+    async fn get(&self, target: &str) -> Value {
+        self.call(&format!("GET {target}"), &Value::Null).await.is_ok(200).json()
+    }
+
+    /// Posts as ada, and says the event's id.
+    async fn post(&self, event: &Value) -> String {
+        let posted = self.api.call("ada", "POST /topics/posts/events", event.to_string()).await;
+        posted.is_ok(201).json()["id"].as_str().unwrap().to_owned()
+    }
+
+    async fn follow(&self, user: &str, source: &str) {
+        self.api.call(user, &format!("PUT /users/{user}/following/{source}"), "").await.is_ok(201);
+        self.pump.settled().await;
+    }
+
+    /// The ids of a page's events.
+    async fn ids(&self, target: &str) -> Vec<String> {
+        let page = self.api.call("dev", &format!("GET {target}"), "").await.is_ok(200).json();
+        let events = page["events"].as_array().unwrap().iter();
+        events.map(|event| event["id"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Waits until what is told is so.
+    async fn until(&self, target: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+        let started = Instant::now();
+        loop {
+            let told = self.get(target).await;
+            if is_so(&told) {
+                return told;
+            }
+            assert!(started.elapsed() < PATIENCE, "{told}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
+    headers.get(name).unwrap_or_else(|| panic!("no {name}")).to_str().unwrap()
+}
+
+#[tokio::test]
+async fn what_is_local_is_for_admins_and_what_is_no_route_is_none() {
+    let running = Running::new().await;
+    for line in [
+        "GET /local/state",
+        "GET /local/live?state=1",
+        "GET /local/storage/topics/posts",
+        "GET /local/storage/events/posts/019a9fb1-7d40-7000-8000-5f3c9e1d2a77",
+        "POST /local/trace",
+        "GET /local/faults",
+        "PUT /local/faults",
+        "DELETE /local/faults",
+        "GET /local/failures",
+        "POST /local/failures/a/redrive",
+        "GET /local/consumers",
+        "GET /local/reports/a",
+        "GET /local/designs?topic=posts",
+    ] {
+        running.send(None, line, "").await.is(401, "missing-token");
+        running.send(Some("nobody"), line, "").await.is(403, "invalid-token");
+        running.send(Some("ada"), line, "").await.is(403, "forbidden");
+    }
+    let limited = json!({"scopes": ["admin"], "topics": ["posts"], "ttl_seconds": 60});
+    let limited = running.call("POST /sessions", &limited).await.is_ok(201).json();
+    running.send(limited["token"].as_str(), "GET /local/state", "").await.is(403, "forbidden");
+    for line in
+        ["GET /nothing", "GET /local", "GET /local/nothing", "POST /", "PUT /local/state", "GET /console"]
+    {
+        running.send(Some("dev"), line, "").await.is(404, "route-not-found");
+    }
+    // The API beside it is the same.
+    let posts = running.get("/topics/posts").await;
+    assert_eq!(posts["topic"], "posts");
+    assert_eq!(running.api.call("dev", "GET /local/state", "").await.code(), "route-not-found");
+}
+
+#[tokio::test]
+async fn the_state_tells_how_the_stream_is_doing() {
+    let running = Running::new().await;
+    let before = running.get("/local/state").await;
+    assert_eq!(before["report"], json!({"topic": "billing", "consumer": "report", "every_seconds": 60}));
+    assert_eq!((&before["failures"], before["stream"].as_array().unwrap().len()), (&json!(0), 4));
+    assert_eq!(before["faults"], running.get("/local/faults").await);
+    running.post(&json!({"type": "post.created", "actor": "ada"})).await;
+    running.pump.settled().await;
+    let after = running.get("/local/state").await;
+    let sum = |state: &Value, name: &str| -> u64 {
+        state["stream"].as_array().unwrap().iter().map(|shard| shard[name].as_u64().unwrap()).sum()
+    };
+    assert_eq!(sum(&after, "delivered"), sum(&before, "delivered") + 1);
+    assert!(after["records"].as_u64() > before["records"].as_u64());
+    assert!(after["stream"].as_array().unwrap().iter().all(|shard| shard["lag_seconds"] == 0.0));
+    assert_eq!(after["stream"][3]["shard"], 3);
+}
