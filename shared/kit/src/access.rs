@@ -1,7 +1,7 @@
 //! Who may do what: one table, a line for each route.
 //!
-//! A route that is not in the table cannot be served: [`Routes::on`](crate::route::Routes::on) takes its rule from here
-//! and puts it before the handler. What a rule cannot know, because it stands in the body or in the table, the handler
+//! A route that is not in the table cannot be served: [`Routes`](crate::route::Routes) takes its rule from here and puts it
+//! before the handler. What a rule cannot know, because it stands in the body or in the table, the handler
 //! asks: an event is posted as oneself ([`Caller::require_actor`]), deleted by its actor.
 
 use axum::extract::{FromRequestParts, Request, State};
@@ -14,8 +14,10 @@ use lately_model::{ISSUES_TOPIC, Scope};
 
 use crate::caller::Caller;
 use crate::code::Code;
+use crate::edge;
 use crate::path::Part;
 use crate::problem::Problem;
+use crate::route::Gate;
 
 /// What a route asks of its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,12 +138,19 @@ fn require_topic(caller: &Caller, topic: &Topic) -> Result<(), Problem> {
 
 /// Lets a request through to its handler if its caller may do this.
 pub(crate) async fn admit(
-    State(rule): State<Rule>,
-    request: Request,
+    State(gate): State<Gate>,
+    mut request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
+    if request.method() == Method::HEAD {
+        // It comes here where there is a GET. The gateway does not know a route for it.
+        return Err(edge::route_not_found().await);
+    }
+    if let Some(cap) = gate.cap {
+        request.extensions_mut().insert(cap);
+    }
     let (mut parts, body) = request.into_parts();
-    rule.admits(&mut parts).await?;
+    gate.rule.admits(&mut parts).await?;
     Ok(next.run(Request::from_parts(parts, body)).await)
 }
 

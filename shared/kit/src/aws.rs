@@ -6,8 +6,7 @@
 //!
 //! Every setting whose default may change with a version of the SDK is given. The SDK never retries: the
 //! store does, which knows what each attempt may have done and how much of the request's time is left.
-//! TLS is rustls on `ring`, which builds in seconds and starts in no time; the SDK's own choice brings a C library that
-//! builds in minutes.
+//! Its HTTP is our own (`https.rs`), not the SDK's.
 
 use std::time::Duration;
 
@@ -17,13 +16,10 @@ use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::config::{
     BehaviorVersion, Builder, Credentials, Region, SharedCredentialsProvider, SharedHttpClient,
 };
-use aws_smithy_http_client::Connector;
-use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
-use aws_smithy_runtime_api::client::http::{HttpClient, HttpConnectorSettings, SharedHttpConnector};
-use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
-use aws_smithy_runtime_api::shared::IntoShared;
+use aws_smithy_runtime_api::client::http::{HttpConnectorSettings, SharedHttpConnector};
 use aws_types::SdkConfig;
 
+use crate::https::Https;
 use crate::limits::{CALL_TIMEOUT, CONNECT_TIMEOUT, READ_TIMEOUT};
 use crate::trust::TrustRoots;
 
@@ -79,42 +75,16 @@ pub fn behavior() -> BehaviorVersion {
     BehaviorVersion::v2026_01_12()
 }
 
-/// HTTPS for the SDK's clients, made when the first call is.
+/// HTTPS for the SDK's clients.
 #[must_use]
 pub fn https(roots: TrustRoots) -> SharedHttpClient {
-    let https = aws_smithy_http_client::Builder::new()
-        .tls_provider(Provider::Rustls(CryptoMode::Ring))
-        .tls_context(roots.context())
-        .build_https();
-    match roots {
-        TrustRoots::Amazon => OnCall(https).into_shared(),
-        // Read with the client, while the platform still waits for the process.
-        TrustRoots::Native => https,
-    }
-}
-
-/// An HTTP client that is left alone until there is a call. A new client of the SDK would try whether it can be made, which
-/// reads all certificates, and keep nothing of it.
-#[derive(Debug)]
-struct OnCall(SharedHttpClient);
-
-impl HttpClient for OnCall {
-    fn http_connector(
-        &self,
-        settings: &HttpConnectorSettings,
-        components: &RuntimeComponents,
-    ) -> SharedHttpConnector {
-        self.0.http_connector(settings, components)
-    }
+    SharedHttpClient::new(Https::new(roots))
 }
 
 /// The same HTTPS for a client that is not the SDK's, which bounds its calls itself.
 #[must_use]
 pub fn connector(roots: TrustRoots, connect_timeout: Duration) -> SharedHttpConnector {
-    let settings = HttpConnectorSettings::builder().connect_timeout(connect_timeout).build();
-    let connector = Connector::builder().connector_settings(settings);
-    let connector = connector.tls_provider(Provider::Rustls(CryptoMode::Ring));
-    SharedHttpConnector::new(connector.tls_context(roots.context()).build())
+    Https::new(roots).connector(&HttpConnectorSettings::builder().connect_timeout(connect_timeout).build())
 }
 
 /// A client of DynamoDB.

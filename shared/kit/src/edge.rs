@@ -8,22 +8,21 @@ use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::code::Code;
-use crate::limits::PANIC_MESSAGE_CHARS;
 use crate::log::{self, Answered};
 use crate::problem::Problem;
 
 /// Puts all of it around routes, each request logged; once, after all of them are there.
 pub fn around(routes: Router) -> Router {
-    observed(routes, log::request)
+    observed(routes.layer(CatchPanicLayer::custom(panicked)), log::request)
 }
 
-/// As [`around`]; who is told of each request that was answered, says what becomes of it.
+/// As [`around`], but for panics, which end a function; who is told of each request that was answered, says what becomes of
+/// it.
 pub fn observed(routes: Router, tell: impl Fn(&Answered) + Clone + Send + Sync + 'static) -> Router {
     routes
         .fallback(route_not_found)
         // As the gateway has it, where a route is a method and a path.
         .method_not_allowed_fallback(route_not_found)
-        .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn(move |request, next| log::observe(tell.clone(), request, next)))
 }
 
@@ -33,9 +32,6 @@ pub(crate) async fn route_not_found() -> Problem {
 
 /// A panic is a broken invariant of one request. The others, in this process too, are not to suffer.
 fn panicked(payload: Box<dyn Any + Send>) -> Response {
-    let message = payload.downcast_ref::<String>().map(String::as_str);
-    let message = message.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("not text");
-    let message: String = message.chars().take(PANIC_MESSAGE_CHARS).collect();
-    tracing::error!(message, "panic");
+    log::panic(&*payload, None);
     Problem::new(Code::Unavailable, "Try again later.").into_response()
 }

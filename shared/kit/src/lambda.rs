@@ -92,7 +92,7 @@ pub async fn start(function: &'static str, routes: impl FnOnce(Store) -> Routes)
     let routes = routes(store).with_bodies_of(settings.body_bytes).into_router();
     run(match meters {
         Some(meters) => edge::observed(routes, move |answered| meters.answered(answered)),
-        None => edge::around(routes),
+        None => edge::observed(routes, log::request),
     })
     .await
 }
@@ -146,6 +146,7 @@ fn meters(settings: &Settings, function: &'static str, store: &Store) -> Option<
 fn begin() -> Result<(Store, Settings), Error> {
     let settings = Settings::from_env()?;
     log::start(settings.log_level)?;
+    log::last_words();
     let store = Store::new(
         aws::client(&aws::environment()?.sdk),
         &*settings.table_name,

@@ -9,6 +9,10 @@ pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long DynamoDB may take to begin its answer. It takes milliseconds, or something is wrong.
 pub const READ_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// How long an idle connection is kept. DynamoDB closes one after some minutes, and what is in between may forget it without
+/// a word: then the next call would wait in vain.
+pub const CONNECTION_KEPT: Duration = Duration::from_secs(90);
+
 /// How long one call may take, from its first byte out to its last byte in: 16 MB of a batch too.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(6);
 

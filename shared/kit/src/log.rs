@@ -1,29 +1,31 @@
 //! What is logged: JSON lines on standard output, one for each request, and one for each problem with a cause.
 //!
+//! The subscriber is our own, because that is all it has to do: what can do more makes tables for spans at every start.
+//!
 //! Each line carries the id of the request that it is of, wherever in the code it is written. No line holds what a client
 //! sent: a request is named by its route's template, never by its path or its query, and bodies and tokens are never
 //! logged.
 
+use std::any::Any;
 use std::fmt;
 use std::io::Write;
+use std::panic::Location;
 use std::time::Duration;
 
 use axum::extract::{MatchedPath, Request};
 use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
+use lately_keys::UnixMillis;
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
-use tracing::{Event, Level, Subscriber};
-use tracing_subscriber::filter::Targets;
-use tracing_subscriber::fmt::format::Writer;
-use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
-use tracing_subscriber::fmt::{FmtContext, FormatEvent, MakeWriter};
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::registry::LookupSpan;
-use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
+use tracing::level_filters::LevelFilter;
+use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::SetGlobalDefaultError;
+use tracing::{Event, Level, Metadata, Subscriber};
 
 use crate::access::Rule;
+use crate::limits::PANIC_MESSAGE_CHARS;
 use crate::{clock, entropy};
 
 /// The header that tells what a request cost at DynamoDB.
@@ -93,17 +95,22 @@ impl Answered {
 ///
 /// # Errors
 /// If the process logs already.
-pub fn start(level: Level) -> Result<(), TryInitError> {
-    subscriber(level, std::io::stdout).try_init()
+pub fn start(level: Level) -> Result<(), SetGlobalDefaultError> {
+    tracing::subscriber::set_global_default(Lines { level, write: line })
 }
 
-fn subscriber<W>(level: Level, writer: W) -> impl Subscriber + Send + Sync
-where
-    W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
-{
-    let lines = tracing_subscriber::fmt::layer().event_format(Lines).with_writer(writer);
-    let targets = Targets::new().with_default(Level::WARN).with_target("lately", level);
-    tracing_subscriber::registry().with(lines).with(targets)
+/// Has a panic of a function, which ends the process, write its line before that.
+#[cfg(any(feature = "lambda", test))]
+pub(crate) fn last_words() {
+    std::panic::set_hook(Box::new(|info| panic(info.payload(), info.location())));
+}
+
+/// A panic's line: what was said, and where, if that is known.
+pub(crate) fn panic(payload: &(dyn Any + Send), at: Option<&Location<'_>>) {
+    let message = payload.downcast_ref::<String>().map(String::as_str);
+    let message = message.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("not text");
+    let message: String = message.chars().take(PANIC_MESSAGE_CHARS).collect();
+    tracing::error!(message, at = at.map(tracing::field::display), "panic");
 }
 
 /// Writes a line beside those of the log, at any level: a whole one, so that no other is mixed in.
@@ -112,19 +119,26 @@ pub fn line(line: &str) {
     drop(std::io::stdout().write_all(format!("{line}\n").as_bytes()));
 }
 
-/// An event as one JSON object.
-struct Lines;
+/// Writes each event as one JSON object. Of spans, which are not logged, it knows nothing.
+struct Lines<W> {
+    level: Level,
+    write: W,
+}
 
-impl<S, N> FormatEvent<S, N> for Lines
-where
-    S: Subscriber + for<'a> LookupSpan<'a>,
-    N: for<'w> tracing_subscriber::fmt::FormatFields<'w> + 'static,
-{
-    fn format_event(&self, _: &FmtContext<'_, S, N>, mut to: Writer<'_>, event: &Event<'_>) -> fmt::Result {
-        let mut timestamp = String::new();
-        SystemTime.format_time(&mut Writer::new(&mut timestamp))?;
+impl<W: Fn(&str) + 'static> Subscriber for Lines<W> {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        let level = if metadata.target().starts_with("lately") { self.level } else { Level::WARN };
+        metadata.is_event() && *metadata.level() <= level
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(self.level.max(Level::WARN).into())
+    }
+
+    fn event(&self, event: &Event<'_>) {
         let mut line = Members(Map::new());
-        line.put("timestamp", timestamp);
+        let millis = u64::try_from(clock::unix_now().as_millis()).unwrap_or(u64::MAX);
+        line.put("timestamp", UnixMillis::new(millis).unwrap_or(UnixMillis::MAX).to_string());
         line.put("level", event.metadata().level().as_str());
         event.record(&mut line);
         line.put("target", event.metadata().target());
@@ -132,8 +146,20 @@ where
         if let Some(RequestId(id)) = RequestId::current() {
             line.put("request_id", id);
         }
-        writeln!(to, "{}", Value::Object(line.0))
+        (self.write)(&Value::Object(line.0).to_string());
     }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
 }
 
 /// The members of a line.
@@ -206,7 +232,6 @@ pub(crate) fn request(answered: &Answered) {
 
 #[cfg(test)]
 mod tests {
-    use std::io;
     use std::sync::{Arc, Mutex};
 
     use axum::Router;
@@ -219,31 +244,19 @@ mod tests {
     use crate::edge;
     use crate::problem::Problem;
 
-    #[derive(Clone, Default)]
-    struct Written(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Written {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().write(bytes)
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
     /// What is logged while a request for `/topics/secret` is answered, and the answer.
     async fn logged(level: Level, handler: axum::routing::MethodRouter) -> (Vec<Value>, String) {
-        let lines = Written::default();
-        let writer = lines.clone();
-        let guard = tracing::subscriber::set_default(subscriber(level, move || writer.clone()));
+        let lines = Arc::new(Mutex::new(String::new()));
+        let written = Arc::clone(&lines);
+        let write = move |line: &str| *written.lock().unwrap() += &format!("{line}\n");
+        let guard = tracing::subscriber::set_default(Lines { level, write });
         let router = edge::around(Router::new().route("/topics/{topic}", handler));
         let mut request = Request::get("/topics/secret?type=secret").header("authorization", "Bearer secret");
         request = request.extension(RequestId("8f1c".to_owned()));
         let response = router.oneshot(request.body(Body::from("secret")).unwrap()).await.unwrap();
         drop(guard);
         let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
-        let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        let text = lines.lock().unwrap().clone();
         assert!(!text.contains("secret"), "{text}");
         let lines = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         (lines, String::from_utf8(body.into()).unwrap())
@@ -259,6 +272,21 @@ mod tests {
         assert_eq!((&line["cost"], &line["message"]), (&"read_units=4.5, calls=9".into(), &"request".into()));
         assert!(line["duration_us"].is_u64() && line["target"] == "lately_kit::log");
         assert!(line["timestamp"].as_str().unwrap().ends_with('Z'));
+    }
+
+    #[tokio::test]
+    async fn of_others_only_warnings_are_logged_whatever_our_own_level_is() {
+        let talking = || async {
+            tracing::debug!("ours");
+            tracing::debug!(target: "hyper", "theirs");
+            tracing::warn!(target: "hyper", "theirs");
+            tracing::warn_span!("a span").in_scope(|| tracing::trace!("ours"));
+        };
+        for (level, count) in [(Level::ERROR, 1), (Level::INFO, 2), (Level::DEBUG, 3), (Level::TRACE, 4)] {
+            let (lines, _) = logged(level, get(talking)).await;
+            assert_eq!(lines.len(), count, "{level} {lines:?}");
+            assert_eq!(lines.iter().filter(|line| line["target"] == "hyper").count(), 1);
+        }
     }
 
     #[tokio::test]
@@ -292,6 +320,29 @@ mod tests {
             assert_eq!(serde_json::from_str::<Value>(&problem).unwrap()["request_id"], "8f1c");
         }
         assert_eq!(RequestId::current(), None);
+    }
+
+    /// What the next test has a process of its own do.
+    #[tokio::test]
+    #[ignore = "it ends as a function does that panics"]
+    async fn panics() {
+        start(Level::INFO).unwrap();
+        last_words();
+        RequestId("8f1c".to_owned()).during(async { panic!("of no account") }).await
+    }
+
+    #[test]
+    fn a_panic_has_its_line_before_the_process_ends() {
+        let mut process = std::process::Command::new(std::env::current_exe().unwrap());
+        process.args(["--exact", "log::tests::panics", "--ignored", "--nocapture"]);
+        let output = process.output().unwrap();
+        assert!(!output.status.success());
+        let text = String::from_utf8(output.stdout).unwrap();
+        let line = text.lines().find(|line| line.starts_with('{')).unwrap();
+        let line: Value = serde_json::from_str(line).unwrap();
+        let told = ["level", "message", "request_id"].map(|name| line[name].as_str().unwrap());
+        assert_eq!(told, ["ERROR", "of no account", "8f1c"]);
+        assert!(line["at"].as_str().unwrap().contains("log.rs:"), "{line}");
     }
 
     #[tokio::test]

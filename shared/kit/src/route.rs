@@ -1,32 +1,49 @@
 //! Routes that can be counted: a router does not tell what it serves, and the template must say the same.
+//!
+//! Every start makes them, so the router gets each path once, and each route one layer, which does all that stands before
+//! a handler.
 
 use axum::Router;
 use axum::handler::Handler;
 use axum::http::Method;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{MethodFilter, on};
+use axum::routing::{MethodFilter, MethodRouter, on};
 
 use crate::access::{self, Rule};
-use crate::{body, edge};
+use crate::body::Cap;
 
 /// Some routes, and what they are.
 #[derive(Debug)]
 pub struct Routes<S = ()> {
-    router: Router<S>,
     declared: Vec<(Method, &'static str)>,
+    served: Vec<Served<S>>,
+}
+
+/// What serves a route.
+#[derive(Debug)]
+struct Served<S> {
+    handler: MethodRouter<S>,
+    gate: Gate,
+}
+
+/// What stands before a handler.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gate {
+    pub(crate) rule: Rule,
+    pub(crate) cap: Option<Cap>,
 }
 
 impl<S: Clone + Send + Sync + 'static> Routes<S> {
     /// No routes yet.
     #[must_use]
     pub fn new() -> Self {
-        Self { router: Router::new(), declared: Vec::new() }
+        Self { declared: Vec::new(), served: Vec::new() }
     }
 
     /// Adds a route, under its rule.
     ///
     /// # Panics
-    /// If the route has no rule, or is there already: a fault of the program.
+    /// If the route has no rule: a fault of the program.
     #[must_use]
     pub fn on<H, T>(mut self, method: Method, path: &'static str, handler: H) -> Self
     where
@@ -36,26 +53,29 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
         let rule = Rule::of(&method, path);
         let rule = rule.unwrap_or_else(|| panic!("{method} {path} has no rule in access.rs"));
         let filter = MethodFilter::try_from(method.clone()).expect("routes have common methods");
-        let mut served = on(filter, handler).layer(from_fn_with_state(rule, access::admit));
-        if method == Method::GET {
-            // Else a GET would answer HEAD too, which the gateway does not know a route for.
-            served = served.head(edge::route_not_found);
-        }
-        self.router = self.router.route(path, served);
+        self.served.push(Served { handler: on(filter, handler), gate: Gate { rule, cap: None } });
         self.declared.push((method, path));
         self
     }
 
     /// The routes with a cap on their bodies, below the one that all have.
     #[must_use]
-    pub fn with_bodies_of(self, bytes: usize) -> Self {
-        Self { router: self.router.layer(axum::Extension(body::Cap(bytes))), ..self }
+    pub fn with_bodies_of(mut self, bytes: usize) -> Self {
+        for served in &mut self.served {
+            served.gate.cap = Some(Cap(bytes));
+        }
+        self
     }
 
     /// The routes with what their handlers share.
     #[must_use]
     pub fn with_state(self, state: S) -> Routes {
-        Routes { router: self.router.with_state(state), declared: self.declared }
+        let served = self.served.into_iter();
+        let served = served.map(|Served { handler, gate }| {
+            let handler = handler.with_state(state.clone());
+            Served { handler, gate }
+        });
+        Routes { declared: self.declared, served: served.collect() }
     }
 }
 
@@ -68,9 +88,10 @@ impl<S: Clone + Send + Sync + 'static> Default for Routes<S> {
 impl Routes {
     /// These and others.
     #[must_use]
-    pub fn and(self, others: Self) -> Self {
-        let declared = self.declared.into_iter().chain(others.declared).collect();
-        Self { router: self.router.merge(others.router), declared }
+    pub fn and(mut self, others: Self) -> Self {
+        self.declared.extend(others.declared);
+        self.served.extend(others.served);
+        self
     }
 
     /// Method and path of each.
@@ -80,8 +101,19 @@ impl Routes {
     }
 
     /// The router that serves them.
+    ///
+    /// # Panics
+    /// If a route is there twice: a fault of the program.
     pub fn into_router(self) -> Router {
-        self.router
+        let mut paths = Vec::<(&str, MethodRouter)>::new();
+        for ((_, path), Served { handler, gate }) in self.declared.iter().zip(self.served) {
+            let served = handler.layer(from_fn_with_state(gate, access::admit));
+            match paths.iter_mut().find(|(at, _)| at == path) {
+                Some((_, methods)) => *methods = std::mem::take(methods).merge(served),
+                None => paths.push((path, served)),
+            }
+        }
+        paths.into_iter().fold(Router::new(), |router, (path, methods)| router.route(path, methods))
     }
 }
 
@@ -92,11 +124,19 @@ mod tests {
     use tower::ServiceExt;
 
     use super::*;
+    use crate::edge;
 
     #[test]
     #[should_panic(expected = "GET /nowhere has no rule")]
     fn a_route_without_a_rule_cannot_be_served() {
         drop(Routes::<()>::new().on(Method::GET, "/nowhere", async || "here"));
+    }
+
+    #[test]
+    #[should_panic(expected = "Overlapping method route")]
+    fn a_route_cannot_be_served_twice() {
+        let health = || Routes::new().on(Method::GET, "/health", async || "well").with_state(());
+        drop(health().and(health()).into_router());
     }
 
     #[tokio::test]
