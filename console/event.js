@@ -19,12 +19,13 @@ export function eventRow() {
     el("span", { class: "row-type" }),
     el("bdi", { class: "row-who" }),
     el("bdi", { class: "row-data" }),
+    el("span", { class: "unseen" }),
   );
 }
 
 /** Shows the text or title that it carries, else its JSON. `unread` marks it as such, `fresh` as having landed while one looks. */
 export function fillRow(row, event, { unread = false, fresh = false } = {}) {
-  const [at, type, who, data] = row.children;
+  const [at, type, who, data, mark] = row.children;
   at.textContent = time(event.at);
   at.title = event.at;
   type.textContent = event.type;
@@ -34,6 +35,7 @@ export function fillRow(row, event, { unread = false, fresh = false } = {}) {
   const isText = typeof text === "string";
   data.textContent = (isText ? text : event.data === undefined ? "" : JSON.stringify(event.data)).slice(0, PREVIEW);
   data.className = isText ? "row-data" : "row-data json";
+  mark.textContent = unread ? "unread" : "";
   row.className = `row${unread ? " unread" : ""}${fresh ? " fresh" : ""}`;
 }
 

@@ -99,7 +99,7 @@ class Run {
     const { shards } = await this.#bucket();
     const last = this.#shards.at(-1);
     if (last !== undefined && shards > last)
-      this.#step(`Writes were throttled: the bucket has doubled from ${last} to ${shards} shards.`);
+      this.#step(`Writes were throttled: the bucket has grown from ${last} to ${shards} shards.`);
     this.#shards.push(shards);
     this.growth.add(shards);
     this.figures.shards.textContent = count(shards);

@@ -49,6 +49,8 @@ class Timeline {
   #newer = null;
   #loading = false;
   #above = 0;
+  /** What landed while a newest page was on its way, which may not have it: done again when that is there. */
+  #meanwhile = null;
   #fresh = new Set();
 
   constructor(place, chosen, signal) {
@@ -118,12 +120,18 @@ class Timeline {
 
   /** The newest page. Where there is one already, what is read stays, unless more came than a page holds. */
   #first() {
+    const meanwhile = [];
+    this.#meanwhile = meanwhile;
     return this.#page({ limit: FIRST_PAGE }, ({ events, newer, next }) => {
+      this.#meanwhile = null;
       this.#newer = newer;
-      if (events.some((event) => this.list.has(event.id))) return this.list.align(events);
-      this.#next = next;
-      this.list.set(events);
-      this.#count(-this.#above);
+      if (events.some((event) => this.list.has(event.id))) this.list.align(events);
+      else {
+        this.#next = next;
+        this.list.set(events);
+        this.#count(-this.#above);
+      }
+      meanwhile.forEach((again) => again());
     });
   }
 
@@ -192,12 +200,14 @@ class Timeline {
     const inReach = wanted.filter((event) => !this.#next || event.id > (this.list.last?.id ?? ""));
     inReach.forEach((event) => this.#fresh.add(event.id));
     const added = this.list.merge(inReach);
+    this.#meanwhile?.push(() => this.list.merge(inReach));
     if (away) this.#count(added);
     this.#showTally();
   }
 
   #gone(id) {
     this.list.remove(id);
+    this.#meanwhile?.push(() => this.list.remove(id));
     this.#showTally();
   }
 

@@ -11,7 +11,7 @@ test("a throttled partition heals: writes are accepted, shards double, and nothi
   await page.getByText("Faults are on:").waitFor();
   await page
     .locator(".steps")
-    .getByText(/the bucket has doubled from \d+ to \d+ shards/)
+    .getByText(/the bucket has grown from \d+ to \d+ shards/)
     .first()
     .waitFor();
   await page

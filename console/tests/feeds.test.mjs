@@ -18,9 +18,12 @@ test("one follows, a post arrives, is unread, is seen, and leaves with its sourc
   await page.getByRole("button", { name: "Post", exact: true }).click();
   await until("the post is on top", async () => (await rows(page))[0]?.includes("just now"));
   await page.getByText("2 unread").waitFor();
+  const unread = entries(page, { name: /unread$/ });
+  assert.equal(await unread.count(), 2);
 
   await page.getByRole("button", { name: "Mark all as seen" }).click();
   await page.getByText("All seen").waitFor();
+  assert.equal(await unread.count(), 0);
   assert.equal((await api("GET", `/feeds/${user}/unread`)).data.unread, 0);
 
   await page.getByRole("button", { name: `Unfollow actor:${author}` }).click();

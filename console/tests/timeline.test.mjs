@@ -46,6 +46,25 @@ test("what is posted elsewhere shows without a reload, and what is deleted leave
   await page.getByText("Nothing here.").waitFor();
 });
 
+test("what lands while the first page is on its way is not lost", async (t) => {
+  const name = await topic();
+  await post(name, { type: "note.added", actor: "ada", data: { text: "on the page" } });
+  const page = await open(t, "#faults");
+  let answer = null;
+  const landed = new Promise((resolve) => (answer = resolve));
+  await page.route(/\/events\?limit=100/, async (route) => {
+    const response = await route.fetch();
+    await post(name, { type: "note.added", actor: "bob", data: { text: "beside it" } });
+    await landed;
+    await route.fulfill({ response });
+  });
+  await page.evaluate((hash) => (location.hash = hash), `timeline?topic=${name}`);
+  await entries(page, { name: /beside it/ }).waitFor();
+  answer();
+  await entries(page, { name: /on the page/ }).waitFor();
+  assert.equal((await rows(page)).length, 2);
+});
+
 test("what lands while one reads further down is counted, and shown when asked for", async (t) => {
   const name = await topic();
   await post(
@@ -144,9 +163,10 @@ test("a type and a time narrow it, and it comes back to now", async (t) => {
   await entries(page).first().waitFor();
   const newest = await page.locator(".row-time").first().getAttribute("title");
   assert.ok(newest < `${before}Z`, newest);
-  await post("posts", { type: "post.liked", actor: "bob", data: { text: "meanwhile" } });
+  const text = fresh("meanwhile");
+  await post("posts", { type: "post.liked", actor: "bob", data: { text } });
   await page.getByRole("button", { name: "Back to now" }).click();
-  await entries(page, { name: /meanwhile/ }).waitFor();
+  await entries(page, { name: text }).waitFor();
 });
 
 test("a refusal is shown with its code, its fields and its request's id", async (t) => {
