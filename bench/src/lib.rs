@@ -1,16 +1,32 @@
 //! Every published figure, reproduced by one command.
 //!
-//! | command | prints |
+//! | `cargo run -p bench --release --` | finds |
 //! | --- | --- |
-//! | `cargo bench -p lately-bench --bench keys` | what ids, keys and cursors cost in time |
-//! | `cargo bench -p lately-bench --bench engine` | what a call to the embedded engine costs in time |
-//! | `cargo run -p lately-bench --release -- cold-start` | how fast each function starts, what it takes and how large it is |
-//! | `cargo bench -p lately-bench --bench prices` | what writing, reading and delivering events costs at DynamoDB |
+//! | `designs` | Lately and five published designs beside each other, under the same workloads |
+//! | `reads`, `writes`, `fan-out` | what reading, writing and delivering events costs at DynamoDB |
+//! | `cold-start` | how fast each function starts, what it takes and how large it is |
+//! | `ids` | what ids, keys and cursors cost in time; with `--profile bench` in place of `--release` |
+//!
+//! Each prints tables, or with `--json` JSON; with `--write` it commits them, and what is published is made from that
+//! (`published.rs`); `publish` makes it anew and measures nothing. `cargo bench -p bench` times calls to the embedded engine.
 
 use std::sync::LazyLock;
 
 use lately_engine::TableDefinition;
 use lately_engine::template::Template;
+
+pub mod block;
+pub mod chart;
+pub mod designs;
+pub mod fan_out;
+pub mod ids;
+pub mod progress;
+pub mod published;
+pub mod reads;
+pub mod report;
+mod simulation;
+mod topic;
+pub mod writes;
 
 /// The table, as the project's template declares it.
 pub static DEFINITION: LazyLock<TableDefinition> = LazyLock::new(|| {

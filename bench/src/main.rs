@@ -1,16 +1,25 @@
-//! `lately-bench`: the figures that take processes to measure.
+//! `bench`: every published figure, by a subcommand.
 //!
-//! `cargo run -p lately-bench --release -- cold-start`
+//! `cargo run -p bench --release -- designs`
 
 #![expect(clippy::print_stdout, reason = "the figures are what this program is for")]
 
+use std::error::Error;
 use std::process::ExitCode;
 
 use clap::Parser;
+use lately_bench::progress::Progress;
+use lately_bench::report::{Report, Table};
+use lately_bench::{designs, fan_out, ids, published, reads, writes};
+use mimalloc::MiMalloc;
 
 mod cold_start;
 
-/// The figures that take processes to measure
+/// With a million items in memory among requests' short-lived ones, glibc's spends a third of a put on its free lists.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
+
+/// Every published figure
 #[derive(Debug, Parser)]
 struct Bench {
     #[command(subcommand)]
@@ -19,19 +28,79 @@ struct Bench {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    ColdStart(cold_start::Options),
+    /// Lately and five published designs beside each other, under the same workloads
+    Designs(Shown),
+    /// What pages cost at DynamoDB
+    Reads(Shown),
+    /// What writing costs at DynamoDB
+    Writes(Shown),
+    /// What bringing events to feeds costs at DynamoDB
+    FanOut(Shown),
+    /// What ids, keys and cursors cost in time
+    Ids(Shown),
+    ColdStart(ColdStart),
+    /// Fill the pages and draw the pictures from the committed figures, and measure nothing
+    Publish,
+}
+
+/// Where figures go.
+#[derive(Debug, clap::Args)]
+struct Shown {
+    /// Print JSON in place of tables
+    #[arg(long)]
+    json: bool,
+
+    /// Commit the figures: to their file, and to the pages and pictures that show them
+    #[arg(long)]
+    write: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct ColdStart {
+    #[command(flatten)]
+    options: cold_start::Options,
+
+    /// Commit the figures: to their file, and to the pages that show them
+    #[arg(long)]
+    write: bool,
 }
 
 fn main() -> ExitCode {
-    let Command::ColdStart(options) = Bench::parse().command;
-    match cold_start::run(&options) {
-        Ok(report) => {
-            println!("{}", if options.json { report.json() } else { report.table() });
-            if options.check && !report.is_ok() { ExitCode::from(2) } else { ExitCode::SUCCESS }
+    let progress = Progress::on_stderr();
+    let done = match Bench::parse().command {
+        Command::Designs(shown) => {
+            show("designs", &designs::report(&designs::Scale::FULL, &progress), &shown)
         }
-        Err(error) => {
-            println!("{error}");
-            ExitCode::FAILURE
-        }
+        Command::Reads(shown) => show("reads", &reads::report(&progress), &shown),
+        Command::Writes(shown) => show("writes", &writes::report(&progress), &shown),
+        Command::FanOut(shown) => show("fan-out", &fan_out::report(&progress), &shown),
+        Command::Ids(shown) => show("ids", &ids::report(&progress), &shown),
+        Command::ColdStart(command) => start_cold(&command),
+        Command::Publish => published::publish_all().map(|()| ExitCode::SUCCESS).map_err(Into::into),
+    };
+    done.unwrap_or_else(|error| {
+        println!("{error}");
+        ExitCode::FAILURE
+    })
+}
+
+type Done = Result<ExitCode, Box<dyn Error>>;
+
+fn show(subcommand: &str, report: &Report, shown: &Shown) -> Done {
+    println!("{}", if shown.json { report.json() } else { report.markdown() });
+    if shown.write {
+        published::publish(subcommand, report)?;
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn start_cold(ColdStart { options, write }: &ColdStart) -> Done {
+    let report = cold_start::run(options)?;
+    println!("{}", if options.json { report.json() } else { report.table() });
+    if *write {
+        let command = "cargo run -p bench --release -- cold-start".to_owned();
+        let functions = Table::of_markdown("functions", &report.table());
+        published::publish("cold-start", &Report { command, tables: vec![functions] })?;
+    }
+    Ok(if options.check && !report.is_ok() { ExitCode::from(2) } else { ExitCode::SUCCESS })
 }

@@ -1,0 +1,70 @@
+//! Writers in one tick: each design's own, so that all of them have the same time in their keys.
+//!
+//! Each writer has its own random bits, and in Lately its own process: another store, with another generator of ids. A put
+//! replaces what has its key, and nobody is told; what is lost is what cannot be read afterwards.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use lately_engine::{Engine, Options};
+use lately_keys::Topic;
+use lately_model::{EventQuery, TopicChange};
+use lately_store::published::{Design, Walk};
+use lately_store::{Store, Submission};
+
+use super::stage::{elsewhere, of_design, timeline};
+use super::workload::{Happening, Workload, later};
+use crate::DEFINITION;
+use crate::simulation::{World, simulate};
+use crate::topic::{NOON, QUIET, of_512_bytes, page_size};
+
+const BUDGET: Duration = Duration::from_secs(10);
+
+/// Events of a published design that are lost of so many.
+pub(super) fn lost_by_published(design: &Design, writers: u32) -> u64 {
+    simulate(async {
+        let store = elsewhere(design, Options::default(), BUDGET);
+        let table = timeline(&store, design.clone());
+        // A moment at which a tick of each of them begins.
+        let at = later(Workload::end(), SignedDuration::from_secs(-60));
+        let mut random = fastrand::Rng::with_seed(0);
+        for user in 0..writers {
+            let happening = Happening { at, user, entropy: random.u128(..) };
+            table.write([of_design(design, happening)]).await.expect("an engine without faults");
+        }
+        let before = later(at, SignedDuration::from_secs(-1));
+        let walk = Walk::newest_first(before, Workload::end(), NonZeroU32::MAX);
+        let (page, _) = table.read(&walk).await.expect("an engine without faults");
+        u64::from(writers) - page.events.len() as u64
+    })
+}
+
+/// The same of Lately: every process has the same reading of its clock.
+pub(super) fn lost_by_lately(writers: u32) -> u64 {
+    simulate(async {
+        let clock = World::new(NOON, 0).clock();
+        let engine = Engine::memory(&Options { clock, ..Options::default() }).expect("memory is there");
+        engine.create_table(&DEFINITION, "lately").expect("the definition is valid");
+        let process = |seed| Store::new(engine.client(), "lately", World::new(NOON, seed), BUDGET);
+        let topic: Topic = "posts".parse().expect("a topic");
+        let change = TopicChange::parse(QUIET.as_bytes()).expect("settings");
+        process(0).put_topic(&topic, &change).await.expect("a topic that is new");
+        for writer in 1..=writers {
+            let events = vec![of_512_bytes()];
+            let write = Submission { topic: topic.clone(), events, may_import: false, idempotency: None };
+            process(writer.into()).write(write).await.expect("an engine without faults");
+        }
+        let mut query = EventQuery { limit: page_size(200), consistent: true, ..EventQuery::default() };
+        let reader = process(0);
+        let mut found = 0;
+        loop {
+            let (page, _) = reader.latest(&topic, &query).await.expect("an engine without faults");
+            found += page.events.len() as u64;
+            query.cursor = page.next;
+            if query.cursor.is_none() {
+                return u64::from(writers) - found;
+            }
+        }
+    })
+}

@@ -1,0 +1,111 @@
+//! A rate of writes, offered to partitions that take 1,000 write units a second: what is taken in each second, and what is
+//! refused. It is how the modelled figures are checked once against the engine, in simulated time.
+//!
+//! A published design's writers try once: to try again would be to wait for the same partition. Lately's write as they
+//! always do, with the store's retries; a bucket whose key range is hot is given more shards meanwhile.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use lately_engine::{Options, PartitionLimits};
+use lately_store::Submission;
+use lately_store::published::Design;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::stage::{elsewhere, lately, of_design, timeline};
+use super::workload::{Happening, Workload, later, offered};
+use crate::simulation::simulate;
+use crate::topic::{QUIET, of_512_bytes};
+
+/// Writes of so long come at once.
+const SLOT: SignedDuration = SignedDuration::from_millis(10);
+
+/// What became of the writes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Taken {
+    /// How many were taken, second by second.
+    pub(super) by_second: Vec<u64>,
+    /// How many were given up.
+    pub(super) refused: u64,
+}
+
+impl Taken {
+    fn new(seconds: u32) -> Self {
+        Self { by_second: vec![0; seconds as usize], refused: 0 }
+    }
+
+    /// A write is over. What is taken later than the offer lasts is in none of its seconds.
+    fn note(&mut self, begun: Instant, written: bool) {
+        let second = usize::try_from(begun.elapsed().as_secs()).unwrap_or(usize::MAX);
+        match (written, self.by_second.get_mut(second)) {
+            (true, Some(second)) => *second += 1,
+            (true, None) => {}
+            (false, _) => self.refused += 1,
+        }
+    }
+}
+
+/// What is offered, slot by slot.
+fn slots(rate: u32, seconds: u32) -> impl Iterator<Item = Vec<Happening>> {
+    let mut happenings = offered(rate, seconds).into_iter().peekable();
+    let mut end = Workload::end();
+    let last = later(end, SignedDuration::from_secs(seconds.into()));
+    std::iter::from_fn(move || {
+        end = later(end, SLOT);
+        let slot = std::iter::from_fn(|| happenings.next_if(|happening| happening.at < end)).collect();
+        (end <= last).then_some(slot)
+    })
+}
+
+fn limited() -> Options {
+    Options { partitions: Some(PartitionLimits::default()), ..Options::default() }
+}
+
+/// What a published design takes.
+pub(super) fn to_published(design: &Design, rate: u32, seconds: u32) -> Taken {
+    simulate(async {
+        // There is no time to try again.
+        let table = timeline(&elsewhere(design, limited(), Duration::ZERO), design.clone());
+        let mut taken = Taken::new(seconds);
+        let begun = Instant::now();
+        for slot in slots(rate, seconds) {
+            for happening in slot {
+                let written = table.write([of_design(design, happening)]).await;
+                taken.note(begun, written.is_ok());
+            }
+            tokio::time::sleep(SLOT.unsigned_abs()).await;
+        }
+        taken
+    })
+}
+
+/// What Lately takes, and with how many shards in the end.
+pub(super) fn to_lately(rate: u32, seconds: u32) -> (Taken, u16) {
+    simulate(async {
+        let bench = lately(QUIET, false, limited()).await;
+        let taken = Arc::new(Mutex::new(Taken::new(seconds)));
+        let begun = Instant::now();
+        let mut writers = JoinSet::new();
+        for slot in slots(rate, seconds) {
+            for _ in slot {
+                let (store, topic, taken) = (bench.store.clone(), bench.topic.clone(), Arc::clone(&taken));
+                writers.spawn(async move {
+                    let events = vec![of_512_bytes()];
+                    let write = Submission { topic, events, may_import: false, idempotency: None };
+                    let written = store.write(write).await.is_ok();
+                    taken.lock().unwrap_or_else(PoisonError::into_inner).note(begun, written);
+                });
+            }
+            tokio::time::sleep(SLOT.unsigned_abs()).await;
+        }
+        while let Some(written) = writers.join_next().await {
+            written.expect("a writer does not panic");
+        }
+        let (view, _) = bench.store.topic(&bench.topic).await.expect("the topic is there");
+        let shards = view.buckets.first().map_or(1, |bucket| bucket.shards.get());
+        let taken = taken.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        (taken, shards)
+    })
+}

@@ -1,0 +1,111 @@
+//! What the workloads are written to: a table of a published design, or a topic of Lately.
+//!
+//! Both are filled through the code that a program would use, in full batches, and without a stream where nobody reads it.
+
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use jiff::Timestamp;
+use lately_engine::{Attribute, Engine, KeyNames, Options, TableDefinition};
+use lately_keys::UnixMillis;
+use lately_keys::published::{KeyType, KeyValue, WriteKey};
+use lately_model::NewEvent;
+use lately_store::Store;
+use lately_store::published::{Attributes, Design, KeyAttributes, Table};
+
+use super::workload::{Happening, Workload};
+use crate::DEFINITION;
+use crate::simulation::World;
+use crate::topic::{Bench, of_512_bytes};
+
+/// Events of one call of the writer's: enough that its batches are under way at once.
+const AT_ONCE: usize = 500;
+
+const TABLE: &str = "elsewhere";
+const KEYS: [&str; 2] = ["pk", "sk"];
+
+/// A store of an empty table of a published design. `budget` is how long it tries to write.
+pub(super) fn elsewhere(design: &Design, options: Options, budget: Duration) -> Store {
+    let types = design.key_types();
+    let attribute = |name: &str, of: KeyType| {
+        let kind = match of {
+            KeyType::S => "S",
+            KeyType::N => "N",
+        };
+        Attribute { name: name.to_owned(), kind: kind.to_owned() }
+    };
+    let [pk, sk] = KEYS;
+    let definition = TableDefinition {
+        attributes: vec![attribute(pk, types.pk), attribute(sk, types.sk)],
+        key: KeyNames { partition: pk.to_owned(), sort: Some(sk.to_owned()) },
+        indexes: Vec::new(),
+        ttl_attribute: None,
+        stream: None,
+    };
+    let world = World::new(since_epoch(Workload::end()), 0);
+    let engine = Engine::memory(&Options { clock: world.clock(), ..options }).expect("memory is there");
+    engine.create_table(&definition, TABLE).expect("the definition is valid");
+    Store::new(engine.client(), TABLE, world, budget)
+}
+
+/// A timeline in such a table.
+pub(super) fn timeline(store: &Store, design: Design) -> Table {
+    let [pk, sk] = KEYS.map(str::to_owned);
+    Table::new(store.clone(), design, KeyAttributes { pk, sk })
+}
+
+/// An event of a published design, of 512 bytes as stored.
+pub(super) fn of_design(design: &Design, Happening { at, entropy, .. }: Happening) -> (WriteKey, Attributes) {
+    let key = design.write_key(at, entropy).expect("the design has a key for our time");
+    // A number takes a byte for two digits, one more, and one for a minus.
+    let bytes = |value: &KeyValue| match value {
+        KeyValue::S(text) => text.len(),
+        KeyValue::N(number) => {
+            number.unsigned_abs().to_string().len().div_ceil(2) + 1 + usize::from(*number < 0)
+        }
+    };
+    let names = KEYS.concat().len() + "data".len();
+    let data = "x".repeat(512 - names - bytes(&key.pk) - bytes(&key.sk));
+    (key, Attributes::from([("data".to_owned(), AttributeValue::S(data))]))
+}
+
+/// Writes what happens to a timeline.
+pub(super) async fn fill(table: &Table, design: &Design, happenings: impl Iterator<Item = Happening>) {
+    let mut events = happenings.map(|happening| of_design(design, happening)).peekable();
+    while events.peek().is_some() {
+        table.write(events.by_ref().take(AT_ONCE)).await.expect("an engine without faults");
+    }
+}
+
+/// A topic of Lately, at the workloads' end. `stream` says whether its changes are to be read.
+pub(super) async fn lately(settings: &str, stream: bool, options: Options) -> Bench {
+    let without = TableDefinition { stream: None, ttl_attribute: None, ..DEFINITION.clone() };
+    let definition = if stream { &DEFINITION } else { &without };
+    Bench::at(since_epoch(Workload::end()), 0, settings, definition, options).await
+}
+
+/// Writes what happens to a topic; `actor` names who did it.
+pub(super) async fn fill_topic(
+    bench: &Bench,
+    happenings: impl Iterator<Item = Happening>,
+    actor: impl Fn(u32) -> String,
+) {
+    let template = of_512_bytes();
+    let mut events = happenings
+        .map(|Happening { at, user, .. }| {
+            let actor = actor(user).parse().expect("an actor");
+            NewEvent { at: Some(millis(at)), actor, ..template.clone() }
+        })
+        .peekable();
+    while events.peek().is_some() {
+        bench.write(events.by_ref().take(AT_ONCE).collect()).await;
+    }
+}
+
+pub(super) fn millis(at: Timestamp) -> UnixMillis {
+    UnixMillis::try_from(at).expect("a time of ours")
+}
+
+fn since_epoch(at: Timestamp) -> Duration {
+    Duration::try_from(at.as_duration()).expect("after 1970")
+}

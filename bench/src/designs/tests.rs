@@ -1,0 +1,149 @@
+//! A small run says what the published one says, of the things that do not depend on its size.
+
+use std::sync::LazyLock;
+
+use super::*;
+
+/// A run that is quick in a debug build.
+const SMALL: Scale = Scale {
+    steady_rate: 2,
+    steady_seconds: 900,
+    burst_rate: 3_000,
+    burst_seconds: 1,
+    sparse: 1_200,
+    users: 3,
+    of_each_user: 1_200,
+    offered_seconds: 3,
+    steady_shards: 1,
+    writers: 50,
+};
+
+static RUN: LazyLock<Report> = LazyLock::new(|| report(&SMALL, &Progress::silent()));
+
+fn figure(table: &str, row: &str, column: &str) -> Cell {
+    RUN.table(table)
+        .unwrap()
+        .cell(row, column)
+        .unwrap_or_else(|| panic!("{table} / {row} / {column}"))
+        .clone()
+}
+
+fn count(table: &str, row: &str, column: &str) -> u64 {
+    match figure(table, row, column) {
+        Cell::Count(count) => count,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A figure of an answer.
+fn answer(workload: &str, asked: &str, design: &str, column: &str) -> Cell {
+    let table = RUN.table(workload).unwrap();
+    let column = table.columns.iter().position(|name| name == column).unwrap();
+    let is = |row: &&Vec<Cell>| row[0] == asked.into() && row[1].to_string().starts_with(design);
+    table.rows.iter().find(is).unwrap()[column].clone()
+}
+
+#[test]
+fn ticks_alone_lose_all_but_one_of_a_tick_and_the_others_none() {
+    let lost = |design| count("collisions", design, "lost of 50 in one tick");
+    for design in ["reverse ticks", "chronological"] {
+        assert_eq!(lost(design), 49, "{design}");
+    }
+    for design in ["sharded day, 4 shards", "inverted UUID", "quarter hour", "Lately"] {
+        assert_eq!(lost(design), 0, "{design}");
+    }
+    for column in ["lost of steady's 1,800", "lost of burst's 3,899"] {
+        assert_eq!(count("collisions", "Lately", column), 0);
+    }
+}
+
+#[test]
+fn designs_of_one_partition_are_throttled_at_its_rate() {
+    for design in ["reverse ticks", "chronological", "inverted UUID", "quarter hour"] {
+        assert_eq!(figure("writes", design, "hottest partition's share"), "100.0 %".into(), "{design}");
+        assert_eq!(count("writes", design, "throttles at"), 1_000, "{design}");
+        // The model is what the engine does: a second's that was saved up, and a second's but for its last slot.
+        assert_eq!(
+            [1, 2, 3].map(|n| count("offered", design, &format!("second {n}"))),
+            [1_990, 1_000, 1_000]
+        );
+        assert_eq!(count("offered", design, "refused"), 9_000 - 3_990);
+    }
+}
+
+#[test]
+fn lately_grows_until_it_takes_what_is_offered_and_refuses_nobody() {
+    assert_eq!(count("offered", "Lately", "refused"), 0);
+    let last = count("offered", "Lately", "second 3");
+    assert!(last > 2_900, "{last}");
+    assert!(count("writes", "Lately", "throttles at") > 40_000);
+}
+
+#[test]
+fn every_design_is_written_to_for_one_unit_a_place() {
+    for table in ["writes", "user-writes"] {
+        for row in &RUN.table(table).unwrap().rows {
+            let places = if table == "user-writes" && row[0] == "Lately".into() { 2.0 } else { 1.0 };
+            assert_eq!(row[1], Cell::Measure(places), "{row:?}");
+        }
+    }
+}
+
+#[test]
+fn one_partition_is_read_at_the_price_of_its_bytes_and_shards_at_that_of_each() {
+    let latest = |design| answer("steady", "latest 50", design, "read units");
+    assert_eq!(latest("reverse ticks"), Cell::Measure(3.5));
+    assert_eq!(latest("sharded day, 4 shards"), Cell::Measure(14.0));
+    // Some of so many shards hold less than a page.
+    assert!(matches!(latest("sharded day, 32 shards"), Cell::Measure(100.0..=112.0)));
+    assert_eq!(latest("Lately, directory remembered"), Cell::Measure(3.5));
+    assert_eq!(answer("steady", "latest 50", "Lately, directory remembered", "calls"), Cell::Count(1));
+}
+
+#[test]
+fn what_came_since_15_minutes_ago_is_read_once() {
+    for design in ["reverse ticks", "sharded day, 4 shards", "quarter hour", "Lately"] {
+        assert_eq!(
+            answer("steady", "since 15 minutes", design, "items read"),
+            Cell::Count(1_800),
+            "{design}"
+        );
+    }
+}
+
+#[test]
+fn where_nothing_lists_what_is_not_empty_a_sparse_month_is_walked_partition_by_partition() {
+    let calls = |design| match answer("sparse", "latest 50", design, "calls") {
+        Cell::Count(calls) => calls,
+        other => panic!("{other:?}"),
+    };
+    assert!(calls("quarter hour") > 50, "{}", calls("quarter hour"));
+    assert!(calls("Lately, one shard") <= 2 + 3, "{}", calls("Lately"));
+}
+
+#[test]
+fn a_design_without_timelines_of_users_has_no_answer_and_not_a_cheap_one() {
+    for design in ["inverted UUID", "quarter hour"] {
+        assert_eq!(answer("users", "latest 50", design, "read units"), "no answer".into());
+    }
+    for design in ["reverse ticks", "sharded day, by user and month", "Lately"] {
+        assert_eq!(answer("users", "latest 50", design, "calls"), Cell::Count(1), "{design}");
+    }
+}
+
+#[test]
+fn a_page_behind_costs_what_the_latest_does() {
+    for design in ["reverse ticks", "sharded day, 4 shards", "inverted UUID", "Lately, directory remembered"]
+    {
+        let of = |asked| answer("steady", asked, design, "calls");
+        assert_eq!(of("latest 50"), of("page 20"), "{design}");
+    }
+}
+
+#[test]
+fn a_run_is_drawn_as_it_is_told() {
+    let pictures = plot::pictures(&RUN);
+    assert_eq!(pictures.len(), 4);
+    let (_, collisions) = pictures.iter().find(|(name, _)| *name == "designs-collisions").unwrap();
+    assert!(collisions.contains("reverse ticks 49") && collisions.contains("Lately 0"), "{collisions}");
+}

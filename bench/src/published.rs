@@ -1,0 +1,129 @@
+//! What is published: the committed figures, the pages that show them, and the pictures.
+//!
+//! `bench/figures/<subcommand>.json` is one run. `--write` replaces it, fills the blocks of the pages from it, and draws the
+//! pictures. A test fills and draws everything once more from what is committed, and fails where it is not what is there:
+//! so no figure of a page is written by hand, and none is left behind when a run is replaced.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::block::{self, BlockError};
+use crate::designs::plot;
+use crate::report::Report;
+
+/// The subcommands, each of which has its file of figures.
+pub const SUBCOMMANDS: [&str; 6] = ["cold-start", "designs", "fan-out", "ids", "reads", "writes"];
+
+/// Pages beside those in `docs/`.
+const PAGES: [&str; 2] = ["README.md", "shared/keys/README.md"];
+
+/// What is published cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum PublishError {
+    /// A file cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The figures of a file are none.
+    #[error("{}: {source}", path.display())]
+    Figures {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// A page's blocks cannot be filled.
+    #[error("{}: {source}", path.display())]
+    Page {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: BlockError,
+    },
+}
+
+/// The committed figures of a subcommand.
+///
+/// # Errors
+/// See [`PublishError`].
+pub fn committed(subcommand: &str) -> Result<Report, PublishError> {
+    let path = figures(subcommand);
+    let text = read(&path)?;
+    serde_json::from_str(&text).map_err(|source| PublishError::Figures { path, source })
+}
+
+/// The pages that may show figures, in the order of their names.
+///
+/// # Errors
+/// See [`PublishError`].
+pub fn pages() -> Result<Vec<PathBuf>, PublishError> {
+    let docs = root().join("docs");
+    let of_docs = |source| PublishError::File { path: docs.clone(), source };
+    let mut pages: Vec<_> = PAGES.iter().map(|page| root().join(page)).collect();
+    for entry in fs::read_dir(&docs).map_err(of_docs)? {
+        let path = entry.map_err(of_docs)?.path();
+        if path.extension().is_some_and(|extension| extension == "md") {
+            pages.push(path);
+        }
+    }
+    pages.sort();
+    Ok(pages)
+}
+
+/// Commits a run's figures: in their file, in every page, and in the pictures.
+///
+/// # Errors
+/// See [`PublishError`].
+pub fn publish(subcommand: &str, report: &Report) -> Result<(), PublishError> {
+    write(figures(subcommand), &report.json())?;
+    for path in pages()? {
+        let page = read(&path)?;
+        match block::fill(&page, subcommand, report) {
+            Ok(filled) if filled == page => {}
+            Ok(filled) => write(path, &filled)?,
+            Err(source) => return Err(PublishError::Page { path, source }),
+        }
+    }
+    if subcommand == "designs" {
+        for (name, picture) in plot::pictures(report) {
+            write(image(name), &picture)?;
+        }
+    }
+    Ok(())
+}
+
+/// Fills all pages and draws all pictures from what is committed, as after a page got a block.
+///
+/// # Errors
+/// See [`PublishError`].
+pub fn publish_all() -> Result<(), PublishError> {
+    SUBCOMMANDS.iter().try_for_each(|subcommand| publish(subcommand, &committed(subcommand)?))
+}
+
+/// Where a picture is.
+#[must_use]
+pub fn image(name: &str) -> PathBuf {
+    root().join("docs/images").join(format!("{name}.svg"))
+}
+
+fn figures(subcommand: &str) -> PathBuf {
+    root().join("bench/figures").join(format!("{subcommand}.json"))
+}
+
+fn read(path: &Path) -> Result<String, PublishError> {
+    fs::read_to_string(path).map_err(|source| PublishError::File { path: path.to_owned(), source })
+}
+
+fn write(path: PathBuf, text: &str) -> Result<(), PublishError> {
+    fs::write(&path, text).map_err(|source| PublishError::File { path, source })
+}
+
+/// The project's folder.
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}

@@ -1,0 +1,140 @@
+//! A topic in a table of its own, as the figures of Lately need it.
+
+use std::time::Duration;
+
+use lately_engine::stream::{SequenceNumber, Stream};
+use lately_engine::{Engine, Options, TableDefinition};
+use lately_keys::Topic;
+use lately_model::{Backfill, EventQuery, NewEvent, PageSize, TopicChange};
+use lately_store::{Cost, FanOutOutcome, Record, Store, Submission};
+
+use crate::DEFINITION;
+use crate::simulation::World;
+
+/// 2026-03-14T12:00:00Z.
+pub(crate) const NOON: Duration = Duration::from_secs(1_773_489_600);
+
+/// Settings of a topic that does not fan out.
+pub(crate) const QUIET: &str = r#"{"fan_out":false}"#;
+
+/// How long an operation may take, as in a function.
+const BUDGET: Duration = lately_kit::limits::OPERATION_BUDGET;
+
+const TABLE: &str = "lately";
+
+/// A topic, the engine that its table is in, and the store that writes and reads it.
+#[derive(Clone, Debug)]
+pub(crate) struct Bench {
+    pub(crate) engine: Engine,
+    pub(crate) store: Store,
+    pub(crate) topic: Topic,
+}
+
+impl Bench {
+    /// A topic that is new, at noon.
+    pub(crate) async fn new(seed: u64, settings: &str) -> Self {
+        Self::at(NOON, seed, settings, &DEFINITION, Options::default()).await
+    }
+
+    /// A topic that is new, in a table of this definition, which may lack what nobody needs.
+    pub(crate) async fn at(
+        now: Duration,
+        seed: u64,
+        settings: &str,
+        definition: &TableDefinition,
+        options: Options,
+    ) -> Self {
+        let world = World::new(now, seed);
+        let options = Options { clock: world.clock(), ..options };
+        let engine = Engine::memory(&options).expect("memory is there");
+        engine.create_table(definition, TABLE).expect("the definition is valid");
+        let store = Store::new(engine.client(), TABLE, world, BUDGET);
+        let topic = "posts".parse().expect("a topic");
+        let change = TopicChange::parse(settings.as_bytes()).expect("settings");
+        store.put_topic(&topic, &change).await.expect("a topic that is new");
+        Self { engine, store, topic }
+    }
+
+    /// Writes events of 512 bytes.
+    pub(crate) async fn fill(&self, events: usize) -> Cost {
+        self.write(vec![of_512_bytes(); events]).await
+    }
+
+    pub(crate) async fn write(&self, events: Vec<NewEvent>) -> Cost {
+        let submission =
+            Submission { topic: self.topic.clone(), events, may_import: true, idempotency: None };
+        self.store.write(submission).await.expect("an engine without faults").1
+    }
+
+    /// Reads the latest.
+    pub(crate) async fn latest(&self, limit: u16) -> Cost {
+        let query = EventQuery { limit: page_size(limit), ..EventQuery::default() };
+        let (page, cost) = self.store.latest(&self.topic, &query).await.expect("an engine without faults");
+        assert_eq!(page.events.len(), usize::from(limit));
+        cost
+    }
+
+    pub(crate) async fn follow(&self, user: &str, source: &str) {
+        let (user, source) = (user.parse().expect("a user"), source.parse().expect("a source"));
+        let followed = self.store.follow(&user, &source, Backfill::default()).await;
+        followed.expect("an engine without faults");
+    }
+}
+
+pub(crate) fn page_size(limit: u16) -> PageSize {
+    PageSize::new(limit).expect("a page")
+}
+
+/// An event of 512 bytes as stored, in a shard of two digits.
+pub(crate) fn of_512_bytes() -> NewEvent {
+    let keys = "pk".len() + "EVENTS#posts#2026-03-14#SHARD63".len() + "sk".len() + 36;
+    let rest = "tnote".len() + "aada".len() + "vasf".len() + "d\"\"".len();
+    NewEvent {
+        event_type: "note".parse().expect("a type"),
+        actor: "ada".parse().expect("an actor"),
+        subject: None,
+        data: Some(format!("\"{}\"", "x".repeat(512 - keys - rest)).parse().expect("JSON")),
+        at: None,
+    }
+}
+
+/// The table's stream, and how far it was handled.
+pub(crate) struct Behind {
+    stream: Stream,
+    positions: Vec<SequenceNumber>,
+}
+
+impl Behind {
+    pub(crate) fn new(engine: &Engine) -> Self {
+        let stream = engine.stream(TABLE).expect("the table has one");
+        let positions = vec![SequenceNumber::START; stream.shards().into()];
+        Self { stream, positions }
+    }
+
+    /// Handles all that has happened, and what follows from it. What that did, without what it followed from.
+    pub(crate) async fn settle(&mut self, store: &Store) -> FanOutOutcome {
+        let mut all = FanOutOutcome::default();
+        loop {
+            let mut quiet = true;
+            for shard in 0..self.stream.shards() {
+                let position = &mut self.positions[usize::from(shard)];
+                let batch = self.stream.read(shard, *position, 100, u64::MAX);
+                if batch.records.is_empty() {
+                    continue;
+                }
+                (quiet, *position) = (false, batch.next);
+                let event = self.stream.lambda_event(&batch.records);
+                let records = Record::batch(event.as_bytes()).expect("a batch of the stream");
+                let done = store.fan_out(&records, Duration::from_secs(60)).await;
+                assert_eq!(done.failed, None);
+                all.deliveries += done.deliveries;
+                all.write_calls += done.write_calls;
+                all.written_items += done.written_items;
+                all.cost += done.cost;
+            }
+            if quiet {
+                return all;
+            }
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What writing costs, as DynamoDB would bill it. Counted by the embedded engine, not timed: tests of `lately-store` assert
+//! the same.
+
+use crate::progress::Progress;
+use crate::report::{Cell, Report, Table};
+use crate::simulation::simulate;
+use crate::topic::{Bench, QUIET};
+
+const BY_TYPE: &str = r#"{"fan_out":false,"views":["actor","subject","type"]}"#;
+
+/// What is written: in words, the topic's settings, and how many events at once.
+const WRITES: [(&str, &str, usize); 5] = [
+    ("one", QUIET, 1),
+    ("one, in a topic with the `type` view", BY_TYPE, 1),
+    ("one, in a topic that fans out: with its author's own feed", "{}", 1),
+    ("a batch of 25", QUIET, 25),
+    ("a batch of 500", QUIET, 500),
+];
+
+/// The price of one event and of batches.
+#[must_use]
+pub fn report(progress: &Progress) -> Report {
+    progress.expect(WRITES.len());
+    let mut table = Table::new("events", &["write events of 512 bytes", "write units", "calls"]);
+    for (what, settings, events) in WRITES {
+        let cost = simulate(async {
+            let bench = Bench::new(0, settings).await;
+            // The first finds no directory.
+            bench.fill(1).await;
+            bench.fill(events).await
+        });
+        table.push([what.into(), units(cost.write_units), cost.calls.into()]);
+        progress.done(what);
+    }
+    Report { command: "cargo run -p bench --release -- writes".to_owned(), tables: vec![table] }
+}
+
+/// Units, to the half.
+pub(crate) fn units(units: lately_store::Units) -> Cell {
+    tenths(units.halves * 5)
+}
+
+/// A measure that was counted in tenths.
+pub(crate) fn tenths(tenths: u64) -> Cell {
+    let measure = format!("{}.{}", tenths / 10, tenths % 10);
+    Cell::Measure(measure.parse().expect("digits are a number"))
+}

@@ -1,0 +1,102 @@
+//! What is published is what was measured: the pages and pictures are made from the committed figures, and the figures that
+//! are cheap to count are what is counted today.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use lately_bench::progress::Progress;
+use lately_bench::published::{SUBCOMMANDS, committed, image, pages};
+use lately_bench::report::{Cell, Report};
+use lately_bench::{block, designs, reads, writes};
+
+fn figures(subcommand: &str) -> Report {
+    committed(subcommand)
+        .unwrap_or_else(|error| panic!("{error}: see `cargo run -p bench -- {subcommand} --write`"))
+}
+
+#[test]
+fn every_page_shows_the_committed_figures() {
+    for page in pages().unwrap() {
+        let text = fs::read_to_string(&page).unwrap();
+        for subcommand in SUBCOMMANDS {
+            let report = figures(subcommand);
+            let filled = block::fill(&text, subcommand, &report);
+            let filled = filled.unwrap_or_else(|error| panic!("{}: {error}", page.display()));
+            assert!(filled == text, "{}: `cargo run -p bench -- publish` makes it\n{filled}", page.display());
+        }
+    }
+}
+
+#[test]
+fn every_figure_that_is_shown_is_of_a_subcommand_and_every_subcommands_are_shown() {
+    let mut shown = BTreeSet::new();
+    for page in pages().unwrap() {
+        let text = fs::read_to_string(&page).unwrap();
+        let names = block::names(&text).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
+        shown.extend(names.into_iter().map(|name| name.report));
+    }
+    assert_eq!(shown, SUBCOMMANDS.map(str::to_owned).into());
+}
+
+#[test]
+fn every_committed_file_is_a_subcommands() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/figures");
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let expected: BTreeSet<_> = SUBCOMMANDS.iter().map(|name| format!("{name}.json")).collect();
+    assert_eq!(files.collect::<BTreeSet<_>>(), expected);
+    for subcommand in SUBCOMMANDS {
+        let Report { command, .. } = figures(subcommand);
+        assert!(command.starts_with("cargo run -p bench ") && command.ends_with(subcommand), "{command}");
+    }
+}
+
+#[test]
+fn every_picture_is_drawn_from_the_committed_figures_and_shown() {
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md")).unwrap();
+    for (name, picture) in designs::plot::pictures(&figures("designs")) {
+        assert!(fs::read_to_string(image(name)).unwrap() == picture, "{name}");
+        assert!(readme.contains(&format!("](docs/images/{name}.svg)")), "{name} is not shown");
+    }
+}
+
+#[test]
+fn the_prices_of_writes_are_what_they_were() {
+    assert_eq!(writes::report(&Progress::silent()), figures("writes"));
+}
+
+/// Not all of them: a hundred placements of the largest take minutes here.
+#[test]
+fn the_prices_of_reads_are_what_they_were() {
+    let report = figures("reads");
+    let latest = report.table("latest").unwrap();
+    for (shards, limit) in [(1, 10), (4, 10), (64, 10), (1, 50)] {
+        let row = if shards == 1 { "1 shard".to_owned() } else { format!("{shards} shards") };
+        assert_eq!(
+            latest.cell(&row, &limit.to_string()),
+            Some(&reads::latest(shards, limit)),
+            "{limit} of {row}"
+        );
+    }
+}
+
+/// Sums cannot be blocks: what they begin with is held against the figures here.
+#[test]
+fn the_sums_of_what_a_million_costs_begin_with_the_figures() {
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/operations.md")).unwrap();
+    let feeding = "one, in a topic that fans out: with its author's own feed";
+    for (subcommand, table, row, column, divided_by, times) in [
+        ("writes", "events", feeding, "write units", 1.0, "0.625"),
+        ("reads", "latest", "1 shard", "50", 1.0, "0.125"),
+        ("fan-out", "deliveries", "1,000", "write units", 1000.0, "0.625"),
+        ("fan-out", "deliveries", "1,000", "read units", 1000.0, "0.125"),
+        ("fan-out", "deliveries", "1", "write units", 1.0, "0.625"),
+        ("fan-out", "deliveries", "1", "read units", 1.0, "0.125"),
+    ] {
+        let report = figures(subcommand);
+        let Some(Cell::Measure(units)) = report.table(table).unwrap().cell(row, column) else {
+            panic!("{row}")
+        };
+        let sum = format!("\n{} × {times} = ", units / divided_by);
+        assert!(page.contains(&sum), "{subcommand}: {table} / {row} / {column}: {sum}");
+    }
+}
