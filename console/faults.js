@@ -90,7 +90,7 @@ function throttle(partition, put) {
     throttles: [{ partition: where.value.trim(), chance: Number(chance.value) / 100, seconds: Number(lasting.value) }],
   });
   const lead =
-    "Writes and reads of partitions that begin like this are refused as DynamoDB refuses a hot one. Ends by itself.";
+    "Writes to partitions that begin like this are refused, as DynamoDB refuses those to a hot one. Ends by itself.";
   return kind(
     "Throttle a partition",
     lead,

@@ -32,27 +32,29 @@ const RUSTFLAGS: (&str, &str) = (
     if cfg!(target_arch = "aarch64") { "-C target-cpu=neoverse-n1" } else { "-C target-cpu=haswell" },
 );
 
-/// The function that does nothing.
-const HELLO: &str = "hello";
+/// The functions that do nothing: the least, and the least with the SDK.
+const HELLOS: [&str; 2] = ["hello", "hello-dynamodb"];
 
 /// A binary.
 #[derive(Clone, Debug)]
 pub(super) struct Binary {
     pub(super) name: &'static str,
     pub(super) path: PathBuf,
-    /// Its first event; `hello` has none.
+    /// Its first event; those that do nothing have none.
     pub(super) event: Option<String>,
 }
 
 impl Binary {
-    /// Builds them as `sam build` does: the functions by name, of the whole workspace; and `hello` by itself, so that it
-    /// has nothing that the others need.
+    /// Builds them as `sam build` does: the functions by name, of the whole workspace; and what does nothing each by
+    /// itself, so that it has nothing that the others need.
     ///
     /// # Errors
     /// If they cannot be built.
     pub(super) fn build() -> Result<Vec<Self>> {
         let functions = FUNCTIONS.iter().flat_map(|(name, ..)| ["--bin", name]);
-        for arguments in [functions.collect::<Vec<_>>(), vec!["--package", "lately-hello"]] {
+        let hello = vec!["--package", "lately-hello"];
+        let with_dynamodb = [&hello[..], &["--bin", HELLOS[1], "--features", "dynamodb"]].concat();
+        for arguments in [functions.collect(), hello, with_dynamodb] {
             let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
             cargo.current_dir(root()).args(["build", "--release", "--locked"]).args(arguments);
             cargo.envs([PANIC, RUSTFLAGS]);
@@ -65,7 +67,7 @@ impl Binary {
         Self::in_folder(&target.join("release"))
     }
 
-    /// Those of a folder, `hello` first.
+    /// Those of a folder, first those that do nothing.
     ///
     /// # Errors
     /// If one is missing.
@@ -87,7 +89,7 @@ impl Binary {
             }
             of(name, Some(event))
         });
-        std::iter::once(of(HELLO, None)).chain(functions).collect()
+        HELLOS.map(|name| of(name, None)).into_iter().chain(functions).collect()
     }
 
     /// Its size.

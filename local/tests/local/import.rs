@@ -29,6 +29,9 @@ use crate::program::{Program, call_dynamodb, command, http};
 const SOURCE: &str = "old";
 const LATELY: &str = "lately";
 
+/// What users are told of all this.
+const PAGE: &str = include_str!("../../../docs/designs.md");
+
 type Item = HashMap<String, AttributeValue>;
 
 /// A table of a design and Lately's own, side by side, and a folder for the state.
@@ -560,6 +563,12 @@ async fn a_thousand_events_cost_a_unit_each_to_write_and_a_fifth_at_most_to_read
     let sharded = "read_units=192.0, calls=8, items=1500, rounds=2";
     let quarters = "read_units=152.0, calls=6, items=1200, rounds=4";
     assert_eq!(told, [one, one, one, sharded, one, one, quarters]);
+    let page = PAGE.split_whitespace().collect::<Vec<_>>().join(" ");
+    for figure in
+        ["127 read units and three queries", "152 from quarter hours", "1,001 write units in 44 calls"]
+    {
+        assert!(page.contains(figure), "{figure}");
+    }
 }
 
 #[test]
@@ -654,8 +663,7 @@ fn an_operator_imports_a_table_with_its_own_credentials() {
 
 /// The lines of the documentation that import something.
 fn lines() -> Vec<Vec<&'static str>> {
-    let text = include_str!("../../../docs/designs.md");
-    let lines = text.lines().filter_map(|line| line.strip_prefix("lately "));
+    let lines = PAGE.lines().filter_map(|line| line.strip_prefix("lately "));
     lines.map(|line| line.split(' ').collect()).collect()
 }
 
