@@ -1,4 +1,6 @@
-//! A time as it is said on the command line: `90s`, `45m`, `12h`, `30d`.
+//! Times in seconds: as they are said on the command line (`90s`, `45m`, `12h`, `30d`), and as they are told.
+
+use std::time::Duration;
 
 /// A number and its unit, in seconds.
 pub(crate) fn parse(text: &str) -> Option<u32> {
@@ -12,4 +14,9 @@ pub(crate) fn parse(text: &str) -> Option<u32> {
     };
     let count: u32 = text[..text.len() - 1].parse().ok()?;
     count.checked_mul(seconds)
+}
+
+/// With one digit behind the point: what is told changes no more often than it can be read.
+pub(crate) fn tenths(time: Duration) -> f64 {
+    (time.as_secs_f64() * 10.0).round() / 10.0
 }

@@ -27,7 +27,7 @@ use crate::System;
 use crate::console::Shared;
 use crate::console::limits::{INDEX_DELAY_SECONDS, STREAM_DELAY_SECONDS, THROTTLE_SECONDS, THROTTLES};
 use crate::console::refusal::{Refusals, child, json};
-use crate::console::state::tenths;
+use crate::seconds;
 
 /// What goes wrong now, and what makes it so. Clones are the same.
 #[derive(Clone, Debug)]
@@ -114,7 +114,7 @@ impl Injection {
         let left = |throttled: &Throttled| {
             let left = throttled.until.checked_sub(now).filter(|left| !left.is_zero())?;
             let Throttled { ref partition, chance, .. } = *throttled;
-            Some(ThrottleView { partition: partition.clone(), chance, seconds_left: tenths(left) })
+            Some(ThrottleView { partition: partition.clone(), chance, seconds_left: seconds::tenths(left) })
         };
         let injected = self.system.faults.injected();
         FaultsView {

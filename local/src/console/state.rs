@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use crate::console::faults::FaultsView;
 use crate::console::{Parts, Shared};
+use crate::seconds;
 use crate::system::TABLE;
 
 /// The state. Whatever it was made from, it is the same as another if nothing but the time differs.
@@ -61,7 +62,7 @@ impl ShardView {
     fn of((shard, counts): (usize, ShardStatistics)) -> Self {
         let ShardStatistics { delivered, filtered, invocations, failures, retries, bisects, .. } = counts;
         let ShardStatistics { in_destination, in_flight, iterator_age, .. } = counts;
-        let lag_seconds = tenths(iterator_age);
+        let lag_seconds = seconds::tenths(iterator_age);
         Self {
             shard,
             delivered,
@@ -75,11 +76,6 @@ impl ShardView {
             lag_seconds,
         }
     }
-}
-
-/// Seconds with one digit behind the point: what is told changes no more often than it can be read.
-pub(super) fn tenths(time: Duration) -> f64 {
-    (time.as_secs_f64() * 10.0).round() / 10.0
 }
 
 impl ReportView {
