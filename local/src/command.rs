@@ -1,5 +1,6 @@
 //! What the operator's commands share: the table they work on, with the AWS credentials of the environment.
 
+use aws_sdk_dynamodb::Client;
 use lately_kit::aws::{self, Environment};
 use lately_kit::limits::OPERATION_BUDGET;
 use lately_kit::settings::{Settings, SettingsError};
@@ -18,16 +19,20 @@ pub(crate) struct Table {
 impl Table {
     /// A store of it.
     pub(crate) async fn store(&self) -> Result<Store, SettingsError> {
-        store_of(&self.name).await
+        store_of(client().await, &self.name)
     }
 }
 
+/// DynamoDB, as the environment says.
+pub(crate) async fn client() -> Client {
+    aws::client(&environment().await.sdk)
+}
+
 /// A store of a table, for feeds as the environment says (`FEED_RETENTION_DAYS`, `FAN_OUT_LIMIT`).
-pub(crate) async fn store_of(table: &str) -> Result<Store, SettingsError> {
+pub(crate) fn store_of(client: Client, table: &str) -> Result<Store, SettingsError> {
     let own = std::env::vars_os().filter(|(name, _)| name != "TABLE_NAME");
     let vars = own.chain([("TABLE_NAME".into(), table.into())]);
     let settings = Settings::from_vars(vars)?;
-    let client = aws::client(&environment().await.sdk);
     let store = Store::new(client, settings.table_name, World::new(), OPERATION_BUDGET);
     Ok(store.with_feeds(settings.feeds))
 }

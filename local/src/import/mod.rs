@@ -30,7 +30,7 @@ use lately_model::limits::{BATCH_EVENTS, IMPORT_SECONDS};
 use lately_store::published::{self, Page, ReadError, Table, Walk};
 use lately_store::{Cost, ImportError as WriteError, Store, TableError, TopicError};
 
-use crate::command::store_of;
+use crate::command::{self, store_of};
 use crate::import::mapping::Why;
 use crate::import::options::Timeline;
 use crate::import::state::{Asked, State};
@@ -97,7 +97,8 @@ pub async fn run(
     out: &mut (impl Write + Send),
     told: &mut (impl Write + Send),
 ) -> Result<(), ImportError> {
-    let (source, target) = (store_of(&options.table).await?, store_of(&options.into).await?);
+    let client = command::client().await;
+    let (source, target) = (store_of(client.clone(), &options.table)?, store_of(client, &options.into)?);
     between(&source, &target, options, out, told).await
 }
 

@@ -18,11 +18,8 @@ struct Running {
 impl Running {
     async fn new() -> Self {
         let api = Api::with_posts().await;
-        let failures = Destination::memory();
-        let pump = api.system.pump(failures.clone(), PumpFaults::default(), None).unwrap();
-        let handle = pump.handle();
-        tokio::spawn(pump.run());
-        Self { api, pump: handle, failures }
+        let (pump, failures) = api.fan_out();
+        Self { api, pump, failures }
     }
 
     async fn call(&self, token: &str, line: &str, body: &Value) -> Answer {

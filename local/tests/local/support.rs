@@ -15,6 +15,7 @@ use axum::http::HeaderMap;
 use axum::http::request::Builder;
 use axum::middleware::from_fn_with_state;
 use lately::System;
+use lately_engine::pump::{Destination, PumpFaults, PumpHandle};
 use lately_keys::UnixMillis;
 use lately_kit::caller::{Caller, Identity};
 use lately_kit::code::Code;
@@ -59,6 +60,15 @@ impl Api {
         let views = r#"{"views":["actor","subject","type"]}"#;
         assert_eq!(api.call("dev", "PUT /topics/posts", views).await.status, 201);
         api
+    }
+
+    /// Fan-out at work, and what it gives up on.
+    pub(crate) fn fan_out(&self) -> (PumpHandle, Destination) {
+        let failures = Destination::memory();
+        let pump = self.system.pump(failures.clone(), PumpFaults::default(), None).unwrap();
+        let handle = pump.handle();
+        tokio::spawn(pump.run());
+        (handle, failures)
     }
 
     /// What serves its routes.

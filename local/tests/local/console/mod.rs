@@ -14,7 +14,7 @@ use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use axum::response::Response;
 use lately::console::{Console, Parts};
-use lately_engine::pump::{Destination, PumpFaults, PumpHandle};
+use lately_engine::pump::{Destination, PumpHandle};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::watch;
@@ -40,21 +40,18 @@ impl Running {
     /// With the topic `posts`, and fan-out at work.
     async fn new() -> Self {
         let api = Api::with_posts().await;
-        let failures = Destination::memory();
-        let pump = api.system.pump(failures.clone(), PumpFaults::default(), None).unwrap();
-        let handle = pump.handle();
-        tokio::spawn(pump.run());
+        let (pump, failures) = api.fan_out();
         let reports = tempfile::tempdir().unwrap();
         let (going_on, stopped) = watch::channel(());
         let console = Console::new(Parts {
             system: api.system.clone(),
-            pump: handle.clone(),
+            pump: pump.clone(),
             failures: failures.clone(),
             reports: reports.path().to_owned(),
             report: Some((api.system.reported().unwrap(), Duration::from_secs(60))),
             stopped,
         });
-        Self { api, router: console.router(), pump: handle, failures, reports, going_on }
+        Self { api, router: console.router(), pump, failures, reports, going_on }
     }
 
     /// Sends `"METHOD /target"`, and gives the answer before it is read.
