@@ -67,7 +67,7 @@ test("an API elsewhere is polled, and has no panels of what is local", async (t)
     requests.every((it) => it.origin === origin),
     "nothing else is asked",
   );
-  await page.getByText(/last read: .*read units/).waitFor();
+  await page.getByText(/last read: .*read units?/).waitFor();
 
   await page.getByRole("link", { name: "Feeds" }).click();
   await page.evaluate(() => (location.hash = "feeds?user=ada"));

@@ -7,7 +7,7 @@ test("it opens with the posts, newest on top, and says what reading them cost", 
   const page = await open(t);
   await page.getByRole("heading", { level: 1, name: "Timeline" }).waitFor();
   assert.equal(await page.getByLabel("Topic").inputValue(), "posts");
-  await page.getByText(/last read: [\d.,]+ read units · \d+ calls?/).waitFor();
+  await page.getByText(/last read: [\d.,]+ read units? · \d+ calls?/).waitFor();
   const shown = await page
     .locator(".row-time")
     .evaluateAll((all) => all.filter((it) => it.title).map((it) => it.title));
@@ -20,7 +20,7 @@ test("a post is on top at once, with its price", async (t) => {
   const text = fresh("hello");
   await page.getByLabel("Text", { exact: true }).fill(text);
   await page.getByRole("button", { name: "Post", exact: true }).click();
-  await page.locator(".composer .price", { hasText: /2 write units · 2 calls/ }).waitFor();
+  await page.locator(".composer .price", { hasText: /2 write units · \d+ calls/ }).waitFor();
   await until("the post is on top", async () => (await rows(page))[0].includes(text));
 });
 
