@@ -19,6 +19,8 @@ use axum::response::Response;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
+#[cfg(feature = "lambda")]
+use lately_pow as _;
 use lately_store::Store;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
