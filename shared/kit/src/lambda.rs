@@ -8,6 +8,7 @@
 //!   escaped, so it goes as base64 where that is shorter: never more than a third longer than it is.
 
 use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use axum::Router;
@@ -26,6 +27,7 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 use tower::ServiceExt;
 
+use crate::aws::Environment;
 use crate::caller::{Caller, Context, Identity};
 use crate::limits::{OPERATION_BUDGET, TIME_TO_ANSWER};
 use crate::log::{self, GatewayRequestId, RequestId};
@@ -37,6 +39,10 @@ use crate::{aws, clock, edge, path};
 
 /// What a URI's query may not hold: nothing that the gateway lets through, to our knowledge.
 const NO_QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>');
+
+/// How often the runtime looks for what came in until a poll has left: once for the connection and once for each of the
+/// three that hand the request on, and as often again. More would only be later, and fewer would be before the poll.
+const TURNS_TO_POLL: usize = 8;
 
 /// A request, as the gateway tells of it.
 #[derive(Debug, Deserialize)]
@@ -88,14 +94,28 @@ pub struct HttpAnswer {
 ///
 /// # Errors
 /// With all that is wrong with the environment, or if the platform cannot be talked to.
-pub async fn start(function: &'static str, routes: impl FnOnce(Store) -> Routes) -> Result<(), Error> {
-    let (store, settings) = begin()?;
-    let meters = meters(&settings, function, &store);
-    let routes = routes(store).with_bodies_of(settings.body_bytes).into_router();
-    run(match meters {
-        Some(meters) => edge::observed(routes, move |answered| meters.answered(answered)),
-        None => edge::observed(routes, log::request),
-    })
+pub async fn start(
+    function: &'static str,
+    routes: impl FnOnce(Store) -> Routes + Send + 'static,
+) -> Result<(), Error> {
+    let (settings, environment) = begin()?;
+    let router = made_meanwhile(move || {
+        let store = store(&settings, &environment);
+        let meters = meters(&settings, function, &store);
+        let routes = routes(store).with_bodies_of(settings.body_bytes).into_router();
+        match meters {
+            Some(meters) => edge::observed(routes, move |answered| meters.answered(answered)),
+            None => edge::observed(routes, log::request),
+        }
+    });
+    lambda_runtime::run(service_fn(|event: LambdaEvent<HttpEvent>| {
+        let router = Router::clone(&router);
+        async move {
+            let mut request = event.payload.into_request()?;
+            request.extensions_mut().insert(RequestId(event.context.request_id));
+            HttpAnswer::of(router.oneshot(request).await?).await
+        }
+    }))
     .await
 }
 
@@ -110,9 +130,14 @@ where
     E: for<'de> Deserialize<'de>,
     A: Serialize + Measured,
 {
-    let (store, settings) = begin()?;
-    let meters = meters(&settings, function, &store);
+    let (settings, environment) = begin()?;
+    let made = made_meanwhile(move || {
+        let store = store(&settings, &environment);
+        let meters = meters(&settings, function, &store);
+        (store, meters)
+    });
     lambda_runtime::run(service_fn(|event: LambdaEvent<E>| {
+        let (store, meters) = &**made;
         // The platform ends the process at its deadline.
         let deadline = Duration::from_millis(event.context.deadline);
         let time = deadline.saturating_sub(clock::unix_now()).saturating_sub(TIME_TO_ANSWER);
@@ -121,6 +146,28 @@ where
         RequestId(event.context.request_id).during(measured(meters.as_ref(), handling))
     }))
     .await
+}
+
+/// What a function needs for an event and not for its first poll: made while the platform answers that, or for the event,
+/// should it be there before.
+type Meanwhile<T, Make> = Arc<LazyLock<T, Make>>;
+
+fn made_meanwhile<T, Make>(make: Make) -> Meanwhile<T, Make>
+where
+    T: Send + Sync + 'static,
+    Make: FnOnce() -> T + Send + 'static,
+{
+    let made = Arc::new(LazyLock::new(make));
+    tokio::spawn({
+        let made = Arc::clone(&made);
+        async move {
+            for _ in 0..TURNS_TO_POLL {
+                tokio::task::yield_now().await;
+            }
+            LazyLock::force(&made);
+        }
+    });
+    made
 }
 
 /// Does what is to be done for an invocation, and writes its line.
@@ -145,33 +192,17 @@ fn meters(settings: &Settings, function: &'static str, store: &Store) -> Option<
     Some(Meters::new(namespace, function, store.clone(), log::line))
 }
 
-fn begin() -> Result<(Store, Settings), Error> {
+/// What the environment says.
+fn begin() -> Result<(Settings, Environment), Error> {
     let settings = Settings::from_env()?;
     log::start(settings.log_level)?;
     log::last_words();
-    let store = Store::new(
-        aws::client(&aws::environment()?.sdk),
-        &*settings.table_name,
-        World::new(),
-        OPERATION_BUDGET,
-    );
-    Ok((store.with_feeds(settings.feeds), settings))
+    Ok((settings, aws::environment()?))
 }
 
-/// Answers events with a router, until the platform ends the process.
-///
-/// # Errors
-/// If the platform cannot be talked to.
-pub async fn run(router: Router) -> Result<(), Error> {
-    lambda_runtime::run(service_fn(|event: LambdaEvent<HttpEvent>| {
-        let router = router.clone();
-        async move {
-            let mut request = event.payload.into_request()?;
-            request.extensions_mut().insert(RequestId(event.context.request_id));
-            HttpAnswer::of(router.oneshot(request).await?).await
-        }
-    }))
-    .await
+fn store(settings: &Settings, environment: &Environment) -> Store {
+    let client = aws::client(&environment.sdk);
+    Store::new(client, &*settings.table_name, World::new(), OPERATION_BUDGET).with_feeds(settings.feeds)
 }
 
 impl HttpEvent {
