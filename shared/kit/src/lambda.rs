@@ -40,8 +40,8 @@ use crate::{aws, clock, edge, path};
 /// What a URI's query may not hold: nothing that the gateway lets through, to our knowledge.
 const NO_QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>');
 
-/// How often the runtime looks for what came in until a poll has left: once for the connection and once for each of the
-/// three that hand the request on, and as often again. More would only be later, and fewer would be before the poll.
+/// How often tokio looks for what has come in before a poll has surely left. It takes two such turns where the connection
+/// is there at once, as to an address of the same machine; the others take a few microseconds, or wait for a slower one.
 const TURNS_TO_POLL: usize = 8;
 
 /// A request, as the gateway tells of it.
@@ -324,6 +324,21 @@ mod tests {
             })
         );
         assert_eq!(text(Bytes::from_static(b"\xff\xfe")), ("//4=".to_owned(), true));
+    }
+
+    #[tokio::test]
+    async fn what_an_event_needs_is_made_after_the_poll_or_for_the_event() {
+        let made = made_meanwhile(|| 1);
+        assert_eq!(**made, 1);
+
+        let (told, hear) = std::sync::mpsc::channel();
+        let made = made_meanwhile(move || told.send(2));
+        for turn in 0..=TURNS_TO_POLL {
+            assert!(hear.try_recv().is_err(), "made before the poll, at turn {turn}");
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(hear.try_recv(), Ok(2));
+        drop(made);
     }
 
     struct Counted(u64);
