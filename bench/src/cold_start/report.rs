@@ -34,6 +34,13 @@ pub(super) struct Measured {
     pub(super) bytes: u64,
 }
 
+impl Measured {
+    /// Whether it is a function: what does nothing calls nobody, and has no budget.
+    fn has_budget(&self) -> bool {
+        self.client_hello.is_some()
+    }
+}
+
 /// All of all functions; the first is `hello`.
 #[derive(Clone, Debug)]
 pub(crate) struct Report {
@@ -60,8 +67,7 @@ impl Report {
     }
 
     fn functions(&self) -> impl Iterator<Item = &Measured> {
-        // What does nothing has no budget.
-        self.measured.iter().filter(|one| one.client_hello.is_some())
+        self.measured.iter().filter(|one| one.has_budget())
     }
 
     fn figures(&self, one: &Measured) -> Vec<Figure> {
@@ -99,14 +105,13 @@ impl Report {
         );
         for one in &self.measured {
             let figures = self.figures(one);
-            let is_hello = one.client_hello.is_none();
             let cells =
                 ["start", "instructions", "client_hello", "rss_at_poll", "rss_after", "binary"].map(|name| {
                     let found = figures.iter().find(|figure| figure.name == name);
                     found.map_or_else(
                         || "-".to_owned(),
                         |figure| {
-                            let missed = if figure.is_ok || is_hello { "" } else { " **missed**" };
+                            let missed = if figure.is_ok || !one.has_budget() { "" } else { " **missed**" };
                             format!("{}{missed}", figure.text)
                         },
                     )

@@ -20,6 +20,7 @@ use axum::response::Response;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
+// For the linker alone.
 #[cfg(feature = "lambda")]
 use lately_pow as _;
 use lately_store::Store;
@@ -100,8 +101,7 @@ pub async fn start(
 ) -> Result<(), Error> {
     let (settings, environment) = begin()?;
     let router = made_meanwhile(move || {
-        let store = store(&settings, &environment);
-        let meters = meters(&settings, function, &store);
+        let (store, meters) = made_of(&settings, &environment, function);
         let routes = routes(store).with_bodies_of(settings.body_bytes).into_router();
         match meters {
             Some(meters) => edge::observed(routes, move |answered| meters.answered(answered)),
@@ -131,11 +131,7 @@ where
     A: Serialize + Measured,
 {
     let (settings, environment) = begin()?;
-    let made = made_meanwhile(move || {
-        let store = store(&settings, &environment);
-        let meters = meters(&settings, function, &store);
-        (store, meters)
-    });
+    let made = made_meanwhile(move || made_of(&settings, &environment, function));
     lambda_runtime::run(service_fn(|event: LambdaEvent<E>| {
         let (store, meters) = &**made;
         // The platform ends the process at its deadline.
@@ -150,9 +146,7 @@ where
 
 /// What a function needs for an event and not for its first poll: made while the platform answers that, or for the event,
 /// should it be there before.
-type Meanwhile<T, Make> = Arc<LazyLock<T, Make>>;
-
-fn made_meanwhile<T, Make>(make: Make) -> Meanwhile<T, Make>
+fn made_meanwhile<T, Make>(make: Make) -> Arc<LazyLock<T, Make>>
 where
     T: Send + Sync + 'static,
     Make: FnOnce() -> T + Send + 'static,
@@ -186,12 +180,6 @@ async fn measured<A: Measured>(
     answer
 }
 
-/// A function's metrics, if they are wanted.
-fn meters(settings: &Settings, function: &'static str, store: &Store) -> Option<Meters> {
-    let namespace = settings.metrics_namespace.as_deref()?;
-    Some(Meters::new(namespace, function, store.clone(), log::line))
-}
-
 /// What the environment says.
 fn begin() -> Result<(Settings, Environment), Error> {
     let settings = Settings::from_env()?;
@@ -200,9 +188,18 @@ fn begin() -> Result<(Settings, Environment), Error> {
     Ok((settings, aws::environment()?))
 }
 
-fn store(settings: &Settings, environment: &Environment) -> Store {
+/// A function's store, and its metrics, if they are wanted.
+fn made_of(
+    settings: &Settings,
+    environment: &Environment,
+    function: &'static str,
+) -> (Store, Option<Meters>) {
     let client = aws::client(&environment.sdk);
-    Store::new(client, &*settings.table_name, World::new(), OPERATION_BUDGET).with_feeds(settings.feeds)
+    let store = Store::new(client, &*settings.table_name, World::new(), OPERATION_BUDGET);
+    let store = store.with_feeds(settings.feeds);
+    let namespace = settings.metrics_namespace.as_deref();
+    let meters = namespace.map(|namespace| Meters::new(namespace, function, store.clone(), log::line));
+    (store, meters)
 }
 
 impl HttpEvent {
@@ -332,13 +329,12 @@ mod tests {
         assert_eq!(**made, 1);
 
         let (told, hear) = std::sync::mpsc::channel();
-        let made = made_meanwhile(move || told.send(2));
+        drop(made_meanwhile(move || told.send(2)));
         for turn in 0..=TURNS_TO_POLL {
             assert!(hear.try_recv().is_err(), "made before the poll, at turn {turn}");
             tokio::task::yield_now().await;
         }
         assert_eq!(hear.try_recv(), Ok(2));
-        drop(made);
     }
 
     struct Counted(u64);
