@@ -9,25 +9,26 @@ use lately_store::Store;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
-/// How long an invocation may take: what the template leaves it of five minutes.
-const TIME: Duration = Duration::from_secs(292);
+use crate::system::System;
 
 /// Makes reports, and tells of each.
 #[derive(Clone, Debug)]
 pub(crate) struct Reporter {
     store: Store,
     output: Output,
+    /// How long an invocation may take.
+    time: Duration,
     told: mpsc::UnboundedSender<Answer>,
 }
 
 impl Reporter {
-    pub(crate) const fn new(store: Store, output: Output, told: mpsc::UnboundedSender<Answer>) -> Self {
-        Self { store, output, told }
+    pub(crate) fn new(system: &System, output: Output, told: mpsc::UnboundedSender<Answer>) -> Self {
+        Self { store: system.store.clone(), output, time: system.report_time, told }
     }
 
     /// Invokes the function with an event.
     async fn invoke(&self, event: &str) -> Result<String, HandlerError> {
-        let answer = lately_report::handle(&self.store, &self.output, event.as_bytes(), TIME).await;
+        let answer = lately_report::handle(&self.store, &self.output, event.as_bytes(), self.time).await;
         let answer = answer.map_err(|error| HandlerError::new(error.to_string()))?;
         let json = serde_json::to_string(&answer).map_err(|error| HandlerError::new(error.to_string()))?;
         // When the program is about to end, nobody listens.
@@ -66,7 +67,6 @@ mod tests {
     use lately_store::Submission;
 
     use super::*;
-    use crate::System;
 
     #[tokio::test]
     async fn a_run_that_was_left_unfinished_is_gone_on_with_by_the_stream() {
@@ -88,7 +88,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder of one's own");
         let output = Output::folder(folder.path()).expect("it is there");
         let (told, mut answers) = mpsc::unbounded_channel();
-        let reporter = Reporter::new(store.clone(), output.clone(), told);
+        let reporter = Reporter::new(&system, output.clone(), told);
         let pump = system.report_pump(reporter, PumpFaults::default(), None).expect("it is declared");
         let pumping = pump.handle();
         tokio::spawn(pump.run());

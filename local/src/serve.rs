@@ -84,7 +84,7 @@ pub async fn run(options: Options, out: &mut impl Write) -> Result<(), ServeErro
     let pump = system.pump(destination.clone(), options.stream_faults.clone(), data)?;
     let output = Output::folder(reports.path())?;
     let (told, mut answers) = mpsc::unbounded_channel();
-    let reporter = Reporter::new(system.store.clone(), output, told);
+    let reporter = Reporter::new(&system, output, told);
     let report_pump = system.report_pump(reporter.clone(), options.stream_faults.clone(), data)?;
     let pumping = [pump.handle(), report_pump.handle()];
     let (pump, report_pump) = (tokio::spawn(pump.run()), tokio::spawn(report_pump.run()));

@@ -12,7 +12,7 @@ use lately_engine::template::{Template, TemplateError};
 use lately_engine::{Clock, Engine, EngineError, TableDefinition};
 use lately_keys::table::ConsumerKey;
 use lately_keys::{Consumer, Topic};
-use lately_kit::limits::OPERATION_BUDGET;
+use lately_kit::limits::{OPERATION_BUDGET, TIME_TO_ANSWER};
 use lately_kit::route::Routes;
 use lately_kit::settings::{Settings, SettingsError};
 use lately_kit::world::World;
@@ -35,9 +35,6 @@ const CHECKPOINTS: &str = "checkpoints.json";
 /// The same for what the function of reports is given.
 const REPORT_CHECKPOINTS: &str = "report-checkpoints.json";
 
-/// How long fan-out may take for a batch: what the template leaves it of a minute.
-pub(crate) const FAN_OUT_TIME: Duration = Duration::from_secs(52);
-
 /// What is reported here: the parameters of a deployment that does.
 const REPORT: [(&str, &str); 2] = [("ReportTopic", demo::BILLING), ("ReportSum", "amount")];
 
@@ -50,6 +47,10 @@ pub struct System {
     pub store: Store,
     /// What goes wrong with the calls of the functions, and of nobody else: nothing at first.
     pub faults: LiveClient,
+    /// How long fan-out may take for a batch.
+    pub(crate) fan_out_time: Duration,
+    /// How long the function of reports may take.
+    pub(crate) report_time: Duration,
     template: Template,
     bodies: Bodies,
 }
@@ -118,7 +119,9 @@ impl System {
             records: bytes("RecordsFunction")?,
             consume: bytes("ConsumeFunction")?,
         };
-        Ok(Self { engine, store, faults, template, bodies })
+        let time = |function| Ok::<_, OpenError>(template.timeout(function)?.saturating_sub(TIME_TO_ANSWER));
+        let [fan_out_time, report_time] = [time("FanOutFunction")?, time("ReportFunction")?];
+        Ok(Self { engine, store, faults, fan_out_time, report_time, template, bodies })
     }
 
     /// The same system, whose functions use another client.
@@ -167,7 +170,8 @@ impl System {
         data: Option<&Path>,
     ) -> Result<Pump, OpenError> {
         let file = data.map(|folder| folder.join(CHECKPOINTS));
-        self.pump_of("FanOutFunction", fan_out(self.store.clone()), Some(failures), faults, file)
+        let fan_out = fan_out(self.store.clone(), self.fan_out_time);
+        self.pump_of("FanOutFunction", fan_out, Some(failures), faults, file)
     }
 
     /// The stream and the function of reports: it goes on with the runs that were left unfinished.
@@ -237,11 +241,11 @@ fn store(client: Client, template: &Template) -> Result<Store, OpenError> {
     Ok(store.with_feeds(settings(template, "FanOutFunction")?.feeds))
 }
 
-fn fan_out(store: Store) -> Handler {
+fn fan_out(store: Store, time: Duration) -> Handler {
     Handler::new(move |event| {
         let store = store.clone();
         async move {
-            let answer = lately_fan_out::handle(&store, event.as_bytes(), FAN_OUT_TIME).await;
+            let answer = lately_fan_out::handle(&store, event.as_bytes(), time).await;
             let answer = answer.map_err(|error| HandlerError::new(error.to_string()))?;
             serde_json::to_string(&answer).map_err(|error| HandlerError::new(error.to_string()))
         }

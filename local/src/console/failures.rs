@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::console::Shared;
 use crate::console::limits::FAILURES;
-use crate::system::FAN_OUT_TIME;
+use crate::system::System;
 
 #[derive(Serialize)]
 struct FailureList {
@@ -105,8 +105,8 @@ pub(super) async fn redrive(
     Path(name): Path<String>,
 ) -> Result<Response, Problem> {
     let failure = read(&shared, &name)?;
-    let store = &shared.parts.system.store;
-    let answer = lately_fan_out::handle(store, failure.payload.as_bytes(), FAN_OUT_TIME).await;
+    let System { store, fan_out_time, .. } = &shared.parts.system;
+    let answer = lately_fan_out::handle(store, failure.payload.as_bytes(), *fan_out_time).await;
     if !answer.map_err(|error| Problem::unavailable(&error))?.is_done() {
         return Err(Problem::new(Code::Unavailable, "It failed again, and is kept."));
     }

@@ -12,6 +12,7 @@ use crate::template::parameter;
 pub(super) struct Function {
     pub(super) events: BTreeMap<String, Event>,
     pub(super) environment: Environment,
+    pub(super) timeout: Option<u32>,
     pub(super) policies: Value,
 }
 
@@ -29,6 +30,9 @@ pub(super) struct Event {
 pub(super) struct Environment {
     pub(super) variables: BTreeMap<String, Value>,
 }
+
+/// The seconds of a function of which the template says nothing: Lambda's own.
+pub(super) const DEFAULT_TIMEOUT: u32 = 3;
 
 /// A statement of a function's inline policies.
 #[derive(Debug, Clone, PartialEq, Eq)]

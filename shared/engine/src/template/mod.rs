@@ -14,6 +14,7 @@ mod table;
 mod yaml;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use saphyr::{LoadableYamlNode, Yaml};
 use serde::Deserialize;
@@ -22,7 +23,7 @@ use serde_json::{Map, Value};
 
 use crate::definition::TableDefinition;
 use crate::pump::{FilterError, Mapping};
-use crate::template::function::Function;
+use crate::template::function::{DEFAULT_TIMEOUT, Function};
 use crate::template::parameter::Parameters;
 use crate::template::table::Table;
 
@@ -259,6 +260,17 @@ impl Template {
         let literal = |value: Value| parameter::text(&self.parameters.resolve(&value));
         let literals = variables.into_iter().filter_map(|(name, value)| Some((name, literal(value)?)));
         Ok(literals.collect())
+    }
+
+    /// How long an invocation of a function may take.
+    ///
+    /// # Errors
+    /// [`TemplateError::Function`], if there is no such function; [`TemplateError::Resource`], if it is no number of
+    /// seconds.
+    pub fn timeout(&self, function: &str) -> Result<Duration, TemplateError> {
+        let globals: Function = read("Globals", &self.function_globals)?;
+        let seconds = self.function(function)?.timeout.or(globals.timeout).unwrap_or(DEFAULT_TIMEOUT);
+        Ok(Duration::from_secs(seconds.into()))
     }
 
     /// What a function's own policies say, statement by statement. Managed policies and SAM's policy

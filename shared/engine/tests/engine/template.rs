@@ -182,6 +182,20 @@ fn an_environment_has_the_literals_and_defaults_of_the_function_over_those_of_al
 }
 
 #[test]
+fn a_timeout_is_the_functions_own_or_that_of_all_or_lambdas() {
+    let template = |globals: &str, own: &str| {
+        let text =
+            format!("{globals}\nResources:\n  F: {{Type: AWS::Serverless::Function, Properties: {{{own}}}}}");
+        Template::parse(&text).unwrap()
+    };
+    let of = |globals: &str, own: &str| template(globals, own).timeout("F").unwrap().as_secs();
+    let globals = "Globals: {Function: {Timeout: 10}}";
+    assert_eq!([of(globals, "Timeout: 60"), of(globals, ""), of("", "")], [60, 10, 3]);
+    assert!(matches!(template("", "").timeout("G"), Err(TemplateError::Function(_))));
+    assert!(matches!(template("", "Timeout: soon").timeout("F"), Err(TemplateError::Resource { .. })));
+}
+
+#[test]
 fn statements_are_those_that_a_function_writes_out() {
     let statement = |sid: Option<&str>, effect: &str, actions: &[&str], resources: &[&str]| Statement {
         sid: sid.map(str::to_owned),
