@@ -1,0 +1,145 @@
+//! That the table holds what the model says.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lately_engine::Engine;
+use lately_keys::table::AnyKey;
+use lately_keys::{EventId, Source, User};
+use lately_model::{EventQuery, FeedQuery, SourceQuery};
+use lately_store::Store;
+
+use crate::listed::{source, user};
+use crate::simulation::model::{Known, Model, Shows};
+use crate::simulation::story::{BUDGET, SECOND, SOURCES, Story, USERS};
+use crate::support::{Item, TABLE, items, query};
+
+/// What the table holds of feeds and timelines.
+#[derive(Debug, Default)]
+struct Table {
+    timelines: BTreeMap<Source, BTreeMap<EventId, Item>>,
+    feeds: BTreeMap<User, BTreeMap<EventId, Item>>,
+    markers: BTreeMap<(User, Source), EventId>,
+    sources: BTreeMap<Source, Item>,
+}
+
+impl Table {
+    async fn read(engine: &Engine) -> Self {
+        let mut table = Self::default();
+        for item in items(engine).await {
+            match AnyKey::decode(item["pk"].as_s().unwrap(), item["sk"].as_s().unwrap()).unwrap() {
+                AnyKey::SourceEntry(key) => {
+                    table.timelines.entry(key.source).or_default().insert(key.id, item);
+                }
+                AnyKey::FeedEntry(key) => {
+                    table.feeds.entry(key.user).or_default().insert(key.id, item);
+                }
+                AnyKey::PullMarker(key) => {
+                    let since = item["since"].as_s().unwrap().parse().unwrap();
+                    table.markers.insert((key.user, key.source), since);
+                }
+                AnyKey::SourceItem(key) => {
+                    table.sources.insert(key.source, item);
+                }
+                _ => {}
+            }
+        }
+        table
+    }
+
+    /// What a feed's markers bring into it.
+    fn pulled(&self, user: &User) -> BTreeSet<EventId> {
+        let markers = self.markers.iter().filter(|((of, _), _)| of == user);
+        let pulled = markers.flat_map(|((_, source), since)| {
+            let entries = self.timelines.get(source).into_iter().flatten();
+            entries.filter(move |(id, item)| *id >= since && !item.contains_key("n")).map(|(id, _)| *id)
+        });
+        pulled.collect()
+    }
+}
+
+impl Story {
+    /// That the table holds what the model says; how many things were decided, and how many were not.
+    pub(super) async fn check(&self) -> (u64, u64) {
+        let model = Model::of(&self.engine, &self.state.borrow().pushed);
+        let table = Table::read(&self.engine).await;
+        for source in SOURCES.map(source) {
+            let listed: BTreeSet<EventId> =
+                table.timelines.get(&source).into_iter().flatten().map(|(id, _)| *id).collect();
+            assert_eq!(listed, model.timeline(&source), "the timeline of {source}");
+            assert_eq!(listed, self.timeline(&source).await, "the timeline of {source}, as it is read");
+            let mode =
+                table.sources.get(&source).and_then(|item| Some(item.get("mode")?.as_s().unwrap().as_str()));
+            assert_ne!(mode, Some("promoting"), "{source} is promoted for ever");
+            for user in USERS.map(user) {
+                let since = model.since(&user, &source).filter(|_| mode == Some("pull"));
+                let marker = since.map(|since| {
+                    let promotion = table.sources[&source]["promotion"].as_s().unwrap().parse().unwrap();
+                    EventId::first_of(since.saturating_sub(65 * SECOND)).max(promotion)
+                });
+                let found = table.markers.get(&(user.clone(), source.clone())).copied();
+                assert_eq!(found, marker, "the marker of {source} in the feed of {user}");
+            }
+        }
+        let (mut decided, mut open) = (0, 0);
+        for user in USERS.map(user) {
+            let copies = table.feeds.get(&user).into_iter().flatten();
+            let pulled = table.pulled(&user);
+            for (id, item) in copies.clone() {
+                assert!(model.events.contains_key(id), "{id} in the feed of {user} never was");
+                assert_copy(item, &model.events[id]);
+            }
+            let copies: BTreeSet<EventId> = copies.map(|(id, _)| *id).collect();
+            assert_eq!(
+                self.feed(&user).await,
+                copies.union(&pulled).copied().collect(),
+                "the feed of {user}"
+            );
+            for (id, event) in &model.events {
+                let (shown, by_marker) = (copies.contains(id) || pulled.contains(id), pulled.contains(id));
+                let shows = model.shows(&user, *id, by_marker);
+                match shows {
+                    Shows::Must => assert!(shown, "{user} misses {id}: {event:?}, {}", model.story(&user)),
+                    Shows::Never => {
+                        assert!(!shown, "{user} is shown {id}: {event:?}, {}", model.story(&user))
+                    }
+                    Shows::May => {}
+                }
+                if shows == Shows::May { open += 1 } else { decided += 1 }
+            }
+        }
+        (decided, open)
+    }
+
+    /// A feed, as it is read.
+    async fn feed(&self, user: &User) -> BTreeSet<EventId> {
+        let query = FeedQuery { page: EventQuery { consistent: true, ..query(200) }, wait_for: None };
+        let (page, _) = self.reader().feed(user, &query, None).await.unwrap();
+        assert!(!page.page.has_more);
+        page.page.events.iter().map(|told| told.event.id).collect()
+    }
+
+    /// A source's timeline, as it is read.
+    async fn timeline(&self, source: &Source) -> BTreeSet<EventId> {
+        let page = EventQuery { consistent: true, ..query(200) };
+        let query = SourceQuery { page, topic: None, wait_for: None };
+        let (page, _) = self.reader().source_timeline(source, &query, None).await.unwrap();
+        assert!(!page.has_more);
+        page.events.iter().map(|told| told.event.id).collect()
+    }
+
+    fn reader(&self) -> Store {
+        Store::new(self.engine.client(), TABLE, self.world.clone(), BUDGET)
+    }
+}
+
+fn assert_copy(item: &Item, event: &Known) {
+    let text = |name: &str| item.get(name).map(|text| text.as_s().unwrap().clone());
+    let letters = if event.subject.is_some() { "as" } else { "a" };
+    assert_eq!((text("o"), text("v")), (Some(event.topic.to_string()), Some(letters.to_owned())));
+    assert_eq!((text("a"), text("s")), (Some(event.actor.clone()), event.subject.clone()));
+    let is_large = event.data.as_ref().is_some_and(|data| data.len() > 1_000);
+    let width = if event.topic.as_str() == "posts" { "h" } else { "d" };
+    assert_eq!(text("w").as_deref(), is_large.then_some(width));
+    assert_eq!(text("d"), event.data.clone().filter(|_| !is_large));
+    assert!(!item.contains_key("n"));
+}

@@ -1,0 +1,428 @@
+//! What happens: users act, and the stream's records are delivered, each with faults and at its own pace.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use lately_engine::fault::{Fault, Faults, FaultyClient, Moment, Network, Target, Throttle};
+use lately_engine::stream::SequenceNumber;
+use lately_engine::{Engine, Lag, Operation, Options};
+use lately_keys::table::AnyKey;
+use lately_keys::{EventId, Source, Topic, User};
+use lately_model::{Backfill, NewEvent};
+use lately_store::{Ambient, FeedSettings, Record, Store};
+
+use crate::listed::{source, user};
+use crate::support::{Item, TABLE, World, change, engine, pass, submission, topic};
+
+/// How long an operation may take.
+pub(super) const BUDGET: Duration = Duration::from_secs(5);
+
+pub(super) const SECOND: u64 = 1_000;
+
+/// How many users do something at once, and how often each does.
+const ACTIVE: usize = 3;
+const ACTS: usize = 4;
+
+pub(super) const USERS: [&str; 5] = ["ada", "bob", "cy", "dee", "eve"];
+pub(super) const SOURCES: [&str; 4] = ["actor:ada", "actor:bob", "subject:s", "subject:t"];
+const TOPICS: [&str; 3] = ["posts", "notes", "logs"];
+
+/// The story of a seed, to its end.
+pub(super) async fn tell(seed: u64) -> Story {
+    let story = Story::begin(seed).await;
+    story.state.borrow_mut().active = ACTIVE;
+    let mut at_once: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
+    for _ in 0..ACTIVE {
+        at_once.push(Box::pin(story.user()));
+    }
+    for shard in story.shards() {
+        at_once.push(Box::pin(story.shard(shard)));
+    }
+    at_once.push(Box::pin(story.redrive()));
+    join_all(at_once).await;
+    story.settle().await;
+    story
+}
+
+/// A world whose wall clock is a little wrong.
+#[derive(Clone, Debug)]
+struct Skewed {
+    world: World,
+    by_millis: i64,
+}
+
+impl Ambient for Skewed {
+    fn since_epoch(&self) -> Duration {
+        let by = Duration::from_millis(self.by_millis.unsigned_abs());
+        let time = self.world.since_epoch();
+        if self.by_millis < 0 { time - by } else { time + by }
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.world.monotonic()
+    }
+
+    fn entropy(&self) -> u128 {
+        self.world.entropy()
+    }
+}
+
+/// What a user does.
+#[derive(Debug)]
+enum Act {
+    Post {
+        topic: Topic,
+        events: Vec<NewEvent>,
+    },
+    Follow {
+        user: User,
+        source: Source,
+        backfill: u16,
+    },
+    Unfollow {
+        user: User,
+        source: Source,
+    },
+    FollowAgain {
+        user: User,
+        source: Source,
+    },
+    /// No longer follows what something is just posted about.
+    Leave {
+        user: User,
+        source: Source,
+        event: NewEvent,
+        wait: Duration,
+    },
+    Delete {
+        topic: Topic,
+        id: EventId,
+    },
+}
+
+pub(super) struct Story {
+    pub(super) world: World,
+    pub(super) engine: Engine,
+    settings: FeedSettings,
+    pub(super) state: RefCell<State>,
+}
+
+pub(super) struct State {
+    random: fastrand::Rng,
+    /// How many users still do something.
+    active: usize,
+    /// How far each shard of the stream has been handled.
+    handled: Vec<SequenceNumber>,
+    /// Events that were acknowledged, and not asked to be deleted.
+    posted: Vec<(Topic, EventId)>,
+    /// Follows that were asked for, and not to end.
+    followed: Vec<(User, Source)>,
+    /// Until when each event was pushed, by its record or its jobs.
+    pub(super) pushed: BTreeMap<EventId, u64>,
+    /// The clients of all processes, for what they did.
+    clients: Vec<FaultyClient>,
+}
+
+impl Story {
+    async fn begin(seed: u64) -> Self {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let world = World::new(seed);
+        let lag = Lag { seed, table: Duration::from_secs(5), index: Duration::from_secs(5), behind: 0.5 };
+        let options = Options {
+            shards: random.u16(2..=4),
+            lag: seed.is_multiple_of(8).then_some(lag),
+            ..Options::default()
+        };
+        let engine = engine(&world, options);
+        let settings = FeedSettings {
+            fan_out_limit: [1, 2, 3, 1000][random.usize(..4)],
+            retention: None,
+            audience: random.u16(0..=3),
+            followers_per_job: random.u16(1..=3),
+        };
+        let handled = vec![SequenceNumber::START; engine.stream(TABLE).unwrap().shards().into()];
+        let state = State {
+            random,
+            active: 0,
+            handled,
+            posted: Vec::new(),
+            followed: Vec::new(),
+            pushed: BTreeMap::new(),
+            clients: Vec::new(),
+        };
+        let story = Self { world, engine, settings, state: RefCell::new(state) };
+        let store = Store::new(story.engine.client(), TABLE, story.world.clone(), BUDGET);
+        let settings = [r#"{"bucket":"hour"}"#, "{}", r#"{"fan_out":false}"#];
+        for (name, settings) in TOPICS.into_iter().zip(settings) {
+            store.put_topic(&topic(name), &change(settings)).await.unwrap();
+        }
+        story
+    }
+
+    fn draw<T>(&self, draw: impl FnOnce(&mut fastrand::Rng) -> T) -> T {
+        draw(&mut self.state.borrow_mut().random)
+    }
+
+    fn one<T: Copy>(&self, of: &[T]) -> T {
+        of[self.draw(|random| random.usize(..of.len()))]
+    }
+
+    /// Whether something happens that happens one time in so many.
+    fn once_in(&self, times: u32) -> bool {
+        self.draw(|random| random.u32(..times)) == 0
+    }
+
+    /// A process of its own: with its faults, its pace, and its idea of the time.
+    fn process(&self, faulty: bool) -> (FaultyClient, Store) {
+        let faults = Faults::seeded(self.draw(|random| random.u64(..)));
+        let any = Target::any;
+        let kind = self.draw(|random| random.u8(..8));
+        let early = self.draw(|random| random.u64(1..30));
+        let faults = match kind {
+            _ if !faulty => faults,
+            0 => faults.nth(early, any(), Fault::Crash(Moment::Before)),
+            1 => faults.nth(early, any(), Fault::Crash(Moment::After)),
+            2 => faults.sometimes(0.2, any(), Fault::Timeout(Moment::Before)),
+            3 => faults.sometimes(0.2, any(), Fault::Timeout(Moment::After)),
+            4 => faults.sometimes(0.4, Target::writes(), Fault::Unprocessed(0.5)),
+            5 => faults.sometimes(0.2, any(), Fault::Throttle(Throttle::TableKeyRange)).sometimes(
+                0.1,
+                any(),
+                Fault::InternalServerError,
+            ),
+            6 => faults.sometimes(
+                0.5,
+                Target::operation(Operation::TransactWriteItems).partition("FOLLOWERS#"),
+                Fault::TransactionConflict,
+            ),
+            _ => faults
+                .sometimes(0.1, any(), Fault::ServiceUnavailable)
+                .sometimes(0.1, any(), Fault::Timeout(Moment::After))
+                .nth(2 * early, any(), Fault::Crash(Moment::After)),
+        };
+        let client = self.engine.client_with(faults);
+        self.state.borrow_mut().clients.push(client.clone());
+        let by_millis = self.draw(|random| random.i64(-1500..=1500));
+        let ambient = Skewed { world: self.world.clone(), by_millis };
+        let pace = self.one(&[1, 5, 5, 20, 200]);
+        let longest = Duration::from_millis(pace);
+        let slow = client.over(Network { seed: self.draw(|random| random.u64(..)), longest, stall: None });
+        (client, Store::new(slow, TABLE, ambient, BUDGET).with_feeds(self.settings))
+    }
+
+    fn act(&self) -> Act {
+        let (user, source) = (user(self.one(&USERS)), source(self.one(&SOURCES)));
+        match self.draw(|random| random.u8(..12)) {
+            0..5 => {
+                let count = if self.once_in(4) { self.one(&[2, 3]) } else { 1 };
+                let events = (0..count).map(|_| self.event()).collect();
+                Act::Post { topic: topic(self.one(&TOPICS)), events }
+            }
+            5..8 => {
+                self.state.borrow_mut().followed.push((user.clone(), source.clone()));
+                Act::Follow { user, source, backfill: self.one(&[0, 1, 2, 3]) }
+            }
+            8..10 => {
+                let State { followed, random, .. } = &mut *self.state.borrow_mut();
+                let (user, source) = take(followed, random).unwrap_or((user, source));
+                let wait = Duration::from_millis(random.u64(..500));
+                match random.u8(..4) {
+                    0 => Act::FollowAgain { user, source },
+                    1 => Act::Unfollow { user, source },
+                    _ => Act::Leave { event: about(&source), user, source, wait },
+                }
+            }
+            _ => {
+                let State { posted, random, .. } = &mut *self.state.borrow_mut();
+                match take(posted, random) {
+                    Some((topic, id)) => Act::Delete { topic, id },
+                    None => Act::Unfollow { user, source },
+                }
+            }
+        }
+    }
+
+    fn event(&self) -> NewEvent {
+        let ago = [None, None, None, Some(3), Some(50), Some(90)];
+        let at = self.one(&ago).map(|seconds| self.world.now().saturating_sub(seconds * SECOND));
+        let large = format!("\"{}\"", "x".repeat(1200));
+        let data = self.one(&[None, Some("1"), Some(large.as_str())]);
+        NewEvent {
+            event_type: "note".parse().unwrap(),
+            actor: self.one(&["ada", "ada", "bob"]).parse().unwrap(),
+            subject: self.one(&[None, Some("s"), Some("t")]).map(|name| name.parse().unwrap()),
+            data: data.map(|data| data.parse().unwrap()),
+            at,
+        }
+    }
+
+    /// Does what a user does, as far as it gets.
+    async fn perform(&self, act: Act) {
+        let faulty = self.once_in(4);
+        let (client, store) = self.process(faulty);
+        let act = async {
+            match act {
+                Act::Post { topic, events } => {
+                    let (written, _) = store.write(submission(&topic, events)).await?;
+                    let events = written.events.iter().map(|event| (topic.clone(), event.id));
+                    self.state.borrow_mut().posted.extend(events);
+                }
+                Act::Follow { user, source, backfill } => {
+                    store.follow(&user, &source, Backfill::new(backfill)?).await?;
+                }
+                Act::Unfollow { user, source } => {
+                    store.unfollow(&user, &source).await?;
+                }
+                Act::FollowAgain { user, source } => {
+                    store.unfollow(&user, &source).await?;
+                    store.follow(&user, &source, Backfill::default()).await?;
+                }
+                Act::Leave { user, source, event, wait } => {
+                    store.write(submission(&topic(TOPICS[0]), vec![event])).await?;
+                    pass(wait).await;
+                    store.unfollow(&user, &source).await?;
+                }
+                Act::Delete { topic, id } => {
+                    store.delete_event(&topic, id, None).await?;
+                }
+            }
+            Ok::<(), Box<dyn std::error::Error>>(())
+        };
+        let done = client.run(act).await;
+        assert!(faulty || matches!(done, Some(Ok(()))), "{done:?}");
+    }
+
+    /// Delivers records of a shard from a position on; how far they were handled.
+    async fn deliver(
+        &self,
+        shard: u16,
+        after: SequenceNumber,
+        records: usize,
+        faulty: bool,
+    ) -> SequenceNumber {
+        let stream = self.engine.stream(TABLE).unwrap();
+        let batch = stream.read(shard, after, records, u64::MAX);
+        let (client, store) = self.process(faulty);
+        let seconds = if faulty { self.one(&[1, 3, 30]) } else { 60 };
+        let parsed = Record::batch(stream.lambda_event(&batch.records).as_bytes()).unwrap();
+        let outcome = client.run(store.fan_out(&parsed, Duration::from_secs(seconds))).await;
+        let now = stream.all().last().map_or(0, |record| record.sequence().get());
+        let pushed = batch.records.iter().filter_map(|record| Some((pushed_by(record)?, now)));
+        self.state.borrow_mut().pushed.extend(pushed);
+        let Some(outcome) = outcome else { return after };
+        let Some(failed) = outcome.failed else { return batch.next };
+        let failed: SequenceNumber = failed.parse().unwrap();
+        let before = batch.records.iter().map(|record| record.sequence());
+        before.take_while(|sequence| *sequence < failed).last().unwrap_or(after)
+    }
+
+    fn handled(&self, shard: u16) -> SequenceNumber {
+        self.state.borrow().handled[usize::from(shard)]
+    }
+
+    fn is_behind(&self, shard: u16) -> bool {
+        self.handled(shard) < self.engine.stream(TABLE).unwrap().latest(shard)
+    }
+
+    fn shards(&self) -> std::ops::Range<u16> {
+        0..self.engine.stream(TABLE).unwrap().shards()
+    }
+
+    fn goes_on(&self) -> bool {
+        self.state.borrow().active > 0
+    }
+
+    async fn user(&self) {
+        for _ in 0..ACTS {
+            let act = self.act();
+            self.perform(act).await;
+            pass(Duration::from_millis(self.one(&[0, 0, 5, 10, 50, 50, 1_000, 20_000]))).await;
+        }
+        self.state.borrow_mut().active -= 1;
+    }
+
+    /// The delivery of one shard: a batch at a time, and now and then the same once more.
+    async fn shard(&self, shard: u16) {
+        while self.goes_on() {
+            if self.is_behind(shard) {
+                let (records, faulty) = (self.draw(|random| random.usize(1..=20)), self.once_in(2));
+                let handled = self.deliver(shard, self.handled(shard), records, faulty).await;
+                if !self.once_in(8) {
+                    self.state.borrow_mut().handled[usize::from(shard)] = handled;
+                }
+            }
+            pass(Duration::from_millis(self.one(&[1, 5, 20, 200]))).await;
+        }
+    }
+
+    /// Records that are delivered long after, from the failure destination, beside everything else.
+    async fn redrive(&self) {
+        while self.goes_on() {
+            let shard = self.draw(|random| random.u16(self.shards()));
+            let stream = self.engine.stream(TABLE).unwrap();
+            let all = stream.read(shard, SequenceNumber::START, usize::MAX, u64::MAX).records;
+            let old = all.iter().map(|record| record.sequence()).filter(|old| *old < self.handled(shard));
+            let old: Vec<_> = old.collect();
+            if !old.is_empty() {
+                let (after, records) = (self.one(&old), self.one(&[1, 3, 5]));
+                self.deliver(shard, after, records, false).await;
+            }
+            pass(Duration::from_millis(self.one(&[5, 500, 30_000]))).await;
+        }
+    }
+
+    /// Delivers everything.
+    async fn settle(&self) {
+        for _ in 0..500 {
+            let behind: Vec<u16> = self.shards().filter(|shard| self.is_behind(*shard)).collect();
+            if behind.is_empty() {
+                return;
+            }
+            let deliveries = behind.iter().map(|shard| self.deliver(*shard, self.handled(*shard), 50, false));
+            let handled = join_all(deliveries.collect::<Vec<_>>()).await;
+            for (shard, handled) in behind.into_iter().zip(handled) {
+                self.state.borrow_mut().handled[usize::from(shard)] = handled;
+            }
+        }
+        panic!("it never settles");
+    }
+
+    /// All that happened: every call, and every change of the table.
+    pub(super) fn trace(&self) -> String {
+        let state = self.state.borrow();
+        let calls = state.clients.iter().map(|client| format!("{:?}", client.calls()));
+        let records = self.engine.stream(TABLE).unwrap().all().into_iter().map(|record| {
+            let sorted = |item: Item| format!("{:?}", item.into_iter().collect::<BTreeMap<_, _>>());
+            let images = (record.old_image().map(sorted), record.new_image().map(sorted));
+            format!("{} {:?} {} {images:?}", record.sequence(), record.event(), record.at_micros())
+        });
+        calls.chain(records).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// An event that a source lists.
+fn about(source: &Source) -> NewEvent {
+    let (actor, subject) = match source {
+        Source::Actor(actor) => (actor.clone(), None),
+        Source::Subject(subject) => ("bob".parse().unwrap(), Some(subject.clone())),
+    };
+    NewEvent { event_type: "note".parse().unwrap(), actor, subject, data: None, at: None }
+}
+
+fn take<T>(from: &mut Vec<T>, random: &mut fastrand::Rng) -> Option<T> {
+    let chosen = random.usize(..from.len().max(1));
+    (!from.is_empty()).then(|| from.swap_remove(chosen))
+}
+
+/// The event that a record's handling pushes.
+fn pushed_by(record: &lately_engine::stream::Record) -> Option<EventId> {
+    let keys = record.keys();
+    match AnyKey::decode(keys["pk"].as_s().unwrap(), keys["sk"].as_s().unwrap())? {
+        AnyKey::Event(key) => Some(key.id()),
+        AnyKey::Job(key) => Some(key.job.id),
+        _ => None,
+    }
+}
