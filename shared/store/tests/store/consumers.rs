@@ -11,7 +11,7 @@ use lately_keys::{EventId, UnixMillis};
 use lately_model::{NewEvent, RunSpec};
 use lately_store::{Begun, CommittedRun, FanOutOutcome, LookUp, Run, Store};
 
-use crate::fan_out::{fan_out, key};
+use crate::scene::{fan_out, key};
 use crate::support::{Item, TABLE, World, change, engine, event, ids, items, pass, store, submission, topic};
 
 /// How long a run's lease is.

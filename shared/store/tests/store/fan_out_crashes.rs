@@ -8,7 +8,7 @@ use lately_keys::table::{AnyKey, SourceEntryKey};
 use lately_model::{EventQuery, FeedQuery};
 use lately_store::{FeedSettings, Store};
 
-use crate::fan_out::{Scene, about, fan_out, key, small_jobs};
+use crate::scene::{Scene, about, fan_out, key, small_jobs};
 use crate::support::{items, store};
 
 /// Hands over what the stream tells to a process that may die of it; what it died of, once more to one that does not.

@@ -12,7 +12,7 @@ use lately_store::{Cost, SeeError, Store, TimelineError};
 use crate::listed::{Listed, delete, id, pull, put, source, user};
 use crate::support::{Item, World, engine, pass, query, seeds, store, topic};
 
-fn feed_query(limit: u16) -> FeedQuery {
+pub(crate) fn feed_query(limit: u16) -> FeedQuery {
     FeedQuery { page: query(limit), wait_for: None }
 }
 
@@ -20,8 +20,14 @@ async fn page(store: &Store, query: &FeedQuery) -> (FeedPage, Cost) {
     store.feed(&user("bob"), query, None).await.unwrap()
 }
 
-fn told(page: &FeedPage) -> Vec<EventId> {
+pub(crate) fn told(page: &FeedPage) -> Vec<EventId> {
     page.page.events.iter().map(|event| event.event.id).collect()
+}
+
+/// Reads are behind, all that may be.
+pub(crate) fn behind(seed: u64) -> Options {
+    let lag = Lag { seed, table: Duration::from_secs(2), index: Duration::ZERO, behind: 1.0 };
+    Options { lag: Some(lag), ..Options::default() }
 }
 
 /// A feed, and the sources that it may pull.
@@ -410,83 +416,6 @@ async fn what_is_more_than_a_megabyte_is_counted_to_its_end() {
     let since = EventId::first_of(UnixMillis::MIN);
     put(&engine.client(), [pull(&user("bob"), &source("actor:ada"), since)]).await;
     assert_eq!(unread().await.0.unread, 3_000);
-}
-
-fn behind(seed: u64) -> Options {
-    let lag = Lag { seed, table: Duration::from_secs(2), index: Duration::ZERO, behind: 1.0 };
-    Options { lag: Some(lag), ..Options::default() }
-}
-
-/// Asks for a page that waits for an event, which is written after some time; the page, and how long it took.
-async fn wait(
-    engine: &Engine,
-    world: &World,
-    wait_for: EventId,
-    written: Vec<Item>,
-    after: Duration,
-) -> (Result<FeedPage, TimelineError>, Duration) {
-    let begun = tokio::time::Instant::now();
-    let reader = store(engine.client(), world);
-    let query = FeedQuery { wait_for: Some(wait_for), ..feed_query(10) };
-    let reading = tokio::spawn(async move {
-        let page = reader.feed(&user("bob"), &query, None).await;
-        (page.map(|(page, _)| page), begun.elapsed())
-    });
-    pass(after).await;
-    put(&engine.client(), written).await;
-    reading.await.unwrap()
-}
-
-#[tokio::test(start_paused = true)]
-async fn who_waits_for_an_event_is_shown_it_as_soon_as_it_is_pushed() {
-    for after in [0, 30, 700, 3_000] {
-        let world = World::new(after);
-        let engine = engine(&world, behind(after));
-        let listed = Listed::new(id(world.now(), 1), "ada", None);
-        let after = Duration::from_millis(after);
-        let (page, took) =
-            wait(&engine, &world, listed.id(), vec![listed.in_feed(&user("bob"))], after).await;
-        assert_eq!(told(&page.unwrap()), [listed.id()]);
-        assert!(took <= after + Duration::from_millis(800), "{took:?} of {after:?}");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn who_waits_for_an_event_is_shown_it_when_it_is_pulled() {
-    let world = World::new(1);
-    let engine = engine(&world, behind(1));
-    let listed = Listed::new(id(world.now(), 1), "ada", None);
-    put(&engine.client(), [pull(&user("bob"), &source("actor:ada"), listed.id())]).await;
-    let written = listed.at_sources().collect();
-    let (page, _) = wait(&engine, &world, listed.id(), written, Duration::from_millis(400)).await;
-    assert_eq!(told(&page.unwrap()), [listed.id()]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_does_not_show_within_five_seconds_is_not_yet_visible() {
-    let world = World::new(1);
-    let engine = engine(&world, behind(1));
-    let mut hidden = Listed::new(id(world.now(), 1), "ada", None);
-    hidden.fans_out = false;
-    put(&engine.client(), [pull(&user("bob"), &source("actor:ada"), EventId::first_of(UnixMillis::MIN))])
-        .await;
-    let written = hidden.at_sources().collect();
-    let (page, took) = wait(&engine, &world, hidden.id(), written, Duration::ZERO).await;
-    assert!(matches!(page, Err(TimelineError::NotYetVisible)));
-    assert_eq!(took, Duration::from_secs(5));
-}
-
-#[tokio::test(start_paused = true)]
-async fn who_may_not_read_the_topic_waits_in_vain() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
-    let listed = Listed::new(id(world.now(), 1), "ada", None);
-    put(&engine.client(), [listed.in_feed(&user("bob"))]).await;
-    let query = FeedQuery { wait_for: Some(listed.id()), ..feed_query(10) };
-    let read = store.feed(&user("bob"), &query, Some(&[topic("likes")])).await;
-    assert!(matches!(read, Err(TimelineError::NotYetVisible)));
-    assert!(store.feed(&user("bob"), &query, Some(&[topic("posts")])).await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,7 +7,7 @@ use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle, When};
 use lately_store::Record;
 
 use crate::consumers::{Files, Rig, report, report_later};
-use crate::fan_out::fan_out;
+use crate::scene::fan_out;
 use crate::support::{pass, store};
 
 const SECOND: Duration = Duration::from_secs(1);

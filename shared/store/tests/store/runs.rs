@@ -14,7 +14,7 @@ use lately_model::{GroupBy, ListQuery, RunSpec};
 use lately_store::{Begun, Progress, Run, RunError, Store};
 
 use crate::consumers::{Files, LEASE, Rig, SETTLED, attempt, begin, nightly, read, report_later};
-use crate::fan_out::{fan_out, key};
+use crate::scene::{fan_out, key};
 use crate::support::{TABLE, items, pass, seeds, store};
 
 #[tokio::test(start_paused = true)]

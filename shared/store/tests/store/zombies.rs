@@ -11,7 +11,7 @@ use lately_model::{ListQuery, NewConsumer, PollRequest, RunSpec};
 use lately_store::{ConsumerError, Progress, Run, RunError, TableError};
 
 use crate::consumers::{Files, LEASE, Rig, SETTLED, attempt, begin, nightly, read, report, report_later};
-use crate::fan_out::{fan_out, key};
+use crate::scene::{fan_out, key};
 use crate::support::{Item, TABLE, items, pass, seeds, store};
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -271,7 +271,7 @@ async fn a_deletion_that_is_slow_leaves_the_consumer_made_again_whole() {
         let slow = rig.engine.client_with(Faults::seeded(seed.0).interleaved(40));
         let slow = store(slow.client(), &rig.world);
         let swift = async {
-            for _ in 0..seed.0 * 20 {
+            for _ in 0..(seed.0 % 60) * 20 {
                 tokio::task::yield_now().await;
             }
             rig.store.delete_consumer(&nightly()).await.unwrap();
@@ -286,5 +286,6 @@ async fn a_deletion_that_is_slow_leaves_the_consumer_made_again_whole() {
         assert!(here.is_empty() || here.len() == 3, "{here:?}");
         left += here.len() / 3;
     }
-    assert!(left > 10, "{left}");
+    // One seed alone may not come across any.
+    assert!(left > 10 || seeds(2).count() == 1, "{left}");
 }

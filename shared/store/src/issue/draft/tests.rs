@@ -126,11 +126,11 @@ proptest! {
     fn pages_one_after_the_other_are_all_issues_once_in_order(
         limit in 1..=14_u16,
         at_once in 1..20_usize,
-        (from, to) in (1..14_u32, 1..14_u32),
+        (one, other) in (1..14_u32, 1..14_u32),
         view in prop::sample::select(&["", "&status=open", "&status=closed"][..]),
         order in prop::sample::select(&["asc", "desc"][..]),
     ) {
-        prop_assume!(from <= to);
+        let (from, to) = (one.min(other), one.max(other));
         let text = format!("from={from}&to={to}&order={order}&limit={limit}{view}");
         let (mut seen, mut next) = (Vec::new(), None);
         loop {

@@ -1,0 +1,122 @@
+//! A table, who follows what in it, and its stream handed to fan-out: what its tests begin with.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use lately_engine::stream::SequenceNumber;
+use lately_engine::{Engine, Options};
+use lately_keys::table::AnyKey;
+use lately_keys::{EventId, Topic};
+use lately_model::{Backfill, NewEvent};
+use lately_store::{FanOutOutcome, FeedSettings, Record, Store};
+
+use crate::listed::{source, user};
+use crate::support::{Item, TABLE, World, change, engine, event, items, store, submission, topic};
+
+pub(crate) const MINUTE: Duration = Duration::from_secs(60);
+
+/// A table with a topic that fans out, one that does not, and what its stream has not told yet.
+pub(crate) struct Scene {
+    pub(crate) world: World,
+    pub(crate) engine: Engine,
+    pub(crate) store: Store,
+    pub(crate) posts: Topic,
+    pub(crate) logs: Topic,
+    pub(crate) settings: FeedSettings,
+    /// How far the stream was handed over.
+    told: SequenceNumber,
+}
+
+impl Scene {
+    pub(crate) async fn new(settings: FeedSettings) -> Self {
+        let world = World::new(1);
+        let engine = engine(&world, Options { shards: 1, ..Options::default() });
+        let store = store(engine.client(), &world).with_feeds(settings);
+        let (posts, logs) = (topic("posts"), topic("logs"));
+        store.put_topic(&posts, &change("{}")).await.unwrap();
+        store.put_topic(&logs, &change(r#"{"fan_out":false}"#)).await.unwrap();
+        Self { world, engine, store, posts, logs, settings, told: SequenceNumber::START }
+    }
+
+    pub(crate) async fn follow(&self, who: &str, what: &str, backfill: u16) {
+        self.store.follow(&user(who), &source(what), Backfill::new(backfill).unwrap()).await.unwrap();
+    }
+
+    pub(crate) async fn post(&self, topic: &Topic, events: Vec<NewEvent>) -> Vec<EventId> {
+        let (written, _) = self.store.write(submission(topic, events)).await.unwrap();
+        written.events.iter().map(|event| event.id).collect()
+    }
+
+    pub(crate) fn has_news(&self) -> bool {
+        self.told < self.engine.stream(TABLE).unwrap().latest(0)
+    }
+
+    /// The stream's new records, as Lambda is invoked with them.
+    pub(crate) fn news(&mut self) -> String {
+        let stream = self.engine.stream(TABLE).unwrap();
+        let batch = stream.read(0, self.told, usize::MAX, u64::MAX);
+        self.told = batch.next;
+        stream.lambda_event(&batch.records)
+    }
+
+    /// Hands over the new records, and those that come of it, until there are none.
+    pub(crate) async fn settle(&mut self) -> Vec<FanOutOutcome> {
+        let mut outcomes = Vec::new();
+        while self.has_news() {
+            let news = self.news();
+            let outcome = fan_out(&self.store, &news).await;
+            assert_eq!(outcome.failed, None);
+            outcomes.push(outcome);
+        }
+        outcomes
+    }
+
+    /// The entries of a feed, newest first.
+    pub(crate) async fn feed(&self, who: &str) -> Vec<(EventId, Item)> {
+        let entries = items(&self.engine).await.into_iter().filter_map(|item| match key(&item) {
+            AnyKey::FeedEntry(key) if key.user == user(who) => Some((key.id, item)),
+            _ => None,
+        });
+        let mut entries: Vec<_> = entries.collect();
+        entries.sort_by_key(|(id, _)| std::cmp::Reverse(*id));
+        entries
+    }
+
+    pub(crate) async fn shown(&self, who: &str) -> Vec<EventId> {
+        self.feed(who).await.into_iter().map(|(id, _)| id).collect()
+    }
+
+    /// The entries of a source's timeline.
+    pub(crate) async fn listed(&self, what: &str) -> Vec<(EventId, Item)> {
+        let entries = items(&self.engine).await.into_iter().filter_map(|item| match key(&item) {
+            AnyKey::SourceEntry(key) if key.source == source(what) => Some((key.id, item)),
+            _ => None,
+        });
+        entries.collect()
+    }
+}
+
+/// Whose feeds are told to pull something.
+pub(crate) async fn markers(scene: &Scene) -> BTreeSet<String> {
+    let markers = items(&scene.engine).await.into_iter().filter_map(|item| match key(&item) {
+        AnyKey::PullMarker(key) => Some(key.user.to_string()),
+        _ => None,
+    });
+    markers.collect()
+}
+
+pub(crate) fn key(item: &Item) -> AnyKey {
+    AnyKey::decode(item["pk"].as_s().unwrap(), item["sk"].as_s().unwrap()).unwrap()
+}
+
+pub(crate) async fn fan_out(store: &Store, event: &str) -> FanOutOutcome {
+    store.fan_out(&Record::batch(event.as_bytes()).unwrap(), MINUTE).await
+}
+
+pub(crate) fn about(subject: &str) -> NewEvent {
+    NewEvent { subject: Some(subject.parse().unwrap()), ..event("note", Some("1".to_owned())) }
+}
+
+pub(crate) fn small_jobs() -> FeedSettings {
+    FeedSettings { audience: 0, followers_per_job: 3, ..FeedSettings::default() }
+}
