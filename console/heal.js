@@ -68,10 +68,11 @@ class Run {
 
   async run() {
     const began = new Date();
-    const { label, shards } = await this.#bucket();
+    const label = began.toISOString().slice(0, 10);
+    const shards = await this.#shardsOf(label);
     this.#step(`The bucket ${label} has ${plural(shards, "shard")}.`);
     const watching = setInterval(
-      () => this.#look().catch((error) => this.signal.aborted || this.#step(error.message)),
+      () => this.#look(label).catch((error) => this.signal.aborted || this.#step(error.message)),
       PAUSE,
     );
     try {
@@ -80,7 +81,7 @@ class Run {
     } finally {
       clearInterval(watching);
     }
-    await this.#look();
+    await this.#look(label);
     await this.#readBack(began, shards);
   }
 
@@ -89,14 +90,14 @@ class Run {
     announce(text);
   }
 
-  async #bucket() {
+  /** Of one bucket all the time, also when its day has ended. */
+  async #shardsOf(label) {
     const { buckets } = (await call("GET", path("local", "storage", "topics", TOPIC), { signal: this.signal })).data;
-    const today = new Date().toISOString().slice(0, 10);
-    return buckets.find((it) => it.label === today) ?? { label: today, shards: 1 };
+    return buckets.find((it) => it.label === label)?.shards ?? 1;
   }
 
-  async #look() {
-    const { shards } = await this.#bucket();
+  async #look(label) {
+    const shards = await this.#shardsOf(label);
     const last = this.#shards.at(-1);
     if (last !== undefined && shards > last)
       this.#step(`Writes were throttled: the bucket has grown from ${last} to ${shards} shards.`);

@@ -20,7 +20,7 @@ import tempfile
 import time
 
 import boto3
-from processes import answers, free_port, running, until
+from processes import answers, free_ports, running, until
 from samtranslator.translator.transform import transform
 from samtranslator.yaml_helper import yaml_parse
 
@@ -179,7 +179,7 @@ class Cloud:
 @contextlib.contextmanager
 def ministack():
     """MiniStack, with nothing in it, on a port and in a folder of its own."""
-    port = free_port()
+    [port] = free_ports(1)
     with tempfile.TemporaryDirectory(prefix="lately-deploy-") as folder:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")} | {
             "GATEWAY_PORT": str(port),

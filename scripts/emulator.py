@@ -12,7 +12,7 @@ import urllib.request
 
 import boto3
 import samcli
-from processes import answers, free_port, running, until
+from processes import answers, free_ports, running, until
 from samtranslator.yaml_helper import yaml_parse
 
 EVENTS = pathlib.Path("events")
@@ -151,11 +151,11 @@ def program(lately, folder, given):
 @contextlib.contextmanager
 def emulated(function, environment, log_path):
     """A built function under the emulator, and the address at which it is invoked."""
-    port = free_port()
+    port, runtime_port = free_ports(2)
     command = [
         EMULATOR,
         f"--runtime-interface-emulator-address=127.0.0.1:{port}",
-        f"--runtime-api-address=127.0.0.1:{free_port()}",
+        f"--runtime-api-address=127.0.0.1:{runtime_port}",
         (BUILT / function / "bootstrap").resolve(),
     ]
     with open(log_path, "w") as log, running(command, log, env=environment) as process:

@@ -15,10 +15,13 @@ SECONDS_TO_END = 10
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 
-def free_port():
-    with socket.socket() as it:
-        it.bind(("127.0.0.1", 0))
-        return it.getsockname()[1]
+def free_ports(count):
+    """Ports that nobody has, each another."""
+    with contextlib.ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for it in sockets:
+            it.bind(("127.0.0.1", 0))
+        return [it.getsockname()[1] for it in sockets]
 
 
 def answers(port):

@@ -55,6 +55,8 @@ test("an API elsewhere is polled, and has no panels of what is local", async (t)
   await page.getByText("Polling").waitFor();
   const panels = await page.getByRole("navigation", { name: "Panels" }).getByRole("link").allInnerTexts();
   assert.deepEqual(panels, ["Timeline", "Feeds", "Issues", "Consumers"]);
+  // The first page is there, so that what follows is polled for.
+  await page.getByText("Nothing here.").waitFor();
   const requests = [];
   page.on("request", (request) => requests.push(new URL(request.url())));
   await post(name, { type: "note.added", actor: "bob", data: { text: "polled for" } });

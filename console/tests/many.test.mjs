@@ -52,13 +52,17 @@ test("ten thousand events scroll in a handful of elements", async (t) => {
     };
     requestAnimationFrame(tick);
   });
-  for (const began = Date.now(); Date.now() - began < 4000;) await page.mouse.wheel(0, 700);
+  const scrolled = () => list.evaluate((it) => it.scrollTop);
+  const began = Date.now();
+  do {
+    await page.mouse.wheel(0, 700);
+  } while (Date.now() - began < 4000 || ((await scrolled()) <= 5000 && Date.now() - began < 60_000));
   const frames = (await page.evaluate(() => globalThis.frames_.slice(2))).sort((a, b) => a - b);
   const at = (share) => frames[Math.floor((frames.length - 1) * share)].toFixed(1);
-  const scrolled = await list.evaluate((it) => it.scrollTop);
-  assert.ok(scrolled > 5000, `scrolled ${scrolled} px`);
+  const pixels = await scrolled();
+  assert.ok(pixels > 5000, `scrolled ${pixels} px`);
   t.diagnostic(
-    `${EVENTS} events, ${await elements()} elements, ${frames.length} frames while scrolling ${Math.round(scrolled)} px: median ${at(0.5)} ms, p95 ${at(0.95)} ms, max ${at(1)} ms`,
+    `${EVENTS} events, ${await elements()} elements, ${frames.length} frames while scrolling ${Math.round(pixels)} px: median ${at(0.5)} ms, p95 ${at(0.95)} ms, max ${at(1)} ms`,
   );
 
   await list.focus();

@@ -62,7 +62,15 @@ test("a consumer gets the same batch until it commits it", async (t) => {
     await page.getByText(/\d events?.*read units?/).waitFor();
     return page.getByText(/^2 events/).isVisible();
   });
-  await page.getByRole("button", { name: "Poll" }).click();
+  await page.getByText('{"number":1}').waitFor();
+  const batch = async () => {
+    const answered = page.waitForResponse((response) => response.url().endsWith("/poll"));
+    await page.getByRole("button", { name: "Poll" }).click();
+    return (await (await answered).json()).batch;
+  };
+  const first = await batch();
+  assert.ok(first);
+  assert.equal(await batch(), first);
   await page.getByText('{"number":1}').waitFor();
   await page.getByRole("button", { name: "Commit" }).click();
   await page.getByRole("button", { name: "Commit" }).waitFor({ state: "detached" });

@@ -9,6 +9,9 @@ import { api, DESKTOP, launch, url } from "./browser.mjs";
 
 export { api, axeSource, DESKTOP, PHONE, post, url } from "./browser.mjs";
 
+/** For how many seconds something is waited for: as many as a slow machine may take. */
+const PATIENCE = 60;
+
 let browser = null;
 
 after(async () => browser?.close());
@@ -25,7 +28,7 @@ export async function open(
   browser ??= await launch();
   const context = await browser.newContext({ viewport, colorScheme, reducedMotion: "reduce", ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(15_000);
+  page.setDefaultTimeout(PATIENCE * 1000);
   const wrong = [];
   page.on("pageerror", (error) => wrong.push(`threw ${error.stack}`));
   page.on("dialog", (dialog) => wrong.push(`opened a dialog: ${dialog.message()}`));
@@ -64,7 +67,7 @@ export async function topic(settings = {}) {
 }
 
 /** Waits for something that is so soon, and says what it was instead. */
-export async function until(what, ask, seconds = 15) {
+export async function until(what, ask, seconds = PATIENCE) {
   const latest = Date.now() + seconds * 1000;
   for (;;) {
     const answer = await ask();

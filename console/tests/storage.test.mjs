@@ -4,10 +4,12 @@ import { test } from "node:test";
 import { entries, open, post, until } from "./stage.mjs";
 
 test("the heat map says how many events each shard of a bucket has", async (t) => {
+  // Its buckets are months, and a month may have just begun.
+  const { at } = await post("deploys", { type: "deploy.started", actor: "ada", data: {} });
+  const month = at.slice(0, 7);
   const page = await open(t, "#storage?topic=deploys");
   const map = page.getByRole("grid");
   await map.waitFor();
-  const month = new Date().toISOString().slice(0, 7);
   const cells = map.getByRole("row", { name: new RegExp(month) }).getByRole("link");
   assert.ok((await cells.count()) >= 4, "a bucket of deploys has at least four shards");
   await cells.first().focus();

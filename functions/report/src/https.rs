@@ -184,13 +184,13 @@ mod tests {
     async fn a_call_ends_in_time_whether_nothing_comes_or_not_all() {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
-        let https = Https::new(TrustRoots::Amazon, Duration::from_millis(300));
-        let call = || {
+        let call = async |time| {
             let mut request = HttpRequest::new(HttpRequestBody::empty());
             *request.uri_mut() = url.parse().unwrap();
-            https.call(request)
+            Https::new(TrustRoots::Amazon, time).call(request).await
         };
-        assert_eq!(call().await.unwrap_err().kind(), HttpErrorKind::Timeout);
+        let nothing = call(Duration::from_millis(300)).await;
+        assert_eq!(nothing.unwrap_err().kind(), HttpErrorKind::Timeout);
 
         let half = std::thread::spawn(move || {
             // The first is the one that nobody answered.
@@ -199,7 +199,8 @@ mod tests {
             connections[1].write_all(GET.trim_end_matches("lo").as_bytes()).unwrap();
             connections
         });
-        let answer = call().await.unwrap();
+        // Long enough for what does come.
+        let answer = call(Duration::from_secs(5)).await.unwrap();
         assert_eq!(answer.into_body().bytes().await.unwrap_err().kind(), HttpErrorKind::Timeout);
         drop(half.join().unwrap());
     }

@@ -45,7 +45,7 @@ impl World {
         assert_eq!(world.ask("PUT", "/users/ada/profile", Some("ada"), "{}").0, 201);
         assert_eq!(world.ask("PUT", "/settings/web", Some("dev"), "{}").0, 201);
         assert_eq!(world.ask("POST", "/repos/octo/hello/issues", Some("ada"), ISSUE).0, 201);
-        world.session = world.mint(&json!({"scopes": ["read"], "ttl_seconds": 60})).0;
+        world.session = world.mint(&json!({"scopes": ["read"], "ttl_seconds": 3600})).0;
         world
     }
 

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Debug;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use axum::Router;
@@ -149,6 +150,9 @@ pub(crate) fn request(line: &str) -> Builder {
     let (method, target) = line.split_once(' ').unwrap();
     Request::builder().method(method).uri(target)
 }
+
+/// How long anything may take that should take milliseconds: nothing but a failure takes as long.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The time so many seconds ago, or ahead if there are fewer than none.
 pub(crate) fn ago(seconds: i64) -> String {

@@ -149,11 +149,11 @@ async fn consumers_are_listed_by_what_they_announced() {
 #[tokio::test]
 async fn a_reports_file_is_shown_and_no_other() {
     let running = Running::new().await;
-    let folder = running.reports.path().join("billing/report/1");
+    let folder = running.reports.join("billing/report/1");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("a--b.summary.json"), r#"{"events":1}"#).unwrap();
     fs::write(folder.join("a--b.ndjson"), "{\"n\":1}\n".repeat(200_000)).unwrap();
-    fs::write(running.reports.path().parent().unwrap().join("lately-secret"), "s").unwrap();
+    fs::write(running.reports.parent().unwrap().join("lately-secret"), "s").unwrap();
     let summary = running.call("GET /local/reports/billing/report/1/a--b.summary.json", &Value::Null).await;
     assert_eq!(summary.is_ok(200).text, r#"{"events":1}"#);
     assert_eq!(header(&summary.headers, "content-type"), "text/plain; charset=utf-8");

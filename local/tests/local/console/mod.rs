@@ -6,6 +6,7 @@ mod files;
 mod live;
 mod looking;
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -20,10 +21,7 @@ use tempfile::TempDir;
 use tokio::sync::watch;
 use tower::ServiceExt;
 
-use crate::support::{Answer, Api, request};
-
-/// How long anything may take that should take milliseconds.
-const PATIENCE: Duration = Duration::from_secs(20);
+use crate::support::{Answer, Api, PATIENCE, request};
 
 /// A program that runs, with its console.
 struct Running {
@@ -31,7 +29,9 @@ struct Running {
     router: Router,
     pump: PumpHandle,
     failures: Destination,
-    reports: TempDir,
+    reports: PathBuf,
+    /// What holds them.
+    _folder: TempDir,
     /// As long as it is there, the program goes on.
     going_on: watch::Sender<()>,
 }
@@ -41,17 +41,18 @@ impl Running {
     async fn new() -> Self {
         let api = Api::with_posts().await;
         let (pump, failures) = api.fan_out();
-        let reports = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let reports = folder.path().join("reports");
         let (going_on, stopped) = watch::channel(());
         let console = Console::new(Parts {
             system: api.system.clone(),
             pump: pump.clone(),
             failures: failures.clone(),
-            reports: reports.path().to_owned(),
+            reports: reports.clone(),
             report: Some((api.system.reported().unwrap(), Duration::from_secs(60))),
             stopped,
         });
-        Self { api, router: console.router(), pump, failures, reports, going_on }
+        Self { api, router: console.router(), pump, failures, reports, _folder: folder, going_on }
     }
 
     /// Sends `"METHOD /target"`, and gives the answer before it is read.

@@ -182,10 +182,10 @@ async fn an_ill_formed_key_is_refused() {
     post_with_key(&api, &longest, event().to_string()).await.is_ok(201);
 }
 
-/// The API with a client of DynamoDB to which things happen, and little time to try again.
-fn faulty(api: &Api, faults: Faults) -> Api {
+/// The API with a client of DynamoDB to which things happen, and some time to try again.
+fn faulty(api: &Api, faults: Faults, time: Duration) -> Api {
     let client = api.system.engine.client_with(faults).client();
-    let store = Store::new(client, "lately", World::new(), Duration::from_millis(300));
+    let store = Store::new(client, "lately", World::new(), time);
     let routes = lately_write_event::routes(store.clone())
         .and(lately_query_latest::routes(store.clone()))
         .and(lately_records::routes(store));
@@ -205,7 +205,7 @@ async fn a_batch_written_in_part_says_what_is_where_and_its_repetition_finishes_
     let faults = Faults::seeded(1)
         .sometimes(1.0, second(Operation::BatchWriteItem), Fault::Unprocessed(1.0))
         .sometimes(1.0, second(Operation::PutItem), Fault::ServiceUnavailable);
-    let answer = post_with_key(&faulty(&api, faults), "half", batch.clone()).await;
+    let answer = post_with_key(&faulty(&api, faults, Duration::from_secs(3)), "half", batch.clone()).await;
     let problem = answer.is(503, "partially-accepted").json();
     assert_eq!(problem["rejected"], json!([{"index": 1, "code": "unavailable"}]));
     assert!(answer.header("retry-after").is_some());
@@ -229,7 +229,7 @@ async fn a_batch_written_in_part_says_what_is_where_and_its_repetition_finishes_
 async fn when_the_table_cannot_be_reached_the_answer_is_503_without_the_cause() {
     let posts = Api::with_posts().await;
     let down = Faults::seeded(1).sometimes(1.0, Target::any(), Fault::ServiceUnavailable);
-    let api = faulty(&posts, down);
+    let api = faulty(&posts, down, Duration::from_millis(300));
     for (line, body) in [
         (POST, event().to_string()),
         ("GET /topics/posts/events", String::new()),

@@ -121,7 +121,7 @@ async fn scenario(watched: &Watched) {
     let url = format!("http://{}", listener.local_addr().unwrap());
     let router = watched.api.router();
     tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-    let arguments = ["lately", "scenario", "--url", &url, "--patience", "20s"];
+    let arguments = ["lately", "scenario", "--url", &url, "--patience", "60s", "--token", "dev"];
     let Some(Command::Scenario(options)) = Lately::parse_from(arguments).command else { panic!() };
     let mut out = Vec::new();
     let played = lately::scenario::run(options, &mut out).await;

@@ -5,6 +5,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc;
 use std::thread::JoinHandle;
 
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region, SharedHttpClient};
@@ -63,9 +64,14 @@ fn https() -> Https {
     Https::new(TrustRoots::Amazon)
 }
 
-/// What is answered to a GET, in whole.
+/// What is answered to a GET, in whole, by a server that takes its time.
 async fn get(https: &Https, url: &str) -> Result<String, ConnectorError> {
-    let settings = HttpConnectorSettings::builder().connect_timeout(SOON).read_timeout(SOON * 2).build();
+    get_within(Duration::from_secs(60), https, url).await
+}
+
+/// The same, if a connection and an answer each come within a time.
+async fn get_within(time: Duration, https: &Https, url: &str) -> Result<String, ConnectorError> {
+    let settings = HttpConnectorSettings::builder().connect_timeout(time).read_timeout(time).build();
     let mut request = HttpRequest::new(SdkBody::empty());
     request.set_uri(url).unwrap();
     let answer = https.connector(&settings).call(request).await?;
@@ -119,19 +125,23 @@ async fn what_two_calls_need_at_once_is_two_connections() {
 
 #[tokio::test]
 async fn a_request_goes_over_another_connection_if_the_one_it_had_was_closed_while_nobody_looked() {
-    let (address, served) = server(|listener| {
-        for _ in 0..2 {
-            let connection = accept(&listener);
-            request(&connection);
-            say(&connection, HELLO);
-            // So that the answer is read before the end is there.
-            std::thread::sleep(SOON / 4);
-        }
+    let ((has_read, is_read), (has_closed, is_closed)) = (mpsc::channel(), mpsc::channel());
+    let (address, served) = server(move |listener| {
+        let connection = accept(&listener);
+        request(&connection);
+        say(&connection, HELLO);
+        is_read.recv().unwrap();
+        drop(connection);
+        has_closed.send(()).unwrap();
+        let connection = accept(&listener);
+        request(&connection);
+        say(&connection, HELLO);
     });
     let (https, url) = (https(), format!("http://{address}/"));
     assert_eq!(get(&https, &url).await.unwrap(), "hello");
+    has_read.send(()).unwrap();
     // As when the process is frozen: nothing runs, and the server's end has come when it goes on.
-    std::thread::sleep(SOON);
+    is_closed.recv().unwrap();
     let looks_open = https.kept()[0].is_good(clock::monotonic_now());
     assert!(looks_open);
     assert_eq!(get(&https, &url).await.unwrap(), "hello");
@@ -162,7 +172,7 @@ async fn a_connection_takes_no_longer_than_it_may_and_neither_does_tls() {
     // Which takes connections, and says nothing.
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let url = format!("https://localhost:{}/", listener.local_addr().unwrap().port());
-    let error = get(&https(), &url).await.unwrap_err();
+    let error = get_within(SOON, &https(), &url).await.unwrap_err();
     assert!(error.is_timeout(), "{error:?}");
     assert!(error.into_source().to_string().starts_with("a connection took longer"));
 
@@ -180,7 +190,7 @@ async fn an_answer_takes_no_longer_than_it_may_and_its_connection_goes_with_it()
         request(&connection)
     });
     let https = https();
-    let error = get(&https, &format!("http://{address}/")).await.unwrap_err();
+    let error = get_within(SOON, &https, &format!("http://{address}/")).await.unwrap_err();
     assert!(error.is_timeout(), "{error:?}");
     assert!(https.kept().is_empty());
     tokio::task::yield_now().await;

@@ -1,16 +1,16 @@
 //! The commands of the API, run as a user runs them: what they print, how they end, and what is written then.
 
-use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
+mod following;
+mod posting;
+mod proxy;
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
 
+use crate::cli::proxy::Proxy;
 use crate::program::{Program, http, until};
 
 /// How a command ended: its code, and what it printed on its two outputs.
@@ -233,326 +233,6 @@ fn an_event_is_posted_and_read_back_as_it_was_sent() {
     );
 }
 
-/// What a proxy does to a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fault {
-    /// Hands it on, and its answer back.
-    None,
-    /// Closes the connection before anyone has seen it.
-    Lost,
-    /// Hands it on, and closes the connection instead of answering.
-    AnswerLost,
-    /// Answers with this status itself, to be asked again in a second.
-    Busy(u16),
-}
-
-/// A proxy in front of an API that does to the first requests what it is told.
-struct Proxy {
-    address: String,
-    asked: Arc<AtomicUsize>,
-}
-
-impl Proxy {
-    fn before(api: &str, faults: &[Fault]) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        let asked = Arc::new(AtomicUsize::new(0));
-        let (api, faults, counter) = (api.to_owned(), faults.to_vec(), asked.clone());
-        std::thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                let (api, faults, counter) = (api.clone(), faults.clone(), counter.clone());
-                std::thread::spawn(move || hand_on(stream, &api, &faults, &counter));
-            }
-        });
-        Self { address, asked }
-    }
-}
-
-fn hand_on(mut stream: TcpStream, api: &str, faults: &[Fault], asked: &AtomicUsize) -> std::io::Result<()> {
-    let mut reader = BufReader::new(stream.try_clone()?);
-    let (mut head, mut length) = (String::new(), 0);
-    while !head.ends_with("\r\n\r\n") {
-        let begin = head.len();
-        if reader.read_line(&mut head)? == 0 {
-            return Ok(());
-        }
-        let line = head[begin..].to_lowercase();
-        if let Some(value) = line.strip_prefix("content-length: ") {
-            length = value.trim().parse().unwrap();
-        }
-        if begin == 0 {
-            head += "connection: close\r\n";
-        }
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body)?;
-    let fault = faults.get(asked.fetch_add(1, Ordering::SeqCst)).copied().unwrap_or(Fault::None);
-    if fault == Fault::Lost {
-        return Ok(());
-    }
-    if let Fault::Busy(status) = fault {
-        let head = format!("HTTP/1.1 {status} Busy\r\nretry-after: 1\r\nconnection: close\r\n");
-        return write!(stream, "{head}content-length: 0\r\n\r\n");
-    }
-    let mut onward = TcpStream::connect(api)?;
-    onward.write_all(head.as_bytes())?;
-    onward.write_all(&body)?;
-    let mut answer = Vec::new();
-    onward.read_to_end(&mut answer)?;
-    if fault == Fault::AnswerLost { Ok(()) } else { stream.write_all(&answer) }
-}
-
-#[test]
-fn thousands_of_lines_are_posted_in_their_order_each_once() {
-    let program = Program::started(&["--no-demo"]);
-    let api = program.api();
-    run(api, &["topic", "create", "posts"]).fine();
-    let proxy = Proxy::before(api, &[]);
-    let host = format!("Host: {api}");
-    let input = format!("\n{}\r\n", lines(1..=5_000).replace("}\n{", "} \r\n{"));
-    let done = run_with(&proxy.address, &["post", "posts", "--file", "-", "--header", &host], &input);
-    assert!(done.code == 0 && done.out.is_empty(), "{done:?}");
-    assert!(
-        done.last().starts_with("5000 events in 10 requests, ") && done.told.ends_with(" a second\n"),
-        "{done:?}"
-    );
-    assert_eq!(proxy.asked.load(Ordering::SeqCst), 10);
-    assert_eq!(numbers(&events(api, "posts")), (1..=5_000).collect::<Vec<_>>());
-
-    // With --json, what was written; quietly; and only some lines of a file, several requests at a time.
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("events.ndjson");
-    std::fs::write(&file, lines(1..=3_000)).unwrap();
-    run(api, &["topic", "create", "some"]).fine();
-    let file = file.to_str().unwrap();
-    let arguments = [
-        "post",
-        "some",
-        "--file",
-        file,
-        "--from-line",
-        "101",
-        "--to-line",
-        "2900",
-        "--parallel",
-        "4",
-        "--quiet",
-        "--json",
-    ];
-    let done = run(api, &arguments);
-    assert_eq!(done.told, "");
-    let out = done.fine();
-    let written: BTreeSet<_> = out
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap()["id"].as_str().unwrap().to_owned())
-        .collect();
-    assert_eq!(written.len(), 2_800);
-    let mut posted = numbers(&events(api, "some"));
-    posted.sort_unstable();
-    assert_eq!(posted, (101..=2_900).collect::<Vec<_>>());
-    run(api, &["post", "some", "--file", "/nowhere"]).failed(2, &["/nowhere cannot be read"]);
-    run(api, &["post", "some", "--file", file, "--parallel", "5"]).failed(2, &["--parallel"]);
-    run(api, &["post", "some", "--from-line", "2"]).failed(2, &["--file"]);
-    run(api, &["post", "nowhere", "--file", file])
-        .failed(4, &["topic-not-found", "0 events accepted; go on with --from-line 1 "]);
-}
-
-#[test]
-fn lines_are_written_once_whatever_is_lost_on_the_way() {
-    let program = Program::started(&["--no-demo"]);
-    let api = program.api();
-    let host = format!("Host: {api}");
-    for (topic, parallel) in [("one", "1"), ("four", "4")] {
-        run(api, &["topic", "create", topic]).fine();
-        let faults = [
-            Fault::AnswerLost,
-            Fault::Lost,
-            Fault::None,
-            Fault::Busy(503),
-            Fault::AnswerLost,
-            Fault::AnswerLost,
-            Fault::None,
-            Fault::Lost,
-        ];
-        let proxy = Proxy::before(api, &faults);
-        let arguments = ["post", topic, "--file", "-", "--parallel", parallel, "--header", &host];
-        let done = run_with(&proxy.address, &arguments, &lines(1..=2_000));
-        assert!(done.code == 0 && done.last().starts_with("2000 events in 4 requests, "), "{done:?}");
-        assert_eq!(proxy.asked.load(Ordering::SeqCst), 4 + 6, "each fault, and then each batch");
-        let mut posted = numbers(&events(api, topic));
-        if parallel == "4" {
-            posted.sort_unstable();
-        }
-        assert_eq!(posted, (1..=2_000).collect::<Vec<_>>());
-    }
-    // A single event is not repeated where it might be written twice, unless it has a key.
-    let event = ["post", "one", "--type", "a", "--actor", "ada", "--data", "0", "--header", &host];
-    let proxy = Proxy::before(api, &[Fault::AnswerLost]);
-    run(&proxy.address, &event).failed(1, &["POST /topics/one/events: "]);
-    assert_eq!(proxy.asked.load(Ordering::SeqCst), 1);
-    let proxy = Proxy::before(api, &[Fault::AnswerLost, Fault::Busy(503)]);
-    let begun = Instant::now();
-    run(&proxy.address, &[&event[..], &["--idempotency-key", "k"]].concat()).fine();
-    assert!(begun.elapsed() > Duration::from_secs(1), "it was told to wait for a second");
-    // Where it is certain that nothing was done, it is.
-    run(&Proxy::before(api, &[Fault::Busy(429)]).address, &event).fine();
-    run(&Proxy::before(api, &[Fault::Busy(503)]).address, &event).failed(1, &["503"]);
-    assert_eq!(numbers(&events(api, "one")).iter().filter(|number| **number == 0).count(), 3);
-}
-
-#[test]
-fn a_faulty_line_is_named_and_posting_goes_on_behind_it() {
-    let program = Program::started(&["--no-demo"]);
-    let api = program.api();
-    let post = |topic: &str, input: &str, more: &[&str]| {
-        run_with(api, &[&["post", topic, "--file", "-", "--quiet"], more].concat(), input)
-    };
-    for (topic, faulty, words) in [
-        (
-            "fields",
-            r#"{"type":"A","actor":"ada","x":1}"#,
-            &["invalid-event", "\n  line 703 /type: ", "\n  line 703 /x: "][..],
-        ),
-        ("json", r#"{"type":"a","actor":"ada""#, &["malformed-json", "\n  line 703: not JSON at column 25"]),
-    ] {
-        run(api, &["topic", "create", topic]).fine();
-        let mut input: Vec<_> = lines(1..=1_500).lines().map(str::to_owned).collect();
-        // Blank lines are lines.
-        input.insert(0, String::new());
-        input.insert(1, "  ".to_owned());
-        let fine = std::mem::replace(&mut input[702], faulty.to_owned());
-        let done = post(topic, &input.join("\n"), &[]);
-        let told = done.told.clone();
-        done.failed(3, words);
-        let hint = told.split_once("500 events accepted; go on with ").expect(&told).1;
-        let hint: Vec<_> =
-            hint.split_whitespace().take(4).map(|word| word.trim_matches([',', '\''])).collect();
-        assert_eq!(hint[..3], ["--from-line", "503", "--idempotency-key"], "{told}");
-        assert_eq!(events(api, topic).len(), 500);
-        input[702] = fine;
-        post(topic, &input.join("\n"), &hint).fine();
-        assert_eq!(numbers(&events(api, topic)), (1..=1_500).collect::<Vec<_>>());
-    }
-    let large = format!(
-        "{}{{\"type\":\"a\",\"actor\":\"ada\",\"data\":\"{}\"}}\n",
-        lines(1..=3),
-        "x".repeat(300_000)
-    );
-    post("json", &large, &[]).failed(3, &["too-large", "\n  line 4: too large"]);
-    let endless = format!("{}{}", lines(1..=3), "x".repeat(4_000_000));
-    post("fields", &endless, &[])
-        .failed(3, &["line 4 is longer than 3 MiB", "3 events accepted; go on with --from-line 4 "]);
-
-    // A repetition of all of it under its key writes nothing twice; something else under it is refused.
-    run(api, &["topic", "create", "again"]).fine();
-    for _ in 0..2 {
-        post("again", &lines(1..=1_200), &["--idempotency-key", "night"]).fine();
-    }
-    assert_eq!(events(api, "again").len(), 1_200);
-    post("again", &lines(2..=900), &["--idempotency-key", "night"])
-        .failed(3, &["idempotency-key-reused", "0 events accepted"]);
-}
-
-/// A command that goes on, and its lines as they come.
-struct Running {
-    child: Child,
-    out: Receiver<String>,
-    told: Receiver<String>,
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
-
-impl Running {
-    fn of(mut command: Command) -> Self {
-        let mut child = command.spawn().unwrap();
-        let lines = |pipe: Box<dyn Read + Send>| {
-            let (sender, lines) = channel();
-            let pipe = BufReader::new(pipe);
-            std::thread::spawn(move || {
-                pipe.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
-            });
-            lines
-        };
-        let out = lines(Box::new(child.stdout.take().unwrap()));
-        let told = lines(Box::new(child.stderr.take().unwrap()));
-        Self { child, out, told }
-    }
-
-    fn next(&self) -> String {
-        self.out.recv_timeout(Duration::from_secs(40)).expect("there is another line")
-    }
-}
-
-#[test]
-fn a_topic_is_followed_across_a_restart_of_its_server_and_each_event_shows_once() {
-    let folder = tempfile::tempdir().unwrap();
-    let data = folder.path().join("data");
-    let data = data.to_str().unwrap();
-    let program = Program::started(&["--no-demo", "--data", data]);
-    let api = program.api().to_owned();
-    run(&api, &["topic", "create", "posts"]).fine();
-    run_with(&api, &["post", "posts", "--file", "-"], &lines(1..=30)).fine();
-    let last = run(&api, &["tail", "posts", "-n", "3", "--ids"]).fine();
-    let last = cells(&last);
-    assert_eq!(last[0], ["id", "time", "type", "actor", "subject", "data"]);
-    assert_eq!(last[1..].iter().map(|row| row[5]).collect::<Vec<_>>(), ["28", "29", "30"]);
-    assert_eq!(run(&api, &["tail", "posts", "-n", "0"]).fine(), "");
-    run(&api, &["tail", "nowhere", "-f"]).failed(4, &["topic-not-found"]);
-
-    let tail = Running::of(lately(&api, &["tail", "posts", "-n", "5", "-f", "--json"]));
-    let none = Running::of(lately(&api, &["tail", "posts", "-n", "0", "-f"]));
-    let number =
-        |tail: &Running| serde_json::from_str::<Value>(&tail.next()).unwrap()["data"].as_u64().unwrap();
-    assert_eq!((0..5).map(|_| number(&tail)).collect::<Vec<_>>(), [26, 27, 28, 29, 30]);
-    // It has asked where it goes on, once there was nothing.
-    std::thread::sleep(Duration::from_secs(1));
-    run_with(&api, &["post", "posts", "--file", "-"], &lines(31..=35)).fine();
-    assert_eq!((0..5).map(|_| number(&tail)).collect::<Vec<_>>(), [31, 32, 33, 34, 35]);
-    assert!(none.next().starts_with("time "));
-    assert!((31..=35).all(|number| none.next().ends_with(&format!("  {number}"))));
-
-    program.stopped("-TERM");
-    let told = tail.told.recv_timeout(Duration::from_secs(20)).expect("it says that it asks again");
-    assert!(told.ends_with(": asking again"), "{told}");
-    let port = api.rsplit_once(':').unwrap().1;
-    let program = Program::started(&["--no-demo", "--data", data, "--port", port]);
-    run_with(&api, &["post", "posts", "--file", "-"], &lines(36..=240)).fine();
-    assert_eq!((0..205).map(|_| number(&tail)).collect::<Vec<_>>(), (36..=240).collect::<Vec<_>>());
-    assert_eq!(tail.told.recv_timeout(Duration::from_secs(5)).as_deref(), Ok("going on"));
-    assert!((36..=240).all(|number| none.next().ends_with(&format!("  {number}"))));
-    std::thread::sleep(Duration::from_secs(3));
-    assert!(tail.out.try_recv().is_err() && none.out.try_recv().is_err(), "each once");
-    program.stopped("-TERM");
-}
-
-#[test]
-fn what_comes_slowly_is_posted_when_it_pauses() {
-    let program = Program::started(&["--no-demo"]);
-    let api = program.api();
-    run(api, &["topic", "create", "posts"]).fine();
-    let mut posting = lately(api, &["post", "posts", "--file", "-", "--quiet"]).spawn().unwrap();
-    let mut stdin = posting.stdin.take().unwrap();
-    for range in [1..=2, 3..=4] {
-        let end = *range.end();
-        stdin.write_all(lines(range).as_bytes()).unwrap();
-        until("it is posted while there may be more", || numbers(&events(api, "posts")).last() == Some(&end));
-    }
-    drop(stdin);
-    assert!(posting.wait().unwrap().success());
-    assert_eq!(numbers(&events(api, "posts")), [1, 2, 3, 4]);
-    // What is refused is said, although there may be more to come.
-    let arguments = ["post", "nowhere", "--file", "-", "--quiet", "--parallel", "2"];
-    let mut posting = lately(api, &arguments).spawn().unwrap();
-    let mut stdin = posting.stdin.take().unwrap();
-    stdin.write_all(lines(1..=500).as_bytes()).unwrap();
-    until("it ends", || posting.try_wait().unwrap().is_some_and(|status| status.code() == Some(4)));
-}
-
 #[test]
 fn sources_are_followed_and_feeds_are_shown_and_seen() {
     let program = Program::started(&["--no-demo"]);
@@ -734,4 +414,22 @@ fn consuming_ends_with_the_same_codes() {
     run(api, &["consume", "nowhere", "printer"]).failed(4, &["topic-not-found"]);
     run(api, &["consume", "nowhere", "printer", "--token", "ada"]).failed(3, &["403 Forbidden forbidden: "]);
     run(api, &["consume", "nowhere"]).failed(2, &["<NAME>"]);
+}
+
+#[test]
+fn what_is_here_is_asked_past_a_proxy_and_what_is_elsewhere_through_it() {
+    let program = Program::started(&["--no-demo"]);
+    let proxy = Proxy::before(program.api(), &[]);
+    let list = |url: &str| {
+        let mut command = lately(program.api(), &["topic", "list", "--url", url]);
+        command.env("HTTP_PROXY", format!("http://{}", proxy.address)).output().unwrap()
+    };
+    for host in ["127.0.0.1", "localhost"] {
+        let port = program.api().rsplit_once(':').unwrap().1;
+        assert!(list(&format!("http://{host}:{port}")).status.success(), "{host}");
+    }
+    assert_eq!(proxy.asked.load(Ordering::SeqCst), 0);
+    // Which refuses it: it is of another name. But it was asked.
+    assert!(!list("http://lately.example").status.success());
+    assert_eq!(proxy.asked.load(Ordering::SeqCst), 1);
 }

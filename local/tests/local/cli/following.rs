@@ -1,0 +1,101 @@
+//! A topic that is followed as it grows.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::TcpListener;
+use std::process::{Child, Command};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::cli::proxy::Proxy;
+use crate::cli::{cells, lately, lines, run, run_with};
+use crate::program::{Program, until};
+use crate::support::PATIENCE;
+
+/// A command that goes on, and its lines as they come.
+struct Running {
+    child: Child,
+    out: Receiver<String>,
+    told: Receiver<String>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+impl Running {
+    fn of(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
+        let lines = |pipe: Box<dyn Read + Send>| {
+            let (sender, lines) = channel();
+            let pipe = BufReader::new(pipe);
+            std::thread::spawn(move || {
+                pipe.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+            });
+            lines
+        };
+        let out = lines(Box::new(child.stdout.take().unwrap()));
+        let told = lines(Box::new(child.stderr.take().unwrap()));
+        Self { child, out, told }
+    }
+
+    fn next(&self) -> String {
+        self.out.recv_timeout(PATIENCE).expect("there is another line")
+    }
+}
+
+/// A port below those that are given to who asks for any: nobody takes it while its program is down.
+fn port_of_its_own() -> u16 {
+    let mut ports = std::iter::repeat_with(|| fastrand::u16(20_000..32_000));
+    ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
+}
+
+#[test]
+fn a_topic_is_followed_across_a_restart_of_its_server_and_each_event_shows_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let data = data.to_str().unwrap();
+    let port = port_of_its_own().to_string();
+    let program = Program::started(&["--no-demo", "--data", data, "--port", &port]);
+    let api = program.api().to_owned();
+    run(&api, &["topic", "create", "posts"]).fine();
+    run_with(&api, &["post", "posts", "--file", "-"], &lines(1..=30)).fine();
+    let last = run(&api, &["tail", "posts", "-n", "3", "--ids"]).fine();
+    let last = cells(&last);
+    assert_eq!(last[0], ["id", "time", "type", "actor", "subject", "data"]);
+    assert_eq!(last[1..].iter().map(|row| row[5]).collect::<Vec<_>>(), ["28", "29", "30"]);
+    assert_eq!(run(&api, &["tail", "posts", "-n", "0"]).fine(), "");
+    run(&api, &["tail", "nowhere", "-f"]).failed(4, &["topic-not-found"]);
+
+    let tail = Running::of(lately(&api, &["tail", "posts", "-n", "5", "-f", "--json"]));
+    let proxy = Proxy::before(&api, &[]);
+    let host = format!("Host: {api}");
+    let none = Running::of(lately(&proxy.address, &["tail", "posts", "-n", "0", "-f", "--header", &host]));
+    let number =
+        |tail: &Running| serde_json::from_str::<Value>(&tail.next()).unwrap()["data"].as_u64().unwrap();
+    assert_eq!((0..5).map(|_| number(&tail)).collect::<Vec<_>>(), [26, 27, 28, 29, 30]);
+    until("the other knows where it goes on, and asks from there", || {
+        proxy.asked.load(Ordering::SeqCst) >= 2
+    });
+    run_with(&api, &["post", "posts", "--file", "-"], &lines(31..=35)).fine();
+    assert_eq!((0..5).map(|_| number(&tail)).collect::<Vec<_>>(), [31, 32, 33, 34, 35]);
+    assert!(none.next().starts_with("time "));
+    assert!((31..=35).all(|number| none.next().ends_with(&format!("  {number}"))));
+
+    program.stopped("-TERM");
+    let told = tail.told.recv_timeout(PATIENCE).expect("it says that it asks again");
+    assert!(told.ends_with(": asking again"), "{told}");
+    let program = Program::started(&["--no-demo", "--data", data, "--port", &port]);
+    run_with(&api, &["post", "posts", "--file", "-"], &lines(36..=240)).fine();
+    assert_eq!((0..205).map(|_| number(&tail)).collect::<Vec<_>>(), (36..=240).collect::<Vec<_>>());
+    assert_eq!(tail.told.recv_timeout(PATIENCE).as_deref(), Ok("going on"));
+    assert!((36..=240).all(|number| none.next().ends_with(&format!("  {number}"))));
+    std::thread::sleep(Duration::from_secs(3));
+    assert!(tail.out.try_recv().is_err() && none.out.try_recv().is_err(), "each once");
+    program.stopped("-TERM");
+}

@@ -1,0 +1,200 @@
+//! Many lines posted: in their order, each once, whatever is lost on the way.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::cli::proxy::{Fault, Proxy};
+use crate::cli::{events, lately, lines, numbers, run, run_with};
+use crate::program::{Program, until};
+
+#[test]
+fn thousands_of_lines_are_posted_in_their_order_each_once() {
+    let program = Program::started(&["--no-demo"]);
+    let api = program.api();
+    run(api, &["topic", "create", "posts"]).fine();
+    let proxy = Proxy::before(api, &[]);
+    let host = format!("Host: {api}");
+    let input = format!("\n{}\r\n", lines(1..=5_000).replace("}\n{", "} \r\n{"));
+    // Under a key of its own a request has its number of lines, also where they come slowly.
+    let arguments = ["post", "posts", "--file", "-", "--header", &host, "--idempotency-key", "k"];
+    let done = run_with(&proxy.address, &arguments, &input);
+    assert!(done.code == 0 && done.out.is_empty(), "{done:?}");
+    assert!(
+        done.last().starts_with("5000 events in 10 requests, ") && done.told.ends_with(" a second\n"),
+        "{done:?}"
+    );
+    assert_eq!(proxy.asked.load(Ordering::SeqCst), 10);
+    assert_eq!(numbers(&events(api, "posts")), (1..=5_000).collect::<Vec<_>>());
+
+    // With --json, what was written; quietly; and only some lines of a file, several requests at a time.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("events.ndjson");
+    std::fs::write(&file, lines(1..=3_000)).unwrap();
+    run(api, &["topic", "create", "some"]).fine();
+    let file = file.to_str().unwrap();
+    let arguments = [
+        "post",
+        "some",
+        "--file",
+        file,
+        "--from-line",
+        "101",
+        "--to-line",
+        "2900",
+        "--parallel",
+        "4",
+        "--quiet",
+        "--json",
+    ];
+    let done = run(api, &arguments);
+    assert_eq!(done.told, "");
+    let out = done.fine();
+    let written: BTreeSet<_> = out
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["id"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(written.len(), 2_800);
+    let mut posted = numbers(&events(api, "some"));
+    posted.sort_unstable();
+    assert_eq!(posted, (101..=2_900).collect::<Vec<_>>());
+    run(api, &["post", "some", "--file", "/nowhere"]).failed(2, &["/nowhere cannot be read"]);
+    run(api, &["post", "some", "--file", file, "--parallel", "5"]).failed(2, &["--parallel"]);
+    run(api, &["post", "some", "--from-line", "2"]).failed(2, &["--file"]);
+    run(api, &["post", "nowhere", "--file", file])
+        .failed(4, &["topic-not-found", "0 events accepted; go on with --from-line 1 "]);
+}
+
+#[test]
+fn lines_are_written_once_whatever_is_lost_on_the_way() {
+    let program = Program::started(&["--no-demo"]);
+    let api = program.api();
+    let host = format!("Host: {api}");
+    for (topic, parallel) in [("one", "1"), ("four", "4")] {
+        run(api, &["topic", "create", topic]).fine();
+        let faults = [
+            // Answered, so the API is there, and is waited for.
+            Fault::Busy(503),
+            Fault::AnswerLost,
+            Fault::Lost,
+            Fault::None,
+            Fault::AnswerLost,
+            Fault::AnswerLost,
+            Fault::None,
+            Fault::Lost,
+        ];
+        let proxy = Proxy::before(api, &faults);
+        let arguments = [
+            "post",
+            topic,
+            "--file",
+            "-",
+            "--parallel",
+            parallel,
+            "--header",
+            &host,
+            "--idempotency-key",
+            "k",
+        ];
+        let done = run_with(&proxy.address, &arguments, &lines(1..=2_000));
+        assert!(done.code == 0 && done.last().starts_with("2000 events in 4 requests, "), "{done:?}");
+        assert_eq!(proxy.asked.load(Ordering::SeqCst), 4 + 6, "each fault, and then each batch");
+        let mut posted = numbers(&events(api, topic));
+        if parallel == "4" {
+            posted.sort_unstable();
+        }
+        assert_eq!(posted, (1..=2_000).collect::<Vec<_>>());
+    }
+    // A single event is not repeated where it might be written twice, unless it has a key.
+    let event = ["post", "one", "--type", "a", "--actor", "ada", "--data", "0", "--header", &host];
+    let proxy = Proxy::before(api, &[Fault::AnswerLost]);
+    run(&proxy.address, &event).failed(1, &["POST /topics/one/events: "]);
+    assert_eq!(proxy.asked.load(Ordering::SeqCst), 1);
+    let proxy = Proxy::before(api, &[Fault::Busy(503), Fault::AnswerLost]);
+    let begun = Instant::now();
+    run(&proxy.address, &[&event[..], &["--idempotency-key", "k"]].concat()).fine();
+    assert!(begun.elapsed() > Duration::from_secs(1), "it was told to wait for a second");
+    // Where it is certain that nothing was done, it is.
+    run(&Proxy::before(api, &[Fault::Busy(429)]).address, &event).fine();
+    run(&Proxy::before(api, &[Fault::Busy(503)]).address, &event).failed(1, &["503"]);
+    assert_eq!(numbers(&events(api, "one")).iter().filter(|number| **number == 0).count(), 3);
+}
+
+#[test]
+fn a_faulty_line_is_named_and_posting_goes_on_behind_it() {
+    let program = Program::started(&["--no-demo"]);
+    let api = program.api();
+    let post = |topic: &str, input: &str, more: &[&str]| {
+        run_with(api, &[&["post", topic, "--file", "-", "--quiet"], more].concat(), input)
+    };
+    for (topic, faulty, words) in [
+        (
+            "fields",
+            r#"{"type":"A","actor":"ada","x":1}"#,
+            &["invalid-event", "\n  line 703 /type: ", "\n  line 703 /x: "][..],
+        ),
+        ("json", r#"{"type":"a","actor":"ada""#, &["malformed-json", "\n  line 703: not JSON at column 25"]),
+    ] {
+        run(api, &["topic", "create", topic]).fine();
+        let mut input: Vec<_> = lines(1..=1_500).lines().map(str::to_owned).collect();
+        // Blank lines are lines.
+        input.insert(0, String::new());
+        input.insert(1, "  ".to_owned());
+        let fine = std::mem::replace(&mut input[702], faulty.to_owned());
+        let done = post(topic, &input.join("\n"), &[]);
+        let told = done.told.clone();
+        done.failed(3, words);
+        let hint = told.split_once("500 events accepted; go on with ").expect(&told).1;
+        let hint: Vec<_> =
+            hint.split_whitespace().take(4).map(|word| word.trim_matches([',', '\''])).collect();
+        assert_eq!(hint[..3], ["--from-line", "503", "--idempotency-key"], "{told}");
+        assert_eq!(events(api, topic).len(), 500);
+        input[702] = fine;
+        post(topic, &input.join("\n"), &hint).fine();
+        assert_eq!(numbers(&events(api, topic)), (1..=1_500).collect::<Vec<_>>());
+    }
+    let large = format!(
+        "{}{{\"type\":\"a\",\"actor\":\"ada\",\"data\":\"{}\"}}\n",
+        lines(1..=3),
+        "x".repeat(300_000)
+    );
+    post("json", &large, &[]).failed(3, &["too-large", "\n  line 4: too large"]);
+    let endless = format!("{}{}", lines(1..=3), "x".repeat(4_000_000));
+    post("fields", &endless, &[])
+        .failed(3, &["line 4 is longer than 3 MiB", "3 events accepted; go on with --from-line 4 "]);
+
+    // A repetition of all of it under its key writes nothing twice; something else under it is refused.
+    run(api, &["topic", "create", "again"]).fine();
+    for _ in 0..2 {
+        post("again", &lines(1..=1_200), &["--idempotency-key", "night"]).fine();
+    }
+    assert_eq!(events(api, "again").len(), 1_200);
+    post("again", &lines(2..=900), &["--idempotency-key", "night"])
+        .failed(3, &["idempotency-key-reused", "0 events accepted"]);
+}
+
+#[test]
+fn what_comes_slowly_is_posted_when_it_pauses() {
+    let program = Program::started(&["--no-demo"]);
+    let api = program.api();
+    run(api, &["topic", "create", "posts"]).fine();
+    let mut posting = lately(api, &["post", "posts", "--file", "-", "--quiet"]).spawn().unwrap();
+    let mut stdin = posting.stdin.take().unwrap();
+    for range in [1..=2, 3..=4] {
+        let end = *range.end();
+        stdin.write_all(lines(range).as_bytes()).unwrap();
+        until("it is posted while there may be more", || numbers(&events(api, "posts")).last() == Some(&end));
+    }
+    drop(stdin);
+    assert!(posting.wait().unwrap().success());
+    assert_eq!(numbers(&events(api, "posts")), [1, 2, 3, 4]);
+    // What is refused is said, although there may be more to come.
+    let arguments = ["post", "nowhere", "--file", "-", "--quiet", "--parallel", "2"];
+    let mut posting = lately(api, &arguments).spawn().unwrap();
+    let mut stdin = posting.stdin.take().unwrap();
+    stdin.write_all(lines(1..=500).as_bytes()).unwrap();
+    until("it ends", || posting.try_wait().unwrap().is_some_and(|status| status.code() == Some(4)));
+}
