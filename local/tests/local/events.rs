@@ -111,7 +111,7 @@ async fn each_payload_of_the_stream_is_answered_as_expected() {
 
 #[tokio::test]
 async fn each_payload_of_the_function_of_reports_is_answered_as_expected() {
-    let api = Api::with_posts().await;
+    let api = given().await;
     let folder = tempfile::tempdir().unwrap();
     let output = Output::folder(folder.path()).unwrap();
     let answer = async |name: &str| {
@@ -126,7 +126,7 @@ async fn each_payload_of_the_function_of_reports_is_answered_as_expected() {
     let before = api.items().await;
     answer("report-unfinished.json").await;
     assert_eq!(api.items().await, before);
-    // Nothing is older than ten seconds here: it reports that.
+    // The one event is given a time long ago, so it has settled.
     let scheduled = answer("report-schedule.json").await;
     let [Outcome::Finished { files, .. }] = &scheduled[..] else { panic!("{scheduled:?}") };
     assert!(files.iter().all(|file| folder.path().join(file).exists()), "{files:?}");
