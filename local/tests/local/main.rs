@@ -12,6 +12,7 @@ mod hostile;
 mod import;
 mod matrix;
 mod operations;
+mod operator;
 mod policies;
 mod program;
 mod scenario;
