@@ -14,8 +14,8 @@ export const launch = () =>
   tools("playwright-core").chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] });
 
 /** A request beside the page, as another program would make it. */
-export async function api(method, path, body, { token = "dev", headers = {} } = {}) {
-  const response = await fetch(url + path, {
+export async function api(method, path, body, { token = "dev", headers = {}, url: at = url } = {}) {
+  const response = await fetch(at + path, {
     method,
     headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json", ...headers },
     body: body === undefined || typeof body === "string" ? body : JSON.stringify(body),
@@ -25,4 +25,5 @@ export async function api(method, path, body, { token = "dev", headers = {} } = 
   return { data: text && JSON.parse(text), etag: response.headers.get("ETag") };
 }
 
-export const post = async (name, event) => (await api("POST", `/topics/${name}/events`, event)).data;
+export const post = async (name, event, options) =>
+  (await api("POST", `/topics/${name}/events`, event, options)).data;

@@ -18,12 +18,12 @@ after(async () => browser?.close());
 
 /**
  * A page of its own for a test. `refused` are statuses that the browser logs and that the test provokes, `expected` other lines
- * of its log; `origins` are others that it may ask.
+ * of its log; `origins` are others that it may ask; `url` is another program's.
  */
 export async function open(
   t,
   hash = "",
-  { viewport = DESKTOP, colorScheme = "light", refused = [], expected = [], origins = [], ...options } = {},
+  { viewport = DESKTOP, colorScheme = "light", refused = [], expected = [], origins = [], url: at = url, ...options } = {},
 ) {
   browser ??= await launch();
   const context = await browser.newContext({ viewport, colorScheme, reducedMotion: "reduce", ...options });
@@ -38,7 +38,7 @@ export async function open(
       refused.some((status) => text.includes(`status of ${status}`)) || expected.some((line) => line.test(text));
     if (["error", "warning"].includes(message.type()) && !provoked) wrong.push(`logged ${text}`);
   });
-  const allowed = [new URL(url).origin, ...origins];
+  const allowed = [new URL(at).origin, ...origins];
   context.on("request", (request) => {
     if (!allowed.includes(new URL(request.url()).origin)) wrong.push(`asked for ${request.url()}`);
   });
@@ -46,7 +46,7 @@ export async function open(
     await context.close();
     assert.deepEqual(wrong, []);
   });
-  await page.goto(`${url}/${hash}`);
+  await page.goto(`${at}/${hash}`);
   await page
     .getByRole("heading", { level: 1 })
     .waitFor()
