@@ -11,6 +11,7 @@ use axum::http::header::{HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderName};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use lately_engine::LOOPBACK;
 use lately_kit::code::Code;
 use lately_kit::log::RequestId;
 use lately_kit::problem::Problem;
@@ -24,10 +25,9 @@ pub(crate) struct Guard {
 impl Guard {
     pub(crate) fn of(address: SocketAddr) -> Self {
         let port = address.port();
-        let names = ["127.0.0.1", "localhost", "[::1]"];
-        let with_port = names.iter().map(|name| format!("{name}:{port}"));
+        let with_port = LOOPBACK.iter().map(|name| format!("{name}:{port}"));
         // What is served on port 80 is asked for without it.
-        let bare = names.iter().filter(|_| port == 80).map(|name| (*name).to_owned());
+        let bare = LOOPBACK.iter().filter(|_| port == 80).map(|name| (*name).to_owned());
         Self { hosts: with_port.chain(bare).collect() }
     }
 

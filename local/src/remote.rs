@@ -1,9 +1,9 @@
 //! The API over HTTP, as the commands that use it reach it: on this machine, behind a gateway, under another name.
 
 use std::error::Error;
-use std::net::IpAddr;
 use std::time::Duration;
 
+use lately_engine::LOOPBACK;
 use lately_kit::token::Token;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, RequestBuilder, StatusCode, Url};
@@ -67,7 +67,8 @@ impl Remote {
         let headers = place.headers.into_iter().collect();
         let client = Client::builder().timeout(TIMEOUT).connect_timeout(CONNECT_TIMEOUT);
         // A proxy's own machine is another: asked for what listens here, it would look there.
-        let client = if is_here(&place.url) { client.no_proxy() } else { client };
+        let is_here = place.url.host_str().is_some_and(|host| LOOPBACK.contains(&host));
+        let client = if is_here { client.no_proxy() } else { client };
         let client = client.default_headers(headers).build()?;
         Ok(Self { client, base: place.url.as_str().trim_end_matches('/').to_owned() })
     }
@@ -114,13 +115,6 @@ pub(crate) fn cause(error: &reqwest::Error) -> String {
         deepest = source;
     }
     deepest.to_string()
-}
-
-/// Whether it is on this machine.
-fn is_here(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    host == "localhost"
-        || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "what parses an argument may fail")]

@@ -87,4 +87,5 @@ pub use engine::{Engine, EngineError, Options};
 pub use operation::Operation;
 pub use partition::PartitionLimits;
 pub use replica::Lag;
+pub use serve::LOOPBACK;
 pub use table::{KeyNames, StreamView};

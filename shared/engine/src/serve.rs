@@ -25,6 +25,9 @@ use crate::engine::Engine;
 use crate::limits;
 use crate::operation::Operation;
 
+/// The names of this machine, as URLs and `Host` have them.
+pub const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
+
 const JSON: HeaderValue = HeaderValue::from_static("application/x-amz-json-1.0");
 
 impl Engine {
@@ -102,8 +105,7 @@ fn is_local(origin: &HeaderValue) -> bool {
     let host = origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://"));
     let port =
         |rest: &str| rest.strip_prefix(':').map_or(rest.is_empty(), |port| port.parse::<u16>().is_ok());
-    let names = ["127.0.0.1", "localhost", "[::1]"];
-    host.is_some_and(|host| names.iter().any(|name| host.strip_prefix(name).is_some_and(port)))
+    host.is_some_and(|host| LOOPBACK.iter().any(|name| host.strip_prefix(name).is_some_and(port)))
 }
 
 fn refuse(error: &ApiError) -> Response<Full<Bytes>> {
