@@ -113,9 +113,10 @@ fn lines_are_written_once_whatever_is_lost_on_the_way() {
     let proxy = Proxy::before(api, &[Fault::AnswerLost]);
     run(&proxy.address, &event).failed(1, &["POST /topics/one/events: "]);
     assert_eq!(proxy.asked.load(Ordering::SeqCst), 1);
-    let proxy = Proxy::before(api, &[Fault::Busy(503), Fault::AnswerLost]);
+    let under_key = [&event[..], &["--idempotency-key", "k"]].concat();
+    run(&Proxy::before(api, &[Fault::Lost]).address, &under_key).fine();
     let begun = Instant::now();
-    run(&proxy.address, &[&event[..], &["--idempotency-key", "k"]].concat()).fine();
+    run(&Proxy::before(api, &[Fault::Busy(503)]).address, &under_key).fine();
     assert!(begun.elapsed() > Duration::from_secs(1), "it was told to wait for a second");
     // Where it is certain that nothing was done, it is.
     run(&Proxy::before(api, &[Fault::Busy(429)]).address, &event).fine();
