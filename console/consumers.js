@@ -4,7 +4,7 @@ import { call, exactly, isLocal, path, topics } from "./api.js";
 import { announce, button, card, el, empty, field, form, heading, select, suggested, table } from "./dom.js";
 import { bytes, cost, count, plural, seconds, time } from "./format.js";
 import { watch } from "./live.js";
-import { pressed, task } from "./task.js";
+import { pressed, showLast, task } from "./task.js";
 
 /** Lines of a file that are shown. */
 const LINES = 12;
@@ -46,8 +46,8 @@ class Consumers {
 
   /** The local program knows all; a deployed API is asked for one by its name. */
   #list(chooseOne) {
-    return task(this.listed, async () => {
-      const { consumers } = (await call("GET", "/local/consumers", { signal: this.signal })).data;
+    return showLast(this.listed, this.signal, async (signal) => {
+      const { consumers } = (await call("GET", "/local/consumers", { signal })).data;
       const lines = consumers.map(({ topic, name, reports }) =>
         el(
           "li",
@@ -99,10 +99,10 @@ class Consumers {
   #show(topic, name) {
     this.chosen = { topic, name, base: path("topics", topic, "consumers", name) };
     this.polled.replaceChildren();
-    return task(this.shown, async () => {
+    return showLast(this.shown, this.signal, async (signal) => {
       const [consumer, runs] = await Promise.all([
-        call("GET", this.chosen.base, { signal: this.signal }),
-        call("GET", `${this.chosen.base}/runs?limit=20`, { signal: this.signal }),
+        call("GET", this.chosen.base, { signal }),
+        call("GET", `${this.chosen.base}/runs?limit=20`, { signal }),
       ]);
       const reports = runs.data.runs.length > 0;
       this.shown.replaceChildren(
@@ -198,11 +198,9 @@ class Consumers {
         ? run.files.map((name) => {
             const kind = name.endsWith(".summary.json") ? "summary" : "events";
             if (!isLocal()) return el("code", {}, name);
-            const view = button(kind, () => pressed(view, file, () => this.#file(name, file)), {
-              class: "as-link",
-              "aria-label": `${kind} of the run of ${time(run.announced_at)}`,
-            });
-            return view;
+            const view = () => showLast(file, this.signal, (signal) => this.#file(name, file, signal));
+            const label = `${kind} of the run of ${time(run.announced_at)}`;
+            return button(kind, view, { class: "as-link", "aria-label": label });
           })
         : "",
     ]);
@@ -213,9 +211,9 @@ class Consumers {
     );
   }
 
-  async #file(name, place) {
+  async #file(name, place, signal) {
     const target = `/local/reports/${name.split("/").map(encodeURIComponent).join("/")}`;
-    const answer = await call("GET", target, { as: "text", signal: this.signal });
+    const answer = await call("GET", target, { as: "text", signal });
     const lines = answer.data.trimEnd().split("\n");
     const isSummary = name.endsWith(".json");
     const text = isSummary ? JSON.stringify(exactly(answer.data), null, 2) : lines.slice(0, LINES).join("\n");

@@ -7,7 +7,7 @@ import { eventDetail, eventRow, fillRow } from "./event.js";
 import { cost, count, plural } from "./format.js";
 import { List } from "./list.js";
 import { watch } from "./live.js";
-import { pressed, task } from "./task.js";
+import { pressed, showLast, task } from "./task.js";
 
 const PAGE = 50;
 const SOURCES = [
@@ -192,8 +192,8 @@ class Feed {
   }
 
   #readFollows() {
-    return task(this.follows.parentElement, async () => {
-      const { data } = await call("GET", `${path("users", this.user, "following")}?limit=200`, { signal: this.signal });
+    return showLast(this.follows.parentElement, this.signal, async (signal) => {
+      const { data } = await call("GET", `${path("users", this.user, "following")}?limit=200`, { signal });
       const lines = data.following.map(({ source }) => {
         const leave = button(
           "Unfollow",

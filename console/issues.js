@@ -8,7 +8,7 @@ import { PEOPLE } from "./compose.js";
 import { announce, button, card, el, empty, field, form, heading, select, table } from "./dom.js";
 import { cost, time } from "./format.js";
 import { watch } from "./live.js";
-import { pressed, task } from "./task.js";
+import { pressed, showLast } from "./task.js";
 
 const FILTERS = [
   ["", "all"],
@@ -90,12 +90,12 @@ class Issues {
 
   /** `after` is an issue whose change the list shall show: indexes are written behind. */
   #list(after) {
-    return task(this.listed, async () => {
+    return showLast(this.listed, this.signal, async (signal) => {
       const awaited = after && this.filter ? { wait_for: `${after.number}@${after.revision}` } : {};
       const answer = await call(
         "GET",
         `${this.#base}${query({ limit: 100, ...Object.fromEntries(new URLSearchParams(this.filter)), ...awaited })}`,
-        { signal: this.signal },
+        { signal },
       );
       const { issues, next } = answer.data;
       this.status.replaceChildren(
@@ -168,8 +168,8 @@ class Issues {
   }
 
   #read(number) {
-    return task(this.editor, async () => {
-      this.#show(await call("GET", `${this.#base}/${number}?consistent=true`, { signal: this.signal }));
+    return showLast(this.editor, this.signal, async (signal) => {
+      this.#show(await call("GET", `${this.#base}/${number}?consistent=true`, { signal }));
       this.editor.querySelector("h2").focus();
     });
   }

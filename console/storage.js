@@ -7,7 +7,7 @@ import { designs } from "./designs.js";
 import { bytes, count, plural } from "./format.js";
 import { item } from "./key.js";
 import { watch } from "./live.js";
-import { pressed, task } from "./task.js";
+import { pressed, showLast, task } from "./task.js";
 import { trace } from "./trace.js";
 
 /** Shades of the heat map; the style has a class for each. */
@@ -160,12 +160,13 @@ function items(topic, id, signal) {
       const { events } = (await call("GET", `${path("topics", topic)}/events?limit=1`, { signal })).data;
       if (events.length === 0) return found.replaceChildren(empty("There is none."));
       input.value = events[0].id;
-      await look();
+      await read();
     }),
   );
   const found = el("div", {});
-  const look = async () => {
-    const answer = await call("GET", path("local", "storage", "events", topic, input.value.trim()), { signal });
+  const look = async (signal) => {
+    const wanted = input.value.trim();
+    const answer = await call("GET", path("local", "storage", "events", topic, wanted), { signal });
     const all = answer.data.items;
     const size = all.reduce((sum, it) => sum + it.bytes, 0);
     found.replaceChildren(
@@ -174,17 +175,18 @@ function items(topic, id, signal) {
         { class: "muted" },
         `${plural(all.length, "item")}, ${bytes(size)}. Sort keys are inverted ids: the newest comes first, in every partition.`,
       ),
-      table(`Items of ${input.value.trim()}`, ["Place", "pk", "sk", "Attributes", "Size"], all.map(item), {
+      table(`Items of ${wanted}`, ["Place", "pk", "sk", "Attributes", "Size"], all.map(item), {
         class: "items",
       }),
     );
   };
+  const read = () => showLast(found, signal, look);
   const section = card(
     "The items behind an event",
-    form({ class: "inline" }, () => pressed(find, found, look), field(`Event of ${topic}`, input), find, newest),
+    form({ class: "inline" }, () => pressed(find, found, read), field(`Event of ${topic}`, input), find, newest),
     found,
   );
   section.classList.add("behind");
-  if (id) task(found, look);
+  if (id) read();
   return section;
 }

@@ -24,11 +24,16 @@ function showProblem(error) {
   );
 }
 
+/** How many tasks are under way for a place, and what gives up what is read for it. */
+const under = new WeakMap();
+const shown = new WeakMap();
+
 /**
  * Runs `work` for `place`, which says that it is busy, and shows a problem there, should there be one. What was given up because
  * its panel is gone shows nothing. Whether it was done.
  */
 export async function task(place, work) {
+  under.set(place, (under.get(place) ?? 0) + 1);
   place.setAttribute("aria-busy", "true");
   place.querySelector(":scope > .problem")?.remove();
   try {
@@ -38,8 +43,20 @@ export async function task(place, work) {
     if (error.name !== "AbortError") place.prepend(showProblem(error));
     return false;
   } finally {
-    place.removeAttribute("aria-busy");
+    under.set(place, under.get(place) - 1);
+    if (under.get(place) === 0) place.removeAttribute("aria-busy");
   }
+}
+
+/**
+ * The same for what is read to be shown in `place`, by `read` with a signal of its own: what is asked for last is shown, and what
+ * is still under way for the same place is given up.
+ */
+export function showLast(place, signal, read) {
+  shown.get(place)?.abort();
+  const last = new AbortController();
+  shown.set(place, last);
+  return task(place, () => read(AbortSignal.any([signal, last.signal])));
 }
 
 /** The same for a button, which is not pressed twice meanwhile; a problem is told in `place`. */

@@ -4,7 +4,7 @@ import { call } from "./api.js";
 import { card, el, field, form, suggested, table } from "./dom.js";
 import { cost, count, plural, units } from "./format.js";
 import { key } from "./key.js";
-import { pressed, task } from "./task.js";
+import { pressed, showLast } from "./task.js";
 
 const TARGETS = [
   "/topics/posts/events?limit=50",
@@ -20,7 +20,7 @@ export function trace(target, signal) {
   const input = suggested(TARGETS, { value: target, required: true });
   const run = el("button", { type: "submit", class: "primary" }, "Trace");
   const found = el("div", {});
-  const look = async () => {
+  const look = async (signal) => {
     const {
       status,
       cost: paid,
@@ -46,15 +46,16 @@ export function trace(target, signal) {
       ),
     );
   };
+  const read = () => showLast(found, signal, look);
   const section = card(
     "What a read touches",
     el("p", { class: "muted" }, "Any read of the API, run here with each of its calls noted."),
-    form({ class: "inline" }, () => pressed(run, found, look), field("GET", input), run),
+    form({ class: "inline" }, () => pressed(run, found, read), field("GET", input), run),
     found,
   );
   section.classList.add("trace");
   signal.addEventListener("abort", () => found.replaceChildren());
-  task(found, look);
+  read();
   return section;
 }
 

@@ -49,6 +49,30 @@ test("a read is traced: its calls, their partitions and what they cost", async (
   await until("the feed's query is shown", async () => (await calls.innerText()).includes("FEED#bob"));
 });
 
+test("of two traces the last that was asked for is shown, whichever is answered first", async (t) => {
+  const page = await open(t, "#faults");
+  let answer = null;
+  const held = new Promise((resolve) => (answer = resolve));
+  let traces = 0;
+  await page.route("**/local/trace", async (route) => {
+    traces += 1;
+    if (traces > 1) return route.continue();
+    const response = await route.fetch();
+    await held;
+    // It may have been given up.
+    await route.fulfill({ response }).catch(() => {});
+  });
+  await page.evaluate(() => (location.hash = "storage"));
+  await page.getByLabel("GET").fill("/feeds/bob?limit=10");
+  await until("the panel's own trace is under way", () => traces === 1);
+  await page.getByRole("button", { name: "Trace" }).click();
+  const calls = page.getByRole("region", { name: "Calls of DynamoDB" });
+  await until("the feed's query is shown", async () => (await calls.innerText()).includes("FEED#bob"));
+  answer();
+  await page.waitForTimeout(500);
+  assert.match(await calls.innerText(), /FEED#bob/);
+});
+
 test("a trace of what is no read is refused, and says so", async (t) => {
   const page = await open(t, "#storage", { refused: [422] });
   await page.getByLabel("GET").fill("/local/state");
