@@ -14,29 +14,38 @@ use serde_json::{Value, json};
 use crate::support::PATIENCE;
 
 /// A process that does not outlive its test.
-pub(crate) struct Program {
-    child: Child,
-    lines: Receiver<String>,
-    printed: Vec<String>,
-}
+pub(crate) struct Process(pub(crate) Child);
 
-impl Drop for Program {
+impl Drop for Process {
     fn drop(&mut self) {
         // It may be gone already, which is as good.
-        drop(self.child.kill());
-        drop(self.child.wait());
+        drop(self.0.kill());
+        drop(self.0.wait());
     }
+}
+
+/// The lines of a pipe, as they come.
+pub(crate) fn lines_of(pipe: impl Read + Send + 'static) -> Receiver<String> {
+    let (sender, lines) = channel();
+    let pipe = BufReader::new(pipe);
+    std::thread::spawn(move || pipe.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+    lines
+}
+
+/// The program, and what it prints.
+pub(crate) struct Program {
+    process: Process,
+    lines: Receiver<String>,
+    printed: Vec<String>,
 }
 
 impl Program {
     fn spawn(arguments: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lately"));
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let out = BufReader::new(child.stdout.take().unwrap());
-        let (sender, lines) = channel();
-        std::thread::spawn(move || out.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
-        Self { child, lines, printed: Vec::new() }
+        let mut process = Process(command.spawn().unwrap());
+        let lines = lines_of(process.0.stdout.take().unwrap());
+        Self { process, lines, printed: Vec::new() }
     }
 
     /// A program on free ports, unless one is named, that has said that it runs.
@@ -84,7 +93,7 @@ impl Program {
     }
 
     fn signal(&self, signal: &str) {
-        let id = self.child.id().to_string();
+        let id = self.process.0.id().to_string();
         // The shell's own: a small machine may have no program of that name.
         let sent = Command::new("sh").args(["-c", "kill \"$0\" \"$1\"", signal, &id]).status();
         assert!(sent.unwrap().success());
@@ -94,7 +103,7 @@ impl Program {
     fn ended(&mut self) -> ExitStatus {
         let started = Instant::now();
         loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
+            if let Some(status) = self.process.0.try_wait().unwrap() {
                 return status;
             }
             assert!(started.elapsed() < PATIENCE, "the program does not end");
@@ -409,7 +418,7 @@ fn a_taken_port_is_said_with_the_option_that_chooses_another() {
         let mut program = Program::spawn(&[option, &port, other, "0"]);
         let status = program.ended();
         let mut said = String::new();
-        program.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        program.process.0.stderr.take().unwrap().read_to_string(&mut said).unwrap();
         assert_eq!(status.code(), Some(1), "{said}");
         assert!(said.starts_with(&format!("lately: port {port} cannot be used")), "{said}");
         assert!(said.trim_end().ends_with(&format!("choose another with {option} PORT")), "{said}");

@@ -1,47 +1,31 @@
 //! A topic that is followed as it grows.
 
-use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
-use std::process::{Child, Command};
+use std::process::Command;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::cli::proxy::Proxy;
 use crate::cli::{cells, lately, lines, run, run_with};
-use crate::program::{Program, until};
+use crate::program::{Process, Program, lines_of, until};
 use crate::support::PATIENCE;
 
 /// A command that goes on, and its lines as they come.
 struct Running {
-    child: Child,
+    _process: Process,
     out: Receiver<String>,
     told: Receiver<String>,
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
-
 impl Running {
     fn of(mut command: Command) -> Self {
-        let mut child = command.spawn().unwrap();
-        let lines = |pipe: Box<dyn Read + Send>| {
-            let (sender, lines) = channel();
-            let pipe = BufReader::new(pipe);
-            std::thread::spawn(move || {
-                pipe.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
-            });
-            lines
-        };
-        let out = lines(Box::new(child.stdout.take().unwrap()));
-        let told = lines(Box::new(child.stderr.take().unwrap()));
-        Self { child, out, told }
+        let mut process = Process(command.spawn().unwrap());
+        let out = lines_of(process.0.stdout.take().unwrap());
+        let told = lines_of(process.0.stderr.take().unwrap());
+        Self { _process: process, out, told }
     }
 
     fn next(&self) -> String {

@@ -254,8 +254,7 @@ impl Template {
     /// [`TemplateError::Function`], if there is no such function; [`TemplateError::Resource`], if its
     /// environment is not as SAM's are.
     pub fn environment(&self, function: &str) -> Result<BTreeMap<String, String>, TemplateError> {
-        let globals: Function = read("Globals", &self.function_globals)?;
-        let mut variables = globals.environment.variables;
+        let mut variables = self.every_function()?.environment.variables;
         variables.extend(self.function(function)?.environment.variables);
         let literal = |value: Value| parameter::text(&self.parameters.resolve(&value));
         let literals = variables.into_iter().filter_map(|(name, value)| Some((name, literal(value)?)));
@@ -268,8 +267,8 @@ impl Template {
     /// [`TemplateError::Function`], if there is no such function; [`TemplateError::Resource`], if it is no number of
     /// seconds.
     pub fn timeout(&self, function: &str) -> Result<Duration, TemplateError> {
-        let globals: Function = read("Globals", &self.function_globals)?;
-        let seconds = self.function(function)?.timeout.or(globals.timeout).unwrap_or(DEFAULT_TIMEOUT);
+        let seconds = self.function(function)?.timeout.or(self.every_function()?.timeout);
+        let seconds = seconds.unwrap_or(DEFAULT_TIMEOUT);
         Ok(Duration::from_secs(seconds.into()))
     }
 
@@ -296,6 +295,11 @@ impl Template {
     fn functions(&self) -> Result<Vec<(&str, Function)>, TemplateError> {
         let functions = self.of_kind(FUNCTION);
         functions.map(|(id, resource)| Ok((id, read(id, &resource.properties)?))).collect()
+    }
+
+    /// What every function has that does not say otherwise.
+    fn every_function(&self) -> Result<Function, TemplateError> {
+        read("Globals", &self.function_globals)
     }
 
     fn function(&self, id: &str) -> Result<Function, TemplateError> {

@@ -13,6 +13,7 @@ use lately_model::{Backfill, ListQuery, PageSize, SourceMode};
 use lately_store::{FollowError, ListError, Store};
 
 use crate::listed::{pull, put, source, user};
+use crate::scene::key;
 use crate::support::{Item, World, engine, items, pass, seeds, store};
 
 /// Who follows what by the edges, and by the followers; and what the counts say of each source.
@@ -29,7 +30,7 @@ impl Follows {
         for item in items(engine).await {
             let number =
                 |name: &str| item.get(name).map_or(0, |number| number.as_n().unwrap().parse().unwrap());
-            match AnyKey::decode(item["pk"].as_s().unwrap(), item["sk"].as_s().unwrap()).unwrap() {
+            match key(&item) {
                 AnyKey::Follow(key) => {
                     follows.edges.insert((key.user, key.source, u8::try_from(number("n")).unwrap()));
                 }

@@ -9,6 +9,7 @@ use lately_model::{EventQuery, FeedQuery, SourceQuery};
 use lately_store::Store;
 
 use crate::listed::{source, user};
+use crate::scene::key;
 use crate::simulation::model::{Known, Model, Shows};
 use crate::simulation::story::{BUDGET, SECOND, SOURCES, Story, USERS};
 use crate::support::{Item, TABLE, items, query};
@@ -26,7 +27,7 @@ impl Table {
     async fn read(engine: &Engine) -> Self {
         let mut table = Self::default();
         for item in items(engine).await {
-            match AnyKey::decode(item["pk"].as_s().unwrap(), item["sk"].as_s().unwrap()).unwrap() {
+            match key(&item) {
                 AnyKey::SourceEntry(key) => {
                     table.timelines.entry(key.source).or_default().insert(key.id, item);
                 }

@@ -12,6 +12,7 @@ use lately_engine::stream::EventName;
 use lately_keys::table::AnyKey;
 use lately_keys::{EventId, Source, Topic, UnixMillis, User};
 
+use crate::scene::key;
 use crate::support::{Item, TABLE};
 
 /// An event that there is, or was.
@@ -66,10 +67,8 @@ impl Model {
     pub(super) fn of(engine: &Engine, pushed: &BTreeMap<EventId, u64>) -> Self {
         let mut model = Self::default();
         for record in engine.stream(TABLE).unwrap().all() {
-            let keys = record.keys();
-            let key = AnyKey::decode(keys["pk"].as_s().unwrap(), keys["sk"].as_s().unwrap()).unwrap();
             let sequence = record.sequence().get();
-            match (key, record.event()) {
+            match (key(&record.keys()), record.event()) {
                 (AnyKey::Event(key), EventName::Insert) => {
                     let item = record.new_image().unwrap();
                     let landed_at = record.at_micros() / 1_000_000 * 1_000;

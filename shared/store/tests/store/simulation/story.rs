@@ -15,6 +15,7 @@ use lately_model::{Backfill, NewEvent};
 use lately_store::{Ambient, FeedSettings, Record, Store};
 
 use crate::listed::{source, user};
+use crate::scene::key;
 use crate::support::{Item, TABLE, World, change, engine, pass, submission, topic};
 
 /// How long an operation may take.
@@ -419,8 +420,7 @@ fn take<T>(from: &mut Vec<T>, random: &mut fastrand::Rng) -> Option<T> {
 
 /// The event that a record's handling pushes.
 fn pushed_by(record: &lately_engine::stream::Record) -> Option<EventId> {
-    let keys = record.keys();
-    match AnyKey::decode(keys["pk"].as_s().unwrap(), keys["sk"].as_s().unwrap())? {
+    match key(&record.keys()) {
         AnyKey::Event(key) => Some(key.id()),
         AnyKey::Job(key) => Some(key.job.id),
         _ => None,
