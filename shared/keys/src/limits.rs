@@ -56,5 +56,5 @@ const _: () = {
     assert!(SHARDS.is_power_of_two());
     // The longest key is the idempotency item's, and it stands in the sort key too.
     assert!("IDEMPOTENCY###".len() + CALLER_BYTES + NAME_BYTES + IDEMPOTENCY_KEY_BYTES <= SORT_KEY_BYTES);
-    assert!("JOB#PROMOTE####".len() + UUID_TEXT_BYTES + SOURCE_BYTES + 3 <= SORT_KEY_BYTES);
+    assert!("JOB#BACKFILL####".len() + UUID_TEXT_BYTES + SOURCE_BYTES + 3 <= SORT_KEY_BYTES);
 };

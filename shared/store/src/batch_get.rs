@@ -1,10 +1,13 @@
-//! Many items by their keys: `BatchGetItem`, whatever it leaves undone, until it is done.
+//! Many items by their keys: `BatchGetItem`, repeated until it has processed every key.
+
+use std::collections::HashSet;
 
 use aws_sdk_dynamodb::types::{KeysAndAttributes, ReturnConsumedCapacity};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
+use lately_keys::{Key, Place};
 
 use crate::call::{Meaning, Operation, TableError, Unavailable, meaning, unavailable};
-use crate::item::Item;
+use crate::item::{Fields, Item, keyed};
 use crate::limits::{BATCH_KEYS, BATCHES_AT_ONCE};
 use crate::store::Store;
 
@@ -16,8 +19,31 @@ impl Store {
         consistent: bool,
         operation: &Operation<'_>,
     ) -> Result<Vec<Item>, TableError> {
-        let batches: Vec<_> =
-            keys.chunks(BATCH_KEYS).map(|keys| self.get_batch(keys, consistent, operation)).collect();
+        self.get_attributes(keys, None, consistent, operation).await
+    }
+
+    /// Which of some items exist, read consistently. DynamoDB sends their keys alone, whatever the size of the items.
+    pub(crate) async fn existing(
+        &self,
+        keys: &[Key],
+        operation: &Operation<'_>,
+    ) -> Result<HashSet<Key>, TableError> {
+        let wanted: Vec<_> = keys.iter().map(|key| keyed(Place::Table, key.clone())).collect();
+        let found = self.get_attributes(&wanted, Some("pk, sk"), true, operation).await?;
+        Ok(found.iter().map(|item| Fields(item).key()).collect::<Result<_, _>>()?)
+    }
+
+    async fn get_attributes(
+        &self,
+        keys: &[Item],
+        projection: Option<&str>,
+        consistent: bool,
+        operation: &Operation<'_>,
+    ) -> Result<Vec<Item>, TableError> {
+        let batches: Vec<_> = keys
+            .chunks(BATCH_KEYS)
+            .map(|keys| self.get_batch(keys, projection, consistent, operation))
+            .collect();
         let found: Vec<_> = stream::iter(batches).buffer_unordered(BATCHES_AT_ONCE).try_collect().await?;
         Ok(found.into_iter().flatten().collect())
     }
@@ -26,6 +52,7 @@ impl Store {
     async fn get_batch(
         &self,
         keys: &[Item],
+        projection: Option<&str>,
         consistent: bool,
         operation: &Operation<'_>,
     ) -> Result<Vec<Item>, TableError> {
@@ -36,6 +63,7 @@ impl Store {
             attempts.start();
             let request = KeysAndAttributes::builder()
                 .set_keys(Some(keys.clone()))
+                .set_projection_expression(projection.map(str::to_owned))
                 .consistent_read(consistent)
                 .build()
                 .map_err(Unavailable::new)?;

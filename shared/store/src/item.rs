@@ -45,6 +45,11 @@ impl<'a> Fields<'a> {
         Corrupt::new(pk, what)
     }
 
+    /// The item's key in the table.
+    pub(crate) fn key(self) -> Result<Key, Corrupt> {
+        Ok(Key { pk: self.text("pk")?.to_owned(), sk: self.text("sk")?.to_owned() })
+    }
+
     /// A flag that is set; absent means not.
     pub(crate) fn flag(self, name: &str) -> bool {
         matches!(self.0.get(name), Some(AttributeValue::Bool(true)))

@@ -145,11 +145,16 @@ pub const FAN_OUT_RESERVE: Duration = Duration::from_secs(2);
 /// By how much the times that DynamoDB tells of two changes may be out of order.
 pub const TOLD_APART_MILLIS: u64 = 60_000;
 
-/// Entries that one query of a backfill or a cleanup reads: some hundred KB.
-pub const ENTRIES_PER_QUERY: usize = 200;
+/// Entries that one query of a backfill or a cleanup reads: at most 200 KB, so that all rails of a batch together hold
+/// some megabytes.
+pub const ENTRIES_PER_QUERY: u32 = 200;
 
-/// Entries of a source that a backfill looks at to find those of topics that fan out.
-pub const BACKFILL_ENTRIES: usize = 4_096;
+/// Queries of one step of a backfill or a cleanup. A cleanup of 4,000 entries that another source brought takes less than
+/// half a second. So does a backfill that copies a full query; one that copies more is one of a busy source.
+pub const QUERIES_PER_STEP: u32 = 20;
+
+/// Older entries of a source that a backfill looks at to find those of topics that fan out.
+pub const BACKFILL_ENTRIES: u32 = 4_096;
 
 /// How long what must be known when a record of the stream is delivered again is kept: a late event that is settled, and
 /// who no longer follows. A record that failed is kept for 90 days at most.

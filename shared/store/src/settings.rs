@@ -2,7 +2,7 @@
 
 use lately_model::RetentionDays;
 
-use crate::limits::{AUDIENCE, FAN_OUT_LIMIT, FOLLOWERS_PER_JOB};
+use crate::limits::{AUDIENCE, ENTRIES_PER_QUERY, FAN_OUT_LIMIT, FOLLOWERS_PER_JOB, QUERIES_PER_STEP};
 
 /// How events come into feeds. The default is what [`limits`](crate::limits) says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,10 @@ pub struct FeedSettings {
     pub audience: u16,
     /// Followers of one page of a job.
     pub followers_per_job: u16,
+    /// Entries that one query of a backfill or a cleanup reads.
+    pub entries_per_query: u32,
+    /// Queries of one step of a backfill or a cleanup.
+    pub queries_per_step: u32,
 }
 
 impl Default for FeedSettings {
@@ -24,6 +28,8 @@ impl Default for FeedSettings {
             retention: None,
             audience: AUDIENCE,
             followers_per_job: FOLLOWERS_PER_JOB,
+            entries_per_query: ENTRIES_PER_QUERY,
+            queries_per_step: QUERIES_PER_STEP,
         }
     }
 }

@@ -1,7 +1,11 @@
-//! Transactions: all of some writes, or none, and why not.
+//! Transactions: all of some writes, or none, and why not; and some items read at one moment.
 
+use aws_sdk_dynamodb::error::BuildError;
+use aws_sdk_dynamodb::operation::transact_get_items::TransactGetItemsError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
-use aws_sdk_dynamodb::types::{CancellationReason, ReturnConsumedCapacity, TransactWriteItem};
+use aws_sdk_dynamodb::types::{
+    CancellationReason, Get, ReturnConsumedCapacity, TransactGetItem, TransactWriteItem,
+};
 
 use crate::ambient::Ambient;
 use crate::call::{Meaning, Operation, Unavailable, meaning, unavailable};
@@ -88,6 +92,53 @@ impl Store {
                     Meaning::Ambiguous => maybe_applied = true,
                     Meaning::Condition | Meaning::Final => return Err(unavailable(&error)),
                 },
+            }
+            attempts.pause(&error).await?;
+        }
+    }
+
+    /// Items as they are at one moment: none in the middle of a transaction. For each key, its item.
+    pub(crate) async fn get_together(
+        &self,
+        keys: Vec<Item>,
+        operation: &Operation<'_>,
+    ) -> Result<Vec<Option<Item>>, Unavailable> {
+        let get = |key| {
+            let get = Get::builder().table_name(self.table()).set_key(Some(key)).build()?;
+            Ok(TransactGetItem::builder().get(get).build())
+        };
+        let gets: Result<Vec<_>, BuildError> = keys.into_iter().map(get).collect();
+        let gets = gets.map_err(Unavailable::new)?;
+        let mut attempts = operation.attempts();
+        loop {
+            attempts.start();
+            let answer = self
+                .client()
+                .transact_get_items()
+                .set_transact_items(Some(gets.clone()))
+                .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                .send()
+                .await;
+            let error = match answer {
+                Ok(answer) => {
+                    operation.meter.read(answer.consumed_capacity());
+                    return Ok(answer
+                        .responses
+                        .unwrap_or_default()
+                        .into_iter()
+                        .map(|one| one.item)
+                        .collect());
+                }
+                Err(error) => error,
+            };
+            let is_busy = match error.as_service_error() {
+                Some(TransactGetItemsError::TransactionCanceledException(cancelled)) => {
+                    cancelled.cancellation_reasons().iter().all(|reason| fault(reason).is_some())
+                }
+                _ => matches!(meaning(&error), Meaning::Refused | Meaning::Ambiguous),
+            };
+            if !is_busy {
+                return Err(unavailable(&error));
             }
             attempts.pause(&error).await?;
         }

@@ -16,7 +16,7 @@ use crate::shard::Shard;
 use crate::source::Source;
 use crate::text::{canonical, eight_digits, segments};
 
-/// What a job does for each follower of its page.
+/// The work of a job: for each follower of its page, or for one user's feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JobTask {
     /// Writes a copy of the event into the follower's feed.
@@ -25,16 +25,22 @@ pub enum JobTask {
     Remove,
     /// Writes the source's pull marker into the follower's feed.
     Promote,
+    /// Takes the source's entries out of the feed of a user who no longer follows it.
+    Cleanup,
+    /// Copies the source's entries into the feed of a new follower.
+    Backfill,
 }
 
 impl JobTask {
-    const ALL: [Self; 3] = [Self::Push, Self::Remove, Self::Promote];
+    const ALL: [Self; 5] = [Self::Push, Self::Remove, Self::Promote, Self::Cleanup, Self::Backfill];
 
     const fn as_str(self) -> &'static str {
         match self {
             Self::Push => "PUSH",
             Self::Remove => "REMOVE",
             Self::Promote => "PROMOTE",
+            Self::Cleanup => "CLEANUP",
+            Self::Backfill => "BACKFILL",
         }
     }
 }
@@ -59,7 +65,8 @@ impl fmt::Display for JobTask {
 pub struct Job {
     /// What is done.
     pub task: JobTask,
-    /// The event that is pushed or removed; for a promotion, the id that marks its start.
+    /// The event that is pushed or removed; for a promotion, the id that marks its start; for a cleanup or a backfill,
+    /// an id made of the stream record that asked for it.
     pub id: EventId,
     /// Whose followers it is done for.
     pub source: Source,

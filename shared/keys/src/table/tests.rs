@@ -77,8 +77,14 @@ fn golden_bytes_of_sources_and_feeds() {
     let at = parse("2024-07-12T10:16:15.079Z");
     let leaver = LeaverKey { source: ada(), shard: 7.into(), at, user: parse("bob") };
     assert_golden(&leaver, "FOLLOWERS#actor:ada#7", "#LEFT#2024-07-12T10:16:15.079Z#bob");
-    for (task, word) in [(JobTask::Push, "PUSH"), (JobTask::Remove, "REMOVE"), (JobTask::Promote, "PROMOTE")]
-    {
+    let words = [
+        (JobTask::Push, "PUSH"),
+        (JobTask::Remove, "REMOVE"),
+        (JobTask::Promote, "PROMOTE"),
+        (JobTask::Cleanup, "CLEANUP"),
+        (JobTask::Backfill, "BACKFILL"),
+    ];
+    for (task, word) in words {
         let job = Job { task, id: parse(ID), source: hello(), shard: 12.into() };
         let key = JobKey { job, page: JobPage::new(34).unwrap() };
         assert_golden(&key, &format!("JOB#{word}#{ID}#subject:repo:octo:hello#12"), "00000034");
@@ -232,7 +238,13 @@ fn consumer_key() -> impl Strategy<Value = ConsumerKey> {
 }
 
 fn job() -> impl Strategy<Value = JobKey> {
-    let task = prop::sample::select(vec![JobTask::Push, JobTask::Remove, JobTask::Promote]);
+    let task = prop::sample::select(vec![
+        JobTask::Push,
+        JobTask::Remove,
+        JobTask::Promote,
+        JobTask::Cleanup,
+        JobTask::Backfill,
+    ]);
     (task, id(), source(), shard(), 0..=99_999_999_u32).prop_map(|(task, id, source, shard, page)| JobKey {
         job: Job { task, id, source, shard },
         page: JobPage::new(page).unwrap(),

@@ -1,29 +1,33 @@
-//! What a new follower's feed is filled with: what came since, and some of what was there before.
+//! Backfill: a new follower's feed gets the source's entries since the follow, and some older ones.
 //!
-//! It runs after the follower landed and reads the source's timeline consistently, so it finds every event whose
+//! It runs after the follow landed and reads the source's timeline consistently. So it finds every event whose
 //! fan-out did not find the follower.
 
-use std::collections::HashSet;
-
 use lately_keys::table::{EventKey, FollowerKey, SourceEntryKey};
-use lately_keys::{EventId, Key, Order, Place, Source, TableKey, UnixMillis, User};
+use lately_keys::{EventId, Key, Order, Source, TableKey, UnixMillis, User};
 
 use crate::call::{TableError, Unavailable};
 use crate::entry::{TimelineEntry, place_in_feed};
 use crate::fan_out::FanOut;
+use crate::fan_out::walk::{Backfill, Purpose, Walk};
 use crate::follow::{Edge, Follower};
-use crate::item::keyed;
 use crate::latest::span::IdRange;
-use crate::limits::{BACKFILL_ENTRIES, ENTRIES_PER_QUERY};
+use crate::limits::BACKFILL_ENTRIES;
 use crate::timeline::range::EntryRange;
 use crate::topic::TopicError;
 
 impl FanOut<'_> {
-    pub(super) async fn backfill(&self, key: &FollowerKey, follower: &Follower) -> Result<(), TableError> {
+    pub(super) async fn backfill(
+        &self,
+        key: &FollowerKey,
+        follower: &Follower,
+        id: EventId,
+        at: UnixMillis,
+    ) -> Result<(), TableError> {
         let FollowerKey { source, shard, user } = key;
-        let Follower { since, backfill, .. } = *follower;
+        let Follower { since, backfill: wanted, .. } = *follower;
         let follow = Edge { source: source.clone(), shard: *shard, since };
-        if self.store.edge(user, source, self.operation).await?.as_ref() != Some(&follow) {
+        if self.store.whole_follow(key, self.operation).await? != Some(follow) {
             // This follow is over. If the user follows again, that has a record of its own.
             return Ok(());
         }
@@ -32,53 +36,53 @@ impl FanOut<'_> {
         if pulled_from.is_some() {
             self.settle_marker(user, source).await?;
         }
-        let first = EventId::first_of(since);
-        let newest = pulled_from.map_or(Some(EventId::last_of(UnixMillis::MAX)), EventId::just_before);
-        if let Some(after) = newest.and_then(|newest| IdRange::new(first, newest)) {
-            self.copy(user, source, after, None).await?;
-        }
-        let oldest = EventId::first_of(UnixMillis::MIN);
-        let Some(before) = first.just_before().and_then(|newest| IdRange::new(oldest, newest)) else {
-            return Ok(());
-        };
-        self.copy(user, source, before, Some(backfill)).await
+        // The marker brings what is newer. Of the older entries the newest are wanted, pulled or not.
+        let behind = pulled_from.map(|from| from.max(EventId::first_of(since)));
+        let purpose = Purpose::Backfill(Backfill { since, wanted, looked_at: 0 });
+        self.begin_walk(key, id, at, Walk { user: user.clone(), behind, purpose }).await
     }
 
-    /// Copies entries of a part of a source's timeline into a feed: all, or the newest so many.
-    async fn copy(
+    /// Copies some entries of a source's timeline into a feed, newest first: all since the follow, and of those before it
+    /// as many as are wanted. The walk that is left.
+    pub(super) async fn copy_some(
         &self,
-        user: &User,
         source: &Source,
-        ids: IdRange,
-        most: Option<u16>,
-    ) -> Result<(), TableError> {
-        let now = self.store.now().get() / 1000;
+        walk: Walk,
+        backfill: Backfill,
+    ) -> Result<Option<Walk>, TableError> {
+        let Backfill { since, wanted, looked_at } = backfill;
+        let followed_at = EventId::first_of(since);
+        let oldest = if wanted == 0 { followed_at } else { EventId::first_of(UnixMillis::MIN) };
+        let newest = walk.behind.map_or(Some(EventId::last_of(UnixMillis::MAX)), EventId::just_before);
+        let Some(ids) = newest.and_then(|newest| IdRange::new(oldest, newest)) else { return Ok(None) };
+        // Mostly the first query finds them all. If not, few of the source's events fan out.
+        let is_first = looked_at == 0 && walk.behind.is_none_or(|behind| behind == followed_at);
+        let most = self.store.feeds().entries_per_query;
+        let limit = if is_first && wanted > 0 { most.min(wanted.into()) } else { most };
         let partition = SourceEntryKey::partition(source);
-        let mut left = most.map(usize::from);
-        let mut looked_at = 0;
-        let mut rest = Some(ids);
-        while left != Some(0)
-            && let Some(ids) = rest
-        {
-            // Mostly the first query finds them all. If not, few of the source's events fan out.
-            let limit = left.filter(|_| looked_at == 0).unwrap_or(ENTRIES_PER_QUERY);
-            let limit = Some(u32::try_from(limit).unwrap_or(u32::MAX));
-            let order = Order::NewestFirst;
-            let range = EntryRange { partition: &partition, ids, order, consistent: true };
-            let found = self.store.timeline_entries(&range, limit, self.operation).await?;
-            rest = found.rest(&range);
-            looked_at += found.entries.len();
-            let mut entries = found.entries;
-            entries.retain(|entry| entry.fans_out && entry.expires_at.is_none_or(|at| at > now));
-            entries.truncate(left.unwrap_or(usize::MAX));
-            left = left.map(|left| left - entries.len());
-            self.copy_entries(user, source, entries).await?;
-            if rest.is_some() && most.is_some() && looked_at >= BACKFILL_ENTRIES {
-                tracing::info!("a backfill ended early: few of the source's events fan out");
-                break;
-            }
+        let range = EntryRange { partition: &partition, ids, order: Order::NewestFirst, consistent: true };
+        let found = self.store.timeline_entries(&range, Some(limit), self.operation).await?;
+
+        let now = self.store.now().get() / 1000;
+        let is_older = |entry: &TimelineEntry| entry.id < followed_at;
+        let older = found.entries.iter().filter(|entry| is_older(entry)).count();
+        let looked_at = looked_at.saturating_add(u32::try_from(older).unwrap_or(u32::MAX));
+        let (mut older, mut entries): (Vec<_>, Vec<_>) = found
+            .entries
+            .into_iter()
+            .filter(|entry| entry.fans_out && entry.expires_at.is_none_or(|at| at > now))
+            .partition(is_older);
+        older.truncate(wanted.into());
+        let wanted = wanted.saturating_sub(u16::try_from(older.len()).unwrap_or(u16::MAX));
+        entries.append(&mut older);
+        self.copy_entries(&walk.user, source, entries).await?;
+
+        let Some(behind) = found.stopped_at else { return Ok(None) };
+        if behind < followed_at && (wanted == 0 || looked_at >= BACKFILL_ENTRIES) {
+            return Ok(None);
         }
-        Ok(())
+        let purpose = Purpose::Backfill(Backfill { since, wanted, looked_at });
+        Ok(Some(Walk { user: walk.user, behind: Some(behind), purpose }))
     }
 
     /// Puts entries into a feed, and takes them out if their events or the follow are gone.
@@ -110,14 +114,9 @@ impl FanOut<'_> {
         for entry in &entries {
             keys.push(self.event_of(entry).await?);
         }
-        let wanted: Vec<_> = keys.iter().map(|key| keyed(Place::Table, key.clone())).collect();
-        let there = self.store.get_items(&wanted, true, self.operation).await?;
-        let there: HashSet<_> = there
-            .iter()
-            .filter_map(|item| Some((item.get("pk")?.as_s().ok()?, item.get("sk")?.as_s().ok()?)))
-            .collect();
+        let there = self.store.existing(&keys, self.operation).await?;
         let (kept, gone): (Vec<_>, Vec<_>) =
-            entries.into_iter().zip(&keys).partition(|(_, key)| there.contains(&(&key.pk, &key.sk)));
+            entries.into_iter().zip(&keys).partition(|(_, key)| there.contains(key));
         self.delete(gone.iter().map(|(entry, _)| place_in_feed(entry.id, user)).collect()).await?;
         Ok(kept.into_iter().map(|(entry, _)| entry).collect())
     }

@@ -1,47 +1,50 @@
-//! What is taken out of a feed when its user no longer follows a source.
+//! Cleanup: when a user no longer follows a source, the source's entries leave the user's feed.
 //!
-//! First it is written down that the user left. Who has read the followers before, and writes an entry after this has
-//! looked, finds that; so does who does it again in its place, if it dies.
+//! Cleanup first records the leaver, then walks through the feed. A process that read the followers before the user left
+//! writes its entries first and reads the leavers then. So one of the two removes each entry, also after a crash.
 //!
-//! The user may follow again at any moment, and that follow's backfill runs beside this. So after something was
-//! taken out, the edges are read once more, and what they again allow is put back.
+//! The user may follow again at any moment, and the backfill of that follow runs beside the cleanup. So after it removed
+//! entries, the cleanup reads the follows again, and puts back the entries that they allow.
+//!
+//! The walk takes place even if the user follows the source again by now. An event that was deleted between the two
+//! follows was removed from the feeds of the followers of that moment, and the user was none of them.
 
 use lately_keys::table::{FeedEntryKey, FollowerKey, LeaverKey, PullMarkerKey};
-use lately_keys::{Source, TableKey, UnixMillis, User};
+use lately_keys::{EventId, SortKey, Source, TableKey, UnixMillis, User};
 
 use crate::call::{TableError, Unavailable};
 use crate::entry::{TimelineEntry, own_feed, place_in_feed};
 use crate::fan_out::FanOut;
+use crate::fan_out::walk::{Purpose, Walk};
 use crate::follow::leaver;
-use crate::item::{Item, text};
-use crate::limits::{CONFLICTS, ENTRIES_PER_QUERY};
+use crate::item::{Fields, text};
+use crate::limits::CONFLICTS;
 
 /// What sorts before every entry of a feed, and behind its marks.
 const BEFORE_ENTRIES: &str = "$";
 
 impl FanOut<'_> {
-    /// Takes out of a feed what only a source brought there that is no longer followed, since a time that the stream tells.
-    pub(super) async fn cleanup(&self, key: &FollowerKey, at: UnixMillis) -> Result<(), TableError> {
+    /// Begins to take out of a feed the entries that only a source brought there that is no longer followed.
+    pub(super) async fn cleanup(
+        &self,
+        key: &FollowerKey,
+        id: EventId,
+        at: UnixMillis,
+    ) -> Result<(), TableError> {
         let FollowerKey { source, shard, user } = key;
         let left = LeaverKey { source: source.clone(), shard: *shard, at, user: user.clone() };
         self.store.put_item(&leaver(&left), self.operation).await?;
+        self.store.whole_follow(key, self.operation).await?;
         self.settle_marker(user, source).await?;
-        if self.store.edge(user, source, self.operation).await?.is_some() {
-            return Ok(());
-        }
-        let mut start = None;
-        loop {
-            let (entries, next) = self.read_feed(user, source, start).await?;
-            self.withdraw(user, entries).await?;
-            start = next;
-            if start.is_none() {
-                return Ok(());
-            }
-            // Each page is bounded, their number by the time there is: what is left, the next delivery finds.
-            if self.operation.time_left().is_zero() {
-                return Err(Unavailable::new("a feed is too long to be cleaned up in time").into());
-            }
-        }
+        let walk = Walk { user: user.clone(), behind: None, purpose: Purpose::Cleanup };
+        self.begin_walk(key, id, at, walk).await
+    }
+
+    /// Cleans up some entries; the walk that is left.
+    pub(super) async fn clean_some(&self, source: &Source, walk: Walk) -> Result<Option<Walk>, TableError> {
+        let (entries, behind) = self.read_feed(&walk.user, source, walk.behind).await?;
+        self.withdraw(&walk.user, entries).await?;
+        Ok(behind.map(|behind| Walk { behind: Some(behind), ..walk }))
     }
 
     /// Makes a source's marker in a feed what it must be now: there if the source is followed and not pushed.
@@ -105,34 +108,36 @@ impl FanOut<'_> {
         Ok(entries.into_iter().partition(|entry| entry.sources().any(|source| edges.contains_key(&source))))
     }
 
-    /// A page of a feed's entries that a source lists, read consistently, and where it goes on.
+    /// The entries that a source lists on a page of a feed, read consistently, and the last entry that was looked at if
+    /// there may be more.
     async fn read_feed(
         &self,
         user: &User,
         source: &Source,
-        start: Option<Item>,
-    ) -> Result<(Vec<TimelineEntry>, Option<Item>), TableError> {
+        behind: Option<EventId>,
+    ) -> Result<(Vec<TimelineEntry>, Option<EventId>), TableError> {
         let (filter, name) = match source {
             Source::Actor(name) => ("a = :name", name.as_str()),
             Source::Subject(name) => ("s = :name", name.as_str()),
         };
+        let least = behind.map_or(BEFORE_ENTRIES.to_owned(), |behind| behind.sort_key().to_string());
         let answer = self
             .store
             .query(self.operation, |query| {
                 query
-                    .key_condition_expression("pk = :pk AND sk > :marks")
+                    .key_condition_expression("pk = :pk AND sk > :least")
                     .filter_expression(filter)
                     .expression_attribute_values(":pk", text(FeedEntryKey::partition(user)))
-                    .expression_attribute_values(":marks", text(BEFORE_ENTRIES))
+                    .expression_attribute_values(":least", text(least.as_str()))
                     .expression_attribute_values(":name", text(name))
-                    .set_exclusive_start_key(start.clone())
-                    .limit(i32::try_from(ENTRIES_PER_QUERY).unwrap_or(i32::MAX))
+                    .limit(i32::try_from(self.store.feeds().entries_per_query).unwrap_or(i32::MAX))
                     .consistent_read(true)
             })
             .await?;
         self.operation.meter.items(usize::try_from(answer.scanned_count()).unwrap_or(0));
         let entries = answer.items().iter().map(TimelineEntry::decode).collect::<Result<_, _>>()?;
-        Ok((entries, answer.last_evaluated_key))
+        let stopped_at = answer.last_evaluated_key().map(|key| Fields(key).parsed::<SortKey>("sk"));
+        Ok((entries, stopped_at.transpose()?.map(SortKey::id)))
     }
 }
 

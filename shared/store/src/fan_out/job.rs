@@ -4,17 +4,21 @@
 //! JOB#{task}#{id}#{source}#{n} / {page}
 //!   after S? (the follower behind whom the page begins), expires_at N
 //!   push:   the entry's attributes (`entry.rs`), until N? (when the event expires), b S (the topic's bucket width)
-//!   remove: nothing more
+//!   remove, promote: nothing more
+//!   cleanup, backfill: user S, behind S? (the id of the oldest entry that was looked at)
+//!   backfill: since N (when the follow began), k N (older entries still wanted), seen N (older entries looked at)
 //! ```
 //!
 //! A page of a job is made of what makes it alone, down to when it expires: making it again changes nothing, and is
 //! not run again. A page puts the next one before it does anything else, so the pages of a job run at the same time;
-//! only a promotion's wait for each other, because its last page says that all is done.
+//! only a promotion's wait for each other, because its last page says that all is done. The pages of a cleanup and of a
+//! backfill are the steps of one walk (`walk.rs`): each puts the next one when it ends.
 
 use lately_keys::table::{Job, JobKey, JobPage, JobTask};
 use lately_keys::{BucketWidth, Place, TableKey, UnixMillis, User};
 
 use crate::entry::TimelineEntry;
+use crate::fan_out::walk::{Backfill, Purpose, Walk};
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::limits::JOB_SECONDS;
 
@@ -28,9 +32,18 @@ pub(super) struct JobWork {
     pub(super) task: Task,
 }
 
-/// What a job needs to know.
+/// The work of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Task {
+    /// For the followers of a page.
+    Page(PageTask),
+    /// For one user, in steps.
+    Walk(Walk),
+}
+
+/// The work for each follower of a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum PageTask {
     /// The entry to write, and the width of its topic's buckets.
     Push(TimelineEntry, BucketWidth),
     Remove,
@@ -56,12 +69,16 @@ impl JobWork {
 
     pub(super) fn encode(&self, job: &Job, page: JobPage) -> Item {
         let mut item = keyed(Place::Table, JobKey { job: job.clone(), page }.encode());
-        if let Task::Push(entry, width) = &self.task {
-            item.extend(entry.attributes());
-            item.insert("b".to_owned(), text(width.as_str()));
-            if let Some(until) = entry.expires_at {
-                item.insert("until".to_owned(), number(until));
+        match &self.task {
+            Task::Page(PageTask::Push(entry, width)) => {
+                item.extend(entry.attributes());
+                item.insert("b".to_owned(), text(width.as_str()));
+                if let Some(until) = entry.expires_at {
+                    item.insert("until".to_owned(), number(until));
+                }
             }
+            Task::Walk(walk) => item.extend(walk.attributes()),
+            Task::Page(PageTask::Remove | PageTask::Promote) => {}
         }
         if let Some(after) = &self.after {
             item.insert("after".to_owned(), text(after.as_str()));
@@ -76,13 +93,38 @@ impl JobWork {
             JobTask::Push => {
                 let mut entry = TimelineEntry::with_id(item, job.id)?;
                 entry.expires_at = fields.optional_number("until")?;
-                Task::Push(entry, fields.parsed("b")?)
+                Task::Page(PageTask::Push(entry, fields.parsed("b")?))
             }
-            JobTask::Remove => Task::Remove,
-            JobTask::Promote => Task::Promote,
+            JobTask::Remove => Task::Page(PageTask::Remove),
+            JobTask::Promote => Task::Page(PageTask::Promote),
+            JobTask::Cleanup => Task::Walk(Walk::decode(fields, Purpose::Cleanup)?),
+            JobTask::Backfill => {
+                let since = UnixMillis::new(fields.number("since")?).map_err(|_| fields.corrupt("since"))?;
+                let (wanted, looked_at) = (fields.number("k")?, fields.number("seen")?);
+                Task::Walk(Walk::decode(fields, Purpose::Backfill(Backfill { since, wanted, looked_at }))?)
+            }
         };
         let (after, expires_at) = (fields.optional_parsed("after")?, fields.number("expires_at")?);
         Ok(Self { after, expires_at, task })
+    }
+}
+
+impl Walk {
+    fn attributes(&self) -> Item {
+        let mut item = Item::from([("user".to_owned(), text(self.user.as_str()))]);
+        if let Some(behind) = self.behind {
+            item.insert("behind".to_owned(), text(behind.to_string()));
+        }
+        if let Purpose::Backfill(Backfill { since, wanted, looked_at }) = self.purpose {
+            item.insert("since".to_owned(), number(since.get()));
+            item.insert("k".to_owned(), number(wanted));
+            item.insert("seen".to_owned(), number(looked_at));
+        }
+        item
+    }
+
+    fn decode(fields: Fields<'_>, purpose: Purpose) -> Result<Self, Corrupt> {
+        Ok(Self { user: fields.parsed("user")?, behind: fields.optional_parsed("behind")?, purpose })
     }
 }
 
@@ -108,16 +150,57 @@ mod tests {
         TimelineEntry::of(&key, &event).unwrap().unwrap()
     }
 
+    fn walk(purpose: Purpose) -> Task {
+        Task::Walk(Walk { user: "bob".parse().unwrap(), behind: Some(ID.parse().unwrap()), purpose })
+    }
+
+    fn backfill() -> Purpose {
+        let since = UnixMillis::new(1_720_799_999_000).unwrap();
+        Purpose::Backfill(Backfill { since, wanted: 30, looked_at: 1_000 })
+    }
+
+    fn shown(item: &Item) -> BTreeMap<&str, &str> {
+        item.iter()
+            .map(|(name, value)| (name.as_str(), value.as_s().or(value.as_n()).unwrap().as_str()))
+            .collect()
+    }
+
+    #[test]
+    fn golden_bytes_of_a_walk() {
+        let at = UnixMillis::new(1_720_800_000_999).unwrap();
+        let work = JobWork::first(walk(backfill()), at);
+        let item = work.encode(&job(JobTask::Backfill), JobPage::new(2).unwrap());
+        let pk = format!("JOB#BACKFILL#{ID}#actor:ada#7");
+        let expected = BTreeMap::from([
+            ("pk", pk.as_str()),
+            ("sk", "00000002"),
+            ("user", "bob"),
+            ("behind", ID),
+            ("since", "1720799999000"),
+            ("k", "30"),
+            ("seen", "1000"),
+            ("expires_at", "1720972800"),
+        ]);
+        assert_eq!(shown(&item), expected);
+        let item =
+            JobWork::first(walk(Purpose::Cleanup), at).encode(&job(JobTask::Cleanup), JobPage::default());
+        let pk = format!("JOB#CLEANUP#{ID}#actor:ada#7");
+        let expected = BTreeMap::from([
+            ("pk", pk.as_str()),
+            ("sk", "00000000"),
+            ("user", "bob"),
+            ("behind", ID),
+            ("expires_at", "1720972800"),
+        ]);
+        assert_eq!(shown(&item), expected);
+    }
+
     #[test]
     fn golden_bytes() {
         let at = UnixMillis::new(1_720_800_000_999).unwrap();
-        let work =
-            JobWork::first(Task::Push(entry("1"), BucketWidth::Hour), at).behind(&"bob".parse().unwrap());
+        let work = JobWork::first(Task::Page(PageTask::Push(entry("1"), BucketWidth::Hour)), at)
+            .behind(&"bob".parse().unwrap());
         let item = work.encode(&job(JobTask::Push), JobPage::default());
-        let shown: BTreeMap<_, _> = item
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_s().or(value.as_n()).unwrap().as_str()))
-            .collect();
         let pk = format!("JOB#PUSH#{ID}#actor:ada#7");
         let expected = BTreeMap::from([
             ("pk", pk.as_str()),
@@ -132,17 +215,19 @@ mod tests {
             ("after", "bob"),
             ("expires_at", "1720972800"),
         ]);
-        assert_eq!(shown, expected);
+        assert_eq!(shown(&item), expected);
     }
 
     #[test]
     fn what_a_job_needs_to_know_comes_back() {
         let large = format!("\"{}\"", "x".repeat(2_000));
         for (name, task) in [
-            (JobTask::Push, Task::Push(entry("1"), BucketWidth::Hour)),
-            (JobTask::Push, Task::Push(entry(&large), BucketWidth::Hour)),
-            (JobTask::Remove, Task::Remove),
-            (JobTask::Promote, Task::Promote),
+            (JobTask::Push, Task::Page(PageTask::Push(entry("1"), BucketWidth::Hour))),
+            (JobTask::Push, Task::Page(PageTask::Push(entry(&large), BucketWidth::Hour))),
+            (JobTask::Remove, Task::Page(PageTask::Remove)),
+            (JobTask::Promote, Task::Page(PageTask::Promote)),
+            (JobTask::Cleanup, walk(Purpose::Cleanup)),
+            (JobTask::Backfill, walk(backfill())),
         ] {
             let first = JobWork::first(task, UnixMillis::MIN);
             for work in [first.behind(&"bob".parse().unwrap()), first] {

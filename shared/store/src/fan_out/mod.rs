@@ -6,6 +6,7 @@
 //! | an event was written, or deleted | entries under its sources, and in the feeds of their followers | `post.rs` |
 //! | a user began to follow | entries from before, and the mark to pull | `backfill.rs` |
 //! | a user no longer follows | entries and mark are removed | `cleanup.rs` |
+//! | a backfill or a cleanup takes more than a step | a job goes on with it | `walk.rs` |
 //! | a source has more followers | beyond a number of them, it is pulled | `promotion.rs` |
 //! | a page of a job was put | the job is done for the page's followers | `page.rs` |
 //!
@@ -28,6 +29,7 @@ mod plan;
 mod post;
 mod promotion;
 mod record;
+mod walk;
 mod writer;
 
 use std::collections::BTreeSet;
@@ -151,8 +153,8 @@ impl FanOut<'_> {
         match &change.what {
             What::Posted(key, entry) => Box::pin(self.posted(key, entry, at)).await,
             What::Deleted(key, entry) => Box::pin(self.deleted(key, entry, at)).await,
-            What::Followed(key, follower) => Box::pin(self.backfill(key, follower)).await,
-            What::Unfollowed(key) => Box::pin(self.cleanup(key, at)).await,
+            What::Followed(key, follower) => Box::pin(self.backfill(key, follower, change.id, at)).await,
+            What::Unfollowed(key) => Box::pin(self.cleanup(key, change.id, at)).await,
             What::Counted(key, counts) => self.counted(&key.source, *counts).await,
             What::Source { source, was_pushed, stored } => {
                 self.source_changed(source, *was_pushed, stored, at).await

@@ -13,7 +13,7 @@ use lately_keys::{Place, Shard, Source, TableKey, UnixMillis, User};
 use crate::call::{TableError, Unavailable};
 use crate::entry::{TimelineEntry, place_in_feed};
 use crate::fan_out::FanOut;
-use crate::fan_out::job::{JobWork, Task};
+use crate::fan_out::job::{JobWork, PageTask, Task};
 use crate::follow::{Follower, FollowerRange};
 use crate::item::{Fields, keyed};
 use crate::limits::TOLD_APART_MILLIS;
@@ -43,9 +43,13 @@ impl Page {
 }
 
 impl FanOut<'_> {
-    /// Does a job for a page of followers.
+    /// Does a page of a job.
     pub(super) async fn run_job(&self, key: &JobKey, work: &JobWork) -> Result<(), TableError> {
         let JobKey { job, page: number } = key;
+        let task = match &work.task {
+            Task::Page(task) => task,
+            Task::Walk(walk) => return self.walk(job, number.next(), walk.clone(), work).await,
+        };
         let Job { source, shard, .. } = job;
         let page = self.page_of(source, *shard, work.after.clone()).await?;
         let next = match page.followers.last().filter(|_| page.more) {
@@ -55,21 +59,21 @@ impl FanOut<'_> {
                 Some((next, work.behind(&last.user)))
             }
         };
-        match &work.task {
-            Task::Push(entry, width) => {
+        match task {
+            PageTask::Push(entry, width) => {
                 if let Some((number, next)) = &next {
                     self.put_job(job, *number, next).await?;
                 }
                 let key = EventKey::new(entry.topic.clone(), *width, entry.id);
                 self.push(entry, &key, &page, work.changed_at()).await
             }
-            Task::Remove => {
+            PageTask::Remove => {
                 if let Some((number, next)) = &next {
                     self.put_job(job, *number, next).await?;
                 }
                 Ok(self.delete(page.users().map(|user| place_in_feed(job.id, user)).collect()).await?)
             }
-            Task::Promote => {
+            PageTask::Promote => {
                 let stored = self.store.stored_source(source, self.operation).await?;
                 let markers = page.followers.iter().filter_map(|follower| {
                     Some(stored.marker(source, follower.since)?.encode(&follower.user))

@@ -7,15 +7,14 @@
 use std::collections::BTreeSet;
 
 use lately_keys::table::{EventKey, Job, JobTask};
-use lately_keys::{EventId, Place, ShardCount, Source, TableKey, UnixMillis, User};
+use lately_keys::{EventId, ShardCount, Source, TableKey, UnixMillis, User};
 
 use crate::call::TableError;
 use crate::entry::{TimelineEntry, own_feed, place_in_feed};
-use crate::fan_out::job::{JobWork, Task};
+use crate::fan_out::job::{JobWork, PageTask, Task};
 use crate::fan_out::page::Page;
 use crate::fan_out::{FanOut, plan};
 use crate::follow::Counts;
-use crate::item::keyed;
 use crate::limits::FAN_OUT_RESERVE;
 
 impl FanOut<'_> {
@@ -35,8 +34,8 @@ impl FanOut<'_> {
 
         let mut pages = Vec::new();
         if is_pushed {
-            let task = Task::Push(entry.clone(), key.partition().bucket.width());
-            let work = JobWork::first(task, at);
+            let task = PageTask::Push(entry.clone(), key.partition().bucket.width());
+            let work = JobWork::first(Task::Page(task), at);
             for source in entry.sources() {
                 let stored = self.store.stored_source(&source, self.operation).await?;
                 if stored.pushes(entry.id) {
@@ -71,7 +70,7 @@ impl FanOut<'_> {
         if !entry.fans_out {
             return Ok(());
         }
-        let work = JobWork::first(Task::Remove, at);
+        let work = JobWork::first(Task::Page(PageTask::Remove), at);
         let mut pages = Vec::new();
         for source in entry.sources() {
             let shards = self.store.stored_source(&source, self.operation).await?.shards;
@@ -112,8 +111,7 @@ impl FanOut<'_> {
 
     /// Whether an event is not there any more.
     pub(super) async fn is_gone(&self, key: &EventKey) -> Result<bool, TableError> {
-        let item = self.store.get_item(keyed(Place::Table, key.encode()), self.operation).await?;
-        Ok(item.is_none())
+        Ok(self.store.existing(&[key.encode()], self.operation).await?.is_empty())
     }
 }
 

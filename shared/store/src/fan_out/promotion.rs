@@ -14,7 +14,7 @@ use lately_keys::table::{Job, JobTask};
 use lately_keys::{Source, UnixMillis};
 
 use crate::call::TableError;
-use crate::fan_out::job::{JobWork, Task};
+use crate::fan_out::job::{JobWork, PageTask, Task};
 use crate::fan_out::{FanOut, count};
 use crate::follow::Counts;
 use crate::limits::FOLLOWER_SHARDS;
@@ -51,7 +51,7 @@ impl FanOut<'_> {
     ) -> Result<(), TableError> {
         let Mode::Promoting { promotion, unpromoted } = &stored.mode else { return Ok(()) };
         if was_pushed {
-            let work = JobWork::first(Task::Promote, at);
+            let work = JobWork::first(Task::Page(PageTask::Promote), at);
             let (task, id) = (JobTask::Promote, *promotion);
             let jobs = unpromoted.iter().map(|shard| Job { task, id, source: source.clone(), shard: *shard });
             self.put_first_pages(jobs.collect(), &work).await?;

@@ -20,6 +20,7 @@ use serde_json::value::RawValue;
 
 use crate::entry::TimelineEntry;
 use crate::fan_out::job::JobWork;
+use crate::fan_out::walk::walk_id;
 use crate::follow::{Counts, Follower};
 use crate::item::{Corrupt, Item};
 use crate::source::{Mode, StoredSource};
@@ -68,6 +69,8 @@ pub(super) enum Poison {
 #[derive(Debug)]
 pub(super) struct Change {
     pub(super) at: UnixMillis,
+    /// An id of the change's own, made of its record.
+    pub(super) id: EventId,
     pub(super) what: What,
 }
 
@@ -128,7 +131,7 @@ impl Record {
         };
         let known = AnyKey::decode(&key.pk, &key.sk);
         let (change, landed) = match record.landed(known.as_ref()) {
-            Ok(landed) => (record.change(known), landed),
+            Ok(landed) => (record.change(known, &sequence), landed),
             Err(poison) => (Err(poison), None),
         };
         Self { sequence, at, item: Some(key), change, landed }
@@ -206,13 +209,14 @@ impl Delivered<'_> {
         Ok(Some(Landed { topic: key.partition().topic.clone(), id: key.id(), at: self.dynamodb.at()? }))
     }
 
-    fn change(&self, key: Option<AnyKey>) -> Result<Option<Change>, Poison> {
+    fn change(&self, key: Option<AnyKey>, sequence: &str) -> Result<Option<Change>, Poison> {
         if self.user_identity.as_ref().is_some_and(Identity::is_expiry) {
             return Ok(None);
         }
         let Some(key) = key else { return Ok(None) };
         let Some(what) = self.what(key)? else { return Ok(None) };
-        Ok(Some(Change { at: self.dynamodb.at()?, what }))
+        let at = self.dynamodb.at()?;
+        Ok(Some(Change { at, id: walk_id(sequence, at), what }))
     }
 
     fn what(&self, key: AnyKey) -> Result<Option<What>, Poison> {
@@ -340,7 +344,7 @@ mod tests {
         let new = r#","NewImage":{"since":{"N":"5"},"k":{"N":"7"},"sk":{"S":"bob"},"more":{"M":{"x":{"B":"eA=="}}}}"#;
         let record = changed("INSERT", "FOLLOWERS#actor:ada#3", "bob", new);
         assert_eq!(record.sequence(), "42");
-        let Change { at, what } = record.change.unwrap().unwrap();
+        let Change { at, what, .. } = record.change.unwrap().unwrap();
         assert_eq!(at.get(), 1_479_499_740_000);
         let What::Followed(key, follower) = what else { panic!("{what:?}") };
         assert_eq!((key.shard.get(), follower.since.get(), follower.backfill), (3, 5, 7));

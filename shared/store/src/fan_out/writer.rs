@@ -88,7 +88,7 @@ struct Left {
 impl Write {
     fn key(&self) -> Result<Key, Corrupt> {
         match self {
-            Self::Put(item) => key_of(item),
+            Self::Put(item) => Fields(item).key(),
             Self::Delete(key) => Ok(key.clone()),
         }
     }
@@ -107,14 +107,9 @@ impl Write {
     }
 }
 
-fn key_of(item: &Item) -> Result<Key, Corrupt> {
-    let fields = Fields(item);
-    Ok(Key { pk: fields.text("pk")?.to_owned(), sk: fields.text("sk")?.to_owned() })
-}
-
 fn key_of_request(request: &WriteRequest) -> Option<Key> {
     let put = request.put_request().map(PutRequest::item);
-    key_of(put.or_else(|| request.delete_request().map(DeleteRequest::key))?).ok()
+    Fields(put.or_else(|| request.delete_request().map(DeleteRequest::key))?).key().ok()
 }
 
 impl<'a> Writer<'a> {

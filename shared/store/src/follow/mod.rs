@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::types::builders::UpdateBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put, Select, TransactWriteItem, Update};
-use lately_keys::table::{FeedEntryKey, PullMarkerKey};
+use lately_keys::table::{FeedEntryKey, FollowerKey, PullMarkerKey};
 use lately_keys::{Shard, Source, UnixMillis, User};
 use lately_model::Backfill;
 
@@ -144,6 +144,22 @@ impl Store {
     ) -> Result<Option<Edge>, TableError> {
         let item = self.get_item(Edge::key(user, source), operation).await?;
         Ok(item.as_ref().map(Edge::decode).transpose()?)
+    }
+
+    /// The edge of a follower that the stream told of, once all of that follow or unfollow is visible.
+    ///
+    /// The stream may deliver one item of a transaction before the others can be seen by plain reads. A read in a
+    /// transaction of its own waits for them. From then on plain reads, also those of other processes, show the edge and
+    /// the counts as they were written.
+    pub(crate) async fn whole_follow(
+        &self,
+        follower: &FollowerKey,
+        operation: &Operation<'_>,
+    ) -> Result<Option<Edge>, TableError> {
+        let FollowerKey { source, shard, user } = follower;
+        let keys = vec![Edge::key(user, source), Counts::key(source, *shard)];
+        let mut items = self.get_together(keys, operation).await?.into_iter();
+        Ok(items.next().flatten().as_ref().map(Edge::decode).transpose()?)
     }
 
     /// Which of the sources of some entries a user follows.

@@ -176,6 +176,26 @@ async fn who_follows_again_while_their_feed_is_cleaned_up_misses_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_event_deleted_between_two_follows_leaves_the_feed() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    scene.follow("bob", "actor:ada", 0).await;
+    scene.settle().await;
+    let posted = scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
+    scene.settle().await;
+    assert_eq!(scene.shown("bob").await, posted);
+    scene.store.unfollow(&user("bob"), &source("actor:ada")).await.unwrap();
+    let unfollowed = scene.news();
+    scene.store.delete_event(&scene.posts, posted[0], None).await.unwrap();
+    // Another shard of the stream is ahead: the deletion is handled while Bob follows nothing.
+    let deleted = scene.news();
+    assert_eq!(fan_out(&scene.store, &deleted).await.failed, None);
+    scene.follow("bob", "actor:ada", 1).await;
+    assert_eq!(fan_out(&scene.store, &unfollowed).await.failed, None);
+    scene.settle().await;
+    assert_eq!(scene.shown("bob").await, []);
+}
+
+#[tokio::test(start_paused = true)]
 async fn who_unfollows_while_a_source_is_promoted_is_not_told_to_pull_it() {
     for dies in [false, true] {
         let mut scene = Scene::new(FeedSettings { fan_out_limit: 1, ..FeedSettings::default() }).await;

@@ -12,6 +12,7 @@ mod fan_out;
 mod fan_out_crashes;
 mod fan_out_prices;
 mod fan_out_races;
+mod fan_out_steps;
 mod faults;
 mod feed;
 mod feed_waits;

@@ -118,5 +118,6 @@ pub(crate) fn about(subject: &str) -> NewEvent {
 }
 
 pub(crate) fn small_jobs() -> FeedSettings {
-    FeedSettings { audience: 0, followers_per_job: 3, ..FeedSettings::default() }
+    let settings = FeedSettings { entries_per_query: 2, queries_per_step: 1, ..FeedSettings::default() };
+    FeedSettings { audience: 0, followers_per_job: 3, ..settings }
 }

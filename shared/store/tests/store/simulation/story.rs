@@ -130,6 +130,8 @@ pub(super) struct State {
 impl Story {
     async fn begin(seed: u64) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
+        // Drawn apart, so that older seeds go on telling their stories.
+        let mut steps = fastrand::Rng::with_seed(!seed);
         let world = World::new(seed);
         let lag = Lag { seed, table: Duration::from_secs(5), index: Duration::from_secs(5), behind: 0.5 };
         let options = Options {
@@ -143,6 +145,8 @@ impl Story {
             retention: None,
             audience: random.u16(0..=3),
             followers_per_job: random.u16(1..=3),
+            entries_per_query: steps.u32(1..=3),
+            queries_per_step: steps.u32(1..=2),
         };
         let handled = vec![SequenceNumber::START; engine.stream(TABLE).unwrap().shards().into()];
         let state = State {

@@ -1,0 +1,111 @@
+//! A walk through one user's entries, in steps: a cleanup walks through the feed, a backfill through the source's timeline.
+//!
+//! A feed can hold millions of entries. One delivery must neither hold its lane of the stream for as long as the walk
+//! takes, nor begin again at the top after a failure. So a delivery takes one step of a bounded number of queries. If
+//! something is left, the step puts a page of a job, and the stream record of that page takes the next step.
+//!
+//! What must hold: a step ends only after its writes are durable, and the page that it puts begins where it ended. So a
+//! step that is delivered again repeats at most itself.
+
+use lately_keys::table::{FollowerKey, Job, JobPage, JobTask};
+use lately_keys::{EventId, Shard, Tick, UnixMillis, User};
+
+use crate::call::{TableError, Unavailable};
+use crate::fan_out::FanOut;
+use crate::fan_out::job::{JobWork, Task};
+
+/// How far a walk has come, and for whom it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Walk {
+    pub(super) user: User,
+    /// The oldest entry that was looked at; none before the first step.
+    pub(super) behind: Option<EventId>,
+    pub(super) purpose: Purpose,
+}
+
+/// Why a user's entries are walked through.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// The user no longer follows the source.
+    Cleanup,
+    /// The user follows the source.
+    Backfill(Backfill),
+}
+
+/// The work that is left of a backfill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Backfill {
+    /// When the follow began. All entries since then are copied.
+    pub(super) since: UnixMillis,
+    /// How many older entries are still wanted.
+    pub(super) wanted: u16,
+    /// How many older entries were looked at.
+    pub(super) looked_at: u32,
+}
+
+impl Walk {
+    pub(super) const fn task(&self) -> JobTask {
+        match self.purpose {
+            Purpose::Cleanup => JobTask::Cleanup,
+            Purpose::Backfill(_) => JobTask::Backfill,
+        }
+    }
+}
+
+/// An id for the walk that a stream record asks for: the same each time the record is delivered.
+pub(super) fn walk_id(sequence: &str, at: UnixMillis) -> EventId {
+    let digits = sequence.bytes().map(|digit| u64::from(digit.wrapping_sub(b'0')));
+    let number = digits.fold(0_u64, |number, digit| number.wrapping_mul(10).wrapping_add(digit));
+    EventId::new(Tick::first_of(at), Shard::from(0), number)
+}
+
+impl FanOut<'_> {
+    /// Begins a walk because of a change of a follower.
+    pub(super) async fn begin_walk(
+        &self,
+        key: &FollowerKey,
+        id: EventId,
+        at: UnixMillis,
+        walk: Walk,
+    ) -> Result<(), TableError> {
+        let FollowerKey { source, shard, .. } = key;
+        let job = Job { task: walk.task(), id, source: source.clone(), shard: *shard };
+        let work = JobWork::first(Task::Walk(walk.clone()), at);
+        self.walk(&job, Some(JobPage::default()), walk, &work).await
+    }
+
+    /// Takes a step; `next` is the page of the job that goes on from there.
+    pub(super) async fn walk(
+        &self,
+        job: &Job,
+        next: Option<JobPage>,
+        mut walk: Walk,
+        work: &JobWork,
+    ) -> Result<(), TableError> {
+        for _ in 0..self.store.feeds().queries_per_step {
+            let rest = match walk.purpose {
+                Purpose::Cleanup => self.clean_some(&job.source, walk).await?,
+                Purpose::Backfill(backfill) => self.copy_some(&job.source, walk, backfill).await?,
+            };
+            match rest {
+                Some(rest) => walk = rest,
+                None => return Ok(()),
+            }
+        }
+        let next = next.ok_or_else(|| Unavailable::new("a job has too many pages"))?;
+        Ok(self.put_job(job, next, &JobWork { task: Task::Walk(walk), ..work.clone() }).await?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_records_walk_keeps_its_id_and_neighbours_have_others() {
+        let at = UnixMillis::new(1_479_499_740_000).unwrap();
+        let id = walk_id("4421584500000000017450439091", at);
+        assert_eq!((id, id.at()), (walk_id("4421584500000000017450439091", at), at));
+        assert_ne!(id, walk_id("4421584500000000017450439092", at));
+    }
+}

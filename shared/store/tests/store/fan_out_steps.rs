@@ -1,0 +1,113 @@
+//! Work that grows with a feed is done in steps, and its memory does not grow with the events.
+
+use std::process::Command;
+use std::time::Duration;
+
+use lately_model::NewEvent;
+use lately_store::FeedSettings;
+
+use crate::listed::{source, user};
+use crate::scene::{Scene, fan_out};
+use crate::support::{event, pass};
+
+/// Steps of twenty entries.
+fn short_steps() -> FeedSettings {
+    FeedSettings { entries_per_query: 10, queries_per_step: 2, ..FeedSettings::default() }
+}
+
+fn by(actor: &str) -> NewEvent {
+    NewEvent { actor: actor.parse().unwrap(), ..event("note", None) }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_feed_is_cleaned_up_in_steps_that_keep_their_place() {
+    let mut scene = Scene::new(short_steps()).await;
+    scene.follow("bob", "actor:ada", 0).await;
+    for _ in 0..5 {
+        scene.post(&scene.posts.clone(), vec![by("ada"), by("ada")]).await;
+        scene.post(&scene.posts.clone(), (0..20).map(|_| by("bob")).collect()).await;
+    }
+    scene.settle().await;
+    assert_eq!(scene.shown("bob").await.len(), 110);
+    scene.store.unfollow(&user("bob"), &source("actor:ada")).await.unwrap();
+    let steps = scene.settle().await;
+    assert_eq!(scene.shown("bob").await.len(), 100);
+    // 110 entries in steps of twenty, none of them looked at twice.
+    let looked_at: Vec<_> = steps.iter().map(|step| step.cost.items).filter(|items| *items > 0).collect();
+    assert_eq!(looked_at.len(), 6, "{looked_at:?}");
+    assert!(looked_at.iter().all(|items| *items <= 30), "{looked_at:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_backfill_is_copied_in_steps_that_keep_their_place() {
+    let mut scene = Scene::new(short_steps()).await;
+    let posted = scene.post(&scene.posts.clone(), (0..90).map(|_| by("ada")).collect()).await;
+    scene.settle().await;
+    pass(Duration::from_millis(1)).await;
+    scene.follow("bob", "actor:ada", 70).await;
+    let steps = scene.settle().await;
+    let mut newest = posted;
+    newest.sort_by(|a, b| b.cmp(a));
+    assert_eq!(scene.shown("bob").await, newest[..70]);
+    let copied: Vec<_> = steps.iter().map(|step| step.deliveries).filter(|copied| *copied > 0).collect();
+    assert_eq!(copied, [20, 20, 20, 10]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_that_is_delivered_again_repeats_itself_alone() {
+    let mut scene = Scene::new(short_steps()).await;
+    scene.post(&scene.posts.clone(), (0..90).map(|_| by("ada")).collect()).await;
+    scene.settle().await;
+    scene.follow("bob", "actor:ada", 90).await;
+    let first = scene.news();
+    for _ in 0..2 {
+        assert_eq!(fan_out(&scene.store, &first).await.deliveries, 20);
+    }
+    let rest = scene.settle().await;
+    assert_eq!(rest.iter().map(|step| step.deliveries).sum::<u64>(), 70);
+    assert_eq!(scene.shown("bob").await.len(), 90);
+}
+
+/// The most memory that a child process held while fan-out copied large events, in MB.
+const MEASURE: &str = "LATELY_MEASURE_MEMORY";
+
+#[cfg(target_os = "linux")]
+#[test]
+#[expect(clippy::print_stdout, reason = "the child tells its parent what it measured")]
+fn thirty_two_backfills_of_large_events_stay_under_256_mb() {
+    if std::env::var_os(MEASURE).is_some() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        println!("peak={}", runtime.unwrap().block_on(copy_large_events()));
+        return;
+    }
+    // The memory of a process is that of all its tests, so this one has a process of its own.
+    let name = "fan_out_steps::thirty_two_backfills_of_large_events_stay_under_256_mb";
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    let output = child.args(["--exact", name, "--nocapture"]).env(MEASURE, "1").output().unwrap();
+    let output = String::from_utf8(output.stdout).unwrap();
+    let peak = output.lines().find_map(|line| line.split_once("peak=")).expect("it says its peak").1;
+    let peak: u64 = peak.parse().unwrap();
+    assert!(peak < 256, "{peak} MB");
+}
+
+/// Copies 200 events of 256 KB into the feeds of 32 users at once; the peak of the process meanwhile, in MB.
+async fn copy_large_events() -> u64 {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    let large = format!("\"{}\"", "x".repeat(255 * 1024));
+    for _ in 0..20 {
+        let events = (0..10).map(|_| event("note", Some(large.clone()))).collect();
+        scene.post(&scene.posts.clone(), events).await;
+        scene.settle().await;
+    }
+    for n in 0..32 {
+        scene.follow(&format!("user-{n}"), "actor:ada", 200).await;
+    }
+    let news = scene.news();
+    std::fs::write("/proc/self/clear_refs", "5").unwrap();
+    let outcome = fan_out(&scene.store, &news).await;
+    assert_eq!((outcome.failed, outcome.deliveries), (None, 32 * 200));
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let kilobytes: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+    kilobytes / 1024
+}
