@@ -27,12 +27,20 @@ pub(crate) enum Call {
     Update(UpdateItemRequest),
     Delete(DeleteItemRequest),
     BatchWrite(BatchWriteItemRequest),
-    TransactWrite(TransactWriteItemsRequest),
+    TransactWrite(Transaction),
     Get(GetItemRequest),
     BatchGet(BatchGetItemRequest),
     TransactGet(TransactGetItemsRequest),
     Query(QueryRequest),
     Scan(ScanRequest),
+}
+
+/// A transaction that writes.
+#[derive(Debug)]
+pub(crate) struct Transaction {
+    pub(crate) request: TransactWriteItemsRequest,
+    /// The items, by their position in [`Call::touched`], whose changes plain reads and the stream show only later.
+    pub(crate) held_back: Vec<usize>,
 }
 
 /// One item that a call names: by its key, or by the whole item where the call puts it.
@@ -50,7 +58,8 @@ impl Call {
             Operation::UpdateItem => parse(operation, body).map(Self::Update),
             Operation::DeleteItem => parse(operation, body).map(Self::Delete),
             Operation::BatchWriteItem => parse(operation, body).map(Self::BatchWrite),
-            Operation::TransactWriteItems => parse(operation, body).map(Self::TransactWrite),
+            Operation::TransactWriteItems => parse(operation, body)
+                .map(|request| Self::TransactWrite(Transaction { request, held_back: Vec::new() })),
             Operation::GetItem => parse(operation, body).map(Self::Get),
             Operation::BatchGetItem => parse(operation, body).map(Self::BatchGet),
             Operation::TransactGetItems => parse(operation, body).map(Self::TransactGet),
@@ -96,7 +105,7 @@ impl Call {
                 .flat_map(|(table, keys)| keys.keys.iter().map(|item| Touched { table, item }))
                 .collect(),
             Self::TransactWrite(transaction) => {
-                transaction.transact_items.iter().filter_map(action).collect()
+                transaction.request.transact_items.iter().filter_map(action).collect()
             }
             Self::TransactGet(transaction) => transaction
                 .transact_items
@@ -104,6 +113,14 @@ impl Call {
                 .map(|item| Touched { table: &item.get.table_name, item: &item.get.key })
                 .collect(),
             Self::Query(_) | Self::Scan(_) => Vec::new(),
+        }
+    }
+
+    /// The positions of the items whose changes are shown only later.
+    pub(crate) fn held_back(&self) -> &[usize] {
+        match self {
+            Self::TransactWrite(transaction) => &transaction.held_back,
+            _ => &[],
         }
     }
 
@@ -134,7 +151,7 @@ impl Call {
             Self::Update(request) => render(db.update_item(request)),
             Self::Delete(request) => render(db.delete_item(request)),
             Self::BatchWrite(request) => render(db.batch_write_item(request)),
-            Self::TransactWrite(request) => render(db.transact_write_items(request)),
+            Self::TransactWrite(transaction) => render(db.transact_write_items(transaction.request)),
             Self::Get(request) => render(db.get_item(request)),
             Self::BatchGet(request) => render(db.batch_get_item(request)),
             Self::TransactGet(request) => render(db.transact_get_items(request)),

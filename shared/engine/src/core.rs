@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dynoxide::actions::delete_item::DeleteItemRequest;
 use dynoxide::actions::get_item::GetItemRequest;
+use dynoxide::actions::put_item::PutItemRequest;
 use dynoxide::actions::query::QueryRequest;
 use dynoxide::actions::scan::ScanRequest;
 use dynoxide::types::capacity_wanted;
@@ -15,7 +16,7 @@ use dynoxide::{Database, DynoxideError, Item};
 use tokio::sync::watch;
 
 use crate::api_error::ApiError;
-use crate::call::{Call, Staleness, render};
+use crate::call::{Call, Staleness, Touched, render};
 use crate::clock::Clock;
 use crate::control;
 use crate::engine::Options;
@@ -78,7 +79,10 @@ impl Core {
                 | Operation::DescribeStream
                 | Operation::GetShardIterator
                 | Operation::GetRecords => stream::answer(self, operation, body),
-                _ => control::answer(self, operation, body),
+                _ => {
+                    self.show_all(&mut self.ledger())?;
+                    control::answer(self, operation, body)
+                }
             },
         }
     }
@@ -95,6 +99,9 @@ impl Core {
     pub(crate) fn run_unlimited(&self, call: Call) -> Result<String, ApiError> {
         if call.operation().is_write() {
             return self.write(call, |_| ());
+        }
+        if let Call::TransactGet(_) = call {
+            self.show(&call.touched())?;
         }
         let replica = self.replica(call.staleness())?;
         call.run(replica.as_ref().unwrap_or(&self.db))
@@ -132,21 +139,28 @@ impl Core {
     pub(crate) fn write(&self, call: Call, mut seen: impl FnMut(&Change)) -> Result<String, ApiError> {
         let mut ledger = self.ledger();
         let mut changes = Vec::new();
-        for touched in call.touched() {
+        for (position, touched) in call.touched().into_iter().enumerate() {
             let Some(table) = ledger.table(&self.db, touched.table)? else {
                 continue;
             };
             let Some(key) = table.key.of(touched.item) else {
                 continue;
             };
+            self.show_item(&mut ledger, &table, &key)?;
             let before = self.image(&table, &key)?;
-            changes.push(Change { table, key, before, after: None, expired: false });
+            let is_held_back = call.held_back().contains(&position);
+            changes.push((Change { table, key, before, after: None, expired: false }, is_held_back));
         }
         let answer = call.run(&self.db);
-        for mut change in changes {
+        for (mut change, is_held_back) in changes {
             change.after = self.image(&change.table, &change.key)?;
             seen(&change);
-            ledger.record(&change, self.clock.now_micros())?;
+            if is_held_back && change.before != change.after {
+                set_image(&self.db, &change.table.name, &change.key, change.before.clone())?;
+                ledger.held_back.add(change);
+            } else {
+                ledger.record(&change, self.clock.now_micros())?;
+            }
         }
         self.announce(&ledger);
         answer
@@ -178,6 +192,63 @@ impl Core {
     }
 }
 
+/// Changes of transactions that are shown later: see [`crate::fault::Fault::HalfVisible`].
+impl Core {
+    /// Shows what is held back of items.
+    pub(crate) fn show(&self, items: &[Touched<'_>]) -> Result<(), ApiError> {
+        let mut ledger = self.ledger();
+        for touched in items {
+            let table = ledger.table(&self.db, touched.table)?;
+            if let Some((table, key)) =
+                table.and_then(|table| Some((Arc::clone(&table), table.key.of(touched.item)?)))
+            {
+                self.show_item(&mut ledger, &table, &key)?;
+            }
+        }
+        self.announce(&ledger);
+        Ok(())
+    }
+
+    fn show_item(&self, ledger: &mut Ledger, table: &Table, key: &Item) -> Result<(), ApiError> {
+        match ledger.held_back.take(table, key) {
+            Some(change) => self.show_change(ledger, &change),
+            None => Ok(()),
+        }
+    }
+
+    fn show_all(&self, ledger: &mut Ledger) -> Result<(), ApiError> {
+        for change in ledger.held_back.take_all() {
+            self.show_change(ledger, &change)?;
+        }
+        self.announce(ledger);
+        Ok(())
+    }
+
+    fn show_change(&self, ledger: &mut Ledger, change: &Change) -> Result<(), ApiError> {
+        set_image(&self.db, &change.table.name, &change.key, change.after.clone())?;
+        ledger.record(change, self.clock.now_micros())
+    }
+}
+
+/// Makes an item what it was or is to be.
+pub(crate) fn set_image(
+    db: &Database,
+    table: &str,
+    key: &Item,
+    image: Option<Item>,
+) -> Result<(), DynoxideError> {
+    let table_name = table.to_owned();
+    match image {
+        Some(item) => drop(db.put_item(PutItemRequest { table_name, item, ..PutItemRequest::default() })?),
+        None => drop(db.delete_item(DeleteItemRequest {
+            table_name,
+            key: key.clone(),
+            ..DeleteItemRequest::default()
+        })?),
+    }
+    Ok(())
+}
+
 /// Expiry.
 impl Core {
     /// Removes up to `limit` items that are due, as the TTL service does.
@@ -186,6 +257,7 @@ impl Core {
         let until = now.as_secs();
         let from = now.saturating_sub(limits::TTL_HORIZON).as_secs();
         let mut ledger = self.ledger();
+        self.show_all(&mut ledger)?;
         let due = ledger.expiry.due(from, until, limit);
         for (table, key) in &due {
             self.expire_item(&mut ledger, table, key)?;
@@ -200,11 +272,7 @@ impl Core {
             return Ok(());
         };
         let before = self.image(&table, key)?;
-        self.db.delete_item(DeleteItemRequest {
-            table_name: table.name.clone(),
-            key: key.clone(),
-            ..DeleteItemRequest::default()
-        })?;
+        set_image(&self.db, &table.name, key, None)?;
         let change = Change { table, key: key.clone(), before, after: None, expired: true };
         ledger.record(&change, self.clock.now_micros())
     }

@@ -13,6 +13,7 @@ use crate::api_error::ApiError;
 use crate::call::Staleness;
 use crate::engine::Options;
 use crate::expiry::Expiry;
+use crate::held_back::HeldBack;
 use crate::journal::{self, Journal};
 use crate::key;
 use crate::replica::Replicas;
@@ -35,6 +36,7 @@ pub(crate) struct Ledger {
     logs: HashMap<String, Log>,
     pub(crate) expiry: Expiry,
     pub(crate) replicas: Option<Replicas>,
+    pub(crate) held_back: HeldBack,
     journal: Option<Journal>,
     newest: SequenceNumber,
     options: Options,
@@ -47,6 +49,7 @@ impl Ledger {
             logs: HashMap::new(),
             expiry: Expiry::default(),
             replicas: options.lag.map(Replicas::new).transpose()?,
+            held_back: HeldBack::default(),
             journal: None,
             newest: SequenceNumber::START,
             options: options.clone(),

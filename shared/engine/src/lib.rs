@@ -66,6 +66,7 @@ mod definition;
 mod engine;
 mod expiry;
 pub mod fault;
+mod held_back;
 mod journal;
 mod key;
 mod ledger;

@@ -12,13 +12,12 @@ use std::collections::{BinaryHeap, HashMap};
 use std::path::Path;
 use std::time::Duration;
 
-use dynoxide::actions::delete_item::DeleteItemRequest;
-use dynoxide::actions::put_item::PutItemRequest;
 use dynoxide::{Database, DynoxideError, Item};
 
 use crate::api_error::ApiError;
 use crate::call::{Staleness, parse};
 use crate::clock::micros;
+use crate::core::set_image;
 use crate::engine::EngineError;
 use crate::ledger::Change;
 use crate::operation::Operation;
@@ -184,19 +183,7 @@ impl Replica {
     }
 
     fn apply(&self, change: Pending) -> Result<(), DynoxideError> {
-        match change.after {
-            Some(item) => drop(self.db.put_item(PutItemRequest {
-                table_name: change.table,
-                item,
-                ..PutItemRequest::default()
-            })?),
-            None => drop(self.db.delete_item(DeleteItemRequest {
-                table_name: change.table,
-                key: change.key,
-                ..DeleteItemRequest::default()
-            })?),
-        }
-        Ok(())
+        set_image(&self.db, &change.table, &change.key, change.after)
     }
 }
 

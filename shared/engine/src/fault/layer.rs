@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
@@ -10,10 +11,12 @@ use aws_smithy_runtime_api::client::result::ConnectorError;
 use dynoxide::{AttributeValue, Item, streams};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::api_error::{ApiError, ThrottlingReason};
-use crate::call::{Call, hold_back_keys, hold_back_writes};
+use crate::call::{Call, Touched, hold_back_keys, hold_back_writes};
 use crate::client::{body_of, operation_of, respond};
+use crate::clock::micros;
 use crate::core::Core;
 use crate::fault::plan::{Plan, Subject};
 use crate::fault::{Fault, Faults, Injected, Moment, Rule, Target, Throttle};
@@ -152,7 +155,7 @@ impl Shared {
         if *self.crashed.borrow() {
             return pending().await;
         }
-        let outcome = self.run(operation, body_of(request), number);
+        let outcome = self.run(operation, body_of(request), number).await;
         if matches!(outcome, Err(Lost::Crashed)) {
             self.crashed.send_replace(true);
         }
@@ -179,7 +182,7 @@ impl Shared {
     }
 
     /// Runs one call, as far as its fault lets it.
-    fn run(&self, operation: Operation, body: &[u8], number: u64) -> Outcome {
+    async fn run(&self, operation: Operation, body: &[u8], number: u64) -> Outcome {
         let now = self.core.clock().now();
         if self.state().plan.is_over(now) {
             return Ok(self.core.answer(operation, body));
@@ -208,6 +211,9 @@ impl Shared {
             Fault::Throttle(throttle) => Ok(Err(throttled(operation, &throttle, &touches, &target))),
             Fault::TransactionConflict => Ok(Err(conflict(operation, &touches, &target))),
             Fault::ConditionFailed => Ok(Err(condition(operation, &touches, &target))),
+            Fault::HalfVisible { share, longest } => {
+                Ok(self.run_half_visible(call, &target, share, longest, number).await)
+            }
             Fault::Unprocessed(share) => Ok(self.run_part(call, &target, share, number)),
             Fault::Timeout(Moment::Before) => Err(Lost::TimedOut),
             Fault::Crash(Moment::Before) => Err(Lost::Crashed),
@@ -258,6 +264,46 @@ impl Shared {
         let described = self.core.table(table).ok().flatten();
         let id = described.and_then(|described| ItemId::of(&described, item));
         key::hash(&format!("{table} {id:?}"))
+    }
+
+    /// Runs a transaction and shows its changes one by one.
+    async fn run_half_visible(
+        &self,
+        call: Option<Call>,
+        target: &Target,
+        share: f64,
+        longest: Duration,
+        number: u64,
+    ) -> Result<String, ApiError> {
+        let Some(mut call) = call else {
+            return Err(ApiError::unknown_operation());
+        };
+        let (mut positions, mut held_back) = (Vec::new(), Vec::new());
+        for (position, touched) in call.touched().into_iter().enumerate() {
+            let place = self.place(touched.table, touched.item);
+            let drawn = seed::fraction(self.seed, place, number) < share;
+            if drawn && target.covers(&self.partition(touched.table, touched.item)) {
+                let time = seed::up_to(micros(longest), self.seed, !place, number);
+                held_back.push((Duration::from_micros(time), touched.table.to_owned(), touched.item.clone()));
+                positions.push(position);
+            }
+        }
+        if let Call::TransactWrite(transaction) = &mut call {
+            transaction.held_back = positions;
+        }
+        let answer = self.core.run(call)?;
+        held_back.sort_by_key(|(time, ..)| *time);
+        let core = Arc::clone(&self.core);
+        let begun = Instant::now();
+        // A task of its own: the changes are shown although the process that asked for them dies.
+        let shown = tokio::spawn(async move {
+            for (time, table, item) in held_back {
+                tokio::time::sleep_until(begun + time).await;
+                core.show(&[Touched { table: &table, item: &item }])?;
+            }
+            Ok(answer)
+        });
+        shown.await.unwrap_or_else(|_| Err(ApiError::internal()))
     }
 
     /// Runs a batch without the items that its fault holds back.

@@ -97,6 +97,19 @@ pub enum Fault {
     /// A batch leaves items unprocessed, each with this probability (of those in the target's
     /// partitions, if it names any). If that is all of them, the batch is throttled.
     Unprocessed(f64),
+    /// A transaction shows one item's change before another's: each of its items (of those in the target's
+    /// partitions, if it names any) is held back with the probability `share`, for a time up to `longest`.
+    ///
+    /// Until then every read but `TransactGetItems` shows the item as it was, also a consistent one, and the stream
+    /// has no record of the change. A write to the item, and a `TransactGetItems` of it, find the change made. The
+    /// transaction is answered once all is shown, and all is shown in time whether or not its sender still waits: time
+    /// is tokio's. What is held back is kept in memory only.
+    HalfVisible {
+        /// How likely each item is held back, from 0.0 to 1.0.
+        share: f64,
+        /// The longest that one is.
+        longest: Duration,
+    },
     /// A transaction is under way on the item: `TransactionConflictException` for single writes, a
     /// cancelled transaction for transactions.
     TransactionConflict,

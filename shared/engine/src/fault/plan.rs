@@ -96,7 +96,9 @@ impl Fault {
             Self::Throttle(_) => operation.is_read() || operation.is_write(),
             Self::Unprocessed(_) => matches!(operation, Operation::BatchWriteItem | Operation::BatchGetItem),
             Self::TransactionConflict => transaction || single_write,
-            Self::TransactionInProgress => operation == Operation::TransactWriteItems,
+            Self::TransactionInProgress | Self::HalfVisible { .. } => {
+                operation == Operation::TransactWriteItems
+            }
             Self::ConditionFailed => single_write || operation == Operation::TransactWriteItems,
         }
     }

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::SdkError;
-use aws_sdk_dynamodb::types::{KeysAndAttributes, Put, PutRequest, TransactWriteItem, WriteRequest};
+use aws_sdk_dynamodb::types::{
+    Get, KeysAndAttributes, Put, PutRequest, TransactGetItem, TransactWriteItem, WriteRequest,
+};
 use lately_engine::fault::{Fault, Faults, Injected, Moment, Target, Throttle, When};
 use lately_engine::{Engine, Operation};
 
-use crate::support::{START, TABLE, engine, item, key, n};
+use crate::support::{Item, START, TABLE, engine, item, key, n, s};
 
 fn put(client: &Client, pk: &str) -> aws_sdk_dynamodb::operation::put_item::builders::PutItemFluentBuilder {
     client.put_item().table_name(TABLE).set_item(Some(item(pk, "1", [])))
@@ -296,4 +298,135 @@ async fn a_live_client_meets_what_it_is_told_to_until_its_time_is_over_or_it_is_
     let injected = live.injected();
     let partitions: Vec<_> = injected.iter().map(|it| it.partition.clone().unwrap()).collect();
     assert_eq!(partitions, (10..60).map(|n| format!("HOT#{n}")).collect::<Vec<_>>());
+}
+
+/// A transaction that writes the items, each with a number.
+fn transaction(
+    client: &Client,
+    items: &[&str],
+    number: u64,
+) -> aws_sdk_dynamodb::operation::transact_write_items::builders::TransactWriteItemsFluentBuilder {
+    let put = |pk: &&str| {
+        let put = Put::builder().table_name(TABLE).set_item(Some(item(pk, "1", [("n", n(number))])));
+        TransactWriteItem::builder().put(put.build().unwrap()).build()
+    };
+    client.transact_write_items().set_transact_items(Some(items.iter().map(put).collect()))
+}
+
+/// A client whose transactions show what lies in one partition only after a while.
+fn half_visible(engine: &Engine, partition: &str) -> Client {
+    let fault = Fault::HalfVisible { share: 1.0, longest: Duration::from_secs(1) };
+    let faults = Faults::default().rule(Target::any().partition(partition), When::Always, fault);
+    engine.client_with(faults).client()
+}
+
+fn number(item: Option<&Item>) -> Option<&str> {
+    Some(item?["n"].as_n().unwrap())
+}
+
+/// The items' numbers, as each kind of plain read has them; all agree.
+async fn plainly(engine: &Engine, items: &[&str]) -> Vec<Option<String>> {
+    let mut found = Vec::new();
+    for pk in items {
+        let client = engine.client();
+        let get = client.get_item().table_name(TABLE).set_key(Some(key(pk, "1"))).consistent_read(true);
+        let got = get.send().await.unwrap().item;
+        let query = client.query().table_name(TABLE).key_condition_expression("pk = :pk");
+        let query = query.expression_attribute_values(":pk", s(*pk)).consistent_read(true);
+        assert_eq!(query.send().await.unwrap().items().first(), got.as_ref());
+        let keys = KeysAndAttributes::builder().keys(key(pk, "1")).consistent_read(true).build().unwrap();
+        let batch = client.batch_get_item().request_items(TABLE, keys).send().await.unwrap();
+        assert_eq!(batch.responses.unwrap()[TABLE].first(), got.as_ref());
+        found.push(number(got.as_ref()).map(str::to_owned));
+    }
+    found
+}
+
+/// The same, as one transaction reads them.
+async fn together(engine: &Engine, items: &[&str]) -> Vec<Option<String>> {
+    let get = |pk: &&str| {
+        let get = Get::builder().table_name(TABLE).set_key(Some(key(pk, "1")));
+        TransactGetItem::builder().get(get.build().unwrap()).build()
+    };
+    let read = engine.client().transact_get_items();
+    let read = read.set_transact_items(Some(items.iter().map(get).collect()));
+    let answer = read.send().await.unwrap();
+    answer.responses().iter().map(|one| number(one.item()).map(str::to_owned)).collect()
+}
+
+fn told(engine: &Engine) -> Vec<String> {
+    let records = engine.stream(TABLE).unwrap().all();
+    records.iter().map(|record| record.keys()["pk"].as_s().unwrap().clone()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_half_visible_transaction_tells_the_stream_of_items_one_by_one() {
+    let engine = engine();
+    transaction(&engine.client(), &["a", "b", "c"], 1).send().await.unwrap();
+    let writing = tokio::spawn(transaction(&half_visible(&engine, "b"), &["a", "b", "c"], 2).send());
+    tokio::task::yield_now().await;
+    let numbers = |of: [&str; 3]| of.map(|number| Some(number.to_owned())).to_vec();
+    assert_eq!(plainly(&engine, &["a", "b", "c"]).await, numbers(["2", "1", "2"]));
+    assert_eq!(told(&engine), ["a", "b", "c", "a", "c"]);
+    assert!(!writing.is_finished(), "it is answered once all is shown");
+
+    writing.await.unwrap().unwrap();
+    assert_eq!(plainly(&engine, &["a", "b", "c"]).await, numbers(["2", "2", "2"]));
+    assert_eq!(told(&engine), ["a", "b", "c", "a", "c", "b"]);
+    let record = engine.stream(TABLE).unwrap().all().pop().unwrap();
+    assert_eq!(number(record.old_image().as_ref()), Some("1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn writes_and_transactions_see_a_half_visible_transaction_whole() {
+    for pk in ["read", "conditional", "transaction", "again"] {
+        let engine = engine();
+        let client = half_visible(&engine, pk);
+        let first = transaction(&client, &["a", pk], 1).client_request_token("token");
+        drop(tokio::spawn(first.clone().send()));
+        tokio::task::yield_now().await;
+        assert_eq!(plainly(&engine, &["a", pk]).await, [Some("1".to_owned()), None]);
+        match pk {
+            "read" => {
+                assert_eq!(together(&engine, &["a", pk]).await, [Some("1".to_owned()), Some("1".to_owned())])
+            }
+            "conditional" => {
+                let put = put(&engine.client(), pk).condition_expression("attribute_not_exists(pk)");
+                let error = put.send().await.unwrap_err().into_service_error();
+                assert!(error.is_conditional_check_failed_exception(), "{error:?}");
+            }
+            "transaction" => drop(transaction(&engine.client(), &[pk, "z"], 1).send().await.unwrap()),
+            _ => drop(first.send().await.unwrap()),
+        }
+        assert_eq!(plainly(&engine, &[pk]).await, [Some("1".to_owned())]);
+        assert_eq!(told(&engine)[..2], ["a", pk]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_half_visible_transaction_is_shown_although_its_process_dies() {
+    let engine = engine();
+    let writing = tokio::spawn(transaction(&half_visible(&engine, "b"), &["a", "b"], 1).send());
+    tokio::task::yield_now().await;
+    writing.abort();
+    assert_eq!(plainly(&engine, &["a", "b"]).await, [Some("1".to_owned()), None]);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(plainly(&engine, &["b"]).await, [Some("1".to_owned())]);
+    assert_eq!(told(&engine), ["a", "b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_seed_decides_which_items_of_a_transaction_are_late() {
+    let items = ["a", "b", "c", "d", "e", "f"];
+    let run = async |seed| {
+        let engine = engine();
+        let fault = Fault::HalfVisible { share: 0.5, longest: Duration::from_secs(1) };
+        let faulty = engine.client_with(Faults::seeded(seed).rule(Target::any(), When::Always, fault));
+        transaction(&faulty.client(), &items, 1).send().await.unwrap();
+        let told = told(&engine);
+        assert_eq!(told.len(), items.len());
+        told
+    };
+    assert_eq!(run(5).await, run(5).await);
+    assert_ne!(run(5).await, run(6).await);
 }

@@ -23,6 +23,12 @@ pub(super) const BUDGET: Duration = Duration::from_secs(5);
 
 pub(super) const SECOND: u64 = 1_000;
 
+/// How likely a transaction is half visible for a while: its items' changes, and their records, are shown one by one.
+const HALF_VISIBLE: f64 = 0.0;
+
+/// The longest that a change of such a transaction is held back.
+const HELD_BACK: Duration = Duration::from_millis(500);
+
 /// How many users do something at once, and how often each does.
 const ACTIVE: usize = 3;
 const ACTS: usize = 4;
@@ -44,6 +50,8 @@ pub(super) async fn tell(seed: u64) -> Story {
     }
     at_once.push(Box::pin(story.redrive()));
     join_all(at_once).await;
+    // The transactions of processes that died are shown without them.
+    pass(HELD_BACK).await;
     story.settle().await;
     story
 }
@@ -208,6 +216,8 @@ impl Story {
                 .sometimes(0.1, any(), Fault::Timeout(Moment::After))
                 .nth(2 * early, any(), Fault::Crash(Moment::After)),
         };
+        let half_visible = Fault::HalfVisible { share: 0.5, longest: HELD_BACK };
+        let faults = faults.sometimes(HALF_VISIBLE, any(), half_visible);
         let client = self.engine.client_with(faults);
         self.state.borrow_mut().clients.push(client.clone());
         let by_millis = self.draw(|random| random.i64(-1500..=1500));
