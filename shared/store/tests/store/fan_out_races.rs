@@ -7,7 +7,7 @@ use lately_engine::Operation;
 use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle};
 use lately_keys::EventId;
 use lately_model::{Backfill, SourceMode};
-use lately_store::{FanOutOutcome, FeedSettings};
+use lately_store::{FanOutOutcome, FeedSettings, Store};
 
 use crate::listed::{source, user};
 use crate::scene::{Scene, fan_out, markers, small_jobs};
@@ -173,6 +173,52 @@ async fn who_follows_again_while_their_feed_is_cleaned_up_misses_nothing() {
     })
     .await;
     assert_eq!(scene.shown("bob").await, posted);
+}
+
+/// Follows or unfollows while one partition shows its part of the transaction late, and hands over the news meanwhile.
+async fn half_visibly(scene: &mut Scene, late: &str, act: impl AsyncFnOnce(&Store)) {
+    let fault = Fault::HalfVisible { share: 1.0, longest: Duration::from_secs(1) };
+    let faults = Faults::default().nth(1, Target::any().partition(late), fault);
+    let half = store(scene.engine.client_with(faults).client(), &scene.world).with_feeds(scene.settings);
+    let meanwhile = async {
+        // The transaction is applied, and only a part of it is shown.
+        pass(Duration::from_millis(1)).await;
+        scene.settle().await;
+    };
+    futures_util::future::join(act(&half), meanwhile).await;
+    scene.settle().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follow_that_is_half_visible_is_backfilled() {
+    // The edge, or all of the follower's shard.
+    for late in ["USER#bob", "FOLLOWERS#"] {
+        let mut scene = Scene::new(FeedSettings::default()).await;
+        let posted = scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
+        scene.settle().await;
+        pass(Duration::from_millis(1)).await;
+        half_visibly(&mut scene, late, async |store| {
+            store.follow(&user("bob"), &source("actor:ada"), Backfill::default()).await.unwrap();
+        })
+        .await;
+        assert_eq!(scene.shown("bob").await, posted, "{late} is late");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unfollow_that_is_half_visible_is_cleaned_up() {
+    for late in ["USER#bob", "FOLLOWERS#"] {
+        let mut scene = Scene::new(FeedSettings::default()).await;
+        scene.follow("bob", "actor:ada", 0).await;
+        let posted = scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
+        scene.settle().await;
+        assert_eq!(scene.shown("bob").await, posted);
+        half_visibly(&mut scene, late, async |store| {
+            store.unfollow(&user("bob"), &source("actor:ada")).await.unwrap();
+        })
+        .await;
+        assert_eq!(scene.shown("bob").await, [], "{late} is late");
+    }
 }
 
 #[tokio::test(start_paused = true)]

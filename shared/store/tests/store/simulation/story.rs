@@ -24,7 +24,7 @@ pub(super) const BUDGET: Duration = Duration::from_secs(5);
 pub(super) const SECOND: u64 = 1_000;
 
 /// How likely a transaction is half visible for a while: its items' changes, and their records, are shown one by one.
-const HALF_VISIBLE: f64 = 0.0;
+const HALF_VISIBLE: f64 = 0.3;
 
 /// The longest that a change of such a transaction is held back.
 const HELD_BACK: Duration = Duration::from_millis(500);
