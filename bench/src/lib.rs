@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `designs` | Lately and five published designs beside each other, under the same workloads |
 //! | `reads`, `writes`, `fan-out` | what reading, writing and delivering events costs at DynamoDB |
+//! | `overload` | what others notice of a source that is written faster than its timeline can take |
 //! | `cold-start` | how fast each function starts, what it takes and how large it is |
 //! | `ids` | what ids, keys and cursors cost in time; with `--profile bench` in place of `--release` |
 //!
@@ -20,6 +21,7 @@ pub mod chart;
 pub mod designs;
 pub mod fan_out;
 pub mod ids;
+pub mod overload;
 pub mod progress;
 pub mod published;
 pub mod reads;

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use lately_bench::progress::Progress;
 use lately_bench::report::{Report, Table};
-use lately_bench::{designs, fan_out, ids, published, reads, writes};
+use lately_bench::{designs, fan_out, ids, overload, published, reads, writes};
 use mimalloc::MiMalloc;
 
 mod cold_start;
@@ -36,6 +36,8 @@ enum Command {
     Writes(Shown),
     /// What bringing events to feeds costs at DynamoDB
     FanOut(Shown),
+    /// What others notice of a source that is written faster than its timeline can take
+    Overload(Shown),
     /// What ids, keys and cursors cost in time
     Ids(Shown),
     ColdStart(ColdStart),
@@ -74,6 +76,7 @@ fn main() -> ExitCode {
         Command::Reads(shown) => show("reads", &reads::report(&progress), &shown),
         Command::Writes(shown) => show("writes", &writes::report(&progress), &shown),
         Command::FanOut(shown) => show("fan-out", &fan_out::report(&progress), &shown),
+        Command::Overload(shown) => show("overload", &overload::report(&progress), &shown),
         Command::Ids(shown) => show("ids", &ids::report(&progress), &shown),
         Command::ColdStart(command) => start_cold(&command),
         Command::Publish => published::publish_all().map(|()| ExitCode::SUCCESS).map_err(Into::into),

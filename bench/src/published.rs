@@ -13,7 +13,7 @@ use crate::designs::plot;
 use crate::report::Report;
 
 /// The subcommands, each of which has its file of figures.
-pub const SUBCOMMANDS: [&str; 6] = ["cold-start", "designs", "fan-out", "ids", "reads", "writes"];
+pub const SUBCOMMANDS: [&str; 7] = ["cold-start", "designs", "fan-out", "ids", "overload", "reads", "writes"];
 
 /// Pages beside those in `docs/`.
 const PAGES: [&str; 2] = ["README.md", "shared/keys/README.md"];

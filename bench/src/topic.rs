@@ -18,9 +18,9 @@ pub(crate) const NOON: Duration = Duration::from_secs(1_773_489_600);
 pub(crate) const QUIET: &str = r#"{"fan_out":false}"#;
 
 /// How long an operation may take, as in a function.
-const BUDGET: Duration = lately_kit::limits::OPERATION_BUDGET;
+pub(crate) const BUDGET: Duration = lately_kit::limits::OPERATION_BUDGET;
 
-const TABLE: &str = "lately";
+pub(crate) const TABLE: &str = "lately";
 
 /// A topic, the engine that its table is in, and the store that writes and reads it.
 #[derive(Clone, Debug)]
@@ -53,6 +53,11 @@ impl Bench {
         let change = TopicChange::parse(settings.as_bytes()).expect("settings");
         store.put_topic(&topic, &change).await.expect("a topic that is new");
         Self { engine, store, topic }
+    }
+
+    /// The time by the engine's clock.
+    pub(crate) fn now(&self) -> Duration {
+        self.engine.clock().now()
     }
 
     /// Writes events of 512 bytes.

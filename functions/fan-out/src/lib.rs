@@ -34,6 +34,12 @@ impl Answer {
     pub fn is_done(&self) -> bool {
         self.batch_item_failures.is_empty()
     }
+
+    /// What became of the batch.
+    #[must_use]
+    pub const fn outcome(&self) -> &FanOutOutcome {
+        &self.outcome
+    }
 }
 
 impl Measured for Answer {
@@ -42,14 +48,15 @@ impl Measured for Answer {
     }
 
     fn measures(&self, now: UnixMillis) -> Measures {
-        let FanOutOutcome { failures, oldest, deliveries, late, jobs, promotions, .. } = self.outcome;
+        let FanOutOutcome { failures, oldest, deliveries, late, jobs, promotions, left, .. } = self.outcome;
         let measures = Measures::default()
             .count(Metric::Records, self.records as u64)
             .count(Metric::RecordsFailed, failures as u64)
             .count(Metric::Deliveries, deliveries)
             .count(Metric::LateEvents, late)
             .count(Metric::Jobs, jobs)
-            .count(Metric::Promotions, promotions);
+            .count(Metric::Promotions, promotions)
+            .count(Metric::LeftToBacklog, left);
         let Some(oldest) = oldest else { return measures };
         measures.time(Metric::FanOutLag, Duration::from_millis(now.get().saturating_sub(oldest.get())))
     }

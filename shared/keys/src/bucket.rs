@@ -29,7 +29,7 @@ const MINUTE: u64 = 60_000;
 ///
 /// assert_eq!("quarter-hour".parse(), Ok(BucketWidth::QuarterHour));
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BucketWidth {
     /// Fifteen minutes, from each full quarter.
     QuarterHour,

@@ -55,6 +55,7 @@ codes! {
     HasRuns = CONFLICT "has-runs" "The consumer reports, and is not polled";
     BucketIsFixed = CONFLICT "bucket-is-fixed" "A topic's bucket width cannot change";
     TooManyPullSources = CONFLICT "too-many-pull-sources" "The user follows too many large sources";
+    TooManyConsumers = CONFLICT "too-many-consumers" "The topic has too many consumers";
     TooManyIssues = CONFLICT "too-many-issues" "The repository has no number left";
     RevisionMismatch = PRECONDITION_FAILED "revision-mismatch" "What is there is of another revision";
     TooLarge = PAYLOAD_TOO_LARGE "too-large" "The request is too large";

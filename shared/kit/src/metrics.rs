@@ -56,6 +56,8 @@ pub enum Metric {
     Jobs,
     /// Sources that began to be pulled.
     Promotions,
+    /// Times that an event's writes were left to a backlog, as a timeline or a feed took no more.
+    LeftToBacklog,
     /// Events that landed behind a consumer, noted in its ledger.
     LateEvents,
     /// Reports that are up to date: a run was finished, or there was nothing to report.
@@ -70,7 +72,7 @@ pub enum Metric {
 
 impl Metric {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Latency,
         Self::DynamoDbCalls,
         Self::ReadUnits,
@@ -85,6 +87,7 @@ impl Metric {
         Self::FanOutLag,
         Self::Jobs,
         Self::Promotions,
+        Self::LeftToBacklog,
         Self::LateEvents,
         Self::ReportsUpToDate,
         Self::ReportedEvents,

@@ -6,6 +6,7 @@ use axum::response::Response;
 use lately_keys::Topic;
 use lately_keys::table::ConsumerKey;
 use lately_model::{AcceptedEvent, AtError, Fault, Faults, PartlyAccepted, RejectedEvent};
+use lately_store::limits::CONSUMERS;
 use lately_store::{
     ChangeIssueError, ConsumerError, Cost, DeleteError, FollowError, GetDocumentError, GetError,
     GetIssueError, IssuesError, LatestError, ListError, OpenIssueError, PutTopicError, RunsError, SeeError,
@@ -291,6 +292,10 @@ pub fn consumer_problem(consumer: &ConsumerKey, error: ConsumerError) -> Problem
         ConsumerError::StaleBatch => Problem::new(
             Code::StaleBatch,
             "Another batch is outstanding, or none: poll, and commit what that gives.",
+        ),
+        ConsumerError::TooManyConsumers => Problem::new(
+            Code::TooManyConsumers,
+            format!("A topic has at most {CONSUMERS} consumers. Delete one that is no longer used."),
         ),
         ConsumerError::HasRuns => {
             Problem::new(Code::HasRuns, "Its reports are its place in the topic: poll with another consumer.")

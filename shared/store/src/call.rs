@@ -2,13 +2,15 @@
 //!
 //! The SDK's own retries are off, so that one place knows how often a call was tried, which attempts were
 //! ambiguous (they may have been applied although they failed), and when to give up: at the operation's
-//! deadline, or after [`ATTEMPTS`].
+//! deadline, and for a request of a client also after [`ATTEMPTS`]. Fan-out has no client that waits: it tries
+//! until its deadline.
 
 use std::fmt::Display;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::RequestId;
+use aws_sdk_dynamodb::operation::batch_write_item::BatchWriteItemError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::types::ThrottlingReason;
 
@@ -88,13 +90,29 @@ pub(crate) fn is_throttle<E: ProvideErrorMetadata>(error: &SdkError<E>) -> bool 
 /// Whether a put was throttled because its own key range is hot: the table's, not an index's, and not for a
 /// limit of the table or the account, which more shards would not raise.
 pub(crate) fn is_own_range_hot(error: &SdkError<PutItemError>) -> bool {
-    let reasons: &[ThrottlingReason] = match error.as_service_error() {
+    is_key_range(match error.as_service_error() {
         Some(PutItemError::ThrottlingException(error)) => {
             error.throttling_reasons.as_deref().unwrap_or_default()
         }
         Some(PutItemError::ProvisionedThroughputExceededException(error)) => error.throttling_reasons(),
         _ => &[],
-    };
+    })
+}
+
+/// As [`is_own_range_hot`], for a batch none of which was written.
+pub(crate) fn is_batchs_range_hot(error: &SdkError<BatchWriteItemError>) -> bool {
+    is_key_range(match error.as_service_error() {
+        Some(BatchWriteItemError::ThrottlingException(error)) => {
+            error.throttling_reasons.as_deref().unwrap_or_default()
+        }
+        Some(BatchWriteItemError::ProvisionedThroughputExceededException(error)) => {
+            error.throttling_reasons()
+        }
+        _ => &[],
+    })
+}
+
+fn is_key_range(reasons: &[ThrottlingReason]) -> bool {
     reasons.iter().any(|reason| reason.reason() == Some("TableWriteKeyRangeThroughputExceeded"))
 }
 
@@ -104,13 +122,22 @@ pub(crate) struct Operation<'a> {
     pub(crate) meter: Meter,
     ambient: &'a dyn Ambient,
     deadline: Duration,
+    /// How often a call is made, at most; without a number, until the deadline.
+    max_attempts: Option<u32>,
     /// Of all operations: this one is added when it is over, however it ends.
     all: &'a Meter,
 }
 
 impl<'a> Operation<'a> {
     pub(crate) fn new(ambient: &'a dyn Ambient, budget: Duration, all: &'a Meter) -> Self {
-        Self { meter: Meter::default(), ambient, deadline: ambient.monotonic() + budget, all }
+        let deadline = ambient.monotonic() + budget;
+        Self { meter: Meter::default(), ambient, deadline, max_attempts: Some(ATTEMPTS), all }
+    }
+
+    /// The same operation, which gives up at its deadline alone: nobody waits for its answer.
+    pub(crate) fn until_deadline(mut self) -> Self {
+        self.max_attempts = None;
+        self
     }
 
     pub(crate) fn ambient(&self) -> &dyn Ambient {
@@ -128,7 +155,8 @@ impl<'a> Operation<'a> {
         let longest = FIRST_WAIT.saturating_mul(1 << attempts.saturating_sub(1).min(10)).min(LONGEST_WAIT);
         let micros = u64::try_from(longest.as_micros()).unwrap_or(u64::MAX);
         let wait = Duration::from_micros(entropy_u64(self.ambient) % (micros + 1));
-        (attempts < ATTEMPTS && wait < self.time_left()).then_some(wait)
+        let may_try = self.max_attempts.is_none_or(|most| attempts < most);
+        (may_try && wait < self.time_left()).then_some(wait)
     }
 
     pub(crate) fn attempts(&self) -> Attempts<'_> {

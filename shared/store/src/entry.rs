@@ -152,7 +152,7 @@ impl TimelineEntry {
 
     /// Where the entry stands: under its sources, and in some feeds.
     pub(crate) fn places<'u>(&self, users: impl IntoIterator<Item = &'u User>) -> Vec<Key> {
-        let at_sources = self.sources().map(|source| SourceEntryKey { source, id: self.id }.encode());
+        let at_sources = self.sources().map(|source| place_at_source(self.id, &source));
         at_sources.chain(users.into_iter().map(|user| place_in_feed(self.id, user))).collect()
     }
 
@@ -206,6 +206,11 @@ impl TimelineEntry {
     fn largest_bytes(&self) -> usize {
         Fields(&self.attributes()).stored_bytes() + ENTRY_KEY_BYTES + ENTRY_EXPIRY_BYTES + ENTRY_MARK_BYTES
     }
+}
+
+/// Where an event's entry stands under a source.
+pub(crate) fn place_at_source(id: EventId, source: &Source) -> Key {
+    SourceEntryKey { source: source.clone(), id }.encode()
 }
 
 /// Where an event's entry stands in a feed.

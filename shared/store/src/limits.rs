@@ -108,6 +108,13 @@ pub(crate) const ENTRY_MARK_BYTES: usize = "n".len() + 1 + "i".len() + 1;
 /// An inverted id as text.
 const SORT_KEY_TEXT_BYTES: usize = 36;
 
+/// Followers of a shard from which on conflicts there are taken for load, and the source's shards are doubled: one shard
+/// takes some fifty follows a second, so it has them after a second or two of a rush.
+pub const CROWDED_SHARD: u64 = 64;
+
+/// Follower shards of a source that are asked at once.
+pub const SHARDS_AT_ONCE: usize = 32;
+
 /// Most shards of a source's followers.
 pub const FOLLOWER_SHARDS: ShardCount = ShardCount::MAX;
 
@@ -129,6 +136,10 @@ pub const FOLLOWERS_PER_JOB: u16 = 2_000;
 
 /// How long a job is kept. One whose record fails is tried again for a day.
 pub const JOB_SECONDS: u64 = 2 * 24 * 60 * 60;
+
+/// Consumers of a topic. Every batch of stream records with events of the topic reads all their announcements: 50 KB at
+/// most, thirteen read units.
+pub const CONSUMERS: usize = 100;
 
 /// Rails of one batch of stream records under way at once. Each may hold a job's page of entries: two megabytes.
 pub const RAILS_AT_ONCE: usize = 32;
@@ -176,8 +187,32 @@ pub const CLOCKS_APART_MILLIS: u64 = 60_000;
 /// DynamoDB tells in whole seconds, rounded down, when a change was made.
 pub const LANDED_WITHIN_MILLIS: u64 = 1_000;
 
-/// Attempts of one call, at most; the deadline of the operation usually comes first.
+/// Attempts of one call for a client that waits: at most 5.6 s of waiting, within the operation's 10 s. Fan-out has no such
+/// number: its calls are tried until its deadline.
 pub const ATTEMPTS: u32 = 12;
+
+/// How often fan-out tries a write to a partition that is too busy, before the write is left to the partition's backlog:
+/// three waits, 90 ms on average and 175 ms at most.
+pub const BUSY_ATTEMPTS: u32 = 4;
+
+/// How long a process leaves all writes to a busy partition to the backlog, before it tries one again.
+pub const BUSY_FOR: Duration = Duration::from_secs(5);
+
+/// Busy partitions that a process remembers. One that it forgets is tried again.
+pub const BUSY_PARTITIONS: usize = 4_096;
+
+/// Events that one step of a backlog works on: what a partition takes in half a second. A step is short, because the records
+/// behind it in the stream wait.
+pub const BACKLOG_EVENTS_PER_STEP: usize = 500;
+
+/// Items of a backlog that one step reads: what a busy shard of the stream makes in some seconds.
+pub const BACKLOG_ITEMS_PER_STEP: usize = 100;
+
+/// Events of one item of a backlog: 10 KB.
+pub const BACKLOG_EVENTS_PER_ITEM: usize = 500;
+
+/// Events that a step of a feed's backlog reads at once: 6 MB if they are as large as they may be.
+pub const BACKLOG_EVENTS_AT_ONCE: usize = 25;
 
 /// The first wait between two attempts is at most this, each further one at most twice the one before.
 pub const FIRST_WAIT: Duration = Duration::from_millis(25);

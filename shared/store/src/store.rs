@@ -12,7 +12,10 @@ use crate::ambient::{Ambient, now};
 use crate::call::Operation;
 use crate::cost::{Meter, Tally};
 use crate::directory::{DirectoryPage, DirectoryRange, Entry, EntryName};
-use crate::limits::{CACHED_DIRECTORY_PAGES, CACHED_ENTRIES, CACHED_TOPICS, DIRECTORY_AGE, TOPIC_AGE};
+use crate::limits::{
+    BUSY_FOR, BUSY_PARTITIONS, CACHED_DIRECTORY_PAGES, CACHED_ENTRIES, CACHED_TOPICS, DIRECTORY_AGE,
+    TOPIC_AGE,
+};
 use crate::settings::FeedSettings;
 use crate::topic::StoredTopic;
 
@@ -38,6 +41,7 @@ struct Inner {
     directory_pages: Cache<DirectoryRange, Arc<Aged<DirectoryPage>>>,
     event_bytes: Cache<Topic, u32>,
     pulls: Cache<User, u32>,
+    busy: Cache<String, Sent>,
     growing: Mutex<()>,
     meter: Meter,
 }
@@ -57,6 +61,7 @@ impl Store {
             directory_pages: Cache::new(CACHED_DIRECTORY_PAGES),
             event_bytes: Cache::new(CACHED_TOPICS),
             pulls: Cache::new(CACHED_ENTRIES),
+            busy: Cache::new(BUSY_PARTITIONS),
             growing: Mutex::new(()),
             meter: Meter::default(),
         };
@@ -128,6 +133,16 @@ impl Store {
     /// How many sources feeds pulled when they were last read: a guess at what stands before their entries.
     pub(crate) fn pulls_of(&self) -> &Cache<User, u32> {
         &self.inner.pulls
+    }
+
+    /// Whether a partition took no more writes a moment ago.
+    pub(crate) fn is_busy(&self, partition: &str) -> bool {
+        self.inner.busy.get(partition).is_some_and(|noted| noted.is_within(BUSY_FOR, self.ambient()))
+    }
+
+    /// Notes that a partition takes no more writes.
+    pub(crate) fn note_busy(&self, partition: &str) {
+        self.inner.busy.insert(partition.to_owned(), Sent::now(self.ambient()));
     }
 
     /// Held while a bucket is grown.

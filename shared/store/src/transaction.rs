@@ -46,8 +46,10 @@ pub(crate) enum Fault {
     None,
     /// Its condition did not hold: this is what is there instead, if anything and if the write asked for it.
     Condition(Option<Item>),
-    /// Its item was too busy: with another transaction, or with too many writes.
-    Busy,
+    /// Another transaction was at its item.
+    Conflict,
+    /// Its partition had too many writes.
+    Throttled,
 }
 
 impl Store {
@@ -155,9 +157,7 @@ fn fault(reason: &CancellationReason) -> Option<Fault> {
     match reason.code() {
         None | Some("None") => Some(Fault::None),
         Some("ConditionalCheckFailed") => Some(Fault::Condition(reason.item.clone())),
-        Some("TransactionConflict" | "ThrottlingError" | "ProvisionedThroughputExceeded") => {
-            Some(Fault::Busy)
-        }
-        Some(_) => None,
+        Some("TransactionConflict") => Some(Fault::Conflict),
+        Some(_) => is_throttle(reason).then_some(Fault::Throttled),
     }
 }

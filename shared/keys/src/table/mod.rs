@@ -19,6 +19,7 @@
 //! | [`FollowerCountKey`] | `FOLLOWERS#{source}#{n}` | `#COUNT` | |
 //! | [`LeaverKey`] | `FOLLOWERS#{source}#{n}` | `#LEFT#{time}#{user}` | |
 //! | [`JobKey`] | `JOB#{task}#{id}#{source}#{n}` | `{page}` | |
+//! | [`BacklogKey`] | `JOB#BACKLOG#SOURCE#{source}`, `JOB#BACKLOG#FEED#{user}` | id | |
 //! | [`ProfileKey`] | `USER#{user}` | `PROFILE` | |
 //! | [`SettingsKey`] | `SETTINGS#{app}` | same | |
 //! | [`SessionKey`] | `SESSION#{token hash}` | same | [`SessionListKey`] |
@@ -44,6 +45,7 @@
 //! ```
 
 mod announcement;
+mod backlog;
 mod consumer;
 mod directory;
 mod event;
@@ -67,6 +69,7 @@ mod topic;
 mod tests;
 
 pub use announcement::AnnouncementKey;
+pub use backlog::{Backlog, BacklogKey};
 pub use consumer::ConsumerKey;
 pub use directory::DirectoryKey;
 pub use event::{EventKey, EventPartition, TypeViewKey, TypeViewPartition};
@@ -153,6 +156,7 @@ any_key! {
     SourceEntry(SourceEntryKey),
     Directory(DirectoryKey),
     Job(JobKey),
+    Backlog(BacklogKey),
     Follow(FollowKey),
     Follower(FollowerKey),
     FollowerCount(FollowerCountKey),

@@ -89,6 +89,10 @@ fn golden_bytes_of_sources_and_feeds() {
         let key = JobKey { job, page: JobPage::new(34).unwrap() };
         assert_golden(&key, &format!("JOB#{word}#{ID}#subject:repo:octo:hello#12"), "00000034");
     }
+    let backlog = BacklogKey { backlog: Backlog::Source(ada()), id: parse(ID) };
+    assert_golden(&backlog, "JOB#BACKLOG#SOURCE#actor:ada", ID);
+    let backlog = BacklogKey { backlog: Backlog::Feed(parse("bob")), id: parse(ID) };
+    assert_golden(&backlog, "JOB#BACKLOG#FEED#bob", ID);
 }
 
 #[test]
@@ -279,6 +283,8 @@ fn any_key() -> impl Strategy<Value = AnyKey> {
         }
         .into()),
         job().prop_map(AnyKey::from),
+        (source(), id()).prop_map(|(source, id)| BacklogKey { backlog: Backlog::Source(source), id }.into()),
+        (user(), id()).prop_map(|(user, id)| BacklogKey { backlog: Backlog::Feed(user), id }.into()),
         user().prop_map(|user| ProfileKey { user }.into()),
         app().prop_map(|app| SettingsKey { app }.into()),
         any::<[u8; 32]>().prop_map(|hash| SessionKey { hash: hash.into() }.into()),

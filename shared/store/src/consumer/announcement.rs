@@ -102,7 +102,7 @@ impl Store {
     ) -> Result<Vec<Announcement>, TableError> {
         let mut found = Vec::new();
         let mut after = None;
-        // Bounded by the topic's consumers, a few hundred bytes each.
+        // Bounded by the topic's consumers, a few hundred bytes each: one query, unless many were made before there was a cap.
         loop {
             let answer = self
                 .query(operation, |query| {

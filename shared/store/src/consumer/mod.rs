@@ -38,6 +38,7 @@ mod status;
 
 use crate::call::TableError;
 use crate::consumer::checkpoint::Checkpoint;
+use crate::limits::CONSUMERS;
 use crate::topic::TopicError;
 
 /// Why a consumer could not be read or changed.
@@ -52,6 +53,9 @@ pub enum ConsumerError {
     /// The batch is not the one that is given out.
     #[error("the batch is not outstanding")]
     StaleBatch,
+    /// The topic has as many consumers as it may.
+    #[error("the topic has {CONSUMERS} consumers already")]
+    TooManyConsumers,
     /// The consumer reports: only its runs move it.
     #[error("the consumer reports")]
     HasRuns,

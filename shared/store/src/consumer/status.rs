@@ -16,7 +16,7 @@ use crate::cost::Cost;
 use crate::item::Item;
 use crate::latest::page::Draft;
 use crate::latest::span::{IdRange, Span};
-use crate::limits::CONFLICTS;
+use crate::limits::{CONFLICTS, CONSUMERS};
 use crate::store::Store;
 use crate::transaction::{Transacted, Transaction};
 
@@ -37,6 +37,10 @@ impl Store {
         let first = Checkpoint::new(consumer, start, settle, self.first_revision());
         for _ in 0..CONFLICTS {
             let Some(found) = self.checkpoint(consumer, &operation).await? else {
+                // Consumers that are made at once may exceed it, by as many as they are.
+                if self.announcements(&consumer.topic, &operation).await?.len() >= CONSUMERS {
+                    return Err(ConsumerError::TooManyConsumers);
+                }
                 self.create_consumer(&first, &operation).await.map_err(TableError::from)?;
                 continue;
             };

@@ -9,6 +9,7 @@
 //! | a backfill or a cleanup takes more than a step | a job goes on with it | `walk.rs` |
 //! | a source has more followers | beyond a number of them, it is pulled | `promotion.rs` |
 //! | a page of a job was put | the job is done for the page's followers | `page.rs` |
+//! | writes were left to a backlog | they are made, in steps | `backlog.rs` |
 //!
 //! What must hold, whatever is delivered twice, late or in any order between items, and wherever a process dies:
 //! - **Nothing is missed.** An event's entries stand under its sources before its followers are read; a follower
@@ -19,8 +20,13 @@
 //!
 //! A *rail* is one item: its records are handled in order, those of different items at the same time. A record that
 //! fails stops its own rail and no other. What landed late is noted beside the rails, for the whole batch.
+//!
+//! Nothing is given up while the stream keeps its record: a call is repeated until the invocation's deadline, and a
+//! record until it is too old. Writes to a partition that takes no more are left to its backlog, so that all other
+//! records of the batch go on.
 
 mod backfill;
+mod backlog;
 mod cleanup;
 mod job;
 mod late;
@@ -38,12 +44,13 @@ use std::time::Duration;
 
 use futures_util::future;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::{Job, JobPage};
+use lately_keys::table::{Backlog, Job, JobPage};
 use lately_keys::{EventId, Key, UnixMillis};
 
 use crate::ambient::{entropy_u64, tick};
 use crate::call::{Operation, TableError, Unavailable};
 use crate::cost::Cost;
+use crate::fan_out::backlog::LeftWork;
 use crate::fan_out::job::JobWork;
 use crate::fan_out::record::{Change, What};
 use crate::fan_out::writer::{Write, Writer};
@@ -60,7 +67,7 @@ pub struct FanOutOutcome {
     pub failed: Option<String>,
     /// How many records were not handled.
     pub failures: usize,
-    /// When the oldest of the records was made: in whole seconds, rounded down.
+    /// When the oldest change was made that was handled, also of those in a backlog: in whole seconds, rounded down.
     pub oldest: Option<UnixMillis>,
     /// Copies of events that were written into feeds.
     pub deliveries: u64,
@@ -70,6 +77,8 @@ pub struct FanOutOutcome {
     pub jobs: u64,
     /// Sources that began to be pulled.
     pub promotions: u64,
+    /// Events whose writes were left to a backlog.
+    pub left: u64,
     /// Batched calls that wrote entries and markers.
     pub write_calls: u64,
     /// Items that these calls wrote.
@@ -82,25 +91,35 @@ impl Store {
     /// Does what follows from the records of a shard of the table's stream, in the order in which they came. It is
     /// over when the time is.
     pub async fn fan_out(&self, records: &[Record], time: Duration) -> FanOutOutcome {
-        let operation = self.operation_within(time);
+        let operation = self.operation_within(time).until_deadline();
         let writer = Writer::new(self, &operation);
-        let done = Done::default();
-        let fan_out = FanOut { store: self, operation: &operation, writer: &writer, done: &done };
+        let (done, left) = (Done::default(), LeftWork::default());
+        let fan_out = FanOut {
+            store: self,
+            operation: &operation,
+            writer: &writer,
+            done: &done,
+            left: &left,
+            place: 0,
+            backlog: None,
+        };
         let rails: Vec<_> =
             plan::rails(records).into_iter().map(|rail| writer.rail(fan_out.run(records, rail))).collect();
         let rails = stream::iter(rails).buffer_unordered(RAILS_AT_ONCE).collect::<Vec<_>>();
         let work = future::join(rails, Box::pin(fan_out.note_late(records)));
         let (stopped, unnoted) = writer.during(work).await;
-        let failures: BTreeSet<usize> = stopped.into_iter().flatten().chain(unnoted).collect();
+        let unleft = fan_out.put_left(&left).await;
+        let failures: BTreeSet<usize> = stopped.into_iter().flatten().chain(unnoted).chain(unleft).collect();
         let written = writer.written();
         FanOutOutcome {
             failed: failures.first().map(|first| records[*first].sequence().to_owned()),
             failures: failures.len(),
-            oldest: records.iter().filter_map(|record| record.at).min(),
+            oldest: records.iter().filter_map(|record| record.at).chain(done.oldest()).min(),
             deliveries: done.deliveries.load(Ordering::Relaxed),
             late: done.late.load(Ordering::Relaxed),
             jobs: done.jobs.load(Ordering::Relaxed),
             promotions: done.promotions.load(Ordering::Relaxed),
+            left: done.left.load(Ordering::Relaxed),
             write_calls: written.calls,
             written_items: written.items,
             cost: operation.meter.total(),
@@ -109,11 +128,18 @@ impl Store {
 }
 
 /// A batch of records being handled.
+#[derive(Clone, Copy)]
 struct FanOut<'a> {
     store: &'a Store,
     operation: &'a Operation<'a>,
     writer: &'a Writer<'a>,
     done: &'a Done,
+    /// Collects the writes that are left to backlogs.
+    left: &'a LeftWork,
+    /// The record at hand, by its place in the batch.
+    place: usize,
+    /// The backlog whose step this is: its partition is tried although it is known to be busy.
+    backlog: Option<&'a Backlog>,
 }
 
 /// What a batch has come to so far.
@@ -123,6 +149,21 @@ struct Done {
     late: AtomicU64,
     jobs: AtomicU64,
     promotions: AtomicU64,
+    left: AtomicU64,
+    /// When the oldest change of a backlog was made, in milliseconds counted down from the greatest number; 0 if there was
+    /// none.
+    age: AtomicU64,
+}
+
+impl Done {
+    fn saw(&self, changed_at: Option<UnixMillis>) {
+        let age = changed_at.map_or(0, |at| u64::MAX - at.get());
+        self.age.fetch_max(age, Ordering::Relaxed);
+    }
+
+    fn oldest(&self) -> Option<UnixMillis> {
+        UnixMillis::new(u64::MAX - self.age.load(Ordering::Relaxed)).ok()
+    }
 }
 
 fn count(counter: &AtomicU64, more: usize) {
@@ -136,7 +177,7 @@ impl FanOut<'_> {
             let record = &records[place];
             let failure = match &record.change {
                 Ok(None) => continue,
-                Ok(Some(change)) => match self.handle(change).await {
+                Ok(Some(change)) => match (FanOut { place, ..*self }).handle(change).await {
                     Ok(()) => continue,
                     Err(error) => error.to_string(),
                 },
@@ -152,7 +193,7 @@ impl FanOut<'_> {
         let at = change.at;
         match &change.what {
             What::Posted(key, entry) => Box::pin(self.posted(key, entry, at)).await,
-            What::Deleted(key, entry) => Box::pin(self.deleted(key, entry, at)).await,
+            What::Deleted(entry) => Box::pin(self.deleted(entry, at)).await,
             What::Followed(key, follower) => Box::pin(self.backfill(key, follower, change.id, at)).await,
             What::Unfollowed(key) => Box::pin(self.cleanup(key, change.id, at)).await,
             What::Counted(key, counts) => self.counted(&key.source, *counts).await,
@@ -160,6 +201,7 @@ impl FanOut<'_> {
                 self.source_changed(source, *was_pushed, stored, at).await
             }
             What::Job(key, work) => Box::pin(self.run_job(key, work)).await,
+            What::Backlog(backlog) => Box::pin(self.work_off(backlog)).await,
         }
     }
 
@@ -167,7 +209,7 @@ impl FanOut<'_> {
         self.writer.write(items.into_iter().map(Write::Put).collect()).await
     }
 
-    /// Puts copies of events into feeds.
+    /// Puts copies of events into a feed.
     async fn deliver(&self, items: Vec<Item>) -> Result<(), Unavailable> {
         let copies = items.len();
         self.put(items).await?;

@@ -8,15 +8,18 @@
 use std::collections::BTreeSet;
 
 use lately_keys::table::{EventKey, FeedEntryKey, Job, JobKey};
-use lately_keys::{Place, Shard, Source, TableKey, UnixMillis, User};
+use lately_keys::{EventId, Place, Shard, Source, TableKey, UnixMillis, User};
 
 use crate::call::{TableError, Unavailable};
 use crate::entry::{TimelineEntry, place_in_feed};
 use crate::fan_out::FanOut;
+use crate::fan_out::backlog::Later;
 use crate::fan_out::job::{JobWork, PageTask, Task};
+use crate::fan_out::writer::Write;
 use crate::follow::{Follower, FollowerRange};
 use crate::item::{Fields, keyed};
 use crate::limits::TOLD_APART_MILLIS;
+use crate::source::StoredSource;
 
 /// Some followers of a shard.
 #[derive(Debug)]
@@ -33,6 +36,19 @@ pub(super) struct Page {
 impl Page {
     pub(super) fn users(&self) -> impl Iterator<Item = &User> {
         self.followers.iter().map(|follower| &follower.user)
+    }
+
+    /// A shard without followers.
+    pub(super) fn of_nobody(source: &Source, shard: Shard) -> Self {
+        Self { source: source.clone(), shard, after: None, followers: Vec::new(), more: false }
+    }
+
+    /// Whose feeds may have a copy of an event of the source. One that is pulled was copied by backfills alone, into the feeds
+    /// of those who followed after its time.
+    pub(super) fn holders(&self, stored: &StoredSource, id: EventId) -> impl Iterator<Item = &User> {
+        let is_pushed = stored.pushes(id);
+        let may_hold = move |follower: &&Follower| is_pushed || id < EventId::first_of(follower.since);
+        self.followers.iter().filter(may_hold).map(|follower| &follower.user)
     }
 
     /// Whether it would have a follower of that name.
@@ -71,7 +87,11 @@ impl FanOut<'_> {
                 if let Some((number, next)) = &next {
                     self.put_job(job, *number, next).await?;
                 }
-                Ok(self.delete(page.users().map(|user| place_in_feed(job.id, user)).collect()).await?)
+                let stored = self.store.stored_source(source, self.operation).await?;
+                let holders = page.holders(&stored, job.id);
+                let copies = holders.map(|user| Write::Delete(place_in_feed(job.id, user))).collect();
+                let later = |_: &_| Later::remove(job.id, work.changed_at(), true);
+                self.write_or_leave(copies, later).await.map(drop)
             }
             PageTask::Promote => {
                 let stored = self.store.stored_source(source, self.operation).await?;
@@ -98,11 +118,11 @@ impl FanOut<'_> {
         page: &Page,
         at: UnixMillis,
     ) -> Result<(), TableError> {
-        let retention = self.store.feeds().retention;
-        self.deliver(page.users().map(|user| entry.in_feed(user, retention)).collect()).await?;
+        let mut users = page.users().collect();
+        self.copy_into(entry, &mut users, |_| Later::write(key, at, entry.fans_out)).await?;
         let gone = self.gone(page, at).await?;
         if self.is_gone(key).await? {
-            return Ok(self.delete(entry.places(page.users().chain(&gone))).await?);
+            return self.take_away(entry, entry.places(users.into_iter().chain(&gone)), at).await;
         }
         self.take_back(gone, entry).await
     }

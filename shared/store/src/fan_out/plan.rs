@@ -1,18 +1,26 @@
 //! Decisions that need no table.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use lately_keys::table::Backlog;
 use lately_keys::{EventId, Key, UnixMillis};
 use lately_model::limits::IMPORT_SECONDS;
 
-use crate::fan_out::record::Record;
+use crate::fan_out::record::{Change, Record, What};
 use crate::limits::{CLOCKS_APART_MILLIS, LANDED_WITHIN_MILLIS};
 
-/// The rails of a batch: the places of each item's records, in order.
+/// The rails of a batch: the places of each item's records, in order. Of a backlog's records only the first: whatever
+/// their number, one step follows.
 pub(super) fn rails(records: &[Record]) -> Vec<Vec<usize>> {
     let mut rails: Vec<Vec<usize>> = Vec::new();
     let mut of_item: HashMap<&Key, usize> = HashMap::new();
+    let mut backlogs: HashSet<&Backlog> = HashSet::new();
     for (place, record) in records.iter().enumerate() {
+        if let Ok(Some(Change { what: What::Backlog(backlog), .. })) = &record.change
+            && !backlogs.insert(backlog)
+        {
+            continue;
+        }
         // A record that does not say whose it is stands alone.
         let rail = record.item.as_ref().map(|item| *of_item.entry(item).or_insert(rails.len()));
         match rail.and_then(|rail| rails.get_mut(rail)) {
@@ -57,6 +65,21 @@ mod tests {
         let records = batch(&[&a, &b, none, &a, none, &b, &a]);
         assert_eq!(rails(&records), [vec![0, 3, 6], vec![1, 5], vec![2], vec![4]]);
         assert!(rails(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_backlogs_records_are_one_step() {
+        let item = |backlog: &str, sk: char| {
+            let id = format!("0190a4cd-d3e7-7222-9f99-fdb74feee75{sk}");
+            format!(r#""Keys":{{"pk":{{"S":"JOB#BACKLOG#{backlog}"}},"sk":{{"S":"{id}"}}}},"NewImage":{{}}"#)
+        };
+        let records = batch(&[
+            &item("FEED#bob", '1'),
+            &item("SOURCE#actor:bob", '1'),
+            &item("FEED#bob", '2'),
+            &item("FEED#bob", '1'),
+        ]);
+        assert_eq!(rails(&records), [vec![0], vec![1]]);
     }
 
     #[test]

@@ -6,16 +6,19 @@
 
 use std::collections::BTreeSet;
 
+use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{EventKey, Job, JobTask};
-use lately_keys::{EventId, ShardCount, Source, TableKey, UnixMillis, User};
+use lately_keys::{EventId, Key, ShardCount, Source, TableKey, UnixMillis, User};
 
 use crate::call::TableError;
-use crate::entry::{TimelineEntry, own_feed, place_in_feed};
+use crate::entry::{TimelineEntry, own_feed, place_at_source, place_in_feed};
+use crate::fan_out::backlog::{Later, LeftEvent};
 use crate::fan_out::job::{JobWork, PageTask, Task};
 use crate::fan_out::page::Page;
-use crate::fan_out::{FanOut, plan};
+use crate::fan_out::writer::Write;
+use crate::fan_out::{FanOut, count, plan};
 use crate::follow::Counts;
-use crate::limits::FAN_OUT_RESERVE;
+use crate::limits::{FAN_OUT_RESERVE, SHARDS_AT_ONCE, TOLD_APART_MILLIS};
 
 impl FanOut<'_> {
     pub(super) async fn posted(
@@ -24,89 +27,174 @@ impl FanOut<'_> {
         entry: &TimelineEntry,
         at: UnixMillis,
     ) -> Result<(), TableError> {
-        let entry = &entry.clone().imported(plan::is_import(entry.id, at));
-        let is_pushed = entry.is_for_feeds();
-        let own = own_feed(&entry.actor).filter(|_| is_pushed);
-        let retention = self.store.feeds().retention;
-        let at_sources = entry.sources().map(|source| entry.at_source(&source));
-        let in_own_feed = own.as_ref().map(|user| entry.in_feed(user, retention));
-        self.put(at_sources.chain(in_own_feed).collect()).await?;
-
-        let mut pages = Vec::new();
-        if is_pushed {
-            let task = PageTask::Push(entry.clone(), key.partition().bucket.width());
-            let work = JobWork::first(Task::Page(task), at);
-            for source in entry.sources() {
-                let stored = self.store.stored_source(&source, self.operation).await?;
-                if stored.pushes(entry.id) {
-                    let jobs = jobs(JobTask::Push, entry.id, &source);
-                    pages.extend(self.few_or_jobs(jobs, stored.shards, &work).await?);
-                }
-            }
-        }
-        let mut users: BTreeSet<&User> = pages.iter().flat_map(Page::users).collect();
-        users.extend(&own);
-        let copies = users.iter().filter(|user| Some(**user) != own.as_ref());
-        self.deliver(copies.map(|user| entry.in_feed(user, retention)).collect()).await?;
-
-        let mut gone = BTreeSet::new();
-        for page in &pages {
-            gone.append(&mut self.gone(page, at).await?);
-        }
-        if self.is_gone(key).await? {
-            return Ok(self.delete(entry.places(users.into_iter().chain(&gone))).await?);
-        }
-        self.take_back(gone, entry).await
+        let entry = entry.clone().imported(plan::is_import(entry.id, at));
+        let own = own_feed(&entry.actor).filter(|_| entry.is_for_feeds());
+        self.bring(key, &entry, at, entry.sources().collect(), own).await
     }
 
-    pub(super) async fn deleted(
+    /// Brings an event to some of its sources and to their followers, and into its author's own feed.
+    pub(super) async fn bring(
         &self,
         key: &EventKey,
         entry: &TimelineEntry,
         at: UnixMillis,
+        mut sources: Vec<Source>,
+        mut own: Option<User>,
     ) -> Result<(), TableError> {
+        let retention = self.store.feeds().retention;
+        let later = |_: &Key| Later::write(key, at, entry.fans_out);
+        let at_sources = sources.iter().map(|source| entry.at_source(source));
+        let in_own_feed = own.iter().map(|user| entry.in_feed(user, retention));
+        let writes = at_sources.chain(in_own_feed).map(Write::Put).collect();
+        let left = self.write_or_leave(writes, later).await?;
+        // The followers of a source are read once the source has the entry, and not before.
+        sources.retain(|source| !left.contains(&place_at_source(entry.id, source)));
+        own = own.filter(|user| !left.contains(&place_in_feed(entry.id, user)));
+        if sources.is_empty() && own.is_none() {
+            return Ok(());
+        }
+
+        let mut pages = Vec::new();
+        if entry.is_for_feeds() {
+            let task = PageTask::Push(entry.clone(), key.partition().bucket.width());
+            let work = JobWork::first(Task::Page(task), at);
+            for source in &sources {
+                let stored = self.store.stored_source(source, self.operation).await?;
+                if stored.pushes(entry.id) {
+                    let jobs = jobs(JobTask::Push, entry.id, source);
+                    pages.extend(self.few_or_jobs(jobs, stored.shards, &work, true).await?);
+                }
+            }
+        }
+        let mut users: BTreeSet<&User> = pages.iter().flat_map(Page::users).collect();
+        if let Some(own) = &own {
+            users.remove(own);
+        }
+        self.copy_into(entry, &mut users, later).await?;
+        users.extend(&own);
+
+        let gone = self.gone_from(&pages, at).await?;
+        if self.is_gone(key).await? {
+            return self.take_away(entry, entry.places(users.into_iter().chain(&gone)), at).await;
+        }
+        self.take_back(gone, entry).await
+    }
+
+    /// Puts copies of an event into feeds. Those feeds that it was left to a backlog for are taken out of the users.
+    pub(super) async fn copy_into(
+        &self,
+        entry: &TimelineEntry,
+        users: &mut BTreeSet<&User>,
+        later: impl Fn(&Key) -> Later,
+    ) -> Result<(), TableError> {
+        let retention = self.store.feeds().retention;
+        let copies = users.iter().map(|user| Write::Put(entry.in_feed(user, retention))).collect();
+        let left = self.write_or_leave(copies, later).await?;
+        if !left.is_empty() {
+            users.retain(|user| !left.contains(&place_in_feed(entry.id, user)));
+        }
+        count(&self.done.deliveries, users.len());
+        Ok(())
+    }
+
+    /// Takes away what was written of an event that is gone.
+    pub(super) async fn take_away(
+        &self,
+        entry: &TimelineEntry,
+        places: Vec<Key>,
+        at: UnixMillis,
+    ) -> Result<(), TableError> {
+        let later = |_: &Key| Later::remove(entry.id, at, entry.fans_out);
+        self.write_or_leave(places.into_iter().map(Write::Delete).collect(), later).await.map(drop)
+    }
+
+    pub(super) async fn deleted(&self, entry: &TimelineEntry, at: UnixMillis) -> Result<(), TableError> {
         let own = own_feed(&entry.actor).filter(|_| entry.fans_out);
-        self.delete(entry.places(own.iter())).await?;
-        if !entry.fans_out {
+        let event = LeftEvent { id: entry.id, at, fans_out: entry.fans_out };
+        self.clear(&event, entry.sources().collect(), own, false).await
+    }
+
+    /// Removes an event from some of its sources, and then from the feeds of their followers; if it was being written, also
+    /// from the feeds of those who have left since.
+    pub(super) async fn clear(
+        &self,
+        event: &LeftEvent,
+        mut sources: Vec<Source>,
+        own: Option<User>,
+        was_written: bool,
+    ) -> Result<(), TableError> {
+        let LeftEvent { id, at, fans_out } = *event;
+        let later = |_: &Key| Later::remove(id, at, fans_out);
+        let at_sources = sources.iter().map(|source| place_at_source(id, source));
+        let in_own_feed = own.iter().map(|user| place_in_feed(id, user));
+        let writes = at_sources.chain(in_own_feed).map(Write::Delete).collect();
+        let left = self.write_or_leave(writes, later).await?;
+        sources.retain(|source| !left.contains(&place_at_source(id, source)));
+        if !fans_out {
             return Ok(());
         }
         let work = JobWork::first(Task::Page(PageTask::Remove), at);
-        let mut pages = Vec::new();
-        for source in entry.sources() {
-            let shards = self.store.stored_source(&source, self.operation).await?.shards;
-            pages.extend(self.few_or_jobs(jobs(JobTask::Remove, key.id(), &source), shards, &work).await?);
+        let (mut pages, mut users) = (Vec::new(), BTreeSet::new());
+        for source in &sources {
+            let stored = self.store.stored_source(source, self.operation).await?;
+            let jobs = jobs(JobTask::Remove, id, source);
+            let found = self.few_or_jobs(jobs, stored.shards, &work, was_written).await?;
+            users.extend(found.iter().flat_map(|page| page.holders(&stored, id)).cloned());
+            pages.extend(found);
         }
-        let users: BTreeSet<&User> = pages.iter().flat_map(Page::users).collect();
-        Ok(self.delete(users.into_iter().map(|user| place_in_feed(entry.id, user)).collect()).await?)
+        if was_written {
+            users.append(&mut self.gone_from(&pages, at).await?);
+        }
+        let copies = users.iter().map(|user| Write::Delete(place_in_feed(id, user))).collect();
+        self.write_or_leave(copies, later).await.map(drop)
     }
 
     /// A source's followers, a page for each of their shards, if they are few and there is time; all that are not in
-    /// these pages are left to jobs.
+    /// these pages are left to jobs. Shards in which nobody is are among them if somebody may have left since the change and
+    /// `with_leavers` says that an attempt before may have written to these.
     async fn few_or_jobs(
         &self,
         jobs: Job,
         shards: ShardCount,
         work: &JobWork,
+        with_leavers: bool,
     ) -> Result<Vec<Page>, TableError> {
         let counts = self.store.counts_of(&jobs.source, shards, self.operation).await?;
         let audience: u64 = counts.values().map(|counts| counts.here).sum();
         let is_small = audience <= u64::from(self.store.feeds().audience);
         let is_few = is_small && self.operation.time_left() > FAN_OUT_RESERVE;
+        let since = work.changed_at().saturating_sub(TOLD_APART_MILLIS);
+        let is_asked =
+            |counts: &Counts| counts.here > 0 || (with_leavers && counts.may_have_left_since(since));
+        let asked = counts.into_iter().filter(|(_, counts)| is_asked(counts));
+        let read: Vec<_> = asked
+            .map(async |(shard, counts)| {
+                let page = match (is_few, counts.here) {
+                    (false, _) => None,
+                    // Who came after the counts were read finds the source's entry.
+                    (true, 0) => Some(Page::of_nobody(&jobs.source, shard)),
+                    (true, _) => Some(self.page_of(&jobs.source, shard, None).await?),
+                };
+                Ok::<_, TableError>((shard, page.filter(|page| !page.more)))
+            })
+            .collect();
+        let read: Vec<_> = stream::iter(read).buffered(SHARDS_AT_ONCE).try_collect().await?;
         let (mut pages, mut left) = (Vec::new(), Vec::new());
-        // Who left may have been here when this was handled before.
-        let is_asked = |counts: &Counts| counts.here > 0 || (counts.left > 0 && jobs.task == JobTask::Push);
-        for (shard, _) in counts.into_iter().filter(|(_, counts)| is_asked(counts)) {
-            let page = match is_few {
-                true => Some(self.page_of(&jobs.source, shard, None).await?),
-                false => None,
-            };
-            match page.filter(|page| !page.more) {
+        for (shard, page) in read {
+            match page {
                 Some(page) => pages.push(page),
                 None => left.push(Job { shard, ..jobs.clone() }),
             }
         }
         self.put_first_pages(left, work).await?;
         Ok(pages)
+    }
+
+    /// Who has left since a change, and may have been on one of some pages when that was handled.
+    async fn gone_from(&self, pages: &[Page], at: UnixMillis) -> Result<BTreeSet<User>, TableError> {
+        let gone: Vec<_> = pages.iter().map(|page| self.gone(page, at)).collect();
+        let gone: Vec<_> = stream::iter(gone).buffered(SHARDS_AT_ONCE).try_collect().await?;
+        Ok(gone.into_iter().flatten().collect())
     }
 
     /// Whether an event is not there any more.

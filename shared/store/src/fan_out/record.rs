@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use lately_keys::table::{AnyKey, EventKey, FollowerCountKey, FollowerKey, JobKey};
+use lately_keys::table::{AnyKey, Backlog, EventKey, FollowerCountKey, FollowerKey, JobKey};
 use lately_keys::{EventId, Key, Source, TimeError, Topic, UnixMillis};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -80,7 +80,7 @@ pub(super) enum What {
     /// An event was written, that timelines list.
     Posted(EventKey, TimelineEntry),
     /// One was deleted.
-    Deleted(EventKey, TimelineEntry),
+    Deleted(TimelineEntry),
     /// A user began to follow.
     Followed(FollowerKey, Follower),
     /// A user no longer follows.
@@ -96,6 +96,8 @@ pub(super) enum What {
     },
     /// A page of a job was put.
     Job(JobKey, JobWork),
+    /// An item of a backlog was put.
+    Backlog(Backlog),
 }
 
 impl Record {
@@ -223,7 +225,7 @@ impl Delivered<'_> {
         let removed = self.event_name == EventName::Remove;
         Ok(match key {
             AnyKey::Event(key) if removed => {
-                TimelineEntry::of(&key, &self.dynamodb.before()?)?.map(|entry| What::Deleted(key, entry))
+                TimelineEntry::of(&key, &self.dynamodb.before()?)?.map(What::Deleted)
             }
             AnyKey::Event(key) => {
                 TimelineEntry::of(&key, &self.dynamodb.after()?)?.map(|entry| What::Posted(key, entry))
@@ -247,6 +249,7 @@ impl Delivered<'_> {
                 let work = JobWork::decode(&key.job, &self.dynamodb.after()?)?;
                 Some(What::Job(key, work))
             }
+            AnyKey::Backlog(key) if !removed => Some(What::Backlog(key.backlog)),
             _ => None,
         })
     }

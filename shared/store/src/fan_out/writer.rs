@@ -6,6 +6,11 @@
 //!
 //! What must hold: of one item there is no more than one write in a call and none in two calls at once, and they
 //! are made in the order in which they were asked for. A rail is told when all that it asked for is durable.
+//!
+//! A partition takes 1,000 write units a second. A rail that can leave a write for later ([`Writer::write_or_refuse`])
+//! is told soon that the write's partition takes no more: after [`BUSY_ATTEMPTS`], and once a call with writes of this
+//! partition alone was refused for this reason. A call of several partitions does not say which one is busy, and a
+//! limit of the table or the account is no reason to write more.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::pin::pin;
@@ -18,9 +23,9 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use lately_keys::{Key, Place};
 use tokio::sync::Notify;
 
-use crate::call::{Meaning, Operation, Unavailable, is_throttle, meaning, unavailable};
+use crate::call::{Meaning, Operation, Unavailable, is_batchs_range_hot, is_throttle, meaning, unavailable};
 use crate::item::{Corrupt, Fields, Item, keyed};
-use crate::limits::{BATCH_ITEMS, LINGER, WRITES_AT_ONCE};
+use crate::limits::{BATCH_ITEMS, BUSY_ATTEMPTS, LINGER, WRITES_AT_ONCE};
 use crate::store::Store;
 
 #[cfg(test)]
@@ -55,6 +60,8 @@ struct State {
     /// The last write of each queued item.
     newest: HashMap<Key, u64>,
     in_flight: HashSet<Key>,
+    /// Partitions that take no more now.
+    busy: HashSet<String>,
     asked: u64,
     /// Rails at work, and how many of them wait for the writer.
     rails: usize,
@@ -67,8 +74,10 @@ struct Queued {
     key: Key,
     write: Write,
     attempts: u32,
-    /// A call with it and others was refused as a whole: it may be its fault.
+    /// A call with it and others was refused as a whole: it may be its fault. Or its partition may be busy.
     alone: bool,
+    /// Whether all who asked for it can leave it for later.
+    may_refuse: bool,
     tickets: Vec<Arc<Ticket>>,
 }
 
@@ -83,10 +92,19 @@ struct Ticket {
 struct Left {
     writes: usize,
     failed: Option<Unavailable>,
+    refused: Vec<Key>,
+}
+
+/// How a write ended.
+#[derive(Clone, Debug)]
+enum End {
+    Written,
+    Refused,
+    Failed(Unavailable),
 }
 
 impl Write {
-    fn key(&self) -> Result<Key, Corrupt> {
+    pub(super) fn key(&self) -> Result<Key, Corrupt> {
         match self {
             Self::Put(item) => Fields(item).key(),
             Self::Delete(key) => Ok(key.clone()),
@@ -136,19 +154,37 @@ impl<'a> Writer<'a> {
 
     /// Writes items; when it returns, they are durable.
     pub(super) async fn write(&self, writes: Vec<Write>) -> Result<(), Unavailable> {
-        if writes.is_empty() {
-            return Ok(());
+        self.ask(writes, false).await.map(drop)
+    }
+
+    /// Writes items; when it returns, they are durable, but for those whose partitions take no more: their keys.
+    pub(super) async fn write_or_refuse(&self, writes: Vec<Write>) -> Result<Vec<Key>, Unavailable> {
+        self.ask(writes, true).await
+    }
+
+    async fn ask(&self, writes: Vec<Write>, may_refuse: bool) -> Result<Vec<Key>, Unavailable> {
+        let writes: Result<Vec<_>, _> =
+            writes.into_iter().map(|write| Ok((write.key().map_err(Unavailable::new)?, write))).collect();
+        let (mut refused, mut asked) = (Vec::new(), Vec::new());
+        for (key, write) in writes? {
+            match may_refuse && self.state().busy.contains(&key.pk) {
+                true => refused.push(key),
+                false => asked.push((key, write)),
+            }
         }
-        let left = Left { writes: writes.len(), failed: None };
+        if asked.is_empty() {
+            return Ok(refused);
+        }
+        let left = Left { writes: asked.len(), failed: None, refused };
         let ticket = Arc::new(Ticket { left: Mutex::new(left), done: Notify::new() });
-        for write in writes {
-            let key = write.key().map_err(Unavailable::new)?;
-            self.state().ask(key, write, &ticket);
+        for (key, write) in asked {
+            self.state().ask(key, write, may_refuse, &ticket);
         }
         self.state().waiting += 1;
         self.changed.notify_one();
         ticket.done.notified().await;
-        ticket.left().failed.take().map_or(Ok(()), Err)
+        let mut left = ticket.left();
+        left.failed.take().map_or_else(|| Ok(std::mem::take(&mut left.refused)), Err)
     }
 
     /// What was written so far.
@@ -199,6 +235,7 @@ impl<'a> Writer<'a> {
             .return_consumed_capacity(ReturnConsumedCapacity::Total)
             .send()
             .await;
+        let mut busy = None;
         let (left, error, throttled): (Vec<_>, _, _) = match answer {
             Ok(answer) => {
                 self.operation.meter.write(answer.consumed_capacity());
@@ -214,8 +251,12 @@ impl<'a> Writer<'a> {
                 let [_] = &*batch else { return self.again(batch, true) };
                 return self.fail(batch, || unavailable(&error));
             }
-            Err(error) => (batch, unavailable(&error), is_throttle(&error)),
+            Err(error) => {
+                busy = only_partition(&batch).filter(|_| is_batchs_range_hot(&error));
+                (batch, unavailable(&error), is_throttle(&error))
+            }
         };
+        let left = self.refuse(left, busy);
         let made = left.iter().map(|(_, queued)| queued.attempts + 1).max();
         let Some(made) = made else { return };
         let wait = self.operation.wait_after(made);
@@ -237,30 +278,52 @@ impl<'a> Writer<'a> {
         for (place, mut queued) in batch {
             state.in_flight.remove(&queued.key);
             queued.attempts += 1;
-            queued.alone |= alone;
+            queued.alone |= alone || (queued.may_refuse && queued.attempts >= BUSY_ATTEMPTS);
             state.newest.entry(queued.key.clone()).or_insert(place);
             state.queue.insert(place, queued);
         }
     }
 
+    /// Refuses writes to partitions that take no more: of a call, and all that wait for one. The others of the call.
+    fn refuse(&self, batch: Vec<(u64, Queued)>, busy: Option<String>) -> Vec<(u64, Queued)> {
+        let mut state = self.state();
+        if let Some(busy) = busy
+            && batch.iter().any(|(_, queued)| queued.attempts + 1 >= BUSY_ATTEMPTS)
+        {
+            let waiting = state.take_refusable(&busy);
+            state.busy.insert(busy);
+            drop(state);
+            self.end(waiting, || End::Refused);
+            state = self.state();
+        }
+        let (refused, left) = batch
+            .into_iter()
+            .partition(|(_, queued)| queued.may_refuse && state.busy.contains(&queued.key.pk));
+        drop(state);
+        self.end(refused, || End::Refused);
+        left
+    }
+
     fn finish(&self, batch: Vec<(u64, Queued)>) {
         self.state().written.items += batch.len() as u64;
-        self.end(batch, || None);
+        self.end(batch, || End::Written);
     }
 
     fn fail(&self, batch: Vec<(u64, Queued)>, error: impl Fn() -> Unavailable) {
-        self.end(batch, || Some(error()));
+        self.end(batch, || End::Failed(error()));
     }
 
-    fn end(&self, batch: Vec<(u64, Queued)>, failed: impl Fn() -> Option<Unavailable>) {
+    fn end(&self, batch: Vec<(u64, Queued)>, end: impl Fn() -> End) {
         let mut state = self.state();
         for (_, queued) in batch {
             state.in_flight.remove(&queued.key);
             for ticket in queued.tickets {
                 let mut left = ticket.left();
                 left.writes -= 1;
-                if let Some(error) = failed() {
-                    left.failed = Some(error);
+                match end() {
+                    End::Written => {}
+                    End::Refused => left.refused.push(queued.key.clone()),
+                    End::Failed(error) => left.failed = Some(error),
                 }
                 if left.writes == 0 {
                     // Here, and not when the rail goes on: until then it would still seem to wait.
@@ -278,18 +341,35 @@ impl Ticket {
     }
 }
 
+/// The partition of all writes of a call, if there is only one.
+fn only_partition(batch: &[(u64, Queued)]) -> Option<String> {
+    let (_, first) = batch.first()?;
+    batch.iter().all(|(_, queued)| queued.key.pk == first.key.pk).then(|| first.key.pk.clone())
+}
+
 impl State {
-    fn ask(&mut self, key: Key, write: Write, ticket: &Arc<Ticket>) {
+    fn ask(&mut self, key: Key, write: Write, may_refuse: bool, ticket: &Arc<Ticket>) {
         let newest = self.newest.get(&key).and_then(|place| self.queue.get_mut(place));
         if let Some(same) = newest.filter(|queued| queued.write == write) {
             same.tickets.push(Arc::clone(ticket));
+            same.may_refuse &= may_refuse;
             return;
         }
         let place = self.asked;
         self.asked += 1;
         self.newest.insert(key.clone(), place);
         let tickets = vec![Arc::clone(ticket)];
-        self.queue.insert(place, Queued { key, write, attempts: 0, alone: false, tickets });
+        self.queue.insert(place, Queued { key, write, attempts: 0, alone: false, may_refuse, tickets });
+    }
+
+    /// The queued writes to a partition that can be left for later.
+    fn take_refusable(&mut self, partition: &str) -> Vec<(u64, Queued)> {
+        let queued = self.queue.iter();
+        let places: Vec<_> = queued
+            .filter(|(_, queued)| queued.may_refuse && queued.key.pk == partition)
+            .map(|(place, _)| *place)
+            .collect();
+        places.into_iter().filter_map(|place| self.take_out(place)).collect()
     }
 
     /// The writes of the next call: a full one, or what there is if nothing would come to it.

@@ -3,7 +3,7 @@
 //! ```text
 //! USER#{user} / FOLLOWS#{source}     n N (the follower shard), since N (milliseconds)
 //! FOLLOWERS#{source}#{n} / {user}    since N, k N (how many older events were asked for)
-//! FOLLOWERS#{source}#{n} / #COUNT    here N (followers now), left N (how many ever left)
+//! FOLLOWERS#{source}#{n} / #COUNT    here N (followers now), left N (how many ever left), left_at N? (when the last left)
 //! FOLLOWERS#{source}#{n} / #LEFT#…   expires_at N
 //! ```
 
@@ -11,7 +11,7 @@ use lately_keys::table::{FollowKey, FollowerCountKey, FollowerKey, LeaverKey};
 use lately_keys::{Place, Shard, Source, TableKey, UnixMillis, User};
 
 use crate::item::{Corrupt, Fields, Item, keyed, number};
-use crate::limits::REDELIVERED_SECONDS;
+use crate::limits::{CLOCKS_APART_MILLIS, REDELIVERED_SECONDS};
 
 /// What a user follows, as the user has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +77,8 @@ pub(crate) struct Counts {
     pub(crate) here: u64,
     /// How many ever left.
     pub(crate) left: u64,
+    /// When the last left, by the clock of who wrote it. None if nobody has left, or before this was kept.
+    pub(crate) left_at: Option<UnixMillis>,
 }
 
 impl Counts {
@@ -90,7 +92,14 @@ impl Counts {
         let key = FollowerCountKey::decode(fields.text("pk")?, fields.text("sk")?);
         let FollowerCountKey { shard, .. } = key.ok_or_else(|| fields.corrupt("sk"))?;
         let count = |name| Ok(fields.optional_number(name)?.unwrap_or(0));
-        Ok((shard, Self { here: count("here")?, left: count("left")? }))
+        let left_at = item.contains_key("left_at").then(|| fields.millis("left_at")).transpose()?;
+        Ok((shard, Self { here: count("here")?, left: count("left")?, left_at }))
+    }
+
+    /// Whether somebody may have left at a time or later.
+    pub(crate) fn may_have_left_since(&self, since: UnixMillis) -> bool {
+        let since = since.saturating_sub(CLOCKS_APART_MILLIS);
+        self.left > 0 && self.left_at.is_none_or(|left_at| left_at >= since)
     }
 }
 
@@ -133,13 +142,25 @@ mod tests {
 
         let key = [("pk", "FOLLOWERS#actor:ada#7"), ("sk", "#COUNT")];
         assert_eq!(Counts::key(&source, 7.into()), item(&key, &[]));
-        let counts = Counts::decode(&item(&key, &[("here", 3), ("left", 2)]));
-        assert_eq!(counts, Ok((7.into(), Counts { here: 3, left: 2 })));
+        let counts = |left_at| Counts { here: 3, left: 2, left_at };
+        let stored = [("here", 3), ("left", 2), ("left_at", since.get())];
+        assert_eq!(Counts::decode(&item(&key, &stored)), Ok((7.into(), counts(Some(since)))));
+        assert_eq!(Counts::decode(&item(&key, &stored[..2])), Ok((7.into(), counts(None))));
         assert_eq!(Counts::decode(&item(&key, &[])), Ok((7.into(), Counts::default())));
 
         let key = LeaverKey { source, shard: 7.into(), at: since, user: "bob".parse().unwrap() };
         let stored = [("pk", "FOLLOWERS#actor:ada#7"), ("sk", "#LEFT#2024-07-06T05:36:37.351Z#bob")];
         assert_eq!(leaver(&key), item(&stored, &[("expires_at", 1_728_884_197)]));
+    }
+
+    #[test]
+    fn who_may_have_left_since_a_time_allows_for_clocks() {
+        let at = |millis| UnixMillis::new(millis).unwrap();
+        let counts = |left, left_at| Counts { here: 0, left, left_at };
+        assert!(!counts(0, None).may_have_left_since(at(100_000)));
+        assert!(counts(1, None).may_have_left_since(at(100_000)), "it was not kept when");
+        assert!(counts(1, Some(at(40_000))).may_have_left_since(at(100_000)));
+        assert!(!counts(1, Some(at(39_999))).may_have_left_since(at(100_000)));
     }
 
     #[test]

@@ -5,7 +5,10 @@
 //! stream.
 //!
 //! Each follow changes the counts of its shard, so a source that many follow at once is busy. Then its shards are
-//! doubled, durably before anyone is written to one of the new ones.
+//! doubled, durably before anyone is written to one of the new ones. Shards are never taken back, and each event of the
+//! source reads all their counts. So they are doubled for load, and not for each conflict: if the partition is throttled, or
+//! if transactions conflict in a shard that has followers enough. A few users who follow and unfollow in a loop make
+//! conflicts, and never that many followers.
 
 mod audience;
 mod edge;
@@ -25,7 +28,7 @@ use crate::call::{Operation, TableError, Unavailable};
 use crate::cost::Cost;
 use crate::entry::TimelineEntry;
 use crate::item::{Item, number, text};
-use crate::limits::PULL_SOURCES;
+use crate::limits::{CROWDED_SHARD, PULL_SOURCES};
 use crate::source::Mode;
 use crate::store::Store;
 use crate::transaction::{Fault, Transacted, Transaction};
@@ -107,11 +110,30 @@ impl Store {
                 let created = may_be_ours && since == follower.since;
                 return Ok((Followed { since, created }, operation.meter.total()));
             }
-            if faults.iter().skip(IN_SHARD).any(|fault| *fault == Fault::Busy) {
+            if self
+                .needs_more_shards(source, shard, faults.get(IN_SHARD..).unwrap_or_default(), &operation)
+                .await?
+            {
                 shards = self.double_followers(source, shards, &operation).await?;
             }
             attempts.pause_or(too_busy).await?;
         }
+    }
+
+    /// Whether what was wrong with the writes of a follower shard calls for more shards.
+    async fn needs_more_shards(
+        &self,
+        source: &Source,
+        shard: Shard,
+        faults: &[Fault],
+        operation: &Operation<'_>,
+    ) -> Result<bool, TableError> {
+        if faults.contains(&Fault::Throttled) || !faults.contains(&Fault::Conflict) {
+            return Ok(faults.contains(&Fault::Throttled));
+        }
+        let item = self.get_item(Counts::key(source, shard), operation).await?;
+        let counts = item.as_ref().map(Counts::decode).transpose()?;
+        Ok(counts.is_some_and(|(_, counts)| counts.here >= CROWDED_SHARD))
     }
 
     /// No longer follows a source, if the user does.
@@ -224,8 +246,9 @@ impl Store {
         let follower = delete(Follower::key(source, *shard, user)).build()?;
         let counts = self
             .count(source, *shard)
-            .update_expression("ADD here :minus, #left :one")
+            .update_expression("SET left_at = :now ADD here :minus, #left :one")
             .expression_attribute_names("#left", "left")
+            .expression_attribute_values(":now", number(self.now().get()))
             .expression_attribute_values(":minus", AttributeValue::N("-1".to_owned()))
             .build()?;
         Ok(vec![

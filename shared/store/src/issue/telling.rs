@@ -68,7 +68,7 @@ impl Store {
                 Transacted::Cancelled { faults, .. } => faults,
             };
             // A new item is in nobody's way: it was throttled.
-            if faults.get(EVENT) == Some(&Fault::Busy) {
+            if matches!(faults.get(EVENT), Some(Fault::Conflict | Fault::Throttled)) {
                 self.grow_around(topic, settings, &placed, operation).await;
             }
             if let Some(Fault::Condition(there)) = faults.drain(..).next() {

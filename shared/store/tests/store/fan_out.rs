@@ -419,7 +419,7 @@ async fn what_cannot_be_written_in_time_fails_its_record_and_is_done_when_it_com
     let posted = scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
     let news = scene.news();
     let feeds = Target::writes().partition("FEED#bob");
-    let faults = Faults::default().rule(feeds, When::Always, Fault::Throttle(Throttle::TableKeyRange));
+    let faults = Faults::default().rule(feeds, When::Always, Fault::Throttle(Throttle::Account));
     let hindered = store(scene.engine.client_with(faults).client(), &scene.world);
     let outcome = hindered.fan_out(&Record::batch(news.as_bytes()).unwrap(), Duration::from_secs(9)).await;
     assert_eq!((outcome.failures, scene.shown("bob").await), (1, vec![]));
@@ -435,4 +435,28 @@ async fn what_a_function_awaits_may_move_between_threads() {
     moves(&scene.store.fan_out(&[], MINUTE));
     moves(&scene.store.follow(&bob, &ada, Backfill::default()));
     moves(&scene.store.unfollow(&bob, &ada));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deleted_event_of_a_pulled_source_is_removed_where_it_was_backfilled() {
+    for audience in [100, 0] {
+        let mut scene =
+            Scene::new(FeedSettings { fan_out_limit: 5, audience, ..FeedSettings::default() }).await;
+        for n in 0..6 {
+            scene.follow(&format!("u{n}"), "actor:ada", 0).await;
+        }
+        scene.settle().await;
+        let posted = scene.post(&scene.posts, vec![event("note", None)]).await;
+        scene.settle().await;
+        assert_eq!(scene.shown("u1").await, [], "it is pulled");
+        pass(MINUTE * 2).await;
+        scene.follow("late", "actor:ada", 5).await;
+        scene.settle().await;
+        assert_eq!(scene.shown("late").await, posted);
+        scene.store.delete_event(&scene.posts, posted[0], None).await.unwrap();
+        let outcomes = scene.settle().await;
+        assert_eq!((scene.shown("late").await, scene.listed("actor:ada").await.len()), (vec![], 0));
+        // The timeline's entry, the author's own, and the one copy there is.
+        assert_eq!(outcomes.iter().map(|outcome| outcome.written_items).sum::<u64>(), 3);
+    }
 }

@@ -134,6 +134,31 @@ async fn small_audiences_of_many_events_share_their_calls() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn many_shards_with_few_followers_are_read_by_few_calls() {
+    let (engine, store, _) = scene(0, 1).await;
+    let ada = source("actor:ada");
+    let mut items = vec![item(SourceItemKey { source: ada.clone() }.encode(), &[("shards", 256)])];
+    // Everyone left long ago, but for three.
+    for n in 0..=255_u8 {
+        let here = usize::from(n < 3);
+        let key = FollowerCountKey { source: ada.clone(), shard: n.into() };
+        items.push(item(key.encode(), &[("here", here), ("left", 5), ("left_at", 1_700_000_000_000)]));
+        if here > 0 {
+            let key = FollowerKey { source: ada.clone(), shard: n.into(), user: user(&format!("user-{n}")) };
+            items.push(item(key.encode(), &[("since", 1_700_000_000_000), ("k", 0)]));
+        }
+    }
+    for item in items {
+        engine.client().put_item().table_name(TABLE).set_item(Some(item)).send().await.unwrap();
+    }
+    let total = post(&engine, &store, 1).await;
+    assert_eq!(total.deliveries, 3);
+    // The counts are three calls; three shards are asked for their followers, and for who left.
+    assert!(total.cost.calls <= 3 + 2 * 3 + 6, "{total:?}");
+    assert!(total.cost.read_units.halves / 2 <= 256 + 2 * 3 + 3, "{total:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_event_that_nobody_follows_costs_its_own_entries_and_four_looks() {
     let (engine, store, _) = scene(0, 1).await;
     let total = post(&engine, &store, 1).await;

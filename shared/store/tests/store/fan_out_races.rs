@@ -60,9 +60,8 @@ async fn about_to_push(scene: &mut Scene) -> (Vec<EventId>, String) {
 const WAITS: u64 = 6;
 
 fn waiting(calls: &Target, n: u64) -> Faults {
-    (n..n + WAITS).fold(Faults::default(), |faults, n| {
-        faults.nth(n, calls.clone(), Fault::Throttle(Throttle::TableKeyRange))
-    })
+    (n..n + WAITS)
+        .fold(Faults::default(), |faults, n| faults.nth(n, calls.clone(), Fault::Throttle(Throttle::Account)))
 }
 
 async fn hindered_by(

@@ -10,6 +10,7 @@ use lately_engine::{Engine, Operation, Options};
 use lately_keys::table::{AnyKey, SourceItemKey};
 use lately_keys::{CursorError, Source, TableKey, User};
 use lately_model::{Backfill, ListQuery, PageSize, SourceMode};
+use lately_store::limits::CROWDED_SHARD;
 use lately_store::{FollowError, ListError, Store};
 
 use crate::listed::{pull, put, source, user};
@@ -124,7 +125,7 @@ async fn lists_give_each_follow_once_at_every_page_size() {
     let engine = engine(&world, Options::default());
     // Refused now and then, so that the followers are spread.
     let busy = Target::operation(Operation::TransactWriteItems).partition("FOLLOWERS#");
-    let faults = Faults::seeded(1).sometimes(0.1, busy, Fault::TransactionConflict);
+    let faults = Faults::seeded(1).sometimes(0.1, busy, Fault::Throttle(Throttle::TableKeyRange));
     let store = store(engine.client_with(faults).client(), &world);
     let names: BTreeSet<String> = (0..30).map(|n| format!("u{n}")).collect();
     for name in &names {
@@ -177,20 +178,48 @@ async fn a_cursor_is_good_for_its_own_list() {
     assert!(foreign(store.followers(&source("actor:ada"), &page(1, following)).await.unwrap_err()));
 }
 
+/// The shards after a follow whose first three attempts met a fault, of a source that so many follow already.
+async fn shards_after(fault: Fault, followers: u64) -> u16 {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    for n in 0..followers {
+        follow(&store(engine.client(), &world), &format!("u{n}"), "actor:ada").await.unwrap();
+    }
+    let counts = Target::operation(Operation::TransactWriteItems).partition("FOLLOWERS#");
+    let faults = Faults::default().rule(counts, When::First(3), fault);
+    follow(&store(engine.client_with(faults).client(), &world), "bob", "actor:ada").await.unwrap();
+    assert_eq!(Follows::read(&engine).await.agree(), usize::try_from(followers).unwrap() + 1);
+    shards_of(&items(&engine).await, &source("actor:ada"))
+}
+
 #[tokio::test(start_paused = true)]
 async fn busy_counts_double_the_shards_before_anyone_is_in_a_new_one() {
-    for fault in [Fault::TransactionConflict, Fault::Throttle(Throttle::TableKeyRange)] {
-        let world = World::new(1);
-        let engine = engine(&world, Options::default());
-        let counts = Target::operation(Operation::TransactWriteItems).partition("FOLLOWERS#");
-        let faults = Faults::default().rule(counts, When::First(3), fault);
-        let store = store(engine.client_with(faults).client(), &world);
-        follow(&store, "bob", "actor:ada").await.unwrap();
-        let items = items(&engine).await;
-        let shards = shards_of(&items, &source("actor:ada"));
-        assert!((2..=8).contains(&shards), "{shards}");
-        assert_eq!(Follows::read(&engine).await.agree(), 1);
-    }
+    let throttled = shards_after(Fault::Throttle(Throttle::TableKeyRange), 0).await;
+    assert!((2..=8).contains(&throttled), "{throttled}");
+    let crowded = shards_after(Fault::TransactionConflict, CROWDED_SHARD).await;
+    assert!((2..=8).contains(&crowded), "{crowded}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn conflicts_among_few_followers_do_not_spread_them() {
+    assert_eq!(shards_after(Fault::TransactionConflict, 3).await, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_few_users_who_follow_and_unfollow_in_a_loop_do_not_spread_the_followers() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let busy = Target::operation(Operation::TransactWriteItems).partition("FOLLOWERS#");
+    let faults = Faults::seeded(1).sometimes(0.5, busy, Fault::TransactionConflict);
+    let store = store(engine.client_with(faults).client(), &world);
+    let users = (0..30).map(async |n| {
+        for _ in 0..5 {
+            follow(&store, &format!("u{n}"), "actor:ada").await.unwrap();
+            store.unfollow(&user(&format!("u{n}")), &source("actor:ada")).await.unwrap();
+        }
+    });
+    futures_util::future::join_all(users.collect::<Vec<_>>()).await;
+    assert_eq!(shards_of(&items(&engine).await, &source("actor:ada")), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use lately_engine::fault::{Fault, Faults, Moment, Target};
+use lately_keys::table::ConsumerKey;
 use lately_keys::{EventId, UnixMillis};
 use lately_model::{
     BatchToken, Event, NewConsumer, NewEvent, PollRequest, Polled, RunSpec, Seek, SeekTo, SettleSeconds,
 };
+use lately_store::limits::CONSUMERS;
 use lately_store::{Begun, ConsumerError, Cost, RunError, Store};
 
 use crate::consumers::{LEASE, Rig, SETTLED, nightly, report};
@@ -329,4 +331,19 @@ async fn wherever_a_consumer_dies_or_is_not_answered_everything_is_given_and_no_
             assert!(n > 40, "{n} calls");
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_topic_has_no_more_consumers_than_it_may() {
+    let rig = Rig::new().await;
+    let named = |n: usize| ConsumerKey { name: format!("c{n}").parse().unwrap(), ..nightly() };
+    for n in 0..CONSUMERS {
+        rig.store.put_consumer(&named(n), &body("{}")).await.unwrap();
+    }
+    let refused = rig.store.put_consumer(&named(CONSUMERS), &body("{}")).await;
+    assert!(matches!(refused, Err(ConsumerError::TooManyConsumers)), "{refused:?}");
+    let (_, created, _) = rig.store.put_consumer(&named(0), &body(r#"{"settle_seconds":7}"#)).await.unwrap();
+    assert!(!created, "one that is there is changed");
+    rig.store.delete_consumer(&named(0)).await.unwrap();
+    assert!(rig.store.put_consumer(&named(CONSUMERS), &body("{}")).await.unwrap().1);
 }

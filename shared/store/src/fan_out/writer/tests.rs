@@ -43,7 +43,10 @@ fn write(item: u8, value: Option<u8>) -> Write {
 }
 
 fn ticket() -> Arc<Ticket> {
-    Arc::new(Ticket { left: Mutex::new(Left { writes: 1, failed: None }), done: Notify::new() })
+    Arc::new(Ticket {
+        left: Mutex::new(Left { writes: 1, failed: None, refused: Vec::new() }),
+        done: Notify::new(),
+    })
 }
 
 /// Ends a call as the writer does; what it wrote, if it was done.
@@ -68,7 +71,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Ask { item, value } => {
-                    state.ask(key(item), write(item, value), &ticket());
+                    state.ask(key(item), write(item, value), false, &ticket());
                     wanted.insert(key(item), write(item, value));
                 }
                 Step::Take { lingered } => calls.extend(state.take(lingered)),
@@ -94,13 +97,13 @@ proptest! {
 #[test]
 fn a_call_is_full_or_nobody_could_add_to_it() {
     let mut state = State { rails: 2, waiting: 1, ..State::default() };
-    (0..30).for_each(|item| state.ask(key(item), write(item, None), &ticket()));
+    (0..30).for_each(|item| state.ask(key(item), write(item, None), false, &ticket()));
     assert_eq!(state.take(false).unwrap().len(), BATCH_ITEMS);
     assert!(state.take(false).is_none(), "the other rail may add to it");
     state.waiting = 2;
     assert_eq!(state.take(false).unwrap().len(), 5);
     state.waiting = 0;
-    state.ask(key(99), write(99, None), &ticket());
+    state.ask(key(99), write(99, None), false, &ticket());
     assert_eq!(state.take(true).unwrap().len(), 1, "but not for too long");
 }
 
@@ -108,7 +111,7 @@ fn a_call_is_full_or_nobody_could_add_to_it() {
 fn the_same_write_twice_is_one() {
     let mut state = State::default();
     for _ in 0..3 {
-        state.ask(key(1), write(1, Some(7)), &ticket());
+        state.ask(key(1), write(1, Some(7)), false, &ticket());
     }
     let call = state.take(false).unwrap();
     assert_eq!((call.len(), call[0].1.tickets.len()), (1, 3));
@@ -117,7 +120,7 @@ fn the_same_write_twice_is_one() {
 #[test]
 fn what_may_be_at_fault_for_a_refusal_is_sent_alone() {
     let mut state = State::default();
-    (0..3).for_each(|item| state.ask(key(item), write(item, None), &ticket()));
+    (0..3).for_each(|item| state.ask(key(item), write(item, None), false, &ticket()));
     for queued in state.queue.values_mut() {
         queued.alone = true;
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::time::Duration;
 
+use aws_sdk_dynamodb::primitives::Blob;
 use futures_util::future::join_all;
 use lately_engine::fault::{Fault, Faults, FaultyClient, Moment, Network, Target, Throttle};
 use lately_engine::stream::SequenceNumber;
@@ -206,11 +207,19 @@ impl Story {
                 any(),
                 Fault::InternalServerError,
             ),
-            6 => faults.sometimes(
-                0.5,
-                Target::operation(Operation::TransactWriteItems).partition("FOLLOWERS#"),
-                Fault::TransactionConflict,
-            ),
+            6 => {
+                let follows = || Target::operation(Operation::TransactWriteItems).partition("FOLLOWERS#");
+                let hot = || Fault::Throttle(Throttle::TableKeyRange);
+                let entries = |partition| Target::operation(Operation::BatchWriteItem).partition(partition);
+                faults
+                    .sometimes(0.3, follows(), Fault::TransactionConflict)
+                    .sometimes(0.3, follows(), hot())
+                    .sometimes(
+                        0.9,
+                        entries(self.one(&["SOURCE#actor:ada", "SOURCE#", "FEED#bob", "FEED#"])),
+                        hot(),
+                    )
+            }
             _ => faults
                 .sometimes(0.1, any(), Fault::ServiceUnavailable)
                 .sometimes(0.1, any(), Fault::Timeout(Moment::After))
@@ -325,13 +334,38 @@ impl Story {
         let parsed = Record::batch(stream.lambda_event(&batch.records).as_bytes()).unwrap();
         let outcome = client.run(store.fan_out(&parsed, Duration::from_secs(seconds))).await;
         let now = stream.all().last().map_or(0, |record| record.sequence().get());
-        let pushed = batch.records.iter().filter_map(|record| Some((pushed_by(record)?, now)));
+        let pushed = batch.records.iter().flat_map(|record| self.pushed_by(record)).map(|id| (id, now));
         self.state.borrow_mut().pushed.extend(pushed);
         let Some(outcome) = outcome else { return after };
         let Some(failed) = outcome.failed else { return batch.next };
         let failed: SequenceNumber = failed.parse().unwrap();
         let before = batch.records.iter().map(|record| record.sequence());
         before.take_while(|sequence| *sequence < failed).last().unwrap_or(after)
+    }
+
+    /// The events that a record's handling may push: of a backlog, all that it ever had.
+    fn pushed_by(&self, record: &lately_engine::stream::Record) -> Vec<EventId> {
+        match key(&record.keys()) {
+            AnyKey::Event(key) => vec![key.id()],
+            AnyKey::Job(key) => vec![key.job.id],
+            AnyKey::Backlog(ours) => {
+                let all = self.engine.stream(TABLE).unwrap().all();
+                let of_ours = all.iter().filter(
+                    |record| matches!(key(&record.keys()), AnyKey::Backlog(other) if other.backlog == ours.backlog),
+                );
+                let events =
+                    of_ours.filter_map(|record| Some(record.new_image()?["e"].as_b().unwrap().clone()));
+                let ids = |events: Blob| -> Vec<_> {
+                    events
+                        .as_ref()
+                        .chunks(21)
+                        .map(|event| EventId::from_slice(&event[..16]).unwrap())
+                        .collect()
+                };
+                events.flat_map(ids).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     fn handled(&self, shard: u16) -> SequenceNumber {
@@ -430,13 +464,4 @@ fn about(source: &Source) -> NewEvent {
 fn take<T>(from: &mut Vec<T>, random: &mut fastrand::Rng) -> Option<T> {
     let chosen = random.usize(..from.len().max(1));
     (!from.is_empty()).then(|| from.swap_remove(chosen))
-}
-
-/// The event that a record's handling pushes.
-fn pushed_by(record: &lately_engine::stream::Record) -> Option<EventId> {
-    match key(&record.keys()) {
-        AnyKey::Event(key) => Some(key.id()),
-        AnyKey::Job(key) => Some(key.job.id),
-        _ => None,
-    }
 }

@@ -1,0 +1,301 @@
+//! What others notice of a source that is written faster than its timeline can take: beside many quiet sources, one gets
+//! three times the writes that a partition takes a second. In simulated time, on the embedded engine with its partitions'
+//! limits, behind the stream mapping that `template.yaml` declares: its lanes, batches, retries and failure destination.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use lately_engine::fault::{Faults, Network};
+use lately_engine::pump::{Destination, Handler, HandlerError, Pump, PumpOptions};
+use lately_engine::stream::EventName;
+use lately_engine::template::Template;
+use lately_engine::{Options, PartitionLimits};
+use lately_keys::EventId;
+use lately_keys::table::AnyKey;
+use lately_model::NewEvent;
+use lately_store::{Store, Submission};
+
+use crate::DEFINITION;
+use crate::progress::Progress;
+use crate::report::{Cell, Report, Table};
+use crate::simulation::{World, simulate};
+use crate::topic::{BUDGET, Bench, NOON, TABLE};
+
+/// How long a function has, but for what it needs to end in order.
+const INVOCATION: Duration = Duration::from_secs(52);
+
+/// The longest way of a call to the table, there or back.
+const WAY: Duration = Duration::from_millis(4);
+
+/// How often the busy source writes a batch.
+const TICK: Duration = Duration::from_millis(50);
+
+/// How much is written.
+#[derive(Clone, Copy, Debug)]
+pub struct Scale {
+    /// Events a second of the one busy source.
+    pub busy: u32,
+    /// Sources beside it, which write one event a second each.
+    pub quiet: u32,
+    /// For so long.
+    pub seconds: u32,
+}
+
+impl Scale {
+    /// As it is published.
+    pub const FULL: Self = Self { busy: 3_000, quiet: 100, seconds: 60 };
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Overload {
+    /// How long it took, in milliseconds, until each event of a quiet source was in its follower's feed; in order.
+    pub quiet_millis: Vec<u64>,
+    /// Events of quiet sources.
+    pub quiet_events: u64,
+    /// Events of the busy source, and how many of them are in its timeline and in its follower's feed in the end.
+    pub busy_events: u64,
+    /// See `busy_events`.
+    pub in_timeline: u64,
+    /// See `busy_events`.
+    pub in_feed: u64,
+    /// How many events of the busy source its timeline lacked when the last was written.
+    pub backlog: u64,
+    /// Milliseconds from the last event until timeline and feeds had everything.
+    pub catch_up_millis: u64,
+    /// Objects in the failure destination.
+    pub failures: usize,
+    /// Times that an event was left to a backlog.
+    pub left: u64,
+    /// Write units that fan-out consumed, in halves.
+    pub write_halves: u64,
+}
+
+impl Overload {
+    /// The lag that so many of a thousand events of quiet sources do not exceed.
+    ///
+    /// # Panics
+    /// If there are none.
+    #[must_use]
+    pub fn quiet_lag(&self, permille: usize) -> u64 {
+        self.quiet_millis[(self.quiet_millis.len() - 1) * permille / 1000]
+    }
+}
+
+/// The figures.
+#[must_use]
+pub fn report(progress: &Progress) -> Report {
+    let scale = Scale::FULL;
+    progress.expect(1);
+    let found = run(scale);
+    progress.done("the overload");
+    let mut table = Table::new("overload", &["one busy source beside quiet ones", "figure"]);
+    let millis = |millis: u64| Cell::Text(format!("{millis} ms"));
+    let seconds = |millis: u64| Cell::Text(format!("{}.{} s", millis / 1000, millis % 1000 / 100));
+    let events = found.busy_events + found.quiet_events;
+    for (name, figure) in [
+        ("events a second of the busy source", u64::from(scale.busy).into()),
+        ("for so many seconds", u64::from(scale.seconds).into()),
+        ("quiet sources, an event a second each", u64::from(scale.quiet).into()),
+        ("lag of the quiet sources, median", millis(found.quiet_lag(500))),
+        ("lag of the quiet sources, 99th percentile", millis(found.quiet_lag(990))),
+        ("lag of the quiet sources, longest", millis(found.quiet_lag(1000))),
+        ("events that the busy source's timeline lacks in the end of the rush", found.backlog.into()),
+        ("until all timelines and feeds have caught up", seconds(found.catch_up_millis)),
+        ("times that an event was left to a backlog", found.left.into()),
+        ("write units of fan-out for each event", Cell::Measure(tenths(found.write_halves * 5, events))),
+        ("batches in the failure destination", (found.failures as u64).into()),
+    ] {
+        table.push([name.into(), figure]);
+    }
+    Report { command: "cargo run -p bench --release -- overload".to_owned(), tables: vec![table] }
+}
+
+/// A number of tenths, divided.
+fn tenths(tenths: u64, by: u64) -> f64 {
+    (tenths as f64 / by as f64).round() / 10.0
+}
+
+/// Runs it in simulated time.
+#[must_use]
+pub fn run(scale: Scale) -> Overload {
+    simulate(overload(scale))
+}
+
+async fn overload(scale: Scale) -> Overload {
+    let options = Options { partitions: Some(PartitionLimits::default()), ..Options::default() };
+    let bench = Bench::at(NOON, 0, r#"{"min_shards":8}"#, &DEFINITION, options).await;
+    bench.follow("fan", "actor:busy").await;
+    for number in 0..scale.quiet {
+        bench.follow(&format!("reader-{number}"), &format!("actor:quiet-{number}")).await;
+    }
+    let left = Arc::new(Mutex::new(0));
+    let functions = Functions {
+        bench: bench.clone(),
+        idle: Arc::default(),
+        made: Arc::default(),
+        left: Arc::clone(&left),
+    };
+    let destination = Destination::memory();
+    let stream = bench.engine.stream(TABLE).expect("the table has one");
+    let template = Template::parse(include_str!("../../template.yaml")).expect("the project's template");
+    let mappings = template.mappings().expect("the template's mappings").into_iter();
+    let mapping = mappings.filter(|mapping| mapping.function == "FanOutFunction").next_back();
+    let mapping = mapping.expect("fan-out is invoked by the stream");
+    let invoked = functions.clone();
+    let handler = Handler::new(move |event| {
+        let functions = invoked.clone();
+        async move { functions.invoke(event).await }
+    });
+    let pump = Pump::new(&stream, mapping, handler, Some(destination.clone()), PumpOptions::default());
+    let handle = pump.handle();
+    let running = tokio::spawn(pump.run());
+    handle.settled().await;
+
+    let busy = async {
+        let each =
+            scale.busy / u32::try_from(Duration::from_secs(1).as_millis() / TICK.as_millis()).unwrap_or(1);
+        for _ in 0..scale.seconds * scale.busy / each {
+            let written = tokio::spawn(write(bench.clone(), "busy".to_owned(), each));
+            tokio::time::sleep(TICK).await;
+            drop(written);
+        }
+    };
+    let quiet = (0..scale.quiet).map(|number| {
+        let bench = bench.clone();
+        tokio::spawn(async move {
+            // Not all at once.
+            tokio::time::sleep(Duration::from_micros(u64::from(number) * 1_000_000 / u64::from(scale.quiet)))
+                .await;
+            for _ in 0..scale.seconds {
+                write(bench.clone(), format!("quiet-{number}"), 1).await;
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        })
+    });
+    let quiet: Vec<_> = quiet.collect();
+    busy.await;
+    for writer in quiet {
+        writer.await.expect("a writer ends");
+    }
+    handle.settled().await;
+    handle.stop();
+    running.await.expect("the pump ends").expect("it writes no file");
+
+    let write_halves = functions.take_write_halves();
+    let left = *left.lock().unwrap_or_else(PoisonError::into_inner);
+    let failures = destination.list().expect("memory is there").len();
+    Told::of(&bench).overload(failures, left, write_halves)
+}
+
+async fn write(bench: Bench, actor: String, events: u32) {
+    let event = NewEvent {
+        event_type: "note".parse().expect("a type"),
+        actor: actor.parse().expect("an actor"),
+        subject: None,
+        data: None,
+        at: None,
+    };
+    let events = vec![event; usize::try_from(events).expect("a batch is small")];
+    let submission = Submission { topic: bench.topic.clone(), events, may_import: false, idempotency: None };
+    bench.store.write(submission).await.expect("the topic has enough shards");
+}
+
+/// The function's processes: one for each invocation at work, each with what it remembers.
+#[derive(Clone)]
+struct Functions {
+    bench: Bench,
+    idle: Arc<Mutex<Vec<Store>>>,
+    made: Arc<Mutex<Vec<Store>>>,
+    left: Arc<Mutex<u64>>,
+}
+
+impl Functions {
+    async fn invoke(&self, event: String) -> Result<String, HandlerError> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let store = idle.unwrap_or_else(|| self.start());
+        let answer = lately_fan_out::handle(&store, event.as_bytes(), INVOCATION).await;
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(store);
+        let answer = answer.map_err(|error| HandlerError::new(error.to_string()))?;
+        *self.left.lock().unwrap_or_else(PoisonError::into_inner) += answer.outcome().left;
+        Ok(serde_json::to_string(&answer).expect("an answer is text"))
+    }
+
+    fn start(&self) -> Store {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let seed = made.len() as u64 + 1;
+        let network = Network { seed, longest: WAY, stall: None };
+        let client = self.bench.engine.client_with(Faults::default()).over(network);
+        let store = Store::new(client, TABLE, World::new(self.bench.now(), seed), BUDGET);
+        made.push(store.clone());
+        store
+    }
+
+    fn take_write_halves(&self) -> u64 {
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        made.iter().map(|store| store.take_tally().cost.write_units.halves).sum()
+    }
+}
+
+/// What the stream tells: when each event was written, and when it came to a timeline and a feed.
+#[derive(Default)]
+struct Told {
+    busy: BTreeMap<EventId, u64>,
+    quiet: BTreeMap<EventId, u64>,
+    listed: BTreeMap<EventId, u64>,
+    in_feeds: BTreeMap<EventId, u64>,
+}
+
+impl Told {
+    fn of(bench: &Bench) -> Self {
+        let mut told = Self::default();
+        let stream = bench.engine.stream(TABLE).expect("the table has one");
+        for record in stream.all() {
+            if record.event() != EventName::Insert {
+                continue;
+            }
+            let keys = record.keys();
+            let text = |name: &str| keys[name].as_s().expect("keys are text").clone();
+            let at = record.at_micros() / 1000;
+            match AnyKey::decode(&text("pk"), &text("sk")) {
+                Some(AnyKey::Event(key)) => {
+                    let image = record.new_image().expect("an insert has one");
+                    let actor = image["a"].as_s().expect("an actor is text");
+                    let events = if actor == "busy" { &mut told.busy } else { &mut told.quiet };
+                    events.insert(key.id(), at);
+                }
+                Some(AnyKey::SourceEntry(key)) => drop(told.listed.insert(key.id, at)),
+                Some(AnyKey::FeedEntry(key)) if !key.user.as_str().starts_with(['b', 'q']) => {
+                    told.in_feeds.insert(key.id, at);
+                }
+                _ => {}
+            }
+        }
+        told
+    }
+
+    fn overload(&self, failures: usize, left: u64, write_halves: u64) -> Overload {
+        let Self { busy, quiet, listed, in_feeds } = self;
+        let lag = |(id, at): (&EventId, &u64)| Some(in_feeds.get(id)?.saturating_sub(*at));
+        let mut quiet_millis: Vec<u64> = quiet.iter().filter_map(lag).collect();
+        quiet_millis.sort_unstable();
+        let end = busy.values().copied().max().unwrap_or(0);
+        let has = |places: &BTreeMap<EventId, u64>| {
+            busy.keys().filter(|id| places.contains_key(*id)).count() as u64
+        };
+        let done = listed.values().chain(in_feeds.values()).copied().max().unwrap_or(0);
+        Overload {
+            quiet_millis,
+            quiet_events: quiet.len() as u64,
+            busy_events: busy.len() as u64,
+            in_timeline: has(listed),
+            in_feed: has(in_feeds),
+            backlog: busy.keys().filter(|id| listed.get(*id).is_none_or(|at| *at > end)).count() as u64,
+            catch_up_millis: done.saturating_sub(end),
+            failures,
+            left,
+            write_halves,
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Writes that a busy partition could not take in time: the backlog of a source's timeline or of a feed.
+//!
+//! ```text
+//! table   pk  JOB#BACKLOG#SOURCE#{source}   or   JOB#BACKLOG#FEED#{user}    sk  {id}
+//! ```
+//!
+//! The id is made when the item is. It is not inverted: the oldest item is the first.
+
+use std::fmt;
+
+use super::{FeedEntryKey, SourceEntryKey};
+use crate::id::EventId;
+use crate::key::{Key, Place, TableKey};
+use crate::name::User;
+use crate::source::Source;
+use crate::text::{canonical, segments};
+
+/// A partition that may take fewer writes than fan-out has for it.
+///
+/// ```
+/// use lately_keys::table::Backlog;
+///
+/// let backlog = Backlog::Source("actor:ada".parse()?);
+/// assert_eq!(backlog.to_string(), "JOB#BACKLOG#SOURCE#actor:ada");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Backlog {
+    /// The timeline of a source.
+    Source(Source),
+    /// The feed of a user.
+    Feed(User),
+}
+
+impl Backlog {
+    /// The backlog for the partition of an entry; `None` for all other keys.
+    ///
+    /// ```
+    /// use lately_keys::TableKey;
+    /// use lately_keys::table::{Backlog, FeedEntryKey};
+    ///
+    /// let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()?;
+    /// let entry = FeedEntryKey { user: "bob".parse()?, id };
+    /// assert_eq!(Backlog::of(&entry.encode()), Some(Backlog::Feed("bob".parse()?)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn of(key: &Key) -> Option<Self> {
+        let feed = FeedEntryKey::decode(&key.pk, &key.sk).map(|entry| Self::Feed(entry.user));
+        feed.or_else(|| SourceEntryKey::decode(&key.pk, &key.sk).map(|entry| Self::Source(entry.source)))
+    }
+}
+
+impl fmt::Display for Backlog {
+    /// The partition of the backlog's items.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Source(source) => write!(f, "JOB#BACKLOG#SOURCE#{source}"),
+            Self::Feed(user) => write!(f, "JOB#BACKLOG#FEED#{user}"),
+        }
+    }
+}
+
+/// An item of a backlog.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::{Backlog, BacklogKey};
+///
+/// let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()?;
+/// let key = BacklogKey { backlog: Backlog::Feed("bob".parse()?), id }.encode();
+/// assert_eq!((&*key.pk, &*key.sk), ("JOB#BACKLOG#FEED#bob", "0190a4cd-d3e7-7222-9f99-fdb74feee752"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct BacklogKey {
+    /// The partition that was too busy.
+    pub backlog: Backlog,
+    /// An id of when the item was made.
+    pub id: EventId,
+}
+
+impl TableKey for BacklogKey {
+    const PLACE: Place = Place::Table;
+
+    fn encode(&self) -> Key {
+        Key { pk: self.backlog.to_string(), sk: self.id.to_string() }
+    }
+
+    fn decode(pk: &str, sk: &str) -> Option<Self> {
+        let backlog = match segments(pk)? {
+            ["JOB", "BACKLOG", "SOURCE", source] => Backlog::Source(canonical(source)?),
+            ["JOB", "BACKLOG", "FEED", user] => Backlog::Feed(canonical(user)?),
+            _ => return None,
+        };
+        Some(Self { backlog, id: canonical(sk)? })
+    }
+}

@@ -1,0 +1,250 @@
+//! Partitions that take no more writes: their writes are made later, and nobody else waits.
+
+use std::time::Duration;
+
+use lately_engine::Operation;
+use lately_engine::fault::{Fault, Faults, FaultyClient, Moment, Target, Throttle, When};
+use lately_keys::table::AnyKey;
+use lately_store::{Ambient, FeedSettings, Store};
+
+use crate::listed::{source, user};
+use crate::scene::{Scene, about, fan_out, key};
+use crate::support::{event, items, pass, store};
+
+/// Entries of one partition are refused.
+fn busy(partition: &str) -> Faults {
+    let writes = Target::operation(Operation::BatchWriteItem).partition(partition);
+    Faults::default().rule(writes, When::Always, Fault::Throttle(Throttle::TableKeyRange))
+}
+
+/// A process of fan-out to which this happens.
+fn process(scene: &Scene, faults: Faults) -> (FaultyClient, Store) {
+    let client = scene.engine.client_with(faults);
+    let store = store(client.client(), &scene.world).with_feeds(scene.settings);
+    (client, store)
+}
+
+/// How many items the backlogs have.
+async fn waiting(scene: &Scene) -> usize {
+    items(&scene.engine).await.iter().filter(|item| matches!(key(item), AnyKey::Backlog(_))).count()
+}
+
+/// Fans everything out that there is, with entries of one partition refused; how long it took.
+async fn fan_out_while_busy(scene: &mut Scene, partition: &str) -> Duration {
+    let (_, store) = process(scene, busy(partition));
+    let begun = tokio::time::Instant::now();
+    let outcome = fan_out(&store, &scene.news()).await;
+    assert_eq!((outcome.failed, outcome.left > 0), (None, true));
+    begun.elapsed()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_throttled_write_is_tried_until_the_deadline() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    scene.settle().await;
+    let posted = scene.post(&scene.posts, vec![event("note", None)]).await;
+    // No partition is named: nothing is gained by writing somewhere else.
+    let until = scene.world.since_epoch() + Duration::from_secs(40);
+    let account = Fault::Throttle(Throttle::Account);
+    let faults = Faults::default().rule_until(until, Target::writes(), When::Always, account);
+    let (_, store) = process(&scene, faults);
+    let outcome = fan_out(&store, &scene.news()).await;
+    assert_eq!((outcome.failed, outcome.left), (None, 0));
+    assert_eq!(scene.shown("ada").await, posted);
+    assert_eq!(store.take_tally().throttles_given_up, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_busy_source_is_left_to_its_backlog_and_holds_nobody_up() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    scene.follow("cy", "actor:ada", 0).await;
+    scene.follow("dee", "subject:s", 0).await;
+    scene.settle().await;
+    let posted = scene.post(&scene.posts, vec![about("s"); 30]).await;
+    let took = fan_out_while_busy(&mut scene, "SOURCE#actor:ada").await;
+    assert!(took < Duration::from_millis(500), "{took:?}");
+    // Other sources of the same events have them, and so have their followers and the author.
+    assert_eq!(scene.listed("actor:ada").await.len(), 0);
+    assert_eq!((scene.listed("subject:s").await.len(), scene.shown("dee").await.len()), (30, 30));
+    assert_eq!((scene.shown("ada").await.len(), scene.shown("cy").await.len()), (30, 0));
+    assert_eq!(waiting(&scene).await, 1);
+
+    let outcomes = scene.settle().await;
+    let oldest = outcomes[0].oldest.unwrap();
+    assert!(oldest <= posted[0].at(), "the lag is that of the events, not of the item");
+    assert_eq!((scene.listed("actor:ada").await.len(), scene.shown("cy").await.len()), (30, 30));
+    assert_eq!(waiting(&scene).await, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_busy_feed_is_left_to_its_backlog() {
+    for settings in [FeedSettings::default(), crate::scene::small_jobs()] {
+        let mut scene = Scene::new(settings).await;
+        for who in ["bob", "cy"] {
+            scene.follow(who, "actor:ada", 0).await;
+        }
+        scene.settle().await;
+        scene.post(&scene.posts, vec![event("note", None); 10]).await;
+        let (_, store) = process(&scene, busy("FEED#bob"));
+        while scene.has_news() && scene.shown("cy").await.len() < 10 {
+            assert_eq!(fan_out(&store, &scene.news()).await.failed, None);
+        }
+        assert_eq!((scene.shown("bob").await.len(), scene.shown("cy").await.len()), (0, 10));
+        scene.settle().await;
+        assert_eq!((scene.shown("bob").await.len(), waiting(&scene).await), (10, 0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_unfollowed_meanwhile_gets_no_copy_from_a_backlog() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    scene.follow("bob", "actor:ada", 0).await;
+    scene.settle().await;
+    scene.post(&scene.posts, vec![event("note", None); 3]).await;
+    fan_out_while_busy(&mut scene, "FEED#bob").await;
+    scene.store.unfollow(&user("bob"), &source("actor:ada")).await.unwrap();
+    scene.settle().await;
+    assert_eq!((scene.shown("bob").await.len(), waiting(&scene).await), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_deleted_meanwhile_is_not_brought_back_by_a_backlog() {
+    for partition in ["SOURCE#actor:ada", "FEED#bob", "FEED#ada"] {
+        let mut scene = Scene::new(FeedSettings::default()).await;
+        scene.follow("bob", "actor:ada", 0).await;
+        scene.settle().await;
+        let posted = scene.post(&scene.posts, vec![event("note", None); 3]).await;
+        fan_out_while_busy(&mut scene, partition).await;
+        scene.store.delete_event(&scene.posts, posted[1], None).await.unwrap();
+        scene.settle().await;
+        let kept = vec![posted[2], posted[0]];
+        assert_eq!((scene.shown("bob").await, scene.shown("ada").await), (kept.clone(), kept), "{partition}");
+        assert_eq!((scene.listed("actor:ada").await.len(), waiting(&scene).await), (2, 0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_deletes_an_event_is_left_to_backlogs_too() {
+    for partition in ["SOURCE#actor:ada", "FEED#bob", "FEED#ada"] {
+        let mut scene = Scene::new(FeedSettings::default()).await;
+        scene.follow("bob", "actor:ada", 0).await;
+        let posted = scene.post(&scene.posts, vec![event("note", None); 3]).await;
+        scene.settle().await;
+        for id in posted {
+            scene.store.delete_event(&scene.posts, id, None).await.unwrap();
+        }
+        let took = fan_out_while_busy(&mut scene, partition).await;
+        assert!(took < Duration::from_millis(500), "{took:?}");
+        scene.settle().await;
+        let left = (scene.shown("bob").await.len(), scene.shown("ada").await.len());
+        assert_eq!((left, scene.listed("actor:ada").await.len()), ((0, 0), 0), "{partition}");
+        assert_eq!(waiting(&scene).await, 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_backlog_that_stays_busy_goes_on_step_by_step() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    scene.settle().await;
+    scene.post(&scene.posts, vec![event("note", None); 20]).await;
+    fan_out_while_busy(&mut scene, "SOURCE#actor:ada").await;
+    let (_, store) = process(&scene, busy("SOURCE#actor:ada"));
+    for _ in 0..5 {
+        assert!(scene.has_news(), "each step that leaves something makes the next");
+        let outcome = fan_out(&store, &scene.news()).await;
+        assert_eq!(outcome.failed, None);
+        assert_eq!(waiting(&scene).await, 1);
+    }
+    scene.settle().await;
+    assert_eq!((scene.listed("actor:ada").await.len(), waiting(&scene).await), (20, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_backlog_is_worked_off_in_short_steps() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    scene.settle().await;
+    let (_, busy_store) = process(&scene, busy("SOURCE#actor:ada"));
+    for _ in 0..4 {
+        scene.post(&scene.posts, vec![event("note", None); 300]).await;
+        assert_eq!(fan_out(&busy_store, &scene.news()).await.failed, None);
+    }
+    let outcomes = scene.settle().await;
+    assert!(outcomes.len() >= 2, "{} steps", outcomes.len());
+    assert_eq!((scene.listed("actor:ada").await.len(), waiting(&scene).await), (1_200, 0));
+}
+
+/// Fans everything out in processes that die at the given call, until one does not.
+async fn settle_in_spite_of_crashes(scene: &mut Scene, moment: Moment) {
+    while scene.has_news() {
+        let news = scene.news();
+        for call in 1.. {
+            let (client, store) =
+                process(scene, Faults::default().nth(call, Target::any(), Fault::Crash(moment)));
+            if let Some(outcome) = client.run(fan_out(&store, &news)).await {
+                assert_eq!(outcome.failed, None);
+                break;
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_backlog_survives_crashes_at_any_call() {
+    for moment in [Moment::Before, Moment::After] {
+        for partition in ["SOURCE#actor:ada", "FEED#bob"] {
+            let mut scene = Scene::new(FeedSettings::default()).await;
+            scene.follow("bob", "actor:ada", 0).await;
+            scene.settle().await;
+            let posted = scene.post(&scene.posts, vec![event("note", None); 3]).await;
+            let news = scene.news();
+            for call in 1.. {
+                let faults = busy(partition).nth(call, Target::any(), Fault::Crash(moment));
+                let (client, store) = process(&scene, faults);
+                if client.run(fan_out(&store, &news)).await.is_some() {
+                    break;
+                }
+            }
+            scene.store.delete_event(&scene.posts, posted[0], None).await.unwrap();
+            settle_in_spite_of_crashes(&mut scene, moment).await;
+            assert_eq!(scene.shown("bob").await, [posted[2], posted[1]]);
+            assert_eq!((scene.listed("actor:ada").await.len(), waiting(&scene).await), (2, 0));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_in_a_backlog_cost_a_small_part_of_a_unit() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    scene.settle().await;
+    scene.post(&scene.posts, vec![event("note", None); 100]).await;
+    let (_, store) = process(&scene, busy("SOURCE#actor:ada"));
+    let news = scene.news();
+    let left = fan_out(&store, &news).await;
+    // The authors' own feed takes its copies; the item of 2.1 KB is three units.
+    assert_eq!((left.left, left.cost.write_units.halves / 2), (100, 100 + 3));
+    let outcomes = scene.settle().await;
+    let units: u64 = outcomes.iter().map(|outcome| outcome.cost.write_units.halves).sum();
+    // The entries, and the item's end.
+    assert_eq!(units / 2, 100 + 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_remembers_for_seconds_that_a_partition_is_busy() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    scene.settle().await;
+    let (client, store) = process(&scene, busy("SOURCE#actor:ada"));
+    let mut news = Vec::new();
+    for _ in 0..3 {
+        scene.post(&scene.posts, vec![event("note", None); 5]).await;
+        news.push(scene.news());
+    }
+    let refused = async |news: &str| {
+        let before = client.injected().len();
+        assert_eq!(fan_out(&store, news).await.left, 5);
+        client.injected().len() - before
+    };
+    assert!(refused(&news[0]).await > 0);
+    assert_eq!(refused(&news[1]).await, 0, "it is not tried");
+    pass(Duration::from_secs(6)).await;
+    assert!(refused(&news[2]).await > 0, "it is tried again");
+}
