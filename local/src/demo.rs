@@ -136,7 +136,7 @@ fn billing(random: &mut fastrand::Rng) -> Sample {
 
 /// Creates the demo topics, unless there is any topic already. Whether it did.
 pub(crate) async fn create(store: &Store) -> Result<bool, DemoError> {
-    let (known, _) = store.topics(&ListQuery::default()).await?;
+    let (known, _) = store.topics(&ListQuery::default(), None).await?;
     if !known.topics.is_empty() {
         return Ok(false);
     }

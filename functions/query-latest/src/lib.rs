@@ -82,7 +82,7 @@ async fn get_source_events(
     let query = query::parsed(query, SourceQuery::parse)?;
     let timeline = store.source_timeline(&source, &query, caller.topics.as_deref()).await;
     let (page, cost) = timeline.map_err(table::timeline_problem)?;
-    Ok(table::read(&page, &cost))
+    Ok(table::read_shared(&page, &cost, caller))
 }
 
 async fn get_feed(
@@ -94,7 +94,7 @@ async fn get_feed(
     let query = query::parsed(query, FeedQuery::parse)?;
     let feed = store.feed(&user, &query, caller.topics.as_deref()).await;
     let (page, cost) = feed.map_err(table::timeline_problem)?;
-    Ok(table::read(&page, &cost))
+    Ok(table::read_shared(&page, &cost, &caller))
 }
 
 async fn get_unread(
@@ -103,5 +103,5 @@ async fn get_unread(
     Part(user): Part<User>,
 ) -> Result<Response, Problem> {
     let (unread, cost) = store.unread(&user, caller.topics.as_deref()).await?;
-    Ok(table::read(&unread, &cost))
+    Ok(table::read_shared(&unread, &cost, &caller))
 }

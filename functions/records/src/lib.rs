@@ -94,8 +94,7 @@ async fn get_topics(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Problem> {
     let query = query::parsed(query, ListQuery::parse)?;
-    let (mut list, cost) = store.topics(&query).await.map_err(table::list_problem)?;
-    list.topics.retain(|topic| caller.may_see(&topic.topic));
+    let (list, cost) = store.topics(&query, caller.topics.as_deref()).await.map_err(table::list_problem)?;
     Ok(table::read(&list, &cost))
 }
 

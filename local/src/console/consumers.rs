@@ -26,7 +26,7 @@ struct ConsumerView {
 
 pub(super) async fn get_consumers(State(shared): State<Shared>) -> Result<Response, Problem> {
     let query = ListQuery { limit: TOPICS, cursor: None };
-    let (list, _) = shared.looking.topics(&query).await.map_err(table::list_problem)?;
+    let (list, _) = shared.looking.topics(&query, None).await.map_err(table::list_problem)?;
     let mut consumers = Vec::new();
     for topic in list.topics {
         let topic = topic.topic;

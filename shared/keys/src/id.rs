@@ -32,7 +32,8 @@ const FRACTION_BITS: u32 = 12;
 const RANDOM_BITS: u32 = 54;
 const VERSION: u64 = 0x7000;
 const VARIANT: u64 = 0b10 << 62;
-const RAND_B: u64 = (1 << 62) - 1;
+const RAND_B_BITS: u32 = 62;
+const RAND_B: u64 = (1 << RAND_B_BITS) - 1;
 const RANDOM: u64 = (1 << RANDOM_BITS) - 1;
 const FRACTION: u64 = (1 << FRACTION_BITS) - 1;
 
@@ -187,6 +188,26 @@ impl EventId {
             0 => Some(Self::from_parts(Tick(self.tick().0.checked_sub(1)?), RAND_B)),
             rand_b => Some(Self::from_parts(self.tick(), rand_b - 1)),
         }
+    }
+
+    /// An id between two others, and neither of them, chosen by `entropy`; none if there is no room.
+    ///
+    /// ```
+    /// use lately_keys::{EventId, UnixMillis};
+    ///
+    /// let (one, other) = (EventId::first_of(UnixMillis::new(5)?), EventId::first_of(UnixMillis::new(9)?));
+    /// let between = one.between(other, 42).unwrap();
+    /// assert!(one < between && between < other && other.between(one, 42) == Some(between));
+    /// assert_eq!(one.between(one.just_after().unwrap(), 42), None);
+    /// # Ok::<(), lately_keys::TimeError>(())
+    /// ```
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "a number is cut into its two parts")]
+    pub fn between(self, other: Self, entropy: u128) -> Option<Self> {
+        let number = |id: Self| u128::from(id.tick().0) << RAND_B_BITS | u128::from(id.rand_b());
+        let (least, greatest) = (number(self.min(other)), number(self.max(other)));
+        let number = least + 1 + entropy.checked_rem((greatest - least).checked_sub(1)?)?;
+        Some(Self::from_parts(Tick::from_bits((number >> RAND_B_BITS) as u64)?, number as u64 & RAND_B))
     }
 
     /// The event's time.

@@ -15,6 +15,7 @@ use lately_store::{
 use serde::Serialize;
 
 use crate::answer;
+use crate::caller::Caller;
 use crate::code::Code;
 use crate::log::COST_HEADER;
 use crate::precondition::etag;
@@ -27,6 +28,16 @@ const RETRY_SECONDS: u32 = 1;
 #[must_use]
 pub fn read<T: Serialize + ?Sized>(body: &T, cost: &Cost) -> Response {
     with_cost(answer::json(StatusCode::OK, body), &cost.of_read())
+}
+
+/// As [`read`], of what several topics share. What it cost depends on all that was read: a caller who may not see every
+/// topic is told how many items it was shown, and no more.
+#[must_use]
+pub fn read_shared<T: Serialize + ?Sized>(body: &T, cost: &Cost, caller: &Caller) -> Response {
+    match caller.topics {
+        None => read(body, cost),
+        Some(_) => with_cost(answer::json(StatusCode::OK, body), &format!("items={}", cost.items)),
+    }
 }
 
 /// An answer, with what it cost to write.
@@ -134,6 +145,10 @@ pub fn follow_problem(error: FollowError) -> Problem {
 pub fn timeline_problem(error: TimelineError) -> Problem {
     match error {
         TimelineError::Cursor(error) => error.into(),
+        TimelineError::InFuture => {
+            let message = "must not be of an event in the future".to_owned();
+            Problem::of_faults(Code::InvalidQuery, Fault { path: "/wait_for".to_owned(), message }.into())
+        }
         TimelineError::NotYetVisible => {
             Problem::new(Code::NotYetVisible, "Ask again: timelines and feeds are written behind.")
                 .retry_after(RETRY_SECONDS)

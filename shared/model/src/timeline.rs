@@ -59,11 +59,13 @@ pub struct PageUnread {
     pub unread_more: bool,
 }
 
-/// How much of a feed its user has not seen: `{"unread":N}`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// How much of a feed its user has not seen: `{"unread":N,"more":false}`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Unread {
     /// How many entries are newer than the seen mark and not the user's own.
     pub unread: u64,
+    /// Whether the count ended at the bound of one request: there are at least so many.
+    pub more: bool,
 }
 
 #[cfg(test)]

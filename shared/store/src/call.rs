@@ -17,7 +17,7 @@ use aws_sdk_dynamodb::types::ThrottlingReason;
 use crate::ambient::{Ambient, entropy_u64};
 use crate::cost::Meter;
 use crate::item::Corrupt;
-use crate::limits::{ATTEMPTS, FIRST_WAIT, LONGEST_WAIT};
+use crate::limits::{ANSWER_RESERVE, ATTEMPTS, FIRST_WAIT, LONGEST_WAIT, UNITS_PER_REQUEST};
 
 /// DynamoDB could not be reached, or refused, for as long as the operation may take.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -142,6 +142,11 @@ impl<'a> Operation<'a> {
 
     pub(crate) fn ambient(&self) -> &dyn Ambient {
         self.ambient
+    }
+
+    /// Whether it has read as much, or taken as long, as one request may: a read ends then, and says where it goes on.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.meter.read_units() >= UNITS_PER_REQUEST || self.time_left() < ANSWER_RESERVE
     }
 
     /// How long it may still take.

@@ -143,6 +143,11 @@ impl Meter {
         [calls, read_halves, write_halves, items, rounds, throttles, throttles_given_up, shards_doubled]
     }
 
+    /// The read units so far, rounded down.
+    pub(crate) fn read_units(&self) -> u64 {
+        self.read_halves.load(Ordering::Relaxed) / 2
+    }
+
     pub(crate) fn total(&self) -> Cost {
         self.tally(|counter| counter.load(Ordering::Relaxed)).cost
     }

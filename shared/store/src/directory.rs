@@ -444,6 +444,6 @@ fn decode(item: &Item) -> Result<Entry, Corrupt> {
         bucket: key.ok_or_else(|| fields.corrupt("sk"))?.bucket,
         shards: shard_count(fields, "shards")?,
         types,
-        retention: retention_days(fields)?,
+        retention: retention_days(fields, "retention_days")?,
     })
 }

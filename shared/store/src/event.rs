@@ -79,10 +79,7 @@ impl Store {
         let key = EventKey::new(topic.clone(), settings.bucket, id).encode();
         let item = self.get_item(keyed(Place::Table, key), &operation).await?.ok_or(GetError::NotFound)?;
         operation.meter.items(1);
-        if is_over(&item, self.now()).map_err(TableError::from)? {
-            return Err(GetError::NotFound);
-        }
-        let event = decode(&item).map_err(TableError::from)?;
+        let event = unless_over(&item, self.now()).map_err(TableError::from)?.ok_or(GetError::NotFound)?;
         Ok((event, operation.meter.total()))
     }
 
@@ -111,10 +108,7 @@ impl Store {
         let now = self.now();
         let mut found = HashMap::new();
         for item in self.get_items(&keys, true, operation).await? {
-            if !is_over(&item, now)? {
-                let event = decode(&item)?;
-                found.insert(event.id, event);
-            }
+            found.extend(unless_over(&item, now)?.map(|event| (event.id, event)));
         }
         Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
     }
@@ -160,6 +154,20 @@ impl Store {
 pub(crate) fn is_over(item: &Item, now: UnixMillis) -> Result<bool, Corrupt> {
     let expires_at: Option<u64> = Fields(item).optional_number("expires_at")?;
     Ok(expires_at.is_some_and(|seconds| seconds <= now.get() / 1000))
+}
+
+/// An event out of its item, unless its time is over: to the millisecond, as for pages, which know the retention.
+///
+/// The item has the second in which the event's last millisecond lies. A retention is whole days, so which millisecond of
+/// that second it is, the event's own time says.
+pub(crate) fn unless_over(item: &Item, now: UnixMillis) -> Result<Option<Event>, Corrupt> {
+    let event = decode(item)?;
+    let expires_at: Option<u64> = Fields(item).optional_number("expires_at")?;
+    let over = expires_at.is_some_and(|seconds| {
+        let early = (1000 - event.at().get() % 1000) % 1000;
+        seconds.saturating_mul(1000).saturating_sub(early) <= now.get()
+    });
+    Ok((!over).then_some(event))
 }
 
 /// The item of an event in a bucket.

@@ -40,6 +40,14 @@ pub const READ_AHEAD_BYTES: usize = 32 * QUERY_BYTES;
 /// query for each partition.
 pub const PUBLISHED_UNITS_PER_READ: u64 = 4_096;
 
+/// Read units after which a page, a poll or a count of what is unread ends: 8 MB, or half of that where it is consistent,
+/// and a third of what one partition gives in a second. A round of queries that has begun is finished.
+pub const UNITS_PER_REQUEST: u64 = 1_024;
+
+/// A read begins no further round of queries with less time left: a round and the answer take less, unless DynamoDB does
+/// not answer.
+pub const ANSWER_RESERVE: Duration = Duration::from_secs(2);
+
 /// Buckets of one wave, at most.
 pub const WAVE_BUCKETS: usize = 16;
 
@@ -219,6 +227,9 @@ pub const FIRST_WAIT: Duration = Duration::from_millis(25);
 
 /// No wait between two attempts is longer.
 pub const LONGEST_WAIT: Duration = Duration::from_millis(800);
+
+/// Events older than this are not waited for: the stream is behind by less, or by so much that five seconds do not help.
+pub const WAITED_FOR_SECONDS: u64 = 120;
 
 /// How long a read waits for what is written behind. An answer must come before clients and gateways give up.
 pub const LONGEST_VISIBILITY_WAIT: Duration = Duration::from_secs(5);

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::EventPartition;
-use lately_keys::{Bucket, EventId, Order, ShardCount, SortKey, Topic};
+use lately_keys::{Bucket, EventId, Order, ShardCount, SortKey, Topic, UnixMillis};
 use lately_model::Event;
 
 use crate::call::{Operation, TableError};
@@ -82,9 +82,11 @@ impl Store {
     /// See [`TopicError`].
     pub async fn range(&self, topic: &Topic, after: EventId, to: EventId) -> Result<Range, TopicError> {
         let operation = self.operation();
-        let width = self.settings(topic, &operation).await?.bucket;
+        let stored = self.stored_topic(topic, &operation).await?;
         let ids = after.just_after().and_then(|first| IdRange::new(first, to));
-        let directory = ids.map(|IdRange { oldest, newest }| {
+        let kept = ids.and_then(|ids| ids.within(stored.oldest_kept(self.now()), UnixMillis::MAX));
+        let directory = kept.map(|IdRange { oldest, newest }| {
+            let width = stored.settings.bucket;
             DirectoryRange::between(topic.clone(), width, Order::OldestFirst, oldest.at(), newest.at())
         });
         Ok(Range {

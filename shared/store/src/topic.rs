@@ -4,8 +4,10 @@
 //! TOPIC#{topic} / CONFIG
 //!   bucket S, retention_days N?, min_shards N, max_shards N, fan_out BOOL, views S ("actor subject type"),
 //!   created_at N (milliseconds), revision N, gsi1pk, gsi1sk
+//!   kept_days N? (the longest retention there ever was; none if events were once kept for ever, or if it is not known)
 //! ```
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -14,8 +16,8 @@ use lately_keys::{
     Cursor, CursorError, Fingerprint, Order, Place, Position, ShardCount, TableKey, Topic, UnixMillis,
 };
 use lately_model::{
-    BucketView, ListQuery, RetentionDays, Revision, TopicChange, TopicFault, TopicList, TopicSettings,
-    TopicSummary, TopicView, View, Views,
+    BucketView, ListQuery, PageSize, RetentionDays, Revision, TopicChange, TopicFault, TopicList,
+    TopicSettings, TopicSummary, TopicView, View, Views,
 };
 
 use crate::call::{Operation, TableError, Unavailable};
@@ -30,8 +32,17 @@ use crate::store::{Aged, Sent, Store};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StoredTopic {
     pub(crate) settings: TopicSettings,
+    /// The longest retention there ever was; none if there was none once, or if that is not known.
+    kept: Option<RetentionDays>,
     created_at: UnixMillis,
     revision: Revision,
+}
+
+impl StoredTopic {
+    /// The first millisecond of which any event may still be kept, however the retention was changed.
+    pub(crate) fn oldest_kept(&self, now: UnixMillis) -> UnixMillis {
+        self.kept.map_or(UnixMillis::MIN, |kept| kept.oldest(now))
+    }
 }
 
 /// Why a topic could not be read.
@@ -83,16 +94,17 @@ impl Store {
         let (stored, created) = loop {
             let known = self.find_topic(topic, operation).await?;
             let wanted = match known {
-                None => StoredTopic {
-                    settings: change.create().map_err(TopicFault::from)?,
-                    created_at: self.now(),
-                    revision: self.first_revision(),
-                },
+                None => {
+                    let settings = change.create().map_err(TopicFault::from)?;
+                    let kept = settings.retention_days;
+                    StoredTopic { settings, kept, created_at: self.now(), revision: self.first_revision() }
+                }
                 Some(known) => {
                     let settings = change.apply_to(&known.settings)?;
                     let changed = settings != known.settings;
                     let revision = if changed { known.revision.next() } else { known.revision };
-                    StoredTopic { settings, revision, ..known }
+                    let kept = known.kept.zip(settings.retention_days).map(|(one, other)| one.max(other));
+                    StoredTopic { settings, kept, revision, ..known }
                 }
             };
             if known == Some(wanted) {
@@ -120,11 +132,16 @@ impl Store {
         Ok((view, operation.meter.total()))
     }
 
-    /// A page of all topics, by name.
+    /// A page of all topics, by name. With `own`, only of these, which are read by themselves: nothing that a caller gets
+    /// depends on topics that it may not see.
     ///
     /// # Errors
     /// See [`ListError`].
-    pub async fn topics(&self, query: &ListQuery) -> Result<(TopicList, Cost), ListError> {
+    pub async fn topics(
+        &self,
+        query: &ListQuery,
+        own: Option<&[Topic]>,
+    ) -> Result<(TopicList, Cost), ListError> {
         let fingerprint = Fingerprint::of("topics").finish();
         let after = match query.cursor.as_deref().map(|text| Cursor::decode(text, fingerprint)).transpose()? {
             None => None,
@@ -132,30 +149,62 @@ impl Store {
             Some(_) => return Err(CursorError::Foreign.into()),
         };
         let operation = self.operation();
+        let (topics, more) = match own {
+            None => self.all_topics(after, query.limit, &operation).await?,
+            Some(own) => self.own_topics(own, after, query.limit, &operation).await?,
+        };
+        let next = topics.last().filter(|_| more).map(|last| {
+            let position = Position::Topic(last.topic.clone());
+            Cursor { query: fingerprint, order: Order::OldestFirst, position }.to_string()
+        });
+        Ok((TopicList { topics, next }, operation.meter.total()))
+    }
+
+    /// The first topics behind one, and whether there may be more.
+    async fn all_topics(
+        &self,
+        after: Option<Topic>,
+        limit: PageSize,
+        operation: &Operation<'_>,
+    ) -> Result<(Vec<TopicSummary>, bool), TableError> {
         let start = after.map(|topic| {
             let mut start = keyed(Place::Table, TopicKey { topic: topic.clone() }.encode());
             start.extend(keyed(Place::Gsi1, TopicListKey { topic }.encode()));
             start
         });
         let answer = self
-            .query(&operation, |ask| {
+            .query(operation, |ask| {
                 ask.set_index_name(Place::Gsi1.index().map(str::to_owned))
                     .key_condition_expression("gsi1pk = :pk")
                     .expression_attribute_values(":pk", text(TopicListKey::PARTITION))
                     .set_exclusive_start_key(start.clone())
-                    .limit(query.limit.get().into())
+                    .limit(limit.get().into())
             })
-            .await
-            .map_err(TableError::from)?;
+            .await?;
         operation.meter.items(answer.items().len());
         operation.meter.round();
-        let topics: Result<Vec<_>, _> = answer.items().iter().map(summary).collect();
-        let topics = topics.map_err(TableError::from)?;
-        let next = topics.last().filter(|_| answer.last_evaluated_key().is_some()).map(|last| {
-            let position = Position::Topic(last.topic.clone());
-            Cursor { query: fingerprint, order: Order::OldestFirst, position }.to_string()
-        });
-        Ok((TopicList { topics, next }, operation.meter.total()))
+        let topics = answer.items().iter().map(summary).collect::<Result<_, _>>()?;
+        Ok((topics, answer.last_evaluated_key().is_some()))
+    }
+
+    /// Of some topics, the first behind one, and whether there are more.
+    async fn own_topics(
+        &self,
+        own: &[Topic],
+        after: Option<Topic>,
+        limit: PageSize,
+        operation: &Operation<'_>,
+    ) -> Result<(Vec<TopicSummary>, bool), TableError> {
+        let behind: BTreeSet<_> = own.iter().filter(|topic| after.as_ref() < Some(*topic)).collect();
+        let key = |topic: &Topic| keyed(Place::Table, TopicKey { topic: topic.clone() }.encode());
+        let keys: Vec<_> = behind.into_iter().map(key).collect();
+        let items = self.get_items(&keys, false, operation).await?;
+        operation.meter.round();
+        let mut topics = items.iter().map(summary).collect::<Result<Vec<_>, _>>()?;
+        topics.sort_by(|one, other| one.topic.cmp(&other.topic));
+        let more = topics.len() > usize::from(limit.get());
+        topics.truncate(limit.get().into());
+        Ok((topics, more))
     }
 
     /// A topic's settings, which may be some seconds old.
@@ -164,13 +213,22 @@ impl Store {
         topic: &Topic,
         operation: &Operation<'_>,
     ) -> Result<TopicSettings, TopicError> {
+        Ok(self.stored_topic(topic, operation).await?.settings)
+    }
+
+    /// A topic, which may be some seconds old.
+    pub(crate) async fn stored_topic(
+        &self,
+        topic: &Topic,
+        operation: &Operation<'_>,
+    ) -> Result<StoredTopic, TopicError> {
         if let Some(known) = self.cached_topic(topic) {
-            return Ok(known.value.settings);
+            return Ok(known.value);
         }
         let sent = Sent::now(self.ambient());
         let stored = self.read_topic(topic, operation).await?;
         self.remember_topic(topic, stored, sent);
-        Ok(stored.settings)
+        Ok(stored)
     }
 
     /// As [`Store::settings`], of a topic that is created, with what is the default, if it is not there.
@@ -231,7 +289,7 @@ impl Store {
 }
 
 fn encode(topic: &Topic, stored: StoredTopic) -> Item {
-    let StoredTopic { settings, created_at, revision } = stored;
+    let StoredTopic { settings, kept, created_at, revision } = stored;
     let mut item = keyed(Place::Table, TopicKey { topic: topic.clone() }.encode());
     item.extend(keyed(Place::Gsi1, TopicListKey { topic: topic.clone() }.encode()));
     let views: Vec<_> = settings.views.iter().map(View::as_str).collect();
@@ -247,8 +305,8 @@ fn encode(topic: &Topic, stored: StoredTopic) -> Item {
         ]
         .map(|(name, value)| (name.to_owned(), value)),
     );
-    if let Some(days) = settings.retention_days {
-        item.insert("retention_days".to_owned(), number(days.get()));
+    for (name, days) in [("retention_days", settings.retention_days), ("kept_days", kept)] {
+        item.extend(days.map(|days| (name.to_owned(), number(days.get()))));
     }
     item
 }
@@ -258,7 +316,7 @@ fn decode(item: &Item) -> Result<StoredTopic, Corrupt> {
     let views = fields.text("views")?.split_ascii_whitespace().map(str::parse::<View>);
     let settings = TopicSettings {
         bucket: fields.parsed("bucket")?,
-        retention_days: retention_days(fields)?,
+        retention_days: retention_days(fields, "retention_days")?,
         min_shards: shard_count(fields, "min_shards")?,
         max_shards: shard_count(fields, "max_shards")?,
         fan_out: fields.flag("fan_out"),
@@ -266,7 +324,8 @@ fn decode(item: &Item) -> Result<StoredTopic, Corrupt> {
     };
     let created_at =
         UnixMillis::new(fields.number("created_at")?).map_err(|_| fields.corrupt("created_at"))?;
-    Ok(StoredTopic { settings, created_at, revision: revision_of(item)? })
+    let kept = retention_days(fields, "kept_days")?;
+    Ok(StoredTopic { settings, kept, created_at, revision: revision_of(item)? })
 }
 
 fn summary(item: &Item) -> Result<TopicSummary, Corrupt> {
@@ -278,7 +337,10 @@ pub(crate) fn shard_count(fields: Fields<'_>, name: &'static str) -> Result<Shar
     ShardCount::new(fields.number(name)?).map_err(|_| fields.corrupt(name))
 }
 
-pub(crate) fn retention_days(fields: Fields<'_>) -> Result<Option<RetentionDays>, Corrupt> {
-    let days = fields.optional_number("retention_days")?;
-    days.map(RetentionDays::new).transpose().map_err(|_| fields.corrupt("retention_days"))
+pub(crate) fn retention_days(
+    fields: Fields<'_>,
+    name: &'static str,
+) -> Result<Option<RetentionDays>, Corrupt> {
+    let days = fields.optional_number(name)?;
+    days.map(RetentionDays::new).transpose().map_err(|_| fields.corrupt(name))
 }

@@ -13,7 +13,7 @@
 //! position) and one write (the announcement). Each batch is one write more, and so is its commit.
 
 use lately_keys::table::ConsumerKey;
-use lately_keys::{BucketWidth, EventId, Fingerprint, Order};
+use lately_keys::{EventId, Fingerprint, Order};
 use lately_model::{BatchToken, Event, EventQuery, PollRequest, Polled};
 
 use crate::call::{Operation, TableError};
@@ -24,9 +24,10 @@ use crate::consumer::{ConsumerError, there};
 use crate::cost::Cost;
 use crate::latest::page::{Draft, Ending, Sent};
 use crate::latest::span::{IdRange, Span};
-use crate::limits::{CONFLICTS, PAGE_BYTES};
+use crate::limits::{BATCH_KEYS, CONFLICTS, PAGE_BYTES, POINTERS_AT_FIRST};
 use crate::revision::Guarded;
 use crate::store::Store;
+use crate::topic::StoredTopic;
 
 /// What a poll would give, and what the consumer must be before it does.
 struct Given {
@@ -40,8 +41,26 @@ struct Late {
     events: Vec<Event>,
     /// Their bytes as sent.
     bytes: usize,
+    /// Whether an answer has no room for the next one.
+    is_full: bool,
     /// Whether there are more.
     more: bool,
+}
+
+impl Late {
+    /// Takes events, as many as fit.
+    fn take(&mut self, events: Vec<Event>) {
+        for event in events {
+            let bytes = event.sent_bytes();
+            if self.bytes + bytes > PAGE_BYTES && !self.events.is_empty() {
+                self.is_full = true;
+                self.more = true;
+                return;
+            }
+            self.bytes += bytes;
+            self.events.push(event);
+        }
+    }
 }
 
 /// Events that follow on the position.
@@ -64,13 +83,13 @@ impl Store {
         request: PollRequest,
     ) -> Result<(Polled, Cost), ConsumerError> {
         let operation = self.operation();
-        let width = self.settings(&consumer.topic, &operation).await?.bucket;
+        let stored = self.stored_topic(&consumer.topic, &operation).await?;
         let mut found = self.checkpoint(consumer, &operation).await?;
         for _ in 0..CONFLICTS {
             let checkpoint = self.polled(there(found)?, &operation).await?;
             let given = match &checkpoint.outstanding {
-                Some(batch) => self.again(&checkpoint, batch, width, &operation).await?,
-                None => self.next_batch(&checkpoint, request, width, &operation).await?,
+                Some(batch) => self.again(&checkpoint, batch, &stored, &operation).await?,
+                None => self.next_batch(&checkpoint, request, &stored, &operation).await?,
             };
             let Some(next) = given.next else { return Ok((given.polled, operation.meter.total())) };
             found = match self.put_revised(&next.encode(), Some(checkpoint.revision), &operation).await? {
@@ -101,7 +120,7 @@ impl Store {
         &self,
         checkpoint: &Checkpoint,
         request: PollRequest,
-        width: BucketWidth,
+        stored: &StoredTopic,
         operation: &Operation<'_>,
     ) -> Result<Given, ConsumerError> {
         let limit = usize::from(request.limit.get());
@@ -109,8 +128,8 @@ impl Store {
         // Before anything is read: what lands behind it from now on is noted.
         let seen = self.announce_poll(checkpoint, watermark, operation).await?;
         let seen = seen.ok_or(ConsumerError::NotFound)?;
-        let late = self.late_events(checkpoint, &seen, limit, width, operation).await?;
-        let ahead = self.ahead(checkpoint, watermark, limit, &late, width, operation).await?;
+        let late = self.late_events(checkpoint, &seen, limit, stored, operation).await?;
+        let ahead = self.ahead(checkpoint, watermark, limit, &late, stored, operation).await?;
         let caught_up = ahead.complete && !late.more;
         let late = late.events;
         let revision = checkpoint.revision.next();
@@ -138,15 +157,15 @@ impl Store {
         &self,
         checkpoint: &Checkpoint,
         outstanding: &Outstanding,
-        width: BucketWidth,
+        stored: &StoredTopic,
         operation: &Operation<'_>,
     ) -> Result<Given, ConsumerError> {
         let topic = &checkpoint.consumer.topic;
-        let events = self.find_events(topic, width, &outstanding.late, operation).await?;
+        let events = self.find_events(topic, stored.settings.bucket, &outstanding.late, operation).await?;
         let bytes = events.iter().map(Event::sent_bytes).sum();
         let late = Late { events, bytes, ..Late::default() };
         let limit = usize::from(lately_model::limits::POLL_EVENTS);
-        let ahead = self.ahead(checkpoint, outstanding.upto, limit, &late, width, operation).await?;
+        let ahead = self.ahead(checkpoint, outstanding.upto, limit, &late, stored, operation).await?;
         let mut batch = outstanding.batch;
         let mut next = None;
         if !ahead.complete {
@@ -166,7 +185,7 @@ impl Store {
         checkpoint: &Checkpoint,
         seen: &Counters,
         limit: usize,
-        width: BucketWidth,
+        stored: &StoredTopic,
         operation: &Operation<'_>,
     ) -> Result<Late, TableError> {
         let Checkpoint { consumer, incarnation, known, position, .. } = checkpoint;
@@ -188,18 +207,24 @@ impl Store {
         ids.sort();
         late.more = ids.len() > limit;
         ids.truncate(limit);
-        let events = self.find_events(&consumer.topic, width, &ids, operation).await?;
-        let gone: Vec<_> =
-            ids.into_iter().filter(|id| events.binary_search_by_key(id, |event| event.id).is_err()).collect();
-        self.settle_late(ledger, &gone, GONE, operation).await?;
-        for event in events {
-            let bytes = event.sent_bytes();
-            if late.bytes + bytes > PAGE_BYTES && !late.events.is_empty() {
+        // Events may be large: no more are read at once than surely fit, and then as many as fit by those before.
+        let (mut rest, mut step) = (&*ids, POINTERS_AT_FIRST);
+        while !rest.is_empty() {
+            let is_spent = operation.is_spent() && rest.len() < ids.len();
+            if late.is_full || is_spent {
                 late.more = true;
                 break;
             }
-            late.bytes += bytes;
-            late.events.push(event);
+            let (next, behind) = rest.split_at(step.min(rest.len()));
+            rest = behind;
+            let events = self.find_events(&consumer.topic, stored.settings.bucket, next, operation).await?;
+            let is_there = |id: &EventId| events.binary_search_by_key(id, |event| event.id).is_ok();
+            let gone: Vec<_> = next.iter().copied().filter(|id| !is_there(id)).collect();
+            self.settle_late(ledger, &gone, GONE, operation).await?;
+            late.take(events);
+            if let Some(mean) = late.bytes.checked_div(late.events.len()) {
+                step = (PAGE_BYTES.saturating_sub(late.bytes) / mean.max(1)).clamp(1, BATCH_KEYS);
+            }
         }
         Ok(late)
     }
@@ -211,7 +236,7 @@ impl Store {
         to: EventId,
         limit: usize,
         late: &Late,
-        width: BucketWidth,
+        stored: &StoredTopic,
         operation: &Operation<'_>,
     ) -> Result<Ahead, TableError> {
         let ids = checkpoint.position.just_after().and_then(|first| IdRange::new(first, to));
@@ -223,7 +248,7 @@ impl Store {
         let query = EventQuery { consistent: true, ..EventQuery::default() };
         let mut draft = Draft::beside(late.bytes, limit, Fingerprint::of("poll").finish(), &span);
         let topic = &checkpoint.consumer.topic;
-        let ending = self.fill(&mut draft, topic, width, &query, &span, operation).await?;
+        let ending = self.fill(&mut draft, topic, stored, &query, &span, operation).await?;
         let mut events = draft.finish(ending).events;
         let complete = matches!(ending, Ending::Exhausted | Ending::Full { more: false });
         // A page takes its first event whatever its size: here it need not be the first.

@@ -23,7 +23,7 @@ impl Store {
         seek: Seek,
     ) -> Result<(ConsumerView, Cost), ConsumerError> {
         let operation = self.operation();
-        let width = self.settings(&consumer.topic, &operation).await?.bucket;
+        let stored = self.stored_topic(&consumer.topic, &operation).await?;
         let checkpoint = there(self.checkpoint(consumer, &operation).await?)?;
         let now = self.now();
         let position = before(seek.to, now);
@@ -43,7 +43,7 @@ impl Store {
             self.announce_poll(&checkpoint, position.min(EventId::last_of(now)), &operation).await?;
         }
         let checkpoint = there(self.change_checkpoint(consumer, Some(checkpoint), &operation, moved).await?)?;
-        let view = self.consumer_view(&checkpoint, width, &operation).await?;
+        let view = self.consumer_view(&checkpoint, &stored, &operation).await?;
         Ok((view, operation.meter.total()))
     }
 }

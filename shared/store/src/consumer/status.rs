@@ -3,7 +3,7 @@
 use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::types::{Put, TransactWriteItem};
 use lately_keys::table::ConsumerKey;
-use lately_keys::{BucketWidth, EventId, Fingerprint, Order};
+use lately_keys::{EventId, Fingerprint, Order};
 use lately_model::{ConsumerView, EventQuery, NewConsumer};
 
 use crate::call::{Operation, TableError, Unavailable};
@@ -18,6 +18,7 @@ use crate::latest::page::Draft;
 use crate::latest::span::{IdRange, Span};
 use crate::limits::{CONFLICTS, CONSUMERS};
 use crate::store::Store;
+use crate::topic::StoredTopic;
 use crate::transaction::{Transacted, Transaction};
 
 impl Store {
@@ -31,7 +32,7 @@ impl Store {
         wanted: &NewConsumer,
     ) -> Result<(ConsumerView, bool, Cost), ConsumerError> {
         let operation = self.operation();
-        let width = self.settings(&consumer.topic, &operation).await?.bucket;
+        let stored = self.stored_topic(&consumer.topic, &operation).await?;
         let start = before(wanted.start.into(), self.now());
         let settle = wanted.settle_seconds.unwrap_or_default();
         let first = Checkpoint::new(consumer, start, settle, self.first_revision());
@@ -54,7 +55,7 @@ impl Store {
                 Ok::<_, ConsumerError>(settle.map(|settle| Checkpoint { settle, ..found.clone() }))
             };
             let found = there(self.change_checkpoint(consumer, Some(found), &operation, settle).await?)?;
-            let view = self.consumer_view(&found, width, &operation).await?;
+            let view = self.consumer_view(&found, &stored, &operation).await?;
             return Ok((view, created, operation.meter.total()));
         }
         Err(TableError::from(too_busy()).into())
@@ -66,9 +67,9 @@ impl Store {
     /// See [`ConsumerError`].
     pub async fn consumer(&self, consumer: &ConsumerKey) -> Result<(ConsumerView, Cost), ConsumerError> {
         let operation = self.operation();
-        let width = self.settings(&consumer.topic, &operation).await?.bucket;
+        let stored = self.stored_topic(&consumer.topic, &operation).await?;
         let checkpoint = there(self.checkpoint(consumer, &operation).await?)?;
-        let view = self.consumer_view(&checkpoint, width, &operation).await?;
+        let view = self.consumer_view(&checkpoint, &stored, &operation).await?;
         Ok((view, operation.meter.total()))
     }
 
@@ -85,14 +86,14 @@ impl Store {
     pub(super) async fn consumer_view(
         &self,
         checkpoint: &Checkpoint,
-        width: BucketWidth,
+        stored: &StoredTopic,
         operation: &Operation<'_>,
     ) -> Result<ConsumerView, TableError> {
         let Checkpoint { position, ref outstanding, settle, .. } = *checkpoint;
         Ok(ConsumerView {
             position: Some(position).filter(|position| *position != beginning()),
             outstanding: outstanding.as_ref().map(|outstanding| outstanding.batch),
-            lag_seconds: self.lag_seconds(checkpoint, width, operation).await?,
+            lag_seconds: self.lag_seconds(checkpoint, stored, operation).await?,
             late: self.count_unsettled(checkpoint, operation).await?,
             settle_seconds: settle,
         })
@@ -102,7 +103,7 @@ impl Store {
     async fn lag_seconds(
         &self,
         checkpoint: &Checkpoint,
-        width: BucketWidth,
+        stored: &StoredTopic,
         operation: &Operation<'_>,
     ) -> Result<u64, TableError> {
         let now = self.now();
@@ -112,7 +113,7 @@ impl Store {
         let query = EventQuery { consistent: true, ..EventQuery::default() };
         let mut draft = Draft::beside(0, 1, Fingerprint::of("lag").finish(), &span);
         let topic = &checkpoint.consumer.topic;
-        let ending = self.fill(&mut draft, topic, width, &query, &span, operation).await?;
+        let ending = self.fill(&mut draft, topic, stored, &query, &span, operation).await?;
         let oldest = draft.finish(ending).events.first().map(|event| event.at());
         Ok(oldest.map_or(0, |oldest| now.get().saturating_sub(oldest.get()) / 1000))
     }

@@ -32,8 +32,7 @@ use crate::limits::EXPECTED_EVENT_BYTES;
 use crate::store::Store;
 use crate::timeline::filter::Filter;
 use crate::timeline::reading::{OWN_LANE, Reading};
-use crate::timeline::{TimelineError, is_consistent, with_filters};
-use crate::wait::wait_for;
+use crate::timeline::{TimelineError, is_consistent, shown_cost, wait_for_event, with_filters};
 
 impl Store {
     /// A page of a user's feed. With `topics`, only what was written to one of them is shown.
@@ -49,7 +48,7 @@ impl Store {
         let operation = self.operation();
         if let Some(id) = query.wait_for {
             let look = || self.look_at_feed(user, id, topics, &operation);
-            wait_for(&operation, look).await?.ok_or(TimelineError::NotYetVisible)?;
+            wait_for_event(&operation, id, self.now(), look).await?;
         }
         let fingerprint = with_filters(Fingerprint::of("feed").text(user.as_str()), &query.page, None);
         let now = self.now();
@@ -72,7 +71,8 @@ impl Store {
         let ending = reading.fill(&mut wave, &mut draft).await?;
         let page = draft.finish(ending);
         let unread = is_first_of_all(query, &span).then(|| unread(user, &page, marks.seen));
-        Ok((FeedPage { page, unread }, operation.meter.total()))
+        let cost = shown_cost(operation.meter.total(), topics, page.events.len());
+        Ok((FeedPage { page, unread }, cost))
     }
 
     /// Whether a feed shows an event: it holds it, or pulls a source that lists it.

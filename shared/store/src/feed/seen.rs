@@ -4,9 +4,11 @@
 //! FEED#{user} / #SEEN    id S (the newest event that the user has seen; the mark never moves back)
 //! ```
 //!
-//! The count is exact and has no cap, so it costs what reading all that is unread costs. Where nothing is pulled,
-//! DynamoDB itself counts. Where something is, an event may be listed several times (pushed, and by two sources),
-//! so the ids are read and each counted once.
+//! The count is exact up to the bound of one request ([`UNITS_PER_REQUEST`]), and says when it stopped there; it costs what
+//! reading the counted entries costs. Where nothing is pulled, DynamoDB itself counts. Where something is, an event may be
+//! listed several times (pushed, and by two sources), so the ids are read and each counted once.
+//!
+//! [`UNITS_PER_REQUEST`]: crate::limits::UNITS_PER_REQUEST
 
 use std::collections::HashSet;
 
@@ -23,10 +25,11 @@ use crate::entry::TimelineEntry;
 use crate::feed::marks::seen_mark;
 use crate::item::{Item, number, text};
 use crate::latest::span::IdRange;
-use crate::limits::QUERIES_AT_ONCE;
+use crate::limits::{QUERIES_AT_ONCE, UNITS_PER_REQUEST};
 use crate::store::Store;
 use crate::timeline::filter::Filter;
 use crate::timeline::range::EntryRange;
+use crate::timeline::shown_cost;
 
 /// Why a feed could not be marked as seen.
 #[derive(Debug, thiserror::Error)]
@@ -84,7 +87,7 @@ impl Store {
         };
         let newest = EventId::last_of(UnixMillis::MAX);
         let Some(ids) = oldest.and_then(|oldest| IdRange::new(oldest, newest)) else {
-            return Ok((Unread { unread: 0 }, operation.meter.total()));
+            return Ok((Unread::default(), operation.meter.total()));
         };
         let now = self.now();
         let unread = if marks.pulls.is_empty() && topics.is_none() {
@@ -100,17 +103,18 @@ impl Store {
                 [(FeedEntryKey::partition(user), ids)].into_iter().chain(pulls).collect();
             self.count_all(&partitions, counted, &operation).await?
         };
-        Ok((Unread { unread }, operation.meter.total()))
+        let shown = usize::try_from(unread.unread).unwrap_or(usize::MAX);
+        Ok((unread, shown_cost(operation.meter.total(), topics, shown)))
     }
 
-    /// Counts what was pushed into a feed. Ends with the feed: there is no more than it holds.
+    /// Counts what was pushed into a feed, until its end or the bound of the request.
     async fn count_pushed(
         &self,
         user: &User,
         ids: IdRange,
         now: UnixMillis,
         operation: &Operation<'_>,
-    ) -> Result<u64, TableError> {
+    ) -> Result<Unread, TableError> {
         let mut unread = 0;
         let mut start: Option<Item> = None;
         loop {
@@ -133,8 +137,9 @@ impl Store {
             operation.meter.items(usize::try_from(answer.scanned_count()).unwrap_or(0));
             unread += u64::try_from(answer.count()).unwrap_or(0);
             start = answer.last_evaluated_key;
-            if start.is_none() {
-                return Ok(unread);
+            let more = start.is_some();
+            if !more || operation.is_spent() {
+                return Ok(Unread { unread, more });
             }
         }
     }
@@ -145,7 +150,9 @@ impl Store {
         partitions: &[(String, IdRange)],
         counted: Counted<'_>,
         operation: &Operation<'_>,
-    ) -> Result<u64, TableError> {
+    ) -> Result<Unread, TableError> {
+        // An entry has 1 KB at most: so that the first queries of all lists together stay within the bound.
+        let limit = u32::try_from(UNITS_PER_REQUEST * 8 / partitions.len() as u64).unwrap_or(u32::MAX);
         let lists: Vec<_> = (0..)
             .zip(partitions)
             .map(|(number, (partition, ids))| async move {
@@ -154,20 +161,24 @@ impl Store {
                 while let Some(ids) = rest {
                     let order = Order::NewestFirst;
                     let range = EntryRange { partition, ids, order, consistent: false };
-                    let found = self.timeline_entries(&range, None, operation).await?;
+                    let found = self.timeline_entries(&range, Some(limit.max(1)), operation).await?;
                     rest = found.rest(&range);
                     let counted = found.entries.iter().filter(|entry| counted.takes(entry, number > 0));
                     unread.extend(counted.map(|entry| entry.id));
+                    if operation.is_spent() {
+                        break;
+                    }
                 }
-                Ok::<_, TableError>(unread)
+                Ok::<_, TableError>((unread, rest.is_some()))
             })
             .collect();
-        let mut all = HashSet::new();
+        let (mut all, mut more) = (HashSet::new(), false);
         let mut lists = stream::iter(lists).buffer_unordered(QUERIES_AT_ONCE);
-        while let Some(list) = lists.try_next().await? {
+        while let Some((list, goes_on)) = lists.try_next().await? {
             all.extend(list);
+            more |= goes_on;
         }
-        Ok(all.len() as u64)
+        Ok(Unread { unread: all.len() as u64, more })
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) mod wave;
 
 pub(crate) use ask::unit_of;
 
-use lately_keys::{BucketWidth, CursorError, EventType, Fingerprint, Order, Topic, UnixMillis};
+use lately_keys::{CursorError, EventType, Fingerprint, Order, Topic, UnixMillis};
 use lately_model::{Event, EventQuery, Page};
 
 use crate::call::{Operation, TableError};
@@ -38,7 +38,7 @@ use crate::latest::run::Reading;
 use crate::latest::span::Span;
 use crate::limits::WAVE_BUCKETS;
 use crate::store::Store;
-use crate::topic::TopicError;
+use crate::topic::{StoredTopic, TopicError};
 
 /// Why the latest could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -74,12 +74,12 @@ impl Store {
         query: &EventQuery,
     ) -> Result<(Page<Event>, Cost), LatestError> {
         let operation = self.operation();
-        let settings = self.settings(topic, &operation).await?;
+        let stored = self.stored_topic(topic, &operation).await?;
         let fingerprint = fingerprint(topic, query);
         let span = Span::new(query, fingerprint, self.now())?;
 
         let mut draft = Draft::new(query.limit, fingerprint, &span);
-        let ending = self.fill(&mut draft, topic, settings.bucket, query, &span, &operation).await?;
+        let ending = self.fill(&mut draft, topic, &stored, query, &span, &operation).await?;
         Ok((draft.finish(ending), operation.meter.total()))
     }
 
@@ -88,12 +88,12 @@ impl Store {
         &self,
         draft: &mut Draft<Event>,
         topic: &Topic,
-        width: BucketWidth,
+        stored: &StoredTopic,
         query: &EventQuery,
         span: &Span,
         operation: &Operation<'_>,
     ) -> Result<Ending, TableError> {
-        let mut reading = Reading::new(self, topic, width, query, span, operation);
+        let mut reading = Reading::new(self, topic, stored, query, span, operation);
         let mut budget = Budget::default();
         let mut buckets = 1;
         let ending = loop {

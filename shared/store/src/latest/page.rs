@@ -3,6 +3,7 @@
 use lately_keys::{Cursor, EventId, Fingerprint, Order, Position};
 use lately_model::{Event, Page, PageSize, TimelineEvent};
 
+use crate::call::Operation;
 use crate::latest::rank::Placed;
 use crate::latest::span::Span;
 use crate::latest::wave::Edge;
@@ -37,7 +38,7 @@ impl Sent for TimelineEvent {
     }
 }
 
-/// How much work a page has done, of what it may do.
+/// How much work a page has done, of what it may do: by itself, and as a part of its operation.
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
     pub(crate) queries: u32,
@@ -45,8 +46,10 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    pub(crate) const fn is_spent(&self) -> bool {
-        self.queries >= QUERIES_PER_PAGE || self.filtered_items >= FILTERED_ITEMS_PER_PAGE
+    /// Whether the page must end. Its first queries are always made, so that whoever follows its cursor comes further.
+    pub(crate) fn is_spent(&self, operation: &Operation<'_>) -> bool {
+        let worked = self.queries >= QUERIES_PER_PAGE || self.filtered_items >= FILTERED_ITEMS_PER_PAGE;
+        self.queries > 0 && (worked || operation.is_spent())
     }
 }
 
@@ -74,6 +77,8 @@ pub(crate) struct Draft<T> {
     query: Fingerprint,
     order: Order,
     position: Option<EventId>,
+    /// Where writes may still land behind, when the page was asked for.
+    settled: EventId,
     events: Vec<T>,
     bytes: usize,
 }
@@ -86,7 +91,7 @@ impl<T: Sent> Draft<T> {
     /// A page that is sent with so many bytes of something else.
     pub(crate) fn beside(bytes: usize, limit: usize, query: Fingerprint, span: &Span) -> Self {
         let Span { order, position, .. } = *span;
-        Self { limit, query, order, position, events: Vec::new(), bytes }
+        Self { limit, query, order, position, settled: span.settled(), events: Vec::new(), bytes }
     }
 
     /// How many events the page can still take.
@@ -112,7 +117,7 @@ impl<T: Sent> Draft<T> {
         if self.missing() == 0 {
             return (rest > 0 || edge.more).then_some(Ending::Full { more: true });
         }
-        edge.cut.then_some(Ending::Cut { at: edge.frontier })
+        (edge.cut && rest == 0).then_some(Ending::Cut { at: edge.frontier })
     }
 
     pub(crate) fn finish(self, ending: Ending) -> Page<T> {
@@ -126,11 +131,12 @@ impl<T: Sent> Draft<T> {
             let position = position.map_or(Position::Start, Position::Event);
             Some(Cursor { query: self.query, order, position }.to_string())
         };
-        let first = self.events.first().map(T::id);
+        // Newer events than the settled ones may have older ones beside them that have not landed yet.
+        let newer = self.events.first().map(|first| first.id().min(self.settled));
         let (next, newer) = match self.order {
             Order::NewestFirst => {
                 let next = has_more.then(|| cursor(Order::NewestFirst, position)).flatten();
-                (next, cursor(Order::OldestFirst, first))
+                (next, cursor(Order::OldestFirst, newer))
             }
             Order::OldestFirst => (cursor(Order::OldestFirst, position), None),
         };

@@ -3,7 +3,7 @@
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{EventPartition, TypeViewPartition};
-use lately_keys::{BucketWidth, EventType, Order, Place, Shard, SortKey, Topic};
+use lately_keys::{EventType, Order, Place, Shard, SortKey, Topic};
 use lately_model::{Event, EventQuery};
 
 use crate::call::{Operation, TableError};
@@ -15,6 +15,7 @@ use crate::latest::walk::{Stop, Walk};
 use crate::latest::wave::{Answer, Ask, Lane, Wave, bucket_end};
 use crate::limits::{EXPECTED_EVENT_BYTES, QUERIES_AT_ONCE};
 use crate::store::Store;
+use crate::topic::StoredTopic;
 
 /// A page being read.
 pub(super) struct Reading<'a> {
@@ -33,7 +34,7 @@ impl<'a> Reading<'a> {
     pub(super) fn new(
         store: &'a Store,
         topic: &'a Topic,
-        width: BucketWidth,
+        stored: &StoredTopic,
         query: &'a EventQuery,
         span: &Span,
         operation: &'a Operation<'a>,
@@ -45,7 +46,7 @@ impl<'a> Reading<'a> {
             event_type: event_type.as_ref(),
             consistent: *consistent,
             operation,
-            walk: Walk::new(topic, width, *span, event_type.clone(), *consistent),
+            walk: Walk::new(topic, stored, *span, event_type.clone(), *consistent),
             expected_bytes: store.event_bytes().get(topic).unwrap_or(EXPECTED_EVENT_BYTES),
             seen: (0, 0),
         }
@@ -61,7 +62,7 @@ impl<'a> Reading<'a> {
         let mut lanes = Vec::new();
         let mut last = None;
         for _ in 0..buckets {
-            if budget.is_spent() {
+            if budget.is_spent(self.operation) {
                 break;
             }
             let Some(stop) = self.walk.peek(self.store, self.operation).await? else { break };
@@ -100,7 +101,7 @@ impl<'a> Reading<'a> {
                 return Ok(());
             }
             let is_full = || wave.settled().iter().map(Event::sent_bytes).sum::<usize>() >= room;
-            if wave.is_begun() && (budget.is_spent() || is_full()) {
+            if wave.is_begun() && (budget.is_spent(self.operation) || is_full()) {
                 wave.cut();
                 return Ok(());
             }

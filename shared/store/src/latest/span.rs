@@ -53,6 +53,11 @@ impl IdRange {
 }
 
 impl Span {
+    /// The newest id that an oldest-first page may end at: older ids have landed.
+    pub(crate) const fn settled(&self) -> EventId {
+        settled(self.now)
+    }
+
     pub(crate) fn new(
         query: &EventQuery,
         fingerprint: Fingerprint,
@@ -74,6 +79,10 @@ impl Span {
     }
 }
 
+const fn settled(now: UnixMillis) -> EventId {
+    EventId::last_of(now.saturating_sub(ASCENDING_LAG_MILLIS + 1))
+}
+
 fn ids(query: &EventQuery, order: Order, position: Option<EventId>, now: UnixMillis) -> Option<IdRange> {
     let oldest = EventId::first_of(query.range.from.unwrap_or(UnixMillis::MIN));
     let newest = match query.range.to {
@@ -82,7 +91,7 @@ fn ids(query: &EventQuery, order: Order, position: Option<EventId>, now: UnixMil
     };
     let settled = match order {
         Order::NewestFirst => newest,
-        Order::OldestFirst => newest.min(EventId::last_of(now.saturating_sub(ASCENDING_LAG_MILLIS + 1))),
+        Order::OldestFirst => newest.min(settled(now)),
     };
     let range = IdRange::new(oldest, settled)?;
     let (first, last) = range.ends(order);

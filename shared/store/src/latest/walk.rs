@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use lately_keys::{Bucket, BucketWidth, EventId, EventType, Order, ShardCount, Topic};
+use lately_keys::{Bucket, EventId, EventType, Order, ShardCount, Topic, UnixMillis};
 
 use crate::call::{Operation, TableError};
 use crate::directory::{DirectoryRange, Entry};
@@ -10,6 +10,7 @@ use crate::latest::span::{IdRange, Span};
 use crate::latest::wave::bucket_end;
 use crate::limits::DIRECTORY_QUERIES_PER_PAGE;
 use crate::store::Store;
+use crate::topic::StoredTopic;
 
 /// A bucket to read, and which of its ids are wanted.
 #[derive(Clone, Copy, Debug)]
@@ -38,13 +39,21 @@ pub(super) struct Walk {
 impl Walk {
     pub(super) fn new(
         topic: &Topic,
-        width: BucketWidth,
+        stored: &StoredTopic,
         span: Span,
         event_type: Option<EventType>,
         consistent: bool,
     ) -> Self {
-        let unread = span.ids.map(|IdRange { oldest, newest }| {
-            DirectoryRange::between(topic.clone(), width, span.order, oldest.at(), newest.at())
+        // Entries outlive their events: those of which all is over are not read.
+        let kept = span.ids.and_then(|ids| ids.within(stored.oldest_kept(span.now), UnixMillis::MAX));
+        let unread = kept.map(|IdRange { oldest, newest }| {
+            DirectoryRange::between(
+                topic.clone(),
+                stored.settings.bucket,
+                span.order,
+                oldest.at(),
+                newest.at(),
+            )
         });
         Self { span, event_type, consistent, ahead: VecDeque::new(), unread, queries: 0, at: None }
     }
@@ -55,7 +64,7 @@ impl Walk {
         store: &Store,
         operation: &Operation<'_>,
     ) -> Result<Option<Stop>, TableError> {
-        while self.ahead.is_empty() && !self.is_spent() {
+        while self.ahead.is_empty() && !self.is_spent(operation) {
             let Some(range) = self.unread.take() else { break };
             self.queries += 1;
             let page = match self.consistent {
@@ -91,8 +100,8 @@ impl Walk {
         !self.ahead.is_empty() || self.unread.is_some()
     }
 
-    const fn is_spent(&self) -> bool {
-        self.queries >= DIRECTORY_QUERIES_PER_PAGE
+    fn is_spent(&self, operation: &Operation<'_>) -> bool {
+        self.queries >= DIRECTORY_QUERIES_PER_PAGE || (self.queries > 0 && operation.is_spent())
     }
 
     /// A bucket, if anything in it may be wanted.

@@ -20,6 +20,7 @@ use lately_keys::{
     CursorError, EventId, EventType, Fingerprint, FingerprintBuilder, Place, Source, TableKey, Topic,
     UnixMillis,
 };
+use lately_model::limits::FUTURE_SECONDS;
 use lately_model::{EventQuery, Page, SourceQuery, TimelineEvent};
 
 use crate::call::{Operation, TableError};
@@ -28,6 +29,7 @@ use crate::entry::TimelineEntry;
 use crate::item::keyed;
 use crate::latest::page::{Budget, Draft, Ending};
 use crate::latest::span::Span;
+use crate::limits::WAITED_FOR_SECONDS;
 use crate::store::Store;
 use crate::timeline::filter::Filter;
 use crate::timeline::reading::Reading;
@@ -39,6 +41,9 @@ pub enum TimelineError {
     /// The cursor is none, or not one of this query.
     #[error(transparent)]
     Cursor(#[from] CursorError),
+    /// The time of the event that was to be waited for has not come.
+    #[error("the event is in the future")]
+    InFuture,
     /// The event that was waited for did not show in time.
     #[error("the event is not visible yet")]
     NotYetVisible,
@@ -61,7 +66,7 @@ impl Store {
         let operation = self.operation();
         if let Some(id) = query.wait_for {
             let look = || self.look_at_source(source, id, topics, &operation);
-            wait_for(&operation, look).await?.ok_or(TimelineError::NotYetVisible)?;
+            wait_for_event(&operation, id, self.now(), look).await?;
         }
         let topic = query.topic.as_ref();
         let fingerprint = Fingerprint::of("source events").text(&source.to_string());
@@ -82,7 +87,9 @@ impl Store {
         };
         let mut wave = reading.wave(SourceEntryKey::partition(source), ids);
         let ending = reading.fill(&mut wave, &mut draft).await?;
-        Ok((draft.finish(ending), operation.meter.total()))
+        let page = draft.finish(ending);
+        let cost = shown_cost(operation.meter.total(), topics, page.events.len());
+        Ok((page, cost))
     }
 
     /// Whether a source lists an event, and the client may see it.
@@ -98,6 +105,35 @@ impl Store {
         let entry = TimelineEntry::decode(&item)?;
         Ok(Filter::seen_by(topics, self.now()).takes(&entry).then_some(()))
     }
+}
+
+/// What a read cost, as a caller is told who may see so many of the items: if it may not see all, no more are counted.
+pub(crate) fn shown_cost(cost: Cost, topics: Option<&[Topic]>, shown: usize) -> Cost {
+    let items = if topics.is_some() { shown as u64 } else { cost.items };
+    Cost { items, ..cost }
+}
+
+/// Waits until a timeline or a feed shows an event. One that is so old that it cannot come any more is looked for once, and
+/// one that has no writer yet is refused.
+pub(crate) async fn wait_for_event<Looking>(
+    operation: &Operation<'_>,
+    id: EventId,
+    now: UnixMillis,
+    mut look: impl FnMut() -> Looking,
+) -> Result<(), TimelineError>
+where
+    Looking: Future<Output = Result<Option<()>, TableError>>,
+{
+    // No writer's clock is further ahead.
+    if id.at() > now.saturating_add(FUTURE_SECONDS * 1000) {
+        return Err(TimelineError::InFuture);
+    }
+    let seen = if id.at() < now.saturating_sub(WAITED_FOR_SECONDS * 1000) {
+        look().await?
+    } else {
+        wait_for(operation, look).await?
+    };
+    seen.ok_or(TimelineError::NotYetVisible)
 }
 
 /// Who waited for an event is shown it: an eventually consistent read may not have it yet.

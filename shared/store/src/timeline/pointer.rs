@@ -9,13 +9,13 @@
 
 use std::collections::BTreeMap;
 
-use lately_keys::{EventId, Place, TableKey};
+use lately_keys::{EventId, Place, SortKey, TableKey};
 use lately_model::{Event, TimelineEvent};
 
 use crate::call::TableError;
 use crate::entry::TimelineEntry;
-use crate::event::{decode, is_over};
-use crate::item::{Item, keyed};
+use crate::event::unless_over;
+use crate::item::{Fields, Item, keyed};
 use crate::latest::page::Sent;
 use crate::limits::{BATCH_KEYS, POINTERS_AT_FIRST};
 use crate::timeline::reading::Reading;
@@ -25,7 +25,7 @@ use crate::timeline::reading::Reading;
 pub(super) struct Resolved {
     /// The events of those that were looked at and are there.
     pub(super) events: Vec<TimelineEvent>,
-    /// How many entries were looked at: all, or as many as fill the page and one more.
+    /// How many entries were looked at: all, or as many as fill the page and one more, or as there was budget for.
     pub(super) looked_at: usize,
     bytes: usize,
 }
@@ -51,6 +51,9 @@ impl Reading<'_> {
         let mut resolved = Resolved::default();
         let mut pointers = POINTERS_AT_FIRST;
         while resolved.looked_at < entries.len() && resolved.bytes <= room {
+            if resolved.looked_at > 0 && self.is_spent() {
+                break;
+            }
             let run = run(&entries[resolved.looked_at..], pointers);
             let mut followed = self.follow(run).await?;
             let bytes: usize = followed.values().map(Event::sent_bytes).sum();
@@ -83,8 +86,8 @@ impl Reading<'_> {
             }
             self.budget.queries += 1;
             for item in self.store.get_items(&missing, *consistent, self.operation).await? {
-                let event = decode(&item)?;
-                followed.insert(event.id, (!is_over(&item, self.filter.now)?).then_some(event));
+                let id = Fields(&item).parsed::<SortKey>("sk")?.id();
+                followed.insert(id, unless_over(&item, self.filter.now)?);
             }
         }
         Ok(followed.into_iter().filter_map(|(id, event)| Some((id, event?))).collect())

@@ -4,7 +4,7 @@
 //! as many more: what it holds already is not read again.
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::Order;
+use lately_keys::{EventId, Order};
 use lately_model::TimelineEvent;
 
 use crate::call::{Operation, TableError};
@@ -54,7 +54,7 @@ impl Reading<'_> {
         let mut taken = 0;
         loop {
             let wanted = taken + draft.missing();
-            self.read(wave, wanted).await?;
+            self.read(wave, wanted + self.beyond()).await?;
             let exact = wave.settled();
             let next = &exact[taken..exact.len().min(wanted)];
             let resolved = self.resolve(next, draft.room()).await?;
@@ -69,7 +69,21 @@ impl Reading<'_> {
             if rest == 0 && !edge.more {
                 return Ok(Ending::Exhausted);
             }
+            if rest > 0 && self.is_spent() {
+                let last = taken.checked_sub(1).and_then(|last| wave.settled().get(last));
+                return Ok(Ending::Cut { at: last.map(|last| last.id) });
+            }
         }
+    }
+
+    pub(crate) fn is_spent(&self) -> bool {
+        self.budget.is_spent(self.operation)
+    }
+
+    /// How many entries are looked for beyond a page. Who may not see all is told that there is more only if it may see
+    /// that: not because there is something hidden.
+    fn beyond(&self) -> usize {
+        usize::from(self.filter.topics.is_some())
     }
 
     /// Reads a wave until its first `wanted` entries are exact, or there is no more work to be done.
@@ -79,7 +93,7 @@ impl Reading<'_> {
             if asks.is_empty() {
                 return Ok(());
             }
-            if wave.is_begun() && self.budget.is_spent() {
+            if wave.is_begun() && self.is_spent() {
                 wave.cut();
                 return Ok(());
             }
@@ -109,7 +123,8 @@ impl Reading<'_> {
         ask: Ask,
         found: FoundEntries,
     ) -> Answer<TimelineEntry> {
-        let FoundEntries { entries, stopped_at } = found;
+        let stopped_at = found.stopped_at.map(|id| self.place_of(id, ask, &found.entries));
+        let entries = found.entries;
         let looked_at = entries.len();
         self.budget.queries += 1;
         if wave.lane(ask.lane).filtered {
@@ -123,5 +138,17 @@ impl Reading<'_> {
             wave.expect_few(ask.lane);
         }
         Answer { ask, events, stopped_at }
+    }
+
+    /// How far a lane is known that ended at an entry. The page's cursor may hold that: so if the caller may not see the
+    /// entry, it is some id between this entry and the one before, which no event has. The entry is then read again.
+    fn place_of(&self, last: EventId, ask: Ask, entries: &[TimelineEntry]) -> EventId {
+        let seen = Filter::seen_by(self.filter.topics, self.filter.now);
+        let is_hidden = entries.last().is_some_and(|entry| entry.id == last && !seen.takes(entry));
+        if self.filter.topics.is_none() || !is_hidden {
+            return last;
+        }
+        let before = entries.iter().rev().nth(1).map_or(ask.ids.ends(self.order).0, |entry| entry.id);
+        before.between(last, self.operation.ambient().entropy()).unwrap_or(last)
     }
 }

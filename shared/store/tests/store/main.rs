@@ -6,6 +6,7 @@
 #![expect(clippy::large_futures, reason = "a test's futures are few, and moved once")]
 
 mod backlog;
+mod bounds;
 mod consumer_prices;
 mod consumers;
 mod deletes;
@@ -22,7 +23,9 @@ mod growth;
 mod import;
 mod issues;
 mod late;
+mod limited;
 mod listed;
+mod newer;
 mod polls;
 mod prices;
 mod published;

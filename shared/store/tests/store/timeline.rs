@@ -200,6 +200,30 @@ async fn what_nobody_wrote_is_not_waited_for_longer_than_five_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_cannot_come_any_more_is_looked_for_once() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    let old = Listed::new(id(world.now().saturating_sub(120_001), 1), "ada", None);
+    let begun = tokio::time::Instant::now();
+    let query = |id| SourceQuery { wait_for: Some(id), ..source_query(10) };
+    let read = store.source_timeline(&ada(), &query(old.id()), None).await;
+    assert!(matches!(read, Err(TimelineError::NotYetVisible)));
+    assert_eq!(begun.elapsed(), Duration::ZERO);
+    put(&engine.client(), old.at_sources()).await;
+    let (shown, _) = store.source_timeline(&ada(), &query(old.id()), None).await.unwrap();
+    assert_eq!(told(&shown), [old.id()]);
+
+    // Five seconds are what a writer's clock may be ahead.
+    let ahead = |millis| id(world.now().saturating_add(millis), 0);
+    let read = store.source_timeline(&ada(), &query(ahead(5_001)), None).await;
+    assert!(read.is_err() && begun.elapsed() == Duration::ZERO, "{read:?}");
+    let read = store.source_timeline(&ada(), &query(ahead(5_000)), None).await;
+    assert!(matches!(read, Err(TimelineError::NotYetVisible)));
+    assert_eq!(begun.elapsed(), Duration::from_secs(5));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_cursor_is_good_for_its_own_source_and_filters_only() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());

@@ -131,7 +131,7 @@ async fn topics_are_listed_by_name_page_by_page() {
         let mut cursor = None;
         loop {
             let limit = PageSize::new(limit).unwrap();
-            let (page, _) = store.topics(&ListQuery { limit, cursor }).await.unwrap();
+            let (page, _) = store.topics(&ListQuery { limit, cursor }, None).await.unwrap();
             assert!(page.topics.len() <= limit.get().into());
             listed.extend(page.topics.iter().map(|topic| topic.topic.to_string()));
             cursor = page.next;
@@ -143,7 +143,7 @@ async fn topics_are_listed_by_name_page_by_page() {
     }
     let (page, _) = store.latest(&topic("topic-1"), &query(1)).await.unwrap();
     let foreign = ListQuery { cursor: page.newer, ..ListQuery::default() };
-    let refused = store.topics(&foreign).await;
+    let refused = store.topics(&foreign, None).await;
     assert!(matches!(refused, Err(ListError::Cursor(CursorError::Foreign))));
 }
 

@@ -161,9 +161,12 @@ impl<'a> Walk<'a> {
 
     /// The walk that a page's `newer` begins.
     fn newer(&self, page: &Page<Event>, cursor: String) -> Self {
-        let position = page.events.first().map(|event| event.id);
-        let query = EventQuery { cursor: Some(cursor), order: None, ..self.query.clone() };
-        Self { position, order: Order::OldestFirst, ..Self::new(self.simulation, self.store, query) }
+        let query = EventQuery { cursor: Some(cursor.clone()), order: None, ..self.query.clone() };
+        let mut walk = Self { order: Order::OldestFirst, ..Self::new(self.simulation, self.store, query) };
+        walk.position = walk.place(&cursor);
+        let newest = page.events.first().map(|event| event.id);
+        assert!(walk.position <= newest, "`newer` begins behind the newest event");
+        walk
     }
 
     /// Reads on until the end, or for so many pages.

@@ -61,6 +61,18 @@ fn a_full_page_goes_on_behind_its_last_event() {
 }
 
 #[test]
+fn newer_begins_no_later_than_two_seconds_before_the_page() {
+    let now = UnixMillis::new(10_000).unwrap();
+    for (newest, begins) in [(7_000, id(7_000)), (9_000, EventId::last_of(UnixMillis::new(7_999).unwrap()))] {
+        let span = Span { order: Order::NewestFirst, ids: None, position: None, now };
+        let mut draft = Draft::new(PageSize::default(), query(), &span);
+        draft.take(vec![event(newest, 10)], 0, EXACT);
+        let page = draft.finish(Ending::Exhausted);
+        assert_eq!(place(page.newer.as_deref()), (Order::OldestFirst, Some(begins)));
+    }
+}
+
+#[test]
 fn a_full_page_looks_for_more_only_when_its_wave_held_none() {
     let events = || vec![event(9, 10), event(8, 10)];
     assert_eq!(draft(Order::NewestFirst, 2, None).take(events(), 0, EXACT), None);

@@ -1,0 +1,330 @@
+//! Every read is bounded in read units and in time, ends with a cursor, and loses nothing by that.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use lately_engine::fault::{Faults, Network};
+use lately_engine::{Engine, Options};
+use lately_keys::table::{DirectoryKey, EventKey, TopicKey};
+use lately_keys::{Bucket, BucketWidth, EventId, Order, Shard, TableKey, Tick, UnixMillis};
+use lately_model::{EventQuery, NewConsumer, NewEvent, PollRequest};
+use lately_store::{Cost, Store};
+use tokio::time::Instant;
+
+use crate::consumers::{Rig, SETTLED, nightly};
+use crate::listed::{Listed, id, pull, put, source, user};
+use crate::support::{
+    BUDGET, Item, TABLE, World, change, engine, event, ids, pass, query, store, submission, topic,
+};
+
+/// Read units of a request, and a full query more: the last one has begun before they were spent.
+const MOST_UNITS: u64 = 1_024 + 256;
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+fn s(text: impl Into<String>) -> AttributeValue {
+    AttributeValue::S(text.into())
+}
+
+fn keyed<const N: usize>(key: &impl TableKey, attributes: [(&str, AttributeValue); N]) -> Item {
+    let key = key.encode();
+    let all = attributes.into_iter().chain([("pk", s(key.pk)), ("sk", s(key.sk))]);
+    all.map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+fn assert_bounded(cost: &Cost) {
+    assert!(cost.read_units.halves <= 2 * MOST_UNITS, "{}", cost.of_read());
+}
+
+/// A topic of one day's events of 250 KB, the oldest of a type that no other has.
+async fn large_events(world: &World, engine: &Engine, count: u64) -> EventId {
+    let store = store(engine.client(), world);
+    store.put_topic(&topic("posts"), &change("{}")).await.unwrap();
+    store.write(submission(&topic("posts"), vec![event("note", None)])).await.unwrap();
+    let id =
+        |number| EventId::new(Tick::first_of(world.now().saturating_sub(5_000 + number)), Shard::from(0), 0);
+    let data = format!("\"{}\"", "x".repeat(250_000));
+    let large = (0..=count).map(|number| {
+        let key = EventKey::new(topic("posts"), BucketWidth::Day, id(number));
+        let event_type = if number == count { "rare" } else { "note" };
+        keyed(&key, [("t", s(event_type)), ("a", s("ada")), ("d", s(data.clone()))])
+    });
+    for large in large {
+        put(&engine.client(), [large]).await;
+    }
+    id(count)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_search_among_large_events_ends_its_pages_by_units_and_finds_all() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let rare = large_events(&world, &engine, 40).await;
+    let store = store(engine.client(), &world);
+    for order in [Order::NewestFirst, Order::OldestFirst] {
+        let mut query = EventQuery {
+            event_type: Some("rare".parse().unwrap()),
+            consistent: true,
+            order: Some(order),
+            ..query(50)
+        };
+        let mut found = Vec::new();
+        loop {
+            let (page, cost) = store.latest(&topic("posts"), &query).await.unwrap();
+            assert_bounded(&cost);
+            found.extend(ids(&page.events));
+            query.cursor = page.next;
+            if !page.has_more {
+                break;
+            }
+        }
+        assert_eq!(found, [rare]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_search_ends_its_pages_in_time() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let rare = large_events(&world, &engine, 40).await;
+    // A call takes up to two seconds.
+    let slow = Network { seed: 1, longest: Duration::from_secs(1), stall: None };
+    let store = store(engine.client_with(Faults::default()).over(slow), &world);
+    let mut query = EventQuery { event_type: Some("rare".parse().unwrap()), ..query(50) };
+    let mut found = Vec::new();
+    loop {
+        let begun = Instant::now();
+        let (page, _) = store.latest(&topic("posts"), &query).await.unwrap();
+        assert!(begun.elapsed() <= BUDGET, "{:?}", begun.elapsed());
+        found.extend(ids(&page.events));
+        query.cursor = page.next;
+        if !page.has_more {
+            break;
+        }
+    }
+    assert_eq!(found, [rare]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn unread_is_exact_up_to_the_bound_of_a_request() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    let bob = user("bob");
+    // 250 KB each, so that few are more than is read; an entry of ours has 1 KB at most.
+    let listed =
+        |number| Listed::new(id(world.now().saturating_sub(number), 0), "ada", None).of_bytes(250_000);
+    for one in (0..40).map(listed) {
+        put(&engine.client(), [one.in_feed(&bob), one.at_source(&source("actor:ada"))]).await;
+    }
+    let (unread, cost) = store.unread(&bob, None).await.unwrap();
+    assert_bounded(&cost);
+    assert!(unread.more && (32..40).contains(&unread.unread), "{unread:?}");
+    store.see(&bob, listed(20).id()).await.unwrap();
+    let (unread, _) = store.unread(&bob, None).await.unwrap();
+    assert_eq!((unread.unread, unread.more), (20, false));
+
+    // As much of what is pulled.
+    let eve = user("eve");
+    put(&engine.client(), [pull(&eve, &source("actor:ada"), EventId::first_of(UnixMillis::MIN))]).await;
+    let (unread, cost) = store.unread(&eve, None).await.unwrap();
+    assert_bounded(&cost);
+    assert!(unread.more && (32..40).contains(&unread.unread), "{unread:?}");
+    store.see(&eve, listed(20).id()).await.unwrap();
+    assert_eq!(store.unread(&eve, None).await.unwrap().0.unread, 20);
+}
+
+#[tokio::test(start_paused = true)]
+async fn unread_is_counted_no_longer_than_a_request_may_take() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let (bob, eve) = (user("bob"), user("eve"));
+    let listed =
+        |number| Listed::new(id(world.now().saturating_sub(number), 0), "ada", None).of_bytes(250_000);
+    for one in (0..30).map(listed) {
+        put(&engine.client(), [one.in_feed(&bob), one.at_source(&source("actor:ada"))]).await;
+    }
+    put(&engine.client(), [pull(&eve, &source("actor:ada"), EventId::first_of(UnixMillis::MIN))]).await;
+    let slow = Network { seed: 1, longest: Duration::from_secs(2), stall: None };
+    let store = store(engine.client_with(Faults::default()).over(slow), &world);
+    for user in [bob, eve] {
+        let begun = Instant::now();
+        let (unread, _) = store.unread(&user, None).await.unwrap();
+        assert!(begun.elapsed() <= BUDGET + Duration::from_secs(2), "{:?}", begun.elapsed());
+        assert!(unread.more && unread.unread > 0, "{unread:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_poll_reads_no_more_late_events_than_it_gives() {
+    let mut rig = Rig::new().await;
+    let body = NewConsumer::parse(br#"{"start":"earliest"}"#).unwrap();
+    rig.store.put_consumer(&nightly(), &body).await.unwrap();
+    let first = rig.write(Duration::ZERO).await;
+    rig.tell().await;
+    pass(SETTLED).await;
+    let request = PollRequest::parse(br#"{"limit":1000}"#).unwrap();
+    let (polled, _) = rig.store.poll(&nightly(), request).await.unwrap();
+    assert_eq!(ids(&polled.events), [first]);
+    rig.store.commit(&nightly(), polled.batch.unwrap()).await.unwrap();
+
+    let mut late = BTreeSet::new();
+    for n in 0..40 {
+        let at = Some(rig.world.now().saturating_sub(3_600_000 + n));
+        let large = NewEvent { at, ..event("note", Some(format!("\"{}\"", "x".repeat(250_000)))) };
+        late.extend(ids(&rig
+            .store
+            .write(submission(&topic("billing"), vec![large]))
+            .await
+            .unwrap()
+            .0
+            .events));
+        // One by one: the stream's records are large.
+        rig.tell().await;
+    }
+    let mut given = BTreeSet::new();
+    loop {
+        let (polled, cost) = rig.store.poll(&nightly(), request).await.unwrap();
+        assert_bounded(&cost);
+        let Some(batch) = polled.batch else { break };
+        assert!(polled.late.len() <= 12);
+        assert!(polled.late.iter().all(|event| given.insert(event.id)), "given twice");
+        rig.store.commit(&nightly(), batch).await.unwrap();
+    }
+    assert_eq!(given, late);
+    assert!(rig.unsettled().await.is_empty());
+}
+
+/// A topic with an event of today and one of its first day, a month of buckets ago, that were kept for a day.
+async fn old_topic(world: &World, engine: &Engine) -> Store {
+    let store = store(engine.client(), world);
+    let settings = r#"{"bucket":"quarter-hour","retention_days":1,"fan_out":false,"views":[]}"#;
+    store.put_topic(&topic("billing"), &change(settings)).await.unwrap();
+    let mut bucket = Bucket::containing(BucketWidth::QuarterHour, world.now().saturating_sub(2 * 86_400_000));
+    let mut entries = Vec::new();
+    for _ in 0..1_500 {
+        let key = DirectoryKey { topic: topic("billing"), bucket };
+        let number = || AttributeValue::N("1".to_owned());
+        entries.push(keyed(&key, [("shards", number()), ("retention_days", number())]));
+        bucket = bucket.previous().unwrap();
+    }
+    put(&engine.client(), entries).await;
+    store.write(submission(&topic("billing"), vec![event("note", None)])).await.unwrap();
+    pass(Duration::from_secs(60)).await;
+    store
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_read_walks_entries_whose_events_are_all_over() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = old_topic(&world, &engine).await;
+    for order in [Order::NewestFirst, Order::OldestFirst] {
+        let query = EventQuery { order: Some(order), ..query(50) };
+        let (page, cost) = store.latest(&topic("billing"), &query).await.unwrap();
+        assert_eq!((page.events.len(), page.has_more), (1, false));
+        assert!(cost.calls <= 3, "{}", cost.of_read());
+    }
+    let none = EventQuery {
+        range: lately_model::TimeRange::new(None, Some(world.now().saturating_sub(3 * 86_400_000))).unwrap(),
+        ..query(50)
+    };
+    let (page, cost) = store.latest(&topic("billing"), &none).await.unwrap();
+    assert_eq!((page.events.len(), page.has_more, cost.calls), (0, false, 0));
+
+    let mut range = store
+        .range(&topic("billing"), EventId::first_of(UnixMillis::MIN), EventId::last_of(world.now()))
+        .await
+        .unwrap();
+    while range.next().await.unwrap().is_some() {}
+    assert!(range.cost().calls <= 3, "{:?}", range.cost());
+    let body = NewConsumer::parse(br#"{"start":"earliest"}"#).unwrap();
+    store.put_consumer(&nightly(), &body).await.unwrap();
+    let request = PollRequest::parse(b"{}").unwrap();
+    let (polled, cost) = store.poll(&nightly(), request).await.unwrap();
+    assert_eq!((polled.events.len(), polled.caught_up), (1, true));
+    assert!(cost.calls <= 8, "{cost:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_kept_longer_before_is_still_read() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    let billing = topic("billing");
+    let import = async |days: u64| {
+        let at = Some(world.now().saturating_sub(days * 86_400_000 - 60_000));
+        let import = NewEvent { at, ..event("note", None) };
+        store.write(submission(&billing, vec![import])).await.unwrap().0.events[0].id
+    };
+    let set = async |retention: &str| {
+        let change = change(&format!(r#"{{"retention_days":{retention}}}"#));
+        store.put_topic(&billing, &change).await.unwrap();
+    };
+    let shown = async || {
+        pass(Duration::from_secs(6)).await;
+        let all = store.latest(&billing, &query(50)).await.unwrap().0.events;
+        let query = EventQuery { order: Some(Order::OldestFirst), ..query(50) };
+        let mut ascending = ids(&store.latest(&billing, &query).await.unwrap().0.events);
+        ascending.reverse();
+        assert_eq!(ids(&all), ascending);
+        all.len()
+    };
+    set("1").await;
+    import(1).await;
+    set("30").await;
+    import(30).await;
+    set("2").await;
+    assert_eq!(shown().await, 2);
+    set("null").await;
+    import(4_000).await;
+    set("2").await;
+    assert_eq!(shown().await, 3, "one of them is kept for ever");
+    pass(40 * DAY).await;
+    assert_eq!(shown().await, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_topic_that_does_not_say_how_long_it_kept_events_is_read_whole() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let writer = store(engine.client(), &world);
+    let billing = topic("billing");
+    writer.put_topic(&billing, &change("{}")).await.unwrap();
+    let old = NewEvent { at: Some(world.now().saturating_sub(4_000 * 86_400_000)), ..event("note", None) };
+    writer.write(submission(&billing, vec![old])).await.unwrap();
+    writer.put_topic(&billing, &change(r#"{"retention_days":1}"#)).await.unwrap();
+    // As a release before this attribute has written it.
+    let key = TopicKey { topic: billing.clone() }.encode();
+    let update = engine.client().update_item().table_name(TABLE);
+    let update = update.key("pk", s(key.pk)).key("sk", s(key.sk)).update_expression("REMOVE kept_days");
+    update.send().await.unwrap();
+    let reader = store(engine.client(), &world);
+    for change_ in ["{}", r#"{"retention_days":2}"#] {
+        reader.put_topic(&billing, &change(change_)).await.unwrap();
+        assert_eq!(reader.latest(&billing, &query(50)).await.unwrap().0.events.len(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_is_over_for_its_page_and_for_itself_at_once() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    let posts = topic("posts");
+    store.put_topic(&posts, &change(r#"{"retention_days":1}"#)).await.unwrap();
+    pass(Duration::from_millis(400)).await;
+    let (written, _) = store.write(submission(&posts, vec![event("note", None)])).await.unwrap();
+    let id = written.events[0].id;
+    pass(DAY.checked_sub(Duration::from_millis(2)).unwrap()).await;
+    let mut seen = Vec::new();
+    for _ in 0..5 {
+        let on_page = !store.latest(&posts, &query(1)).await.unwrap().0.events.is_empty();
+        let by_id = store.event(&posts, id).await.is_ok();
+        assert_eq!(on_page, by_id, "{}", world.now());
+        seen.push(by_id);
+        pass(Duration::from_millis(1)).await;
+    }
+    assert_eq!(seen, [true, true, false, false, false]);
+}

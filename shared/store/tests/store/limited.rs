@@ -1,0 +1,107 @@
+//! A session that is limited to some topics is told nothing of the others.
+
+use lately_engine::Options;
+use lately_keys::{Cursor, EventId, Fingerprint, Order, Position};
+use lately_model::{EventQuery, FeedQuery, ListQuery, PageSize, SourceQuery};
+
+use crate::listed::{Listed, id, put, source, user};
+use crate::support::{World, change, engine, query, store, topic};
+
+/// Where a cursor goes on.
+fn place(cursor: &str, fingerprint: Fingerprint) -> Option<EventId> {
+    match Cursor::decode(cursor, fingerprint).unwrap().position {
+        Position::Event(id) => Some(id),
+        _ => None,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_cursor_and_no_count_holds_what_is_hidden() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    let bob = user("bob");
+    let listed = |number: u64| {
+        let mut one =
+            Listed::new(id(world.now().saturating_sub(10_000 + number / 3), number % 3), "ada", None);
+        let shown = [1_000, 8_000, 8_299].contains(&number);
+        one.told.topic = topic(if shown { "posts" } else { "hidden" });
+        one
+    };
+    let listed: Vec<_> = (0..8_300).map(listed).collect();
+    let shown: Vec<_> = [1_000, 8_000, 8_299].map(|number: usize| listed[number].id()).to_vec();
+    for one in listed.chunks(1_000) {
+        put(
+            &engine.client(),
+            one.iter().flat_map(|one| [one.in_feed(&bob), one.at_source(&source("actor:ada"))]),
+        )
+        .await;
+    }
+    let posts = [topic("posts")];
+    for order in [Order::NewestFirst, Order::OldestFirst] {
+        let print = |what, name| {
+            (0..4).fold(Fingerprint::of(what).text(name), |print, _| print.option(None)).finish()
+        };
+        for feed in [false, true] {
+            let mut found = Vec::new();
+            let mut page_query = EventQuery { order: Some(order), ..query(1) };
+            loop {
+                let (page, cost) = if feed {
+                    let query = FeedQuery { page: page_query.clone(), wait_for: None };
+                    let (page, cost) = store.feed(&bob, &query, Some(&posts)).await.unwrap();
+                    (page.page, cost)
+                } else {
+                    let query = SourceQuery { page: page_query.clone(), ..SourceQuery::default() };
+                    store.source_timeline(&source("actor:ada"), &query, Some(&posts)).await.unwrap()
+                };
+                assert!(cost.items <= 1, "{}", cost.of_read());
+                let print = if feed { print("feed", "bob") } else { print("source events", "actor:ada") };
+                for cursor in [&page.next, &page.newer].into_iter().flatten() {
+                    let place = place(cursor, print);
+                    let hidden =
+                        listed.iter().find(|one| Some(one.id()) == place && !shown.contains(&one.id()));
+                    assert!(hidden.is_none(), "{hidden:?} is in a cursor");
+                }
+                found.extend(page.events.iter().map(|event| event.event.id));
+                if !page.has_more {
+                    assert!(!page.events.is_empty(), "a page without anything, and nothing behind it");
+                    break;
+                }
+                page_query.cursor = page.next;
+            }
+            if order == Order::OldestFirst {
+                found.reverse();
+            }
+            let mut expected = shown.clone();
+            expected.sort();
+            expected.reverse();
+            assert_eq!(found, expected);
+        }
+    }
+    let (unread, cost) = store.unread(&bob, Some(&posts)).await.unwrap();
+    assert_eq!((unread.unread, cost.items), (3, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn topics_are_listed_out_of_the_sessions_own() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    for name in ["a", "b", "c", "d", "e"] {
+        store.put_topic(&topic(name), &change("{}")).await.unwrap();
+    }
+    let own = ["e", "unknown", "b", "d", "b"].map(topic);
+    let mut query = ListQuery { limit: PageSize::new(1).unwrap(), ..ListQuery::default() };
+    let mut found = Vec::new();
+    loop {
+        let (list, cost) = store.topics(&query, Some(&own)).await.unwrap();
+        assert!(cost.items <= 3 && cost.calls == 1, "{}", cost.of_read());
+        found.extend(list.topics.into_iter().map(|topic| topic.topic.to_string()));
+        query.cursor = list.next;
+        if query.cursor.is_none() {
+            break;
+        }
+    }
+    assert_eq!(found, ["b", "d", "e"]);
+    assert_eq!(store.topics(&ListQuery::default(), Some(&[])).await.unwrap().0.topics.len(), 0);
+}

@@ -1,0 +1,98 @@
+//! Polling from a page's `newer`: nothing is passed over, though writers stall and clocks run ahead.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures_util::future::{join, join_all};
+use lately_engine::{Engine, Lag, Options};
+use lately_keys::table::EventKey;
+use lately_keys::{BucketWidth, EventId, Shard, TableKey, Tick};
+use lately_store::Store;
+
+use crate::listed::put;
+use crate::support::{
+    Item, World, change, engine, event, ids, pass, query, seeds, store, stored, submission, topic,
+};
+
+/// How long an event may take from its id until every read shows it.
+const PROMISE: u64 = 2_000;
+
+/// Writes whose events land some time after they were given their ids, by clocks that are up to five seconds ahead.
+async fn write(engine: &Engine, world: &World, stall: u64, number: u8, mut rng: fastrand::Rng) {
+    let ahead = [0, rng.u64(..5_000)][rng.usize(..2)];
+    for n in 0..25 {
+        pass(Duration::from_millis(rng.u64(..400))).await;
+        let at = world.now().saturating_add(ahead);
+        let id = EventId::new(Tick::first_of(at), Shard::from(number), n);
+        let key = EventKey::new(topic("posts"), BucketWidth::Day, id).encode();
+        let texts = [("pk", key.pk), ("sk", key.sk), ("t", "note".to_owned()), ("a", "ada".to_owned())];
+        let item: Item = texts
+            .map(|(name, text)| (name.to_owned(), aws_sdk_dynamodb::types::AttributeValue::S(text)))
+            .into();
+        pass(Duration::from_millis([0, stall, rng.u64(..=stall)][rng.usize(..3)])).await;
+        put(&engine.client(), [item]).await;
+    }
+}
+
+/// What a client has that reads a page, polls from its `newer` and knows events by their ids; and the oldest event of
+/// the first page, if there are older ones.
+async fn poll(
+    store: &Store,
+    done: &Cell<bool>,
+    mut rng: fastrand::Rng,
+) -> (BTreeSet<EventId>, Option<EventId>) {
+    pass(Duration::from_millis(rng.u64(..6_000))).await;
+    let (first, _) = store.latest(&topic("posts"), &query(rng.u16(1..=20))).await.unwrap();
+    let mut known: BTreeSet<_> = ids(&first.events).into_iter().collect();
+    let oldest = first.events.last().filter(|_| first.has_more).map(|event| event.id);
+    let mut polling = query(rng.u16(1..=50));
+    polling.cursor = first.newer;
+    loop {
+        let was_done = done.get();
+        let (page, _) = store.latest(&topic("posts"), &polling).await.unwrap();
+        known.extend(ids(&page.events));
+        polling.cursor = page.next;
+        if was_done && !page.has_more {
+            return (known, oldest);
+        }
+        pass(Duration::from_millis(if page.has_more { 0 } else { rng.u64(..1_500) })).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_polls_from_newer_gets_every_event() {
+    for seed in seeds(25) {
+        let mut rng = fastrand::Rng::with_seed(seed.0);
+        let world = World::new(seed.0);
+        let behind = [0, rng.u64(..=1_000)][rng.usize(..2)];
+        let lag = Duration::from_millis(behind);
+        let lag = Lag { seed: seed.0, table: lag, index: lag, behind: 0.5 };
+        let engine = engine(&world, Options { lag: (behind > 0).then_some(lag), ..Options::default() });
+        let first = store(engine.client(), &world);
+        first.put_topic(&topic("posts"), &change(r#"{"min_shards":4}"#)).await.unwrap();
+        first.write(submission(&topic("posts"), vec![event("note", None)])).await.unwrap();
+        pass(Duration::from_secs(5)).await;
+
+        let done = Cell::new(false);
+        let readers: Vec<_> = (0..6).map(|_| store(engine.client(), &world)).collect();
+        let writers: Vec<_> =
+            (0..4).map(|n| write(&engine, &world, PROMISE - behind, n, rng.fork())).collect();
+        let writing = async {
+            join_all(writers).await;
+            // The clocks that run ahead, and the distance that ascending pages keep.
+            pass(Duration::from_secs(8)).await;
+            done.set(true);
+        };
+        let reading: Vec<_> = readers.iter().map(|store| poll(store, &done, rng.fork())).collect();
+        let (_, polled) = join(writing, join_all(reading)).await;
+        let all = stored(&engine, &topic("posts")).await;
+        for (known, oldest) in polled {
+            let missing: Vec<_> = all
+                .iter()
+                .filter(|id| oldest.is_none_or(|oldest| oldest < **id) && !known.contains(id))
+                .collect();
+            assert!(missing.is_empty(), "{missing:?} were passed over");
+        }
+    }
+}
