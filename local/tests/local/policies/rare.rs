@@ -104,9 +104,12 @@ pub(super) async fn follows_and_feeds(watched: &Watched) {
     follows.call("dev", "PUT /users/user4/following/actor:eve", "").await.is_ok(201);
 }
 
-/// Issues of an older schema, and those of a topic that is too fast.
+/// Issues of an older schema, and those of a topic that is too fast; and the topics of a session that is limited to some.
 pub(super) async fn records(watched: &Watched) {
     let Watched { api, records, .. } = watched;
+    let limited = json!({"scopes": ["read"], "topics": ["posts"], "ttl_seconds": 60});
+    let made = api.call("dev", "POST /sessions", limited.to_string()).await.is_ok(201).json();
+    api.call(made["token"].as_str().unwrap(), "GET /topics", "").await.is_ok(200);
     put_item(api, old_issue()).await;
     for query in ["/7", "", "?status=open", "?priority=high"] {
         api.call("ada", &format!("GET /repos/octo/hello/issues{query}"), "").await.is_ok(200);
