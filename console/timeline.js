@@ -198,7 +198,8 @@ class Timeline {
     const away = !this.list.atTop;
     // What lies behind all that was read comes with its own page.
     const inReach = wanted.filter((event) => !this.#next || event.id > (this.list.last?.id ?? ""));
-    inReach.forEach((event) => this.#fresh.add(event.id));
+    // A poll may tell again what is shown.
+    inReach.filter((event) => !this.list.has(event.id)).forEach((event) => this.#fresh.add(event.id));
     const added = this.list.merge(inReach);
     this.#meanwhile?.push(() => this.list.merge(inReach));
     if (away) this.#count(added);

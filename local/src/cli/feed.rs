@@ -56,6 +56,7 @@ enum Command {
 #[derive(Debug, Deserialize)]
 struct Unread {
     unread: u64,
+    more: bool,
 }
 
 pub(super) async fn run(options: FeedOptions, screen: Screen<'_>) -> Result<(), Failure> {
@@ -68,8 +69,8 @@ pub(super) async fn run(options: FeedOptions, screen: Screen<'_>) -> Result<(), 
             let mut session = Session::open(access, screen)?;
             let reply = session.ask(&Call::get(format!("/feeds/{user}/unread"))).await?;
             if !session.prints_json(&reply)? {
-                let Unread { unread } = read(&reply)?;
-                session.print(unread)?;
+                let Unread { unread, more } = read(&reply)?;
+                session.print(format_args!("{unread}{}", if more { " or more" } else { "" }))?;
             }
             Ok(())
         }

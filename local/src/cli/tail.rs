@@ -1,8 +1,8 @@
 //! `lately tail`: the last events of a topic, oldest first, and then those that come.
 //!
-//! An event is printed once. The last ones are read newest first, where an event may still be missing whose write is under
-//! way; so what follows is read from a little before the newest one, in pages that end where all writes have landed, and
-//! what was printed is passed over. A server that is gone for a while, or fails, is told of once and asked again.
+//! An event is printed once. The last ones are read newest first; what follows is read from that page's `newer`, which may
+//! repeat events of two seconds, and what was seen is passed over. A server that is gone for a while, or fails, is told of
+//! once and asked again.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -19,9 +19,6 @@ use crate::cli::timeline::{Columns, Event, Page, rows};
 
 /// The wait between two questions whether there is more, and the longest if the answer is a failure.
 const PAUSE: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(15)];
-
-/// How far before the newest event writes may be under way: longer than a request takes.
-const UNDER_WAY_MILLIS: u64 = 30_000;
 
 /// Most events of a page.
 const LIMIT: u16 = PageSize::MAX.get();
@@ -58,11 +55,9 @@ struct Tail<'a> {
 
 /// Where it goes on.
 struct Rest {
-    /// What each page's query says.
-    from: Option<String>,
     cursor: Option<String>,
-    /// What was printed already, of what these pages begin with; and from where on there may be more.
-    printed: BTreeSet<EventId>,
+    /// The last events: they may come again. What is older than all of them was not asked for.
+    seen: BTreeSet<EventId>,
 }
 
 pub(super) async fn run(options: TailOptions, screen: Screen<'_>) -> Result<(), Failure> {
@@ -93,11 +88,12 @@ impl Tail<'_> {
                 break;
             }
         }
+        let seen = events.iter().map(|event| Ok(Event::read(event)?.id)).collect::<Result<_, Failure>>()?;
         events.truncate(wanted);
         events.reverse();
         let events: Vec<&RawValue> = events.iter().map(|event| &**event).collect();
         self.print(&events)?;
-        rest(&events, newer)
+        Ok(Rest { cursor: newer, seen })
     }
 
     fn print(&mut self, events: &[&RawValue]) -> Result<(), Failure> {
@@ -141,7 +137,6 @@ impl Tail<'_> {
         let query = [
             ("limit", Some(LIMIT.to_string())),
             ("order", Some("asc".to_owned())),
-            ("from", rest.from.clone()),
             ("cursor", rest.cursor.clone()),
         ];
         let reply = self.session.ask(&Call::get(target(&self.path, &query))).await?;
@@ -149,50 +144,13 @@ impl Tail<'_> {
         let mut new = Vec::new();
         for event in page.events {
             let Event { id, .. } = Event::read(event)?;
-            // Only what lies behind the first one printed was asked for.
-            let is_asked_for = rest.printed.first().is_none_or(|first| *first < id);
-            if is_asked_for && !rest.printed.contains(&id) {
+            let is_asked_for = rest.seen.first().is_none_or(|first| *first < id);
+            if is_asked_for && !rest.seen.contains(&id) {
                 new.push(event);
             }
         }
         self.print(&new)?;
         rest.cursor = page.next;
         Ok(page.has_more)
-    }
-}
-
-/// Where what follows the last events is read: from where writes may have been under way, or if none was printed, just
-/// behind the newest.
-fn rest(events: &[&RawValue], newer: Option<String>) -> Result<Rest, Failure> {
-    let (Some(first), Some(newest)) = (events.first(), events.last()) else {
-        return Ok(Rest { from: None, cursor: newer, printed: BTreeSet::new() });
-    };
-    let (first, newest) = (Event::read(first)?, Event::read(newest)?);
-    let from = newest.at.saturating_sub(UNDER_WAY_MILLIS).max(first.at).to_string();
-    let printed = events.iter().map(|event| Ok(Event::read(event)?.id)).collect::<Result<_, Failure>>()?;
-    Ok(Rest { from: Some(from), cursor: None, printed })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_follows_is_read_from_where_writes_may_be_under_way_and_not_from_before_what_was_asked_for() {
-        let event = |second: u8| {
-            let at = format!("2026-11-20T09:30:{second:02}.000Z");
-            let id = EventId::first_of(at.parse().expect("a time"));
-            let json = format!(r#"{{"id":"{id}","at":"{at}","type":"a","actor":"ada"}}"#);
-            RawValue::from_string(json).expect("JSON")
-        };
-        let rest_of = |seconds: &[u8]| {
-            let events: Vec<_> = seconds.iter().map(|second| event(*second)).collect();
-            let events: Vec<&RawValue> = events.iter().map(|event| &**event).collect();
-            let rest = rest(&events, Some("newer".to_owned())).expect("events");
-            (rest.from, rest.cursor, rest.printed.len())
-        };
-        assert_eq!(rest_of(&[10, 50]), (Some("2026-11-20T09:30:20.000Z".to_owned()), None, 2));
-        assert_eq!(rest_of(&[40, 45, 50]), (Some("2026-11-20T09:30:40.000Z".to_owned()), None, 3));
-        assert_eq!(rest_of(&[]), (None, Some("newer".to_owned()), 0));
     }
 }

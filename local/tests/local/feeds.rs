@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use lately_engine::pump::{Destination, PumpFaults, PumpHandle};
+use lately_keys::EventId;
 use lately_model::Scope;
 use serde_json::{Value, json};
 
@@ -241,7 +244,104 @@ async fn what_is_limited_to_topics_sees_no_others_in_timelines_and_feeds() {
         assert_eq!(ids, [json!(post)], "{target}");
     }
     let unread = limited.call("", "GET /feeds/bob/unread", "").await.is_ok(200).json();
-    assert_eq!(unread, json!({"unread": 1}));
+    assert_eq!(unread, json!({"unread": 1, "more": false}));
+}
+
+/// Whether some text, or what any part of it stands for in base64, holds some bytes.
+fn holds(text: &str, secret: &[u8]) -> bool {
+    let within = |bytes: &[u8]| bytes.windows(secret.len()).any(|window| window == secret);
+    let parts = text.split(|letter: char| !letter.is_ascii_alphanumeric() && !"-_".contains(letter));
+    let decoded = parts.filter_map(|part| URL_SAFE_NO_PAD.decode(part).ok());
+    within(text.as_bytes()) || decoded.into_iter().any(|bytes| within(&bytes))
+}
+
+#[tokio::test]
+async fn no_answer_tells_a_limited_session_of_what_it_may_not_see() {
+    let running = Running::new().await;
+    let names = ["aa-canary", "posts", "qq-canary", "zz-canary"];
+    for name in names.iter().filter(|name| name.ends_with("canary")) {
+        running.call("dev", &format!("PUT /topics/{name}"), &json!({})).await.is_ok(201);
+    }
+    running.follow("bob", "actor:ada", &Value::Null).await.is_ok(201);
+    let (mut shown, mut secrets) = (Vec::new(), Vec::new());
+    for n in 0..24_usize {
+        let name = names[n % 4];
+        let mut event = event_ago(50 - i64::try_from(n).unwrap());
+        event["subject"] = json!("repo:octo:hello");
+        let id = running.post("ada", name, &event).await;
+        if name == "posts" {
+            shown.push(id);
+        } else {
+            secrets.extend([
+                id.clone().into_bytes(),
+                id.parse::<EventId>().unwrap().as_uuid().as_bytes().to_vec(),
+            ]);
+        }
+    }
+    secrets.push(b"canary".to_vec());
+    running.settled("bob", "/feeds/bob").await;
+    shown.reverse();
+
+    let limited = running.api.of(Some("bob"), &[Scope::Read, Scope::Write, Scope::Consume], Some(&["posts"]));
+    let ask = async |target: &str| {
+        let answer = limited.call("", &format!("GET {target}"), "").await;
+        let told = format!("{:?} {}", answer.headers, answer.text);
+        for secret in &secrets {
+            assert!(!holds(&told, secret), "{target} tells of {}", String::from_utf8_lossy(secret));
+        }
+        answer
+    };
+    for list in
+        ["/topics?", "/actors/ada/events?", "/subjects/repo:octo:hello/events?order=asc&", "/feeds/bob?"]
+    {
+        for limit in [1, 4, 6, 200] {
+            let (mut cursor, mut found, mut pages) = (String::new(), Vec::new(), 0);
+            loop {
+                let answer = ask(&format!("{list}limit={limit}{cursor}")).await;
+                let page = answer.is_ok(200).json();
+                let entries = page["events"].as_array().or(page["topics"].as_array()).unwrap().clone();
+                let items = answer.header("lately-cost").unwrap().split("items=").nth(1).unwrap().to_owned();
+                let items: usize = items.split(',').next().unwrap().parse().unwrap();
+                assert!(items == entries.len(), "{list}: {items} items of {entries:?}");
+                pages += 1;
+                let ids = entries
+                    .iter()
+                    .map(|one| one.get("id").unwrap_or(&one["topic"]).as_str().unwrap().to_owned());
+                found.extend(ids);
+                if page["next"].is_null() || page["has_more"] == false {
+                    break;
+                }
+                cursor = format!("&cursor={}", page["next"].as_str().unwrap());
+            }
+            if list.contains("asc") {
+                found.reverse();
+            }
+            if list == "/topics?" {
+                assert_eq!((&found, pages), (&vec!["posts".to_owned()], 1));
+            } else {
+                assert_eq!((&found, pages), (&shown, shown.len().div_ceil(limit)), "{list}");
+            }
+        }
+    }
+    for target in [
+        "/feeds/bob/unread",
+        "/topics/posts",
+        "/topics/posts/events",
+        "/topics/aa-CANARY/events",
+        "/users/bob/following",
+        "/sources/actor:ada",
+        "/sources/actor:ada/followers",
+        "/actors/ada/events?topic=other",
+        "/actors/ada/events?month=2026-01",
+        "/repos/octo/hello/issues",
+        "/users/bob/profile",
+        "/settings/web",
+        "/topics/posts/consumers/nightly",
+    ] {
+        ask(target).await;
+    }
+    let unread = ask("/feeds/bob/unread").await.json();
+    assert_eq!(unread, json!({"unread": shown.len(), "more": false}));
 }
 
 #[tokio::test]

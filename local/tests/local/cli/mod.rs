@@ -254,7 +254,7 @@ fn sources_are_followed_and_feeds_are_shown_and_seen() {
     assert_eq!(rows[1], [id, posted["at"].as_str().unwrap(), "posts", "a", "ada", "-"]);
     assert_eq!(run(api, &["feed", "unread", "bob"]).fine(), "1\n");
     assert_eq!(run(api, &["feed", "seen", "bob", id]).told, format!("seen up to {id}\n"));
-    assert_eq!(run(api, &["feed", "unread", "bob", "--json"]).json(), json!({"unread": 0}));
+    assert_eq!(run(api, &["feed", "unread", "bob", "--json"]).json(), json!({"unread": 0, "more": false}));
     let following = run(api, &["following", "bob"]).fine();
     let following = cells(&following);
     assert_eq!((&following[0][..], following[1][0]), (&["source", "since"][..], "actor:ada"));
