@@ -5,7 +5,7 @@ use lately_keys::table::{IssueKey, IssueNumber, RepositoryKey};
 use lately_model::{Issue, IssueView, IssuesAwaited, Revision};
 
 use crate::call::{Operation, TableError};
-use crate::issue::list::{Asked, IssuesError};
+use crate::issue::list::Asked;
 use crate::issue::stored::ReadIssue;
 use crate::issue::view;
 use crate::store::Store;
@@ -19,12 +19,11 @@ impl Store {
         view: IssueView,
         awaited: IssuesAwaited,
         operation: &Operation<'_>,
-    ) -> Result<Option<Issue>, IssuesError> {
+    ) -> Result<Option<Issue>, TableError> {
         let IssuesAwaited { number, revision } = awaited;
         let key = IssueKey { repository: repository.clone(), number };
         let read = self.read_issue(&key, true, operation).await?;
-        // A revision that was ever told of is in the table: one that is not there is not waited for.
-        let read = read.filter(|read| read.issue.revision >= revision).ok_or(IssuesError::NotYetVisible)?;
+        let Some(read) = read.filter(|read| read.issue.revision >= revision) else { return Ok(None) };
         if view == IssueView::All {
             return Ok(Some(read.issue));
         }
