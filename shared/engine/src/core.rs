@@ -19,7 +19,9 @@ use crate::api_error::ApiError;
 use crate::call::{Call, Staleness, Touched, render};
 use crate::clock::Clock;
 use crate::control;
+use crate::directory_lock::DirectoryLock;
 use crate::engine::Options;
+use crate::journal::{IntendedItem, Intent};
 use crate::ledger::{Change, Ledger};
 use crate::limits;
 use crate::operation::Operation;
@@ -33,10 +35,12 @@ pub(crate) struct Core {
     ledger: Mutex<Ledger>,
     partitions: Option<Partitions>,
     changes: watch::Sender<SequenceNumber>,
+    /// Held as long as the directory is used.
+    _lock: Option<DirectoryLock>,
 }
 
 impl Core {
-    pub(crate) fn new(db: Database, ledger: Ledger, options: &Options) -> Self {
+    pub(crate) fn new(db: Database, ledger: Ledger, options: &Options, lock: Option<DirectoryLock>) -> Self {
         let changes = watch::Sender::new(ledger.newest());
         Self {
             db,
@@ -44,6 +48,7 @@ impl Core {
             ledger: Mutex::new(ledger),
             partitions: options.partitions.map(Partitions::new),
             changes,
+            _lock: lock,
         }
     }
 
@@ -151,6 +156,7 @@ impl Core {
             let is_held_back = call.held_back().contains(&position);
             changes.push((Change { table, key, before, after: None, expired: false }, is_held_back));
         }
+        ledger.intend(changes.iter().map(|(change, _)| change), self.clock.now_micros())?;
         let answer = call.run(&self.db);
         for (mut change, is_held_back) in changes {
             change.after = self.image(&change.table, &change.key)?;
@@ -164,6 +170,22 @@ impl Core {
         }
         self.announce(&ledger);
         answer
+    }
+
+    /// Records what a write changed whose process was killed before it recorded all.
+    pub(crate) fn finish(&self, intent: Intent) -> Result<(), ApiError> {
+        let Intent { at_micros, expired, items, .. } = intent;
+        let mut ledger = self.ledger();
+        for IntendedItem { table, label, key, old: before } in items {
+            let table = ledger.table(&self.db, &table)?;
+            let same_stream =
+                |table: &Arc<Table>| table.stream.as_ref().is_some_and(|stream| stream.label == label);
+            if let Some(table) = table.filter(same_stream) {
+                let after = self.image(&table, &key)?;
+                ledger.record(&Change { table, key, before, after, expired }, at_micros)?;
+            }
+        }
+        Ok(())
     }
 
     /// An item as it is. A key that the database refuses names no item.
@@ -225,6 +247,7 @@ impl Core {
     }
 
     fn show_change(&self, ledger: &mut Ledger, change: &Change) -> Result<(), ApiError> {
+        ledger.intend([change], self.clock.now_micros())?;
         set_image(&self.db, &change.table.name, &change.key, change.after.clone())?;
         ledger.record(change, self.clock.now_micros())
     }
@@ -272,8 +295,9 @@ impl Core {
             return Ok(());
         };
         let before = self.image(&table, key)?;
-        set_image(&self.db, &table.name, key, None)?;
         let change = Change { table, key: key.clone(), before, after: None, expired: true };
+        ledger.intend([&change], self.clock.now_micros())?;
+        set_image(&self.db, &change.table.name, key, None)?;
         ledger.record(&change, self.clock.now_micros())
     }
 

@@ -1,6 +1,6 @@
 //! The engine: opened in memory or on a directory, and handed to the code under test as an SDK client.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,10 +8,12 @@ use aws_sdk_dynamodb::Client;
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use dynoxide::{Database, DynoxideError};
 
+use crate::api_error::ApiError;
 use crate::client;
 use crate::clock::Clock;
 use crate::core::Core;
 use crate::definition::TableDefinition;
+use crate::directory_lock::{DirectoryLock, Holder};
 use crate::fault::{Faults, FaultyClient, Layer, LiveClient};
 use crate::journal::Journal;
 use crate::ledger::Ledger;
@@ -54,6 +56,14 @@ pub enum EngineError {
     /// The directory cannot be used.
     #[error("the directory cannot be used: {0}")]
     Directory(#[from] std::io::Error),
+    /// Another process has the directory.
+    #[error("{} is in use by {holder}", directory.display())]
+    InUse {
+        /// The directory.
+        directory: PathBuf,
+        /// Who has it.
+        holder: Holder,
+    },
     /// The database failed.
     #[error("the database failed: {0}")]
     Database(#[from] DynoxideError),
@@ -76,15 +86,17 @@ impl Engine {
     /// [`EngineError::Database`], if SQLite cannot be had.
     pub fn memory(options: &Options) -> Result<Self, EngineError> {
         let db = Database::memory()?;
-        Ok(Self::new(Core::new(db, Ledger::new(options)?, options)))
+        Ok(Self::new(Core::new(db, Ledger::new(options)?, options, None)))
     }
 
-    /// An engine whose items and stream are kept in a directory, which is made if it is not there.
+    /// An engine whose items and stream are kept in a directory, which is made if it is not there. One engine at a time
+    /// has a directory.
     ///
     /// # Errors
-    /// [`EngineError::Directory`] and [`EngineError::Database`], if the directory cannot be read or written.
+    /// [`EngineError::InUse`], if another has it; [`EngineError::Directory`] and [`EngineError::Database`], if the directory cannot be read or written.
     pub fn open(directory: &Path, options: &Options) -> Result<Self, EngineError> {
         std::fs::create_dir_all(directory)?;
+        let lock = DirectoryLock::hold(directory)?;
         let file = directory.join("items.sqlite");
         let file = file
             .to_str()
@@ -98,7 +110,7 @@ impl Engine {
         }
         let stream = directory.join("stream");
         let now = options.clock.now_micros();
-        let (journal, lines) = Journal::open(&stream, options.retention, now)?;
+        let (journal, left) = Journal::open(&stream, options.retention, now)?;
         let tables = db.list_tables(Default::default())?.table_names;
         for name in &tables {
             let table = ledger.table(&db, name)?;
@@ -106,11 +118,13 @@ impl Engine {
                 ledger.open_log(name);
             }
         }
-        ledger.continue_journal(journal, lines);
-        let core = Core::new(db, ledger, options);
+        ledger.continue_journal(journal, left.lines);
+        let core = Core::new(db, ledger, options, Some(lock));
+        let refused = |error: ApiError| EngineError::Refused(error.body);
+        left.intent.map_or(Ok(()), |intent| core.finish(intent)).map_err(refused)?;
         for name in &tables {
             let mut ledger = core.ledger();
-            core.index_expiry(&mut ledger, name).map_err(|error| EngineError::Refused(error.body))?;
+            core.index_expiry(&mut ledger, name).map_err(refused)?;
         }
         Ok(Self::new(core))
     }

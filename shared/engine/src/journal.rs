@@ -2,22 +2,27 @@
 //!
 //! ```text
 //! stream/{micros of its first record, 20 digits}.jsonl
+//!     {"intent":{"after":…,"at":…,"expired":…,"items":[{"table":…,"label":…,"key":{…},"old":{…}}]}}
 //!     {"table":…,"label":…,"hash":…,"record":{"seq":…,"event":…,"at":…,"keys":{…},"old":{…},"new":{…}}}
 //! ```
 //!
-//! A line is written while the write's lock is held, after the database committed: a process that is
-//! killed between the two loses that one record, which is the price of not writing each image twice.
+//! The database and this file cannot be written at once, so a write leaves its intent first: the items it names, as they
+//! are. Then the database commits, and then each change has its record. All of it happens under the write's lock, so only
+//! the last intent can be unfinished. When the directory is opened again, an item of that intent which has no record and
+//! is no longer as it was gets its record then: a killed process loses neither the write nor its records.
+//!
 //! A segment holds an hour; segments whose records are all older than the retention are deleted.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use dynoxide::Item;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::micros;
-use crate::stream::Record;
+use crate::stream::{Record, SequenceNumber};
 
 /// How long one segment is written to.
 const SEGMENT: Duration = Duration::from_secs(60 * 60);
@@ -54,30 +59,74 @@ struct LineRef<'a> {
     record: &'a Record,
 }
 
+/// A write that is about to happen.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Intent {
+    /// The newest record before it.
+    pub(crate) after: SequenceNumber,
+    #[serde(rename = "at")]
+    pub(crate) at_micros: u64,
+    /// The TTL service makes it.
+    pub(crate) expired: bool,
+    pub(crate) items: Vec<IntendedItem>,
+}
+
+/// One item that a write names.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct IntendedItem {
+    pub(crate) table: String,
+    /// The label of the table's stream.
+    pub(crate) label: String,
+    pub(crate) key: Item,
+    /// The item before the write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) old: Option<Item>,
+}
+
+/// How an intent's line begins, as no record's does.
+const INTENT: &str = r#"{"intent":"#;
+
+#[derive(Serialize, Deserialize)]
+struct IntentLine<T> {
+    intent: T,
+}
+
+/// What the last process that had the journal left.
+#[derive(Debug, Default)]
+pub(crate) struct Left {
+    pub(crate) lines: Vec<Line>,
+    /// The last intent: only its items that have no record yet.
+    pub(crate) intent: Option<Intent>,
+}
+
 impl Journal {
     /// Opens the journal in `directory` and reads the records that are younger than the retention.
-    pub(crate) fn open(
-        directory: &Path,
-        retention: Duration,
-        now_micros: u64,
-    ) -> io::Result<(Self, Vec<Line>)> {
+    pub(crate) fn open(directory: &Path, retention: Duration, now_micros: u64) -> io::Result<(Self, Left)> {
         fs::create_dir_all(directory)?;
         let journal =
             Self { directory: directory.to_owned(), retention_micros: micros(retention), current: None };
         journal.drop_expired(now_micros)?;
-        let mut lines = Vec::new();
+        let mut left = Left::default();
         for (_, path) in journal.segments()? {
-            read_segment(&path, &mut lines)?;
+            read_segment(&path, &mut left)?;
         }
+        left.forget_recorded();
         let horizon = now_micros.saturating_sub(journal.retention_micros);
-        lines.retain(|line| line.record.at_micros >= horizon);
-        Ok((journal, lines))
+        left.lines.retain(|line| line.record.at_micros >= horizon);
+        Ok((journal, left))
+    }
+
+    /// Writes down what a write may change, before it does.
+    pub(crate) fn intend(&mut self, intent: &Intent) -> io::Result<()> {
+        self.write(serde_json::to_vec(&IntentLine { intent })?, intent.at_micros)
     }
 
     pub(crate) fn append(&mut self, table: &str, label: &str, hash: u64, record: &Record) -> io::Result<()> {
-        let mut line = serde_json::to_vec(&LineRef { table, label, hash, record })?;
+        self.write(serde_json::to_vec(&LineRef { table, label, hash, record })?, record.at_micros)
+    }
+
+    fn write(&mut self, mut line: Vec<u8>, at: u64) -> io::Result<()> {
         line.push(b'\n');
-        let at = record.at_micros;
         let full = |s: &Segment| at.saturating_sub(s.started_micros) >= micros(SEGMENT);
         if self.current.as_ref().is_none_or(full) {
             self.current = Some(self.start_segment(at)?);
@@ -128,14 +177,34 @@ impl Journal {
     }
 }
 
-/// Reads a segment's records. Passes over a line that a killed process left half-written.
-fn read_segment(path: &Path, lines: &mut Vec<Line>) -> io::Result<()> {
-    for line in BufReader::new(File::open(path)?).lines() {
-        if let Ok(line) = serde_json::from_str(&line?) {
-            lines.push(line);
+/// Reads a segment. Passes over a line that a killed process left half-written.
+fn read_segment(path: &Path, left: &mut Left) -> io::Result<()> {
+    // As bytes: the half of a line may end within a character.
+    for line in BufReader::new(File::open(path)?).split(b'\n') {
+        let line = line?;
+        if line.starts_with(INTENT.as_bytes()) {
+            if let Ok(IntentLine { intent }) = serde_json::from_slice(&line) {
+                left.intent = Some(intent);
+            }
+        } else if let Ok(line) = serde_json::from_slice(&line) {
+            left.lines.push(line);
         }
     }
     Ok(())
+}
+
+impl Left {
+    /// Takes the items out of the intent whose records are there.
+    fn forget_recorded(&mut self) {
+        let Some(intent) = &mut self.intent else {
+            return;
+        };
+        for line in self.lines.iter().rev().take_while(|line| line.record.sequence > intent.after) {
+            if let Ok(key) = serde_json::from_str::<Item>(line.record.keys.get()) {
+                intent.items.retain(|item| item.table != line.table || item.key != key);
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -143,7 +212,7 @@ mod tests {
     use serde_json::value::RawValue;
 
     use super::*;
-    use crate::stream::{EventName, SequenceNumber};
+    use crate::stream::EventName;
 
     const HOUR: u64 = 3_600_000_000;
     const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -173,8 +242,8 @@ mod tests {
         journal.append("t", "l", 9, &record(1, 5)).unwrap();
         drop(journal);
 
-        let (_, lines) = Journal::open(directory.path(), DAY, 10).unwrap();
-        let line = &lines[0];
+        let (_, left) = Journal::open(directory.path(), DAY, 10).unwrap();
+        let line = &left.lines[0];
         assert_eq!((line.table.as_str(), line.label.as_str(), line.hash), ("t", "l", 9));
         let expected = format!("{:?}", record(1, 5));
         assert_eq!(format!("{:?}", line.record), expected);
@@ -190,8 +259,8 @@ mod tests {
         }
         let held = fs::read_dir(directory.path()).unwrap().count();
         assert!(held <= 26, "{held} segments");
-        let (_, lines) = Journal::open(directory.path(), DAY, 29 * HOUR).unwrap();
-        assert_eq!(sequences(&lines), (6..=30).collect::<Vec<_>>());
+        let (_, left) = Journal::open(directory.path(), DAY, 29 * HOUR).unwrap();
+        assert_eq!(sequences(&left.lines), (6..=30).collect::<Vec<_>>());
     }
 
     #[test]
@@ -205,7 +274,7 @@ mod tests {
 
         let (mut journal, _) = Journal::open(directory.path(), DAY, 5).unwrap();
         journal.append("t", "l", 0, &record(2, 5)).unwrap();
-        let (_, lines) = Journal::open(directory.path(), DAY, 5).unwrap();
-        assert_eq!(sequences(&lines), [1, 2]);
+        let (_, left) = Journal::open(directory.path(), DAY, 5).unwrap();
+        assert_eq!(sequences(&left.lines), [1, 2]);
     }
 }

@@ -14,7 +14,7 @@ use crate::call::Staleness;
 use crate::engine::Options;
 use crate::expiry::Expiry;
 use crate::held_back::HeldBack;
-use crate::journal::{self, Journal};
+use crate::journal::{IntendedItem, Intent, Journal, Line};
 use crate::key;
 use crate::replica::Replicas;
 use crate::stream::{EventName, Log, Record, SequenceNumber};
@@ -142,8 +142,36 @@ impl Ledger {
         Ok(())
     }
 
+    /// Writes down in the journal what a write may change, before it does.
+    pub(crate) fn intend<'a>(
+        &mut self,
+        changes: impl IntoIterator<Item = &'a Change>,
+        at_micros: u64,
+    ) -> Result<(), ApiError> {
+        let Some(journal) = &mut self.journal else {
+            return Ok(());
+        };
+        let mut intent = Intent { after: self.newest, at_micros, expired: false, items: Vec::new() };
+        for change in changes {
+            let Some(stream) = &change.table.stream else {
+                continue;
+            };
+            intent.expired = change.expired;
+            intent.items.push(IntendedItem {
+                table: change.table.name.clone(),
+                label: stream.label.clone(),
+                key: change.key.clone(),
+                old: change.before.clone(),
+            });
+        }
+        if intent.items.is_empty() {
+            return Ok(());
+        }
+        journal.intend(&intent).map_err(|_| ApiError::internal())
+    }
+
     /// Continues a journal: takes over its records, and writes new ones to it.
-    pub(crate) fn continue_journal(&mut self, journal: Journal, lines: Vec<journal::Line>) {
+    pub(crate) fn continue_journal(&mut self, journal: Journal, lines: Vec<Line>) {
         for line in lines {
             self.newest = self.newest.max(line.record.sequence);
             let table = self.tables.get(&line.table);

@@ -51,7 +51,6 @@
 //! - PartiQL reads only: its writes name items that only dynoxide's parser knows, and so could not be
 //!   captured.
 //! - Shards of a stream neither split nor end, and stay as many as [`Options::shards`].
-//! - In a directory, a process killed between a write's commit and its record loses that one record.
 //! - Without [`PartitionLimits`], nothing is ever throttled; scans are not limited even with them.
 //! - The ten minutes of a `ClientRequestToken` are measured by the system's clock.
 
@@ -63,6 +62,7 @@ mod clock;
 mod control;
 mod core;
 mod definition;
+mod directory_lock;
 mod engine;
 mod expiry;
 pub mod fault;
@@ -84,6 +84,7 @@ mod turns;
 
 pub use clock::Clock;
 pub use definition::{Attribute, IndexDefinition, Projection, TableDefinition};
+pub use directory_lock::Holder;
 pub use engine::{Engine, EngineError, Options};
 pub use operation::Operation;
 pub use partition::PartitionLimits;
