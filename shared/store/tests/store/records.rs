@@ -200,8 +200,8 @@ async fn in_a_storm_each_acknowledged_update_counts_once_and_no_other_twice() {
         assert!((distinct..=counts.len()).contains(&there), "{distinct} acknowledged, {there} counted");
         unknown += counts.len() - distinct;
     }
-    // One seed alone may not come across any.
-    assert!(unknown > 0 || seeds(2).count() == 1, "what is not answered may be applied or not");
+    // A few seeds may not come across any.
+    assert!(unknown > 0 || lately_seeds::are_named(), "what is not answered may be applied or not");
 }
 
 /// What one operation does with what is there, on a process that dies at its n-th call; whether it lived.

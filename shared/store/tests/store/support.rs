@@ -11,6 +11,7 @@ use lately_engine::{Clock, Engine, Options, TableDefinition};
 use lately_keys::table::{DirectoryKey, EventKey};
 use lately_keys::{EventId, TableKey, Topic, UnixMillis};
 use lately_model::{Event, EventQuery, NewEvent, PageSize, TopicChange};
+pub(crate) use lately_seeds::{Seed, seeds};
 use lately_store::{Ambient, Store, Submission};
 use tokio::time::Instant;
 
@@ -118,25 +119,6 @@ pub(crate) fn ids(events: &[Event]) -> Vec<EventId> {
 /// Lets time pass.
 pub(crate) async fn pass(time: Duration) {
     tokio::time::sleep(time).await;
-}
-
-/// The seeds of a test: so many, or the one of `LATELY_SEED`.
-pub(crate) fn seeds(count: u64) -> impl Iterator<Item = Seed> {
-    let one = std::env::var("LATELY_SEED").ok().map(|seed| seed.parse().unwrap());
-    one.map_or(0..count, |seed| seed..seed + 1).map(Seed)
-}
-
-/// A seed that says its name when its test fails.
-#[derive(Debug)]
-pub(crate) struct Seed(pub(crate) u64);
-
-impl Drop for Seed {
-    #[expect(clippy::print_stderr, reason = "how to replay a failure belongs beside it")]
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("LATELY_SEED={} replays this", self.0);
-        }
-    }
 }
 
 /// Every item of the table.

@@ -286,6 +286,6 @@ async fn a_deletion_that_is_slow_leaves_the_consumer_made_again_whole() {
         assert!(here.is_empty() || here.len() == 3, "{here:?}");
         left += here.len() / 3;
     }
-    // One seed alone may not come across any.
-    assert!(left > 10 || seeds(2).count() == 1, "{left}");
+    // A few seeds may not come across any.
+    assert!(left > 10 || lately_seeds::are_named(), "{left}");
 }

@@ -19,6 +19,7 @@ use lately_keys::EventId;
 use lately_keys::table::{AnyKey, ConsumerKey};
 use lately_model::{NewConsumer, NewEvent, PollRequest};
 use lately_report::{Outcome, Report};
+use lately_seeds::{Seed, seeds};
 use lately_store::{ConsumerError, Record, Submission};
 
 use crate::rig::{Effect, Plan, Process, Reporter, Rig, paid, pass, store};
@@ -369,12 +370,11 @@ async fn tell(seed: u64) -> Story {
 const SEEDS: u64 = 1_000;
 
 /// Tells stories, and asserts how each ends; what came of the report's invocations.
-fn tell_and_check(seeds: impl Iterator<Item = u64>) -> BTreeMap<&'static str, u32> {
+fn tell_and_check(seeds: impl Iterator<Item = Seed>) -> BTreeMap<&'static str, u32> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.unwrap().block_on(async {
         let mut ends = BTreeMap::new();
         for seed in seeds {
-            let seed = Seed(seed);
             let story = tell(seed.0).await;
             story.check().await;
             for (end, count) in &story.state.borrow().ends {
@@ -390,28 +390,15 @@ const fn network(seed: u64, stall: Option<Stall>) -> Network {
     Network { seed, longest: Duration::from_millis(50), stall }
 }
 
-/// A seed that says its name when its test fails.
-struct Seed(u64);
-
-impl Drop for Seed {
-    #[expect(clippy::print_stderr, reason = "how to replay a failure belongs beside it")]
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("LATELY_SEED={} replays this", self.0);
-        }
-    }
-}
-
 #[test]
 fn whatever_happens_each_event_is_reported_exactly_once_and_polled_at_least_once() {
-    let one = std::env::var("LATELY_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
-    let seeds = one.map_or(0..SEEDS, |seed| seed..seed + 1);
-    let half = |rest| tell_and_check(seeds.clone().filter(move |seed| seed % 2 == rest));
+    let seeds = seeds(SEEDS);
+    let half = |rest| tell_and_check(seeds.clone().filter(move |seed| seed.0 % 2 == rest));
     let (even, odd) = std::thread::scope(|scope| {
         let odd = scope.spawn(|| half(1));
         (half(0), odd.join().unwrap())
     });
-    if one.is_none() {
+    if !lately_seeds::are_named() {
         for end in ["died", "failed", "busy", "unfinished", "finished"] {
             let count = even.get(end).unwrap_or(&0) + odd.get(end).unwrap_or(&0);
             assert!(count >= 100, "{end}: {count} of {SEEDS} stories' invocations");

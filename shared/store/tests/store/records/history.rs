@@ -362,8 +362,8 @@ async fn every_history_is_one_of_single_registers() {
             written.values().flatten().collect::<BTreeSet<_>>().len()
         );
     }
-    // One seed alone may not come across everything.
-    let is_all = seeds(2).count() > 1;
+    // A few seeds may not come across everything.
+    let is_all = !lately_seeds::are_named();
     assert!(!is_all || operations > 10_000, "{operations}");
     assert!(!is_all || (answers.len() == 8 && answers.values().all(|times| *times > 20)), "{answers:?}");
 }

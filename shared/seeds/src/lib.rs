@@ -1,0 +1,107 @@
+//! The seeds that a simulation runs.
+//!
+//! A test asks for a number of seeds. Nine of ten are fixed, so that what they cover stays covered; the rest are drawn
+//! anew on each run, so that the suite goes on to find what they do not cover. A seed that fails says how to replay it.
+//!
+//! The environment can name other seeds:
+//!
+//! - `LATELY_SEED=7` runs that seed alone.
+//! - `LATELY_SEEDS=1000..2000` runs a range; `scripts/seeds` does this for every simulation.
+
+use std::env;
+use std::hash::{BuildHasher as _, RandomState};
+use std::ops::Range;
+
+/// Drawn seeds begin here: beyond every fixed one.
+const FIRST_DRAWN: u64 = 1_000_000;
+
+/// How many different seeds may be drawn: enough never to end, few enough to be typed.
+const DRAWABLE: u64 = 1_000_000_000;
+
+/// A seed that prints how to replay it when its test fails.
+#[derive(Debug)]
+pub struct Seed(pub u64);
+
+impl Drop for Seed {
+    #[expect(clippy::print_stderr, reason = "how to replay a failure belongs beside it")]
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("LATELY_SEED={} replays this", self.0);
+        }
+    }
+}
+
+/// The seeds of a test: `count` of them, or those that the environment names. It prints which.
+///
+/// # Panics
+/// If the environment names seeds in a way that cannot be read.
+#[expect(
+    clippy::print_stderr,
+    reason = "a test says which seeds it ran; scripts/seeds finds the simulations by it"
+)]
+pub fn seeds(count: u64) -> impl DoubleEndedIterator<Item = Seed> + Clone {
+    let (fixed, drawn) = match named() {
+        Some(range) => (range, Vec::new()),
+        None => {
+            let drawn = drawn_of(count);
+            (0..count - drawn, (0..drawn).map(|_| draw()).collect())
+        }
+    };
+    let test = std::thread::current().name().unwrap_or_default().to_owned();
+    eprintln!("seeds of {test}: {fixed:?}, drawn: {drawn:?}");
+    fixed.chain(drawn).map(Seed)
+}
+
+/// Whether the environment names the seeds. They may be too few to show what a test expects of many.
+#[must_use]
+pub fn are_named() -> bool {
+    named().is_some()
+}
+
+fn named() -> Option<Range<u64>> {
+    ["LATELY_SEED", "LATELY_SEEDS"].into_iter().find_map(|name| {
+        let text = env::var(name).ok()?;
+        let range = parse(&text);
+        Some(range.unwrap_or_else(|| panic!("{name}={text} is neither a seed (7) nor a range (0..1000)")))
+    })
+}
+
+/// `7` or `0..1000`.
+fn parse(text: &str) -> Option<Range<u64>> {
+    match text.split_once("..") {
+        Some((from, to)) => Some(from.parse().ok()?..to.parse().ok()?),
+        None => text.parse().ok().map(|one| one..one + 1),
+    }
+}
+
+/// How many of a test's seeds are drawn: a tenth, and at least one unless there is only one.
+fn drawn_of(count: u64) -> u64 {
+    (count / 10).max(u64::from(count > 1))
+}
+
+/// The standard library's hasher starts from the system's entropy.
+fn draw() -> u64 {
+    FIRST_DRAWN + RandomState::new().hash_one(()) % DRAWABLE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_or_a_range_is_named() {
+        assert_eq!(parse("7"), Some(7..8));
+        assert_eq!(parse("1000..2000"), Some(1000..2000));
+        for text in ["", "..", "7..", "a", "-1"] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn most_seeds_are_fixed_and_a_few_are_new() {
+        assert_eq!([1, 2, 4, 10, 60, 1_000].map(drawn_of), [0, 1, 1, 1, 6, 100]);
+        let drawn: Vec<_> = (0..100).map(|_| draw()).collect();
+        assert!(drawn.iter().all(|seed| (FIRST_DRAWN..FIRST_DRAWN + DRAWABLE).contains(seed)));
+        assert!(drawn.windows(2).any(|two| two[0] != two[1]));
+    }
+}
