@@ -183,7 +183,7 @@ impl Witness {
                     deed(operation.to_owned(), place);
                 }
             }
-            "TransactWriteItems" => {
+            "TransactWriteItems" | "TransactGetItems" => {
                 for part in body["TransactItems"].as_array().unwrap() {
                     let (kind, part) = part.as_object().unwrap().iter().next().unwrap();
                     let place = key(part.get("Item").unwrap_or_else(|| &part["Key"]));
