@@ -339,7 +339,7 @@ impl Store {
         Ok(Some(self.remember_entry(name, entry)))
     }
 
-    /// Adds types to a bucket's entry. `None` if there is no such entry any more that lists types.
+    /// Adds types to a bucket's entry. `None` if the entry is gone, lists no types, or has no room for so many any more.
     async fn add_types(
         &self,
         name: &EntryName,
@@ -347,18 +347,26 @@ impl Store {
         types: &BTreeSet<EventType>,
         operation: &Operation<'_>,
     ) -> Result<Option<Arc<Entry>>, TableError> {
+        let missing: BTreeSet<_> =
+            types.iter().filter(|event_type| !entry.types.may_hold(event_type)).cloned().collect();
         let listed = match &entry.types {
-            Types::Listed(listed) => listed.union(types).count(),
+            Types::Listed(listed) => listed.len(),
             Types::NotKept | Types::Any => 0,
         };
-        let (expression, value) = if listed <= TYPES_PER_BUCKET {
-            ("ADD types :added", type_set(types))
-        } else {
-            ("SET any_type = :added", AttributeValue::Bool(true))
+        // An entry that was removed meanwhile may have come back without the view; and other writers may have added types
+        // that this process does not know of. The condition sees what is stored.
+        let update = match TYPES_PER_BUCKET.checked_sub(missing.len()) {
+            Some(room) if listed <= room => Update {
+                expression: "ADD types :added",
+                condition: "attribute_exists(types) AND size(types) <= :room",
+                values: vec![(":added", type_set(&missing)), (":room", number(room as u64))],
+            },
+            _ => Update {
+                expression: "SET any_type = :any",
+                condition: "attribute_exists(types)",
+                values: vec![(":any", AttributeValue::Bool(true))],
+            },
         };
-        // An entry that was removed meanwhile may have come back without the view.
-        let condition = "attribute_exists(types)";
-        let update = Update { expression, condition, values: vec![(":added", value)] };
         self.update_entry(name, update, operation).await
     }
 

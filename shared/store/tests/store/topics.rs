@@ -10,7 +10,8 @@ use lately_model::{EventQuery, ListQuery, NewEvent, PageSize, TopicFault};
 use lately_store::{GetError, LatestError, ListError, PutTopicError, Store, TopicError, WriteError};
 
 use crate::support::{
-    World, change, engine, event, ids, items, pass, query, seeds, store, stored, submission, topic,
+    World, assert_directory_held, change, engine, event, ids, items, pass, query, seeds, store, stored,
+    submission, topic,
 };
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -237,4 +238,27 @@ async fn a_bucket_keeps_the_retention_that_it_began_with() {
     store.put_topic(&posts, &change(r#"{"retention_days":1}"#)).await.unwrap();
     let refused = store.write(at(began.saturating_sub(2 * 86_400_000))).await;
     assert!(matches!(refused, Err(WriteError::TooOld(_))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn types_that_many_processes_add_at_once_stay_within_their_bound() {
+    let (world, engine, first) = world();
+    let posts = topic("posts");
+    first.put_topic(&posts, &change(r#"{"views":["actor","subject","type"]}"#)).await.unwrap();
+    // Each process knows the entry as it was with one type.
+    let processes: Vec<_> = (0..6).map(|_| store(engine.client(), &world)).collect();
+    for process in &processes {
+        process.write(submission(&posts, vec![event("first", None)])).await.unwrap();
+    }
+    for (n, process) in processes.iter().enumerate() {
+        let new = (0..60).map(|m| event(&format!("t{n}.{m}"), None)).collect();
+        process.write(submission(&posts, new)).await.unwrap();
+    }
+    let listed =
+        items(&engine).await.iter().filter_map(|item| Some(item.get("types")?.as_ss().unwrap().len())).max();
+    assert!((100..=128).contains(&listed.unwrap()), "{listed:?} types are listed");
+    pass(Duration::from_secs(2)).await;
+    let of_type = EventQuery { event_type: Some("t5.59".parse().unwrap()), ..query(1) };
+    assert_eq!(first.latest(&posts, &of_type).await.unwrap().0.events.len(), 1);
+    assert_directory_held(&engine);
 }
