@@ -8,17 +8,20 @@ use lately_keys::{Key, Place, UnixMillis};
 
 pub(crate) type Item = HashMap<String, AttributeValue>;
 
-/// An item of the table that is not what its key says it is.
+/// An item of the table that is not what its key says it is. It is logged, so it says of which family the item is, and not
+/// which one: keys hold names that clients sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the item under {pk} is corrupt: {what}")]
+#[error("an item of {family} is corrupt: {what}")]
 pub struct Corrupt {
-    pk: String,
+    family: String,
     what: &'static str,
 }
 
 impl Corrupt {
-    pub(crate) fn new(pk: impl Into<String>, what: &'static str) -> Self {
-        Self { pk: pk.into(), what }
+    pub(crate) fn new(pk: &str, what: &'static str) -> Self {
+        let family =
+            pk.split('#').next().filter(|family| family.bytes().all(|byte| byte.is_ascii_uppercase()));
+        Self { family: family.unwrap_or("?").to_owned(), what }
     }
 }
 
@@ -116,5 +119,22 @@ impl<'a> Fields<'a> {
             _ => 1,
         };
         self.0.iter().map(|(name, value)| name.len() + value_bytes(value)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_corrupt_item_is_told_without_the_names_in_its_key() {
+        for (pk, family) in
+            [("IDEMPOTENCY#user:ada#posts#secret", "IDEMPOTENCY"), ("TOPIC#posts", "TOPIC"), ("ada", "?")]
+        {
+            let item = Item::from([("pk".to_owned(), text(pk))]);
+            let told = Fields(&item).corrupt("ids").to_string();
+            assert_eq!(told, format!("an item of {family} is corrupt: ids"));
+            assert!(!format!("{:?}", Fields(&item).corrupt("ids")).contains("ada"));
+        }
     }
 }
