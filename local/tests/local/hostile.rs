@@ -396,7 +396,7 @@ async fn headers_that_are_repeated_or_strange() {
     let refusals = Refusals::new().await;
     let as_dev = || request(POST).header("authorization", "Bearer dev");
     let send = async |request| refusals.api.send(request, event().to_string()).await;
-    for keys in [&["a", "a"][..], &["a", "b"], &[""], &[&"k".repeat(129)]] {
+    for keys in [&[&*"k".repeat(64), &*"k".repeat(64)][..], &[""], &[&"k".repeat(129)]] {
         let request = keys.iter().fold(as_dev(), |request, key| request.header("idempotency-key", *key));
         send(request).await.is(400, "invalid-idempotency-key");
     }

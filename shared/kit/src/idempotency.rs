@@ -1,13 +1,15 @@
 //! The header `Idempotency-Key`.
 
 use axum::extract::FromRequestParts;
+use axum::http::HeaderValue;
 use axum::http::request::Parts;
 use lately_keys::table::IdempotencyKey;
 
 use crate::code::Code;
 use crate::problem::Problem;
 
-/// What the header says, if it is there: at most once, or 400 `invalid-idempotency-key`.
+/// What the header says, if it is there. A header that is sent more than once is read as the gateway delivers it: as one,
+/// its values joined by commas in their order (RFC 9110, section 5.3). So a request means the same here and there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Idempotency(pub Option<IdempotencyKey>);
 
@@ -16,15 +18,15 @@ impl<S: Sync> FromRequestParts<S> for Idempotency {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let refused = |detail: String| Problem::new(Code::InvalidIdempotencyKey, detail);
-        let mut values = parts.headers.get_all("idempotency-key").iter();
-        let Some(value) = values.next() else {
-            return Ok(Self(None));
-        };
-        if values.next().is_some() {
-            return Err(refused("The header must be given only once.".to_owned()));
-        }
         // What is no visible ASCII is no key either; the key's own words say so.
-        let key = value.to_str().unwrap_or_default().parse::<IdempotencyKey>();
+        let values: Result<Vec<_>, _> =
+            parts.headers.get_all("idempotency-key").iter().map(HeaderValue::to_str).collect();
+        let key = match values.as_deref() {
+            Ok([]) => return Ok(Self(None)),
+            Ok(values) => values.join(","),
+            Err(_) => String::new(),
+        };
+        let key = key.parse::<IdempotencyKey>();
         key.map(|key| Self(Some(key))).map_err(|error| refused(error.to_string()))
     }
 }

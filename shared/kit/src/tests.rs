@@ -162,7 +162,7 @@ async fn a_body_is_read_up_to_its_cap_and_no_further() {
 }
 
 #[tokio::test]
-async fn an_idempotency_key_is_given_once_and_parsed() {
+async fn an_idempotency_key_is_parsed_and_joined_as_the_gateway_joins_it() {
     let post = |keys: &[&[u8]]| {
         let request = keys
             .iter()
@@ -171,7 +171,15 @@ async fn an_idempotency_key_is_given_once_and_parsed() {
     };
     assert_eq!(send(post(&[b"order 66"])).await, (200, serde_json::json!(["order 66", 0])));
     assert_eq!(send(post(&[])).await, (200, serde_json::json!([null, 0])));
-    for keys in [&[&b""[..]][..], &[b"a", b"a"], &[b"caf\xc3\xa9"], &[b"a\tb"], &[&[b'x'; 129]]] {
+    assert_eq!(send(post(&[b"a", b"b"])).await, send(post(&[b"a,b"])).await);
+    for keys in [
+        &[&b""[..]][..],
+        &[b"a", b"\xff"],
+        &[&[b'x'; 64], &[b'x'; 64]],
+        &[b"caf\xc3\xa9"],
+        &[b"a\tb"],
+        &[&[b'x'; 129]],
+    ] {
         assert_eq!(problem(post(keys)).await, refused(400, "invalid-idempotency-key"), "{keys:?}");
     }
 }
