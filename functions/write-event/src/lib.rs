@@ -18,7 +18,7 @@ use lately_kit::path::Part;
 use lately_kit::problem::Problem;
 use lately_kit::route::Routes;
 use lately_kit::{answer, table};
-use lately_model::{Accepted, AcceptedTimes, Batch, BodyForm, Scope};
+use lately_model::{Accepted, AcceptedTimes, Batch, BodyForm, ISSUES_TOPIC, NewEvent, Scope};
 use lately_store::{Store, Submission, Written};
 use sha2::{Digest, Sha256};
 
@@ -45,8 +45,10 @@ async fn post_events(
     let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let form = BodyForm::of_content_type(content_type);
     // The topic's retention is looked at by the store, which also knows whether this is a repetition.
-    let Batch { events, single } = Batch::parse(&body, form, AcceptedTimes::new(store.now(), None))?;
+    let times = AcceptedTimes::new(store.now(), None);
+    let Batch { events, single } = Batch::parse(&body, form, times)?;
     events.iter().try_for_each(|event| caller.require_actor(&event.actor))?;
+    require_open(&topic, &caller, &events, times)?;
 
     let idempotency =
         key.map(|key| lately_store::Idempotency { caller: caller.key(), key, body_hash: hash(form, &body) });
@@ -70,6 +72,25 @@ async fn post_events(
         response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
     }
     Ok(table::written(response, &cost))
+}
+
+/// The topic of issues tells what happened to issues: its events come with the changes that they tell of. An admin may
+/// import such events, as when a topic is moved.
+fn require_open(
+    topic: &Topic,
+    caller: &Caller,
+    events: &[NewEvent],
+    times: AcceptedTimes,
+) -> Result<(), Problem> {
+    let is_import = |event: &NewEvent| event.at.is_some_and(|at| times.is_import(at));
+    let is_move = || caller.scopes.allow(Scope::Admin) && events.iter().all(is_import);
+    if topic.as_str() != ISSUES_TOPIC || is_move() {
+        return Ok(());
+    }
+    Err(Problem::new(
+        Code::Forbidden,
+        "Events of this topic come from changes of issues, or are imported by an admin.",
+    ))
 }
 
 /// What tells two bodies apart; the same bytes read in two ways are two.

@@ -446,3 +446,32 @@ async fn the_topic_of_issues_is_taken_as_it_is() {
     let put = request("PUT /topics/issues").header("authorization", "Bearer dev");
     fresh.send(put, r#"{"bucket":"hour"}"#).await.is(409, "bucket-is-fixed");
 }
+
+#[tokio::test]
+async fn events_of_issues_come_from_issues_and_from_an_admins_imports() {
+    let api = world_of(1).await;
+    let before = api.items().await;
+    let forged = |at: Option<&str>| {
+        let mut forged = json!({"type": "issue.closed", "actor": "ada", "subject": "repo:octo:hello"});
+        if let Some(at) = at {
+            forged["at"] = at.into();
+        }
+        forged
+    };
+    let (now, old) = (forged(None), forged(Some("2026-01-01T00:00:00Z")));
+    let importer = api.of(None, &[Scope::Read, Scope::Write, Scope::Import, Scope::ActAs], None);
+    let line = "POST /topics/issues/events";
+    for body in [now.clone(), json!([now]), json!([now, old])] {
+        for token in ["ada", "dev"] {
+            api.call(token, line, body.to_string()).await.is(403, "forbidden");
+        }
+        importer.call("", line, body.to_string()).await.is(403, "forbidden");
+    }
+    importer.call("", line, old.to_string()).await.is(403, "forbidden");
+    let lines =
+        request(line).header("authorization", "Bearer ada").header("content-type", "application/x-ndjson");
+    api.send(lines, now.to_string()).await.is(403, "forbidden");
+    assert_eq!(api.items().await, before);
+    api.call("dev", line, old.to_string()).await.is_ok(201);
+    api.call("dev", line, json!([old, old]).to_string()).await.is_ok(201);
+}
