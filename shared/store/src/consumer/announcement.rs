@@ -207,28 +207,27 @@ impl Store {
         Ok(self.delete_up_to(&key, checkpoint.incarnation, operation).await?)
     }
 
-    /// Counts that entries were put into some partitions of a consumer's ledger. If it was deleted, or made again, there is
-    /// nobody to tell.
+    /// Counts that entries were put into some partitions of a consumer's ledger. False if the consumer was deleted, or made
+    /// again: then there is nobody to tell.
     pub(crate) async fn count_late(
         &self,
         consumer: &ConsumerKey,
         incarnation: Revision,
         shards: &[u8],
         operation: &Operation<'_>,
-    ) -> Result<(), TableError> {
+    ) -> Result<bool, TableError> {
         let counters: Vec<_> =
             shards.iter().map(|shard| format!("{} :one", Counters::attribute(*shard))).collect();
         let key = Announcement::key(consumer);
-        self.update_if(operation, |update| {
+        let counted = self.update_if(operation, |update| {
             update
                 .set_key(Some(key.clone()))
                 .update_expression(format!("ADD {}", counters.join(", ")))
                 .condition_expression("incarnation = :ours")
                 .expression_attribute_values(":one", number(1_u64))
                 .expression_attribute_values(":ours", number(incarnation.get()))
-        })
-        .await?;
-        Ok(())
+        });
+        Ok(counted.await?.is_some())
     }
 }
 

@@ -80,6 +80,30 @@ impl Store {
         })
     }
 
+    /// Lets entries expire that were noted for a consumer which was deleted meanwhile: its deletion may not have seen them.
+    /// Puts them once more: whoever notes may do nothing else with an entry.
+    pub(crate) async fn drop_late(
+        &self,
+        ledger: Ledger<'_>,
+        ids: &[EventId],
+        operation: &Operation<'_>,
+    ) -> Result<(), TableError> {
+        let expires_at = self.now().get() / 1000;
+        let drops: Vec<_> = ids
+            .iter()
+            .map(async |id| {
+                let mut item = ledger.entry(*id);
+                item.insert("by".to_owned(), text("deleted"));
+                item.insert("expires_at".to_owned(), number(expires_at));
+                let values = HashMap::from([(":ours".to_owned(), ledger.ours())]);
+                self.put_item_if(&item, "incarnation = :ours", Some(values), operation).await.map(drop)
+            })
+            .collect();
+        let done: Result<(), Unavailable> =
+            stream::iter(drops).buffer_unordered(WRITES_AT_ONCE).try_collect().await;
+        Ok(done?)
+    }
+
     /// Unsettled entries of a partition, up to an id, 1 MB of the partition at a time.
     pub(crate) async fn unsettled(
         &self,

@@ -5,7 +5,7 @@
 //! of its own incarnation, or of one before.
 //!
 //! A batch of fan-out that had read the announcement may still note an event: an entry that nobody reads, and that a later
-//! consumer of the name takes for none of its own.
+//! consumer of the name takes for none of its own. When the batch then finds the announcement gone, it lets the entry expire.
 
 use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use futures_util::stream::{self, StreamExt, TryStreamExt};

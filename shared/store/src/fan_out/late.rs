@@ -82,13 +82,28 @@ impl FanOut<'_> {
         let shards: BTreeSet<u8> = waiting.iter().map(|(_, id)| LateEventKey::shard(*id)).collect();
         if !shards.is_empty() {
             let shards: Vec<_> = shards.into_iter().collect();
-            if let Err(error) = self.store.count_late(consumer, *incarnation, &shards, self.operation).await {
-                unnoted.extend(failed(waiting.into_iter().map(|(place, _)| place), &error));
-            } else {
-                count(&self.done.late, waiting.len());
+            match self.count_or_drop(ledger, &shards, &waiting).await {
+                Ok(counted) => count(&self.done.late, counted),
+                Err(error) => unnoted.extend(failed(waiting.into_iter().map(|(place, _)| place), &error)),
             }
         }
         unnoted
+    }
+
+    /// Counts entries that were noted; how many. None if the consumer was deleted meanwhile: then they are dropped.
+    async fn count_or_drop(
+        &self,
+        ledger: Ledger<'_>,
+        shards: &[u8],
+        noted: &[(usize, EventId)],
+    ) -> Result<usize, TableError> {
+        let Ledger { consumer, incarnation } = ledger;
+        if self.store.count_late(consumer, incarnation, shards, self.operation).await? {
+            return Ok(noted.len());
+        }
+        let ids: Vec<_> = noted.iter().map(|(_, id)| *id).collect();
+        self.store.drop_late(ledger, &ids, self.operation).await?;
+        Ok(0)
     }
 
     /// Whether a consumer may have read past an event before it landed.

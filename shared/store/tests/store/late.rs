@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use lately_engine::Operation;
-use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle, When};
-use lately_store::Record;
+use lately_engine::fault::{Fault, Faults, Moment, Network, Stall, Target, Throttle, When};
+use lately_store::{FanOutOutcome, Record, Store};
 
-use crate::consumers::{Files, Rig, report, report_later};
+use crate::consumers::{Files, Rig, nightly, report, report_later};
 use crate::scene::fan_out;
 use crate::support::{pass, store};
 
@@ -169,4 +169,33 @@ async fn a_record_that_cannot_be_noted_is_delivered_again_and_so_is_all_behind_i
         fan_out(&rig.store, &news).await;
         assert_eq!(rig.unsettled().await.len(), 3);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_noted_for_a_consumer_that_is_deleted_meanwhile_does_not_stay() {
+    for repeated in [false, true] {
+        let (mut rig, _) = reported().await;
+        let late = rig.write(HOUR).await;
+        let news = rig.news();
+        // The announcements, the run that covers the event, and then the entry.
+        let stall = Stall { call: 3, moment: Moment::Before, time: HOUR };
+        let network = Network { seed: 1, longest: Duration::from_millis(3), stall: Some(stall) };
+        let slow = store(rig.engine.client_with(Faults::default()).over(network), &rig.world);
+        let deletion = async {
+            pass(SECOND).await;
+            rig.store.delete_consumer(&nightly()).await.unwrap();
+        };
+        let (outcome, ()) = futures_util::future::join(noted_within(&slow, &news, 2 * HOUR), deletion).await;
+        assert_eq!(outcome.failed, None);
+        if repeated {
+            assert_eq!(fan_out(&rig.store, &news).await.failed, None);
+        }
+        for entry in rig.ledger().await.into_values() {
+            assert!(entry.contains_key("expires_at"), "{late} stays for ever: {entry:?}");
+        }
+    }
+}
+
+async fn noted_within(store: &Store, news: &str, time: Duration) -> FanOutOutcome {
+    store.fan_out(&Record::batch(news.as_bytes()).unwrap(), time).await
 }
