@@ -22,7 +22,7 @@ pub struct NewEvent {
     pub subject: Option<Subject>,
     /// Anything else.
     pub data: Option<Data>,
-    /// When it happened, if not just now.
+    /// When it happened, if not just now: never after the request came.
     pub at: Option<UnixMillis>,
 }
 
@@ -46,7 +46,9 @@ impl NewEvent {
         if let Some(Err(refused)) = time.map(|time| times.check(time)) {
             at.fault(found, refused);
         }
-        Some(Self { event_type: event_type?, actor: actor?, subject, data, at: time })
+        // A time that has not come yet is of a clock that runs ahead: the event's time is when it is written.
+        let at = time.filter(|time| *time <= times.now());
+        Some(Self { event_type: event_type?, actor: actor?, subject, data, at })
     }
 }
 

@@ -99,6 +99,14 @@ fn every_fault_of_a_batch_is_named_at_once() {
 }
 
 #[test]
+fn a_time_that_has_not_come_yet_becomes_the_time_of_writing() {
+    let at = |at: &str| json(&format!(r#"{{"type":"t","actor":"a","at":"{at}"}}"#)).unwrap().events[0].at;
+    assert_eq!(at("2026-11-20T09:30:00.001Z"), None);
+    assert_eq!(at("2026-11-20T09:30:05Z"), None);
+    assert!(at("2026-11-20T09:30:00Z").is_some() && at("2026-11-20T09:29:59.999Z").is_some());
+}
+
+#[test]
 fn one_event_has_paths_from_the_root() {
     assert_eq!(faults(json("{}")), ["/type: must be given", "/actor: must be given"]);
     assert_eq!(faults(json("7")), [": must be a JSON object"]);
