@@ -87,8 +87,8 @@ pub(crate) fn is_throttle<E: ProvideErrorMetadata>(error: &SdkError<E>) -> bool 
     )
 }
 
-/// Whether a put was throttled because its own key range is hot: the table's, not an index's, and not for a
-/// limit of the table or the account, which more shards would not raise.
+/// Whether a put was throttled because its own key range is hot, in the table or in an index. More shards help then; they
+/// would not raise a limit of the table or the account.
 pub(crate) fn is_own_range_hot(error: &SdkError<PutItemError>) -> bool {
     is_key_range(match error.as_service_error() {
         Some(PutItemError::ThrottlingException(error)) => {
@@ -113,7 +113,13 @@ pub(crate) fn is_batchs_range_hot(error: &SdkError<BatchWriteItemError>) -> bool
 }
 
 fn is_key_range(reasons: &[ThrottlingReason]) -> bool {
-    reasons.iter().any(|reason| reason.reason() == Some("TableWriteKeyRangeThroughputExceeded"))
+    let is_key_range = |reason: &ThrottlingReason| {
+        matches!(
+            reason.reason(),
+            Some("TableWriteKeyRangeThroughputExceeded" | "IndexWriteKeyRangeThroughputExceeded")
+        )
+    };
+    reasons.iter().any(is_key_range)
 }
 
 /// An operation under way: what it has cost so far, and when it must be over.
@@ -253,6 +259,11 @@ pub(crate) struct Attempts<'a> {
 }
 
 impl Attempts<'_> {
+    /// How many attempts were made.
+    pub(crate) const fn made(&self) -> u32 {
+        self.made
+    }
+
     pub(crate) fn start(&mut self) {
         self.made += 1;
         self.operation.meter.call();

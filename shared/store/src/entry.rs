@@ -13,15 +13,17 @@
 //! Why: with a copy, a page of a timeline is one query; but a copy costs a write unit per KB and follower. So
 //! no entry is larger than 1 KB: that of a larger event points to it.
 //!
-//! What must hold: an entry is a pure function of the event, its topic and where it stands, so writing it again
-//! changes nothing. Whether it is a copy depends on the event alone: the longest key that an entry can have is
+//! What must hold: an entry that fan-out writes is a pure function of the event, its topic and where it stands, so writing
+//! it again changes nothing. The entry that the author's feed has before is a pointer, and gives way to it. Whether it is a copy depends on the event alone: the longest key that an entry can have is
 //! counted, so an entry can be taken from one place to another as it is.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use lately_keys::table::{EventKey, FeedEntryKey, SourceEntryKey};
 use lately_keys::{
-    Actor, BucketWidth, EventId, EventType, Key, Place, SortKey, Source, Subject, TableKey, Topic, User,
+    Actor, BucketWidth, EventId, EventType, Key, Place, SortKey, Source, Subject, TableKey, Topic,
+    UnixMillis, User,
 };
+use lately_model::limits::IMPORT_SECONDS;
 use lately_model::{Data, Event, RetentionDays, Views};
 
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
@@ -40,7 +42,7 @@ pub(crate) struct TimelineEntry {
     views: Views,
     /// Whether the topic fanned out then.
     pub(crate) fans_out: bool,
-    /// Whether it was written that late: known once its stream record tells when.
+    /// Whether the event is an import.
     is_import: bool,
     /// When the event expires, in unix seconds.
     pub(crate) expires_at: Option<u64>,
@@ -56,8 +58,9 @@ pub(crate) enum Body {
 }
 
 impl TimelineEntry {
-    /// How timelines list an event of the table; `None` if none does.
-    pub(crate) fn of(key: &EventKey, item: &Item) -> Result<Option<Self>, Corrupt> {
+    /// How timelines list an event of the table; `None` if none does. When the event landed decides whether it is an import
+    /// only if the item does not say so.
+    pub(crate) fn of(key: &EventKey, item: &Item, landed_at: UnixMillis) -> Result<Option<Self>, Corrupt> {
         let fields = Fields(item);
         let letters = fields.optional_text("v")?.unwrap_or_default();
         let subject = fields.optional_parsed("s")?;
@@ -75,7 +78,7 @@ impl TimelineEntry {
             body: Body::Copy(data(fields)?),
             views,
             fans_out: letters.contains('f'),
-            is_import: false,
+            is_import: is_import(letters).unwrap_or_else(|| has_landed_late(key.id(), landed_at)),
             expires_at: fields.optional_number("expires_at")?,
         };
         if entry.largest_bytes() > ENTRY_BYTES {
@@ -110,12 +113,7 @@ impl TimelineEntry {
         })
     }
 
-    /// The same entry, of an event that is an import, or is not.
-    pub(crate) fn imported(self, is_import: bool) -> Self {
-        Self { is_import, ..self }
-    }
-
-    /// Whether feeds show it whoever reads them: its topic fans out, and it was not written too late to be pushed.
+    /// Whether feeds show it whoever reads them: its topic fans out, and it is no import.
     pub(crate) const fn is_for_feeds(&self) -> bool {
         self.fans_out && !self.is_import
     }
@@ -148,6 +146,20 @@ impl TimelineEntry {
             retention.map(|days| self.id.at().saturating_add(days.millis()).get().div_ceil(1000));
         let expires_at = self.expires_at.into_iter().chain(kept_until).min();
         self.item(key, expires_at)
+    }
+
+    /// What stands in the author's own feed until fan-out has put the entry there: a pointer, which shows no event that is
+    /// not there, and which is over at a time in unix seconds. So a put that comes after the event was deleted, and fan-out
+    /// has forgotten it, shows nothing and leaves nothing.
+    pub(crate) fn before_fan_out(
+        &self,
+        width: BucketWidth,
+        user: &User,
+        retention: Option<RetentionDays>,
+        until: u64,
+    ) -> Item {
+        let expires_at = self.expires_at.into_iter().chain([until]).min();
+        Self { body: Body::Pointer(width), expires_at, ..self.clone() }.in_feed(user, retention)
     }
 
     /// Where the entry stands: under its sources, and in some feeds.
@@ -228,6 +240,17 @@ fn data(fields: Fields<'_>) -> Result<Option<Data>, Corrupt> {
     data.transpose().map_err(|_| fields.corrupt("d"))
 }
 
+/// Whether an event was accepted as an import; none if it was written before that was stored.
+fn is_import(letters: &str) -> Option<bool> {
+    letters.contains(['i', 'p']).then(|| letters.contains('i'))
+}
+
+/// Whether an event landed so long after its time that an earlier release took it for an import. Decided from the record, so
+/// that it is the same whenever the record is handled.
+fn has_landed_late(id: EventId, landed_at: UnixMillis) -> bool {
+    landed_at.get().saturating_sub(id.at().get()) > IMPORT_SECONDS * 1000
+}
+
 fn views(letters: &str) -> Views {
     Views { actor: letters.contains('a'), subject: letters.contains('s'), event_type: false }
 }
@@ -268,6 +291,11 @@ mod tests {
         EventKey::new(topic.parse().unwrap(), width, ID.parse().unwrap())
     }
 
+    /// So many milliseconds after the event's time.
+    fn landed(after: u64) -> UnixMillis {
+        ID.parse::<EventId>().unwrap().at().saturating_add(after)
+    }
+
     /// An event's item, without its key.
     fn event(attributes: &[(&str, &str)]) -> Item {
         attributes.iter().map(|(name, value)| ((*name).to_owned(), text(*value))).collect()
@@ -289,10 +317,13 @@ mod tests {
 
     #[test]
     fn an_import_is_marked_under_its_sources_and_not_where_it_was_backfilled() {
-        let item = event(&[("t", "note"), ("a", "ada"), ("v", "af")]);
-        let entry = TimelineEntry::of(&key("posts", BucketWidth::Day), &item).unwrap().unwrap();
-        assert!(entry.is_for_feeds() && !entry.at_source(&"actor:ada".parse().unwrap()).contains_key("i"));
-        let import = entry.imported(true);
+        let entry = |letters| {
+            let item = event(&[("t", "note"), ("a", "ada"), ("v", letters)]);
+            TimelineEntry::of(&key("posts", BucketWidth::Day), &item, landed(0)).unwrap().unwrap()
+        };
+        let post = entry("afp");
+        assert!(post.is_for_feeds() && !post.at_source(&"actor:ada".parse().unwrap()).contains_key("i"));
+        let import = entry("afi");
         let listed = import.at_source(&"actor:ada".parse().unwrap());
         assert_eq!(listed.get("i"), Some(&AttributeValue::Bool(true)));
         assert!(!TimelineEntry::decode(&listed).unwrap().is_for_feeds());
@@ -300,10 +331,47 @@ mod tests {
     }
 
     #[test]
+    fn how_late_an_event_landed_decides_only_for_an_earlier_release() {
+        let is_import = |letters, after| {
+            let item = event(&[("t", "note"), ("a", "ada"), ("v", letters)]);
+            let entry = TimelineEntry::of(&key("posts", BucketWidth::Day), &item, landed(after));
+            entry.unwrap().unwrap().is_import
+        };
+        for (letters, late, in_time) in
+            [("asf", true, false), ("asfp", false, false), ("asfi", true, true), ("asfpk", false, false)]
+        {
+            assert_eq!(
+                (is_import(letters, 60_001), is_import(letters, 60_000)),
+                (late, in_time),
+                "{letters}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_own_entry_before_fan_out_is_a_pointer_that_goes_by_itself() {
+        let item = event(&[("t", "note"), ("a", "ada"), ("d", "1"), ("v", "afp")]);
+        let entry = TimelineEntry::of(&key("posts", BucketWidth::Hour), &item, landed(0)).unwrap().unwrap();
+        let own =
+            shown(entry.before_fan_out(BucketWidth::Hour, &"ada".parse().unwrap(), None, 1_720_900_000));
+        let expected = expected(&[
+            ("pk", "FEED#ada"),
+            ("sk", "fe6f5b32-2c18-8ddd-6066-0248b01118ad"),
+            ("t", "note"),
+            ("a", "ada"),
+            ("o", "posts"),
+            ("v", "a"),
+            ("w", "h"),
+            ("expires_at", "1720900000"),
+        ]);
+        assert_eq!(own, expected);
+    }
+
+    #[test]
     fn golden_bytes() {
         let mut item = event(&[("t", "note"), ("a", "ada"), ("s", "x"), ("d", "1.10"), ("v", "asf")]);
         item.insert("expires_at".to_owned(), number(1_720_900_000_u64));
-        let entry = TimelineEntry::of(&key("posts", BucketWidth::Day), &item).unwrap().unwrap();
+        let entry = TimelineEntry::of(&key("posts", BucketWidth::Day), &item, landed(0)).unwrap().unwrap();
         let own = [("t", "note"), ("a", "ada"), ("s", "x"), ("d", "1.10"), ("v", "as"), ("o", "posts")];
         let sk = "fe6f5b32-2c18-8ddd-6066-0248b01118ad";
         let place = [("pk", "SOURCE#subject:x"), ("sk", sk), ("expires_at", "1720900000")];
@@ -321,7 +389,7 @@ mod tests {
     fn a_large_event_of_a_topic_that_does_not_fan_out_is_a_marked_pointer() {
         let large = format!("\"{}\"", "x".repeat(1_000));
         let item = event(&[("t", "note"), ("a", "ada"), ("d", &large), ("v", "as")]);
-        let entry = TimelineEntry::of(&key("logs", BucketWidth::Hour), &item).unwrap().unwrap();
+        let entry = TimelineEntry::of(&key("logs", BucketWidth::Hour), &item, landed(0)).unwrap().unwrap();
         let source = "actor:ada".parse().unwrap();
         let mut listed = shown(entry.at_source(&source));
         listed.retain(|name, _| !["pk", "sk"].contains(&name.as_str()));
@@ -334,10 +402,13 @@ mod tests {
     #[test]
     fn what_no_view_lists_has_no_entry() {
         for views in [&[("t", "note"), ("a", "ada")][..], &[("t", "note"), ("a", "ada"), ("v", "s")]] {
-            assert_eq!(TimelineEntry::of(&key("posts", BucketWidth::Day), &event(views)), Ok(None));
+            assert_eq!(
+                TimelineEntry::of(&key("posts", BucketWidth::Day), &event(views), landed(0)),
+                Ok(None)
+            );
         }
         let both = event(&[("t", "note"), ("a", "ada"), ("s", "x"), ("v", "s")]);
-        let entry = TimelineEntry::of(&key("posts", BucketWidth::Day), &both).unwrap().unwrap();
+        let entry = TimelineEntry::of(&key("posts", BucketWidth::Day), &both, landed(0)).unwrap().unwrap();
         assert_eq!(entry.sources().collect::<Vec<_>>(), ["subject:x".parse().unwrap()]);
     }
 
@@ -363,7 +434,7 @@ mod tests {
             let mut item = event(&[("t", &event_type), ("a", &actor), ("d", &data), ("v", letters)]);
             item.extend(subject.map(|subject| ("s".to_owned(), text(subject))));
             item.extend(expires_at.map(|seconds| ("expires_at".to_owned(), number(seconds))));
-            let entry = TimelineEntry::of(&key(&topic, width), &item).unwrap().unwrap();
+            let entry = TimelineEntry::of(&key(&topic, width), &item, landed(0)).unwrap().unwrap();
             for source in entry.sources() {
                 let listed = entry.at_source(&source);
                 prop_assert!(Fields(&listed).stored_bytes() <= ENTRY_BYTES);

@@ -3,22 +3,30 @@
 //! ```text
 //! EVENTS#{topic}#{label}#SHARD{n} / {inverted id}
 //!   t S (type), a S (actor), s S? (subject), d S? (data, the client's JSON text), expires_at N?
-//!   v S? (where else it belongs: a, s the views by actor and subject, f fan-out), gsi1pk, gsi1sk (the view by type)
+//!   v S? (letters: a, s, f where else it belongs: the views by actor and subject, fan-out;
+//!         p a post, or i an import; k written under an idempotency key), gsi1pk, gsi1sk (the view by type)
 //! ```
+//!
+//! Whether an event is an import is decided when its request is accepted, and stored: how late the event lands changes
+//! nothing. An event with neither `p` nor `i` is of a release that decided when the event had landed
+//! (docs/adr/0010-accepted-events.md).
 //!
 //! Attribute names are short: an event of up to about 900 bytes fits 1 KB, which is one write unit.
 
 use std::collections::HashMap;
 
-use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
-use lately_keys::table::{EventKey, TypeViewKey};
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::delete_item::{DeleteItemError, DeleteItemOutput};
+use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, ReturnValuesOnConditionCheckFailure};
+use lately_keys::table::{DeletedEventKey, EventKey, TypeViewKey};
 use lately_keys::{Actor, BucketWidth, EventId, Place, SortKey, TableKey, Topic, UnixMillis};
-use lately_model::{Data, Event, TopicSettings};
+use lately_model::{AcceptedTimes, Data, Event, NewEvent, TopicSettings};
 
-use crate::call::{Operation, TableError};
+use crate::call::{Failed, Operation, TableError, Unavailable};
 use crate::cost::Cost;
 use crate::directory::Entry;
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
+use crate::limits::DELETION_SECONDS;
 use crate::store::Store;
 use crate::topic::TopicError;
 
@@ -126,27 +134,106 @@ impl Store {
         let operation = self.operation();
         let settings = self.settings(topic, &operation).await?;
         let key = keyed(Place::Table, EventKey::new(topic.clone(), settings.bucket, id).encode());
-        let deleted = operation
-            .call_if(|| {
-                let delete = self
+        let mut note = false;
+        loop {
+            match self.delete_unless(&key, by, note, &operation).await {
+                Ok(answer) => {
+                    operation.meter.write(answer.consumed_capacity());
+                    return Ok(operation.meter.total());
+                }
+                Err(Failed::Condition { error, .. }) => {
+                    let there = in_the_way(error).unwrap_or_default();
+                    let actor = Fields(&there).optional_text("a").map_err(TableError::from)?;
+                    if note || by.is_some_and(|by| actor != Some(by.as_str())) {
+                        return Err(DeleteError::NotYours);
+                    }
+                }
+                Err(Failed::Unavailable(error)) => return Err(TableError::from(error).into()),
+            }
+            self.note_deletion(topic, id, &operation).await.map_err(TableError::from)?;
+            note = true;
+        }
+    }
+
+    /// Deletes an event, if it is there, with `by` if it is that actor's; and, unless its deletion is noted, only if no
+    /// repetition of a request can bring it back.
+    async fn delete_unless(
+        &self,
+        key: &Item,
+        by: Option<&Actor>,
+        noted: bool,
+        operation: &Operation<'_>,
+    ) -> Result<DeleteItemOutput, Failed<SdkError<DeleteItemError>>> {
+        let conditions: Vec<_> = [(by.is_some(), "a = :actor"), (!noted, "NOT contains(v, :keyed)")]
+            .into_iter()
+            .filter_map(|(wanted, condition)| wanted.then_some(condition))
+            .collect();
+        operation
+            .call(|| {
+                let mut delete = self
                     .client()
                     .delete_item()
                     .table_name(self.table())
                     .set_key(Some(key.clone()))
+                    .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
                     .return_consumed_capacity(ReturnConsumedCapacity::Total);
-                match by {
-                    None => delete,
-                    Some(actor) => delete
-                        .condition_expression("attribute_not_exists(pk) OR a = :actor")
-                        .expression_attribute_values(":actor", text(actor.as_str())),
+                if !conditions.is_empty() {
+                    let condition = format!("attribute_not_exists(pk) OR ({})", conditions.join(" AND "));
+                    delete = delete.condition_expression(condition);
                 }
-                .send()
+                if let Some(actor) = by {
+                    delete = delete.expression_attribute_values(":actor", text(actor.as_str()));
+                }
+                if !noted {
+                    delete = delete.expression_attribute_values(":keyed", text(KEYED));
+                }
+                delete.send()
             })
             .await
-            .map_err(TableError::from)?;
-        let answer = deleted.ok_or(DeleteError::NotYours)?;
-        operation.meter.write(answer.consumed_capacity());
-        Ok(operation.meter.total())
+    }
+
+    /// Notes that an event is deleted, before it is: from then on no repetition of its request writes it.
+    async fn note_deletion(
+        &self,
+        topic: &Topic,
+        id: EventId,
+        operation: &Operation<'_>,
+    ) -> Result<(), Unavailable> {
+        let mut note = keyed(Place::Table, DeletedEventKey { topic: topic.clone(), id }.encode());
+        note.insert("expires_at".to_owned(), number(self.now().get() / 1000 + DELETION_SECONDS));
+        self.put_item(&note, operation).await
+    }
+}
+
+/// The event whose deletion a condition has prevented.
+fn in_the_way(error: SdkError<DeleteItemError>) -> Option<Item> {
+    match error.into_service_error() {
+        DeleteItemError::ConditionalCheckFailedException(failed) => failed.item,
+        _ => None,
+    }
+}
+
+/// The letter of events that were written under an idempotency key.
+const KEYED: &str = "k";
+
+/// How a request was accepted, when it first came. What follows from it is stored with the request's events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Acceptance {
+    /// When the request came.
+    pub(crate) at: UnixMillis,
+    /// Whether the request may be repeated, under an idempotency key.
+    pub(crate) is_keyed: bool,
+}
+
+impl Acceptance {
+    /// Whether an event of the request is an import.
+    pub(crate) fn is_import(self, event: &NewEvent) -> bool {
+        event.at.is_some_and(|at| AcceptedTimes::new(self.at, None).is_import(at))
+    }
+
+    /// The letters that are stored with an event of the request.
+    pub(crate) fn letters(self, event: &NewEvent) -> [&'static str; 2] {
+        [if self.is_import(event) { "i" } else { "p" }, if self.is_keyed { KEYED } else { "" }]
     }
 }
 
@@ -170,8 +257,14 @@ pub(crate) fn unless_over(item: &Item, now: UnixMillis) -> Result<Option<Event>,
     Ok((!over).then_some(event))
 }
 
-/// The item of an event in a bucket.
-pub(crate) fn encode(event: &Event, key: &EventKey, entry: &Entry, settings: &TopicSettings) -> Item {
+/// The item of an event in a bucket; `accepted` are the letters of how its request was accepted.
+pub(crate) fn encode(
+    event: &Event,
+    key: &EventKey,
+    entry: &Entry,
+    settings: &TopicSettings,
+    accepted: [&str; 2],
+) -> Item {
     let mut item = keyed(Place::Table, key.encode());
     item.insert("t".to_owned(), text(event.event_type.as_str()));
     item.insert("a".to_owned(), text(event.actor.as_str()));
@@ -181,14 +274,10 @@ pub(crate) fn encode(event: &Event, key: &EventKey, entry: &Entry, settings: &To
     if let Some(data) = &event.data {
         item.insert("d".to_owned(), text(data.as_str()));
     }
-    let elsewhere: String =
-        [(settings.views.actor, 'a'), (settings.views.subject, 's'), (settings.fan_out, 'f')]
-            .into_iter()
-            .filter_map(|(wanted, letter)| wanted.then_some(letter))
-            .collect();
-    if !elsewhere.is_empty() {
-        item.insert("v".to_owned(), text(elsewhere));
-    }
+    let elsewhere = [(settings.views.actor, "a"), (settings.views.subject, "s"), (settings.fan_out, "f")]
+        .into_iter()
+        .filter_map(|(wanted, letter)| wanted.then_some(letter));
+    item.insert("v".to_owned(), text(elsewhere.chain(accepted).collect::<String>()));
     if let Some(retention) = entry.retention {
         // Rounded up: an event is kept for no less than its time.
         let expires_at = event.at().saturating_add(retention.millis()).get().div_ceil(1000);

@@ -2,19 +2,20 @@
 //!
 //! ```text
 //! IDEMPOTENCY#{caller}#{topic}#{key}
-//!   hash B (SHA-256 of the body), ids B (16 bytes each), done BOOL?, expires_at N
+//!   hash B (SHA-256 of the body), ids B (16 bytes each), at N (when it came, in milliseconds), done BOOL?, expires_at N
 //! ```
 //!
 //! The record is written first, conditionally, with the ids that the events will have, and marked `done`
-//! after all of them are written. A repetition that finds it done answers from it; one that finds it not
-//! done writes the same ids again, which is harmless if they are there. Expired means absent.
+//! after all of them are written. A repetition that finds it done answers from it. One that finds it not done writes the
+//! events that are not there, under the same ids, unless they were written and have been deleted since (`write.rs`); it
+//! judges their times as the first request did. Expired means absent.
 
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use lately_keys::table::{IdempotencyItemKey, IdempotencyKey};
-use lately_keys::{Caller, EventId, Key, Place, TableKey, Topic};
+use lately_keys::{Caller, EventId, Key, Place, TableKey, Topic, UnixMillis};
 
 use crate::call::{Operation, TableError};
 use crate::event::is_over;
@@ -38,6 +39,7 @@ pub struct Idempotency {
 pub(crate) struct Record {
     pub(crate) body_hash: [u8; 32],
     pub(crate) ids: Vec<EventId>,
+    pub(crate) accepted_at: UnixMillis,
     pub(crate) done: bool,
 }
 
@@ -57,10 +59,11 @@ impl Store {
         topic: &Topic,
         idempotency: &Idempotency,
         ids: Vec<EventId>,
+        accepted_at: UnixMillis,
         operation: &Operation<'_>,
     ) -> Result<Recorded, TableError> {
-        let now = self.now().get() / 1000;
-        let wanted = Record { body_hash: idempotency.body_hash, ids, done: false };
+        let now = accepted_at.get() / 1000;
+        let wanted = Record { body_hash: idempotency.body_hash, ids, accepted_at, done: false };
         let mut item = keyed(Place::Table, key(topic, idempotency));
         item.extend(encode(&wanted));
         item.insert("expires_at".to_owned(), number(now + IDEMPOTENCY_SECONDS));
@@ -130,15 +133,64 @@ fn encode(record: &Record) -> Item {
     Item::from([
         ("hash".to_owned(), AttributeValue::B(Blob::new(record.body_hash))),
         ("ids".to_owned(), AttributeValue::B(Blob::new(ids))),
+        ("at".to_owned(), number(record.accepted_at.get())),
     ])
 }
 
 fn decode(item: &Item) -> Result<Record, Corrupt> {
     let fields = Fields(item);
     let ids = fields.bytes("ids")?.chunks(16).map(EventId::from_slice).collect::<Option<_>>();
+    // Until it was stored, only the end of a record told when it was made, in whole seconds.
+    let accepted_at = match item.contains_key("at") {
+        true => fields.millis("at")?,
+        false => {
+            let made = fields.number::<u64>("expires_at")?.saturating_sub(IDEMPOTENCY_SECONDS);
+            UnixMillis::new(made.saturating_mul(1000)).map_err(|_| fields.corrupt("expires_at"))?
+        }
+    };
     Ok(Record {
         body_hash: fields.bytes("hash")?.try_into().map_err(|_| fields.corrupt("hash"))?,
         ids: ids.ok_or_else(|| fields.corrupt("ids"))?,
+        accepted_at,
         done: fields.flag("done"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::item::text;
+
+    fn record() -> Record {
+        Record {
+            body_hash: [7; 32],
+            ids: vec!["0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap()],
+            accepted_at: UnixMillis::new(1_720_781_000_123).unwrap(),
+            done: false,
+        }
+    }
+
+    #[test]
+    fn golden_bytes() {
+        let id =
+            [0x01, 0x90, 0xa4, 0xcd, 0xd3, 0xe7, 0x72, 0x22, 0x9f, 0x99, 0xfd, 0xb7, 0x4f, 0xee, 0xe7, 0x52];
+        let expected = [
+            ("hash", AttributeValue::B(Blob::new([7; 32]))),
+            ("ids", AttributeValue::B(Blob::new(id))),
+            ("at", AttributeValue::N("1720781000123".to_owned())),
+        ];
+        assert_eq!(encode(&record()), expected.map(|(name, value)| (name.to_owned(), value)).into());
+        assert_eq!(decode(&encode(&record())), Ok(record()));
+    }
+
+    #[test]
+    fn a_record_of_an_earlier_release_came_a_day_before_it_ends() {
+        let mut item = encode(&record());
+        item.remove("at");
+        item.insert("expires_at".to_owned(), number(1_720_781_000 + IDEMPOTENCY_SECONDS));
+        let accepted_at = UnixMillis::new(1_720_781_000_000).unwrap();
+        assert_eq!(decode(&item), Ok(Record { accepted_at, ..record() }));
+        item.insert("at".to_owned(), text("noon"));
+        decode(&item).unwrap_err();
+    }
 }

@@ -12,6 +12,7 @@ use lately_model::{AcceptedTimes, Event, NewEvent, TopicSettings};
 
 use crate::call::TableError;
 use crate::cost::Cost;
+use crate::event::Acceptance;
 use crate::placing::PlaceError;
 use crate::store::Store;
 use crate::topic::TopicError;
@@ -71,7 +72,8 @@ impl Store {
         if events.iter().any(|event| !shards.covers(event.id.shard())) {
             return Err(ImportError::Shard(shards));
         }
-        let times = AcceptedTimes::new(self.now(), settings.retention_days);
+        let acceptance = Acceptance { at: self.now(), is_keyed: false };
+        let times = AcceptedTimes::new(acceptance.at, settings.retention_days);
         let refused = |refused: &dyn Fn(UnixMillis) -> bool| -> Vec<usize> {
             let events = events.iter().enumerate().filter(|(_, event)| refused(event.at()));
             events.map(|(index, _)| index).collect()
@@ -86,7 +88,7 @@ impl Store {
         let min_shards = settings.min_shards.max(shards);
         let settings = TopicSettings { min_shards, max_shards: shards, ..settings };
         let (ids, events): (Vec<EventId>, Vec<NewEvent>) = events.into_iter().map(apart).unzip();
-        let placed = self.place(topic, &settings, events, Some(ids), &operation).await?;
+        let placed = self.place(topic, &settings, events, Some(ids), acceptance, &operation).await?;
         let mut few: Vec<_> =
             placed.iter().map(|placed| &placed.entry).filter(|entry| entry.shards < shards).collect();
         few.dedup_by_key(|entry| entry.bucket);
@@ -101,5 +103,5 @@ impl Store {
 /// An event as it is placed: its id, and all else.
 fn apart(event: Event) -> (EventId, NewEvent) {
     let Event { id, event_type, actor, subject, data } = event;
-    (id, NewEvent { event_type, actor, subject, data, at: None })
+    (id, NewEvent { event_type, actor, subject, data, at: Some(id.at()) })
 }

@@ -85,9 +85,16 @@ pub const DIRECTORY_GRACE_SECONDS: u64 = 30 * 24 * 60 * 60;
 /// How long an idempotency key is remembered.
 pub const IDEMPOTENCY_SECONDS: u64 = 24 * 60 * 60;
 
-/// How long the index of sessions may be behind before an id that it does not list is taken to be of no session.
-/// It is behind by milliseconds, as a rule.
-pub const LISTING_SECONDS: u64 = 60;
+/// How long the deletion of an event that came under an idempotency key is noted: longer than any repetition of its request
+/// may be under way. The key is remembered from before the deletion, so a day more is plenty.
+pub const DELETION_SECONDS: u64 = 2 * IDEMPOTENCY_SECONDS;
+
+/// How long an author's own entry waits for fan-out's: as long as the stream keeps the record that brings it.
+pub const OWN_ENTRY_SECONDS: u64 = 24 * 60 * 60;
+
+/// How long a look for what was written after all may take, when a batch is answered that was written in part: the request
+/// has used up its time by then, and the function's ends some seconds later.
+pub const LAST_LOOK: Duration = Duration::from_secs(2);
 
 /// Sessions that are listed at once.
 pub const LISTED_SESSIONS: i32 = 100;
@@ -194,6 +201,10 @@ pub const CLOCKS_APART_MILLIS: u64 = 60_000;
 
 /// DynamoDB tells in whole seconds, rounded down, when a change was made.
 pub const LANDED_WITHIN_MILLIS: u64 = 1_000;
+
+/// Attempts after which an event that is refused in a shard of before the last doubling says that there are too few shards: the
+/// waits between them are half a second, on average.
+pub const OLD_SHARD_ATTEMPTS: u32 = 6;
 
 /// Attempts of one call for a client that waits: at most 5.6 s of waiting, within the operation's 10 s. Fan-out has no such
 /// number: its calls are tried until its deadline.

@@ -8,16 +8,16 @@ use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::EventKey;
-use lately_keys::{Bucket, EventId, EventType, Tick, Topic, UnixMillis};
+use lately_keys::{Bucket, EventId, EventType, Place, ShardCount, Tick, Topic, UnixMillis};
 use lately_model::limits::FUTURE_SECONDS;
 use lately_model::{Event, NewEvent, TopicSettings};
 
 use crate::ambient::{entropy_u64, tick};
 use crate::call::{Operation, TableError, Unavailable};
 use crate::directory::Entry;
-use crate::event;
+use crate::event::{self, Acceptance};
 use crate::item::Item;
-use crate::limits::BATCHES_AT_ONCE;
+use crate::limits::{BATCHES_AT_ONCE, OLD_SHARD_ATTEMPTS};
 use crate::store::Store;
 
 /// An event that has its place.
@@ -26,6 +26,19 @@ pub(crate) struct Placed {
     pub(crate) event: Event,
     pub(crate) entry: Arc<Entry>,
     pub(crate) item: Item,
+}
+
+impl Placed {
+    /// The key of the event's item.
+    pub(crate) fn key(&self) -> Item {
+        let [pk, sk] = [Place::Table.pk(), Place::Table.sk()];
+        let is_key = |name: &str| name == pk || name == sk;
+        self.item
+            .iter()
+            .filter(|(name, _)| is_key(name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
+    }
 }
 
 /// Why events were not placed.
@@ -40,13 +53,15 @@ pub(crate) enum PlaceError {
 }
 
 impl Store {
-    /// Gives each event its id, or the one given, and its place; the directory covers it when this returns.
+    /// Gives each event its id, or the one given, and its place; the directory covers it when this returns. How the events
+    /// were accepted is stored with them.
     pub(crate) async fn place(
         &self,
         topic: &Topic,
         settings: &TopicSettings,
         events: Vec<NewEvent>,
         ids: Option<Vec<EventId>>,
+        acceptance: Acceptance,
         operation: &Operation<'_>,
     ) -> Result<Vec<Placed>, PlaceError> {
         let bucket = |at| Bucket::containing(settings.bucket, at);
@@ -71,8 +86,9 @@ impl Store {
             }
             let id = draft.id(entry);
             let key = EventKey::new(topic.clone(), settings.bucket, id);
+            let accepted = acceptance.letters(&event);
             let event = Event::of(event, id);
-            let item = event::encode(&event, &key, entry, settings);
+            let item = event::encode(&event, &key, entry, settings, accepted);
             placed.push(Placed { event, entry: Arc::clone(entry), item });
         }
         if too_old.is_empty() { Ok(placed) } else { Err(PlaceError::TooOld(too_old)) }
@@ -127,14 +143,24 @@ impl Store {
     }
 
     /// Doubles the shards of an event's bucket, for later writes, since the event's own range of keys is hot.
+    ///
+    /// A shard of the last doubling says at once that there are too few. Any other still takes the retries of what was written
+    /// before the doubling, which more shards do not cool: it counts only for an event that was placed since and has been refused
+    /// for half a second ([`OLD_SHARD_ATTEMPTS`]). So many writers that are refused together double once, and a bucket that is too
+    /// narrow by little still grows before its writers give up.
     pub(crate) async fn grow_around(
         &self,
         topic: &Topic,
         settings: &TopicSettings,
         placed: &Placed,
+        attempts: u32,
         operation: &Operation<'_>,
     ) {
         let Entry { bucket, shards, .. } = *placed.entry;
+        let is_old = shards > ShardCount::ONE && shards.halved().covers(placed.event.id.shard());
+        if is_old && attempts < OLD_SHARD_ATTEMPTS {
+            return;
+        }
         self.grow(topic, settings, bucket, shards, operation).await;
     }
 }

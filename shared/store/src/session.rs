@@ -8,21 +8,26 @@
 //! A session that is over is refused when it is used, whether TTL has removed it or not. So to revoke one is to let it
 //! end now: one conditional update, and a second one finds it ended.
 //!
-//! What is found by id is found through an index, which may be behind. An id tells when it was made: one that is not
-//! listed but young is looked for again for a moment, and then nobody says that it is gone.
+//! ```text
+//! SESSION#{id} / same
+//!   hash S (of the token), expires_at N
+//! ```
+//!
+//! An id is looked up in the table, so a session that is not found by its id never was, or is over: whoever revokes a session
+//! is told that it is over only if it is. The item of the id is written first, so no session is without one. Sessions of
+//! before docs/adr/0011-sessions-by-id.md have none, and are found through the index that lists all of them.
 
 use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
-use lately_keys::table::{SessionId, SessionKey, SessionListKey, TokenHash};
+use lately_keys::table::{SessionId, SessionKey, SessionListKey, SessionNameKey, TokenHash};
 use lately_keys::{Place, TableKey, Topic, UnixMillis};
 use lately_model::{NewSession, Session};
 
-use crate::call::{Operation, TableError, Unavailable};
+use crate::call::{Operation, TableError};
 use crate::cost::Cost;
 use crate::event::is_over;
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
-use crate::limits::{LISTED_SESSIONS, LISTING_SECONDS};
+use crate::limits::LISTED_SESSIONS;
 use crate::store::Store;
-use crate::wait::wait_for;
 
 /// Why a session could not be fetched.
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +71,7 @@ impl Store {
             created_at,
             expires_at: UnixMillis::new(seconds * 1000).unwrap_or(UnixMillis::MAX),
         };
+        self.put_item(&encode_name(&session, hash), &operation).await?;
         self.put_item(&encode(&session, hash), &operation).await?;
         Ok((session, operation.meter.total()))
     }
@@ -87,8 +93,7 @@ impl Store {
     /// See [`SessionError`].
     pub async fn session_by_id(&self, id: SessionId) -> Result<(Session, Cost), SessionError> {
         let operation = self.operation();
-        let hash = self.listed_session(id, &operation).await?.ok_or(SessionError::NotFound)?;
-        // The index may not know yet that it was revoked.
+        let hash = self.hash_of(id, &operation).await?.ok_or(SessionError::NotFound)?;
         let session = self.session_under(hash, &operation).await?.ok_or(SessionError::NotFound)?;
         operation.meter.items(1);
         Ok((session, operation.meter.total()))
@@ -97,11 +102,10 @@ impl Store {
     /// Ends a session, if it has not ended. From then on its token is refused wherever it is looked up.
     ///
     /// # Errors
-    /// If the table cannot be read or written; or if there is no such session, but the id is so young that it may not be
-    /// listed yet.
+    /// If the table cannot be read or written.
     pub async fn revoke_session(&self, id: SessionId) -> Result<Cost, TableError> {
         let operation = self.operation();
-        if let Some(hash) = self.listed_session(id, &operation).await? {
+        if let Some(hash) = self.hash_of(id, &operation).await? {
             let now = number(self.now().get() / 1000);
             let ended = operation
                 .call_if(|| {
@@ -168,19 +172,18 @@ impl Store {
     }
 
     /// Under which hash a session is kept; none if it never was, or TTL has removed it.
-    async fn listed_session(
+    async fn hash_of(
         &self,
         id: SessionId,
         operation: &Operation<'_>,
     ) -> Result<Option<TokenHash>, TableError> {
-        if !self.may_be_unlisted(id) {
-            return self.look_up_session(id, operation).await;
+        match self.get_item(keyed(Place::Table, SessionNameKey { id }.encode()), operation).await? {
+            Some(name) => Ok(Some(decode_name(&name)?)),
+            None => self.look_up_session(id, operation).await,
         }
-        let listed = wait_for(operation, || self.look_up_session(id, operation)).await?;
-        let unlisted = || Unavailable::new("a young session is not listed, or never was made").into();
-        listed.map(Some).ok_or_else(unlisted)
     }
 
+    /// As [`Store::hash_of`], for a session that was made before its id had an item.
     async fn look_up_session(
         &self,
         id: SessionId,
@@ -199,22 +202,24 @@ impl Store {
             .map_err(TableError::from)?;
         Ok(answer.items().first().map(stored_hash).transpose()?)
     }
-
-    /// Whether an id is so young that the index may not list it yet.
-    fn may_be_unlisted(&self, id: SessionId) -> bool {
-        let now = self.now();
-        // Of the future too: another process's clock may be ahead.
-        id.made_at().is_some_and(|made| {
-            made.saturating_add(LISTING_SECONDS * 1000) > now
-                && made < now.saturating_add(LISTING_SECONDS * 1000)
-        })
-    }
 }
 
 fn stored_hash(item: &Item) -> Result<TokenHash, Corrupt> {
     let fields = Fields(item);
     let key = SessionKey::decode(fields.text("pk")?, fields.text("sk")?);
     Ok(key.ok_or_else(|| fields.corrupt("key"))?.hash)
+}
+
+fn encode_name(session: &Session, hash: TokenHash) -> Item {
+    let mut item = keyed(Place::Table, SessionNameKey { id: session.id }.encode());
+    item.insert("hash".to_owned(), text(hash.to_string()));
+    item.insert("expires_at".to_owned(), number(session.expires_at.get() / 1000));
+    item
+}
+
+fn decode_name(item: &Item) -> Result<TokenHash, Corrupt> {
+    let fields = Fields(item);
+    TokenHash::parse(fields.text("hash")?).ok_or_else(|| fields.corrupt("hash"))
 }
 
 fn encode(session: &Session, hash: TokenHash) -> Item {
@@ -248,4 +253,32 @@ fn decode(item: &Item) -> Result<Session, Corrupt> {
         created_at: millis("created_at", 1)?,
         expires_at: millis("expires_at", 1000)?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn golden_bytes_of_a_sessions_name() {
+        let hash = TokenHash::from([0xab; 32]);
+        let session = Session {
+            id: "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap(),
+            user: None,
+            scopes: "read".parse().unwrap(),
+            topics: None,
+            created_at: UnixMillis::MIN,
+            expires_at: UnixMillis::new(1_720_900_000_000).unwrap(),
+        };
+        let key = "SESSION#0190a4cd-d3e7-7222-9f99-fdb74feee752";
+        let expected = [
+            ("pk", text(key)),
+            ("sk", text(key)),
+            ("hash", text("ab".repeat(32))),
+            ("expires_at", number(1_720_900_000_u64)),
+        ];
+        let item = encode_name(&session, hash);
+        assert_eq!(item, expected.map(|(name, value)| (name.to_owned(), value)).into());
+        assert_eq!(decode_name(&item), Ok(hash));
+    }
 }

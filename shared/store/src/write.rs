@@ -3,24 +3,31 @@
 //! An event keeps its id and its shard through all attempts, so an attempt that was applied although it
 //! seemed to fail is repeated to no effect. If its own key range was too hot, the bucket's shards are doubled
 //! for later writes; this one goes on trying where it is.
+//!
+//! A request under an idempotency key that was not finished is finished by its repetition, up to a day later. It writes
+//! the events that are not there, under their first ids: those that the client was told of must not change, and an event
+//! that may have been written must not be there twice. An event that was deleted meanwhile is not written again: the
+//! deletion is noted (`event.rs`), and the note's absence is a condition of the write, in one transaction.
 
 use std::collections::BTreeSet;
 
-use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
+use aws_sdk_dynamodb::types::{ConditionCheck, Put, ReturnConsumedCapacity, TransactWriteItem};
 use futures_util::stream::{self, StreamExt};
-use lately_keys::table::EventKey;
-use lately_keys::{EventId, Place, Topic, UnixMillis};
+use lately_keys::table::{DeletedEventKey, EventKey};
+use lately_keys::{EventId, Place, TableKey, Topic, UnixMillis};
 use lately_model::{AcceptedTimes, AtError, Event, NewEvent, TopicSettings};
 
 use crate::call::{Meaning, Operation, TableError, Unavailable, is_own_range_hot, meaning, unavailable};
 use crate::cost::Cost;
 use crate::entry::{TimelineEntry, own_feed};
+use crate::event::Acceptance;
 use crate::idempotency::{Idempotency, Record, Recorded};
-use crate::item::Item;
-use crate::limits::{BATCH_ITEMS, BATCHES_AT_ONCE};
+use crate::item::{Item, keyed};
+use crate::limits::{BATCH_ITEMS, BATCHES_AT_ONCE, LAST_LOOK, OWN_ENTRY_SECONDS};
 use crate::placing::{PlaceError, Placed};
 use crate::store::Store;
 use crate::topic::TopicError;
+use crate::transaction::{Fault, Transacted, Transaction};
 
 /// Events to write.
 #[derive(Clone, Debug)]
@@ -59,8 +66,8 @@ pub enum WriteError {
     /// The idempotency key was used for something else. No event was written.
     #[error("the idempotency key was used with another body")]
     KeyReused,
-    /// Some events are written; these, by index, are not.
-    #[error("{} events could not be written", rejected.len())]
+    /// Some events are written, and some are not. An event that is in neither list may be written or not.
+    #[error("a batch was written in part: {} events are known to be rejected", rejected.len())]
     Partly {
         /// The events that are written, with their index.
         accepted: Vec<(usize, EventId)>,
@@ -105,11 +112,13 @@ impl Store {
         let operation = self.operation();
         let Submission { topic, events, may_import, idempotency } = submission;
         let settings = self.settings(&topic, &operation).await?;
-        let checked = self.check_times(&events, may_import, &settings);
+        let first = Acceptance { at: self.now(), is_keyed: idempotency.is_some() };
+        let checked = check_times(&events, may_import, AcceptedTimes::new(first.at, settings.retention_days));
         let Some(idempotency) = idempotency else {
             checked?;
-            let placed = self.place(&topic, &settings, events, None, &operation).await?;
-            let events = self.put_all(&topic, &settings, placed, &operation).await?;
+            let placed = self.place(&topic, &settings, events, None, first, &operation).await?;
+            let failed = self.put_each(&topic, &settings, &placed, &operation).await;
+            let events = self.outcome(placed, failed).await?;
             return Ok((Written { events, replayed: false }, operation.meter.total()));
         };
 
@@ -120,13 +129,13 @@ impl Store {
                 (found.ok_or(error)?, None)
             }
             Ok(()) => {
-                let placed = self.place(&topic, &settings, events.clone(), None, &operation).await?;
+                let placed = self.place(&topic, &settings, events.clone(), None, first, &operation).await?;
                 let ids = placed.iter().map(|placed| placed.event.id).collect();
-                (self.record(&topic, &idempotency, ids, &operation).await?, Some(placed))
+                (self.record(&topic, &idempotency, ids, first.at, &operation).await?, Some(placed))
             }
         };
-        let (ids, replayed) = match record {
-            Recorded::First => (None, false),
+        let unfinished = match record {
+            Recorded::First => None,
             Recorded::Before(record) if record.body_hash != idempotency.body_hash => {
                 return Err(WriteError::KeyReused);
             }
@@ -134,56 +143,134 @@ impl Store {
                 let events = events.into_iter().zip(ids).map(|(event, id)| Event::of(event, id)).collect();
                 return Ok((Written { events, replayed: true }, operation.meter.total()));
             }
-            Recorded::Before(record) => (Some(record.ids), true),
+            Recorded::Before(record) => Some(record),
         };
-        let placed = match (ids, placed) {
-            (None, Some(placed)) => placed,
-            // Begun before and not known to be finished: write the same ids again.
-            (ids, _) => self.place(&topic, &settings, events, ids, &operation).await?,
+        let replayed = unfinished.is_some();
+        let (placed, failed) = match (unfinished, placed) {
+            (None, Some(placed)) => {
+                let failed = self.put_each(&topic, &settings, &placed, &operation).await;
+                (placed, failed)
+            }
+            (None, None) => return Err(Unavailable::new("an unfinished request is not recorded").into()),
+            (Some(Record { ids, accepted_at, .. }), _) => {
+                let acceptance = Acceptance { at: accepted_at, ..first };
+                let placed = self.place(&topic, &settings, events, Some(ids), acceptance, &operation).await?;
+                let failed = self.put_missing(&topic, &settings, &placed, &operation).await;
+                (placed, failed)
+            }
         };
-        let events = self.put_all(&topic, &settings, placed, &operation).await?;
+        let events = self.outcome(placed, failed).await?;
         self.finish_record(&topic, &idempotency, &operation).await;
         Ok((Written { events, replayed }, operation.meter.total()))
     }
 
-    fn check_times(
+    /// What became of a request: its events, if all of them are written.
+    ///
+    /// An event whose write failed may be there nevertheless, as when the answer was lost. A client without a key sends the
+    /// rejected events again, so only events that a last look does not find are rejected. Where the table cannot be read
+    /// either, such events are neither accepted nor rejected.
+    async fn outcome(
         &self,
-        events: &[NewEvent],
-        may_import: bool,
-        settings: &TopicSettings,
-    ) -> Result<(), WriteError> {
-        let times = AcceptedTimes::new(self.now(), settings.retention_days);
-        let indices = |refused: &dyn Fn(UnixMillis) -> bool| -> Vec<usize> {
-            let at = events.iter().enumerate().filter_map(|(index, event)| Some((index, event.at?)));
-            at.filter(|(_, at)| refused(*at)).map(|(index, _)| index).collect()
+        placed: Vec<Placed>,
+        failed: Vec<(usize, Unavailable)>,
+    ) -> Result<Vec<Event>, WriteError> {
+        let (mut unknown, mut errors): (BTreeSet<usize>, Vec<_>) = failed.into_iter().unzip();
+        let Some(error) = errors.pop() else {
+            return Ok(placed.into_iter().map(|placed| placed.event).collect());
         };
-        let imports = indices(&|at| times.is_import(at));
-        if !may_import && !imports.is_empty() {
-            return Err(WriteError::ImportNotAllowed(imports));
+        if placed.len() == 1 {
+            return Err(error.into());
         }
-        let too_old = indices(&|at| matches!(times.check(at), Err(AtError::Expired)));
-        if too_old.is_empty() { Ok(()) } else { Err(WriteError::TooOld(too_old)) }
+        tracing::warn!(%error, failed = unknown.len(), "events of a batch could not be written");
+        let operation = self.operation_within(LAST_LOOK);
+        let keys: Vec<_> = unknown.iter().map(|index| placed[*index].key()).collect();
+        let look = tokio::time::timeout(LAST_LOOK, self.get_items(&keys, true, &operation));
+        let mut rejected = Vec::new();
+        if let Ok(Ok(there)) = look.await {
+            let is_there =
+                |index: &usize| there.iter().any(|item| item.get("sk") == placed[*index].item.get("sk"));
+            unknown.retain(|index| !is_there(index));
+            rejected = unknown.iter().copied().collect();
+        }
+        if unknown.is_empty() {
+            return Ok(placed.into_iter().map(|placed| placed.event).collect());
+        }
+        if unknown.len() == placed.len() {
+            return Err(error.into());
+        }
+        let accepted = placed.iter().enumerate().filter(|(index, _)| !unknown.contains(index));
+        let accepted = accepted.map(|(index, placed)| (index, placed.event.id)).collect();
+        Err(WriteError::Partly { accepted, rejected })
     }
 
-    /// Puts events, one by one or in batches; the events if all are written.
-    async fn put_all(
+    /// Puts those events of an unfinished request that are not there, and have not been deleted; those that could not be
+    /// written, by index. Costs four write units an event, and a call: this is rare.
+    async fn put_missing(
         &self,
         topic: &Topic,
         settings: &TopicSettings,
-        placed: Vec<Placed>,
+        placed: &[Placed],
         operation: &Operation<'_>,
-    ) -> Result<Vec<Event>, WriteError> {
-        let failed = self.put_each(topic, settings, &placed, operation).await;
-        let rejected: BTreeSet<usize> = failed.iter().map(|(index, _)| *index).collect();
-        match failed.into_iter().next() {
-            None => Ok(placed.into_iter().map(|placed| placed.event).collect()),
-            Some((_, error)) if rejected.len() == placed.len() => Err(error.into()),
-            Some((_, error)) => {
-                tracing::warn!(%error, rejected = rejected.len(), "a batch was written in part");
-                let accepted = placed.iter().enumerate().filter(|(index, _)| !rejected.contains(index));
-                let accepted = accepted.map(|(index, placed)| (index, placed.event.id)).collect();
-                Err(WriteError::Partly { accepted, rejected: rejected.into_iter().collect() })
+    ) -> Vec<(usize, Unavailable)> {
+        let puts: Vec<_> = placed
+            .iter()
+            .enumerate()
+            .map(|(index, event)| async move {
+                match self.put_if_missing(topic, settings, event, operation).await {
+                    Ok(true) if placed.len() == 1 => {
+                        self.put_in_own_feed(topic, settings, event, operation).await;
+                        None
+                    }
+                    Ok(_) => None,
+                    Err(error) => Some((index, error)),
+                }
+            })
+            .collect();
+        let failed: Vec<_> = stream::iter(puts).buffer_unordered(BATCH_ITEMS).collect().await;
+        failed.into_iter().flatten().collect()
+    }
+
+    /// Puts an event unless it is there, or was deleted; whether it was put.
+    async fn put_if_missing(
+        &self,
+        topic: &Topic,
+        settings: &TopicSettings,
+        placed: &Placed,
+        operation: &Operation<'_>,
+    ) -> Result<bool, Unavailable> {
+        let absent = "attribute_not_exists(pk)";
+        let deletion = DeletedEventKey { topic: topic.clone(), id: placed.event.id }.encode();
+        let put = Put::builder()
+            .table_name(self.table())
+            .set_item(Some(placed.item.clone()))
+            .condition_expression(absent)
+            .build()
+            .map_err(Unavailable::new)?;
+        let not_deleted = ConditionCheck::builder()
+            .table_name(self.table())
+            .set_key(Some(keyed(Place::Table, deletion)))
+            .condition_expression(absent)
+            .build()
+            .map_err(Unavailable::new)?;
+        let writes = vec![
+            TransactWriteItem::builder().put(put).build(),
+            TransactWriteItem::builder().condition_check(not_deleted).build(),
+        ];
+        let transaction = Transaction::new(writes, self.ambient());
+        let mut attempts = operation.attempts();
+        loop {
+            attempts.start_round();
+            let faults = match self.transact(&transaction, operation).await? {
+                Transacted::Done => return Ok(true),
+                Transacted::Cancelled { faults, .. } => faults,
+            };
+            if faults.iter().any(|fault| matches!(fault, Fault::Condition(_))) {
+                return Ok(false);
             }
+            if faults.first() == Some(&Fault::Busy) {
+                self.grow_around(topic, settings, placed, attempts.made(), operation).await;
+            }
+            attempts.pause_or(|| Unavailable::new("an event's range of keys is too busy")).await?;
         }
     }
 
@@ -216,7 +303,8 @@ impl Store {
 
     /// Puts an event's entry into its actor's own feed, so that who has posted sees it at once.
     ///
-    /// It is a help and no duty, and tried once: fan-out puts the same entry.
+    /// It is a help and no duty, and tried once: fan-out puts the entry that stays. However late this one lands, it shows no
+    /// event that was deleted meanwhile, it takes the place of nothing, and it is over after a day.
     pub(crate) async fn put_in_own_feed(
         &self,
         topic: &Topic,
@@ -225,25 +313,31 @@ impl Store {
         operation: &Operation<'_>,
     ) {
         let Placed { event, item, .. } = placed;
-        let is_import = AcceptedTimes::new(self.now(), settings.retention_days).is_import(event.at());
-        if !settings.fan_out || is_import {
-            return;
-        }
         let key = EventKey::new(topic.clone(), settings.bucket, event.id);
-        let (Ok(Some(entry)), Some(user)) = (TimelineEntry::of(&key, item), own_feed(&event.actor)) else {
+        let (Ok(Some(entry)), Some(user)) =
+            (TimelineEntry::of(&key, item, event.at()), own_feed(&event.actor))
+        else {
             return;
         };
+        if !entry.is_for_feeds() {
+            return;
+        }
+        let until = self.now().get() / 1000 + OWN_ENTRY_SECONDS;
+        let own = entry.before_fan_out(settings.bucket, &user, self.feeds().retention, until);
         operation.meter.call();
         let put = self
             .client()
             .put_item()
             .table_name(self.table())
-            .set_item(Some(entry.in_feed(&user, self.feeds().retention)))
+            .set_item(Some(own))
+            .condition_expression("attribute_not_exists(pk)")
             .return_consumed_capacity(ReturnConsumedCapacity::Total)
             .send()
             .await;
         match put {
             Ok(answer) => operation.meter.write(answer.consumed_capacity()),
+            // Fan-out was faster.
+            Err(error) if meaning(&error) == Meaning::Condition => {}
             Err(error) => {
                 let error = unavailable(&error);
                 tracing::warn!(%error, "an own post is not in its feed yet");
@@ -302,7 +396,7 @@ impl Store {
                 Err(error) => error,
             };
             if is_own_range_hot(&error) {
-                self.grow_around(topic, settings, placed, operation).await;
+                self.grow_around(topic, settings, placed, attempts.made(), operation).await;
             }
             match meaning(&error) {
                 Meaning::Refused | Meaning::Ambiguous => attempts.pause(&error).await?,
@@ -310,4 +404,18 @@ impl Store {
             }
         }
     }
+}
+
+/// Refuses events whose times may not be written.
+fn check_times(events: &[NewEvent], may_import: bool, times: AcceptedTimes) -> Result<(), WriteError> {
+    let indices = |refused: &dyn Fn(UnixMillis) -> bool| -> Vec<usize> {
+        let at = events.iter().enumerate().filter_map(|(index, event)| Some((index, event.at?)));
+        at.filter(|(_, at)| refused(*at)).map(|(index, _)| index).collect()
+    };
+    let imports = indices(&|at| times.is_import(at));
+    if !may_import && !imports.is_empty() {
+        return Err(WriteError::ImportNotAllowed(imports));
+    }
+    let too_old = indices(&|at| matches!(times.check(at), Err(AtError::Expired)));
+    if too_old.is_empty() { Ok(()) } else { Err(WriteError::TooOld(too_old)) }
 }

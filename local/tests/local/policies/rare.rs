@@ -40,8 +40,8 @@ pub(super) async fn before_the_first_issue(watched: &Watched) {
 pub(super) async fn writes(watched: &Watched) {
     let Watched { api, write_event, .. } = watched;
     api.call("dev", "PUT /topics/posts", "").await.is_ok(201);
-    let puts = Target::operation(Operation::PutItem).partition("EVENTS#");
-    let hot = hurt(api, puts, 3, Fault::Throttle(Throttle::TableKeyRange));
+    let puts = || Target::operation(Operation::PutItem).partition("EVENTS#");
+    let hot = hurt(api, puts(), 3, Fault::Throttle(Throttle::TableKeyRange));
     let batches = Target::operation(Operation::BatchWriteItem);
     let half = hurt(api, batches, 1, Fault::Unprocessed(0.5));
     for (client, body) in [(hot, event()), (half, vec![event(); 10].into())] {
@@ -65,8 +65,28 @@ pub(super) async fn writes(watched: &Watched) {
             }),
         }
     };
-    assert!(!store.write(submission(true)).await.unwrap().0.replayed);
-    assert!(store.write(submission(false)).await.unwrap().0.replayed);
+    // It is not known to be done when it comes again, and then is deleted.
+    let marks = Target::operation(Operation::UpdateItem).partition("IDEMPOTENCY#");
+    let dying = Faults::default().nth(1, marks, Fault::Crash(Moment::Before));
+    let dying = api.system.engine.client_with(dying);
+    let victim = write_event.store(&dying.client());
+    assert!(Box::pin(dying.run(victim.write(submission(true)))).await.is_none());
+    let written = store.write(submission(false)).await.unwrap().0;
+    assert!(written.replayed);
+    store.delete_event(&"posts".parse().unwrap(), written.events[0].id, None).await.unwrap();
+    // Nobody knows whether these are written.
+    let batches = Target::operation(Operation::BatchWriteItem);
+    let lost = Faults::default().rule(batches, When::Always, Fault::Unprocessed(0.5)).rule(
+        puts(),
+        When::Always,
+        Fault::Throttle(Throttle::Account),
+    );
+    let lost = write_event.client(&api.system.engine.client_with(lost).client());
+    let hurried = Store::new(lost, "lately", World::new(), Duration::from_millis(200));
+    let routes = lately_write_event::routes(hurried);
+    let body = Value::from(vec![event(); 25]).to_string();
+    let part = api.serving(routes).call("dev", "POST /topics/posts/events", body).await;
+    part.is(503, "partially-accepted");
 }
 
 /// Large events, large audiences, and follows that meet each other.

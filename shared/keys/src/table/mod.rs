@@ -11,6 +11,7 @@
 //! | [`SourceEntryKey`] | `SOURCE#{source}` | inverted id | |
 //! | [`SourceItemKey`] | `SOURCE#{source}` | `#SOURCE` | |
 //! | [`IdempotencyItemKey`] | `IDEMPOTENCY#{caller}#{topic}#{key}` | same | |
+//! | [`DeletedEventKey`] | `DELETED#{topic}#{id}` | same | |
 //! | [`FeedEntryKey`] | `FEED#{user}` | inverted id | |
 //! | [`PullMarkerKey`] | `FEED#{user}` | `#PULL#{source}` | |
 //! | [`SeenMarkKey`] | `FEED#{user}` | `#SEEN` | |
@@ -23,6 +24,7 @@
 //! | [`ProfileKey`] | `USER#{user}` | `PROFILE` | |
 //! | [`SettingsKey`] | `SETTINGS#{app}` | same | |
 //! | [`SessionKey`] | `SESSION#{token hash}` | same | [`SessionListKey`] |
+//! | [`SessionNameKey`] | `SESSION#{id}` | same | |
 //! | [`RepositoryKey`] | `REPO#{owner}#{repo}` | `REPO` | |
 //! | [`IssueKey`] | `REPO#{owner}#{repo}` | `ISSUE#{8 digits}` | [`IssueStatusKey`], [`IssuePriorityKey`] |
 //! | [`ConsumerKey`] | `CONSUMER#{topic}#{name}` | `CHECKPOINT` | |
@@ -47,6 +49,7 @@
 mod announcement;
 mod backlog;
 mod consumer;
+mod deleted;
 mod directory;
 mod event;
 mod feed;
@@ -71,6 +74,7 @@ mod tests;
 pub use announcement::AnnouncementKey;
 pub use backlog::{Backlog, BacklogKey};
 pub use consumer::ConsumerKey;
+pub use deleted::DeletedEventKey;
 pub use directory::DirectoryKey;
 pub use event::{EventKey, EventPartition, TypeViewKey, TypeViewPartition};
 pub use feed::{FeedEntryKey, PullMarkerKey, SeenMarkKey};
@@ -87,7 +91,7 @@ pub use late_page::LatePageKey;
 pub use profile::ProfileKey;
 pub use repository::RepositoryKey;
 pub use run::RunKey;
-pub use session::{SessionId, SessionIdError, SessionKey, SessionListKey, TokenHash};
+pub use session::{SessionId, SessionIdError, SessionKey, SessionListKey, SessionNameKey, TokenHash};
 pub use settings::SettingsKey;
 pub use source::{SourceEntryKey, SourceItemKey};
 pub use topic::{TopicKey, TopicListKey};
@@ -166,9 +170,11 @@ any_key! {
     PullMarker(PullMarkerKey),
     SeenMark(SeenMarkKey),
     Idempotency(IdempotencyItemKey),
+    DeletedEvent(DeletedEventKey),
     Profile(ProfileKey),
     Settings(SettingsKey),
     Session(SessionKey),
+    SessionName(SessionNameKey),
     Repository(RepositoryKey),
     Issue(IssueKey),
     Consumer(ConsumerKey),

@@ -1,13 +1,14 @@
-//! A session, found by its token's hash, and listed by its id.
+//! A session, found by its token's hash and by its id, and listed by its id.
 //!
 //! ```text
 //! table   pk  SESSION#{hash of the token, 64 hexadecimal digits}    sk  the same
+//! table   pk  SESSION#{id}                                          sk  the same
 //! gsi1    pk  SESSIONS                                              sk  {id}
 //! ```
 //!
 //! Why: whoever can read the table learns no token. The id is what an operator names a session by; it carries
-//! when the session was made, so the list is in that order, and who finds no entry for a young id knows that the index
-//! may not have it yet.
+//! when the session was made, so the list is in that order. The list is an index, which may be behind; the item of an id
+//! never is.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -58,7 +59,9 @@ impl TokenHash {
         &self.0
     }
 
-    fn parse(text: &str) -> Option<Self> {
+    /// Reads a hash's text.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
         let digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
         if text.len() != 64 || !text.bytes().all(digit) {
             return None;
@@ -163,6 +166,36 @@ impl TableKey for SessionKey {
     fn decode(pk: &str, sk: &str) -> Option<Self> {
         let ["SESSION", hash] = segments(pk)? else { return None };
         (pk == sk).then_some(Self { hash: TokenHash::parse(hash)? })
+    }
+}
+
+/// The item that tells a session's id from any other, and names the session's token by its hash.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::SessionNameKey;
+///
+/// let key = SessionNameKey { id: "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()? }.encode();
+/// assert_eq!(key.pk, "SESSION#0190a4cd-d3e7-7222-9f99-fdb74feee752");
+/// assert_eq!(key.sk, key.pk);
+/// # Ok::<(), lately_keys::table::SessionIdError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SessionNameKey {
+    /// The session's id.
+    pub id: SessionId,
+}
+
+impl TableKey for SessionNameKey {
+    const PLACE: Place = Place::Table;
+
+    fn encode(&self) -> Key {
+        Key::same(format!("SESSION#{}", self.id))
+    }
+
+    fn decode(pk: &str, sk: &str) -> Option<Self> {
+        let ["SESSION", id] = segments(pk)? else { return None };
+        (pk == sk).then_some(Self { id: id.parse().ok()? })
     }
 }
 

@@ -59,6 +59,8 @@ fn golden_bytes_of_topics_and_events() {
     assert_golden(&idempotency("user:ada", "try #1 of 2"), text, text);
     let text = format!("IDEMPOTENCY#session:{ID}#posts#k");
     assert_golden(&idempotency(&format!("session:{ID}"), "k"), &text, &text);
+    let text = format!("DELETED#posts#{ID}");
+    assert_golden(&DeletedEventKey { topic: parse("posts"), id: parse(ID) }, &text, &text);
 }
 
 #[test]
@@ -104,6 +106,8 @@ fn golden_bytes_of_records() {
     let text = format!("SESSION#01{}", "ab".repeat(31));
     assert_golden(&SessionKey { hash: hash.into() }, &text, &text);
     assert_golden(&SessionListKey { id: parse(ID) }, "SESSIONS", ID);
+    let text = format!("SESSION#{ID}");
+    assert_golden(&SessionNameKey { id: parse(ID) }, &text, &text);
     let repository = || RepositoryKey { owner: parse("octo"), repo: parse("hello") };
     assert_golden(&repository(), "REPO#octo#hello", "REPO");
     let number = IssueNumber::try_from(42).unwrap();
@@ -171,6 +175,10 @@ fn a_second_text_for_the_same_key_is_refused() {
         ("REPO#octo#hello", "ISSUE#+0000042"),
         ("REPO#octo#hello", "ISSUE#00000000"),
         ("CONSUMER#billing#nightly", "RUN#0190A4CD-D3E7-7222-9F99-FDB74FEEE752"),
+        (
+            "DELETED#posts#0190A4CD-D3E7-7222-9F99-FDB74FEEE752",
+            "DELETED#posts#0190A4CD-D3E7-7222-9F99-FDB74FEEE752",
+        ),
         ("FEED#bob", "#actor:ada"),
         ("USER#bob", "actor:ada"),
         ("TOPIC#posts", "2024-07-12"),
@@ -268,6 +276,7 @@ fn any_key() -> impl Strategy<Value = AnyKey> {
         (source(), id()).prop_map(|(source, id)| SourceEntryKey { source, id }.into()),
         source().prop_map(|source| SourceItemKey { source }.into()),
         idempotency,
+        (topic(), id()).prop_map(|(topic, id)| DeletedEventKey { topic, id }.into()),
         (user(), id()).prop_map(|(user, id)| FeedEntryKey { user, id }.into()),
         (user(), source()).prop_map(|(user, source)| PullMarkerKey { user, source }.into()),
         user().prop_map(|user| SeenMarkKey { user }.into()),
@@ -288,6 +297,7 @@ fn any_key() -> impl Strategy<Value = AnyKey> {
         user().prop_map(|user| ProfileKey { user }.into()),
         app().prop_map(|app| SettingsKey { app }.into()),
         any::<[u8; 32]>().prop_map(|hash| SessionKey { hash: hash.into() }.into()),
+        session_id().prop_map(|id| SessionNameKey { id }.into()),
         repository().prop_map(AnyKey::from),
         (repository(), issue_number())
             .prop_map(|(repository, number)| IssueKey { repository, number }.into()),

@@ -35,7 +35,7 @@ use lately_keys::{BucketWidth, EventId, Key, Place, Source, TableKey, Topic, Uni
 use crate::call::{TableError, Unavailable};
 use crate::entry::{TimelineEntry, own_feed, place_in_feed};
 use crate::fan_out::writer::Write;
-use crate::fan_out::{FanOut, count, plan};
+use crate::fan_out::{FanOut, count};
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::limits::{
     BACKLOG_EVENTS_AT_ONCE, BACKLOG_EVENTS_PER_ITEM, BACKLOG_EVENTS_PER_STEP, BACKLOG_ITEMS_PER_STEP,
@@ -296,9 +296,8 @@ impl FanOut<'_> {
         if let Some((topic, width)) = written {
             let key = EventKey::new(topic.clone(), *width, id);
             let item = self.store.get_item(keyed(Place::Table, key.encode()), self.operation).await?;
-            let entry = item.map(|item| TimelineEntry::of(&key, &item)).transpose()?.flatten();
+            let entry = item.map(|item| TimelineEntry::of(&key, &item, at)).transpose()?.flatten();
             if let Some(entry) = entry.filter(|entry| entry.sources().any(|listed| listed == *source)) {
-                let entry = entry.imported(plan::is_import(id, at));
                 return Box::pin(self.bring(&key, &entry, at, vec![source.clone()], None)).await;
             }
         }
@@ -329,13 +328,13 @@ impl FanOut<'_> {
         width: BucketWidth,
         events: &[LeftEvent],
     ) -> Result<Vec<TimelineEntry>, TableError> {
-        let keys = events.iter().map(|event| EventKey::new(topic.clone(), width, event.id));
-        let keys: HashMap<Key, EventKey> = keys.map(|key| (key.encode(), key)).collect();
+        let keys = events.iter().map(|event| (EventKey::new(topic.clone(), width, event.id), event.at));
+        let keys: HashMap<Key, (EventKey, UnixMillis)> = keys.map(|key| (key.0.encode(), key)).collect();
         let wanted: Vec<_> = keys.keys().map(|key| keyed(Place::Table, key.clone())).collect();
         let mut entries = Vec::new();
         for item in self.store.get_items(&wanted, true, self.operation).await? {
-            if let Some(key) = keys.get(&Fields(&item).key()?) {
-                entries.extend(TimelineEntry::of(key, &item)?.filter(|entry| entry.fans_out));
+            if let Some((key, at)) = keys.get(&Fields(&item).key()?) {
+                entries.extend(TimelineEntry::of(key, &item, *at)?.filter(|entry| entry.fans_out));
             }
         }
         entries.sort_by_key(|entry| entry.id);

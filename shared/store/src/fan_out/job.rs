@@ -147,7 +147,7 @@ mod tests {
         let event = [("t", "note"), ("a", "ada"), ("d", data), ("v", "asf")];
         let mut event: Item = event.into_iter().map(|(name, value)| (name.to_owned(), text(value))).collect();
         event.insert("expires_at".to_owned(), number(1_720_900_000_u64));
-        TimelineEntry::of(&key, &event).unwrap().unwrap()
+        TimelineEntry::of(&key, &event, key.id().at()).unwrap().unwrap()
     }
 
     fn walk(purpose: Purpose) -> Task {

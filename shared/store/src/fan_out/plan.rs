@@ -3,8 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use lately_keys::table::Backlog;
-use lately_keys::{EventId, Key, UnixMillis};
-use lately_model::limits::IMPORT_SECONDS;
+use lately_keys::{Key, UnixMillis};
 
 use crate::fan_out::record::{Change, Record, What};
 use crate::limits::{CLOCKS_APART_MILLIS, LANDED_WITHIN_MILLIS};
@@ -29,12 +28,6 @@ pub(super) fn rails(records: &[Record]) -> Vec<Vec<usize>> {
         }
     }
     rails
-}
-
-/// Whether an event landed so long after its time that it is not pushed. Decided from the record, so that it is
-/// the same whenever the record is handled.
-pub(super) fn is_import(id: EventId, landed_at: UnixMillis) -> bool {
-    landed_at.get().saturating_sub(id.at().get()) > IMPORT_SECONDS * 1000
 }
 
 /// Whether an event that landed then may not have been there when a run was read that was announced then. DynamoDB tells
@@ -80,14 +73,6 @@ mod tests {
             &item("FEED#bob", '1'),
         ]);
         assert_eq!(rails(&records), [vec![0], vec![1]]);
-    }
-
-    #[test]
-    fn an_import_is_more_than_a_minute_late_by_its_record() {
-        let millis = |millis| UnixMillis::new(millis).unwrap();
-        let id = EventId::first_of(millis(1_000_000));
-        assert!(!is_import(id, millis(1_060_000)) && is_import(id, millis(1_060_001)));
-        assert!(!is_import(id, millis(999_000)), "a clock that is ahead makes none");
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::fan_out::backlog::{Later, LeftEvent};
 use crate::fan_out::job::{JobWork, PageTask, Task};
 use crate::fan_out::page::Page;
 use crate::fan_out::writer::Write;
-use crate::fan_out::{FanOut, count, plan};
+use crate::fan_out::{FanOut, count};
 use crate::follow::Counts;
 use crate::limits::{FAN_OUT_RESERVE, SHARDS_AT_ONCE, TOLD_APART_MILLIS};
 
@@ -27,9 +27,8 @@ impl FanOut<'_> {
         entry: &TimelineEntry,
         at: UnixMillis,
     ) -> Result<(), TableError> {
-        let entry = entry.clone().imported(plan::is_import(entry.id, at));
         let own = own_feed(&entry.actor).filter(|_| entry.is_for_feeds());
-        self.bring(key, &entry, at, entry.sources().collect(), own).await
+        self.bring(key, entry, at, entry.sources().collect(), own).await
     }
 
     /// Brings an event to some of its sources and to their followers, and into its author's own feed.

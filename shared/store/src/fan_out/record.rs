@@ -225,10 +225,11 @@ impl Delivered<'_> {
         let removed = self.event_name == EventName::Remove;
         Ok(match key {
             AnyKey::Event(key) if removed => {
-                TimelineEntry::of(&key, &self.dynamodb.before()?)?.map(What::Deleted)
+                TimelineEntry::of(&key, &self.dynamodb.before()?, self.dynamodb.at()?)?.map(What::Deleted)
             }
             AnyKey::Event(key) => {
-                TimelineEntry::of(&key, &self.dynamodb.after()?)?.map(|entry| What::Posted(key, entry))
+                let entry = TimelineEntry::of(&key, &self.dynamodb.after()?, self.dynamodb.at()?)?;
+                entry.map(|entry| What::Posted(key, entry))
             }
             AnyKey::Follower(key) if removed => Some(What::Unfollowed(key)),
             AnyKey::Follower(key) => {

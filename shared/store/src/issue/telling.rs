@@ -8,6 +8,7 @@ use lately_keys::Topic;
 use lately_model::{ISSUES_TOPIC, NewEvent, TopicSettings};
 
 use crate::call::{Operation, TableError, Unavailable};
+use crate::event::Acceptance;
 use crate::item::Item;
 use crate::placing::{PlaceError, Placed};
 use crate::store::Store;
@@ -48,7 +49,8 @@ impl Store {
         IssueTopic { topic, settings }: &IssueTopic,
         operation: &Operation<'_>,
     ) -> Result<Told, TableError> {
-        let placed = self.place(topic, settings, vec![event], None, operation).await;
+        let acceptance = Acceptance { at: self.now(), is_keyed: false };
+        let placed = self.place(topic, settings, vec![event], None, acceptance, operation).await;
         let placed = placed.map_err(|error| match error {
             PlaceError::Table(error) => error,
             PlaceError::TooOld(_) => Unavailable::new("the clock stands before what the topic keeps").into(),
@@ -69,7 +71,7 @@ impl Store {
             };
             // A new item is in nobody's way: it was throttled.
             if matches!(faults.get(EVENT), Some(Fault::Conflict | Fault::Throttled)) {
-                self.grow_around(topic, settings, &placed, operation).await;
+                self.grow_around(topic, settings, &placed, attempts.made(), operation).await;
             }
             if let Some(Fault::Condition(there)) = faults.drain(..).next() {
                 return Ok(Told::Stale(there));

@@ -35,7 +35,7 @@ fn numbered(first: usize, count: usize) -> Vec<NewEvent> {
     (first..first + count).map(|number| event(event_type(number), Some(number.to_string()))).collect()
 }
 
-fn keyed(topic: &Topic, key: &str, events: Vec<NewEvent>) -> Submission {
+pub(crate) fn keyed(topic: &Topic, key: &str, events: Vec<NewEvent>) -> Submission {
     let idempotency =
         Idempotency { caller: "user:ada".parse().unwrap(), key: key.parse().unwrap(), body_hash: [7; 32] };
     Submission { idempotency: Some(idempotency), ..submission(topic, events) }

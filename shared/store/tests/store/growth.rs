@@ -70,20 +70,23 @@ async fn a_topic_of_one_shard_grows_to_what_it_is_offered() {
 
 #[tokio::test(start_paused = true)]
 async fn only_the_writes_own_key_range_makes_a_bucket_grow() {
+    let by_type = r#"{"views":["actor","subject","type"]}"#;
     let reasons = [
-        (Throttle::TableKeyRange, 2),
-        (Throttle::IndexKeyRange("gsi1".to_owned()), 1),
-        (Throttle::OnDemandMaximum, 1),
-        (Throttle::Account, 1),
-        (Throttle::Provisioned, 1),
+        ("{}", Throttle::TableKeyRange, 2),
+        (by_type, Throttle::TableKeyRange, 2),
+        // The view by type has as many shards as the bucket.
+        (by_type, Throttle::IndexKeyRange("gsi1".to_owned()), 2),
+        ("{}", Throttle::OnDemandMaximum, 1),
+        ("{}", Throttle::Account, 1),
+        ("{}", Throttle::Provisioned, 1),
     ];
-    for (why, expected) in reasons {
+    for (settings, why, expected) in reasons {
         let world = World::new(1);
         let engine = engine(&world, Options::default());
         let client = engine.client_with(refused(3, why.clone()));
         let store = store(client.client(), &world);
         let topic = topic("posts");
-        store.put_topic(&topic, &change("{}")).await.unwrap();
+        store.put_topic(&topic, &change(settings)).await.unwrap();
         write(&store, &topic).await;
         assert_eq!(shards(&engine, &world, &topic).await, [expected], "{why:?}");
     }
@@ -138,11 +141,19 @@ async fn who_comes_too_late_learns_the_count() {
     assert!(written.events.iter().any(|event| event.id.shard().get() == 1));
 }
 
-/// Grows a topic's newest bucket by a write that is refused once per doubling.
+/// Grows a topic's newest bucket. For each doubling, writes are refused once, until one of them lies in a shard of the
+/// doubling before.
 async fn grow(engine: &Engine, world: &World, topic: &Topic, doublings: u32) {
+    write(&store(engine.client(), world), topic).await;
     for _ in 0..doublings {
-        let client = engine.client_with(refused(1, Throttle::TableKeyRange));
-        write(&store(client.client(), world), topic).await;
+        let before = shards(engine, world, topic).await[0];
+        for _ in 0..64 {
+            let client = engine.client_with(refused(1, Throttle::TableKeyRange));
+            write(&store(client.client(), world), topic).await;
+            if shards(engine, world, topic).await[0] > before {
+                break;
+            }
+        }
     }
 }
 
@@ -182,4 +193,46 @@ async fn a_new_bucket_starts_with_half_of_the_last_ones_shards() {
     pass(Duration::from_secs(15 * 60)).await;
     write(&plain, &topic).await;
     assert_eq!(shards(&engine, &world, &topic).await[..2], [4, 32]);
+}
+
+/// Offers a topic of one shard so many writes at once, and then so many a second; the shards that its bucket has in the
+/// end, and how many writes were given up.
+async fn offered(at_once: u32, a_second: u32, seconds: u32) -> (u16, u32) {
+    let world = World::new(1);
+    let limits = PartitionLimits { write_units: 100, read_units: 300, ..PartitionLimits::default() };
+    let engine = engine(&world, Options { partitions: Some(limits), ..Options::default() });
+    let store = store(engine.client(), &world);
+    let topic = topic("posts");
+    store.put_topic(&topic, &change(r#"{"fan_out":false}"#)).await.unwrap();
+    let mut writers = JoinSet::new();
+    let mut begin = |count: u32| {
+        for _ in 0..count {
+            let (store, topic) = (store.clone(), topic.clone());
+            writers.spawn(async move {
+                store.write(submission(&topic, vec![event("note", None)])).await.is_err()
+            });
+        }
+    };
+    begin(at_once);
+    for _ in 0..seconds * 50 {
+        pass(Duration::from_millis(20)).await;
+        begin(a_second / 50);
+    }
+    let mut given_up = 0;
+    while let Some(failed) = writers.join_next().await {
+        given_up += u32::from(failed.unwrap());
+    }
+    (shards(&engine, &world, &topic).await[0], given_up)
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_writers_refused_at_once_do_not_grow_a_bucket_beyond_its_need() {
+    // A partition takes a hundred writes a second here.
+    for (at_once, a_second, seconds, most) in [(200, 50, 3, 4), (200, 150, 3, 8), (100, 250, 4, 16)] {
+        let (shards, given_up) = offered(at_once, a_second, seconds).await;
+        assert!(
+            shards <= most && given_up == 0,
+            "{at_once} at once, {a_second} a second: {shards} shards, {given_up} given up"
+        );
+    }
 }

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test, what must not fail is unwrapped")]
 #![expect(clippy::large_futures, reason = "a test's futures are few, and moved once")]
 
+mod accepting;
 mod backlog;
 mod bounds;
 mod consumer_prices;

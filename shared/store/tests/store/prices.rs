@@ -5,12 +5,13 @@ use lately_keys::Topic;
 use lately_model::NewEvent;
 use lately_store::{Cost, Store};
 
+use crate::faults::keyed;
 use crate::support::{World, change, engine, event, query, store, submission, topic};
 
 /// An event of 512 bytes as stored, in a shard of two digits; one less in a shard of one.
 fn of_512_bytes(topic: &Topic) -> NewEvent {
     let key = "pk".len() + "EVENTS##2026-03-14#SHARD63".len() + topic.as_str().len() + "sk".len() + 36;
-    let names = "t".len() + "note".len() + "a".len() + "ada".len() + "v".len() + "asf".len() + "d".len();
+    let names = "t".len() + "note".len() + "a".len() + "ada".len() + "v".len() + "asfp".len() + "d".len();
     let quotes = 2;
     event("note", Some(format!("\"{}\"", "x".repeat(512 - key - names - quotes))))
 }
@@ -43,6 +44,28 @@ async fn one_write_is_one_call_and_one_unit_per_place() {
         store.write(submission(&topic, vec![of_512_bytes(&topic)])).await.unwrap();
         let (_, paid) = store.write(submission(&topic, vec![of_512_bytes(&topic)])).await.unwrap();
         assert_eq!(paid.of_write(), cost);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_is_paid_for_by_who_uses_one() {
+    let world = World::new(1);
+    let store = store(engine(&world, Options::default()).client(), &world);
+    let topic = topic("posts");
+    store.put_topic(&topic, &change("{}")).await.unwrap();
+    fill(&store, &topic, 1).await;
+    // An event of 900 bytes of data is one unit, also under a key, and so is its entry in the own feed.
+    let event = event("note", Some(format!("\"{}\"", "x".repeat(898))));
+    let plain = submission(&topic, vec![event.clone()]);
+    // The request is recorded, and marked as done. What fails for its condition costs a unit that is not reported.
+    for (request, posted, deleted) in [
+        (plain, "write_units=2.0, calls=2", "write_units=1.0, calls=1"),
+        (keyed(&topic, "k", vec![event]), "write_units=4.0, calls=4", "write_units=2.0, calls=3"),
+    ] {
+        let (written, cost) = store.write(request).await.unwrap();
+        assert_eq!(cost.of_write(), posted);
+        let cost = store.delete_event(&topic, written.events[0].id, None).await.unwrap();
+        assert_eq!(cost.of_write(), deleted);
     }
 }
 

@@ -1,0 +1,234 @@
+//! A request that is finished late, or accepted in part: what it was when it first came still holds.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use lately_engine::Operation;
+use lately_engine::fault::{Fault, Faults, Moment, Network, Stall, Target, Throttle, When};
+use lately_keys::EventId;
+use lately_model::{EventQuery, FeedQuery, NewEvent};
+use lately_store::{FeedSettings, WriteError};
+
+use crate::faults::keyed;
+use crate::listed::user;
+use crate::scene::{MINUTE, Scene};
+use crate::support::{event, ids, pass, store, stored, submission};
+
+/// Events of these ages, in milliseconds; none for those that a client does not date.
+fn aged(scene: &Scene, ages: &[Option<u64>]) -> Vec<NewEvent> {
+    let at = |age: &Option<u64>| age.map(|age| scene.world.now().saturating_sub(age));
+    ages.iter().map(|age| NewEvent { at: at(age), ..event("note", None) }).collect()
+}
+
+/// Which entries of a source's timeline are marked as imports.
+async fn imports(scene: &Scene) -> BTreeSet<EventId> {
+    let listed = scene.listed("actor:ada").await.into_iter();
+    listed.filter(|(_, entry)| entry.contains_key("i")).map(|(id, _)| id).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_post_that_a_repetition_finishes_late_is_a_post() {
+    let ages = [None, Some(30_000), Some(61_000)];
+    for (count, calls) in [(1, 4), (3, 4)] {
+        let mut scene = Scene::new(FeedSettings::default()).await;
+        scene.follow("bob", "actor:ada", 0).await;
+        scene.settle().await;
+        let request = keyed(&scene.posts, "k", aged(&scene, &ages[..count]));
+        // It dies when the request is recorded, and no event is written yet.
+        let died =
+            Faults::default().nth(1, Target::writes().partition("EVENTS#"), Fault::Crash(Moment::Before));
+        let client = scene.engine.client_with(died);
+        assert!(client.run(store(client.client(), &scene.world).write(request.clone())).await.is_none());
+        assert!(stored(&scene.engine, &scene.posts).await.is_empty(), "{calls}");
+        pass(10 * MINUTE).await;
+        let (written, _) = scene.store.write(request).await.unwrap();
+        scene.settle().await;
+        let mut posts = ids(&written.events);
+        let import: BTreeSet<_> = posts.split_off(count.min(2)).into_iter().collect();
+        posts.sort_unstable_by(|a, b| b.cmp(a));
+        assert_eq!(scene.shown("bob").await, posts);
+        assert_eq!(scene.shown("ada").await, posts);
+        assert_eq!(imports(&scene).await, import);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_of_landing_does_not_make_an_import_or_a_post() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    scene.follow("bob", "actor:ada", 0).await;
+    scene.settle().await;
+    // DynamoDB tells in whole seconds when an event landed.
+    pass(Duration::from_millis(500)).await;
+    let slow = Faults::default().rule(
+        Target::operation(Operation::PutItem).partition("EVENTS#"),
+        When::First(8),
+        Fault::Throttle(Throttle::Account),
+    );
+    let slow = store(scene.engine.client_with(slow).client(), &scene.world);
+    let (post, _) = slow.write(submission(&scene.posts, aged(&scene, &[Some(59_900)]))).await.unwrap();
+    scene.settle().await;
+    assert_eq!((scene.shown("bob").await, imports(&scene).await), (ids(&post.events), [].into()));
+
+    pass(Duration::from_millis(2_999 - (scene.world.now().get() % 1_000))).await;
+    let (import, _) =
+        scene.store.write(submission(&scene.posts, aged(&scene, &[Some(60_500)]))).await.unwrap();
+    scene.settle().await;
+    assert_eq!(scene.shown("bob").await, ids(&post.events));
+    assert_eq!(imports(&scene).await, ids(&import.events).into_iter().collect());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_repetition_brings_no_deleted_event_back() {
+    for count in [1_usize, 60] {
+        for whose in [None, Some("ada")] {
+            let scene = Scene::new(FeedSettings::default()).await;
+            let events: Vec<_> = (0..count).map(|n| event("note", Some(n.to_string()))).collect();
+            let request = keyed(&scene.posts, "k", events);
+            // It dies before the request is marked as done: all events are there.
+            let marks = Target::operation(Operation::UpdateItem).partition("IDEMPOTENCY#");
+            let client =
+                scene.engine.client_with(Faults::default().nth(1, marks, Fault::Crash(Moment::Before)));
+            let victim = store(client.client(), &scene.world);
+            assert!(client.run(victim.write(request.clone())).await.is_none());
+            let mut left = stored(&scene.engine, &scene.posts).await;
+            assert_eq!(left.len(), count);
+            let deleted = left.remove(count / 2);
+            let by = whose.map(|name| name.parse().unwrap());
+            scene.store.delete_event(&scene.posts, deleted, by.as_ref()).await.unwrap();
+            for wait in [Duration::ZERO, 23 * 60 * MINUTE] {
+                pass(wait).await;
+                let (written, _) = scene.store.write(request.clone()).await.unwrap();
+                assert!(written.replayed && ids(&written.events).contains(&deleted), "the first response");
+                assert_eq!(stored(&scene.engine, &scene.posts).await, left);
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_repetition_writes_what_is_missing_and_not_what_was_deleted() {
+    let scene = Scene::new(FeedSettings::default()).await;
+    let events: Vec<_> = (0..60).map(|n| event("note", Some(n.to_string()))).collect();
+    let request = keyed(&scene.posts, "k", events);
+    let batches = Target::operation(Operation::BatchWriteItem);
+    let client = scene.engine.client_with(Faults::default().nth(3, batches, Fault::Crash(Moment::Before)));
+    let victim = store(client.client(), &scene.world);
+    assert!(client.run(victim.write(request.clone())).await.is_none());
+    let there = stored(&scene.engine, &scene.posts).await;
+    assert!(!there.is_empty() && there.len() < 60, "{}", there.len());
+    for id in &there[..2] {
+        scene.store.delete_event(&scene.posts, *id, None).await.unwrap();
+    }
+    let (written, _) = scene.store.write(request).await.unwrap();
+    let mut expected = ids(&written.events);
+    expected.retain(|id| !there[..2].contains(id));
+    expected.sort();
+    assert_eq!(expected.len(), 58);
+    assert_eq!(stored(&scene.engine, &scene.posts).await, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_that_meets_a_repetition_wins() {
+    for call in 1..=12 {
+        for moment in [Moment::Before, Moment::After] {
+            let scene = Scene::new(FeedSettings::default()).await;
+            let request = keyed(&scene.posts, "k", vec![event("note", None)]);
+            let marks = Target::operation(Operation::UpdateItem).partition("IDEMPOTENCY#");
+            let client =
+                scene.engine.client_with(Faults::default().nth(1, marks, Fault::Crash(Moment::Before)));
+            let victim = store(client.client(), &scene.world);
+            assert!(client.run(victim.write(request.clone())).await.is_none());
+            let id = stored(&scene.engine, &scene.posts).await[0];
+            // Either of the two stops in one of its calls while the other is done.
+            let stall = Stall { call, moment, time: Duration::from_secs(2) };
+            let network = |stall| Network { seed: 1, longest: Duration::from_millis(3), stall };
+            for (mine, other) in [(Some(stall), None), (None, Some(stall))] {
+                let [repeating, deleting] = [mine, other].map(|stall| {
+                    let client = scene.engine.client_with(Faults::default()).over(network(stall));
+                    store(client, &scene.world)
+                });
+                let repeat = async { repeating.write(request.clone()).await.unwrap().0.replayed };
+                let delete = async { deleting.delete_event(&scene.posts, id, None).await.unwrap() };
+                assert!(futures_util::future::join(repeat, delete).await.0);
+                assert_eq!(stored(&scene.engine, &scene.posts).await, [], "call {call}");
+            }
+        }
+    }
+}
+
+/// What a user finds in the own feed.
+async fn page(scene: &Scene, who: &str) -> Vec<EventId> {
+    let page = EventQuery { consistent: true, ..EventQuery::default() };
+    let query = FeedQuery { page, wait_for: None };
+    let (page, _) = scene.store.feed(&user(who), &query, None).await.unwrap();
+    page.page.events.iter().map(|event| event.event.id).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_own_feed_that_is_written_late_shows_no_deleted_event() {
+    // The topic, the directory's entry and that of the bucket before; the entry's making, the event, and the own feed.
+    for (call, landed) in [(5, false), (6, true)] {
+        let mut scene = Scene::new(FeedSettings::default()).await;
+        let stall = Stall { call, moment: Moment::Before, time: MINUTE };
+        let network = Network { seed: 1, longest: Duration::from_millis(3), stall: Some(stall) };
+        let client = scene.engine.client_with(Faults::default()).over(network);
+        let author = store(client, &scene.world);
+        let post = author.write(submission(&scene.posts, vec![event("note", None)]));
+        let meanwhile = async {
+            pass(MINUTE / 2).await;
+            let there = stored(&scene.engine, &scene.posts).await;
+            assert_eq!(there.len(), usize::from(landed));
+            for id in there {
+                scene.store.delete_event(&scene.posts, id, None).await.unwrap();
+            }
+            scene.settle().await;
+        };
+        let (posted, ()) = futures_util::future::join(post, meanwhile).await;
+        let shown = if landed { Vec::new() } else { ids(&posted.unwrap().0.events) };
+        assert_eq!(page(&scene, "ada").await, shown);
+        scene.settle().await;
+        // What the late write has left goes by itself.
+        pass(25 * 60 * MINUTE).await;
+        scene.engine.expire(10).unwrap();
+        scene.settle().await;
+        assert_eq!(scene.shown("ada").await, shown);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_said_to_be_rejected_is_not_there() {
+    // Events of one shard are written, and nobody is told.
+    for (looked, expected) in [(true, 60), (false, 0)] {
+        let scene = Scene::new(FeedSettings::default()).await;
+        let settings = crate::support::change(r#"{"bucket":"quarter-hour","min_shards":2}"#);
+        let notes = crate::support::topic("notes");
+        scene.store.put_topic(&notes, &settings).await.unwrap();
+        let hot = "EVENTS#notes#2026-03-14T12:00#SHARD1";
+        let stuck = Faults::seeded(1)
+            .rule(Target::writes().partition(hot), When::Always, Fault::Unprocessed(1.0))
+            .rule(
+                Target::operation(Operation::PutItem).partition(hot),
+                When::Always,
+                Fault::Timeout(Moment::After),
+            );
+        let looks = Target::operation(Operation::BatchGetItem);
+        let stuck = match looked {
+            true => stuck,
+            false => stuck.rule(looks, When::Always, Fault::ServiceUnavailable),
+        };
+        let client = scene.engine.client_with(stuck);
+        let events: Vec<_> = (0..60).map(|n| event("note", Some(n.to_string()))).collect();
+        let written = store(client.client(), &scene.world).write(submission(&notes, events)).await;
+        let there = stored(&scene.engine, &notes).await;
+        assert_eq!(there.len(), 60);
+        match written {
+            Ok((written, _)) => assert_eq!((written.events.len(), looked), (expected, true)),
+            Err(WriteError::Partly { accepted, rejected }) => {
+                // Nobody can tell of the others.
+                assert!(!looked && rejected.is_empty() && (10..50).contains(&accepted.len()));
+                assert!(accepted.iter().all(|(_, id)| there.contains(id)));
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
