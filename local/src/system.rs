@@ -7,7 +7,9 @@ use aws_sdk_dynamodb::Client;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use lately_engine::fault::LiveClient;
-use lately_engine::pump::{Checkpoints, Destination, Handler, HandlerError, Pump, PumpFaults, PumpOptions};
+use lately_engine::pump::{
+    Checkpoints, Destination, Handler, HandlerError, Mapping, Pump, PumpFaults, PumpOptions,
+};
 use lately_engine::template::{Template, TemplateError};
 use lately_engine::{Clock, Engine, EngineError, TableDefinition};
 use lately_keys::table::ConsumerKey;
@@ -34,6 +36,10 @@ const CHECKPOINTS: &str = "checkpoints.json";
 
 /// The same for what the function of reports is given.
 const REPORT_CHECKPOINTS: &str = "report-checkpoints.json";
+
+/// How often a batch is tried again here if the template sets no number: whoever looks at what goes wrong does not wait
+/// until its records are too old.
+const RETRIES: u32 = 8;
 
 /// What is reported here: the parameters of a deployment that does.
 const REPORT: [(&str, &str); 2] = [("ReportTopic", demo::BILLING), ("ReportSum", "amount")];
@@ -198,6 +204,8 @@ impl System {
     ) -> Result<Pump, OpenError> {
         let mapping = self.template.mappings()?.into_iter().find(|mapping| mapping.function == function);
         let mapping = mapping.ok_or(OpenError::NotInvoked(function))?;
+        let maximum_retries = Some(mapping.maximum_retries.unwrap_or(RETRIES));
+        let mapping = Mapping { maximum_retries, ..mapping };
         let stream = self.engine.stream(TABLE).ok_or(OpenError::NotInvoked(function))?;
         let checkpoints = checkpoint_file.as_deref().map(Checkpoints::read).transpose()?.flatten();
         let options = PumpOptions { faults, checkpoints, checkpoint_file, ..PumpOptions::default() };

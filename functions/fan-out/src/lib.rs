@@ -37,7 +37,7 @@ impl Answer {
 
     /// What became of the batch.
     #[must_use]
-    pub const fn outcome(&self) -> &FanOutOutcome {
+    pub const fn handled(&self) -> &FanOutOutcome {
         &self.outcome
     }
 }

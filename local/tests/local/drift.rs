@@ -137,9 +137,11 @@ fn fan_out_is_given_what_something_follows_from_and_little_else() {
         ("FOLLOWERS#actor:ada#0", "#COUNT"),
         ("SOURCE#actor:ada", "#SOURCE"),
         ("JOB#PUSH#x#actor:ada#0", "00000000"),
+        ("JOB#BACKLOG#FEED#bob", "0190868b"),
     ] {
         assert!(given("INSERT", pk, sk), "{pk}");
     }
+    assert!(given("MODIFY", "JOB#BACKLOG#FEED#bob", "0190868b"), "the next step");
     assert!(given("REMOVE", "EVENTS#posts#2026-11-20#SHARD0", "fe65604e"));
     assert!(given("REMOVE", "FOLLOWERS#actor:ada#0", "bob"));
     assert!(!given("REMOVE", "JOB#PUSH#x#actor:ada#0", "00000000"));

@@ -93,6 +93,15 @@ impl StoredSource {
             Mode::Pull { from, .. } => id < from,
         }
     }
+
+    /// Whether an event of the source may have been copied into the feeds of all its followers. Until it was pulled, it was
+    /// pushed whatever the id: by a clock that is ahead, an id may lie behind the first that is pulled.
+    pub(crate) fn may_have_pushed(&self, id: EventId) -> bool {
+        match self.mode {
+            Mode::Push | Mode::Promoting { .. } => true,
+            Mode::Pull { from, .. } => id < EventId::first_of(from.at().saturating_add(PULL_OVERLAP_MILLIS)),
+        }
+    }
 }
 
 impl Store {
@@ -275,6 +284,8 @@ mod tests {
         let before = from.just_before().unwrap();
         assert!(pulled().pushes(before) && !pulled().pushes(from));
         assert!(StoredSource::default().pushes(from));
+        let after = |millis| EventId::first_of(from.at().saturating_add(millis));
+        assert!(pulled().may_have_pushed(after(64_999)) && !pulled().may_have_pushed(after(65_000)));
     }
 
     #[test]

@@ -105,6 +105,7 @@ async fn each_function_is_allowed_what_it_does_and_nothing_else() {
     scenario(&watched).await;
     rare::writes(&watched).await;
     rare::follows_and_feeds(&watched).await;
+    rare::overload(&watched).await;
     rare::records(&watched).await;
     Box::pin(rare::reports(&watched)).await;
     given_up(&watched);

@@ -1,10 +1,12 @@
 //! What happens rarely: each is brought about, and what the function then does is seen.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
 use lately_engine::Operation;
 use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle, When};
+use lately_engine::stream::Record;
 use lately_keys::table::ConsumerKey;
 use lately_kit::limits::OPERATION_BUDGET;
 use lately_kit::world::World;
@@ -118,10 +120,29 @@ pub(super) async fn follows_and_feeds(watched: &Watched) {
     }
     get("/feeds/user1/unread").await;
 
-    let in_shard = Target::operation(Operation::TransactWriteItems).partition("FOLLOWERS#");
-    let busy = hurt(api, in_shard, 1, Fault::TransactionConflict);
-    let follows = api.serving(lately_follow::routes(follow.store(&busy)));
-    follows.call("dev", "PUT /users/user4/following/actor:eve", "").await.is_ok(201);
+    for (user, fault) in
+        [("user4", Fault::TransactionConflict), ("user5", Fault::Throttle(Throttle::TableKeyRange))]
+    {
+        let in_shard = Target::operation(Operation::TransactWriteItems).partition("FOLLOWERS#");
+        let busy = hurt(api, in_shard, 1, fault);
+        let follows = api.serving(lately_follow::routes(follow.store(&busy)));
+        follows.call("dev", &format!("PUT /users/{user}/following/actor:eve"), "").await.is_ok(201);
+    }
+}
+
+/// A timeline that takes no more for a moment.
+pub(super) async fn overload(watched: &Watched) {
+    let Watched { api, pump, fan_out, .. } = watched;
+    post(watched, "posts", &event()).await;
+    let stream = api.system.engine.stream("lately").unwrap();
+    let is_event = |record: &Arc<Record>| record.keys()["pk"].as_s().unwrap().starts_with("EVENTS#posts#");
+    let posted = stream.all().into_iter().rfind(is_event).unwrap();
+    let entries = Target::operation(Operation::BatchWriteItem).partition("SOURCE#");
+    let store = fan_out.store(&hurt(api, entries, 20, Fault::Throttle(Throttle::TableKeyRange)));
+    let batch = stream.lambda_event(&[posted]);
+    let answer = lately_fan_out::handle(&store, batch.as_bytes(), TIME).await.unwrap();
+    assert!(answer.is_done() && answer.handled().left > 0, "{answer:?}");
+    pump.settled().await;
 }
 
 /// Issues of an older schema, and those of a topic that is too fast; and the topics of a session that is limited to some.

@@ -244,11 +244,16 @@ impl FanOut<'_> {
             // Put back without events, so that there is a next step.
             rest.push((first.written.clone(), Vec::new()));
         }
-        // No step leaves events of more topics than its items have.
         let mut items = items.into_iter();
-        for ((written, events), item) in rest.into_iter().zip(&mut items) {
-            let item = BacklogItem { written, events, step: item.step + 1, ..item };
-            self.store.put_item(&item.encode(), self.operation).await?;
+        for (written, events) in rest {
+            match items.next() {
+                Some(item) => {
+                    let item = BacklogItem { written, events, step: item.step + 1, ..item };
+                    self.store.put_item(&item.encode(), self.operation).await?;
+                }
+                // Of what was written, some is to be removed by now.
+                None => self.put_to(backlog.clone(), written, &events).await?,
+            }
         }
         Ok(self.delete(items.map(|item| item.key.encode()).collect()).await?)
     }

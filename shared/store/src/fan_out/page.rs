@@ -46,8 +46,8 @@ impl Page {
     /// Whose feeds may have a copy of an event of the source. One that is pulled was copied by backfills alone, into the feeds
     /// of those who followed after its time.
     pub(super) fn holders(&self, stored: &StoredSource, id: EventId) -> impl Iterator<Item = &User> {
-        let is_pushed = stored.pushes(id);
-        let may_hold = move |follower: &&Follower| is_pushed || id < EventId::first_of(follower.since);
+        let was_pushed = stored.may_have_pushed(id);
+        let may_hold = move |follower: &&Follower| was_pushed || id < EventId::first_of(follower.since);
         self.followers.iter().filter(may_hold).map(|follower| &follower.user)
     }
 
@@ -144,9 +144,8 @@ impl FanOut<'_> {
     /// Who has left since a change, and may have been on the page when that, or an attempt before, was handled.
     pub(super) async fn gone(&self, page: &Page, at: UnixMillis) -> Result<BTreeSet<User>, TableError> {
         let since = at.saturating_sub(TOLD_APART_MILLIS);
-        let mut gone = self.store.leavers(&page.source, page.shard, since, self.operation).await?;
-        gone.retain(|user| page.covers(user));
-        Ok(gone)
+        let covers = |user: &User| page.covers(user);
+        self.store.leavers(&page.source, page.shard, since, covers, self.operation).await
     }
 
     /// Takes an entry out of the feeds of those who have it and follow none of its sources.

@@ -278,7 +278,13 @@ impl<'a> Writer<'a> {
         for (place, mut queued) in batch {
             state.in_flight.remove(&queued.key);
             queued.attempts += 1;
-            queued.alone |= alone || (queued.may_refuse && queued.attempts >= BUSY_ATTEMPTS);
+            if alone {
+                queued.alone = true;
+            } else if queued.may_refuse && queued.attempts >= BUSY_ATTEMPTS {
+                // Once alone. If its partition is not the reason then, it is tried as all others are.
+                queued.may_refuse = !queued.alone;
+                queued.alone = !queued.alone;
+            }
             state.newest.entry(queued.key.clone()).or_insert(place);
             state.queue.insert(place, queued);
         }

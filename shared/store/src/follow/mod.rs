@@ -131,8 +131,8 @@ impl Store {
         if faults.contains(&Fault::Throttled) || !faults.contains(&Fault::Conflict) {
             return Ok(faults.contains(&Fault::Throttled));
         }
-        let item = self.get_item(Counts::key(source, shard), operation).await?;
-        let counts = item.as_ref().map(Counts::decode).transpose()?;
+        let found = self.get_items(&[Counts::key(source, shard)], true, operation).await?;
+        let counts = found.first().map(Counts::decode).transpose()?;
         Ok(counts.is_some_and(|(_, counts)| counts.here >= CROWDED_SHARD))
     }
 

@@ -124,6 +124,23 @@ async fn an_event_deleted_meanwhile_is_not_brought_back_by_a_backlog() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_deleted_while_its_backlog_stays_busy_is_removed_in_the_end() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    scene.follow("bob", "actor:ada", 0).await;
+    scene.settle().await;
+    let posted = scene.post(&scene.posts, vec![event("note", None); 3]).await;
+    fan_out_while_busy(&mut scene, "SOURCE#actor:ada").await;
+    scene.store.delete_event(&scene.posts, posted[1], None).await.unwrap();
+    let (_, store) = process(&scene, busy("SOURCE#actor:ada"));
+    for _ in 0..3 {
+        assert_eq!(fan_out(&store, &scene.news()).await.failed, None);
+    }
+    scene.settle().await;
+    assert_eq!(scene.shown("bob").await, [posted[2], posted[0]]);
+    assert_eq!((scene.listed("actor:ada").await.len(), waiting(&scene).await), (2, 0));
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_deletes_an_event_is_left_to_backlogs_too() {
     for partition in ["SOURCE#actor:ada", "FEED#bob", "FEED#ada"] {
         let mut scene = Scene::new(FeedSettings::default()).await;

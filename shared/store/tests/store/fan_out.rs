@@ -446,6 +446,7 @@ async fn a_deleted_event_of_a_pulled_source_is_removed_where_it_was_backfilled()
             scene.follow(&format!("u{n}"), "actor:ada", 0).await;
         }
         scene.settle().await;
+        pass(MINUTE * 2).await;
         let posted = scene.post(&scene.posts, vec![event("note", None)]).await;
         scene.settle().await;
         assert_eq!(scene.shown("u1").await, [], "it is pulled");
