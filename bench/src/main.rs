@@ -37,7 +37,7 @@ enum Command {
     /// What bringing events to feeds costs at DynamoDB
     FanOut(Shown),
     /// What others notice of a source that is written faster than its timeline can take
-    Overload(Shown),
+    Overload(Overload),
     /// What ids, keys and cursors cost in time
     Ids(Shown),
     ColdStart(ColdStart),
@@ -55,6 +55,16 @@ struct Shown {
     /// Commit the figures: to their file, and to the pages and pictures that show them
     #[arg(long)]
     write: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct Overload {
+    #[command(flatten)]
+    shown: Shown,
+
+    /// How long the rush is, in simulated seconds
+    #[arg(long, default_value_t = overload::Scale::FULL.seconds)]
+    seconds: u32,
 }
 
 #[derive(Debug, clap::Args)]
@@ -76,7 +86,10 @@ fn main() -> ExitCode {
         Command::Reads(shown) => show("reads", &reads::report(&progress), &shown),
         Command::Writes(shown) => show("writes", &writes::report(&progress), &shown),
         Command::FanOut(shown) => show("fan-out", &fan_out::report(&progress), &shown),
-        Command::Overload(shown) => show("overload", &overload::report(&progress), &shown),
+        Command::Overload(Overload { shown, seconds }) => {
+            let scale = overload::Scale { seconds, ..overload::Scale::FULL };
+            show("overload", &overload::report(scale, &progress), &shown)
+        }
         Command::Ids(shown) => show("ids", &ids::report(&progress), &shown),
         Command::ColdStart(command) => start_cold(&command),
         Command::Publish => published::publish_all().map(|()| ExitCode::SUCCESS).map_err(Into::into),

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use lately_engine::fault::{Faults, Network};
+use lately_engine::limits::PARTITION_WRITE_UNITS;
 use lately_engine::pump::{Destination, Handler, HandlerError, Pump, PumpOptions};
 use lately_engine::stream::EventName;
 use lately_engine::template::Template;
@@ -40,11 +41,13 @@ pub struct Scale {
     pub quiet: u32,
     /// For so long.
     pub seconds: u32,
+    /// Write units that a partition takes a second.
+    pub write_units: u32,
 }
 
 impl Scale {
     /// As it is published.
-    pub const FULL: Self = Self { busy: 3_000, quiet: 100, seconds: 60 };
+    pub const FULL: Self = Self { busy: 3_000, quiet: 100, seconds: 60, write_units: PARTITION_WRITE_UNITS };
 }
 
 /// What came of it.
@@ -85,8 +88,7 @@ impl Overload {
 
 /// The figures.
 #[must_use]
-pub fn report(progress: &Progress) -> Report {
-    let scale = Scale::FULL;
+pub fn report(scale: Scale, progress: &Progress) -> Report {
     progress.expect(1);
     let found = run(scale);
     progress.done("the overload");
@@ -124,7 +126,8 @@ pub fn run(scale: Scale) -> Overload {
 }
 
 async fn overload(scale: Scale) -> Overload {
-    let options = Options { partitions: Some(PartitionLimits::default()), ..Options::default() };
+    let limits = PartitionLimits { write_units: scale.write_units, ..PartitionLimits::default() };
+    let options = Options { partitions: Some(limits), ..Options::default() };
     let bench = Bench::at(NOON, 0, r#"{"min_shards":8}"#, &DEFINITION, options).await;
     bench.follow("fan", "actor:busy").await;
     for number in 0..scale.quiet {

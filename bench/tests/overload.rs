@@ -4,12 +4,13 @@ use lately_bench::overload::{Scale, run};
 
 #[test]
 fn a_source_above_its_limit_holds_nobody_up_and_catches_up() {
-    let found = run(Scale { busy: 2_000, quiet: 10, seconds: 3 });
-    assert!(found.backlog > 500, "the source was not busy enough: {found:?}");
+    // A tenth of what DynamoDB takes.
+    let found = run(Scale { busy: 240, quiet: 5, seconds: 3, write_units: 100 });
+    assert!(found.backlog > 100, "the source was not busy enough: {found:?}");
     assert_eq!((found.in_timeline, found.in_feed), (found.busy_events, found.busy_events));
     assert_eq!(found.quiet_millis.len() as u64, found.quiet_events);
     assert!(found.quiet_lag(990) < 2_000, "{found:?}");
     assert_eq!(found.failures, 0);
-    // At 1,000 a second; and not much slower, although steps pause.
+    // Not much slower than the partition takes writes, although steps pause.
     assert!(found.catch_up_millis < 10_000, "{found:?}");
 }
