@@ -1,0 +1,24 @@
+//! Every other body that a client may send.
+#![no_main]
+
+use lately_model::{
+    Commit, Document, IssueChange, NewConsumer, NewIssue, NewSession, PollRequest, Seek, Seen, TopicChange, Backfill,
+};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|body: &[u8]| {
+    if let Ok(document) = Document::parse(body) {
+        let again = Document::parse(document.as_str().as_bytes());
+        assert_eq!(again.as_ref(), Ok(&document));
+    }
+    drop(TopicChange::parse(body));
+    drop(NewConsumer::parse(body));
+    drop(PollRequest::parse(body));
+    drop(Commit::parse(body));
+    drop(Seek::parse(body));
+    drop(NewSession::parse(body));
+    drop(Seen::parse(body));
+    drop(Backfill::parse(body));
+    drop(NewIssue::parse(body));
+    drop(IssueChange::parse(body));
+});

@@ -1,0 +1,17 @@
+//! Events of the gateway: each becomes a request whose path, once decoded, is what the gateway saw, or is refused.
+#![no_main]
+
+use lately_kit::lambda::HttpEvent;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|event: &[u8]| {
+    let Ok(parsed) = serde_json::from_slice::<HttpEvent>(event) else { return };
+    let Ok(request) = parsed.into_request() else { return };
+    let raw: serde_json::Value = serde_json::from_slice(event).unwrap();
+    let query = request.uri().query().unwrap_or_default();
+    let sent = raw["rawQueryString"].as_str().unwrap_or_default();
+    // A `#` or `?` of the path never becomes the query's.
+    assert!(!query.is_empty() || sent.is_empty());
+    assert!(query.len() >= sent.len());
+    assert_eq!(request.method().as_str(), raw["requestContext"]["http"]["method"]);
+});

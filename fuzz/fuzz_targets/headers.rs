@@ -1,0 +1,19 @@
+//! Headers: tokens, preconditions, idempotency keys.
+#![no_main]
+
+use lately_kit::token::Token;
+use lately_model::{Precondition, Scopes};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    if let Some(token) = Token::bearer(text) {
+        assert!(!token.reveal().is_empty() && text.contains(token.reveal()));
+        assert_eq!(token.reveal(), token.reveal().trim());
+        assert!(!format!("{token:?}").contains(token.reveal()) || token.reveal().len() < 8);
+        assert_eq!(token.hash().to_string().len(), 64);
+    }
+    let (one, other) = text.split_once('\n').map_or((text, None), |(one, other)| (one, Some(other)));
+    drop(Precondition::parse(Some(one), other));
+    drop(Precondition::parse(None, Some(one)));
+    drop(one.parse::<Scopes>());
+});

@@ -1,0 +1,61 @@
+//! Names, ids and the other words of paths, queries and bodies: a text that is one is printed as it is read.
+#![no_main]
+
+use std::fmt::{Debug, Display};
+use std::str::FromStr;
+
+use lately_engine::stream::SequenceNumber;
+use lately_keys::table::{IdempotencyKey, IssueNumber, IssuePriority, IssueStatus, SessionId};
+use lately_keys::{
+    Actor, App, Bucket, BucketWidth, Caller, Consumer, EventId, EventType, Owner, Repo, Shard, SortKey, Source, Subject,
+    Topic, UnixMillis, User,
+};
+use lately_model::{BatchToken, IssueTitle, Label, PageSize, Scope, View};
+use libfuzzer_sys::fuzz_target;
+
+/// What is printed is read as the same, and prints the same again.
+fn round_trip<T: FromStr<Err: Debug> + Display + PartialEq + Debug>(text: &str) {
+    if let Ok(one) = text.parse::<T>() {
+        let printed = one.to_string();
+        assert_eq!(printed.parse::<T>().unwrap(), one);
+        assert_eq!(printed.parse::<T>().unwrap().to_string(), printed);
+    }
+}
+
+/// The same, and a name is printed as it was written.
+fn exact<T: FromStr<Err: Debug> + Display + PartialEq + Debug>(text: &str) {
+    round_trip::<T>(text);
+    if let Ok(one) = text.parse::<T>() {
+        assert_eq!(one.to_string(), text);
+    }
+}
+
+fuzz_target!(|text: &str| {
+    exact::<Topic>(text);
+    exact::<Actor>(text);
+    exact::<App>(text);
+    exact::<Consumer>(text);
+    exact::<EventType>(text);
+    exact::<Owner>(text);
+    exact::<Repo>(text);
+    exact::<Subject>(text);
+    exact::<User>(text);
+    exact::<Source>(text);
+    exact::<Caller>(text);
+    exact::<IdempotencyKey>(text);
+    exact::<Bucket>(text);
+    exact::<BucketWidth>(text);
+    exact::<IssueStatus>(text);
+    exact::<IssuePriority>(text);
+    exact::<Scope>(text);
+    exact::<View>(text);
+    exact::<SequenceNumber>(text);
+    round_trip::<EventId>(text);
+    round_trip::<SessionId>(text);
+    round_trip::<SortKey>(text);
+    round_trip::<UnixMillis>(text);
+    round_trip::<IssueNumber>(text);
+    round_trip::<BatchToken>(text);
+    drop((text.parse::<Shard>(), text.parse::<PageSize>(), text.parse::<Label>(), text.parse::<IssueTitle>()));
+    drop(UnixMillis::parse_bound(text));
+});
