@@ -267,7 +267,7 @@ impl Store {
             if faults.iter().any(|fault| matches!(fault, Fault::Condition(_))) {
                 return Ok(false);
             }
-            if faults.first() == Some(&Fault::Busy) {
+            if faults.first() == Some(&Fault::Throttled) {
                 self.grow_around(topic, settings, placed, attempts.made(), operation).await;
             }
             attempts.pause_or(|| Unavailable::new("an event's range of keys is too busy")).await?;
