@@ -16,8 +16,9 @@
 //! What must hold:
 //! - An item is put before the batch is answered, and deleted after its events are handled. A step that dies is
 //!   repeated, and everything it does may be done twice.
-//! - A step that leaves anything behind changes an item, so there is a stream record for the next step. An item that
-//!   is put while a step runs has a record of its own.
+//! - Only the record of the oldest item begins a step: many items make many records, and each step holds up their lane. A
+//!   step that leaves anything behind puts the oldest item back, which makes its next record. One that leaves nothing
+//!   looks once more after it has deleted the items: an item may have been put, and told of in vain, before.
 //! - An event is looked up when its turn comes. One that is gone by then is removed, not written.
 //!
 //! All records of a backlog are in one lane of the stream, so its steps do not run side by side. A step takes about
@@ -225,10 +226,16 @@ impl FanOut<'_> {
         Ok(())
     }
 
-    /// Works on the oldest events of a backlog.
-    pub(super) async fn work_off(&self, backlog: &Backlog) -> Result<(), TableError> {
+    /// Works on the oldest events of a backlog, if one of some records tells of its oldest item, or of an older one that is gone:
+    /// a step may have died after it had deleted that. Otherwise the oldest item has a record of its own still to come.
+    pub(super) async fn work_off(
+        &self,
+        backlog: &Backlog,
+        told: &BTreeSet<EventId>,
+    ) -> Result<(), TableError> {
         let (items, more) = self.oldest_of(backlog).await?;
-        let Some(first) = items.first() else { return Ok(()) };
+        let is_due = |first: &&BacklogItem| told.first().is_some_and(|told| *told <= first.key.id);
+        let Some(first) = items.first().filter(is_due) else { return Ok(()) };
         self.done.saw(items.iter().flat_map(|item| &item.events).map(|event| event.at).min());
         let left = LeftWork::default();
         let step = FanOut { left: &left, backlog: Some(backlog), ..*self };
@@ -237,6 +244,7 @@ impl FanOut<'_> {
             Backlog::Feed(user) => step.settle_in_feed(user, &items).await?,
         }
         let mut rest = left.take(backlog);
+        let left_nothing = rest.is_empty();
         if !self.put_left(&left).await.is_empty() {
             return Err(Unavailable::new("events were not put into a backlog").into());
         }
@@ -255,7 +263,20 @@ impl FanOut<'_> {
                 None => self.put_to(backlog.clone(), written, &events).await?,
             }
         }
-        Ok(self.delete(items.map(|item| item.key.encode()).collect()).await?)
+        let is_over = left_nothing && !more;
+        self.delete(items.map(|item| item.key.encode()).collect()).await?;
+        // An item that was put meanwhile may have been told of while these were older.
+        let next = match is_over {
+            true => self.oldest_of(backlog).await?.0.into_iter().next(),
+            false => None,
+        };
+        match next {
+            Some(next) => {
+                let next = BacklogItem { step: next.step + 1, ..next };
+                Ok(self.store.put_item(&next.encode(), self.operation).await?)
+            }
+            None => Ok(()),
+        }
     }
 
     /// The items of a step, and whether there are more.

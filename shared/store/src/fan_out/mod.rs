@@ -173,6 +173,18 @@ fn count(counter: &AtomicU64, more: usize) {
 impl FanOut<'_> {
     /// Handles the records of a rail, by their places in the batch, up to the first that fails.
     async fn run(&self, records: &[Record], rail: Vec<usize>) -> Option<usize> {
+        let backlog = rail.iter().filter_map(|place| match &records[*place].change {
+            Ok(Some(Change { what: What::Backlog(key), .. })) => Some(key),
+            _ => None,
+        });
+        let told: Vec<_> = backlog.collect();
+        if let (Some(first), Some(place)) = (told.first(), rail.first()) {
+            let ids = told.iter().map(|key| key.id).collect();
+            let step = FanOut { place: *place, ..*self };
+            let failure = Box::pin(step.work_off(&first.backlog, &ids)).await.err()?;
+            tracing::warn!(sequence = records[*place].sequence(), %failure, "a stream record was not handled");
+            return Some(*place);
+        }
         for place in rail {
             let record = &records[place];
             let failure = match &record.change {
@@ -201,7 +213,7 @@ impl FanOut<'_> {
                 self.source_changed(source, *was_pushed, stored, at).await
             }
             What::Job(key, work) => Box::pin(self.run_job(key, work)).await,
-            What::Backlog(backlog) => Box::pin(self.work_off(backlog)).await,
+            What::Backlog(key) => Box::pin(self.work_off(&key.backlog, &[key.id].into())).await,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Decisions that need no table.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use lately_keys::table::Backlog;
 use lately_keys::{Key, UnixMillis};
@@ -8,16 +8,18 @@ use lately_keys::{Key, UnixMillis};
 use crate::fan_out::record::{Change, Record, What};
 use crate::limits::{CLOCKS_APART_MILLIS, LANDED_WITHIN_MILLIS};
 
-/// The rails of a batch: the places of each item's records, in order. Of a backlog's records only the first: whatever
-/// their number, one step follows.
+/// The rails of a batch: the places of each item's records, in order. The records of a backlog's items are one rail.
 pub(super) fn rails(records: &[Record]) -> Vec<Vec<usize>> {
     let mut rails: Vec<Vec<usize>> = Vec::new();
     let mut of_item: HashMap<&Key, usize> = HashMap::new();
-    let mut backlogs: HashSet<&Backlog> = HashSet::new();
+    let mut of_backlog: HashMap<&Backlog, usize> = HashMap::new();
     for (place, record) in records.iter().enumerate() {
-        if let Ok(Some(Change { what: What::Backlog(backlog), .. })) = &record.change
-            && !backlogs.insert(backlog)
-        {
+        if let Ok(Some(Change { what: What::Backlog(key), .. })) = &record.change {
+            let rail = *of_backlog.entry(&key.backlog).or_insert(rails.len());
+            match rails.get_mut(rail) {
+                Some(rail) => rail.push(place),
+                None => rails.push(vec![place]),
+            }
             continue;
         }
         // A record that does not say whose it is stands alone.
@@ -61,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backlogs_records_are_one_step() {
+    fn a_backlogs_records_are_one_rail() {
         let item = |backlog: &str, sk: char| {
             let id = format!("0190a4cd-d3e7-7222-9f99-fdb74feee75{sk}");
             format!(r#""Keys":{{"pk":{{"S":"JOB#BACKLOG#{backlog}"}},"sk":{{"S":"{id}"}}}},"NewImage":{{}}"#)
@@ -72,7 +74,7 @@ mod tests {
             &item("FEED#bob", '2'),
             &item("FEED#bob", '1'),
         ]);
-        assert_eq!(rails(&records), [vec![0], vec![1]]);
+        assert_eq!(rails(&records), [vec![0, 2, 3], vec![1]]);
     }
 
     #[test]

@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use lately_keys::table::{AnyKey, Backlog, EventKey, FollowerCountKey, FollowerKey, JobKey};
+use lately_keys::table::{AnyKey, BacklogKey, EventKey, FollowerCountKey, FollowerKey, JobKey};
 use lately_keys::{EventId, Key, Source, TimeError, Topic, UnixMillis};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -97,7 +97,7 @@ pub(super) enum What {
     /// A page of a job was put.
     Job(JobKey, JobWork),
     /// An item of a backlog was put.
-    Backlog(Backlog),
+    Backlog(BacklogKey),
 }
 
 impl Record {
@@ -250,7 +250,7 @@ impl Delivered<'_> {
                 let work = JobWork::decode(&key.job, &self.dynamodb.after()?)?;
                 Some(What::Job(key, work))
             }
-            AnyKey::Backlog(key) if !removed => Some(What::Backlog(key.backlog)),
+            AnyKey::Backlog(key) if !removed => Some(What::Backlog(key)),
             _ => None,
         })
     }
