@@ -75,7 +75,9 @@ impl FanOut<'_> {
         older.truncate(wanted.into());
         let wanted = wanted.saturating_sub(u16::try_from(older.len()).unwrap_or(u16::MAX));
         entries.append(&mut older);
-        self.copy_entries(&walk.user, source, entries).await?;
+        let retention = self.store.feeds().retention;
+        self.deliver(entries.iter().map(|entry| entry.in_feed(&walk.user, retention)).collect()).await?;
+        self.take_back_deleted(&walk.user, entries).await?;
 
         let Some(behind) = found.stopped_at else { return Ok(None) };
         if behind < followed_at && (wanted == 0 || looked_at >= BACKFILL_ENTRIES) {
@@ -83,25 +85,6 @@ impl FanOut<'_> {
         }
         let purpose = Purpose::Backfill(Backfill { since, wanted, looked_at });
         Ok(Some(Walk { user: walk.user, behind: Some(behind), purpose }))
-    }
-
-    /// Puts entries into a feed, and takes them out if their events or the follow are gone.
-    async fn copy_entries(
-        &self,
-        user: &User,
-        source: &Source,
-        entries: Vec<TimelineEntry>,
-    ) -> Result<(), TableError> {
-        if entries.is_empty() {
-            return Ok(());
-        }
-        let retention = self.store.feeds().retention;
-        self.deliver(entries.iter().map(|entry| entry.in_feed(user, retention)).collect()).await?;
-        let entries = self.take_back_deleted(user, entries).await?;
-        if self.store.edge(user, source, self.operation).await?.is_none() {
-            self.withdraw(user, entries).await?;
-        }
-        Ok(())
     }
 
     /// Takes entries out of a feed whose events are gone; the others.

@@ -4,15 +4,19 @@
 //! takes, nor begin again at the top after a failure. So a delivery takes one step of a bounded number of queries. If
 //! something is left, the step puts a page of a job, and the stream record of that page takes the next step.
 //!
-//! What must hold: a step ends only after its writes are durable, and the page that it puts begins where it ended. So a
-//! step that is delivered again repeats at most itself.
+//! What must hold:
+//! - A step ends only after its writes are durable, and the page that it puts begins where it ended. So a step that is
+//!   delivered again repeats at most itself.
+//! - A backfill whose follow is over by the end of a step becomes a cleanup. The cleanup that the unfollow began may have
+//!   passed before the step wrote, and an attempt of the step that died may have written entries that this one did not find.
 
 use lately_keys::table::{FollowerKey, Job, JobPage, JobTask};
-use lately_keys::{EventId, Shard, Tick, UnixMillis, User};
+use lately_keys::{EventId, Shard, Source, Tick, UnixMillis, User};
 
 use crate::call::{TableError, Unavailable};
 use crate::fan_out::FanOut;
 use crate::fan_out::job::{JobWork, Task};
+use crate::follow::Edge;
 
 /// How far a walk has come, and for whom it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,21 +83,39 @@ impl FanOut<'_> {
         &self,
         job: &Job,
         next: Option<JobPage>,
-        mut walk: Walk,
+        walk: Walk,
         work: &JobWork,
     ) -> Result<(), TableError> {
+        let user = walk.user.clone();
+        let follow = match &walk.purpose {
+            Purpose::Cleanup => None,
+            Purpose::Backfill(Backfill { since, .. }) => {
+                Some(Edge { source: job.source.clone(), shard: job.shard, since: *since })
+            }
+        };
+        let mut rest = self.take_step(&job.source, walk).await?;
+        if follow.is_some() && self.store.edge(&user, &job.source, self.operation).await? != follow {
+            rest = Some(Walk { user, behind: None, purpose: Purpose::Cleanup });
+        }
+        let Some(rest) = rest else { return Ok(()) };
+        let next = next.ok_or_else(|| Unavailable::new("a job has too many pages"))?;
+        let job = Job { task: rest.task(), ..job.clone() };
+        Ok(self.put_job(&job, next, &JobWork { task: Task::Walk(rest), ..work.clone() }).await?)
+    }
+
+    /// The walk that is left after a step.
+    async fn take_step(&self, source: &Source, mut walk: Walk) -> Result<Option<Walk>, TableError> {
         for _ in 0..self.store.feeds().queries_per_step {
             let rest = match walk.purpose {
-                Purpose::Cleanup => self.clean_some(&job.source, walk).await?,
-                Purpose::Backfill(backfill) => self.copy_some(&job.source, walk, backfill).await?,
+                Purpose::Cleanup => self.clean_some(source, walk).await?,
+                Purpose::Backfill(backfill) => self.copy_some(source, walk, backfill).await?,
             };
             match rest {
                 Some(rest) => walk = rest,
-                None => return Ok(()),
+                None => return Ok(None),
             }
         }
-        let next = next.ok_or_else(|| Unavailable::new("a job has too many pages"))?;
-        Ok(self.put_job(job, next, &JobWork { task: Task::Walk(walk), ..work.clone() }).await?)
+        Ok(Some(walk))
     }
 }
 

@@ -156,6 +156,27 @@ async fn an_event_that_is_deleted_while_it_is_backfilled_does_not_come_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_backfill_that_dies_after_the_unfollow_leaves_nothing() {
+    let settings = FeedSettings { entries_per_query: 2, queries_per_step: 1, ..FeedSettings::default() };
+    let mut scene = Scene::new(settings).await;
+    let posted = scene.post(&scene.posts.clone(), vec![event("note", None); 6]).await;
+    scene.settle().await;
+    pass(Duration::from_millis(1)).await;
+    scene.follow("bob", "actor:ada", 6).await;
+    let first = scene.news();
+    assert_eq!(fan_out(&scene.store, &first).await.deliveries, 2);
+    let second = scene.news();
+    // The second step has read the entries when the cleanup passes and one of their events is deleted.
+    hindered_to_death(&mut scene, to_bobs_feed(), 1, &second, async |scene| {
+        scene.store.unfollow(&user("bob"), &source("actor:ada")).await.unwrap();
+        scene.store.delete_event(&scene.posts, posted[3], None).await.unwrap();
+        scene.settle().await;
+    })
+    .await;
+    assert_eq!(scene.shown("bob").await, []);
+}
+
+#[tokio::test(start_paused = true)]
 async fn who_follows_again_while_their_feed_is_cleaned_up_misses_nothing() {
     let mut scene = Scene::new(FeedSettings::default()).await;
     scene.follow("bob", "actor:ada", 0).await;
