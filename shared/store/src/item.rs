@@ -1,6 +1,7 @@
 //! Items: attributes read as what they must be, or the item is corrupt.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::str::FromStr;
 
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -8,20 +9,26 @@ use lately_keys::{Key, Place, UnixMillis};
 
 pub(crate) type Item = HashMap<String, AttributeValue>;
 
-/// An item of the table that is not what its key says it is. It is logged, so it says of which family the item is, and not
-/// which one: keys hold names that clients sent.
+/// An item that is not what its key says it is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("an item of {family} is corrupt: {what}")]
+#[error("{item} is corrupt: {what}")]
 pub struct Corrupt {
-    family: String,
+    item: String,
     what: &'static str,
 }
 
 impl Corrupt {
+    /// An item of Lately's table. The error is logged, so it has the family of the item and not its key: keys hold names
+    /// that clients sent.
     pub(crate) fn new(pk: &str, what: &'static str) -> Self {
         let family =
             pk.split('#').next().filter(|family| family.bytes().all(|byte| byte.is_ascii_uppercase()));
-        Self { family: family.unwrap_or("?").to_owned(), what }
+        Self { item: format!("an item of {}", family.unwrap_or("?")), what }
+    }
+
+    /// An item of a table that an operator reads with a command, which names the item.
+    pub(crate) fn named(key: impl Display, what: &'static str) -> Self {
+        Self { item: format!("the item under {key}"), what }
     }
 }
 

@@ -193,8 +193,8 @@ async fn what_fan_out_gave_up_on_is_listed_and_redriven() {
 
     let redrive =
         format!("POST /local/failures/{}/redrive", failure["name"].as_str().unwrap().replace('/', "%2F"));
-    let hot = json!({"throttles": [{"partition": "FEED#bob", "chance": 1, "seconds": 300}]});
-    running.call("PUT /local/faults", &hot).await.is_ok(200);
+    let busy = json!({"throttles": [{"partition": "FOLLOWERS#", "chance": 1, "seconds": 300}]});
+    running.call("PUT /local/faults", &busy).await.is_ok(200);
     running.call(&redrive, &Value::Null).await.is(503, "unavailable");
     assert_eq!(running.get("/local/failures").await, listed, "it is kept");
     running.call("DELETE /local/faults", &Value::Null).await.is_ok(200);

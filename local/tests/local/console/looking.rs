@@ -86,7 +86,8 @@ async fn a_read_is_traced_to_the_partitions_that_it_touched() {
     running.post(&event()).await;
     let target = "/topics/posts/events?limit=50&consistent=true";
     let trace = running.call("POST /local/trace", &json!({"target": target})).await.is_ok(200).json();
-    assert_eq!(trace["body"], running.get(target).await);
+    // The cursors of `newer` differ: both begin two seconds ago.
+    assert_eq!(trace["body"]["events"], running.get(target).await["events"]);
     let calls = trace["calls"].as_array().unwrap();
     let told: Vec<_> = calls.iter().map(|call| call["operation"].as_str().unwrap()).collect();
     assert_eq!(told, ["GetItem", "Query", "Query"], "the topic, the directory, and the one shard");

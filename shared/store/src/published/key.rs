@@ -44,13 +44,13 @@ impl KeyAttributes {
             AttributeValue::N(number) => number.parse().ok().map(KeyValue::N),
             _ => None,
         });
-        sk.ok_or_else(|| Corrupt::new(&pk.to_string(), "sort key"))
+        sk.ok_or_else(|| Corrupt::named(pk, "sort key"))
     }
 
     /// An item of a partition as the event that it is.
     pub(super) fn event(&self, mut item: Item, pk: &KeyValue, design: &Design) -> Result<Event, Corrupt> {
         let key = WriteKey { pk: pk.clone(), sk: self.sk(&item, pk)? };
-        let foreign = |_| Corrupt::new(&pk.to_string(), "sort key");
+        let foreign = |_| Corrupt::named(format!("{} / {}", key.pk, key.sk), "sort key");
         let at = design.time_of(&key.sk).map_err(foreign)?;
         item.remove(&self.pk);
         item.remove(&self.sk);
