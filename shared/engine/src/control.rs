@@ -6,8 +6,8 @@
 use dynoxide::actions::list_tags_of_resource::ListTagsOfResourceRequest;
 use dynoxide::actions::tag_resource::TagResourceRequest;
 use dynoxide::actions::untag_resource::UntagResourceRequest;
+use dynoxide::streams;
 use dynoxide::types::Tag;
-use dynoxide::{Database, streams};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -38,9 +38,6 @@ pub(crate) fn answer(core: &Core, operation: Operation, body: &[u8]) -> Result<S
             let mut answer = db.list_tags_of_resource(request)?;
             answer.tags.retain(|tag| tag.key != STREAM_TAG);
             render(Ok(answer))
-        }
-        Operation::ExecuteStatement | Operation::BatchExecuteStatement | Operation::ExecuteTransaction => {
-            statement(db, operation, body)
         }
         _ => Err(ApiError::unknown_operation()),
     }
@@ -152,35 +149,6 @@ fn update_ttl(core: &Core, body: &[u8]) -> Result<String, ApiError> {
     ledger.expiry.drop_table(&table_name);
     core.index_expiry(&mut ledger, &table_name)?;
     Ok(answer)
-}
-
-/// PartiQL may read. Its writes name items that only dynoxide's parser knows, so they could not be captured.
-fn statement(db: &Database, operation: Operation, body: &[u8]) -> Result<String, ApiError> {
-    let request: Value = parse(operation, body)?;
-    let mut statements = Vec::new();
-    statements_of(&request, &mut statements);
-    let reads = |s: &&str| s.trim_start().get(..6).is_some_and(|w| w.eq_ignore_ascii_case("select"));
-    if !statements.iter().all(reads) {
-        return Err(ApiError::validation(
-            "This engine runs PartiQL's SELECT only: use the item operations to write",
-        ));
-    }
-    match operation {
-        Operation::ExecuteStatement => render(db.execute_statement(parse(operation, body)?)),
-        Operation::BatchExecuteStatement => render(db.batch_execute_statement(parse(operation, body)?)),
-        _ => render(db.execute_transaction(parse(operation, body)?)),
-    }
-}
-
-fn statements_of<'a>(request: &'a Value, statements: &mut Vec<&'a str>) {
-    let one = request.get("Statement").and_then(Value::as_str);
-    statements.extend(one);
-    for list in ["Statements", "TransactStatements"] {
-        let list = request.get(list).and_then(Value::as_array);
-        for request in list.into_iter().flatten() {
-            statements_of(request, statements);
-        }
-    }
 }
 
 /// Puts the stream into an answer that describes a table.

@@ -48,8 +48,7 @@
 //!
 //! - Consumed capacity is DynamoDB's for everything the project does (`tests/engine/capacity.rs`).
 //! - ARNs have the region `dynoxide`.
-//! - PartiQL reads only: its writes name items that only dynoxide's parser knows, and so could not be
-//!   captured.
+//! - There is no PartiQL, and a filter of the stream has equality, `prefix` and `exists` only: nothing here uses more.
 //! - Shards of a stream neither split nor end, and stay as many as [`Options::shards`].
 //! - Without [`PartitionLimits`], nothing is ever throttled; scans are not limited even with them.
 //! - The ten minutes of a `ClientRequestToken` are measured by the system's clock.

@@ -26,7 +26,6 @@ macro_rules! operations {
 operations! {
     PutItem, UpdateItem, DeleteItem, BatchWriteItem, TransactWriteItems,
     GetItem, BatchGetItem, TransactGetItems, Query, Scan,
-    ExecuteStatement, BatchExecuteStatement, ExecuteTransaction,
     CreateTable, UpdateTable, DeleteTable, DescribeTable, ListTables,
     UpdateTimeToLive, DescribeTimeToLive,
     TagResource, UntagResource, ListTagsOfResource,
@@ -85,5 +84,6 @@ mod tests {
         assert_eq!(records, Some(Operation::GetRecords));
         assert_eq!(Operation::from_target("DynamoDB_20120810.GetRecords"), None);
         assert_eq!(Operation::from_target("DynamoDB_20120810.Drop"), None);
+        assert_eq!(Operation::from_target("DynamoDB_20120810.ExecuteStatement"), None, "PartiQL");
     }
 }

@@ -1,11 +1,11 @@
 //! Which records a function gets: event patterns, as Lambda has them for streams.
 //!
 //! A pattern has the shape of a record. Every field that it names must match; a field's rules are a list,
-//! of which one must match; `$or` holds patterns, of which one must match. A field of a record that is a
-//! list matches when one of its elements does. Numbers of an item never match `numeric`: DynamoDB's JSON
-//! has them as text, which is so in Lambda too.
+//! of which one must match. A field of a record that is a list matches when one of its elements does.
 //!
-//! `exists` is about values, not objects: `{"NewImage": [{"exists": true}]}` matches nothing.
+//! A rule is a value, `{"prefix": …}` or `{"exists": …}`: what `template.yaml` uses. Lambda has more operators, and a
+//! pattern with one of them is refused. `exists` is about values, not objects: `{"NewImage": [{"exists": true}]}`
+//! matches nothing.
 
 use serde_json::{Map, Value};
 
@@ -27,8 +27,11 @@ pub enum FilterError {
         /// What it needs.
         expected: &'static str,
     },
-    /// There is no such operator, or it does not take such an operand.
-    #[error("a filter's pattern has an unknown operator at {field:?}: {operator}")]
+    /// This engine has no such operator, or it does not take such an operand.
+    #[error(
+        "a filter's pattern has an operator at {field:?} that this engine does not have: {operator}; it has values, \
+         {{\"prefix\": \"text\"}} and {{\"exists\": true or false}}"
+    )]
     Operator {
         /// The innermost field's name.
         field: String,
@@ -38,11 +41,7 @@ pub enum FilterError {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Pattern {
-    fields: Vec<(String, Condition)>,
-    /// What `$or` holds.
-    alternatives: Vec<Pattern>,
-}
+struct Pattern(Vec<(String, Condition)>);
 
 #[derive(Debug, Clone, PartialEq)]
 enum Condition {
@@ -53,21 +52,8 @@ enum Condition {
 #[derive(Debug, Clone, PartialEq)]
 enum Rule {
     Equals(Value),
-    EqualsIgnoringCase(String),
-    AnythingBut(Vec<Value>),
     Prefix(String),
-    Suffix(String),
     Exists(bool),
-    Numeric(Vec<(Comparison, f64)>),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Comparison {
-    Equal,
-    Less,
-    AtMost,
-    Greater,
-    AtLeast,
 }
 
 impl Filter {
@@ -93,22 +79,14 @@ impl Filter {
 }
 
 fn pattern(field: &str, value: &Value) -> Result<Pattern, FilterError> {
-    let shape = |expected| FilterError::Shape { field: field.to_owned(), expected };
     let Some(object) = value.as_object().filter(|object| !object.is_empty()) else {
-        return Err(shape("an object of fields"));
+        return Err(FilterError::Shape { field: field.to_owned(), expected: "an object of fields" });
     };
-    let mut read = Pattern { fields: Vec::new(), alternatives: Vec::new() };
-    for (name, value) in object {
-        if name == "$or" {
-            let alternatives = value.as_array().filter(|list| list.len() > 1);
-            let alternatives = alternatives.ok_or_else(|| shape("two patterns or more in $or"))?;
-            read.alternatives =
-                alternatives.iter().map(|value| pattern(name, value)).collect::<Result<_, _>>()?;
-            continue;
-        }
-        read.fields.push((name.clone(), condition(name, value)?));
+    if let Some(or) = object.get("$or") {
+        return Err(FilterError::Operator { field: field.to_owned(), operator: format!("$or {or}") });
     }
-    Ok(read)
+    let fields = object.iter().map(|(name, value)| Ok((name.clone(), condition(name, value)?)));
+    fields.collect::<Result<_, _>>().map(Pattern)
 }
 
 fn condition(field: &str, value: &Value) -> Result<Condition, FilterError> {
@@ -135,39 +113,11 @@ fn operator(object: &Map<String, Value>) -> Option<Rule> {
     let (Some((name, operand)), None) = (entries.next(), entries.next()) else {
         return None;
     };
-    let text = || operand.as_str().map(str::to_owned);
     match name.as_str() {
-        "prefix" => text().map(Rule::Prefix),
-        "suffix" => text().map(Rule::Suffix),
-        "equals-ignore-case" => text().map(|text| Rule::EqualsIgnoringCase(text.to_lowercase())),
+        "prefix" => operand.as_str().map(|text| Rule::Prefix(text.to_owned())),
         "exists" => operand.as_bool().map(Rule::Exists),
-        "numeric" => numeric(operand).map(Rule::Numeric),
-        "anything-but" => match operand {
-            Value::Array(values) if !values.is_empty() && values.iter().all(is_scalar) => {
-                Some(Rule::AnythingBut(values.clone()))
-            }
-            Value::Array(_) | Value::Object(_) => None,
-            value => Some(Rule::AnythingBut(vec![value.clone()])),
-        },
         _ => None,
     }
-}
-
-/// `["=", 5]`, or the ends of a range: `[">", 0, "<=", 5]`.
-fn numeric(operand: &Value) -> Option<Vec<(Comparison, f64)>> {
-    let operand = operand.as_array().filter(|list| matches!(list.len(), 2 | 4))?;
-    let comparison = |pair: &[Value]| {
-        let comparison = match pair[0].as_str()? {
-            "=" => Comparison::Equal,
-            "<" => Comparison::Less,
-            "<=" => Comparison::AtMost,
-            ">" => Comparison::Greater,
-            ">=" => Comparison::AtLeast,
-            _ => return None,
-        };
-        Some((comparison, pair[1].as_f64()?))
-    };
-    operand.chunks_exact(2).map(comparison).collect()
 }
 
 fn is_scalar(value: &Value) -> bool {
@@ -178,8 +128,7 @@ impl Pattern {
     /// Whether a part of a record matches; `None` is one that is not there.
     fn matches(&self, value: Option<&Value>) -> bool {
         let field = |name: &str| value.and_then(|value| value.get(name));
-        self.fields.iter().all(|(name, condition)| condition.matches(field(name)))
-            && (self.alternatives.is_empty() || self.alternatives.iter().any(|p| p.matches(value)))
+        self.0.iter().all(|(name, condition)| condition.matches(field(name)))
     }
 }
 
@@ -206,22 +155,10 @@ impl Rule {
     fn matches(&self, leaves: &[&Value]) -> bool {
         match self {
             Self::Exists(exists) => leaves.is_empty() != *exists,
-            _ => leaves.iter().any(|leaf| self.matches_leaf(leaf)),
-        }
-    }
-
-    fn matches_leaf(&self, leaf: &Value) -> bool {
-        let text = leaf.as_str();
-        match self {
-            Self::Equals(value) => equal(value, leaf),
-            Self::EqualsIgnoringCase(lower) => text.is_some_and(|text| text.to_lowercase() == *lower),
-            Self::AnythingBut(values) => !values.iter().any(|value| equal(value, leaf)),
-            Self::Prefix(prefix) => text.is_some_and(|text| text.starts_with(prefix)),
-            Self::Suffix(suffix) => text.is_some_and(|text| text.ends_with(suffix)),
-            Self::Numeric(comparisons) => leaf.as_f64().is_some_and(|number| {
-                comparisons.iter().all(|(comparison, bound)| comparison.holds(number, *bound))
-            }),
-            Self::Exists(exists) => *exists,
+            Self::Equals(value) => leaves.iter().any(|leaf| equal(value, leaf)),
+            Self::Prefix(prefix) => {
+                leaves.iter().filter_map(|leaf| leaf.as_str()).any(|text| text.starts_with(prefix))
+            }
         }
     }
 }
@@ -231,18 +168,6 @@ fn equal(a: &Value, b: &Value) -> bool {
     match (a.as_f64(), b.as_f64()) {
         (Some(a), Some(b)) => a == b,
         _ => a == b,
-    }
-}
-
-impl Comparison {
-    fn holds(self, number: f64, bound: f64) -> bool {
-        match self {
-            Self::Equal => number == bound,
-            Self::Less => number < bound,
-            Self::AtMost => number <= bound,
-            Self::Greater => number > bound,
-            Self::AtLeast => number >= bound,
-        }
     }
 }
 
