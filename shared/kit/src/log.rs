@@ -1,21 +1,16 @@
-//! What is logged: JSON lines on standard output, one for each request, and one for each problem with a cause.
+//! The format of the log: JSON lines on standard output, one for each request, and one for each problem with a cause.
 //!
-//! The subscriber is our own, because that is all it has to do: what can do more makes tables for spans at every start.
+//! The subscriber is our own, because this is all that it has to do: one that keeps spans makes tables for them at every
+//! start (docs/adr/0009-libraries.md has the figures).
 //!
-//! Each line carries the id of the request that it is of, wherever in the code it is written. No line holds what a client
-//! sent: a request is named by its route's template, never by its path or its query, and bodies and tokens are never
-//! logged.
+//! Each line carries the id of the request that it is of ([`request_id`]), wherever in the code it is written. No line holds
+//! anything that a client sent ([`observe`]); bodies and tokens are never logged.
 
 use std::any::Any;
 use std::fmt;
 use std::io::Write;
 use std::panic::Location;
-use std::time::Duration;
 
-use axum::extract::{MatchedPath, Request};
-use axum::http::{Method, StatusCode};
-use axum::middleware::Next;
-use axum::response::Response;
 use lately_keys::UnixMillis;
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
@@ -24,72 +19,15 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::SetGlobalDefaultError;
 use tracing::{Event, Level, Metadata, Subscriber};
 
-use crate::access::Rule;
+use crate::clock;
 use crate::limits::PANIC_MESSAGE_CHARS;
-use crate::{clock, entropy};
 
-/// The header that tells what a request cost at DynamoDB.
-pub const COST_HEADER: &str = "lately-cost";
+mod observe;
+mod request_id;
 
-tokio::task_local! {
-    static CURRENT: RequestId;
-}
-
-/// What the platform calls a request, or an invocation. Put into a request's extensions by who knows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RequestId(pub String);
-
-impl RequestId {
-    /// One of our own, where no platform gives any.
-    #[must_use]
-    pub fn fresh() -> Self {
-        Self(format!("{:032x}", entropy::random_u128()))
-    }
-
-    /// Of the request that this is done for.
-    #[must_use]
-    pub fn current() -> Option<Self> {
-        CURRENT.try_with(Self::clone).ok()
-    }
-
-    /// Does what is to be done for the request: all that it logs, and every problem that it meets, carries this.
-    pub async fn during<W: Future>(self, work: W) -> W::Output {
-        CURRENT.scope(self, work).await
-    }
-}
-
-/// What the gateway calls a request, and tells the client in a header of its own.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GatewayRequestId(pub String);
-
-/// A request that was answered.
-#[derive(Debug)]
-pub struct Answered {
-    /// What the platform calls it.
-    pub request_id: RequestId,
-    /// What the gateway calls it.
-    pub gateway_request_id: Option<GatewayRequestId>,
-    /// Its method.
-    pub method: Method,
-    /// The template of its path, if there is such a route.
-    pub path: Option<MatchedPath>,
-    /// The answer's status.
-    pub status: StatusCode,
-    /// How long the answer took.
-    pub latency: Duration,
-    /// What it cost, as the answer says it.
-    pub cost: Option<String>,
-}
-
-impl Answered {
-    /// The route, by the names of the template. A client cannot make one up.
-    #[must_use]
-    pub fn route(&self) -> Option<String> {
-        let Self { method, path, .. } = self;
-        let path = path.as_ref()?.as_str();
-        Rule::of(method, path).map(|_| format!("{method} {path}"))
-    }
-}
+pub use observe::{Answered, COST_HEADER};
+pub(crate) use observe::{observe, request};
+pub use request_id::{GatewayRequestId, RequestId};
 
 /// Starts logging: our own events up to a level, warnings of everyone else.
 ///
@@ -193,49 +131,13 @@ impl Visit for Members {
     }
 }
 
-/// Answers a request under its id, and tells of it when it is answered.
-pub(crate) async fn observe(tell: impl Fn(&Answered), request: Request, next: Next) -> Response {
-    let started = clock::monotonic_now();
-    let extensions = request.extensions();
-    let request_id = extensions.get::<RequestId>().cloned().unwrap_or_else(RequestId::fresh);
-    let gateway_request_id = extensions.get::<GatewayRequestId>().cloned();
-    let path = extensions.get::<MatchedPath>().cloned();
-    let method = request.method().clone();
-    let answering = request_id.clone().during(async move {
-        let response = next.run(request).await;
-        let cost = response.headers().get(COST_HEADER).and_then(|cost| cost.to_str().ok());
-        tell(&Answered {
-            request_id,
-            gateway_request_id,
-            method,
-            path,
-            status: response.status(),
-            latency: clock::monotonic_now().duration_since(started),
-            cost: cost.map(str::to_owned),
-        });
-        response
-    });
-    Box::pin(answering).await
-}
-
-/// Logs a request.
-pub(crate) fn request(answered: &Answered) {
-    tracing::info!(
-        method = answered.method.as_str(),
-        route = answered.path.as_ref().map(MatchedPath::as_str),
-        status = answered.status.as_u16(),
-        duration_us = u64::try_from(answered.latency.as_micros()).unwrap_or(u64::MAX),
-        cost = answered.cost,
-        "request"
-    );
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::{Arc, Mutex};
 
     use axum::Router;
     use axum::body::Body;
+    use axum::extract::Request;
     use axum::routing::get;
     use tower::ServiceExt;
 
@@ -270,7 +172,7 @@ mod tests {
         assert_eq!((&line["method"], &line["route"]), (&"GET".into(), &"/topics/{topic}".into()));
         assert_eq!((&line["status"], &line["request_id"]), (&200.into(), &"8f1c".into()));
         assert_eq!((&line["cost"], &line["message"]), (&"read_units=4.5, calls=9".into(), &"request".into()));
-        assert!(line["duration_us"].is_u64() && line["target"] == "lately_kit::log");
+        assert!(line["duration_us"].is_u64() && line["target"] == "lately_kit::log::observe");
         assert!(line["timestamp"].as_str().unwrap().ends_with('Z'));
     }
 
@@ -343,19 +245,5 @@ mod tests {
         let told = ["level", "message", "request_id"].map(|name| line[name].as_str().unwrap());
         assert_eq!(told, ["ERROR", "of no account", "8f1c"]);
         assert!(line["at"].as_str().unwrap().contains("log.rs:"), "{line}");
-    }
-
-    #[tokio::test]
-    async fn a_request_that_nobody_named_has_an_id_of_its_own() {
-        let router = edge::around(Router::new());
-        let mut ids = Vec::new();
-        for _ in 0..2 {
-            let request = Request::get("/nowhere").body(Body::empty()).unwrap();
-            let response = router.clone().oneshot(request).await.unwrap();
-            let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
-            let problem: Value = serde_json::from_slice(&body).unwrap();
-            ids.push(problem["request_id"].as_str().unwrap().to_owned());
-        }
-        assert!(ids[0].len() == 32 && ids[0] != ids[1], "{ids:?}");
     }
 }

@@ -1,0 +1,83 @@
+//! One request, observed from its arrival to its answer: what its line of the log and its metrics are made of.
+//!
+//! A request is named by its route's template, never by its path or its query.
+
+use std::time::Duration;
+
+use axum::extract::{MatchedPath, Request};
+use axum::http::{Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::Response;
+
+use super::{GatewayRequestId, RequestId};
+use crate::access::Rule;
+use crate::clock;
+
+/// The header that tells what a request cost at DynamoDB.
+pub const COST_HEADER: &str = "lately-cost";
+
+/// A request that was answered.
+#[derive(Debug)]
+pub struct Answered {
+    /// What the platform calls it.
+    pub request_id: RequestId,
+    /// What the gateway calls it.
+    pub gateway_request_id: Option<GatewayRequestId>,
+    /// Its method.
+    pub method: Method,
+    /// The template of its path, if there is such a route.
+    pub path: Option<MatchedPath>,
+    /// The answer's status.
+    pub status: StatusCode,
+    /// How long the answer took.
+    pub latency: Duration,
+    /// What it cost, as the answer says it.
+    pub cost: Option<String>,
+}
+
+impl Answered {
+    /// The route, by the names of the template. A client cannot make one up.
+    #[must_use]
+    pub fn route(&self) -> Option<String> {
+        let Self { method, path, .. } = self;
+        let path = path.as_ref()?.as_str();
+        Rule::of(method, path).map(|_| format!("{method} {path}"))
+    }
+}
+
+/// Answers a request under its id, and tells of it when it is answered.
+pub(crate) async fn observe(tell: impl Fn(&Answered), request: Request, next: Next) -> Response {
+    let started = clock::monotonic_now();
+    let extensions = request.extensions();
+    let request_id = extensions.get::<RequestId>().cloned().unwrap_or_else(RequestId::fresh);
+    let gateway_request_id = extensions.get::<GatewayRequestId>().cloned();
+    let path = extensions.get::<MatchedPath>().cloned();
+    let method = request.method().clone();
+    let answering = request_id.clone().during(async move {
+        let response = next.run(request).await;
+        let cost = response.headers().get(COST_HEADER).and_then(|cost| cost.to_str().ok());
+        tell(&Answered {
+            request_id,
+            gateway_request_id,
+            method,
+            path,
+            status: response.status(),
+            latency: clock::monotonic_now().duration_since(started),
+            cost: cost.map(str::to_owned),
+        });
+        response
+    });
+    Box::pin(answering).await
+}
+
+/// Logs a request.
+pub(crate) fn request(answered: &Answered) {
+    tracing::info!(
+        method = answered.method.as_str(),
+        route = answered.path.as_ref().map(MatchedPath::as_str),
+        status = answered.status.as_u16(),
+        duration_us = u64::try_from(answered.latency.as_micros()).unwrap_or(u64::MAX),
+        cost = answered.cost,
+        "request"
+    );
+}
