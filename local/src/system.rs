@@ -225,12 +225,18 @@ impl System {
     /// # Errors
     /// If the template does not say it.
     pub fn reported(&self) -> Result<ConsumerKey, OpenError> {
-        let Due { topic, consumer: name } = serde_json::from_str(&self.report_input()?)?;
+        let Scheduled { detail: Due { topic, consumer: name } } =
+            serde_json::from_str(&self.report_input()?)?;
         Ok(ConsumerKey { topic, name })
     }
 }
 
-/// Whose report the schedule asks for.
+/// The schedule's event, as far as it says whose report is due.
+#[derive(Deserialize)]
+struct Scheduled {
+    detail: Due,
+}
+
 #[derive(Deserialize)]
 struct Due {
     topic: Topic,

@@ -1,15 +1,23 @@
 //! A function that could ask DynamoDB and does not: what every one pays for the SDK before its first poll.
 //!
-//! The client is made as the SDK makes it, and has no way to the network: those of the functions are their own.
+//! It has the SDK's client, the SDK's HTTP and the trusted roots as the others have them, and nothing of ours.
 
 use aws_sdk_dynamodb::config::{BehaviorVersion, Region};
 use aws_sdk_dynamodb::{Client, Config};
+use aws_smithy_http_client::Builder;
+use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
+use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde_json::Value;
 
+const ROOTS: &[u8] = include_bytes!("../../../shared/kit/data/amazon-roots.pem");
+
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    let config = Config::builder().behavior_version(BehaviorVersion::v2026_01_12());
+    let roots = TrustStore::empty().with_pem_certificate(ROOTS);
+    let https = Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring));
+    let https = https.tls_context(TlsContext::builder().with_trust_store(roots).build()?).build_https();
+    let config = Config::builder().behavior_version(BehaviorVersion::v2026_01_12()).http_client(https);
     let client = Client::from_conf(config.region(Region::from_static("eu-west-1")).build());
     let describe = async |_: LambdaEvent<Value>| {
         let answer = client.describe_endpoints().send().await?;

@@ -2,7 +2,8 @@
 //!
 //! Each is run as the process that Lambda runs, against a Runtime API and a DynamoDB that are here ([`platform`],
 //! [`table`]). Times are medians of many starts, the functions in turn, so that what else the machine does falls on all of
-//! them alike; what counts is the ratio to `hello`, which was started in the same turns. Instructions, memory and size
+//! them alike; what counts is the ratio to `hello-dynamodb`, which was
+//! started in the same turns. Instructions, memory and size
 //! hardly depend on what else the machine does.
 
 use std::error::Error;

@@ -6,6 +6,9 @@
 //!
 //! The local program asks the same code, through [`authorize`], and remembers nothing.
 
+use aws_lambda_events::apigw::{
+    ApiGatewayV2CustomAuthorizerSimpleResponse, ApiGatewayV2CustomAuthorizerV2Request,
+};
 use axum::extract::{Request, State};
 use axum::http::header::AUTHORIZATION;
 use axum::middleware::Next;
@@ -16,28 +19,32 @@ use lately_kit::metrics::{Measured, Measures};
 use lately_kit::problem::Problem;
 use lately_kit::token::Token;
 use lately_store::{Store, TableError};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde::de::{Deserialize, Deserializer, Error as _};
+use serde_json::{Map, Value};
 
-/// What the gateway asks. What it tells of the route is left unread.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Question {
-    /// What its answer is remembered by: the value of the one header that names the caller.
-    identity_source: Vec<String>,
+/// The gateway's question.
+#[derive(Debug)]
+pub struct Question(ApiGatewayV2CustomAuthorizerV2Request);
+
+impl<'de> Deserialize<'de> for Question {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut event = Map::deserialize(deserializer)?;
+        // The event's type refuses the whole event for one header value outside ASCII, and no header but the identity
+        // source is needed.
+        event.remove("headers");
+        serde_json::from_value(Value::Object(event)).map(Self).map_err(D::Error::custom)
+    }
 }
 
 /// The answer, in the simple form.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Answer {
-    is_authorized: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    context: Option<Context>,
-}
+#[serde(transparent)]
+pub struct Answer(ApiGatewayV2CustomAuthorizerSimpleResponse<Map<String, Value>>);
 
 impl Measured for Answer {
     fn outcome(&self) -> &'static str {
-        if self.is_authorized { "ok" } else { "refused" }
+        if self.0.is_authorized { "ok" } else { "refused" }
     }
 
     fn measures(&self, _: UnixMillis) -> Measures {
@@ -50,14 +57,14 @@ impl Measured for Answer {
 /// # Errors
 /// If the table cannot be read: then nobody knows who it is.
 pub async fn handle(store: Store, question: Question) -> Result<Answer, TableError> {
-    let [authorization] = &question.identity_source[..] else {
-        return Ok(Answer { is_authorized: false, context: None });
-    };
-    let context = match identify(&store, Some(authorization)).await? {
-        Identity::Known(caller) => Some(Context::from(&caller)),
-        Identity::Missing | Identity::Refused => None,
-    };
-    Ok(Answer { is_authorized: context.is_some(), context })
+    let mut answer = ApiGatewayV2CustomAuthorizerSimpleResponse::default();
+    if let Some([authorization]) = question.0.identity_source.as_deref()
+        && let Identity::Known(caller) = identify(&store, Some(authorization)).await?
+    {
+        answer.is_authorized = true;
+        answer.context = Context::from(&caller).into();
+    }
+    Ok(Answer(answer))
 }
 
 /// Says who sends an `Authorization` header of that value.

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use aws_lambda_events::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse};
 use lately_keys::UnixMillis;
 use lately_kit::metrics::{Measured, Measures, Metric};
 use lately_store::{FanOutOutcome, NoBatch, Record, Store};
@@ -13,26 +14,20 @@ use serde::Serialize;
 
 /// The answer: a partial batch response.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(transparent)]
 pub struct Answer {
-    batch_item_failures: Vec<Failure>,
+    response: DynamoDbEventResponse,
     #[serde(skip)]
     records: usize,
     #[serde(skip)]
     outcome: FanOutOutcome,
 }
 
-#[derive(Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Failure {
-    item_identifier: String,
-}
-
 impl Answer {
     /// Whether all was done.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.batch_item_failures.is_empty()
+        self.response.batch_item_failures.is_empty()
     }
 
     /// What became of the batch.
@@ -80,6 +75,11 @@ pub async fn handle(store: &Store, event: &[u8], time: Duration) -> Result<Answe
         read_units = %cost.read_units,
         "fan-out"
     );
-    let failed = failed.clone().map(|item_identifier| Failure { item_identifier });
-    Ok(Answer { batch_item_failures: failed.into_iter().collect(), records: records.len(), outcome })
+    let mut response = DynamoDbEventResponse::default();
+    if failed.is_some() {
+        let mut failure = DynamoDbBatchItemFailure::default();
+        failure.item_identifier.clone_from(failed);
+        response.batch_item_failures.push(failure);
+    }
+    Ok(Answer { response, records: records.len(), outcome })
 }

@@ -1,18 +1,22 @@
-//! What the function is invoked with: the schedule's word, or records of the table's stream.
+//! The events that the function is invoked with: the schedule's, or records of the table's stream.
 //!
 //! ```text
-//! {"topic":"billing","consumer":"nightly","group_by":"actor","sum":"amount"}     the schedule: begin a run, or go on
-//! {"Records":[…]}                                                                the stream: a run was left; go on
+//! {"source":"aws.scheduler","detail-type":"Scheduled Event",
+//!  "detail":{"topic":"billing","consumer":"nightly","group_by":"actor","sum":"amount"}}   begin a run, or go on
+//! {"Records":[…]}                                                                         a run was left; go on
 //! ```
 //!
 //! A stream record says which run it is of by its keys. Whether there is anything left to do is read from the table.
 
-use std::collections::BTreeSet;
+use std::collections::HashMap;
 
+use aws_lambda_events::dynamodb::{Event as Batch, EventRecord};
+use aws_lambda_events::eventbridge::EventBridgeEvent;
+use aws_sdk_dynamodb::types::AttributeValue;
 use lately_keys::table::{ConsumerKey, RunKey};
 use lately_keys::{Consumer, TableKey, Topic};
 use lately_model::{GroupBy, RunSpec, SumField};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::run::Report;
 
@@ -29,7 +33,9 @@ pub(crate) enum Event {
 #[derive(Debug, thiserror::Error)]
 pub enum EventError {
     /// It does not say whose report is due.
-    #[error("the schedule's event must be {{\"topic\", \"consumer\", \"group_by\"?, \"sum\"?}}: {0}")]
+    #[error(
+        "the schedule's event needs the detail {{\"topic\", \"consumer\", \"group_by\"?, \"sum\"?}}: {0}"
+    )]
     Schedule(#[from] serde_json::Error),
     /// A setting of the report is none.
     #[error("the schedule's event: {0}")]
@@ -39,37 +45,8 @@ pub enum EventError {
     Foreign,
 }
 
-#[derive(Deserialize)]
-struct Batch {
-    #[serde(rename = "Records")]
-    records: Vec<Record>,
-}
-
-#[derive(Deserialize)]
-struct Record {
-    dynamodb: Change,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Change {
-    keys: Keys,
-}
-
-#[derive(Deserialize)]
-struct Keys {
-    pk: Text,
-    sk: Text,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Text {
-    s: String,
-}
-
-/// What the template gives the schedule. Text that is empty says nothing, as in an environment.
-#[derive(Deserialize)]
+/// The detail that the template gives the schedule. Empty text is the default, as in an environment.
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Due {
     topic: Topic,
@@ -83,19 +60,17 @@ struct Due {
 impl Event {
     pub(crate) fn parse(event: &[u8]) -> Result<Self, EventError> {
         match serde_json::from_slice(event) {
-            Ok(Batch { records }) => Self::left(&records),
-            Err(_) => Self::due(serde_json::from_slice(event)?),
+            Ok(Batch { records, .. }) => Self::left(records),
+            Err(_) => Self::due(serde_json::from_slice::<EventBridgeEvent<Due>>(event)?.detail),
         }
     }
 
-    fn left(records: &[Record]) -> Result<Self, EventError> {
+    fn left(records: Vec<EventRecord>) -> Result<Self, EventError> {
         // One run at a time: many records of a consumer are of the same.
-        let mut seen = BTreeSet::new();
         let mut left = Vec::new();
-        for Record { dynamodb: Change { keys } } in records {
-            let RunKey { consumer, .. } =
-                RunKey::decode(&keys.pk.s, &keys.sk.s).ok_or(EventError::Foreign)?;
-            if seen.insert(&keys.pk.s) {
+        for record in records {
+            let RunKey { consumer, .. } = run(record).ok_or(EventError::Foreign)?;
+            if !left.contains(&consumer) {
                 left.push(consumer);
             }
         }
@@ -122,6 +97,13 @@ impl Event {
     }
 }
 
+/// The run that a record is of.
+fn run(record: EventRecord) -> Option<RunKey> {
+    let keys: HashMap<String, AttributeValue> = record.change.keys.into();
+    let text = |name| keys.get(name).and_then(|value| value.as_s().ok());
+    RunKey::decode(text("pk")?, text("sk")?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,6 +122,11 @@ mod tests {
             let spec = RunSpec { group_by, sum: sum.map(|sum| sum.parse().unwrap()) };
             Ok(Event::Due(Report { consumer: key("nightly"), spec }))
         };
+        let parse = |detail: &str| {
+            parse(&format!(
+                r#"{{"source":"aws.scheduler","detail-type":"Scheduled Event","detail":{detail}}}"#
+            ))
+        };
         assert_eq!(parse(r#"{"topic":"billing","consumer":"nightly"}"#), due(GroupBy::Actor, None));
         assert_eq!(
             parse(r#"{"topic":"billing","consumer":"nightly","group_by":"","sum":""}"#),
@@ -149,8 +136,10 @@ mod tests {
             parse(r#"{"topic":"billing","consumer":"nightly","group_by":"type","sum":"amount"}"#),
             due(GroupBy::Type, Some("amount"))
         );
+        for event in ["", "{}", "[]", r#"{"topic":"billing","consumer":"nightly"}"#] {
+            assert!(super::tests::parse(event).is_err(), "{event}");
+        }
         for event in [
-            "",
             "{}",
             "[]",
             r#"{"topic":"a#b","consumer":"nightly"}"#,
@@ -166,7 +155,7 @@ mod tests {
     fn the_stream_says_whose_runs_were_left() {
         let record = |pk: &str, sk: &str| {
             format!(
-                r#"{{"eventID":"1","dynamodb":{{"Keys":{{"pk":{{"S":"{pk}"}},"sk":{{"S":"{sk}"}}}},"SequenceNumber":"7"}}}}"#
+                r#"{{"eventID":"1","eventName":"MODIFY","awsRegion":"x","dynamodb":{{"SizeBytes":1,"SequenceNumber":"7","Keys":{{"pk":{{"S":"{pk}"}},"sk":{{"S":"{sk}"}}}}}}}}"#
             )
         };
         let batch = |records: &[String]| format!(r#"{{"Records":[{}]}}"#, records.join(","));

@@ -8,6 +8,7 @@ mod contract;
 mod drift;
 mod events;
 mod feeds;
+mod gateway;
 mod hostile;
 mod import;
 mod matrix;

@@ -6,7 +6,7 @@
 //!
 //! Every setting whose default may change with a version of the SDK is given. The SDK never retries: the
 //! store does, which knows what each attempt may have done and how much of the request's time is left.
-//! Its HTTP is our own (`https.rs`), not the SDK's.
+//! HTTP is the SDK's own client, with rustls on ring, which builds in seconds and needs no set-up at the start.
 
 use std::time::Duration;
 
@@ -16,11 +16,13 @@ use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::config::{
     BehaviorVersion, Builder, Credentials, Region, SharedCredentialsProvider, SharedHttpClient,
 };
+use aws_smithy_http_client::Connector;
+use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
+use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore};
 use aws_smithy_runtime_api::client::http::{HttpConnectorSettings, SharedHttpConnector};
 use aws_types::SdkConfig;
 
-use crate::https::Https;
-use crate::limits::{CALL_TIMEOUT, CONNECT_TIMEOUT, READ_TIMEOUT};
+use crate::limits::{CALL_TIMEOUT, CONNECT_TIMEOUT, CONNECTION_KEPT, READ_TIMEOUT};
 use crate::trust::TrustRoots;
 
 /// What the environment of a function lacks, or says wrongly.
@@ -75,16 +77,26 @@ pub fn behavior() -> BehaviorVersion {
     BehaviorVersion::v2026_01_12()
 }
 
+/// The one implementation of TLS.
+const TLS: Provider = Provider::Rustls(CryptoMode::Ring);
+
 /// HTTPS for the SDK's clients.
 #[must_use]
 pub fn https(roots: TrustRoots) -> SharedHttpClient {
-    SharedHttpClient::new(Https::new(roots))
+    let client = aws_smithy_http_client::Builder::new().pool_idle_timeout(CONNECTION_KEPT);
+    client.tls_provider(TLS).tls_context(tls_context(roots.store())).build_https()
 }
 
-/// The same HTTPS for a client that is not the SDK's, which bounds its calls itself.
+/// The same HTTPS for a client that is not the SDK's and bounds its calls itself.
 #[must_use]
 pub fn connector(roots: TrustRoots, connect_timeout: Duration) -> SharedHttpConnector {
-    Https::new(roots).connector(&HttpConnectorSettings::builder().connect_timeout(connect_timeout).build())
+    let settings = HttpConnectorSettings::builder().connect_timeout(connect_timeout).build();
+    let connector = Connector::builder().pool_idle_timeout(CONNECTION_KEPT).connector_settings(settings);
+    SharedHttpConnector::new(connector.tls_provider(TLS).tls_context(tls_context(roots.store())).build())
+}
+
+fn tls_context(trusted: TrustStore) -> TlsContext {
+    TlsContext::builder().with_trust_store(trusted).build().expect("a trust store is all that it needs")
 }
 
 /// A client of DynamoDB.
@@ -106,58 +118,4 @@ pub fn bounded(config: Builder) -> Builder {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// What the platform sets.
-    const PLATFORM: [(&str, &str); 4] = [
-        ("AWS_REGION", "eu-central-1"),
-        ("AWS_ACCESS_KEY_ID", "key"),
-        ("AWS_SECRET_ACCESS_KEY", "secret"),
-        ("AWS_SESSION_TOKEN", "token"),
-    ];
-
-    fn environment(vars: &[(&str, &str)]) -> Result<Environment, EnvironmentError> {
-        of_vars(|name| vars.iter().find(|var| var.0 == name).map(|var| var.1.to_owned()))
-    }
-
-    #[test]
-    fn calls_are_bounded_and_made_once() {
-        let config = bounded(Builder::new()).build();
-        assert_eq!(config.retry_config().unwrap().max_attempts(), 1);
-        let timeouts = config.timeout_config().unwrap();
-        assert_eq!(timeouts.operation_timeout(), Some(CALL_TIMEOUT));
-        assert_eq!(timeouts.connect_timeout(), Some(CONNECT_TIMEOUT));
-    }
-
-    #[tokio::test]
-    async fn a_function_is_who_its_environment_says_and_asks_nobody() {
-        use aws_sdk_dynamodb::config::ProvideCredentials;
-
-        let Environment { sdk: config, roots } = environment(&PLATFORM).unwrap();
-        assert_eq!(roots, TrustRoots::Amazon);
-        assert_eq!(config.region(), Some(&Region::from_static("eu-central-1")));
-        assert_eq!(config.endpoint_url(), None);
-        let credentials = config.credentials_provider().unwrap().provide_credentials().await.unwrap();
-        assert_eq!((credentials.access_key_id(), credentials.secret_access_key()), ("key", "secret"));
-        assert_eq!((credentials.session_token(), credentials.expiry()), (Some("token"), None));
-
-        let elsewhere = [&PLATFORM[..], &[("AWS_ENDPOINT_URL", "http://127.0.0.1:8000")]].concat();
-        assert_eq!(environment(&elsewhere).unwrap().sdk.endpoint_url(), Some("http://127.0.0.1:8000"));
-    }
-
-    #[test]
-    fn what_the_environment_lacks_is_named() {
-        for (index, (name, _)) in PLATFORM.into_iter().enumerate().take(3) {
-            let mut vars = PLATFORM.to_vec();
-            vars.remove(index);
-            assert_eq!(environment(&vars).unwrap_err(), EnvironmentError::Missing(name));
-        }
-        let roots = |roots| {
-            let vars = [&PLATFORM[..], &[("TRUST_ROOTS", roots)]].concat();
-            environment(&vars).map(|environment| environment.roots)
-        };
-        assert_eq!(roots("native"), Ok(TrustRoots::Native));
-        assert_eq!(roots("all"), Err(EnvironmentError::TrustRoots));
-    }
-}
+mod tests;

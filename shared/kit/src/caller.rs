@@ -11,7 +11,8 @@ use axum::http::request::Parts;
 use lately_keys::table::SessionId;
 use lately_keys::{Actor, Topic, User};
 use lately_model::{Scope, Scopes, Session};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use crate::code::Code;
 use crate::problem::Problem;
@@ -94,13 +95,11 @@ impl Caller {
 /// assert_eq!(caller.user.unwrap().as_str(), "ada");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Context {
     session: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     user: Option<String>,
     scopes: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     topics: Option<String>,
 }
 
@@ -113,6 +112,14 @@ impl From<&Caller> for Context {
             scopes: caller.scopes.to_string(),
             topics: caller.topics.as_ref().map(names),
         }
+    }
+}
+
+impl From<Context> for Map<String, Value> {
+    fn from(Context { session, user, scopes, topics }: Context) -> Self {
+        let members =
+            [("session", Some(session)), ("user", user), ("scopes", Some(scopes)), ("topics", topics)];
+        members.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?.into()))).collect()
     }
 }
 
@@ -214,8 +221,8 @@ mod tests {
             ..caller(&[Scope::Read, Scope::ActAs], Some("ada"))
         };
         for caller in [caller(&[], None), limited] {
-            let context = serde_json::to_string(&Context::from(&caller)).unwrap();
-            let context: Context = serde_json::from_str(&context).unwrap();
+            let fields = Map::from(Context::from(&caller));
+            let context: Context = serde_json::from_value(Value::Object(fields)).unwrap();
             assert_eq!(Caller::try_from(context), Ok(caller));
         }
     }

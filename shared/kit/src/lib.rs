@@ -48,7 +48,6 @@ pub mod clock;
 pub mod code;
 pub mod edge;
 pub mod entropy;
-mod https;
 pub mod idempotency;
 #[cfg(any(feature = "lambda", test))]
 pub mod lambda;

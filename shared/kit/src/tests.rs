@@ -234,12 +234,13 @@ fn told(authorizer: Value) -> Identity {
 fn a_function_believes_the_authorizer_and_nobody_else() {
     let ada = serde_json::json!({"session": SESSION, "user": "ada", "scopes": "read write"});
     assert_eq!(told(serde_json::json!({"lambda": ada})), known("ada"));
-    for none in [Value::Null, serde_json::json!({}), serde_json::json!({"lambda": null})] {
+    // The gateway sends no fields where a route has no authorizer.
+    let without = ["null", "{}", r#"{"lambda": null}"#, r#"{"lambda": {}}"#];
+    for none in without.map(|text| serde_json::from_str(text).unwrap()) {
         assert_eq!(told(none), Identity::Missing);
     }
     for broken in [
-        serde_json::json!({}),
-        serde_json::json!("ada"),
+        serde_json::json!({"user": "ada"}),
         serde_json::json!({"session": SESSION, "scopes": "root"}),
         serde_json::json!({"session": SESSION, "scopes": "read", "topics": ""}),
         serde_json::json!({"session": SESSION, "scopes": ["read"]}),

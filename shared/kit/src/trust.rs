@@ -10,12 +10,8 @@
 //! each certificate against the fingerprint that Amazon publishes for it.
 
 use std::str::FromStr;
-use std::sync::Arc;
 
-use rustls::crypto::ring;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
-use rustls::{ClientConfig, RootCertStore};
+use aws_smithy_http_client::tls::TrustStore;
 
 /// Amazon Root CA 1 to 4, and Starfield Services Root Certificate Authority - G2.
 const AMAZON: &[u8] = include_bytes!("../data/amazon-roots.pem");
@@ -49,34 +45,10 @@ impl FromStr for TrustRoots {
 }
 
 impl TrustRoots {
-    /// TLS with servers that one of these vouches for.
-    pub(crate) fn tls(self) -> ClientConfig {
-        let mut roots = RootCertStore::empty();
-        let (_, unread) = roots.add_parsable_certificates(self.certificates());
-        if roots.is_empty() || unread > 0 {
-            tracing::warn!(read = roots.len(), unread, "not all roots can be trusted");
-        }
-        // Named, because a program may hold others too. On ring it builds in seconds, and starts in no time.
-        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .expect("ring speaks TLS 1.2 and 1.3");
-        let mut config = config.with_root_certificates(roots).with_no_client_auth();
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        config
-    }
-
-    fn certificates(self) -> Vec<CertificateDer<'static>> {
+    pub(crate) fn store(self) -> TrustStore {
         match self {
-            Self::Amazon => CertificateDer::pem_slice_iter(AMAZON)
-                .map(|certificate| certificate.expect("a test reads the roots"))
-                .collect(),
-            Self::Native => {
-                let found = rustls_native_certs::load_native_certs();
-                for error in &found.errors {
-                    tracing::warn!(%error, "the system's roots cannot be read");
-                }
-                found.certs
-            }
+            Self::Amazon => TrustStore::empty().with_pem_certificate(AMAZON),
+            Self::Native => TrustStore::default(),
         }
     }
 }

@@ -119,7 +119,8 @@ async fn the_schedule_says_what_is_due() {
     let written = rig.write(1, None).await;
     pass(SETTLED).await;
     let reporter = rig.sound();
-    let due = br#"{"topic":"billing","consumer":"nightly","group_by":"subject","sum":""}"#;
+    let due = br#"{"source":"aws.scheduler","detail-type":"Scheduled Event",
+        "detail":{"topic":"billing","consumer":"nightly","group_by":"subject","sum":""}}"#;
     let answer = lately_report::handle(&reporter.store, &reporter.output, due, TIME).await.unwrap();
     let Answer { outcomes } = &answer;
     assert!(matches!(outcomes[..], [Outcome::Finished { events: 1, .. }]), "{answer:?}");

@@ -45,7 +45,7 @@ mod tests {
     fn batch(items: &[&str]) -> Vec<Record> {
         let record = |item: &&str| {
             format!(
-                r#"{{"eventName":"INSERT","dynamodb":{{"SequenceNumber":"1","ApproximateCreationDateTime":1,{item}}}}}"#
+                r#"{{"eventID":"1","eventName":"INSERT","awsRegion":"x","dynamodb":{{"SequenceNumber":"1","SizeBytes":1,"ApproximateCreationDateTime":1,{item}}}}}"#
             )
         };
         let records: Vec<_> = items.iter().map(record).collect();

@@ -9,20 +9,17 @@
 //! items that fan-out has nothing to do with are none; so are the removals of items whose time was over, because
 //! everything that follows from such an item has the same time.
 
-use std::collections::BTreeMap;
-
-use aws_sdk_dynamodb::types::AttributeValue;
+use aws_lambda_events::dynamodb::{EventRecord, UserIdentity};
 use lately_keys::table::{AnyKey, BacklogKey, EventKey, FollowerCountKey, FollowerKey, JobKey};
 use lately_keys::{EventId, Key, Source, TimeError, Topic, UnixMillis};
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use crate::entry::TimelineEntry;
 use crate::fan_out::job::JobWork;
 use crate::fan_out::walk::walk_id;
 use crate::follow::{Counts, Follower};
-use crate::item::{Corrupt, Item};
+use crate::item::{Corrupt, Fields, Item};
 use crate::source::{Mode, StoredSource};
 
 /// A record of the table's stream.
@@ -120,14 +117,13 @@ impl Record {
         let sequence = serde_json::from_str::<Named>(record.get())
             .map(|named| named.dynamodb.sequence_number)
             .unwrap_or_default();
-        let record = match serde_json::from_str::<Delivered<'_>>(record.get()) {
+        let record = serde_json::from_str::<EventRecord>(record.get()).map_err(Poison::from);
+        let record = match record.and_then(Delivered::try_from) {
             Ok(record) => record,
-            Err(error) => {
-                return Self { sequence, at: None, item: None, change: Err(error.into()), landed: None };
-            }
+            Err(poison) => return Self { sequence, at: None, item: None, change: Err(poison), landed: None },
         };
-        let at = record.dynamodb.at().ok();
-        let key = match record.dynamodb.keys() {
+        let at = record.at().ok();
+        let key = match record.key() {
             Ok(key) => key,
             Err(poison) => return Self { sequence, at, item: None, change: Err(poison), landed: None },
         };
@@ -158,173 +154,123 @@ struct Sequence {
     sequence_number: String,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Delivered<'a> {
-    event_name: EventName,
-    #[serde(borrow)]
-    dynamodb: Images<'a>,
-    user_identity: Option<Identity>,
+/// A record with its images as the SDK has items.
+struct Delivered {
+    event: EventName,
+    /// Whether TTL removed the item.
+    is_expiry: bool,
+    /// When the change was made, in seconds; zero if the record does not say.
+    seconds: i64,
+    keys: Item,
+    /// The item after the change, and before it; empty if there was none.
+    after: Item,
+    before: Item,
 }
 
-#[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "UPPERCASE")]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum EventName {
     Insert,
     Modify,
     Remove,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Images<'a> {
-    approximate_creation_date_time: serde_json::Number,
-    #[serde(borrow)]
-    keys: &'a RawValue,
-    #[serde(borrow)]
-    new_image: Option<&'a RawValue>,
-    #[serde(borrow)]
-    old_image: Option<&'a RawValue>,
-}
+impl TryFrom<EventRecord> for Delivered {
+    type Error = Poison;
 
-/// Who made the change, if it was DynamoDB itself.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Identity {
-    #[serde(rename = "type")]
-    kind: String,
-    principal_id: String,
-}
-
-impl Identity {
-    /// Whether it was TTL that removed the item.
-    fn is_expiry(&self) -> bool {
-        self.kind == "Service" && self.principal_id == "dynamodb.amazonaws.com"
+    fn try_from(record: EventRecord) -> Result<Self, Poison> {
+        let EventRecord { event_name, change, user_identity, .. } = record;
+        let event = match &*event_name {
+            "INSERT" => EventName::Insert,
+            "MODIFY" => EventName::Modify,
+            "REMOVE" => EventName::Remove,
+            _ => return Err(Poison::Lacks("a known event name")),
+        };
+        Ok(Self {
+            event,
+            is_expiry: user_identity.as_ref().is_some_and(is_ttl),
+            seconds: change.approximate_creation_date_time.timestamp(),
+            keys: change.keys.into(),
+            after: change.new_image.into(),
+            before: change.old_image.into(),
+        })
     }
 }
 
-impl Delivered<'_> {
+/// Whether DynamoDB's TTL made the change.
+fn is_ttl(identity: &UserIdentity) -> bool {
+    identity.type_ == "Service" && identity.principal_id == "dynamodb.amazonaws.com"
+}
+
+impl Delivered {
+    fn key(&self) -> Result<Key, Poison> {
+        let keys = Fields(&self.keys);
+        Ok(Key { pk: keys.text("pk")?.to_owned(), sk: keys.text("sk")?.to_owned() })
+    }
+
     fn landed(&self, key: Option<&AnyKey>) -> Result<Option<Landed>, Poison> {
-        let Some(AnyKey::Event(key)) = key.filter(|_| self.event_name == EventName::Insert) else {
+        let Some(AnyKey::Event(key)) = key.filter(|_| self.event == EventName::Insert) else {
             return Ok(None);
         };
-        Ok(Some(Landed { topic: key.partition().topic.clone(), id: key.id(), at: self.dynamodb.at()? }))
+        Ok(Some(Landed { topic: key.partition().topic.clone(), id: key.id(), at: self.at()? }))
     }
 
     fn change(&self, key: Option<AnyKey>, sequence: &str) -> Result<Option<Change>, Poison> {
-        if self.user_identity.as_ref().is_some_and(Identity::is_expiry) {
+        if self.is_expiry {
             return Ok(None);
         }
         let Some(key) = key else { return Ok(None) };
         let Some(what) = self.what(key)? else { return Ok(None) };
-        let at = self.dynamodb.at()?;
+        let at = self.at()?;
         Ok(Some(Change { at, id: walk_id(sequence, at), what }))
     }
 
     fn what(&self, key: AnyKey) -> Result<Option<What>, Poison> {
-        let removed = self.event_name == EventName::Remove;
+        let removed = self.event == EventName::Remove;
         Ok(match key {
             AnyKey::Event(key) if removed => {
-                TimelineEntry::of(&key, &self.dynamodb.before()?, self.dynamodb.at()?)?.map(What::Deleted)
+                TimelineEntry::of(&key, self.before()?, self.at()?)?.map(What::Deleted)
             }
             AnyKey::Event(key) => {
-                let entry = TimelineEntry::of(&key, &self.dynamodb.after()?, self.dynamodb.at()?)?;
+                let entry = TimelineEntry::of(&key, self.after()?, self.at()?)?;
                 entry.map(|entry| What::Posted(key, entry))
             }
             AnyKey::Follower(key) if removed => Some(What::Unfollowed(key)),
             AnyKey::Follower(key) => {
-                let follower = Follower::decode(&self.dynamodb.after()?)?;
+                let follower = Follower::decode(self.after()?)?;
                 Some(What::Followed(key, follower))
             }
             AnyKey::FollowerCount(key) if !removed => {
-                let (_, counts) = Counts::decode(&self.dynamodb.after()?)?;
+                let (_, counts) = Counts::decode(self.after()?)?;
                 Some(What::Counted(key, counts))
             }
             AnyKey::SourceItem(key) if !removed => {
-                let before = self.dynamodb.old_image.map(item).transpose()?;
-                let before = before.as_ref().map(StoredSource::decode).transpose()?.unwrap_or_default();
-                let stored = StoredSource::decode(&self.dynamodb.after()?)?;
+                let before = self.before().ok().map(StoredSource::decode).transpose()?.unwrap_or_default();
+                let stored = StoredSource::decode(self.after()?)?;
                 Some(What::Source { source: key.source, was_pushed: before.mode == Mode::Push, stored })
             }
             AnyKey::Job(key) if !removed => {
-                let work = JobWork::decode(&key.job, &self.dynamodb.after()?)?;
+                let work = JobWork::decode(&key.job, self.after()?)?;
                 Some(What::Job(key, work))
             }
             AnyKey::Backlog(key) if !removed => Some(What::Backlog(key)),
             _ => None,
         })
     }
-}
 
-impl Images<'_> {
-    fn keys(&self) -> Result<Key, Poison> {
-        #[derive(Deserialize)]
-        struct Keys {
-            pk: Text,
-            sk: Text,
-        }
-        #[derive(Deserialize)]
-        struct Text {
-            #[serde(rename = "S")]
-            text: String,
-        }
-        let Keys { pk, sk } = serde_json::from_str(self.keys.get())?;
-        Ok(Key { pk: pk.text, sk: sk.text })
+    fn after(&self) -> Result<&Item, Poison> {
+        Some(&self.after).filter(|image| !image.is_empty()).ok_or(Poison::Lacks("NewImage"))
     }
 
-    fn after(&self) -> Result<Item, Poison> {
-        item(self.new_image.ok_or(Poison::Lacks("NewImage"))?)
-    }
-
-    fn before(&self) -> Result<Item, Poison> {
-        item(self.old_image.ok_or(Poison::Lacks("OldImage"))?)
+    fn before(&self) -> Result<&Item, Poison> {
+        Some(&self.before).filter(|image| !image.is_empty()).ok_or(Poison::Lacks("OldImage"))
     }
 
     /// When the change was made. DynamoDB says it in whole seconds, and may write them as a float.
     fn at(&self) -> Result<UnixMillis, Poison> {
-        let seconds = &self.approximate_creation_date_time;
-        let whole = seconds.as_u64().or_else(|| {
-            let seconds = std::time::Duration::try_from_secs_f64(seconds.as_f64()?).ok()?;
-            Some(seconds.as_secs())
-        });
-        let seconds = whole.ok_or(Poison::Lacks("a time that is one"))?;
+        let seconds = u64::try_from(self.seconds).ok().filter(|&seconds| seconds > 0);
+        let seconds = seconds.ok_or(Poison::Lacks("a time that is one"))?;
         Ok(UnixMillis::new(seconds.saturating_mul(1000))?)
     }
-}
-
-/// An attribute in DynamoDB's JSON. Of the types that no item of ours has, only that they are there is read.
-#[derive(Deserialize)]
-enum Attribute {
-    S(String),
-    N(String),
-    #[serde(rename = "BOOL")]
-    Bool(bool),
-    SS(Vec<String>),
-    NS(Vec<String>),
-    #[serde(rename = "NULL")]
-    Null(IgnoredAny),
-    B(IgnoredAny),
-    BS(IgnoredAny),
-    L(IgnoredAny),
-    M(IgnoredAny),
-}
-
-fn item(json: &RawValue) -> Result<Item, Poison> {
-    let attributes: BTreeMap<String, Attribute> = serde_json::from_str(json.get())?;
-    let known = attributes.into_iter().filter_map(|(name, attribute)| {
-        let value = match attribute {
-            Attribute::S(text) => AttributeValue::S(text),
-            Attribute::N(digits) => AttributeValue::N(digits),
-            Attribute::Bool(flag) => AttributeValue::Bool(flag),
-            Attribute::SS(texts) => AttributeValue::Ss(texts),
-            Attribute::NS(numbers) => AttributeValue::Ns(numbers),
-            Attribute::Null(_) | Attribute::B(_) | Attribute::BS(_) | Attribute::L(_) | Attribute::M(_) => {
-                return None;
-            }
-        };
-        Some((name, value))
-    });
-    Ok(known.collect())
 }
 
 #[cfg(test)]
@@ -338,7 +284,7 @@ mod tests {
 
     fn changed(name: &str, pk: &str, sk: &str, images: &str) -> Record {
         one(&format!(
-            r#""eventName":"{name}","dynamodb":{{"SequenceNumber":"42","ApproximateCreationDateTime":1.479499740E9,
+            r#""eventName":"{name}","dynamodb":{{"SequenceNumber":"42","SizeBytes":1,"ApproximateCreationDateTime":1.479499740E9,
             "Keys":{{"pk":{{"S":"{pk}"}},"sk":{{"S":"{sk}"}}}}{images}}}"#
         ))
     }
@@ -387,7 +333,7 @@ mod tests {
         let removed = |principal: &str| {
             one(&format!(
                 r#""eventName":"REMOVE","userIdentity":{{"type":"Service","principalId":"{principal}"}},
-                "dynamodb":{{"SequenceNumber":"1","ApproximateCreationDateTime":1,
+                "dynamodb":{{"SequenceNumber":"1","SizeBytes":1,"ApproximateCreationDateTime":1,
                 "Keys":{{"pk":{{"S":"FOLLOWERS#actor:ada#3"}},"sk":{{"S":"bob"}}}}}}"#
             ))
         };

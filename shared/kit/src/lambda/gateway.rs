@@ -1,0 +1,264 @@
+//! Requests behind API Gateway (payload format 2.0), made the same as in the local program.
+//!
+//! `lambda_http` makes a request from the gateway's event. The gateway sends the path decoded and the query as it was sent,
+//! and the library pastes both into one URI. So a decoded `#`, `?` or `%` would name another resource, `..` would be
+//! resolved, and text that is no URI is a panic, which ends the process. Two steps repair that:
+//!
+//! 1. [`HttpEvent`], before the library: encodes the path and the query once, and checks everything that the library would
+//!    panic over.
+//! 2. [`repaired`], after the library: restores the path that `..` and the like were resolved in, and takes the caller and
+//!    the request ids from the contexts.
+//!
+//! [`one_value_each`] does the same for responses: an event has one value for each header.
+
+use std::collections::HashMap;
+
+use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpRequestContext};
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::header::{HOST, HeaderMap, HeaderName, HeaderValue};
+use axum::http::uri::{InvalidUri, Uri};
+use axum::response::Response;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use lambda_http::RequestExt;
+use lambda_http::request::{LambdaRequest, RequestContext};
+use lambda_runtime::LambdaEvent;
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use serde::de::{Deserialize, Deserializer, Error as _};
+use serde_json::{Map, Value};
+
+use crate::caller::{Caller, Context, Identity};
+use crate::log::{GatewayRequestId, RequestId};
+use crate::path;
+
+/// The bytes that a URI's query cannot hold. The gateway passes a query on as it was sent, and some clients escape too little.
+const NO_QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>');
+
+/// The header from which `lambda_http` takes the scheme of a URI.
+const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+
+/// A request as the gateway sends it, checked: `lambda_http` can make a request from it without a panic.
+#[derive(Debug)]
+pub struct HttpEvent(ApiGatewayV2httpRequest);
+
+impl<'de> Deserialize<'de> for HttpEvent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut event = Map::deserialize(deserializer)?;
+        // The event's type refuses the whole event for one header value outside ASCII. A server takes such a value.
+        let headers = event.remove("headers").unwrap_or_default();
+        let mut event: ApiGatewayV2httpRequest =
+            serde_json::from_value(Value::Object(event)).map_err(D::Error::custom)?;
+        event.headers = headers_of(serde_json::from_value(headers).map_err(D::Error::custom)?);
+        Self::checked(event).map_err(D::Error::custom)
+    }
+}
+
+impl HttpEvent {
+    fn checked(mut event: ApiGatewayV2httpRequest) -> Result<Self, lambda_runtime::Error> {
+        let path = path::encoded(&event.raw_path.unwrap_or_default());
+        let query = event.raw_query_string.unwrap_or_default();
+        let query = utf8_percent_encode(&query, NO_QUERY).to_string();
+        // The library's URI holds the same query and a path that is no longer, so it is a URI if this is one.
+        target(&path, Some(&query))?;
+        event.raw_path = Some(path);
+        event.raw_query_string = Some(query);
+        if event.is_base64_encoded {
+            STANDARD.decode(event.body.as_deref().unwrap_or_default())?;
+        }
+        // The library puts these in front of the path. No route reads them, and a client can send a host that is none.
+        event.headers.remove(HOST);
+        event.headers.remove(FORWARDED_PROTO);
+        event.request_context.domain_name = None;
+        Ok(Self(event))
+    }
+
+    /// The request, as the router gets it.
+    ///
+    /// # Errors
+    /// If it has no path: only if the library does not do what it is relied on for.
+    pub fn into_request(self) -> Result<Request, InvalidUri> {
+        repaired(self.into_lambda_request().into())
+    }
+
+    fn into_lambda_request(self) -> LambdaRequest {
+        LambdaRequest::ApiGatewayV2(self.0)
+    }
+}
+
+/// An invocation whose event was checked, as `lambda_http` takes it.
+pub(super) fn invocation(event: LambdaEvent<HttpEvent>) -> LambdaEvent<LambdaRequest> {
+    LambdaEvent::new(event.payload.into_lambda_request(), event.context)
+}
+
+/// The router's request, from the library's.
+///
+/// # Errors
+/// As [`HttpEvent::into_request`].
+pub(super) fn repaired(mut request: lambda_http::Request) -> Result<Request, InvalidUri> {
+    *request.uri_mut() = target(request.raw_http_path(), request.uri().query())?;
+    let (identity, gateway_id) = match request.request_context_ref() {
+        Some(RequestContext::ApiGatewayV2(context)) => (identity(context), context.request_id.clone()),
+        _ => (Identity::Missing, None),
+    };
+    let id = request.lambda_context_ref().map(|context| RequestId(context.request_id.clone()));
+    let extensions = request.extensions_mut();
+    extensions.insert(identity);
+    if let Some(id) = id {
+        extensions.insert(id);
+    }
+    if let Some(id) = gateway_id {
+        extensions.insert(GatewayRequestId(id));
+    }
+    Ok(request.map(Body::new))
+}
+
+/// A response whose headers have one value each, because the event that is sent has no room for a second.
+pub(super) fn one_value_each(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    let names = headers.keys().filter(|name| headers.get_all(*name).iter().count() > 1);
+    for name in names.cloned().collect::<Vec<_>>() {
+        let values: Vec<_> = headers.get_all(&name).iter().map(HeaderValue::as_bytes).collect();
+        let joined = HeaderValue::from_bytes(&values.join(&b", "[..])).expect("values joined are a value");
+        headers.insert(name, joined);
+    }
+    response
+}
+
+fn target(path: &str, query: Option<&str>) -> Result<Uri, InvalidUri> {
+    match query {
+        None | Some("") => path.parse(),
+        Some(query) => format!("{path}?{query}").parse(),
+    }
+}
+
+/// The headers, without those that no server would have passed on either.
+fn headers_of(headers: Option<HashMap<String, String>>) -> HeaderMap {
+    let parsed = |(name, value): (String, String)| {
+        Some((HeaderName::try_from(name).ok()?, HeaderValue::from_bytes(value.as_bytes()).ok()?))
+    };
+    headers.unwrap_or_default().into_iter().filter_map(parsed).collect()
+}
+
+/// The caller, as our authorizer described it in the gateway's context. A route without an authorizer has no such fields.
+fn identity(context: &ApiGatewayV2httpRequestContext) -> Identity {
+    let fields = context.authorizer.iter().flat_map(|authorizer| authorizer.fields.clone());
+    let fields: Map<_, _> = fields.collect();
+    if fields.is_empty() {
+        return Identity::Missing;
+    }
+    let context = serde_json::from_value::<Context>(Value::Object(fields)).map_err(|error| error.to_string());
+    match context.and_then(|context| Caller::try_from(context).map_err(|error| error.to_string())) {
+        Ok(caller) => Identity::Known(caller),
+        Err(error) => {
+            tracing::error!(error, "the authorizer's context is not one of ours");
+            Identity::Refused
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::catch_unwind;
+
+    use axum::http::{Method, StatusCode};
+    use axum::response::IntoResponse;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn event(path: &str, query: &str) -> Value {
+        json!({
+            "version": "2.0", "routeKey": "GET /topics/{topic}", "rawPath": path, "rawQueryString": query,
+            "headers": {"host": "api.example.org", "x-forwarded-proto": "https"},
+            "requestContext": {"http": {"method": "GET"}, "requestId": "JKJaX=", "stage": "$default", "timeEpoch": 0},
+            "isBase64Encoded": false,
+        })
+    }
+
+    fn with(changes: Value) -> Value {
+        let mut event = event("/topics/posts", "");
+        for (name, value) in changes.as_object().unwrap() {
+            event[name] = value.clone();
+        }
+        event
+    }
+
+    fn request(event: &Value) -> Result<Request, serde_json::Error> {
+        HttpEvent::deserialize(event).map(|event| event.into_request().unwrap())
+    }
+
+    #[test]
+    fn what_makes_the_library_panic_is_repaired_or_refused() {
+        let repaired = [
+            event("/topics/posts", "type=<a>"),
+            event("/topics/posts", "a b"),
+            with(json!({"headers": {"host": "a b"}})),
+            with(json!({"headers": {"host": "a", "x-forwarded-proto": "1"}})),
+            event(":x/topics", ""),
+        ];
+        let refused = [
+            with(json!({"body": "no base64!", "isBase64Encoded": true})),
+            event("/topics/posts", &"a".repeat(1 << 16)),
+        ];
+        for event in repaired.iter().chain(&refused) {
+            let alone = || {
+                let event = ApiGatewayV2httpRequest::deserialize(event).unwrap();
+                lambda_http::Request::from(LambdaRequest::ApiGatewayV2(event))
+            };
+            assert!(catch_unwind(alone).is_err(), "the library has mended this: {event}");
+        }
+        assert_eq!(request(&repaired[0]).unwrap().uri(), "/topics/posts?type=%3Ca%3E");
+        assert_eq!(request(&repaired[1]).unwrap().uri(), "/topics/posts?a%20b");
+        assert_eq!(request(&repaired[2]).unwrap().uri(), "/topics/posts");
+        assert_eq!(request(&repaired[3]).unwrap().uri(), "/topics/posts");
+        assert_eq!(request(&repaired[4]).unwrap().uri(), "/%3Ax/topics");
+        assert!(refused.iter().all(|event| request(event).is_err()));
+    }
+
+    #[test]
+    fn a_header_outside_ascii_does_not_refuse_the_event() {
+        let event = with(json!({"headers": {"X-Name": "Zo\u{eb}", "no name": "x", "x-line": "a\nb"}}));
+        assert!(ApiGatewayV2httpRequest::deserialize(&event).is_err(), "the library has mended this");
+        let request = request(&event).unwrap();
+        let names: Vec<_> = request.headers().keys().map(HeaderName::as_str).collect();
+        assert_eq!(names, ["x-name"]);
+        assert_eq!(request.headers()["x-name"].as_bytes(), "Zo\u{eb}".as_bytes());
+        assert!(self::request(&with(json!({"headers": null}))).unwrap().headers().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_request_has_its_method_its_body_and_the_gateways_id() {
+        let context = json!({"http": {"method": "PATCH"}, "requestId": "JKJaX="});
+        for (body, is_base64) in [("{\"a\":1}", false), ("eyJhIjoxfQ==", true)] {
+            let event = with(json!({"body": body, "isBase64Encoded": is_base64, "requestContext": context}));
+            let request = request(&event).unwrap();
+            assert_eq!(request.method(), Method::PATCH);
+            assert_eq!(request.extensions().get(), Some(&GatewayRequestId("JKJaX=".to_owned())));
+            let body = axum::body::to_bytes(request.into_body(), 100).await.unwrap();
+            assert_eq!(body, "{\"a\":1}");
+        }
+    }
+
+    #[test]
+    fn a_response_has_one_value_for_each_header() {
+        let response = (StatusCode::OK, [("vary", "a"), ("lately-cost", "read_units=0.5")]).into_response();
+        let mut response = one_value_each(response);
+        assert_eq!(response.headers()["vary"], "a");
+        response.headers_mut().append("vary", HeaderValue::from_static("b"));
+        let response = one_value_each(response);
+        assert_eq!(response.headers().get_all("vary").iter().collect::<Vec<_>>(), ["a, b"]);
+        assert_eq!(response.headers()["lately-cost"], "read_units=0.5");
+    }
+
+    proptest! {
+        #[test]
+        fn any_path_and_query_are_a_request_for_them(path in "/\\PC{0,20}", query in "\\PC{0,20}") {
+            let request = request(&event(&path, &query)).unwrap();
+            let decoded = percent_encoding::percent_decode_str(request.uri().path());
+            prop_assert_eq!(decoded.decode_utf8().unwrap(), path);
+            prop_assert_eq!(request.uri().query().is_some(), !query.is_empty());
+        }
+    }
+}
