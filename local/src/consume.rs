@@ -46,7 +46,7 @@ pub struct ConsumeOptions {
     from: String,
 }
 
-/// The limit of a poll; an answer has at most 3 MB in any case.
+/// The limit of a poll; an answer has at most 2.5 MB in any case.
 const LIMIT: u16 = 1000;
 
 /// A batch, its events as the text that they are.

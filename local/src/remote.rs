@@ -9,7 +9,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, RequestBuilder, StatusCode, Url};
 use serde::Deserialize;
 
-/// How long one request may take: a gateway waits for 30 seconds, and a poll has 3 MB to send.
+/// How long one request may take: a gateway waits for 30 seconds, and a poll has 2.5 MB to send.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long a connection may take.

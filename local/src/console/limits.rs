@@ -47,7 +47,7 @@ pub(super) const COUNTED: u64 = 10_000;
 /// Followers of a source in whose feeds an event is looked for.
 pub(super) const FOLLOWERS: PageSize = size(25);
 
-/// An answer's bytes that are traced: a page's 3 MB, and what JSON adds.
+/// An answer's bytes that are traced: a page's 2.5 MB, and what JSON adds.
 pub(super) const TRACED_BYTES: usize = 8 * 1024 * 1024;
 
 /// Events of a topic with which the designs are compared: one batch of ours.

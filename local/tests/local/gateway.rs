@@ -2,12 +2,22 @@
 //!
 //! The gateway decodes the path once, chooses a route, and sends the decoded path and the query as it came.
 
+use std::io::Read;
+
 use axum::body::Body;
 use axum::extract::Request;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::GzDecoder;
+use lambda_runtime::{Context, LambdaEvent};
 use lately_kit::edge;
-use lately_kit::lambda::HttpEvent;
+use lately_kit::lambda::{HttpEvent, service};
+use lately_kit::limits::ANSWER_BYTES;
+use lately_model::limits::EVENT_BYTES;
+use lately_store::limits::PAGE_BYTES;
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
+use tower::{Service, ServiceExt};
 
 use crate::support::{Answer, Api, event};
 
@@ -123,4 +133,60 @@ async fn a_slash_in_a_name_is_no_name_anywhere() {
     // The gateway decodes it before it chooses a route, and answers itself: the functions have no such route either.
     assert_eq!(behind_the_gateway(&api, "GET", "/topics/a%2Fb").await.code(), "route-not-found");
     assert_eq!(here(&api, "GET", "/topics/a%2Fb").await.code(), "invalid-name");
+}
+
+/// A function's whole answer to a GET of a target, as Lambda hands it to the gateway.
+async fn handed_over(api: &Api, target: &str, headers: Value) -> Value {
+    let event = gateway_event("GET", target, headers);
+    let routes = api.system.routes().into_router();
+    let mut function = service(edge::around(routes));
+    let event = LambdaEvent::new(serde_json::from_value(event).unwrap(), Context::default());
+    serde_json::to_value(function.ready().await.unwrap().call(event).await.unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn the_worst_page_fits_an_answer_compressed_or_not() {
+    let api = Api::with_posts().await;
+    // As JSON each is two bytes, and in an answer four.
+    let mut large = event();
+    large["data"] = Value::from("\\".repeat(EVENT_BYTES / 2 - 200));
+    for _ in 0..10 {
+        api.call("ada", "POST /topics/posts/events", large.to_string()).await.is_ok(201);
+    }
+    let target = "/topics/posts/events?limit=200";
+    let plain = handed_over(&api, target, json!({})).await;
+    let body = plain["body"].as_str().unwrap();
+    assert_eq!((&plain["statusCode"], &plain["isBase64Encoded"]), (&json!(200), &json!(false)));
+    assert!(body.len() > PAGE_BYTES * 9 / 10, "{} bytes", body.len());
+    let sent = plain.to_string().len();
+    assert!(sent > body.len() * 19 / 10 && sent <= ANSWER_BYTES, "{sent} bytes");
+
+    let packed = handed_over(&api, target, json!({"accept-encoding": "gzip, br"})).await;
+    assert_eq!(packed["isBase64Encoded"], true);
+    assert_eq!(
+        (&packed["headers"]["content-encoding"], &packed["headers"]["vary"]),
+        (&json!("gzip"), &json!("accept-encoding"))
+    );
+    assert_eq!(unpacked(&STANDARD.decode(packed["body"].as_str().unwrap()).unwrap()), body);
+    assert!(packed.to_string().len() < ANSWER_BYTES / 100);
+}
+
+#[tokio::test]
+async fn only_what_is_worth_it_is_compressed_and_only_where_gzip_is_accepted() {
+    let api = Api::with_posts().await;
+    let encoding = async |target, accepted: &str| {
+        let answer = handed_over(&api, target, json!({"accept-encoding": accepted})).await;
+        answer["headers"]["content-encoding"].as_str().map(str::to_owned)
+    };
+    assert_eq!(encoding("/openapi.json", "gzip").await.as_deref(), Some("gzip"));
+    for accepted in ["", "identity", "br", "gzip;q=0"] {
+        assert_eq!(encoding("/openapi.json", accepted).await, None, "{accepted}");
+    }
+    assert_eq!(encoding("/health", "gzip").await, None);
+}
+
+fn unpacked(gzip: &[u8]) -> String {
+    let mut text = String::new();
+    GzDecoder::new(gzip).read_to_string(&mut text).unwrap();
+    text
 }

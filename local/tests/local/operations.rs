@@ -203,6 +203,9 @@ fn bytes(number: usize) -> String {
         _ if number.is_multiple_of(1 << 20) => format!("{} MiB", number >> 20),
         _ if number.is_multiple_of(1024) => format!("{} KiB", number >> 10),
         _ if number.is_multiple_of(1_000_000) => format!("{} MB", number / 1_000_000),
+        _ if number.is_multiple_of(100_000) => {
+            format!("{}.{} MB", number / 1_000_000, number / 100_000 % 10)
+        }
         _ => of(number, "byte"),
     }
 }

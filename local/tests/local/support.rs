@@ -257,9 +257,9 @@ impl Answer {
             let required = resolved(header)["required"] == true;
             assert!(!required || self.headers.contains_key(name), "header {name} is missing: {told}");
         }
-        for name in
-            self.headers.keys().filter(|name| !["content-type", "content-length"].contains(&name.as_str()))
-        {
+        // The document says of compression once what holds for all: `vary` is of that.
+        let of_every_body = ["content-type", "content-length", "vary"];
+        for name in self.headers.keys().filter(|name| !of_every_body.contains(&name.as_str())) {
             let is_known = |known: &String| known.eq_ignore_ascii_case(name.as_str());
             assert!(
                 documented.is_some_and(|known| known.keys().any(is_known)),

@@ -20,7 +20,7 @@ pub const COMPARED_ENTRIES: u32 = 100;
 
 /// Pointers of a page that are followed at first: events so large that no more of them fit a page are not read in
 /// vain. How large they are says how many are followed next.
-pub const POINTERS_AT_FIRST: usize = 11;
+pub const POINTERS_AT_FIRST: usize = 9;
 
 /// Queries of one page under way at once. A bucket of up to 64 shards is read in one go.
 pub const QUERIES_AT_ONCE: usize = 64;
@@ -63,8 +63,8 @@ pub const FILTERED_ITEMS_PER_PAGE: u32 = 4_096;
 /// Events a filtering query looks at first; each further round looks at twice as many.
 pub const FILTERED_ITEMS_AT_FIRST: u32 = 128;
 
-/// A page's size as sent. Lambda answers at most 6 MB, and text grows when it is escaped on the way.
-pub const PAGE_BYTES: usize = 3_000_000;
+/// A page's size as sent. An answer of Lambda has at most 6 MB, and a page may double when it is escaped into one.
+pub const PAGE_BYTES: usize = 2_500_000;
 
 /// Types that a bucket's directory entry lists. A bucket with more is taken to hold any type, so the entry
 /// stays small however many types a client makes up.
