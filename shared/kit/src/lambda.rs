@@ -149,7 +149,8 @@ mod tests {
             serde_json::json!({
                 "statusCode": 201, "body": "/topics/a%25b%3Fc%23d?e=%20f 8f1c", "isBase64Encoded": false,
                 "headers": {
-                    "content-type": "text/plain; charset=utf-8", "lately-cost": "read_units=0.5", "vary": "a",
+                    "content-length": "33", "content-type": "text/plain; charset=utf-8",
+                    "lately-cost": "read_units=0.5", "vary": "a",
                 },
                 "multiValueHeaders": {}, "cookies": [],
             })
