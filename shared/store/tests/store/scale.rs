@@ -212,7 +212,7 @@ async fn a_rare_type_costs_its_own_bytes_and_buckets_only() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn large_events_come_in_pages_of_three_megabytes_and_none_is_lost() {
+async fn large_events_come_in_full_pages_and_none_is_lost() {
     for shards in [1, 4] {
         let (_, engine, store) = world();
         let posts = topic("posts");
