@@ -1,7 +1,7 @@
 //! The format of the log: JSON lines on standard output, one for each request, and one for each problem with a cause.
 //!
 //! The subscriber is our own, because this is all that it has to do: one that keeps spans makes tables for them at every
-//! start, and has a request's id in a span only (docs/adr/0009-libraries.md).
+//! start, and has a request's id in a span only (docs/adr/0013-libraries.md).
 //!
 //! Each line carries the id of the request that it is of ([`request_id`]), wherever in the code it is written. No line holds
 //! anything that a client sent ([`observe`]); bodies and tokens are never logged.
