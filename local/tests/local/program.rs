@@ -356,7 +356,8 @@ fn ctrl_c_stops_it_and_what_it_kept_is_there_again() {
     first.stop("-INT");
 
     let second = Program::started(&["--data", data]);
-    assert_eq!(get(second.api(), "/topics/hello/events"), before);
+    // The cursor of `newer` is another: it begins two seconds before the page was read.
+    assert_eq!(get(second.api(), "/topics/hello/events").1["events"], before.1["events"]);
     assert_eq!(get(second.api(), "/topics/posts").0, 404, "no demo where there are topics already");
     second.stop("-TERM");
     assert!(Path::new(data).read_dir().unwrap().next().is_some());
