@@ -143,8 +143,8 @@ async fn overload(scale: Scale) -> Overload {
     let destination = Destination::memory();
     let stream = bench.engine.stream(TABLE).expect("the table has one");
     let template = Template::parse(include_str!("../../template.yaml")).expect("the project's template");
-    let mappings = template.mappings().expect("the template's mappings").into_iter();
-    let mapping = mappings.filter(|mapping| mapping.function == "FanOutFunction").next_back();
+    let mut mappings = template.mappings().expect("the template's mappings").into_iter();
+    let mapping = mappings.rfind(|mapping| mapping.function == "FanOutFunction");
     let mapping = mapping.expect("fan-out is invoked by the stream");
     let invoked = functions.clone();
     let handler = Handler::new(move |event| {

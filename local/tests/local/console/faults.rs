@@ -193,7 +193,9 @@ async fn what_fan_out_gave_up_on_is_listed_and_redriven() {
 
     let redrive =
         format!("POST /local/failures/{}/redrive", failure["name"].as_str().unwrap().replace('/', "%2F"));
-    let busy = json!({"throttles": [{"partition": "FOLLOWERS#", "chance": 1, "seconds": 300}]});
+    let throttle = |partition| json!({"partition": partition, "chance": 1, "seconds": 300});
+    // The feed takes nothing, and neither does its backlog.
+    let busy = json!({"throttles": [throttle("FEED#bob"), throttle("JOB#BACKLOG#FEED#bob")]});
     running.call("PUT /local/faults", &busy).await.is_ok(200);
     running.call(&redrive, &Value::Null).await.is(503, "unavailable");
     assert_eq!(running.get("/local/failures").await, listed, "it is kept");

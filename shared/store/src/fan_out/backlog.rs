@@ -185,7 +185,7 @@ impl FanOut<'_> {
             left.push(key);
         }
         for key in &left {
-            let backlog = Backlog::of(key).ok_or_else(|| Corrupt::new(&*key.pk, "sk"))?;
+            let backlog = Backlog::of(key).ok_or_else(|| Corrupt::new(&key.pk, "sk"))?;
             self.left.add(backlog, later(key), self.place);
         }
         Ok(left.into_iter().collect())

@@ -203,8 +203,7 @@ fn is_ttl(identity: &UserIdentity) -> bool {
 
 impl Delivered {
     fn key(&self) -> Result<Key, Poison> {
-        let keys = Fields(&self.keys);
-        Ok(Key { pk: keys.text("pk")?.to_owned(), sk: keys.text("sk")?.to_owned() })
+        Ok(Fields(&self.keys).key()?)
     }
 
     fn landed(&self, key: Option<&AnyKey>) -> Result<Option<Landed>, Poison> {
