@@ -1,6 +1,6 @@
 //! Running functions on Lambda.
 //!
-//! A function with routes is an axum router behind `lambda_http`, with the repairs that [`gateway`] describes. The other
+//! A function with routes is an axum router behind `lambda_http`, with the repairs that `gateway.rs` describes. The other
 //! functions take the event of their kind from `lambda_runtime`. Everything that a function needs is made before its first
 //! poll, so that a fault of its settings ends the start and not the first request.
 

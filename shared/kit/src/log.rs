@@ -3,8 +3,8 @@
 //! The subscriber is our own, because this is all that it has to do: one that keeps spans makes tables for them at every
 //! start, and has a request's id in a span only (docs/adr/0013-libraries.md).
 //!
-//! Each line carries the id of the request that it is of ([`request_id`]), wherever in the code it is written. No line holds
-//! anything that a client sent ([`observe`]); bodies and tokens are never logged.
+//! Each line carries the id of the request that it is of (`request_id.rs`), wherever in the code it is written. No line holds
+//! anything that a client sent (`observe.rs`); bodies and tokens are never logged.
 
 use std::any::Any;
 use std::fmt;
