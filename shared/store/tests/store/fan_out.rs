@@ -289,7 +289,7 @@ async fn a_source_is_pulled_only_when_every_feed_is_told_to() {
     let mut scene = Scene::new(settings).await;
     // Refused once, so that there are two shards.
     let busy = Target::operation(Operation::TransactWriteItems).partition("FOLLOWERS#");
-    let faults = Faults::default().nth(1, busy, Fault::TransactionConflict);
+    let faults = Faults::default().nth(1, busy, Fault::Throttle(Throttle::TableKeyRange));
     let store = store(scene.engine.client_with(faults).client(), &scene.world);
     for n in 0..8 {
         let who = user(&format!("u{n}"));

@@ -297,7 +297,7 @@ async fn who_follows_in_a_new_shard_while_a_promotion_begins_is_told_to_pull_too
     let begins = Target::operation(Operation::UpdateItem).partition("SOURCE#");
     hindered(&mut scene, begins, 1, &news, async |scene| {
         let busy = Target::operation(Operation::TransactWriteItems).partition("FOLLOWERS#");
-        let faults = Faults::default().nth(1, busy, Fault::TransactionConflict);
+        let faults = Faults::default().nth(1, busy, Fault::Throttle(Throttle::TableKeyRange));
         let store = store(scene.engine.client_with(faults).client(), &scene.world);
         for n in 2..8 {
             let who = user(&format!("u{n}"));
