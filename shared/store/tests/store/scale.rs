@@ -277,7 +277,8 @@ async fn items_are_stored_as_they_always_were() {
         ("a", s("ada")),
         ("s", s("repo:octo:hello")),
         ("d", s(r#"{"amount": 1.10}"#)),
-        ("v", s("asf")),
+        // Listed by actor and by subject, fanned out; a post, under a key (docs/adr/0010-accepted-events.md).
+        ("v", s("asfpk")),
         ("expires_at", n(1_773_489_600 + 7 * 86_400)),
     ]);
     assert_eq!(only(&engine, "EVENTS#").await, expected);
@@ -289,6 +290,8 @@ async fn items_are_stored_as_they_always_were() {
         ("gsi1sk", s("posts")),
         ("bucket", s("day")),
         ("retention_days", n(7)),
+        // docs/adr/0012-kept-days.md.
+        ("kept_days", n(7)),
         ("min_shards", n(2)),
         ("max_shards", n(64)),
         ("fan_out", AttributeValue::Bool(true)),
@@ -315,6 +318,7 @@ async fn items_are_stored_as_they_always_were() {
         ("sk", s("IDEMPOTENCY#user:ada#posts#once")),
         ("hash", AttributeValue::B(Blob::new([7; 32]))),
         ("ids", AttributeValue::B(Blob::new(*id.as_uuid().as_bytes()))),
+        ("at", n(1_773_489_600_000_u64)),
         ("expires_at", n(1_773_489_600 + 86_400)),
     ]);
     assert_eq!(only(&engine, "IDEMPOTENCY#").await, expected);
@@ -335,6 +339,7 @@ async fn a_quiet_event_has_no_attribute_too_many() {
         ("sk", s(id.sort_key().to_string())),
         ("t", s("note")),
         ("a", s("ada")),
+        ("v", s("p")),
     ]);
     assert_eq!(only(&engine, "EVENTS#").await, expected);
 }
