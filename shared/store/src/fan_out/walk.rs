@@ -93,14 +93,18 @@ impl FanOut<'_> {
                 Some(Edge { source: job.source.clone(), shard: job.shard, since: *since })
             }
         };
-        let mut rest = self.take_step(&job.source, walk).await?;
+        let rest = self.take_step(&job.source, walk).await?;
         if follow.is_some() && self.store.edge(&user, &job.source, self.operation).await? != follow {
-            rest = Some(Walk { user, behind: None, purpose: Purpose::Cleanup });
+            let cleanup = Walk { user, behind: None, purpose: Purpose::Cleanup };
+            // Of its own name: another delivery may have begun the same cleanup before this one wrote, and to put the same
+            // page again would begin nothing.
+            let job = Job { task: cleanup.task(), id: self.fresh_id()?, ..job.clone() };
+            let work = JobWork { task: Task::Walk(cleanup), ..work.clone() };
+            return Ok(self.put_job(&job, JobPage::default(), &work).await?);
         }
         let Some(rest) = rest else { return Ok(()) };
         let next = next.ok_or_else(|| Unavailable::new("a job has too many pages"))?;
-        let job = Job { task: rest.task(), ..job.clone() };
-        Ok(self.put_job(&job, next, &JobWork { task: Task::Walk(rest), ..work.clone() }).await?)
+        Ok(self.put_job(job, next, &JobWork { task: Task::Walk(rest), ..work.clone() }).await?)
     }
 
     /// The walk that is left after a step.
