@@ -417,7 +417,7 @@ mod tests {
         let id: EventId = ID.parse().unwrap();
         let id = id.as_uuid();
         let events =
-            [&id.as_bytes()[..], &[0, 0, 0, 1, 1], id.as_bytes(), &[0x66, 0x91, 0x54, 0, 0]].concat();
+            [&id.as_bytes()[..], &[0, 0, 0, 1, 1], id.as_bytes(), &[0x66, 0x91, 0x53, 0, 0]].concat();
         let expected = [
             ("pk", text("JOB#BACKLOG#SOURCE#actor:ada")),
             ("sk", text(ID)),
