@@ -1,4 +1,4 @@
-//! What others notice of a source that is written faster than its timeline can take: beside many quiet sources, one gets
+//! A source that is written faster than its timeline can take must not slow down others. Beside many quiet sources, one gets
 //! three times the writes that a partition takes a second. In simulated time, on the embedded engine with its partitions'
 //! limits, behind the stream mapping that `template.yaml` declares: its lanes, batches, retries and failure destination.
 
@@ -50,7 +50,7 @@ impl Scale {
     pub const FULL: Self = Self { busy: 3_000, quiet: 100, seconds: 60, write_units: PARTITION_WRITE_UNITS };
 }
 
-/// What came of it.
+/// The outcome.
 #[derive(Clone, Debug)]
 pub struct Overload {
     /// How long it took, in milliseconds, until each event of a quiet source was in its follower's feed; in order.
@@ -111,7 +111,11 @@ pub fn report(scale: Scale, progress: &Progress) -> Report {
     ] {
         table.push([name.into(), figure]);
     }
-    Report { command: "cargo run -p bench --release -- overload".to_owned(), tables: vec![table] }
+    let mut command = "cargo run -p bench --release -- overload".to_owned();
+    if scale.seconds != Scale::FULL.seconds {
+        command += &format!(" --seconds {}", scale.seconds);
+    }
+    Report { command, tables: vec![table] }
 }
 
 /// A number of tenths, divided.
@@ -241,7 +245,7 @@ impl Functions {
     }
 }
 
-/// What the stream tells: when each event was written, and when it came to a timeline and a feed.
+/// The times that the stream tells: when each event was written, and when it came to a timeline and a feed.
 #[derive(Default)]
 struct Told {
     busy: BTreeMap<EventId, u64>,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::EventKey;
-use lately_keys::{Bucket, EventId, EventType, Place, ShardCount, Tick, Topic, UnixMillis};
+use lately_keys::{Bucket, EventId, EventType, ShardCount, Tick, Topic, UnixMillis};
 use lately_model::limits::FUTURE_SECONDS;
 use lately_model::{Event, NewEvent, TopicSettings};
 
@@ -26,19 +26,6 @@ pub(crate) struct Placed {
     pub(crate) event: Event,
     pub(crate) entry: Arc<Entry>,
     pub(crate) item: Item,
-}
-
-impl Placed {
-    /// The key of the event's item.
-    pub(crate) fn key(&self) -> Item {
-        let [pk, sk] = [Place::Table.pk(), Place::Table.sk()];
-        let is_key = |name: &str| name == pk || name == sk;
-        self.item
-            .iter()
-            .filter(|(name, _)| is_key(name))
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect()
-    }
 }
 
 /// Why events were not placed.

@@ -22,7 +22,7 @@ use crate::cost::Cost;
 use crate::entry::{TimelineEntry, own_feed};
 use crate::event::Acceptance;
 use crate::idempotency::{Idempotency, Record, Recorded};
-use crate::item::{Item, keyed};
+use crate::item::{Fields, Item, keyed};
 use crate::limits::{BATCH_ITEMS, BATCHES_AT_ONCE, LAST_LOOK, OWN_ENTRY_SECONDS};
 use crate::placing::{PlaceError, Placed};
 use crate::store::Store;
@@ -183,13 +183,14 @@ impl Store {
         }
         tracing::warn!(%error, failed = unknown.len(), "events of a batch could not be written");
         let operation = self.operation_within(LAST_LOOK);
-        let keys: Vec<_> = unknown.iter().map(|index| placed[*index].key()).collect();
-        let look = tokio::time::timeout(LAST_LOOK, self.get_items(&keys, true, &operation));
+        let keys: Result<Vec<_>, _> =
+            unknown.iter().map(|index| Fields(&placed[*index].item).key()).collect();
+        let keys = keys.map_err(TableError::from)?;
+        let look = tokio::time::timeout(LAST_LOOK, self.existing(&keys, &operation));
         let mut rejected = Vec::new();
         if let Ok(Ok(there)) = look.await {
-            let is_there =
-                |index: &usize| there.iter().any(|item| item.get("sk") == placed[*index].item.get("sk"));
-            unknown.retain(|index| !is_there(index));
+            let absent = unknown.into_iter().zip(&keys).filter(|(_, key)| !there.contains(key));
+            unknown = absent.map(|(index, _)| index).collect();
             rejected = unknown.iter().copied().collect();
         }
         if unknown.is_empty() {

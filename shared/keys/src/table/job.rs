@@ -2,7 +2,10 @@
 //!
 //! ```text
 //! table   pk  JOB#{task}#{id}#{source}#{n}    sk  {page, 8 digits}
+//!                                             sk  {page, 8 digits}#BEGUN
 //! ```
+//!
+//! The second item marks a page whose run has begun. A run that finds the mark repeats one that may have died half-way.
 //!
 //! A job's name is made of nothing but what it does, so that making it again makes the same item, which
 //! writes no stream record: a job is never run twice for having been asked for twice.
@@ -147,5 +150,33 @@ impl TableKey for JobKey {
             shard: canonical(shard)?,
         };
         Some(Self { job, page: JobPage(eight_digits(sk)?) })
+    }
+}
+
+/// The item that marks a page of a job whose run has begun.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::{BegunKey, Job, JobKey, JobPage, JobTask};
+///
+/// let (id, source) = ("0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()?, "actor:ada".parse()?);
+/// let job = Job { task: JobTask::Backfill, id, source, shard: 0.into() };
+/// let key = BegunKey(JobKey { job, page: JobPage::default() }).encode();
+/// assert_eq!(&*key.sk, "00000000#BEGUN");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct BegunKey(pub JobKey);
+
+impl TableKey for BegunKey {
+    const PLACE: Place = Place::Table;
+
+    fn encode(&self) -> Key {
+        let Key { pk, sk } = self.0.encode();
+        Key { pk, sk: format!("{sk}#BEGUN") }
+    }
+
+    fn decode(pk: &str, sk: &str) -> Option<Self> {
+        JobKey::decode(pk, sk.strip_suffix("#BEGUN")?).map(Self)
     }
 }

@@ -20,6 +20,7 @@
 //! | [`FollowerCountKey`] | `FOLLOWERS#{source}#{n}` | `#COUNT` | |
 //! | [`LeaverKey`] | `FOLLOWERS#{source}#{n}` | `#LEFT#{time}#{user}` | |
 //! | [`JobKey`] | `JOB#{task}#{id}#{source}#{n}` | `{page}` | |
+//! | [`BegunKey`] | `JOB#{task}#{id}#{source}#{n}` | `{page}#BEGUN` | |
 //! | [`BacklogKey`] | `JOB#BACKLOG#SOURCE#{source}`, `JOB#BACKLOG#FEED#{user}` | id | |
 //! | [`ProfileKey`] | `USER#{user}` | `PROFILE` | |
 //! | [`SettingsKey`] | `SETTINGS#{app}` | same | |
@@ -85,7 +86,7 @@ pub use issue::{
     IssueKey, IssueNumber, IssueNumberError, IssuePriority, IssuePriorityKey, IssueStatus, IssueStatusKey,
     UnknownPriority, UnknownStatus,
 };
-pub use job::{Job, JobKey, JobPage, JobTask};
+pub use job::{BegunKey, Job, JobKey, JobPage, JobTask};
 pub use late::LateEventKey;
 pub use late_page::LatePageKey;
 pub use profile::ProfileKey;
@@ -161,6 +162,7 @@ any_key! {
     Directory(DirectoryKey),
     Job(JobKey),
     Backlog(BacklogKey),
+    Begun(BegunKey),
     Follow(FollowKey),
     Follower(FollowerKey),
     FollowerCount(FollowerCountKey),

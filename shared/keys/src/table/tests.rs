@@ -90,6 +90,8 @@ fn golden_bytes_of_sources_and_feeds() {
         let job = Job { task, id: parse(ID), source: hello(), shard: 12.into() };
         let key = JobKey { job, page: JobPage::new(34).unwrap() };
         assert_golden(&key, &format!("JOB#{word}#{ID}#subject:repo:octo:hello#12"), "00000034");
+        let key = BegunKey(key);
+        assert_golden(&key, &format!("JOB#{word}#{ID}#subject:repo:octo:hello#12"), "00000034#BEGUN");
     }
     let backlog = BacklogKey { backlog: Backlog::Source(ada()), id: parse(ID) };
     assert_golden(&backlog, "JOB#BACKLOG#SOURCE#actor:ada", ID);
@@ -292,6 +294,7 @@ fn any_key() -> impl Strategy<Value = AnyKey> {
         }
         .into()),
         job().prop_map(AnyKey::from),
+        job().prop_map(|key| BegunKey(key).into()),
         (source(), id()).prop_map(|(source, id)| BacklogKey { backlog: Backlog::Source(source), id }.into()),
         (user(), id()).prop_map(|(user, id)| BacklogKey { backlog: Backlog::Feed(user), id }.into()),
         user().prop_map(|user| ProfileKey { user }.into()),

@@ -7,6 +7,9 @@
 //!   remove, promote: nothing more
 //!   cleanup, backfill: user S, behind S? (the id of the oldest entry that was looked at)
 //!   backfill: since N (when the follow began), k N (older entries still wanted), seen N (older entries looked at)
+//!
+//! JOB#BACKFILL#{id}#{source}#{n} / {page}#BEGUN
+//!   expires_at N
 //! ```
 //!
 //! A page of a job is made of what makes it alone, down to when it expires: making it again changes nothing, and is

@@ -64,7 +64,7 @@ impl FanOut<'_> {
         let JobKey { job, page: number } = key;
         let task = match &work.task {
             Task::Page(task) => task,
-            Task::Walk(walk) => return self.walk(job, number.next(), walk.clone(), work).await,
+            Task::Walk(walk) => return self.walk(key, walk.clone(), work).await,
         };
         let Job { source, shard, .. } = job;
         let page = self.page_of(source, *shard, work.after.clone()).await?;

@@ -8,15 +8,19 @@
 //! - A step ends only after its writes are durable, and the page that it puts begins where it ended. So a step that is
 //!   delivered again repeats at most itself.
 //! - A backfill whose follow is over by the end of a step becomes a cleanup. The cleanup that the unfollow began may have
-//!   passed before the step wrote, and an attempt of the step that died may have written entries that this one did not find.
+//!   passed before the step wrote.
+//! - An attempt of a backfill's step may die after it wrote entries and before it looked whether their events are still
+//!   there. If such an event is deleted meanwhile, the next attempt does not find it in the timeline. So a step marks that
+//!   it has begun, and an attempt that finds the mark begins a cleanup, which looks at every entry of the source.
 
-use lately_keys::table::{FollowerKey, Job, JobPage, JobTask};
-use lately_keys::{EventId, Shard, Source, Tick, UnixMillis, User};
+use lately_keys::table::{BegunKey, FollowerKey, Job, JobKey, JobPage, JobTask};
+use lately_keys::{EventId, Place, Shard, Source, TableKey as _, Tick, UnixMillis, User};
 
 use crate::call::{TableError, Unavailable};
 use crate::fan_out::FanOut;
 use crate::fan_out::job::{JobWork, Task};
 use crate::follow::Edge;
+use crate::item::{keyed, number};
 
 /// How far a walk has come, and for whom it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,36 +79,44 @@ impl FanOut<'_> {
         let FollowerKey { source, shard, .. } = key;
         let job = Job { task: walk.task(), id, source: source.clone(), shard: *shard };
         let work = JobWork::first(Task::Walk(walk.clone()), at);
-        self.walk(&job, Some(JobPage::default()), walk, &work).await
+        self.walk(&JobKey { job, page: JobPage::default() }, walk, &work).await
     }
 
-    /// Takes a step; `next` is the page of the job that goes on from there.
-    pub(super) async fn walk(
-        &self,
-        job: &Job,
-        next: Option<JobPage>,
-        walk: Walk,
-        work: &JobWork,
-    ) -> Result<(), TableError> {
-        let user = walk.user.clone();
-        let follow = match &walk.purpose {
+    /// Takes a step. The job's next page goes on from there.
+    pub(super) async fn walk(&self, step: &JobKey, walk: Walk, work: &JobWork) -> Result<(), TableError> {
+        let (job, user) = (&step.job, walk.user.clone());
+        let backfill = match walk.purpose {
             Purpose::Cleanup => None,
             Purpose::Backfill(Backfill { since, .. }) => {
-                Some(Edge { source: job.source.clone(), shard: job.shard, since: *since })
+                let follow = Edge { source: job.source.clone(), shard: job.shard, since };
+                Some((follow, self.is_repeated(step, work).await?))
             }
         };
-        let rest = self.take_step(&job.source, walk).await?;
-        if follow.is_some() && self.store.edge(&user, &job.source, self.operation).await? != follow {
-            let cleanup = Walk { user, behind: None, purpose: Purpose::Cleanup };
-            // Of its own name: another delivery may have begun the same cleanup before this one wrote, and to put the same
-            // page again would begin nothing.
-            let job = Job { task: cleanup.task(), id: self.fresh_id()?, ..job.clone() };
-            let work = JobWork { task: Task::Walk(cleanup), ..work.clone() };
-            return Ok(self.put_job(&job, JobPage::default(), &work).await?);
+        let mut rest = self.take_step(&job.source, walk).await?;
+        if let Some((follow, is_repeated)) = backfill {
+            let is_over = self.store.edge(&user, &job.source, self.operation).await? != Some(follow);
+            if is_repeated || is_over {
+                let cleanup = Walk { user, behind: None, purpose: Purpose::Cleanup };
+                // Of its own name: another delivery may have begun the same cleanup before this one wrote, and to put the
+                // same page again would begin nothing.
+                let job = Job { task: cleanup.task(), id: self.fresh_id()?, ..job.clone() };
+                let work = JobWork { task: Task::Walk(cleanup), ..work.clone() };
+                self.put_job(&job, JobPage::default(), &work).await?;
+            }
+            rest = rest.filter(|_| !is_over);
         }
         let Some(rest) = rest else { return Ok(()) };
-        let next = next.ok_or_else(|| Unavailable::new("a job has too many pages"))?;
+        let next = step.page.next().ok_or_else(|| Unavailable::new("a job has too many pages"))?;
         Ok(self.put_job(job, next, &JobWork { task: Task::Walk(rest), ..work.clone() }).await?)
+    }
+
+    /// Whether an earlier attempt began the step. This one is marked.
+    async fn is_repeated(&self, step: &JobKey, work: &JobWork) -> Result<bool, Unavailable> {
+        let mut mark = keyed(Place::Table, BegunKey(step.clone()).encode());
+        mark.insert("expires_at".to_owned(), number(work.expires_at));
+        let in_the_way =
+            self.store.put_item_if(&mark, "attribute_not_exists(pk)", None, self.operation).await?;
+        Ok(in_the_way.is_some())
     }
 
     /// The walk that is left after a step.

@@ -176,8 +176,8 @@ async fn a_follow_and_its_end_cost_what_they_move() {
     let told = engine.stream(TABLE).unwrap().latest(0);
     store.follow(&bob, &ada, Backfill::default()).await.unwrap();
     let total = deliver(&engine, &store, told).await;
-    // The follow, the source, its newest entries, their copies in two calls, their events, the edge.
-    assert_eq!((total.deliveries, total.cost.write_units.halves, total.cost.calls), (50, 2 * 50, 7));
+    // The follow, the source, the mark of the step, its newest entries, their copies in two calls, their events, the edge.
+    assert_eq!((total.deliveries, total.cost.write_units.halves, total.cost.calls), (50, 2 * 51, 8));
     // 50 entries of 700 bytes are nine units; each event is one. The follow is two items read in a transaction.
     assert_eq!(total.cost.read_units.halves / 2, 4 + 2 + 9 + 50);
 

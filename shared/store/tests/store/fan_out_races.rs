@@ -156,6 +156,22 @@ async fn an_event_that_is_deleted_while_it_is_backfilled_does_not_come_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_backfill_that_dies_before_it_looks_leaves_no_deleted_event() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    let posted = scene.post(&scene.posts.clone(), vec![event("note", None); 2]).await;
+    scene.settle().await;
+    scene.follow("bob", "actor:ada", 9).await;
+    let news = scene.news();
+    // It has read the entries when one of their events is deleted, and dies when it has written them.
+    hindered_to_death(&mut scene, to_bobs_feed(), 1, &news, async |scene| {
+        scene.store.delete_event(&scene.posts, posted[0], None).await.unwrap();
+        scene.settle().await;
+    })
+    .await;
+    assert_eq!(scene.shown("bob").await, posted[1..]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_backfill_that_dies_after_the_unfollow_leaves_nothing() {
     let settings = FeedSettings { entries_per_query: 2, queries_per_step: 1, ..FeedSettings::default() };
     let mut scene = Scene::new(settings).await;
