@@ -205,7 +205,7 @@ async fn write(bench: Bench, actor: String, events: u32) {
         at: None,
     };
     let events = vec![event; usize::try_from(events).expect("a batch is small")];
-    let submission = Submission { topic: bench.topic.clone(), events, may_import: false, idempotency: None };
+    let submission = Submission::new(bench.topic.clone(), events);
     bench.store.write(submission).await.expect("the topic has enough shards");
 }
 

@@ -66,8 +66,7 @@ impl Bench {
     }
 
     pub(crate) async fn write(&self, events: Vec<NewEvent>) -> Cost {
-        let submission =
-            Submission { topic: self.topic.clone(), events, may_import: true, idempotency: None };
+        let submission = Submission { may_import: true, ..Submission::new(self.topic.clone(), events) };
         self.store.write(submission).await.expect("an engine without faults").1
     }
 

@@ -154,12 +154,8 @@ pub(crate) async fn create(store: &Store) -> Result<bool, DemoError> {
             .collect();
         events.sort_by_key(|event| event.at);
         for batch in events.chunks(BATCH) {
-            let submission = Submission {
-                topic: topic.clone(),
-                events: batch.to_vec(),
-                may_import: true,
-                idempotency: None,
-            };
+            let submission =
+                Submission { may_import: true, ..Submission::new(topic.clone(), batch.to_vec()) };
             store.write(submission).await?;
         }
     }
@@ -182,7 +178,7 @@ pub(crate) async fn follow(store: &Store) -> Result<(), DemoError> {
 pub(crate) async fn has_billing(store: &Store) -> Result<bool, DemoError> {
     match store.topic(&BILLING.parse().expect("the demo's own name")).await {
         Ok(_) => Ok(true),
-        Err(TopicError::NotFound) => Ok(false),
+        Err(TopicError::NotFound(_)) => Ok(false),
         Err(TopicError::Table(error)) => Err(error.into()),
     }
 }
@@ -194,7 +190,7 @@ pub(crate) async fn go_on(store: Store) {
     loop {
         tokio::time::sleep(Duration::from_millis(random.u64(PAUSE_MILLIS))).await;
         let events = vec![new_event(billing(&mut random), None)];
-        let submission = Submission { topic: topic.clone(), events, may_import: false, idempotency: None };
+        let submission = Submission::new(topic.clone(), events);
         if let Err(error) = store.write(submission).await {
             tracing::warn!(%error, "an event of the demo could not be written");
         }

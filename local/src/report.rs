@@ -13,7 +13,7 @@ use lately_model::{GroupBy, ListQuery, RunFiles, RunSpec, RunView, SumField};
 use lately_report::{
     Counted, Group, OpenError, Outcome, Output, OutputError, Place, Report, Summary, SummaryHead,
 };
-use lately_store::{RunsError, TableError};
+use lately_store::{ConsumerError, TableError};
 
 use crate::command::{Table, environment};
 
@@ -108,7 +108,7 @@ pub enum ReportError {
     Output(#[from] OutputError),
     /// The runs could not be listed.
     #[error(transparent)]
-    Runs(#[from] RunsError),
+    Runs(#[from] ConsumerError),
     /// The table could not be read.
     #[error(transparent)]
     Table(#[from] TableError),

@@ -81,8 +81,7 @@ mod tests {
             data: None,
             at: Some(store.now().saturating_sub(60_000)),
         };
-        let submission =
-            Submission { topic: topic.clone(), events: vec![event], may_import: true, idempotency: None };
+        let submission = Submission { may_import: true, ..Submission::new(topic.clone(), vec![event]) };
         store.write(submission).await.expect("there is the topic");
 
         let folder = tempfile::tempdir().expect("a folder of one's own");

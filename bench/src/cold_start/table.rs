@@ -69,7 +69,7 @@ async fn fill(store: &Store) -> Result<()> {
         })
     };
     let events = (0..EVENTS).map(event).collect::<Result<Vec<_>>>()?;
-    let submission = Submission { topic: topic.clone(), events, may_import: true, idempotency: None };
+    let submission = Submission { may_import: true, ..Submission::new(topic.clone(), events) };
     store.write(submission).await?;
     let consumer = |name: &str| {
         Ok::<_, Box<dyn std::error::Error>>(ConsumerKey { topic: topic.clone(), name: name.parse()? })

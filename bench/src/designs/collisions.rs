@@ -52,7 +52,7 @@ pub(super) fn lost_by_lately(writers: u32) -> u64 {
         process(0).put_topic(&topic, &change).await.expect("a topic that is new");
         for writer in 1..=writers {
             let events = vec![of_512_bytes()];
-            let write = Submission { topic: topic.clone(), events, may_import: false, idempotency: None };
+            let write = Submission::new(topic.clone(), events);
             process(writer.into()).write(write).await.expect("an engine without faults");
         }
         let mut query = EventQuery { limit: page_size(200), consistent: true, ..EventQuery::default() };

@@ -93,7 +93,7 @@ pub(super) fn to_lately(rate: u32, seconds: u32) -> (Taken, u16) {
                 let (store, topic, taken) = (bench.store.clone(), bench.topic.clone(), Arc::clone(&taken));
                 writers.spawn(async move {
                     let events = vec![of_512_bytes()];
-                    let write = Submission { topic, events, may_import: false, idempotency: None };
+                    let write = Submission::new(topic, events);
                     let written = store.write(write).await.is_ok();
                     taken.lock().unwrap_or_else(PoisonError::into_inner).note(begun, written);
                 });

@@ -10,18 +10,18 @@
 //! | `POST /topics/{topic}/consumers/{name}/seek` | goes to another place |
 //! | `GET /topics/{topic}/consumers/{name}/runs` | the runs of a consumer that reports |
 
-use axum::extract::{RawQuery, State};
+use axum::extract::State;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use lately_keys::table::ConsumerKey;
 use lately_keys::{Consumer, Topic};
-use lately_kit::body::Whole;
-use lately_kit::code::Code;
+use lately_kit::answer;
+use lately_kit::body::Body;
 use lately_kit::path::Part;
 use lately_kit::problem::Problem;
+use lately_kit::query::Query;
 use lately_kit::route::Routes;
-use lately_kit::{answer, query, table};
-use lately_model::{BodyError, Commit, ListQuery, NewConsumer, PollRequest, Seek};
+use lately_model::{Commit, ListQuery, NewConsumer, PollRequest, Seek};
 use lately_store::Store;
 
 /// The routes of this function.
@@ -38,23 +38,16 @@ pub fn routes(store: Store) -> Routes {
         .with_state(store)
 }
 
-/// A body that was refused.
-fn refused(refused: BodyError) -> Problem {
-    Problem::of_body(refused, Code::InvalidBody)
-}
-
 async fn put_consumer(
     State(store): State<Store>,
     Part(topic): Part<Topic>,
     Part(name): Part<Consumer>,
-    Whole(body): Whole,
+    Body(new): Body<NewConsumer>,
 ) -> Result<Response, Problem> {
-    let new = NewConsumer::parse(&body).map_err(refused)?;
     let consumer = ConsumerKey { topic, name };
-    let put = store.put_consumer(&consumer, &new).await;
-    let (view, created, cost) = put.map_err(|error| table::consumer_problem(&consumer, error))?;
+    let (view, created, cost) = store.put_consumer(&consumer, &new).await?;
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
-    Ok(table::written(answer::json(status, &view), &cost))
+    Ok(answer::written(answer::json(status, &view), &cost))
 }
 
 async fn get_consumer(
@@ -63,9 +56,8 @@ async fn get_consumer(
     Part(name): Part<Consumer>,
 ) -> Result<Response, Problem> {
     let consumer = ConsumerKey { topic, name };
-    let view = store.consumer(&consumer).await;
-    let (view, cost) = view.map_err(|error| table::consumer_problem(&consumer, error))?;
-    Ok(table::read(&view, &cost))
+    let (view, cost) = store.consumer(&consumer).await?;
+    Ok(answer::read(&view, &cost))
 }
 
 async fn delete_consumer(
@@ -74,57 +66,49 @@ async fn delete_consumer(
     Part(name): Part<Consumer>,
 ) -> Result<Response, Problem> {
     let cost = store.delete_consumer(&ConsumerKey { topic, name }).await?;
-    Ok(table::written(StatusCode::NO_CONTENT.into_response(), &cost))
+    Ok(answer::written(StatusCode::NO_CONTENT.into_response(), &cost))
 }
 
 async fn poll(
     State(store): State<Store>,
     Part(topic): Part<Topic>,
     Part(name): Part<Consumer>,
-    Whole(body): Whole,
+    Body(request): Body<PollRequest>,
 ) -> Result<Response, Problem> {
-    let request = PollRequest::parse(&body).map_err(refused)?;
     let consumer = ConsumerKey { topic, name };
-    let polled = store.poll(&consumer, request).await;
-    let (polled, cost) = polled.map_err(|error| table::consumer_problem(&consumer, error))?;
-    Ok(table::read(&polled, &cost))
+    let (polled, cost) = store.poll(&consumer, request).await?;
+    Ok(answer::read(&polled, &cost))
 }
 
 async fn commit(
     State(store): State<Store>,
     Part(topic): Part<Topic>,
     Part(name): Part<Consumer>,
-    Whole(body): Whole,
+    Body(Commit { batch }): Body<Commit>,
 ) -> Result<Response, Problem> {
-    let Commit { batch } = Commit::parse(&body).map_err(refused)?;
     let consumer = ConsumerKey { topic, name };
-    let cost = store.commit(&consumer, batch).await;
-    let cost = cost.map_err(|error| table::consumer_problem(&consumer, error))?;
-    Ok(table::written(StatusCode::NO_CONTENT.into_response(), &cost))
+    let cost = store.commit(&consumer, batch).await?;
+    Ok(answer::written(StatusCode::NO_CONTENT.into_response(), &cost))
 }
 
 async fn seek(
     State(store): State<Store>,
     Part(topic): Part<Topic>,
     Part(name): Part<Consumer>,
-    Whole(body): Whole,
+    Body(seek): Body<Seek>,
 ) -> Result<Response, Problem> {
-    let seek = Seek::parse(&body).map_err(refused)?;
     let consumer = ConsumerKey { topic, name };
-    let view = store.seek(&consumer, seek).await;
-    let (view, cost) = view.map_err(|error| table::consumer_problem(&consumer, error))?;
-    Ok(table::written(answer::json(StatusCode::OK, &view), &cost))
+    let (view, cost) = store.seek(&consumer, seek).await?;
+    Ok(answer::written(answer::json(StatusCode::OK, &view), &cost))
 }
 
 async fn get_runs(
     State(store): State<Store>,
     Part(topic): Part<Topic>,
     Part(name): Part<Consumer>,
-    RawQuery(query): RawQuery,
+    Query(query): Query<ListQuery>,
 ) -> Result<Response, Problem> {
-    let query = query::parsed(query, ListQuery::parse)?;
     let consumer = ConsumerKey { topic, name };
-    let runs = store.runs(&consumer, &query).await;
-    let (runs, cost) = runs.map_err(|error| table::runs_problem(&consumer, error))?;
-    Ok(table::read(&runs, &cost))
+    let (runs, cost) = store.runs(&consumer, &query).await?;
+    Ok(answer::read(&runs, &cost))
 }

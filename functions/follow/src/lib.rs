@@ -9,16 +9,16 @@
 //! | `GET /sources/{source}` | how many follow it, and how its events come into feeds |
 //! | `PUT /feeds/{user}/seen` | marks a feed as seen up to an event |
 
-use axum::extract::{RawQuery, State};
+use axum::extract::State;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use lately_keys::{Source, User};
-use lately_kit::body::Whole;
-use lately_kit::code::Code;
+use lately_kit::answer;
+use lately_kit::body::Body;
 use lately_kit::path::Part;
 use lately_kit::problem::Problem;
+use lately_kit::query::Query;
 use lately_kit::route::Routes;
-use lately_kit::{answer, query, table};
 use lately_model::{Backfill, FollowView, ListQuery, Seen};
 use lately_store::{Followed, Store};
 
@@ -39,13 +39,11 @@ async fn put_following(
     State(store): State<Store>,
     Part(user): Part<User>,
     Part(source): Part<Source>,
-    Whole(body): Whole,
+    Body(backfill): Body<Backfill>,
 ) -> Result<Response, Problem> {
-    let backfill = Backfill::parse(&body).map_err(|refused| Problem::of_body(refused, Code::InvalidBody))?;
-    let followed = store.follow(&user, &source, backfill).await;
-    let (Followed { since, created }, cost) = followed.map_err(table::follow_problem)?;
+    let (Followed { since, created }, cost) = store.follow(&user, &source, backfill).await?;
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
-    Ok(table::written(answer::json(status, &FollowView { source, since }), &cost))
+    Ok(answer::written(answer::json(status, &FollowView { source, since }), &cost))
 }
 
 async fn delete_following(
@@ -54,40 +52,37 @@ async fn delete_following(
     Part(source): Part<Source>,
 ) -> Result<Response, Problem> {
     let cost = store.unfollow(&user, &source).await?;
-    Ok(table::written(StatusCode::NO_CONTENT.into_response(), &cost))
+    Ok(answer::written(StatusCode::NO_CONTENT.into_response(), &cost))
 }
 
 async fn get_following(
     State(store): State<Store>,
     Part(user): Part<User>,
-    RawQuery(query): RawQuery,
+    Query(query): Query<ListQuery>,
 ) -> Result<Response, Problem> {
-    let query = query::parsed(query, ListQuery::parse)?;
-    let (list, cost) = store.following(&user, &query).await.map_err(table::list_problem)?;
-    Ok(table::read(&list, &cost))
+    let (list, cost) = store.following(&user, &query).await?;
+    Ok(answer::read(&list, &cost))
 }
 
 async fn get_followers(
     State(store): State<Store>,
     Part(source): Part<Source>,
-    RawQuery(query): RawQuery,
+    Query(query): Query<ListQuery>,
 ) -> Result<Response, Problem> {
-    let query = query::parsed(query, ListQuery::parse)?;
-    let (list, cost) = store.followers(&source, &query).await.map_err(table::list_problem)?;
-    Ok(table::read(&list, &cost))
+    let (list, cost) = store.followers(&source, &query).await?;
+    Ok(answer::read(&list, &cost))
 }
 
 async fn get_source(State(store): State<Store>, Part(source): Part<Source>) -> Result<Response, Problem> {
     let (view, cost) = store.source(&source).await?;
-    Ok(table::read(&view, &cost))
+    Ok(answer::read(&view, &cost))
 }
 
 async fn put_seen(
     State(store): State<Store>,
     Part(user): Part<User>,
-    Whole(body): Whole,
+    Body(Seen { id }): Body<Seen>,
 ) -> Result<Response, Problem> {
-    let Seen { id } = Seen::parse(&body).map_err(|refused| Problem::of_body(refused, Code::InvalidBody))?;
-    let cost = store.see(&user, id).await.map_err(table::see_problem)?;
-    Ok(table::written(StatusCode::NO_CONTENT.into_response(), &cost))
+    let cost = store.see(&user, id).await?;
+    Ok(answer::written(StatusCode::NO_CONTENT.into_response(), &cost))
 }

@@ -9,15 +9,16 @@
 //! | `GET /feeds/{user}` | a page of what a user's sources did |
 //! | `GET /feeds/{user}/unread` | how much of it the user has not seen |
 
-use axum::extract::{RawQuery, State};
+use axum::extract::State;
 use axum::http::Method;
 use axum::response::Response;
 use lately_keys::{Actor, EventId, Source, Subject, Topic, User};
+use lately_kit::answer;
 use lately_kit::caller::Caller;
 use lately_kit::path::Part;
 use lately_kit::problem::Problem;
+use lately_kit::query::Query;
 use lately_kit::route::Routes;
-use lately_kit::{query, table};
 use lately_model::{EventQuery, FeedQuery, SourceQuery};
 use lately_store::Store;
 
@@ -37,12 +38,10 @@ pub fn routes(store: Store) -> Routes {
 async fn get_events(
     State(store): State<Store>,
     Part(topic): Part<Topic>,
-    RawQuery(query): RawQuery,
+    Query(query): Query<EventQuery>,
 ) -> Result<Response, Problem> {
-    let query = query::parsed(query, EventQuery::parse)?;
-    let latest = store.latest(&topic, &query).await;
-    let (page, cost) = latest.map_err(|error| table::latest_problem(&topic, error))?;
-    Ok(table::read(&page, &cost))
+    let (page, cost) = store.latest(&topic, &query).await?;
+    Ok(answer::read(&page, &cost))
 }
 
 async fn get_event(
@@ -50,51 +49,46 @@ async fn get_event(
     Part(topic): Part<Topic>,
     Part(id): Part<EventId>,
 ) -> Result<Response, Problem> {
-    let event = store.event(&topic, id).await;
-    let (event, cost) = event.map_err(|error| table::get_problem(&topic, error))?;
-    Ok(table::read(&event, &cost))
+    let (event, cost) = store.event(&topic, id).await?;
+    Ok(answer::read(&event, &cost))
 }
 
 async fn get_actor_events(
     store: State<Store>,
     caller: Caller,
     Part(actor): Part<Actor>,
-    query: RawQuery,
+    Query(query): Query<SourceQuery>,
 ) -> Result<Response, Problem> {
-    get_source_events(store, &caller, Source::Actor(actor), query).await
+    get_source_events(store, &caller, Source::Actor(actor), &query).await
 }
 
 async fn get_subject_events(
     store: State<Store>,
     caller: Caller,
     Part(subject): Part<Subject>,
-    query: RawQuery,
+    Query(query): Query<SourceQuery>,
 ) -> Result<Response, Problem> {
-    get_source_events(store, &caller, Source::Subject(subject), query).await
+    get_source_events(store, &caller, Source::Subject(subject), &query).await
 }
 
 async fn get_source_events(
     State(store): State<Store>,
     caller: &Caller,
     source: Source,
-    RawQuery(query): RawQuery,
+    query: &SourceQuery,
 ) -> Result<Response, Problem> {
-    let query = query::parsed(query, SourceQuery::parse)?;
-    let timeline = store.source_timeline(&source, &query, caller.topics.as_deref()).await;
-    let (page, cost) = timeline.map_err(table::timeline_problem)?;
-    Ok(table::read_shared(&page, &cost, caller))
+    let (page, cost) = store.source_timeline(&source, query, caller.topics.as_deref()).await?;
+    Ok(answer::read_shared(&page, &cost, caller))
 }
 
 async fn get_feed(
     State(store): State<Store>,
     caller: Caller,
     Part(user): Part<User>,
-    RawQuery(query): RawQuery,
+    Query(query): Query<FeedQuery>,
 ) -> Result<Response, Problem> {
-    let query = query::parsed(query, FeedQuery::parse)?;
-    let feed = store.feed(&user, &query, caller.topics.as_deref()).await;
-    let (page, cost) = feed.map_err(table::timeline_problem)?;
-    Ok(table::read_shared(&page, &cost, &caller))
+    let (page, cost) = store.feed(&user, &query, caller.topics.as_deref()).await?;
+    Ok(answer::read_shared(&page, &cost, &caller))
 }
 
 async fn get_unread(
@@ -103,5 +97,5 @@ async fn get_unread(
     Part(user): Part<User>,
 ) -> Result<Response, Problem> {
     let (unread, cost) = store.unread(&user, caller.topics.as_deref()).await?;
-    Ok(table::read_shared(&unread, &cost, &caller))
+    Ok(answer::read_shared(&unread, &cost, &caller))
 }

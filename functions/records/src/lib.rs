@@ -24,22 +24,22 @@
 mod document;
 mod issue;
 
-use axum::extract::{RawQuery, State};
+use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use lately_keys::table::{ProfileKey, SessionId, SettingsKey};
 use lately_keys::{App, Topic, User};
-use lately_kit::body::Whole;
+use lately_kit::answer;
+use lately_kit::body::Body;
 use lately_kit::caller::Caller;
-use lately_kit::code::Code;
 use lately_kit::path::Part;
 use lately_kit::precondition::Under;
 use lately_kit::problem::Problem;
+use lately_kit::query::Query;
 use lately_kit::route::Routes;
 use lately_kit::token::Token;
-use lately_kit::{answer, query, table};
-use lately_model::{ListQuery, NewSession, SessionToken, TopicChange};
+use lately_model::{Document, ListQuery, NewSession, RecordQuery, SessionToken, TopicChange};
 use lately_store::Store;
 
 /// The OpenAPI document. A test holds it against the template's routes.
@@ -73,35 +73,31 @@ pub fn routes(store: Store) -> Routes {
 async fn put_topic(
     State(store): State<Store>,
     Part(topic): Part<Topic>,
-    Whole(body): Whole,
+    Body(change): Body<TopicChange>,
 ) -> Result<Response, Problem> {
-    let change = TopicChange::parse(&body);
-    let change = change.map_err(|refused| Problem::of_body(refused, Code::InvalidTopic))?;
-    let (view, created, cost) = store.put_topic(&topic, &change).await.map_err(table::put_topic_problem)?;
+    let (view, created, cost) = store.put_topic(&topic, &change).await?;
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
-    Ok(table::written(answer::json(status, &view), &cost))
+    Ok(answer::written(answer::json(status, &view), &cost))
 }
 
 async fn get_topic(State(store): State<Store>, Part(topic): Part<Topic>) -> Result<Response, Problem> {
-    let view = store.topic(&topic).await;
-    let (view, cost) = view.map_err(|error| table::topic_problem(&topic, error))?;
-    Ok(table::read(&view, &cost))
+    let (view, cost) = store.topic(&topic).await?;
+    Ok(answer::read(&view, &cost))
 }
 
 async fn get_topics(
     State(store): State<Store>,
     caller: Caller,
-    RawQuery(query): RawQuery,
+    Query(query): Query<ListQuery>,
 ) -> Result<Response, Problem> {
-    let query = query::parsed(query, ListQuery::parse)?;
-    let (list, cost) = store.topics(&query, caller.topics.as_deref()).await.map_err(table::list_problem)?;
-    Ok(table::read(&list, &cost))
+    let (list, cost) = store.topics(&query, caller.topics.as_deref()).await?;
+    Ok(answer::read(&list, &cost))
 }
 
 async fn get_profile(
     State(store): State<Store>,
     Part(user): Part<User>,
-    RawQuery(query): RawQuery,
+    Query(query): Query<RecordQuery>,
 ) -> Result<Response, Problem> {
     document::get(&store, &ProfileKey { user }, query).await
 }
@@ -110,9 +106,9 @@ async fn put_profile(
     State(store): State<Store>,
     Part(user): Part<User>,
     Under(precondition): Under,
-    Whole(body): Whole,
+    Body(document): Body<Document>,
 ) -> Result<Response, Problem> {
-    document::put(&store, &ProfileKey { user }, precondition, &body).await
+    document::put(&store, &ProfileKey { user }, precondition, &document).await
 }
 
 async fn delete_profile(
@@ -126,7 +122,7 @@ async fn delete_profile(
 async fn get_settings(
     State(store): State<Store>,
     Part(app): Part<App>,
-    RawQuery(query): RawQuery,
+    Query(query): Query<RecordQuery>,
 ) -> Result<Response, Problem> {
     document::get(&store, &SettingsKey { app }, query).await
 }
@@ -135,9 +131,9 @@ async fn put_settings(
     State(store): State<Store>,
     Part(app): Part<App>,
     Under(precondition): Under,
-    Whole(body): Whole,
+    Body(document): Body<Document>,
 ) -> Result<Response, Problem> {
-    document::put(&store, &SettingsKey { app }, precondition, &body).await
+    document::put(&store, &SettingsKey { app }, precondition, &document).await
 }
 
 async fn delete_settings(
@@ -148,22 +144,21 @@ async fn delete_settings(
     document::delete(&store, &SettingsKey { app }, precondition).await
 }
 
-async fn post_session(State(store): State<Store>, Whole(body): Whole) -> Result<Response, Problem> {
-    let new = NewSession::parse(&body).map_err(|refused| Problem::of_body(refused, Code::InvalidBody))?;
-    let token = Token::random().map_err(|error| Problem::unavailable(&error))?;
+async fn post_session(State(store): State<Store>, Body(new): Body<NewSession>) -> Result<Response, Problem> {
+    let token = Token::random()?;
     let (session, cost) = store.create_session(&new, token.hash()).await?;
     let answer = SessionToken { id: session.id, token: token.reveal(), expires_at: session.expires_at };
-    Ok(table::written(answer::json(StatusCode::CREATED, &answer), &cost))
+    Ok(answer::written(answer::json(StatusCode::CREATED, &answer), &cost))
 }
 
 async fn get_session(State(store): State<Store>, Part(id): Part<SessionId>) -> Result<Response, Problem> {
-    let (session, cost) = store.session_by_id(id).await.map_err(table::session_problem)?;
-    Ok(table::read(&session, &cost))
+    let (session, cost) = store.session_by_id(id).await?;
+    Ok(answer::read(&session, &cost))
 }
 
 async fn delete_session(State(store): State<Store>, Part(id): Part<SessionId>) -> Result<Response, Problem> {
     let cost = store.revoke_session(id).await?;
-    Ok(table::written(StatusCode::NO_CONTENT.into_response(), &cost))
+    Ok(answer::written(StatusCode::NO_CONTENT.into_response(), &cost))
 }
 
 async fn get_health() -> Response {

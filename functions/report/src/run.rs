@@ -70,15 +70,12 @@ pub enum Outcome {
 /// Why a run could not go on. The next invocation goes on with it.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// There is no such topic.
-    #[error("there is no such topic")]
-    TopicNotFound,
-    /// The consumer was deleted.
-    #[error("the consumer was deleted")]
-    NotFound,
-    /// The consumer is polled.
-    #[error("the consumer is polled: it cannot report too")]
-    HasPolls,
+    /// The topic could not be read, or does not exist.
+    #[error(transparent)]
+    Topic(#[from] TopicError),
+    /// The run could not be begun, committed or finished.
+    #[error(transparent)]
+    Run(#[from] RunError),
     /// The output did not do what was asked.
     #[error("the output: {0}")]
     Output(#[from] OutputError),
@@ -271,27 +268,6 @@ fn head(run: &Run) -> SummaryHead {
         group_by: run.spec.group_by,
         sum: run.spec.sum.clone(),
         not_summed: None,
-    }
-}
-
-impl From<RunError> for ReportError {
-    fn from(error: RunError) -> Self {
-        match error {
-            RunError::TopicNotFound => Self::TopicNotFound,
-            RunError::NotFound => Self::NotFound,
-            RunError::HasPolls => Self::HasPolls,
-            RunError::NotCommitted => unreachable!("only a committed run is finished"),
-            RunError::Table(error) => Self::Table(error),
-        }
-    }
-}
-
-impl From<TopicError> for ReportError {
-    fn from(error: TopicError) -> Self {
-        match error {
-            TopicError::NotFound => Self::TopicNotFound,
-            TopicError::Table(error) => Self::Table(error),
-        }
     }
 }
 

@@ -10,6 +10,7 @@ use axum::http::header::{CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use lately_keys::{Actor, EventId, Topic};
+use lately_kit::answer;
 use lately_kit::body::Whole;
 use lately_kit::caller::Caller;
 use lately_kit::code::Code;
@@ -17,7 +18,6 @@ use lately_kit::idempotency::Idempotency;
 use lately_kit::path::Part;
 use lately_kit::problem::Problem;
 use lately_kit::route::Routes;
-use lately_kit::{answer, table};
 use lately_model::{Accepted, AcceptedTimes, Batch, BodyForm, ISSUES_TOPIC, NewEvent, Scope};
 use lately_store::{Store, Submission, Written};
 use sha2::{Digest, Sha256};
@@ -53,9 +53,8 @@ async fn post_events(
     let idempotency =
         key.map(|key| lately_store::Idempotency { caller: caller.key(), key, body_hash: hash(form, &body) });
     let may_import = caller.scopes.allow(Scope::Import);
-    let submission = Submission { topic: topic.clone(), events, may_import, idempotency };
-    let (Written { events, replayed }, cost) =
-        store.write(submission).await.map_err(|error| table::write_problem(&topic, single, error))?;
+    let submission = Submission { topic: topic.clone(), events, single, may_import, idempotency };
+    let (Written { events, replayed }, cost) = store.write(submission).await?;
 
     let status = if replayed { StatusCode::OK } else { StatusCode::CREATED };
     let mut response = match <[_; 1]>::try_from(events) {
@@ -71,7 +70,7 @@ async fn post_events(
     if replayed {
         response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
     }
-    Ok(table::written(response, &cost))
+    Ok(answer::written(response, &cost))
 }
 
 /// The topic of issues tells what happened to issues: its events come with the changes that they tell of. An admin may
@@ -113,7 +112,6 @@ async fn delete_event(
         Some(user) => Some(Actor::from(user)),
         None => return Err(Problem::new(Code::Forbidden, "A token of no user needs the scope act-as.")),
     };
-    let deleted = store.delete_event(&topic, id, by.as_ref()).await;
-    let cost = deleted.map_err(|error| table::delete_problem(&topic, error))?;
-    Ok(table::written(StatusCode::NO_CONTENT.into_response(), &cost))
+    let cost = store.delete_event(&topic, id, by.as_ref()).await?;
+    Ok(answer::written(StatusCode::NO_CONTENT.into_response(), &cost))
 }

@@ -4,8 +4,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use lately_keys::{Consumer, Topic};
+use lately_kit::answer;
 use lately_kit::problem::Problem;
-use lately_kit::{answer, table};
 use lately_model::ListQuery;
 use serde::Serialize;
 
@@ -26,7 +26,7 @@ struct ConsumerView {
 
 pub(super) async fn get_consumers(State(shared): State<Shared>) -> Result<Response, Problem> {
     let query = ListQuery { limit: TOPICS, cursor: None };
-    let (list, _) = shared.looking.topics(&query, None).await.map_err(table::list_problem)?;
+    let (list, _) = shared.looking.topics(&query, None).await?;
     let mut consumers = Vec::new();
     for topic in list.topics {
         let topic = topic.topic;

@@ -13,10 +13,10 @@ use lately_keys::table::{
 use lately_keys::{
     Bucket, BucketWidth, EventId, Key, Place, Shard, ShardCount, Source, TableKey, Topic, User,
 };
+use lately_kit::answer;
 use lately_kit::code::Code;
 use lately_kit::path::Part;
 use lately_kit::problem::Problem;
-use lately_kit::{answer, table};
 use lately_model::ListQuery;
 use serde::Serialize;
 
@@ -89,8 +89,7 @@ pub(super) async fn get_event(
 }
 
 async fn width(shared: &Shared, topic: &Topic) -> Result<BucketWidth, Problem> {
-    let found = shared.looking.topic(topic).await;
-    let (view, _) = found.map_err(|error| table::topic_problem(topic, error))?;
+    let (view, _) = shared.looking.topic(topic).await?;
     Ok(view.settings.bucket)
 }
 
@@ -192,7 +191,7 @@ impl Shared {
                 readers.extend(actor.as_str().parse::<User>().ok());
             }
             let query = ListQuery { limit: FOLLOWERS, cursor: None };
-            let (list, _) = self.looking.followers(source, &query).await.map_err(table::list_problem)?;
+            let (list, _) = self.looking.followers(source, &query).await?;
             readers.extend(list.followers.into_iter().map(|follower| follower.user));
         }
         Ok(readers)

@@ -143,7 +143,7 @@ impl<'a> Import<'a> {
     async fn plan(source: &'a Store, target: &'a Store, options: ImportOptions) -> Result<Self, ImportError> {
         let timelines = options.timelines()?;
         let (topic, _) = target.topic(&options.topic).await.map_err(|error| match error {
-            TopicError::NotFound => ImportError::TopicNotFound,
+            TopicError::NotFound(_) => ImportError::TopicNotFound,
             TopicError::Table(error) => ImportError::Table(error),
         })?;
         let design = &timelines[0].design;

@@ -154,7 +154,7 @@ fn every_metric_that_the_dashboard_shows_is_written_and_under_such_dimensions() 
             }
         }
     }
-    let ours: BTreeSet<_> = Metric::ALL.iter().map(|metric| metric.name()).collect();
+    let ours: BTreeSet<_> = Metric::ALL.iter().map(|metric| metric.name().to_owned()).collect();
     assert!(shown.is_superset(&ours), "not shown: {:?}", ours.difference(&shown).collect::<Vec<_>>());
     for name in ours {
         assert!(OPERATIONS.contains(&format!("`{name}`")), "{name} is not explained");

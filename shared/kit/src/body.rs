@@ -6,6 +6,11 @@ use axum::body::{Bytes, HttpBody, to_bytes};
 use axum::extract::{FromRequest, Request};
 use lately_model::limits::BODY_BYTES;
 
+use lately_model::{
+    Backfill, BodyError, Commit, Document, IssueChange, NewConsumer, NewIssue, NewSession, PollRequest, Seek,
+    Seen, TopicChange,
+};
+
 use crate::code::Code;
 use crate::problem::Problem;
 
@@ -35,5 +40,49 @@ impl<S: Send + Sync> FromRequest<S> for Whole {
                 Problem::new(Code::MalformedJson, "The body did not arrive whole.").caused_by(&error)
             }
         })
+    }
+}
+
+/// A body of JSON, parsed by the model. Refused as [`Whole`] refuses, with 400 `malformed-json` if the body is not JSON, and
+/// with 422 and all faults if the JSON is not what the route takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Body<T>(pub T);
+
+/// A type that the model parses from a body.
+pub trait JsonBody: Sized {
+    /// The code of a body that is JSON and has faults.
+    const INVALID: Code;
+
+    /// Parses the bytes of a body.
+    ///
+    /// # Errors
+    /// If the body is not JSON, or with all its faults.
+    fn parse(body: &[u8]) -> Result<Self, BodyError>;
+}
+
+macro_rules! json_bodies {
+    ($($body:ty = $invalid:ident),*) => {$(
+        impl JsonBody for $body {
+            const INVALID: Code = Code::$invalid;
+
+            fn parse(body: &[u8]) -> Result<Self, BodyError> {
+                <$body>::parse(body)
+            }
+        }
+    )*};
+}
+
+json_bodies! {
+    Backfill = InvalidBody, Commit = InvalidBody, Document = InvalidBody, IssueChange = InvalidBody,
+    NewConsumer = InvalidBody, NewIssue = InvalidBody, NewSession = InvalidBody, PollRequest = InvalidBody,
+    Seek = InvalidBody, Seen = InvalidBody, TopicChange = InvalidTopic
+}
+
+impl<T: JsonBody, S: Send + Sync> FromRequest<S> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let Whole(body) = Whole::from_request(request, state).await?;
+        T::parse(&body).map(Self).map_err(|refused| Problem::of_body(refused, T::INVALID))
     }
 }

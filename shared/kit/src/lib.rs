@@ -7,8 +7,7 @@
 //! | the one reader of the clocks, and of the random source | [`clock`], [`entropy`], [`world`] |
 //! | who is asking, and what they may do | [`caller`], [`access`], [`token`] |
 //! | what a request carries | [`path`], [`query`], [`body`], [`idempotency`], [`precondition`] |
-//! | what is answered | [`answer`], [`problem`], [`code`], [`refusal`] |
-//! | what the store's errors mean, and what things cost | [`table`] |
+//! | responses and errors | [`answer`], [`problem`], [`code`] |
 //! | routes, and what stands around a router | [`route`], [`edge`], [`log`], [`metrics`] |
 //! | running under Lambda | `lambda`, with the feature of that name |
 //!
@@ -58,10 +57,8 @@ pub mod path;
 pub mod precondition;
 pub mod problem;
 pub mod query;
-pub mod refusal;
 pub mod route;
 pub mod settings;
-pub mod table;
 pub mod token;
 pub mod trust;
 pub mod world;

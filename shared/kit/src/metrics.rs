@@ -25,82 +25,71 @@ use serde_json::{Map, Number, Value, json};
 use crate::clock;
 use crate::log::{Answered, GatewayRequestId, RequestId};
 
-/// A metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Metric {
+macro_rules! metrics {
+    ($($(#[$doc:meta])* $metric:ident = $name:literal,)*) => {
+        /// A metric.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Metric {
+            $($(#[$doc])* $metric,)*
+        }
+
+        impl Metric {
+            /// All metrics.
+            pub const ALL: &[Self] = &[$(Self::$metric,)*];
+
+            /// The metric's name on dashboards and in alarms. A published name stays.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$metric => $name,)* }
+            }
+        }
+    };
+}
+
+metrics! {
     /// How long the answer took.
-    Latency,
+    Latency = "Latency",
     /// Calls of DynamoDB, each attempt counted.
-    DynamoDbCalls,
+    DynamoDbCalls = "DynamoDbCalls",
     /// Read units.
-    ReadUnits,
+    ReadUnits = "ReadUnits",
     /// Write units.
-    WriteUnits,
+    WriteUnits = "WriteUnits",
     /// Items that reads returned, or looked at where they filter.
-    Items,
+    Items = "Items",
     /// Answers of DynamoDB's that it was asked too much, tried again.
-    Throttles,
+    Throttles = "Throttles",
     /// The same, after which nothing was left to try: somebody was refused, or a record failed.
-    ThrottlesGivenUp,
+    ThrottlesGivenUp = "ThrottlesGivenUp",
     /// Buckets whose shards were doubled.
-    ShardsDoubled,
+    ShardsDoubled = "ShardsDoubled",
     /// Records of the stream that fan-out was given.
-    Records,
+    Records = "Records",
     /// Of these, those that it did not handle: they come again.
-    RecordsFailed,
+    RecordsFailed = "RecordsFailed",
     /// Copies of events that were put into feeds.
-    Deliveries,
+    Deliveries = "Deliveries",
     /// How old the oldest record of a batch was when it was handled.
-    FanOutLag,
+    FanOutLag = "FanOutLag",
     /// Jobs that were begun: of audiences too large for one record.
-    Jobs,
+    Jobs = "Jobs",
     /// Sources that began to be pulled.
-    Promotions,
+    Promotions = "Promotions",
     /// Times that an event's writes were left to a backlog, as a timeline or a feed took no more.
-    LeftToBacklog,
+    LeftToBacklog = "LeftToBacklog",
     /// Events that landed behind a consumer, noted in its ledger.
-    LateEvents,
+    LateEvents = "LateEvents",
     /// Reports that are up to date: a run was finished, or there was nothing to report.
-    ReportsUpToDate,
+    ReportsUpToDate = "ReportsUpToDate",
     /// Events that finished runs reported.
-    ReportedEvents,
+    ReportedEvents = "ReportedEvents",
     /// Of these, those that were late.
-    ReportedLateEvents,
+    ReportedLateEvents = "ReportedLateEvents",
     /// How far behind the present a finished run ends.
-    ReportLag,
+    ReportLag = "ReportLag",
 }
 
 impl Metric {
-    /// All of them.
-    pub const ALL: [Self; 20] = [
-        Self::Latency,
-        Self::DynamoDbCalls,
-        Self::ReadUnits,
-        Self::WriteUnits,
-        Self::Items,
-        Self::Throttles,
-        Self::ThrottlesGivenUp,
-        Self::ShardsDoubled,
-        Self::Records,
-        Self::RecordsFailed,
-        Self::Deliveries,
-        Self::FanOutLag,
-        Self::Jobs,
-        Self::Promotions,
-        Self::LeftToBacklog,
-        Self::LateEvents,
-        Self::ReportsUpToDate,
-        Self::ReportedEvents,
-        Self::ReportedLateEvents,
-        Self::ReportLag,
-    ];
-
-    /// Its name, as dashboards and alarms know it.
-    #[must_use]
-    pub fn name(self) -> String {
-        format!("{self:?}")
-    }
-
     /// Its unit, by CloudWatch's name.
     #[must_use]
     pub const fn unit(self) -> &'static str {
@@ -286,7 +275,7 @@ impl Names<'_> {
         if measures.iter().any(|(metric, _)| throttles(*metric)) {
             line.insert("Table".to_owned(), (*table).into());
         }
-        line.extend(measures.iter().map(|(metric, value)| (metric.name(), value.clone().into())));
+        line.extend(measures.iter().map(|(metric, value)| (metric.name().to_owned(), value.clone().into())));
         line.extend(properties.into_iter().map(|(name, value)| (name.to_owned(), value)));
         Value::Object(line).to_string()
     }

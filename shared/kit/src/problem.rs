@@ -2,6 +2,9 @@
 //!
 //! A problem has two readers. The client gets a stable code, words that are safe to show and, for what it
 //! can mend, every fault by its place. The operator gets the cause, in the log and nowhere else.
+//!
+//! Every error that a handler can meet converts into its problem with `From`, so a handler returns errors with `?`:
+//! `refusal.rs` has the errors of the model, `events.rs` and `records.rs` have the errors of the store.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -14,7 +17,15 @@ use lately_model::{Faults, PartlyAccepted};
 use serde::{Serialize, Serializer};
 
 use crate::code::Code;
+use crate::entropy::EntropyError;
 use crate::log::RequestId;
+
+mod events;
+mod records;
+mod refusal;
+
+/// After so many seconds a client may retry a request that the table refused.
+const RETRY_SECONDS: u32 = 1;
 
 /// Why a request was not done. Its JSON is
 /// `{"type","title","status","code","detail","errors"?,"request_id"?}`.
@@ -129,6 +140,12 @@ impl Problem {
     #[must_use]
     pub fn detail(&self) -> &str {
         &self.0.detail
+    }
+}
+
+impl From<EntropyError> for Problem {
+    fn from(error: EntropyError) -> Self {
+        Self::unavailable(&error)
     }
 }
 

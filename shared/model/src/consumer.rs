@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::body::{self, BodyError};
+use crate::bounded::bounded;
 use crate::event::Event;
 use crate::fault::{Found, Pointer};
 use crate::fields::{self, Field};
@@ -43,41 +44,20 @@ impl FromStr for Start {
     }
 }
 
-/// How far behind now a consumer stays, so that what is under way can land: 0 to 3,600 seconds, 10 if nobody says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(transparent)]
-pub struct SettleSeconds(u16);
-
-/// A number that is no such time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be a whole number from 0 to {SETTLE_SECONDS}")]
-pub struct SettleSecondsError;
+bounded! {
+    /// How many seconds a consumer stays behind now, so that writes under way can land: 0 to 3,600, default 10.
+    #[derive(Serialize)]
+    #[serde(transparent)]
+    SettleSeconds(u16): 0..=SETTLE_SECONDS, default SETTLE_SECONDS_DEFAULT;
+    /// The number of seconds is too high.
+    SettleSecondsError = "must be a whole number from {} to {}";
+}
 
 impl SettleSeconds {
-    /// So many seconds.
-    ///
-    /// # Errors
-    /// If they are more than an hour.
-    pub const fn new(seconds: u16) -> Result<Self, SettleSecondsError> {
-        if seconds <= SETTLE_SECONDS { Ok(Self(seconds)) } else { Err(SettleSecondsError) }
-    }
-
-    /// The number.
-    #[must_use]
-    pub const fn get(self) -> u16 {
-        self.0
-    }
-
-    /// The same in milliseconds.
+    /// The same time in milliseconds.
     #[must_use]
     pub fn millis(self) -> u64 {
         u64::from(self.0) * 1000
-    }
-}
-
-impl Default for SettleSeconds {
-    fn default() -> Self {
-        Self(SETTLE_SECONDS_DEFAULT)
     }
 }
 
@@ -121,35 +101,11 @@ impl NewConsumer {
     }
 }
 
-/// How many events a poll may give, late ones included: 1 to 1,000, 100 if the client does not say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PollLimit(u16);
-
-/// A number that is no such limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be a whole number from 1 to {POLL_EVENTS}")]
-pub struct PollLimitError;
-
-impl PollLimit {
-    /// So many events.
-    ///
-    /// # Errors
-    /// If they are none, or more than 1,000.
-    pub const fn new(events: u16) -> Result<Self, PollLimitError> {
-        if events >= 1 && events <= POLL_EVENTS { Ok(Self(events)) } else { Err(PollLimitError) }
-    }
-
-    /// The number of events.
-    #[must_use]
-    pub const fn get(self) -> u16 {
-        self.0
-    }
-}
-
-impl Default for PollLimit {
-    fn default() -> Self {
-        Self(POLL_EVENTS_DEFAULT)
-    }
+bounded! {
+    /// How many events a poll may give, late ones included: 1 to 1,000, default 100.
+    PollLimit(u16): 1..=POLL_EVENTS, default POLL_EVENTS_DEFAULT;
+    /// The number of events is too low or too high.
+    PollLimitError = "must be a whole number from {} to {}";
 }
 
 /// The body of a poll: `{"limit"?}`.

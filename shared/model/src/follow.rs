@@ -4,38 +4,30 @@ use lately_keys::{Source, UnixMillis, User};
 use serde::{Deserialize, Serialize};
 
 use crate::body::{self, BodyError};
+use crate::bounded::bounded;
 use crate::fault::Pointer;
 use crate::fields;
 use crate::limits::{BACKFILL, BACKFILL_DEFAULT};
 
-/// How many events from before a follow the feed is to show: 0 to 200, 50 if the client does not say.
-///
-/// ```
-/// use lately_model::Backfill;
-///
-/// assert_eq!(Backfill::parse(br#"{"backfill": 10}"#)?.get(), 10);
-/// assert_eq!(Backfill::parse(b"")?, Backfill::default());
-/// assert!(Backfill::parse(br#"{"backfill": 201}"#).is_err());
-/// # Ok::<(), lately_model::BodyError>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(try_from = "u16")]
-pub struct Backfill(u16);
-
-/// A number that is no backfill.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be a whole number from 0 to {BACKFILL}")]
-pub struct BackfillError;
+bounded! {
+    /// How many events from before a follow the feed shows: 0 to 200, default 50.
+    ///
+    /// ```
+    /// use lately_model::Backfill;
+    ///
+    /// assert_eq!(Backfill::parse(br#"{"backfill": 10}"#)?.get(), 10);
+    /// assert_eq!(Backfill::parse(b"")?, Backfill::default());
+    /// assert!(Backfill::parse(br#"{"backfill": 201}"#).is_err());
+    /// # Ok::<(), lately_model::BodyError>(())
+    /// ```
+    #[derive(Deserialize)]
+    #[serde(try_from = "u16")]
+    Backfill(u16): 0..=BACKFILL, default BACKFILL_DEFAULT;
+    /// The number of events is too high.
+    BackfillError = "must be a whole number from {} to {}";
+}
 
 impl Backfill {
-    /// So many events.
-    ///
-    /// # Errors
-    /// If the number is above 200.
-    pub const fn new(events: u16) -> Result<Self, BackfillError> {
-        if events <= BACKFILL { Ok(Self(events)) } else { Err(BackfillError) }
-    }
-
     /// Reads the body of a follow. An empty one says nothing, as `{}` does.
     ///
     /// # Errors
@@ -48,26 +40,6 @@ impl Backfill {
             let [backfill] = fields::of_object(json, &Pointer::root(), ["backfill"], found)?;
             Some(backfill.json("a whole number from 0 to 200", found).unwrap_or_default())
         })
-    }
-
-    /// The number of events.
-    #[must_use]
-    pub const fn get(self) -> u16 {
-        self.0
-    }
-}
-
-impl Default for Backfill {
-    fn default() -> Self {
-        Self(BACKFILL_DEFAULT)
-    }
-}
-
-impl TryFrom<u16> for Backfill {
-    type Error = BackfillError;
-
-    fn try_from(events: u16) -> Result<Self, BackfillError> {
-        Self::new(events)
     }
 }
 

@@ -44,6 +44,7 @@
 mod accepted;
 mod batch;
 mod body;
+mod bounded;
 mod consumer;
 mod data;
 mod document;
@@ -67,6 +68,7 @@ mod timeline;
 mod times;
 mod topic;
 mod views;
+mod words;
 
 pub use accepted::{Accepted, AcceptedEvent, PartlyAccepted, RejectedEvent};
 pub use batch::{Batch, BatchError, BodyForm};

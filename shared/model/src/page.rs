@@ -4,48 +4,27 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
+use crate::bounded::bounded;
 use crate::limits::{PAGE_SIZE, PAGE_SIZE_DEFAULT};
 
-/// How many entries a page may have: 1 to 200, 50 unless the client says otherwise.
-///
-/// ```
-/// use lately_model::PageSize;
-///
-/// assert_eq!(PageSize::default().get(), 50);
-/// assert_eq!("200".parse::<PageSize>()?.get(), 200);
-/// # Ok::<(), lately_model::PageSizeError>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PageSize(u16);
-
-/// What is no size of a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be a whole number from 1 to {PAGE_SIZE}")]
-pub struct PageSizeError;
-
-impl PageSize {
-    /// The largest.
-    pub const MAX: Self = Self(PAGE_SIZE);
-
-    /// A size.
+bounded! {
+    /// How many entries a page may have: 1 to 200, default 50.
     ///
-    /// # Errors
-    /// If the number is not one from 1 to 200.
-    pub const fn new(size: u16) -> Result<Self, PageSizeError> {
-        if size >= 1 && size <= PAGE_SIZE { Ok(Self(size)) } else { Err(PageSizeError) }
-    }
-
-    /// The size as a number.
-    #[must_use]
-    pub const fn get(self) -> u16 {
-        self.0
-    }
+    /// ```
+    /// use lately_model::PageSize;
+    ///
+    /// assert_eq!(PageSize::default().get(), 50);
+    /// assert_eq!("200".parse::<PageSize>()?.get(), 200);
+    /// # Ok::<(), lately_model::PageSizeError>(())
+    /// ```
+    PageSize(u16): 1..=PAGE_SIZE, default PAGE_SIZE_DEFAULT;
+    /// The text is no size of a page.
+    PageSizeError = "must be a whole number from {} to {}";
 }
 
-impl Default for PageSize {
-    fn default() -> Self {
-        Self(PAGE_SIZE_DEFAULT)
-    }
+impl PageSize {
+    /// The largest size.
+    pub const MAX: Self = Self(PAGE_SIZE);
 }
 
 impl FromStr for PageSize {

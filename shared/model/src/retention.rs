@@ -3,43 +3,29 @@
 use lately_keys::UnixMillis;
 use serde::Serialize;
 
+use crate::bounded::bounded;
 use crate::limits::RETENTION_DAYS;
 
 const DAY_MILLIS: u64 = 24 * 60 * 60 * 1000;
 
-/// A number of days, 1 to 36,500.
-///
-/// ```
-/// use lately_model::RetentionDays;
-///
-/// let week = RetentionDays::new(7)?;
-/// assert_eq!(week.oldest("2026-11-20T09:30:00Z".parse()?).to_string(), "2026-11-13T09:30:00.000Z");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(transparent)]
-pub struct RetentionDays(u16);
-
-/// A number that is no retention.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be a whole number from 1 to {RETENTION_DAYS}, or null")]
-pub struct RetentionDaysError;
+bounded! {
+    /// For how many days a topic keeps its events: 1 to 36,500.
+    ///
+    /// ```
+    /// use lately_model::RetentionDays;
+    ///
+    /// let week = RetentionDays::new(7)?;
+    /// assert_eq!(week.oldest("2026-11-20T09:30:00Z".parse()?).to_string(), "2026-11-13T09:30:00.000Z");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[derive(Serialize)]
+    #[serde(transparent)]
+    RetentionDays(u16): 1..=RETENTION_DAYS;
+    /// The number of days is too low or too high.
+    RetentionDaysError = "must be a whole number from {} to {}, or null";
+}
 
 impl RetentionDays {
-    /// So many days.
-    ///
-    /// # Errors
-    /// If the number is not one from 1 to 36,500.
-    pub const fn new(days: u16) -> Result<Self, RetentionDaysError> {
-        if days >= 1 && days <= RETENTION_DAYS { Ok(Self(days)) } else { Err(RetentionDaysError) }
-    }
-
-    /// The number of days.
-    #[must_use]
-    pub const fn get(self) -> u16 {
-        self.0
-    }
-
     /// The same in milliseconds.
     #[must_use]
     pub fn millis(self) -> u64 {

@@ -9,50 +9,22 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::limits::SUM_FIELD_BYTES;
+use crate::words::words;
 
-/// By what a summary groups events.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum GroupBy {
-    /// Who did it.
-    #[default]
-    Actor,
-    /// What it was done to; events without a subject are a group too.
-    Subject,
-    /// What kind of event it is.
-    Type,
-}
-
-/// Text that names no grouping.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("group_by: must be actor, subject or type")]
-pub struct GroupByError;
-
-impl GroupBy {
-    const ALL: [Self; 3] = [Self::Actor, Self::Subject, Self::Type];
-
-    /// The grouping as text.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Actor => "actor",
-            Self::Subject => "subject",
-            Self::Type => "type",
-        }
+words! {
+    /// By what a summary groups events.
+    #[derive(Default)]
+    GroupBy {
+        /// By actor.
+        #[default]
+        Actor = "actor",
+        /// By subject; events without a subject are a group too.
+        Subject = "subject",
+        /// By type.
+        Type = "type",
     }
-}
-
-impl FromStr for GroupBy {
-    type Err = GroupByError;
-
-    fn from_str(text: &str) -> Result<Self, GroupByError> {
-        Self::ALL.into_iter().find(|group_by| group_by.as_str() == text).ok_or(GroupByError)
-    }
-}
-
-impl fmt::Display for GroupBy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
+    /// The text names no grouping.
+    GroupByError = "group_by: must be actor, subject or type";
 }
 
 impl Serialize for GroupBy {

@@ -5,46 +5,29 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-/// What a caller may be allowed to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Scope {
-    /// Read what all may read.
-    Read,
-    /// Post, delete, follow and change records, as oneself.
-    Write,
-    /// Write events into the past.
-    Import,
-    /// Read topics as a consumer.
-    Consume,
-    /// Do what any user may do: read, and write as anyone.
-    ActAs,
-    /// Everything.
-    Admin,
+use crate::words::words;
+
+words! {
+    /// What a caller may be allowed to do.
+    Scope {
+        /// Read what all may read.
+        Read = "read",
+        /// Post, delete, follow and change records, as oneself.
+        Write = "write",
+        /// Write events into the past.
+        Import = "import",
+        /// Read topics as a consumer.
+        Consume = "consume",
+        /// Do what any user may do: read, and write as anyone.
+        ActAs = "act-as",
+        /// Everything.
+        Admin = "admin",
+    }
+    /// The text names no scope.
+    ScopeError = "must be read, write, import, consume, act-as or admin";
 }
 
-/// Text that is no scope.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be read, write, import, consume, act-as or admin")]
-pub struct ScopeError;
-
 impl Scope {
-    /// Every scope.
-    pub const ALL: [Self; 6] =
-        [Self::Read, Self::Write, Self::Import, Self::Consume, Self::ActAs, Self::Admin];
-
-    /// The scope as text.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Import => "import",
-            Self::Consume => "consume",
-            Self::ActAs => "act-as",
-            Self::Admin => "admin",
-        }
-    }
-
     const fn bit(self) -> u8 {
         1 << self as u8
     }
@@ -56,20 +39,6 @@ impl Scope {
             Self::Read | Self::Write => holders | Self::ActAs.bit(),
             Self::Import | Self::Consume | Self::ActAs | Self::Admin => holders,
         }
-    }
-}
-
-impl FromStr for Scope {
-    type Err = ScopeError;
-
-    fn from_str(text: &str) -> Result<Self, ScopeError> {
-        Self::ALL.into_iter().find(|scope| scope.as_str() == text).ok_or(ScopeError)
-    }
-}
-
-impl fmt::Display for Scope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 
@@ -150,7 +119,7 @@ mod tests {
     fn each_scope_allows_itself_and_what_it_holds() {
         let allowed = |scope| -> Vec<Scope> {
             let scopes = Scopes::from_iter([scope]);
-            Scope::ALL.into_iter().filter(|asked| scopes.allow(*asked)).collect()
+            Scope::ALL.iter().copied().filter(|asked| scopes.allow(*asked)).collect()
         };
         for scope in [Scope::Read, Scope::Write, Scope::Import, Scope::Consume] {
             assert_eq!(allowed(scope), [scope]);
@@ -164,7 +133,7 @@ mod tests {
     #[test]
     fn every_set_of_scopes_is_its_text() {
         for bits in 0..1 << Scope::ALL.len() {
-            let scopes: Scopes = Scope::ALL.into_iter().filter(|scope| bits & scope.bit() != 0).collect();
+            let scopes: Scopes = Scope::ALL.iter().copied().filter(|scope| bits & scope.bit() != 0).collect();
             assert_eq!(scopes.to_string().parse(), Ok(scopes));
             assert_eq!(scopes.is_empty(), bits == 0);
         }

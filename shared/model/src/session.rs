@@ -6,34 +6,17 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::body::{self, BodyError};
+use crate::bounded::bounded;
 use crate::fault::{Found, Pointer};
 use crate::fields::{self, Field};
 use crate::limits::{SESSION_SECONDS, SESSION_TOPICS};
 use crate::scope::{Scope, Scopes};
 
-/// How long a session is good for: 1 second to a year.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TtlSeconds(u32);
-
-/// A number that is no such time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be an integer from 1 to {SESSION_SECONDS}")]
-pub struct TtlSecondsError;
-
-impl TtlSeconds {
-    /// A number of seconds.
-    ///
-    /// # Errors
-    /// If it is none, or more than a year's.
-    pub fn new(seconds: u32) -> Result<Self, TtlSecondsError> {
-        if (1..=SESSION_SECONDS).contains(&seconds) { Ok(Self(seconds)) } else { Err(TtlSecondsError) }
-    }
-
-    /// The number.
-    #[must_use]
-    pub const fn get(self) -> u32 {
-        self.0
-    }
+bounded! {
+    /// How many seconds a session is valid: 1 to a year's.
+    TtlSeconds(u32): 1..=SESSION_SECONDS;
+    /// The number of seconds is too low or too high.
+    TtlSecondsError = "must be an integer from {} to {}";
 }
 
 /// The body of `POST /sessions`: `{"user"?,"scopes","topics"?,"ttl_seconds"}`.

@@ -1,53 +1,21 @@
 //! Where else a topic's events are listed.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Serialize, Serializer};
 
-/// One way to list a topic's events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum View {
-    /// By who did it.
-    Actor,
-    /// By what it was done to.
-    Subject,
-    /// By type.
-    Type,
-}
+use crate::words::words;
 
-/// Text that is no view.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be actor, subject or type")]
-pub struct ViewError;
-
-impl View {
-    /// All views, in the order in which they are written.
-    pub const ALL: [Self; 3] = [Self::Actor, Self::Subject, Self::Type];
-
-    /// The view as text.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Actor => "actor",
-            Self::Subject => "subject",
-            Self::Type => "type",
-        }
+words! {
+    /// One way to list a topic's events.
+    View {
+        /// By actor.
+        Actor = "actor",
+        /// By subject.
+        Subject = "subject",
+        /// By type.
+        Type = "type",
     }
-}
-
-impl FromStr for View {
-    type Err = ViewError;
-
-    fn from_str(text: &str) -> Result<Self, ViewError> {
-        Self::ALL.into_iter().find(|view| view.as_str() == text).ok_or(ViewError)
-    }
-}
-
-impl fmt::Display for View {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
+    /// The text names no view.
+    ViewError = "must be actor, subject or type";
 }
 
 /// The views that a topic keeps. Their JSON is the array of their names.

@@ -6,7 +6,8 @@ use aws_sdk_dynamodb::types::{KeysAndAttributes, ReturnConsumedCapacity};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::{Key, Place};
 
-use crate::call::{Meaning, Operation, TableError, Unavailable, meaning, unavailable};
+use crate::call::{Meaning, Operation, meaning, unavailable};
+use crate::error::TableError;
 use crate::item::{Fields, Item, keyed};
 use crate::limits::{BATCH_KEYS, BATCHES_AT_ONCE};
 use crate::store::Store;
@@ -66,7 +67,7 @@ impl Store {
                 .set_projection_expression(projection.map(str::to_owned))
                 .consistent_read(consistent)
                 .build()
-                .map_err(Unavailable::new)?;
+                .map_err(TableError::unavailable)?;
             let answer = self
                 .client()
                 .batch_get_item()
@@ -81,7 +82,7 @@ impl Store {
                         attempts.pause(&error).await?;
                         continue;
                     }
-                    Meaning::Condition | Meaning::Final => return Err(unavailable(&error).into()),
+                    Meaning::Condition | Meaning::Final => return Err(unavailable(&error)),
                 },
             };
             operation.meter.read(answer.consumed_capacity());
@@ -94,7 +95,8 @@ impl Store {
                 // An answer holds 16 MB: what did not fit is asked for at once.
                 attempts = operation.attempts();
             } else {
-                let paused = attempts.pause_or(|| Unavailable::new("no item of a batch was read")).await;
+                let paused =
+                    attempts.pause_or(|| TableError::unavailable("no item of a batch was read")).await;
                 operation.meter.throttled(paused.is_err());
                 paused?;
             }

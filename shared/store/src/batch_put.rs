@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, ReturnConsumedCapacity, WriteRequest};
 
-use crate::call::{Meaning, Operation, Unavailable, is_throttle, meaning, unavailable};
+use crate::call::{Meaning, Operation, is_throttle, meaning, unavailable};
+use crate::error::TableError;
 use crate::item::Item;
 use crate::store::Store;
 
@@ -18,12 +19,13 @@ impl Store {
         items: &[&Item],
         key: [&str; 2],
         operation: &Operation<'_>,
-    ) -> Result<Vec<usize>, Unavailable> {
+    ) -> Result<Vec<usize>, TableError> {
         let put = |item: &&Item| {
             let put = PutRequest::builder().set_item(Some((*item).clone())).build();
             put.map(|put| WriteRequest::builder().put_request(put).build())
         };
-        let requests: Vec<_> = items.iter().map(put).collect::<Result<_, _>>().map_err(Unavailable::new)?;
+        let requests: Vec<_> =
+            items.iter().map(put).collect::<Result<_, _>>().map_err(TableError::unavailable)?;
         operation.meter.call();
         let answer = self
             .client()

@@ -5,7 +5,6 @@
 //! deadline, and for a request of a client also after [`ATTEMPTS`]. Fan-out has no client that waits: it tries
 //! until its deadline.
 
-use std::fmt::Display;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
@@ -16,32 +15,8 @@ use aws_sdk_dynamodb::types::ThrottlingReason;
 
 use crate::ambient::{Ambient, entropy_u64};
 use crate::cost::Meter;
-use crate::item::Corrupt;
+use crate::error::TableError;
 use crate::limits::{ANSWER_RESERVE, ATTEMPTS, FIRST_WAIT, LONGEST_WAIT, UNITS_PER_REQUEST};
-
-/// DynamoDB could not be reached, or refused, for as long as the operation may take.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("DynamoDB is not available: {cause}")]
-pub struct Unavailable {
-    cause: String,
-}
-
-impl Unavailable {
-    pub(crate) fn new(cause: impl Display) -> Self {
-        Self { cause: cause.to_string() }
-    }
-}
-
-/// The table could not be read or written.
-#[derive(Debug, thiserror::Error)]
-pub enum TableError {
-    /// Try again.
-    #[error(transparent)]
-    Unavailable(#[from] Unavailable),
-    /// What is stored is not what its key says.
-    #[error(transparent)]
-    Corrupt(#[from] Corrupt),
-}
 
 /// What a failed attempt means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,11 +171,11 @@ impl<'a> Operation<'a> {
             };
             match meaning(&error) {
                 Meaning::Condition => return Err(Failed::Condition { error, maybe_applied }),
-                Meaning::Final => return Err(Failed::Unavailable(unavailable(&error))),
+                Meaning::Final => return Err(Failed::Table(unavailable(&error))),
                 Meaning::Ambiguous => maybe_applied = true,
                 Meaning::Refused => {}
             }
-            attempts.pause(&error).await.map_err(Failed::Unavailable)?;
+            attempts.pause(&error).await.map_err(Failed::Table)?;
         }
     }
 
@@ -208,7 +183,7 @@ impl<'a> Operation<'a> {
     pub(crate) async fn call_if<T, E, Calling>(
         &self,
         call: impl FnMut() -> Calling,
-    ) -> Result<Option<T>, Unavailable>
+    ) -> Result<Option<T>, TableError>
     where
         Calling: Future<Output = Result<T, SdkError<E>>>,
         E: ProvideErrorMetadata + std::error::Error + 'static,
@@ -216,7 +191,7 @@ impl<'a> Operation<'a> {
         match self.call(call).await {
             Ok(answer) => Ok(Some(answer)),
             Err(Failed::Condition { .. }) => Ok(None),
-            Err(Failed::Unavailable(unavailable)) => Err(unavailable),
+            Err(Failed::Table(error)) => Err(error),
         }
     }
 }
@@ -237,16 +212,16 @@ pub(crate) enum Failed<E> {
         /// An earlier attempt may have been applied: it may be our own write that is in the way.
         maybe_applied: bool,
     },
-    /// It could not be made.
-    Unavailable(Unavailable),
+    /// The call could not be made.
+    Table(TableError),
 }
 
 impl<E> Failed<E> {
     /// For a call without a condition.
-    pub(crate) fn unconditional(self) -> Unavailable {
+    pub(crate) fn unconditional(self) -> TableError {
         match self {
-            Self::Unavailable(unavailable) => unavailable,
-            Self::Condition { .. } => Unavailable::new("a condition failed that was never set"),
+            Self::Table(error) => error,
+            Self::Condition { .. } => TableError::unavailable("a condition failed that was never set"),
         }
     }
 }
@@ -275,7 +250,7 @@ impl Attempts<'_> {
     }
 
     /// Waits before the next attempt.
-    pub(crate) async fn pause<E>(&self, error: &SdkError<E>) -> Result<(), Unavailable>
+    pub(crate) async fn pause<E>(&self, error: &SdkError<E>) -> Result<(), TableError>
     where
         E: ProvideErrorMetadata + std::error::Error + 'static,
     {
@@ -287,14 +262,14 @@ impl Attempts<'_> {
     }
 
     /// As [`Attempts::pause`], after an answer that left something to do; the error if there is no next attempt.
-    pub(crate) async fn pause_or(&self, error: impl FnOnce() -> Unavailable) -> Result<(), Unavailable> {
+    pub(crate) async fn pause_or(&self, error: impl FnOnce() -> TableError) -> Result<(), TableError> {
         let wait = self.operation.wait_after(self.made).ok_or_else(error)?;
         tokio::time::sleep(wait).await;
         Ok(())
     }
 }
 
-pub(crate) fn unavailable<E>(error: &SdkError<E>) -> Unavailable
+pub(crate) fn unavailable<E>(error: &SdkError<E>) -> TableError
 where
     E: std::error::Error + 'static,
 {
@@ -302,5 +277,5 @@ where
     let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
     let told: Vec<_> = causes.map(ToString::to_string).collect();
     let request = error.request_id().map(|id| format!(" (request {id})")).unwrap_or_default();
-    Unavailable::new(format!("{}{request}", told.join(": ")))
+    TableError::unavailable(format!("{}{request}", told.join(": ")))
 }

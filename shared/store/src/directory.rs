@@ -26,7 +26,8 @@ use lately_keys::{
 };
 use lately_model::{RetentionDays, TopicSettings};
 
-use crate::call::{Operation, TableError, Unavailable};
+use crate::call::Operation;
+use crate::error::TableError;
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::limits::{CONFLICTS, DIRECTORY_ENTRIES, DIRECTORY_GRACE_SECONDS, TYPES_PER_BUCKET};
 use crate::store::{Aged, Sent, Store};
@@ -209,7 +210,7 @@ impl Store {
             // Another writer was first, or the entry is gone: look again.
             self.entries().remove(&name);
         }
-        Err(Unavailable::new("other writers keep changing the directory").into())
+        Err(TableError::unavailable("other writers keep changing the directory"))
     }
 
     /// Doubles a bucket's shards, unless it has more already than those that were too few.
@@ -271,7 +272,7 @@ impl Store {
         // It has as many by now, or is gone.
         match self.read_entry(&name, operation).await? {
             Some(entry) if entry.shards >= to => Ok(()),
-            _ => Err(Unavailable::new("the bucket's entry in the directory is gone").into()),
+            _ => Err(TableError::unavailable("the bucket's entry in the directory is gone")),
         }
     }
 
@@ -395,7 +396,8 @@ impl Store {
         let Some(answer) = updated else { return Ok(None) };
         operation.meter.write(answer.consumed_capacity());
         self.forget_directory_pages(&name.0);
-        let item = answer.attributes().ok_or_else(|| Unavailable::new("an update returned no item"))?;
+        let item =
+            answer.attributes().ok_or_else(|| TableError::unavailable("an update returned no item"))?;
         Ok(Some(self.remember_entry(name, decode(item)?)))
     }
 }

@@ -22,23 +22,32 @@ use lately_keys::table::{DeletedEventKey, EventKey, TypeViewKey};
 use lately_keys::{Actor, BucketWidth, EventId, Place, SortKey, TableKey, Topic, UnixMillis};
 use lately_model::{AcceptedTimes, Data, Event, NewEvent, TopicSettings};
 
-use crate::call::{Failed, Operation, TableError, Unavailable};
+use crate::call::{Failed, Operation};
 use crate::cost::Cost;
 use crate::directory::Entry;
+use crate::error::TableError;
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::limits::DELETION_SECONDS;
 use crate::store::Store;
 use crate::topic::TopicError;
 
+/// The topic has no such event: it was never written, was deleted, or has expired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no event {id}")]
+pub struct EventNotFound {
+    /// The event that was asked for.
+    pub id: EventId,
+}
+
 /// Why an event could not be fetched.
 #[derive(Debug, thiserror::Error)]
-pub enum GetError {
-    /// There is no such topic.
-    #[error("no such topic")]
-    TopicNotFound,
-    /// There is no such event: never, not any more, or its time is over.
-    #[error("no such event")]
-    NotFound,
+pub enum GetEventError {
+    /// The topic could not be read, or does not exist.
+    #[error(transparent)]
+    Topic(#[from] TopicError),
+    /// The event does not exist.
+    #[error(transparent)]
+    NotFound(#[from] EventNotFound),
     /// The table could not be read.
     #[error(transparent)]
     Table(#[from] TableError),
@@ -46,48 +55,33 @@ pub enum GetError {
 
 /// Why an event could not be deleted.
 #[derive(Debug, thiserror::Error)]
-pub enum DeleteError {
-    /// There is no such topic.
-    #[error("no such topic")]
-    TopicNotFound,
-    /// It is another actor's.
-    #[error("the event is another actor's")]
-    NotYours,
+pub enum DeleteEventError {
+    /// The topic could not be read, or does not exist.
+    #[error(transparent)]
+    Topic(#[from] TopicError),
+    /// The event belongs to another actor.
+    #[error("the event {id} belongs to another actor")]
+    NotYours {
+        /// The event that was to be deleted.
+        id: EventId,
+    },
     /// The table could not be written.
     #[error(transparent)]
     Table(#[from] TableError),
-}
-
-impl From<TopicError> for GetError {
-    fn from(error: TopicError) -> Self {
-        match error {
-            TopicError::NotFound => Self::TopicNotFound,
-            TopicError::Table(error) => Self::Table(error),
-        }
-    }
-}
-
-impl From<TopicError> for DeleteError {
-    fn from(error: TopicError) -> Self {
-        match error {
-            TopicError::NotFound => Self::TopicNotFound,
-            TopicError::Table(error) => Self::Table(error),
-        }
-    }
 }
 
 impl Store {
     /// An event by its id. The read is consistent: who was told an id finds the event.
     ///
     /// # Errors
-    /// See [`GetError`].
-    pub async fn event(&self, topic: &Topic, id: EventId) -> Result<(Event, Cost), GetError> {
+    /// See [`GetEventError`].
+    pub async fn event(&self, topic: &Topic, id: EventId) -> Result<(Event, Cost), GetEventError> {
         let operation = self.operation();
         let settings = self.settings(topic, &operation).await?;
         let key = EventKey::new(topic.clone(), settings.bucket, id).encode();
-        let item = self.get_item(keyed(Place::Table, key), &operation).await?.ok_or(GetError::NotFound)?;
+        let item = self.get_item(keyed(Place::Table, key), &operation).await?.ok_or(EventNotFound { id })?;
         operation.meter.items(1);
-        let event = unless_over(&item, self.now()).map_err(TableError::from)?.ok_or(GetError::NotFound)?;
+        let event = unless_over(&item, self.now()).map_err(TableError::from)?.ok_or(EventNotFound { id })?;
         Ok((event, operation.meter.total()))
     }
 
@@ -124,13 +118,13 @@ impl Store {
     /// Deletes an event, if it is there. With `by`, only if it is that actor's.
     ///
     /// # Errors
-    /// See [`DeleteError`].
+    /// See [`DeleteEventError`].
     pub async fn delete_event(
         &self,
         topic: &Topic,
         id: EventId,
         by: Option<&Actor>,
-    ) -> Result<Cost, DeleteError> {
+    ) -> Result<Cost, DeleteEventError> {
         let operation = self.operation();
         let settings = self.settings(topic, &operation).await?;
         let key = keyed(Place::Table, EventKey::new(topic.clone(), settings.bucket, id).encode());
@@ -145,12 +139,12 @@ impl Store {
                     let there = in_the_way(error).unwrap_or_default();
                     let actor = Fields(&there).optional_text("a").map_err(TableError::from)?;
                     if note || by.is_some_and(|by| actor != Some(by.as_str())) {
-                        return Err(DeleteError::NotYours);
+                        return Err(DeleteEventError::NotYours { id });
                     }
                 }
-                Err(Failed::Unavailable(error)) => return Err(TableError::from(error).into()),
+                Err(Failed::Table(error)) => return Err(error.into()),
             }
-            self.note_deletion(topic, id, &operation).await.map_err(TableError::from)?;
+            self.note_deletion(topic, id, &operation).await?;
             note = true;
         }
     }
@@ -198,7 +192,7 @@ impl Store {
         topic: &Topic,
         id: EventId,
         operation: &Operation<'_>,
-    ) -> Result<(), Unavailable> {
+    ) -> Result<(), TableError> {
         let mut note = keyed(Place::Table, DeletedEventKey { topic: topic.clone(), id }.encode());
         note.insert("expires_at".to_owned(), number(self.now().get() / 1000 + DELETION_SECONDS));
         self.put_item(&note, operation).await

@@ -17,10 +17,12 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use lately_keys::table::{IdempotencyItemKey, IdempotencyKey};
 use lately_keys::{Caller, EventId, Key, Place, TableKey, Topic, UnixMillis};
 
-use crate::call::{Operation, TableError};
+use crate::call::Operation;
+use crate::error::TableError;
 use crate::event::is_over;
 use crate::item::{Corrupt, Fields, Item, keyed, number};
 use crate::limits::IDEMPOTENCY_SECONDS;
+use crate::single::PutIf;
 use crate::store::Store;
 
 /// What a client sent to make a repetition known as such.
@@ -69,17 +71,14 @@ impl Store {
         item.insert("expires_at".to_owned(), number(now + IDEMPOTENCY_SECONDS));
         let condition = "attribute_not_exists(pk) OR expires_at <= :now";
         let values = HashMap::from([(":now".to_owned(), number(now))]);
-        let Some(there) = self.put_item_if(&item, condition, Some(values), operation).await? else {
-            return Ok(Recorded::First);
-        };
-        let found = if there.is_empty() {
-            // DynamoDB says what is there; should it not, it can be read.
-            match self.recorded(topic, idempotency, operation).await? {
+        let found = match self.put_item_if(&item, condition, Some(values), operation).await? {
+            PutIf::Done => return Ok(Recorded::First),
+            PutIf::Refused(Some(there)) => decode(&there)?,
+            // DynamoDB did not return the record, so read the record.
+            PutIf::Refused(None) => match self.recorded(topic, idempotency, operation).await? {
                 Some(Recorded::Before(record)) => record,
                 _ => wanted.clone(),
-            }
-        } else {
-            decode(&there)?
+            },
         };
         // The same ids, which are random: our own earlier attempt.
         Ok(if found == wanted { Recorded::First } else { Recorded::Before(found) })

@@ -10,8 +10,8 @@
 use lately_keys::{EventId, ShardCount, Topic, UnixMillis};
 use lately_model::{AcceptedTimes, Event, NewEvent, TopicSettings};
 
-use crate::call::TableError;
 use crate::cost::Cost;
+use crate::error::TableError;
 use crate::event::Acceptance;
 use crate::placing::PlaceError;
 use crate::store::Store;
@@ -20,30 +20,21 @@ use crate::topic::TopicError;
 /// Why events were not imported, or not all. To import them once more is safe.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// There is no such topic.
-    #[error("no such topic")]
-    TopicNotFound,
-    /// An id names a shard beyond those of the import. Nothing was written.
-    #[error("an id's shard is none of {0}")]
+    /// The topic could not be read, or does not exist.
+    #[error(transparent)]
+    Topic(#[from] TopicError),
+    /// An id names a shard that the import does not have. Nothing was written.
+    #[error("an id names a shard beyond the import's {0} shards")]
     Shard(ShardCount),
-    /// These events are of the last minute, and no import. Nothing was written.
+    /// These events are less than a minute old, so they are no import. Nothing was written.
     #[error("events are too new to be imported")]
     TooNew(Vec<usize>),
-    /// These events are older than what the topic keeps. Nothing was written.
-    #[error("events are older than what the topic keeps")]
+    /// These events are older than the topic's retention. Nothing was written.
+    #[error("events are older than the topic's retention")]
     TooOld(Vec<usize>),
     /// The table could not be read or written. Some events may be written.
     #[error(transparent)]
     Table(#[from] TableError),
-}
-
-impl From<TopicError> for ImportError {
-    fn from(error: TopicError) -> Self {
-        match error {
-            TopicError::NotFound => Self::TopicNotFound,
-            TopicError::Table(error) => Self::Table(error),
-        }
-    }
 }
 
 impl From<PlaceError> for ImportError {
@@ -96,7 +87,7 @@ impl Store {
             self.raise(topic, entry.bucket, shards, &operation).await?;
         }
         let failed = self.put_each(topic, &settings, &placed, &operation).await.into_iter().next();
-        failed.map_or_else(|| Ok(operation.meter.total()), |(_, error)| Err(TableError::from(error).into()))
+        failed.map_or_else(|| Ok(operation.meter.total()), |(_, error)| Err(error.into()))
     }
 }
 

@@ -34,6 +34,7 @@ mod consumer;
 mod cost;
 mod directory;
 mod entry;
+mod error;
 mod event;
 mod fan_out;
 mod feed;
@@ -65,27 +66,28 @@ mod wait;
 mod write;
 
 pub use ambient::Ambient;
-pub use call::{TableError, Unavailable};
-pub use consumer::ConsumerError;
+pub use consumer::{ConsumerError, ConsumerNotFound};
 pub use cost::{Cost, Tally, Units};
-pub use event::{DeleteError, GetError, decode as decode_event};
+pub use error::{FindError, TableError, Unavailable};
+pub use event::{DeleteEventError, EventNotFound, GetEventError, decode as decode_event};
 pub use fan_out::{FanOutOutcome, NoBatch, Record};
 pub use feed::{FeedFinding, FeedReport, SeeError};
 pub use follow::{FollowError, Followed};
 pub use idempotency::Idempotency;
 pub use import::ImportError;
 pub use issue::{
-    ChangeIssueError, GetIssueError, IssuesError, MigrationPlan, MigrationReport, OpenIssueError,
+    ChangeIssueError, GetIssueError, IssueNotFound, IssuesError, MigrationPlan, MigrationReport,
+    OpenIssueError,
 };
 pub use item::Corrupt;
 pub use latest::LatestError;
 pub use list::ListError;
 pub use range::Range;
-pub use record::{DocumentKey, GetDocumentError, StoredDocument, WriteDocumentError};
-pub use run::{Begun, CommittedRun, LateError, LookUp, Progress, Run, RunError, RunsError};
-pub use session::{SessionError, SessionList};
+pub use record::{DocumentKey, DocumentNotFound, GetDocumentError, StoredDocument, WriteDocumentError};
+pub use run::{Begun, CommittedRun, LateError, LookUp, Progress, Run, RunError};
+pub use session::{SessionError, SessionList, SessionNotFound};
 pub use settings::FeedSettings;
 pub use store::Store;
 pub use timeline::TimelineError;
-pub use topic::{PutTopicError, TopicError};
+pub use topic::{PutTopicError, TopicError, TopicNotFound};
 pub use write::{Submission, WriteError, Written};

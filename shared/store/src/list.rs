@@ -2,7 +2,7 @@
 
 use lately_keys::CursorError;
 
-use crate::call::TableError;
+use crate::error::TableError;
 
 /// Why a list could not be read.
 #[derive(Debug, thiserror::Error)]

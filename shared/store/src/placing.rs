@@ -13,8 +13,9 @@ use lately_model::limits::FUTURE_SECONDS;
 use lately_model::{Event, NewEvent, TopicSettings};
 
 use crate::ambient::{entropy_u64, tick};
-use crate::call::{Operation, TableError, Unavailable};
+use crate::call::Operation;
 use crate::directory::Entry;
+use crate::error::TableError;
 use crate::event::{self, Acceptance};
 use crate::item::Item;
 use crate::limits::{BATCHES_AT_ONCE, OLD_SHARD_ATTEMPTS};
@@ -31,8 +32,8 @@ pub(crate) struct Placed {
 /// Why events were not placed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PlaceError {
-    /// These are older than what their buckets keep.
-    #[error("events are older than what the topic keeps")]
+    /// These events are older than the retention of their buckets.
+    #[error("events are older than the topic's retention")]
     TooOld(Vec<usize>),
     /// The directory could not be read or written.
     #[error(transparent)]
@@ -53,12 +54,11 @@ impl Store {
     ) -> Result<Vec<Placed>, PlaceError> {
         let bucket = |at| Bucket::containing(settings.bucket, at);
         if ids.is_none() {
-            // Ids are made last, so that little time passes between an id's time and its event's landing.
             let now = self.now();
             let expected = events.iter().map(|event| (bucket(event.at.unwrap_or(now)), &event.event_type));
             self.cover_all(topic, settings, expected, operation).await?;
         }
-        let drafts = self.drafts(&events, ids.as_deref()).map_err(TableError::from)?;
+        let drafts = self.drafts(&events, ids.as_deref())?;
         let needed = events.iter().zip(&drafts).map(|(event, draft)| (bucket(draft.at()), &event.event_type));
         let entries = self.cover_all(topic, settings, needed, operation).await?;
 
@@ -81,21 +81,21 @@ impl Store {
         if too_old.is_empty() { Ok(placed) } else { Err(PlaceError::TooOld(too_old)) }
     }
 
-    fn drafts(&self, events: &[NewEvent], ids: Option<&[EventId]>) -> Result<Vec<Draft>, Unavailable> {
+    fn drafts(&self, events: &[NewEvent], ids: Option<&[EventId]>) -> Result<Vec<Draft>, TableError> {
         if let Some(ids) = ids {
             return Ok(ids.iter().copied().map(Draft::Given).collect());
         }
-        let clock = tick(self.ambient()).map_err(Unavailable::new)?;
+        let clock = tick(self.ambient()).map_err(TableError::unavailable)?;
         let latest = clock.at().saturating_add(FUTURE_SECONDS * 1000);
         let draft = |event: &NewEvent| {
             let entropy = self.ambient().entropy();
             match event.at {
                 Some(at) => Ok(Draft::Import { at, entropy, shard: entropy_u64(self.ambient()) }),
                 None => {
-                    let id = self.generator().next(clock, 0.into(), 0).map_err(Unavailable::new)?;
+                    let id = self.generator().next(clock, 0.into(), 0).map_err(TableError::unavailable)?;
                     // A clock that once stood far ahead: its ids go on from there, and may not be given.
                     if id.at() > latest {
-                        return Err(Unavailable::new("this process's ids run ahead of its clock"));
+                        return Err(TableError::unavailable("this process's ids run ahead of its clock"));
                     }
                     Ok(Draft::New { tick: id.tick(), entropy })
                 }

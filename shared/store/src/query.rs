@@ -4,7 +4,8 @@ use aws_sdk_dynamodb::operation::query::QueryOutput;
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 
-use crate::call::{Failed, Operation, Unavailable};
+use crate::call::{Failed, Operation};
+use crate::error::TableError;
 use crate::store::Store;
 
 impl Store {
@@ -13,7 +14,7 @@ impl Store {
         &self,
         operation: &Operation<'_>,
         ask: impl Fn(QueryFluentBuilder) -> QueryFluentBuilder,
-    ) -> Result<QueryOutput, Unavailable> {
+    ) -> Result<QueryOutput, TableError> {
         let answer = operation
             .call(|| {
                 let query = self.client().query().table_name(self.table());

@@ -17,9 +17,10 @@ use lately_keys::table::EventPartition;
 use lately_keys::{Bucket, EventId, Order, ShardCount, SortKey, Topic, UnixMillis};
 use lately_model::Event;
 
-use crate::call::{Operation, TableError};
+use crate::call::Operation;
 use crate::cost::Cost;
 use crate::directory::DirectoryRange;
+use crate::error::TableError;
 use crate::event::decode;
 use crate::item::{Fields, text};
 use crate::latest::span::IdRange;

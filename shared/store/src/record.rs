@@ -13,12 +13,13 @@
 use std::fmt::Debug;
 
 use lately_keys::table::{ProfileKey, SettingsKey};
-use lately_keys::{Place, TableKey};
+use lately_keys::{Key, Place, TableKey};
 use lately_model::{Document, Precondition, Revision};
 
 use crate::ambient::entropy_u64;
-use crate::call::{Operation, TableError, Unavailable};
+use crate::call::Operation;
 use crate::cost::Cost;
+use crate::error::{FindError, TableError};
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::revision::{Guarded, REVISION, Rounds, revision_of};
 use crate::store::Store;
@@ -38,25 +39,25 @@ pub struct StoredDocument {
     pub document: Document,
 }
 
-/// Why a document could not be read.
-#[derive(Debug, thiserror::Error)]
-pub enum GetDocumentError {
-    /// There is none.
-    #[error("no such record")]
-    NotFound,
-    /// The table could not be read.
-    #[error(transparent)]
-    Table(#[from] TableError),
+/// The record has no document: it was never written, or was deleted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no record under the key")]
+pub struct DocumentNotFound {
+    /// The record that was asked for.
+    pub key: Key,
 }
+
+/// Why a document could not be read.
+pub type GetDocumentError = FindError<DocumentNotFound>;
 
 /// Why a document could not be written or deleted.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteDocumentError {
-    /// There is one, and the writer did not say which revision it replaces.
-    #[error("the record exists: its revision is required")]
+    /// The record exists, and the writer did not say which revision to replace.
+    #[error("the record exists, so the revision to replace is required")]
     RevisionRequired,
-    /// What is there is not what the writer has seen. Its revision, if anything is there.
-    #[error("the record is of another revision")]
+    /// The record differs from what the writer has seen. The record's revision; none if there is no record.
+    #[error("the record has another revision than the writer expects")]
     Mismatch(Option<Revision>),
     /// The table could not be written. What was asked for may be done or not.
     #[error(transparent)]
@@ -76,7 +77,8 @@ impl Store {
     ) -> Result<(StoredDocument, Cost), GetDocumentError> {
         let operation = self.operation();
         let found = self.find_document(key, consistent, &operation).await?;
-        let found = found.ok_or(GetDocumentError::NotFound)?;
+        let found =
+            found.ok_or_else(|| GetDocumentError::NotFound(DocumentNotFound { key: key.encode() }))?;
         operation.meter.items(1);
         Ok((found, operation.meter.total()))
     }
@@ -98,7 +100,7 @@ impl Store {
         match self.put_revised(&item, known, &operation).await? {
             Guarded::Written => Ok((revision, known.is_none(), operation.meter.total())),
             Guarded::Stale(there) => Err(refusal(precondition, there.as_ref())?),
-            Guarded::Unknown => Err(TableError::from(unknown()).into()),
+            Guarded::Unknown => Err(unknown().into()),
         }
     }
 
@@ -116,7 +118,7 @@ impl Store {
         match self.delete_revised(&item_key, precondition.revision(), &operation).await? {
             Guarded::Written => Ok(operation.meter.total()),
             Guarded::Stale(there) => Err(refusal(precondition, there.as_ref())?),
-            Guarded::Unknown => Err(TableError::from(unknown()).into()),
+            Guarded::Unknown => Err(unknown().into()),
         }
     }
 
@@ -148,7 +150,7 @@ impl Store {
                 // Told by the failed write: no need to read it.
                 Guarded::Stale(there) => known = there.as_ref().map(decode).transpose()?,
                 // To reconcile with what may be our own write could do the same twice.
-                Guarded::Unknown => return Err(unknown().into()),
+                Guarded::Unknown => return Err(unknown()),
             }
             rounds.lose().await?;
         }
@@ -194,6 +196,6 @@ fn refusal(precondition: Precondition, there: Option<&Item>) -> Result<WriteDocu
     })
 }
 
-fn unknown() -> Unavailable {
-    Unavailable::new("an attempt may have been applied, and another write came since")
+fn unknown() -> TableError {
+    TableError::unavailable("an attempt may have been applied, and another write came since")
 }

@@ -22,7 +22,8 @@ use aws_sdk_dynamodb::operation::put_item::builders::PutItemFluentBuilder;
 use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, ReturnValuesOnConditionCheckFailure};
 use lately_model::Revision;
 
-use crate::call::{Failed, Meaning, Operation, TableError, Unavailable, meaning, unavailable};
+use crate::call::{Failed, Meaning, Operation, meaning, unavailable};
+use crate::error::TableError;
 use crate::item::{Corrupt, Fields, Item, number};
 use crate::limits::CONFLICTS;
 use crate::single::in_the_way;
@@ -56,10 +57,10 @@ impl<'a> Rounds<'a> {
     }
 
     /// Begins the next round, after a random pause, so that writers who met here do not meet again.
-    pub(crate) async fn lose(&mut self) -> Result<(), Unavailable> {
+    pub(crate) async fn lose(&mut self) -> Result<(), TableError> {
         self.lost += 1;
         let pause = self.operation.wait_after(1).filter(|_| self.lost < CONFLICTS);
-        let pause = pause.ok_or_else(|| Unavailable::new("other writers keep changing the record"))?;
+        let pause = pause.ok_or_else(|| TableError::unavailable("other writers keep changing the record"))?;
         tokio::time::sleep(pause).await;
         Ok(())
     }
@@ -101,7 +102,7 @@ impl Store {
                     Ok(Guarded::Stale(there))
                 }
             }
-            Err(Failed::Unavailable(unavailable)) => Err(unavailable.into()),
+            Err(Failed::Table(error)) => Err(error),
         }
     }
 
@@ -124,7 +125,7 @@ impl Store {
             match meaning(&error) {
                 Meaning::Refused => attempts.pause(&error).await?,
                 Meaning::Condition => return Ok(Guarded::Stale(in_the_way(error))),
-                Meaning::Final => return Err(unavailable(&error).into()),
+                Meaning::Final => return Err(unavailable(&error)),
                 Meaning::Ambiguous => {
                     let key = ["pk", "sk"].map(|name| (name.to_owned(), item[name].clone()));
                     let there = self.get_item(key.into(), operation).await?;
@@ -182,7 +183,7 @@ impl Store {
                     None => Ok(Guarded::Stale(there)),
                 }
             }
-            Err(Failed::Unavailable(unavailable)) => Err(unavailable.into()),
+            Err(Failed::Table(error)) => Err(error),
         }
     }
 }

@@ -22,23 +22,24 @@ use lately_keys::table::{SessionId, SessionKey, SessionListKey, SessionNameKey, 
 use lately_keys::{Place, TableKey, Topic, UnixMillis};
 use lately_model::{NewSession, Session};
 
-use crate::call::{Operation, TableError};
+use crate::call::Operation;
 use crate::cost::Cost;
+use crate::error::{FindError, TableError};
 use crate::event::is_over;
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::limits::LISTED_SESSIONS;
 use crate::store::Store;
 
-/// Why a session could not be fetched.
-#[derive(Debug, thiserror::Error)]
-pub enum SessionError {
-    /// There is none: never, or not any more.
-    #[error("no such session")]
-    NotFound,
-    /// The table could not be read.
-    #[error(transparent)]
-    Table(#[from] TableError),
+/// The session does not exist: it was never created, was revoked, or has expired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no session {id}")]
+pub struct SessionNotFound {
+    /// The session that was asked for.
+    pub id: SessionId,
 }
+
+/// Why a session could not be read.
+pub type SessionError = FindError<SessionNotFound>;
 
 /// Some of the sessions, newest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,8 +94,12 @@ impl Store {
     /// See [`SessionError`].
     pub async fn session_by_id(&self, id: SessionId) -> Result<(Session, Cost), SessionError> {
         let operation = self.operation();
-        let hash = self.hash_of(id, &operation).await?.ok_or(SessionError::NotFound)?;
-        let session = self.session_under(hash, &operation).await?.ok_or(SessionError::NotFound)?;
+        let hash =
+            self.hash_of(id, &operation).await?.ok_or(SessionError::NotFound(SessionNotFound { id }))?;
+        let session = self
+            .session_under(hash, &operation)
+            .await?
+            .ok_or(SessionError::NotFound(SessionNotFound { id }))?;
         operation.meter.items(1);
         Ok((session, operation.meter.total()))
     }
@@ -146,8 +151,7 @@ impl Store {
                     .scan_index_forward(false)
                     .limit(LISTED_SESSIONS)
             })
-            .await
-            .map_err(TableError::from)?;
+            .await?;
         operation.meter.items(answer.items().len());
         let sessions: Vec<_> = answer.items().iter().map(decode).collect::<Result<_, _>>()?;
         let next =
@@ -198,8 +202,7 @@ impl Store {
                     .expression_attribute_values(":sessions", text(key.pk.clone()))
                     .expression_attribute_values(":id", text(key.sk.clone()))
             })
-            .await
-            .map_err(TableError::from)?;
+            .await?;
         Ok(answer.items().first().map(stored_hash).transpose()?)
     }
 }

@@ -8,9 +8,30 @@ use aws_sdk_dynamodb::operation::update_item::UpdateItemOutput;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity, ReturnValuesOnConditionCheckFailure};
 
-use crate::call::{Failed, Operation, TableError, Unavailable};
+use crate::call::{Failed, Operation};
+use crate::error::TableError;
 use crate::item::Item;
 use crate::store::Store;
+
+/// The outcome of a conditional put.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum PutIf {
+    /// The item is put.
+    Done,
+    /// The condition did not hold. The item under the key, if DynamoDB returned it; an earlier attempt may have put it.
+    Refused(Option<Item>),
+}
+
+impl PutIf {
+    /// The item that made the put fail; none if the put is done.
+    pub(crate) fn in_the_way(self) -> Result<Option<Item>, TableError> {
+        match self {
+            Self::Done => Ok(None),
+            Self::Refused(Some(item)) => Ok(Some(item)),
+            Self::Refused(None) => Err(TableError::unavailable("a refused put did not return the item")),
+        }
+    }
+}
 
 impl Store {
     /// An item by its key, read consistently.
@@ -46,7 +67,7 @@ impl Store {
     }
 
     /// Puts an item, in place of what stands under its key.
-    pub(crate) async fn put_item(&self, item: &Item, operation: &Operation<'_>) -> Result<(), Unavailable> {
+    pub(crate) async fn put_item(&self, item: &Item, operation: &Operation<'_>) -> Result<(), TableError> {
         let answer = operation
             .call(|| {
                 self.client()
@@ -62,14 +83,14 @@ impl Store {
         Ok(())
     }
 
-    /// Puts an item if a condition holds. If not, what is in the way: it may be what an earlier attempt has put.
+    /// Puts an item if a condition holds.
     pub(crate) async fn put_item_if(
         &self,
         item: &Item,
         condition: &str,
         values: Option<HashMap<String, AttributeValue>>,
         operation: &Operation<'_>,
-    ) -> Result<Option<Item>, Unavailable> {
+    ) -> Result<PutIf, TableError> {
         let put = operation
             .call(|| {
                 self.client()
@@ -86,10 +107,10 @@ impl Store {
         match put {
             Ok(answer) => {
                 operation.meter.write(answer.consumed_capacity());
-                Ok(None)
+                Ok(PutIf::Done)
             }
-            Err(Failed::Condition { error, .. }) => Ok(Some(in_the_way(error).unwrap_or_default())),
-            Err(Failed::Unavailable(unavailable)) => Err(unavailable),
+            Err(Failed::Condition { error, .. }) => Ok(PutIf::Refused(in_the_way(error))),
+            Err(Failed::Table(error)) => Err(error),
         }
     }
 
@@ -98,7 +119,7 @@ impl Store {
         &self,
         operation: &Operation<'_>,
         ask: impl Fn(UpdateItemFluentBuilder) -> UpdateItemFluentBuilder,
-    ) -> Result<Option<UpdateItemOutput>, Unavailable> {
+    ) -> Result<Option<UpdateItemOutput>, TableError> {
         let updated = operation
             .call_if(|| {
                 let update = self.client().update_item().table_name(self.table());
@@ -110,7 +131,7 @@ impl Store {
     }
 
     /// Deletes an item, if it is there.
-    pub(crate) async fn delete_item(&self, key: &Item, operation: &Operation<'_>) -> Result<(), Unavailable> {
+    pub(crate) async fn delete_item(&self, key: &Item, operation: &Operation<'_>) -> Result<(), TableError> {
         let answer = operation
             .call(|| {
                 self.client()
@@ -127,7 +148,7 @@ impl Store {
     }
 }
 
-/// What an item was put in vain over.
+/// The item that made a conditional put fail.
 pub(crate) fn in_the_way(error: SdkError<PutItemError>) -> Option<Item> {
     match error.into_service_error() {
         PutItemError::ConditionalCheckFailedException(failed) => failed.item,

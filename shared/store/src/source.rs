@@ -20,7 +20,8 @@ use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
 use lately_keys::table::SourceItemKey;
 use lately_keys::{EventId, Place, Shard, ShardCount, Source, TableKey, UnixMillis};
 
-use crate::call::{Operation, TableError, Unavailable};
+use crate::call::Operation;
+use crate::error::TableError;
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::limits::{FOLLOWER_SHARDS, PULL_OVERLAP_MILLIS};
 use crate::pull_marker::PullMarker;
@@ -214,7 +215,7 @@ impl Store {
         &self,
         update: UpdateItemFluentBuilder,
         operation: &Operation<'_>,
-    ) -> Result<Option<()>, Unavailable> {
+    ) -> Result<Option<()>, TableError> {
         let answer = operation.call_if(|| update.clone().send()).await?;
         Ok(answer.map(|answer| operation.meter.write(answer.consumed_capacity())))
     }

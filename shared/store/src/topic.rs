@@ -20,9 +20,10 @@ use lately_model::{
     TopicSettings, TopicSummary, TopicView, View, Views,
 };
 
-use crate::call::{Operation, TableError, Unavailable};
+use crate::call::Operation;
 use crate::cost::Cost;
 use crate::directory::DirectoryRange;
+use crate::error::{FindError, TableError};
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::list::ListError;
 use crate::revision::{Guarded, REVISION, Rounds, revision_of};
@@ -45,16 +46,16 @@ impl StoredTopic {
     }
 }
 
-/// Why a topic could not be read.
-#[derive(Debug, thiserror::Error)]
-pub enum TopicError {
-    /// There is no such topic.
-    #[error("no such topic")]
-    NotFound,
-    /// The table could not be read or written.
-    #[error(transparent)]
-    Table(#[from] TableError),
+/// The topic does not exist.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no topic {topic}")]
+pub struct TopicNotFound {
+    /// The topic that was asked for.
+    pub topic: Topic,
 }
+
+/// Why a topic could not be read.
+pub type TopicError = FindError<TopicNotFound>;
 
 /// Why a topic could not be created or changed.
 #[derive(Debug, thiserror::Error)]
@@ -115,7 +116,7 @@ impl Store {
             if self.put_revised(&encode(topic, wanted), replaced, operation).await? == Guarded::Written {
                 break (wanted, known.is_none());
             }
-            rounds.lose().await.map_err(TableError::from)?;
+            rounds.lose().await?;
         };
         self.remember_topic(topic, stored, Sent::now(self.ambient()));
         Ok((stored, created))
@@ -239,14 +240,14 @@ impl Store {
     ) -> Result<TopicSettings, TableError> {
         match self.settings(topic, operation).await {
             Ok(settings) => return Ok(settings),
-            Err(TopicError::NotFound) => {}
+            Err(TopicError::NotFound(_)) => {}
             Err(TopicError::Table(error)) => return Err(error),
         }
         match self.ensure_topic(topic, &TopicChange::default(), operation).await {
             Ok((stored, _)) => Ok(stored.settings),
             Err(PutTopicError::Table(error)) => Err(error),
             Err(PutTopicError::Refused(fault)) => {
-                Err(Unavailable::new(format!("the default settings were refused: {fault}")).into())
+                Err(TableError::unavailable(format!("the default settings were refused: {fault}")))
             }
         }
     }
@@ -256,7 +257,9 @@ impl Store {
     }
 
     async fn read_topic(&self, topic: &Topic, operation: &Operation<'_>) -> Result<StoredTopic, TopicError> {
-        self.find_topic(topic, operation).await?.ok_or(TopicError::NotFound)
+        self.find_topic(topic, operation)
+            .await?
+            .ok_or_else(|| TopicError::NotFound(TopicNotFound { topic: topic.clone() }))
     }
 
     async fn find_topic(

@@ -8,7 +8,8 @@ use aws_sdk_dynamodb::types::{
 };
 
 use crate::ambient::Ambient;
-use crate::call::{Meaning, Operation, Unavailable, meaning, unavailable};
+use crate::call::{Meaning, Operation, meaning, unavailable};
+use crate::error::TableError;
 use crate::item::Item;
 use crate::store::Store;
 
@@ -58,7 +59,7 @@ impl Store {
         &self,
         transaction: &Transaction,
         operation: &Operation<'_>,
-    ) -> Result<Transacted, Unavailable> {
+    ) -> Result<Transacted, TableError> {
         let mut attempts = operation.attempts();
         let mut maybe_applied = false;
         loop {
@@ -104,13 +105,13 @@ impl Store {
         &self,
         keys: Vec<Item>,
         operation: &Operation<'_>,
-    ) -> Result<Vec<Option<Item>>, Unavailable> {
+    ) -> Result<Vec<Option<Item>>, TableError> {
         let get = |key| {
             let get = Get::builder().table_name(self.table()).set_key(Some(key)).build()?;
             Ok(TransactGetItem::builder().get(get).build())
         };
         let gets: Result<Vec<_>, BuildError> = keys.into_iter().map(get).collect();
-        let gets = gets.map_err(Unavailable::new)?;
+        let gets = gets.map_err(TableError::unavailable)?;
         let mut attempts = operation.attempts();
         loop {
             attempts.start();

@@ -17,9 +17,10 @@ use lately_keys::table::{DeletedEventKey, EventKey};
 use lately_keys::{EventId, Place, TableKey, Topic, UnixMillis};
 use lately_model::{AcceptedTimes, AtError, Event, NewEvent, TopicSettings};
 
-use crate::call::{Meaning, Operation, TableError, Unavailable, is_own_range_hot, meaning, unavailable};
+use crate::call::{Meaning, Operation, is_own_range_hot, meaning, unavailable};
 use crate::cost::Cost;
 use crate::entry::{TimelineEntry, own_feed};
+use crate::error::TableError;
 use crate::event::Acceptance;
 use crate::idempotency::{Idempotency, Record, Recorded};
 use crate::item::{Fields, Item, keyed};
@@ -34,12 +35,22 @@ use crate::transaction::{Fault, Transacted, Transaction};
 pub struct Submission {
     /// Where to.
     pub topic: Topic,
-    /// What.
+    /// The events.
     pub events: Vec<NewEvent>,
+    /// Whether the client sent one event, not a list: an error then names the event without an index.
+    pub single: bool,
     /// Whether events may lie in the past.
     pub may_import: bool,
     /// What makes a repetition of this known as such.
     pub idempotency: Option<Idempotency>,
+}
+
+impl Submission {
+    /// A list of new events, without an idempotency key.
+    #[must_use]
+    pub const fn new(topic: Topic, events: Vec<NewEvent>) -> Self {
+        Self { topic, events, single: false, may_import: false, idempotency: None }
+    }
 }
 
 /// Events that are written.
@@ -54,16 +65,21 @@ pub struct Written {
 /// Why events were not written, or not all.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// There is no such topic.
-    #[error("no such topic")]
-    TopicNotFound,
-    /// These events lie in the past, and may not. Nothing was written.
-    #[error("events in the past may not be written")]
+    /// The topic could not be read, or does not exist.
+    #[error(transparent)]
+    Topic(#[from] TopicError),
+    /// These events lie in the past, and the writer may not import. Nothing was written.
+    #[error("the writer may not import events of the past")]
     ImportNotAllowed(Vec<usize>),
-    /// These events are older than what the topic keeps. Nothing was written.
-    #[error("events are older than what the topic keeps")]
-    TooOld(Vec<usize>),
-    /// The idempotency key was used for something else. No event was written.
+    /// Events are older than the topic's retention. Nothing was written.
+    #[error("events are older than the topic's retention")]
+    TooOld {
+        /// The indices of these events.
+        indices: Vec<usize>,
+        /// Whether the submission was one event, not a list.
+        single: bool,
+    },
+    /// The idempotency key was used with another body. No event was written.
     #[error("the idempotency key was used with another body")]
     KeyReused,
     /// Some events are written, and some are not. An event that is in neither list may be written or not.
@@ -79,27 +95,13 @@ pub enum WriteError {
     Table(#[from] TableError),
 }
 
-impl From<TopicError> for WriteError {
-    fn from(error: TopicError) -> Self {
-        match error {
-            TopicError::NotFound => Self::TopicNotFound,
-            TopicError::Table(error) => Self::Table(error),
+impl PlaceError {
+    /// The error of a submission that was one event, or a list.
+    fn of(self, single: bool) -> WriteError {
+        match self {
+            Self::TooOld(indices) => WriteError::TooOld { indices, single },
+            Self::Table(error) => error.into(),
         }
-    }
-}
-
-impl From<PlaceError> for WriteError {
-    fn from(error: PlaceError) -> Self {
-        match error {
-            PlaceError::TooOld(events) => Self::TooOld(events),
-            PlaceError::Table(error) => Self::Table(error),
-        }
-    }
-}
-
-impl From<Unavailable> for WriteError {
-    fn from(error: Unavailable) -> Self {
-        Self::Table(error.into())
     }
 }
 
@@ -110,13 +112,16 @@ impl Store {
     /// See [`WriteError`].
     pub async fn write(&self, submission: Submission) -> Result<(Written, Cost), WriteError> {
         let operation = self.operation();
-        let Submission { topic, events, may_import, idempotency } = submission;
+        let Submission { topic, events, single, may_import, idempotency } = submission;
+        let refused = |error: PlaceError| error.of(single);
         let settings = self.settings(&topic, &operation).await?;
         let first = Acceptance { at: self.now(), is_keyed: idempotency.is_some() };
-        let checked = check_times(&events, may_import, AcceptedTimes::new(first.at, settings.retention_days));
+        let checked =
+            check_times(&events, single, may_import, AcceptedTimes::new(first.at, settings.retention_days));
         let Some(idempotency) = idempotency else {
             checked?;
-            let placed = self.place(&topic, &settings, events, None, first, &operation).await?;
+            let placed =
+                self.place(&topic, &settings, events, None, first, &operation).await.map_err(refused)?;
             let failed = self.put_each(&topic, &settings, &placed, &operation).await;
             let events = self.outcome(placed, failed).await?;
             return Ok((Written { events, replayed: false }, operation.meter.total()));
@@ -129,7 +134,10 @@ impl Store {
                 (found.ok_or(error)?, None)
             }
             Ok(()) => {
-                let placed = self.place(&topic, &settings, events.clone(), None, first, &operation).await?;
+                let placed = self
+                    .place(&topic, &settings, events.clone(), None, first, &operation)
+                    .await
+                    .map_err(refused)?;
                 let ids = placed.iter().map(|placed| placed.event.id).collect();
                 (self.record(&topic, &idempotency, ids, first.at, &operation).await?, Some(placed))
             }
@@ -151,10 +159,15 @@ impl Store {
                 let failed = self.put_each(&topic, &settings, &placed, &operation).await;
                 (placed, failed)
             }
-            (None, None) => return Err(Unavailable::new("an unfinished request is not recorded").into()),
+            (None, None) => {
+                return Err(TableError::unavailable("an unfinished request is not recorded").into());
+            }
             (Some(Record { ids, accepted_at, .. }), _) => {
                 let acceptance = Acceptance { at: accepted_at, ..first };
-                let placed = self.place(&topic, &settings, events, Some(ids), acceptance, &operation).await?;
+                let placed = self
+                    .place(&topic, &settings, events, Some(ids), acceptance, &operation)
+                    .await
+                    .map_err(refused)?;
                 let failed = self.put_missing(&topic, &settings, &placed, &operation).await;
                 (placed, failed)
             }
@@ -172,7 +185,7 @@ impl Store {
     async fn outcome(
         &self,
         placed: Vec<Placed>,
-        failed: Vec<(usize, Unavailable)>,
+        failed: Vec<(usize, TableError)>,
     ) -> Result<Vec<Event>, WriteError> {
         let (mut unknown, mut errors): (BTreeSet<usize>, Vec<_>) = failed.into_iter().unzip();
         let Some(error) = errors.pop() else {
@@ -212,7 +225,7 @@ impl Store {
         settings: &TopicSettings,
         placed: &[Placed],
         operation: &Operation<'_>,
-    ) -> Vec<(usize, Unavailable)> {
+    ) -> Vec<(usize, TableError)> {
         let puts: Vec<_> = placed
             .iter()
             .enumerate()
@@ -238,7 +251,7 @@ impl Store {
         settings: &TopicSettings,
         placed: &Placed,
         operation: &Operation<'_>,
-    ) -> Result<bool, Unavailable> {
+    ) -> Result<bool, TableError> {
         let absent = "attribute_not_exists(pk)";
         let deletion = DeletedEventKey { topic: topic.clone(), id: placed.event.id }.encode();
         let put = Put::builder()
@@ -246,13 +259,13 @@ impl Store {
             .set_item(Some(placed.item.clone()))
             .condition_expression(absent)
             .build()
-            .map_err(Unavailable::new)?;
+            .map_err(TableError::unavailable)?;
         let not_deleted = ConditionCheck::builder()
             .table_name(self.table())
             .set_key(Some(keyed(Place::Table, deletion)))
             .condition_expression(absent)
             .build()
-            .map_err(Unavailable::new)?;
+            .map_err(TableError::unavailable)?;
         let writes = vec![
             TransactWriteItem::builder().put(put).build(),
             TransactWriteItem::builder().condition_check(not_deleted).build(),
@@ -271,7 +284,7 @@ impl Store {
             if faults.first() == Some(&Fault::Throttled) {
                 self.grow_around(topic, settings, placed, attempts.made(), operation).await;
             }
-            attempts.pause_or(|| Unavailable::new("an event's range of keys is too busy")).await?;
+            attempts.pause_or(|| TableError::unavailable("an event's range of keys is too busy")).await?;
         }
     }
 
@@ -282,7 +295,7 @@ impl Store {
         settings: &TopicSettings,
         placed: &[Placed],
         operation: &Operation<'_>,
-    ) -> Vec<(usize, Unavailable)> {
+    ) -> Vec<(usize, TableError)> {
         match placed {
             [only] => match self.put(topic, settings, only, operation).await {
                 Ok(()) => {
@@ -353,7 +366,7 @@ impl Store {
         settings: &TopicSettings,
         batch: &[(usize, &Placed)],
         operation: &Operation<'_>,
-    ) -> Vec<(usize, Unavailable)> {
+    ) -> Vec<(usize, TableError)> {
         let items: Vec<&Item> = batch.iter().map(|(_, placed)| &placed.item).collect();
         let left = match self.batch_put(&items, [Place::Table.pk(), Place::Table.sk()], operation).await {
             Ok(left) => left,
@@ -377,7 +390,7 @@ impl Store {
         settings: &TopicSettings,
         placed: &Placed,
         operation: &Operation<'_>,
-    ) -> Result<(), Unavailable> {
+    ) -> Result<(), TableError> {
         let mut attempts = operation.attempts();
         loop {
             attempts.start();
@@ -408,7 +421,12 @@ impl Store {
 }
 
 /// Refuses events whose times may not be written.
-fn check_times(events: &[NewEvent], may_import: bool, times: AcceptedTimes) -> Result<(), WriteError> {
+fn check_times(
+    events: &[NewEvent],
+    single: bool,
+    may_import: bool,
+    times: AcceptedTimes,
+) -> Result<(), WriteError> {
     let indices = |refused: &dyn Fn(UnixMillis) -> bool| -> Vec<usize> {
         let at = events.iter().enumerate().filter_map(|(index, event)| Some((index, event.at?)));
         at.filter(|(_, at)| refused(*at)).map(|(index, _)| index).collect()
@@ -417,6 +435,6 @@ fn check_times(events: &[NewEvent], may_import: bool, times: AcceptedTimes) -> R
     if !may_import && !imports.is_empty() {
         return Err(WriteError::ImportNotAllowed(imports));
     }
-    let too_old = indices(&|at| matches!(times.check(at), Err(AtError::Expired)));
-    if too_old.is_empty() { Ok(()) } else { Err(WriteError::TooOld(too_old)) }
+    let indices = indices(&|at| matches!(times.check(at), Err(AtError::Expired)));
+    if indices.is_empty() { Ok(()) } else { Err(WriteError::TooOld { indices, single }) }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use lately_model::{GroupBy, NewEvent, RunSpec};
 use lately_report::{Answer, Outcome, Output, OutputError, Report, ReportError};
 use lately_store::Begun;
+use lately_store::{RunError, TopicError};
 
 use crate::rig::{Rig, SETTLED, TIME, paid, pass};
 
@@ -99,7 +100,10 @@ async fn an_unknown_topic_has_no_reports() {
     let mut report = rig.report("nightly");
     report.consumer.topic = "unknown".parse().unwrap();
     let refused = rig.sound().run(&report, TIME).await.unwrap();
-    assert!(matches!(refused, Err(ReportError::TopicNotFound)), "{refused:?}");
+    assert!(
+        matches!(refused, Err(ReportError::Run(RunError::Topic(TopicError::NotFound(_))))),
+        "{refused:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -21,7 +21,7 @@ use lately_keys::published::{KeyType, NaturalOrder};
 use lately_keys::{EventId, ShardCount, Topic, User};
 use lately_kit::code::Code;
 use lately_kit::problem::Problem;
-use lately_kit::{answer, clock, table as problems};
+use lately_kit::{answer, clock};
 use lately_model::{Event, EventQuery, Faults, PageSize};
 use lately_store::published::Design;
 use lately_store::{Cost, Units};
@@ -176,7 +176,7 @@ async fn newest(shared: &Shared, topic: &Topic) -> Result<Vec<Event>, Problem> {
     // Ends with the topic, at the latest: each page but an empty one adds to the events.
     loop {
         let page = shared.looking.latest(topic, &query).await;
-        let (page, _) = page.map_err(|error| problems::latest_problem(topic, error))?;
+        let (page, _) = page?;
         events.extend(page.events);
         query.cursor = page.next;
         if events.len() >= COMPARED || query.cursor.is_none() {

@@ -6,7 +6,6 @@ use lately_keys::table::EventKey;
 use lately_keys::{TableKey, Topic};
 use lately_kit::limits::OPERATION_BUDGET;
 use lately_kit::problem::Problem;
-use lately_kit::table as problems;
 use lately_kit::world::World;
 use lately_model::{Event, EventQuery, NewEvent, PageSize, TopicChange};
 use lately_store::{Store, Submission};
@@ -27,13 +26,12 @@ pub(super) async fn compare(
     let created = shared.parts.system.table().map(|table| engine.create_table(&table, TABLE));
     created.map_err(|error| Problem::unavailable(&error))?.map_err(|error| Problem::unavailable(&error))?;
     let store = || Store::new(engine.client(), TABLE, World::new(), OPERATION_BUDGET);
-    let (known, _) =
-        shared.looking.topic(topic).await.map_err(|error| problems::topic_problem(topic, error))?;
+    let (known, _) = shared.looking.topic(topic).await?;
     let bucket = known.settings.bucket;
     let change = serde_json::json!({"bucket": bucket, "fan_out": false, "views": []}).to_string();
     let change = TopicChange::parse(change.as_bytes()).expect("what a topic has it may be given");
     let writing = store();
-    writing.put_topic(topic, &change).await.map_err(problems::put_topic_problem)?;
+    writing.put_topic(topic, &change).await?;
     let again = |event: &Event| {
         let Event { event_type, actor, subject, data, .. } = event.clone();
         NewEvent { event_type, actor, subject, data, at: Some(event.at()) }
@@ -43,16 +41,15 @@ pub(super) async fn compare(
     // A submission is of one event at least.
     if !events.is_empty() {
         let events = events.iter().map(again).collect();
-        let submission = Submission { topic: topic.clone(), events, may_import: true, idempotency: None };
+        let submission = Submission { may_import: true, ..Submission::new(topic.clone(), events) };
         let written = writing.write(submission).await;
-        let (written, cost) = written.map_err(|error| problems::write_problem(topic, false, error))?;
+        let (written, cost) = written?;
         let key = |event: &Event| EventKey::new(topic.clone(), bucket, event.id);
         placed = written.events.iter().map(|event| key(event).partition().to_string()).collect();
         write_units = number(cost.write_units);
     }
     let query = EventQuery { limit, ..EventQuery::default() };
-    let latest = store().latest(topic, &query).await;
-    let (page, cost) = latest.map_err(|error| problems::latest_problem(topic, error))?;
+    let (page, cost) = store().latest(topic, &query).await?;
     let view = |event: &Event| {
         let key = EventKey::new(topic.clone(), bucket, event.id).encode();
         SampleView {

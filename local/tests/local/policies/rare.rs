@@ -59,6 +59,7 @@ pub(super) async fn writes(watched: &Watched) {
         Submission {
             topic: "posts".parse().unwrap(),
             events: vec![NewEvent { event_type, actor, subject: None, data: None, at }],
+            single: false,
             may_import,
             idempotency: Some(Idempotency {
                 caller: lately_keys::Caller::User("ada".parse().unwrap()),

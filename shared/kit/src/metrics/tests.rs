@@ -26,7 +26,7 @@ fn all() -> Measures {
         "Count" => measures.count(metric, 7),
         _ => measures.time(metric, Duration::from_millis(1_500)),
     };
-    Metric::ALL.into_iter().fold(Measures::default(), measure)
+    Metric::ALL.iter().copied().fold(Measures::default(), measure)
 }
 
 /// What the specification and its JSON schema ask of a line.
@@ -111,7 +111,7 @@ fn throttles_are_the_tables_too() {
 #[test]
 fn every_metric_makes_a_valid_line_and_has_a_name_of_its_own() {
     must_be_valid(&names(Some("GET /health")).line(AT, &all(), []));
-    let names: std::collections::BTreeSet<_> = Metric::ALL.into_iter().map(Metric::name).collect();
+    let names: std::collections::BTreeSet<_> = Metric::ALL.iter().copied().map(Metric::name).collect();
     assert_eq!(names.len(), Metric::ALL.len());
     assert!(
         names.iter().all(|name| name.starts_with(|c: char| c.is_ascii_uppercase())),

@@ -17,10 +17,11 @@ use lately_keys::table::{AnnouncementKey, ConsumerKey};
 use lately_keys::{Consumer, EventId, Place, TableKey, Topic, UnixMillis};
 use lately_model::Revision;
 
-use crate::call::{Operation, TableError};
+use crate::call::Operation;
 use crate::consumer::checkpoint::{Checkpoint, Mode, incarnation};
 use crate::consumer::counters::Counters;
 use crate::cost::Cost;
+use crate::error::TableError;
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::store::Store;
 
@@ -204,7 +205,7 @@ impl Store {
         operation: &Operation<'_>,
     ) -> Result<(), TableError> {
         let key = Announcement::key(&checkpoint.consumer);
-        Ok(self.delete_up_to(&key, checkpoint.incarnation, operation).await?)
+        self.delete_up_to(&key, checkpoint.incarnation, operation).await
     }
 
     /// Counts that entries were put into some partitions of a consumer's ledger. False if the consumer was deleted, or made

@@ -18,8 +18,9 @@ use lately_keys::table::ConsumerKey;
 use lately_keys::{EventId, Place, TableKey, UnixMillis};
 use lately_model::{BatchToken, Revision, SettleSeconds};
 
-use crate::call::{Operation, TableError, Unavailable};
+use crate::call::Operation;
 use crate::consumer::counters::Counters;
+use crate::error::TableError;
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::limits::CONFLICTS;
 use crate::revision::{Guarded, REVISION, revision_of};
@@ -231,12 +232,12 @@ impl Store {
                 Guarded::Unknown => self.checkpoint(consumer, operation).await?,
             };
         }
-        Err(TableError::from(too_busy()).into())
+        Err(too_busy().into())
     }
 }
 
-pub(crate) fn too_busy() -> Unavailable {
-    Unavailable::new("others keep changing the consumer")
+pub(crate) fn too_busy() -> TableError {
+    TableError::unavailable("others keep changing the consumer")
 }
 
 #[cfg(test)]

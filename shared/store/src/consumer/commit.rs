@@ -5,7 +5,7 @@ use lately_model::BatchToken;
 
 use crate::consumer::checkpoint::Checkpoint;
 use crate::consumer::ledger::Ledger;
-use crate::consumer::{ConsumerError, there};
+use crate::consumer::{ConsumerError, existing};
 use crate::cost::Cost;
 use crate::store::Store;
 
@@ -17,7 +17,7 @@ impl Store {
     pub async fn commit(&self, consumer: &ConsumerKey, batch: BatchToken) -> Result<Cost, ConsumerError> {
         let operation = self.operation();
         self.settings(&consumer.topic, &operation).await?;
-        let checkpoint = there(self.checkpoint(consumer, &operation).await?)?;
+        let checkpoint = existing(self.checkpoint(consumer, &operation).await?, consumer)?;
         if checkpoint.last == Some(batch) {
             return Ok(operation.meter.total());
         }
@@ -43,7 +43,7 @@ impl Store {
             }))
         };
         let committed = self.change_checkpoint(consumer, Some(checkpoint), &operation, commit).await;
-        there(committed?)?;
+        existing(committed?, consumer)?;
         Ok(operation.meter.total())
     }
 }

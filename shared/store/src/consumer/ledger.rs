@@ -19,8 +19,9 @@ use lately_keys::table::{ConsumerKey, LateEventKey};
 use lately_keys::{EventId, Place, TableKey, UnixMillis};
 use lately_model::Revision;
 
-use crate::call::{Operation, TableError, Unavailable};
+use crate::call::Operation;
 use crate::consumer::checkpoint::incarnation;
+use crate::error::TableError;
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::limits::{REDELIVERED_SECONDS, WRITES_AT_ONCE};
 use crate::store::Store;
@@ -74,7 +75,7 @@ impl Store {
         let item = ledger.entry(id);
         let values = HashMap::from([(":ours".to_owned(), ledger.ours())]);
         let condition = "attribute_not_exists(pk) OR incarnation < :ours";
-        Ok(match self.put_item_if(&item, condition, Some(values), operation).await? {
+        Ok(match self.put_item_if(&item, condition, Some(values), operation).await?.in_the_way()? {
             None => true,
             Some(there) => waits(&there, ledger.incarnation)?,
         })
@@ -99,9 +100,9 @@ impl Store {
                 self.put_item_if(&item, "incarnation = :ours", Some(values), operation).await.map(drop)
             })
             .collect();
-        let done: Result<(), Unavailable> =
+        let done: Result<(), TableError> =
             stream::iter(drops).buffer_unordered(WRITES_AT_ONCE).try_collect().await;
-        Ok(done?)
+        done
     }
 
     /// Unsettled entries of a partition, up to an id, 1 MB of the partition at a time.
@@ -159,9 +160,9 @@ impl Store {
             }
         };
         let writes: Vec<_> = ids.iter().map(settle).collect();
-        let done: Result<(), Unavailable> =
+        let done: Result<(), TableError> =
             stream::iter(writes).buffer_unordered(WRITES_AT_ONCE).try_collect().await;
-        Ok(done?)
+        done
     }
 
     /// Those of some partitions in which no entry is left to settle, wherever it lies.

@@ -36,44 +36,53 @@ mod remove;
 mod seek;
 mod status;
 
-use crate::call::TableError;
+use lately_keys::CursorError;
+use lately_keys::table::ConsumerKey;
+
 use crate::consumer::checkpoint::Checkpoint;
+use crate::error::TableError;
 use crate::limits::CONSUMERS;
 use crate::topic::TopicError;
 
-/// Why a consumer could not be read or changed.
+/// The topic has no such consumer, or the consumer is being deleted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the topic {} has no consumer {}", consumer.topic, consumer.name)]
+pub struct ConsumerNotFound {
+    /// The consumer that was asked for.
+    pub consumer: ConsumerKey,
+}
+
+/// Why a consumer could not be read or changed, or its runs could not be listed.
 #[derive(Debug, thiserror::Error)]
 pub enum ConsumerError {
-    /// There is no such topic.
-    #[error("no such topic")]
-    TopicNotFound,
-    /// There is no such consumer.
-    #[error("no such consumer")]
-    NotFound,
-    /// The batch is not the one that is given out.
-    #[error("the batch is not outstanding")]
+    /// The topic could not be read, or does not exist.
+    #[error(transparent)]
+    Topic(#[from] TopicError),
+    /// The consumer does not exist.
+    #[error(transparent)]
+    NotFound(#[from] ConsumerNotFound),
+    /// The batch is not the outstanding one.
+    #[error("the batch is not the outstanding one")]
     StaleBatch,
-    /// The topic has as many consumers as it may.
-    #[error("the topic has {CONSUMERS} consumers already")]
+    /// The topic has the highest permitted number of consumers.
+    #[error("the topic already has {CONSUMERS} consumers")]
     TooManyConsumers,
-    /// The consumer reports: only its runs move it.
-    #[error("the consumer reports")]
+    /// The consumer produces reports, so only runs move its position.
+    #[error("the consumer produces reports and cannot be polled")]
     HasRuns,
+    /// The cursor does not belong to this list.
+    #[error(transparent)]
+    Cursor(#[from] CursorError),
     /// The table could not be read or written.
     #[error(transparent)]
     Table(#[from] TableError),
 }
 
-impl From<TopicError> for ConsumerError {
-    fn from(error: TopicError) -> Self {
-        match error {
-            TopicError::NotFound => Self::TopicNotFound,
-            TopicError::Table(error) => Self::Table(error),
-        }
-    }
-}
-
-/// A consumer, if it is there and not on its way out.
-fn there(found: Option<Checkpoint>) -> Result<Checkpoint, ConsumerError> {
-    found.filter(|found| !found.deleting).ok_or(ConsumerError::NotFound)
+/// A consumer that exists and is not being deleted.
+pub(crate) fn existing(
+    found: Option<Checkpoint>,
+    consumer: &ConsumerKey,
+) -> Result<Checkpoint, ConsumerNotFound> {
+    let found = found.filter(|found| !found.deleting);
+    found.ok_or_else(|| ConsumerNotFound { consumer: consumer.clone() })
 }

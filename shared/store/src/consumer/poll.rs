@@ -16,12 +16,13 @@ use lately_keys::table::ConsumerKey;
 use lately_keys::{EventId, Fingerprint, Order};
 use lately_model::{BatchToken, Event, EventQuery, PollRequest, Polled};
 
-use crate::call::{Operation, TableError};
+use crate::call::Operation;
 use crate::consumer::checkpoint::{Checkpoint, Mode, Outstanding, too_busy};
 use crate::consumer::counters::Counters;
 use crate::consumer::ledger::Ledger;
-use crate::consumer::{ConsumerError, there};
+use crate::consumer::{ConsumerError, ConsumerNotFound, existing};
 use crate::cost::Cost;
+use crate::error::TableError;
 use crate::latest::page::{Draft, Ending, Sent};
 use crate::latest::span::{IdRange, Span};
 use crate::limits::{BATCH_KEYS, CONFLICTS, PAGE_BYTES, POINTERS_AT_FIRST};
@@ -86,7 +87,7 @@ impl Store {
         let stored = self.stored_topic(&consumer.topic, &operation).await?;
         let mut found = self.checkpoint(consumer, &operation).await?;
         for _ in 0..CONFLICTS {
-            let checkpoint = self.polled(there(found)?, &operation).await?;
+            let checkpoint = self.polled(existing(found, consumer)?, &operation).await?;
             let given = match &checkpoint.outstanding {
                 Some(batch) => self.again(&checkpoint, batch, &stored, &operation).await?,
                 None => self.next_batch(&checkpoint, request, &stored, &operation).await?,
@@ -98,7 +99,7 @@ impl Store {
                 Guarded::Stale(_) | Guarded::Unknown => self.checkpoint(consumer, &operation).await?,
             };
         }
-        Err(TableError::from(too_busy()).into())
+        Err(too_busy().into())
     }
 
     /// A consumer that is polled from now on, if it was not used for anything yet.
@@ -113,7 +114,10 @@ impl Store {
             Some(Mode::Runs) => Err(ConsumerError::HasRuns),
             None => Ok(Some(Checkpoint { mode: Some(Mode::Polls), ..found.clone() })),
         };
-        there(self.change_checkpoint(&consumer, Some(checkpoint), operation, use_it).await?)
+        Ok(existing(
+            self.change_checkpoint(&consumer, Some(checkpoint), operation, use_it).await?,
+            &consumer,
+        )?)
     }
 
     async fn next_batch(
@@ -127,7 +131,7 @@ impl Store {
         let watermark = checkpoint.watermark(self.now());
         // Before anything is read: what lands behind it from now on is noted.
         let seen = self.announce_poll(checkpoint, watermark, operation).await?;
-        let seen = seen.ok_or(ConsumerError::NotFound)?;
+        let seen = seen.ok_or_else(|| ConsumerNotFound { consumer: checkpoint.consumer.clone() })?;
         let late = self.late_events(checkpoint, &seen, limit, stored, operation).await?;
         let ahead = self.ahead(checkpoint, watermark, limit, &late, stored, operation).await?;
         let caught_up = ahead.complete && !late.more;

@@ -12,9 +12,10 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{ConsumerKey, LateEventKey, LatePageKey, RunKey};
 use lately_model::Revision;
 
-use crate::call::{Operation, TableError, Unavailable};
+use crate::call::Operation;
 use crate::consumer::checkpoint::{Checkpoint, incarnation};
 use crate::cost::Cost;
+use crate::error::TableError;
 use crate::item::{Fields, Item, number, text};
 use crate::limits::WRITES_AT_ONCE;
 use crate::store::Store;
@@ -79,7 +80,7 @@ impl Store {
             }
             for keys in keys.chunks(WRITES_AT_ONCE) {
                 if operation.time_left().is_zero() {
-                    return Err(Unavailable::new("there is more to delete").into());
+                    return Err(TableError::unavailable("there is more to delete"));
                 }
                 let deletes: Vec<_> =
                     keys.iter().map(|key| self.delete_up_to(key, ours, operation)).collect();
@@ -98,7 +99,7 @@ impl Store {
         key: &Item,
         ours: Revision,
         operation: &Operation<'_>,
-    ) -> Result<(), Unavailable> {
+    ) -> Result<(), TableError> {
         let deleted = operation
             .call_if(|| {
                 self.client()

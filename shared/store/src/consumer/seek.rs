@@ -5,7 +5,7 @@ use lately_keys::{EventId, UnixMillis};
 use lately_model::{ConsumerView, Seek, SeekTo};
 
 use crate::consumer::checkpoint::{Checkpoint, Mode, beginning};
-use crate::consumer::{ConsumerError, there};
+use crate::consumer::{ConsumerError, existing};
 use crate::cost::Cost;
 use crate::store::Store;
 
@@ -24,7 +24,7 @@ impl Store {
     ) -> Result<(ConsumerView, Cost), ConsumerError> {
         let operation = self.operation();
         let stored = self.stored_topic(&consumer.topic, &operation).await?;
-        let checkpoint = there(self.checkpoint(consumer, &operation).await?)?;
+        let checkpoint = existing(self.checkpoint(consumer, &operation).await?, consumer)?;
         let now = self.now();
         let position = before(seek.to, now);
         let moved = |found: &Checkpoint| {
@@ -42,7 +42,8 @@ impl Store {
         if position > checkpoint.position {
             self.announce_poll(&checkpoint, position.min(EventId::last_of(now)), &operation).await?;
         }
-        let checkpoint = there(self.change_checkpoint(consumer, Some(checkpoint), &operation, moved).await?)?;
+        let checkpoint =
+            existing(self.change_checkpoint(consumer, Some(checkpoint), &operation, moved).await?, consumer)?;
         let view = self.consumer_view(&checkpoint, &stored, &operation).await?;
         Ok((view, operation.meter.total()))
     }

@@ -6,13 +6,14 @@ use lately_keys::table::ConsumerKey;
 use lately_keys::{EventId, Fingerprint, Order};
 use lately_model::{ConsumerView, EventQuery, NewConsumer};
 
-use crate::call::{Operation, TableError, Unavailable};
+use crate::call::Operation;
 use crate::consumer::announcement::Announcement;
 use crate::consumer::checkpoint::{Checkpoint, beginning, too_busy};
 use crate::consumer::ledger::Ledger;
 use crate::consumer::seek::before;
-use crate::consumer::{ConsumerError, there};
+use crate::consumer::{ConsumerError, existing};
 use crate::cost::Cost;
+use crate::error::TableError;
 use crate::item::Item;
 use crate::latest::page::Draft;
 use crate::latest::span::{IdRange, Span};
@@ -42,23 +43,24 @@ impl Store {
                 if self.announcements(&consumer.topic, &operation).await?.len() >= CONSUMERS {
                     return Err(ConsumerError::TooManyConsumers);
                 }
-                self.create_consumer(&first, &operation).await.map_err(TableError::from)?;
+                self.create_consumer(&first, &operation).await?;
                 continue;
             };
             if found.deleting {
-                let deleting = Unavailable::new("the consumer is being deleted");
-                return Err(TableError::from(deleting).into());
+                let deleting = TableError::unavailable("the consumer is being deleted");
+                return Err(deleting.into());
             }
             let created = found == first;
             let settle = |found: &Checkpoint| {
                 let settle = wanted.settle_seconds.filter(|wanted| *wanted != found.settle);
                 Ok::<_, ConsumerError>(settle.map(|settle| Checkpoint { settle, ..found.clone() }))
             };
-            let found = there(self.change_checkpoint(consumer, Some(found), &operation, settle).await?)?;
+            let found =
+                existing(self.change_checkpoint(consumer, Some(found), &operation, settle).await?, consumer)?;
             let view = self.consumer_view(&found, &stored, &operation).await?;
             return Ok((view, created, operation.meter.total()));
         }
-        Err(TableError::from(too_busy()).into())
+        Err(too_busy().into())
     }
 
     /// A consumer.
@@ -68,7 +70,7 @@ impl Store {
     pub async fn consumer(&self, consumer: &ConsumerKey) -> Result<(ConsumerView, Cost), ConsumerError> {
         let operation = self.operation();
         let stored = self.stored_topic(&consumer.topic, &operation).await?;
-        let checkpoint = there(self.checkpoint(consumer, &operation).await?)?;
+        let checkpoint = existing(self.checkpoint(consumer, &operation).await?, consumer)?;
         let view = self.consumer_view(&checkpoint, &stored, &operation).await?;
         Ok((view, operation.meter.total()))
     }
@@ -78,8 +80,8 @@ impl Store {
         &self,
         checkpoint: &Checkpoint,
         operation: &Operation<'_>,
-    ) -> Result<Transacted, Unavailable> {
-        let writes = self.creation(checkpoint).map_err(Unavailable::new)?;
+    ) -> Result<Transacted, TableError> {
+        let writes = self.creation(checkpoint).map_err(TableError::unavailable)?;
         self.transact(&Transaction::new(writes, self.ambient()), operation).await
     }
 

@@ -6,8 +6,8 @@
 use lately_keys::table::{EventKey, FollowerKey, SourceEntryKey};
 use lately_keys::{EventId, Key, Order, Source, TableKey, UnixMillis, User};
 
-use crate::call::{TableError, Unavailable};
 use crate::entry::{TimelineEntry, place_in_feed};
+use crate::error::TableError;
 use crate::fan_out::FanOut;
 use crate::fan_out::walk::{Backfill, Purpose, Walk};
 use crate::follow::{Edge, Follower};
@@ -111,7 +111,7 @@ impl FanOut<'_> {
         }
         let settings =
             self.store.settings(&entry.topic, self.operation).await.map_err(|error| match error {
-                TopicError::NotFound => Unavailable::new("the topic of an entry is gone").into(),
+                TopicError::NotFound(_) => TableError::unavailable("the topic of an entry is gone"),
                 TopicError::Table(error) => error,
             })?;
         Ok(EventKey::new(entry.topic.clone(), settings.bucket, entry.id).encode())

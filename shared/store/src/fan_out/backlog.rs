@@ -33,8 +33,8 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{Backlog, BacklogKey, EventKey};
 use lately_keys::{BucketWidth, EventId, Key, Place, Source, TableKey, Topic, UnixMillis, User};
 
-use crate::call::{TableError, Unavailable};
 use crate::entry::{TimelineEntry, own_feed, place_in_feed};
+use crate::error::TableError;
 use crate::fan_out::writer::Write;
 use crate::fan_out::{FanOut, count};
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
@@ -216,7 +216,7 @@ impl FanOut<'_> {
         backlog: Backlog,
         written: Written,
         events: &[LeftEvent],
-    ) -> Result<(), Unavailable> {
+    ) -> Result<(), TableError> {
         for events in events.chunks(BACKLOG_EVENTS_PER_ITEM) {
             let key = BacklogKey { backlog: backlog.clone(), id: self.fresh_id()? };
             let item = BacklogItem { key, written: written.clone(), events: events.to_vec(), step: 0 };
@@ -246,7 +246,7 @@ impl FanOut<'_> {
         let mut rest = left.take(backlog);
         let left_nothing = rest.is_empty();
         if !self.put_left(&left).await.is_empty() {
-            return Err(Unavailable::new("events were not put into a backlog").into());
+            return Err(TableError::unavailable("events were not put into a backlog"));
         }
         if rest.is_empty() && more {
             // Put back without events, so that there is a next step.

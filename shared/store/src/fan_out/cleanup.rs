@@ -12,8 +12,8 @@
 use lately_keys::table::{FeedEntryKey, FollowerKey, LeaverKey, PullMarkerKey};
 use lately_keys::{EventId, SortKey, Source, TableKey, UnixMillis, User};
 
-use crate::call::{TableError, Unavailable};
 use crate::entry::{TimelineEntry, own_feed, place_in_feed};
+use crate::error::TableError;
 use crate::fan_out::FanOut;
 use crate::fan_out::walk::{Purpose, Walk};
 use crate::follow::leaver;
@@ -142,5 +142,5 @@ impl FanOut<'_> {
 }
 
 fn keeps_changing() -> TableError {
-    Unavailable::new("the follow keeps changing").into()
+    TableError::unavailable("the follow keeps changing")
 }

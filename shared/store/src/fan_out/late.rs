@@ -14,9 +14,9 @@ use futures_util::stream::{self, StreamExt};
 use lately_keys::table::LateEventKey;
 use lately_keys::{EventId, Topic};
 
-use crate::call::TableError;
 use crate::consumer::announcement::Announcement;
 use crate::consumer::ledger::Ledger;
+use crate::error::TableError;
 use crate::fan_out::record::{Landed, Record};
 use crate::fan_out::{FanOut, count, plan};
 use crate::limits::{RAILS_AT_ONCE, WRITES_AT_ONCE};

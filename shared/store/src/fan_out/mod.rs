@@ -48,8 +48,9 @@ use lately_keys::table::{Backlog, Job, JobPage};
 use lately_keys::{EventId, Key, UnixMillis};
 
 use crate::ambient::{entropy_u64, tick};
-use crate::call::{Operation, TableError, Unavailable};
+use crate::call::Operation;
 use crate::cost::Cost;
+use crate::error::TableError;
 use crate::fan_out::backlog::LeftWork;
 use crate::fan_out::job::JobWork;
 use crate::fan_out::record::{Change, What};
@@ -217,29 +218,29 @@ impl FanOut<'_> {
         }
     }
 
-    async fn put(&self, items: Vec<Item>) -> Result<(), Unavailable> {
+    async fn put(&self, items: Vec<Item>) -> Result<(), TableError> {
         self.writer.write(items.into_iter().map(Write::Put).collect()).await
     }
 
     /// Puts copies of events into a feed.
-    async fn deliver(&self, items: Vec<Item>) -> Result<(), Unavailable> {
+    async fn deliver(&self, items: Vec<Item>) -> Result<(), TableError> {
         let copies = items.len();
         self.put(items).await?;
         count(&self.done.deliveries, copies);
         Ok(())
     }
 
-    async fn delete(&self, keys: Vec<Key>) -> Result<(), Unavailable> {
+    async fn delete(&self, keys: Vec<Key>) -> Result<(), TableError> {
         self.writer.write(keys.into_iter().map(Write::Delete).collect()).await
     }
 
     /// Puts a page of a job. By itself: it is not to wait for a batch, and a batch of entries not to lack a place.
-    async fn put_job(&self, job: &Job, page: JobPage, work: &JobWork) -> Result<(), Unavailable> {
+    async fn put_job(&self, job: &Job, page: JobPage, work: &JobWork) -> Result<(), TableError> {
         self.store.put_item(&work.encode(job, page), self.operation).await
     }
 
     /// Puts the first page of each of some jobs.
-    async fn put_first_pages(&self, jobs: Vec<Job>, work: &JobWork) -> Result<(), Unavailable> {
+    async fn put_first_pages(&self, jobs: Vec<Job>, work: &JobWork) -> Result<(), TableError> {
         let puts: Vec<_> = jobs.iter().map(|job| self.put_job(job, JobPage::default(), work)).collect();
         stream::iter(puts).buffer_unordered(WRITES_AT_ONCE).try_collect::<()>().await?;
         count(&self.done.jobs, jobs.len());
@@ -247,9 +248,9 @@ impl FanOut<'_> {
     }
 
     /// An id of now.
-    fn fresh_id(&self) -> Result<EventId, Unavailable> {
+    fn fresh_id(&self) -> Result<EventId, TableError> {
         let ambient = self.store.ambient();
-        let clock = tick(ambient).map_err(Unavailable::new)?;
-        self.store.generator().next(clock, 0.into(), entropy_u64(ambient)).map_err(Unavailable::new)
+        let clock = tick(ambient).map_err(TableError::unavailable)?;
+        self.store.generator().next(clock, 0.into(), entropy_u64(ambient)).map_err(TableError::unavailable)
     }
 }

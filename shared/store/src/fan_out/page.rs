@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 use lately_keys::table::{EventKey, FeedEntryKey, Job, JobKey};
 use lately_keys::{EventId, Place, Shard, Source, TableKey, UnixMillis, User};
 
-use crate::call::{TableError, Unavailable};
 use crate::entry::{TimelineEntry, place_in_feed};
+use crate::error::TableError;
 use crate::fan_out::FanOut;
 use crate::fan_out::backlog::Later;
 use crate::fan_out::job::{JobWork, PageTask, Task};
@@ -71,7 +71,8 @@ impl FanOut<'_> {
         let next = match page.followers.last().filter(|_| page.more) {
             None => None,
             Some(last) => {
-                let next = number.next().ok_or_else(|| Unavailable::new("a job has too many pages"))?;
+                let next =
+                    number.next().ok_or_else(|| TableError::unavailable("a job has too many pages"))?;
                 Some((next, work.behind(&last.user)))
             }
         };

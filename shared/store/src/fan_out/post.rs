@@ -10,8 +10,8 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{EventKey, Job, JobTask};
 use lately_keys::{EventId, Key, ShardCount, Source, TableKey, UnixMillis, User};
 
-use crate::call::TableError;
 use crate::entry::{TimelineEntry, own_feed, place_at_source, place_in_feed};
+use crate::error::TableError;
 use crate::fan_out::backlog::{Later, LeftEvent};
 use crate::fan_out::job::{JobWork, PageTask, Task};
 use crate::fan_out::page::Page;

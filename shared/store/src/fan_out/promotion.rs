@@ -13,7 +13,7 @@
 use lately_keys::table::{Job, JobTask};
 use lately_keys::{Source, UnixMillis};
 
-use crate::call::TableError;
+use crate::error::TableError;
 use crate::fan_out::job::{JobWork, PageTask, Task};
 use crate::fan_out::{FanOut, count};
 use crate::follow::Counts;

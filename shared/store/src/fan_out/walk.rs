@@ -16,11 +16,12 @@
 use lately_keys::table::{BegunKey, FollowerKey, Job, JobKey, JobPage, JobTask};
 use lately_keys::{EventId, Place, Shard, Source, TableKey as _, Tick, UnixMillis, User};
 
-use crate::call::{TableError, Unavailable};
+use crate::error::TableError;
 use crate::fan_out::FanOut;
 use crate::fan_out::job::{JobWork, Task};
 use crate::follow::Edge;
 use crate::item::{keyed, number};
+use crate::single::PutIf;
 
 /// How far a walk has come, and for whom it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,17 +107,16 @@ impl FanOut<'_> {
             rest = rest.filter(|_| !is_over);
         }
         let Some(rest) = rest else { return Ok(()) };
-        let next = step.page.next().ok_or_else(|| Unavailable::new("a job has too many pages"))?;
-        Ok(self.put_job(job, next, &JobWork { task: Task::Walk(rest), ..work.clone() }).await?)
+        let next = step.page.next().ok_or_else(|| TableError::unavailable("a job has too many pages"))?;
+        self.put_job(job, next, &JobWork { task: Task::Walk(rest), ..work.clone() }).await
     }
 
     /// Whether an earlier attempt began the step. This one is marked.
-    async fn is_repeated(&self, step: &JobKey, work: &JobWork) -> Result<bool, Unavailable> {
+    async fn is_repeated(&self, step: &JobKey, work: &JobWork) -> Result<bool, TableError> {
         let mut mark = keyed(Place::Table, BegunKey(step.clone()).encode());
         mark.insert("expires_at".to_owned(), number(work.expires_at));
-        let in_the_way =
-            self.store.put_item_if(&mark, "attribute_not_exists(pk)", None, self.operation).await?;
-        Ok(in_the_way.is_some())
+        let put = self.store.put_item_if(&mark, "attribute_not_exists(pk)", None, self.operation).await?;
+        Ok(put != PutIf::Done)
     }
 
     /// The walk that is left after a step.

@@ -23,7 +23,8 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use lately_keys::{Key, Place};
 use tokio::sync::Notify;
 
-use crate::call::{Meaning, Operation, Unavailable, is_batchs_range_hot, is_throttle, meaning, unavailable};
+use crate::call::{Meaning, Operation, is_batchs_range_hot, is_throttle, meaning, unavailable};
+use crate::error::TableError;
 use crate::item::{Corrupt, Fields, Item, keyed};
 use crate::limits::{BATCH_ITEMS, BUSY_ATTEMPTS, LINGER, WRITES_AT_ONCE};
 use crate::store::Store;
@@ -91,7 +92,7 @@ struct Ticket {
 #[derive(Debug)]
 struct Left {
     writes: usize,
-    failed: Option<Unavailable>,
+    failed: Option<TableError>,
     refused: Vec<Key>,
 }
 
@@ -100,7 +101,7 @@ struct Left {
 enum End {
     Written,
     Refused,
-    Failed(Unavailable),
+    Failed(TableError),
 }
 
 impl Write {
@@ -153,18 +154,20 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes items; when it returns, they are durable.
-    pub(super) async fn write(&self, writes: Vec<Write>) -> Result<(), Unavailable> {
+    pub(super) async fn write(&self, writes: Vec<Write>) -> Result<(), TableError> {
         self.ask(writes, false).await.map(drop)
     }
 
     /// Writes items; when it returns, they are durable, but for those whose partitions take no more: their keys.
-    pub(super) async fn write_or_refuse(&self, writes: Vec<Write>) -> Result<Vec<Key>, Unavailable> {
+    pub(super) async fn write_or_refuse(&self, writes: Vec<Write>) -> Result<Vec<Key>, TableError> {
         self.ask(writes, true).await
     }
 
-    async fn ask(&self, writes: Vec<Write>, may_refuse: bool) -> Result<Vec<Key>, Unavailable> {
-        let writes: Result<Vec<_>, _> =
-            writes.into_iter().map(|write| Ok((write.key().map_err(Unavailable::new)?, write))).collect();
+    async fn ask(&self, writes: Vec<Write>, may_refuse: bool) -> Result<Vec<Key>, TableError> {
+        let writes: Result<Vec<_>, TableError> = writes
+            .into_iter()
+            .map(|write| Ok((write.key().map_err(TableError::unavailable)?, write)))
+            .collect();
         let (mut refused, mut asked) = (Vec::new(), Vec::new());
         for (key, write) in writes? {
             match may_refuse && self.state().busy.contains(&key.pk) {
@@ -223,7 +226,7 @@ impl<'a> Writer<'a> {
         let requests: Result<Vec<_>, _> = batch.iter().map(|(_, queued)| queued.write.request()).collect();
         let requests = match requests {
             Ok(requests) => requests,
-            Err(error) => return self.fail(batch, || Unavailable::new(&error)),
+            Err(error) => return self.fail(batch, || TableError::unavailable(&error)),
         };
         self.operation.meter.call();
         self.state().written.calls += 1;
@@ -245,7 +248,7 @@ impl<'a> Writer<'a> {
                 let (left, done): (Vec<_>, Vec<_>) =
                     batch.into_iter().partition(|(_, queued)| unprocessed.contains(&queued.key));
                 self.finish(done);
-                (left, Unavailable::new("a batch was not processed"), true)
+                (left, TableError::unavailable("a batch was not processed"), true)
             }
             Err(error) if meaning(&error) == Meaning::Final => {
                 let [_] = &*batch else { return self.again(batch, true) };
@@ -315,7 +318,7 @@ impl<'a> Writer<'a> {
         self.end(batch, || End::Written);
     }
 
-    fn fail(&self, batch: Vec<(u64, Queued)>, error: impl Fn() -> Unavailable) {
+    fn fail(&self, batch: Vec<(u64, Queued)>, error: impl Fn() -> TableError) {
         self.end(batch, || End::Failed(error()));
     }
 

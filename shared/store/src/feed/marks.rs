@@ -8,8 +8,9 @@
 use lately_keys::table::{FeedEntryKey, PullMarkerKey, SeenMarkKey};
 use lately_keys::{EventId, Place, SortKey, Source, TableKey, User};
 
-use crate::call::{Operation, TableError};
+use crate::call::Operation;
 use crate::entry::TimelineEntry;
+use crate::error::TableError;
 use crate::item::{Corrupt, Fields, Item, keyed, text};
 use crate::pull_marker::PullMarker;
 use crate::store::Store;

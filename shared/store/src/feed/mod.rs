@@ -20,9 +20,10 @@ use lately_keys::table::{FeedEntryKey, SourceEntryKey};
 use lately_keys::{Actor, EventId, Fingerprint, Order, Place, TableKey, Topic, UnixMillis, User};
 use lately_model::{FeedPage, FeedQuery, Page, PageUnread, TimelineEvent};
 
-use crate::call::{Operation, TableError};
+use crate::call::Operation;
 use crate::cost::Cost;
 use crate::entry::TimelineEntry;
+use crate::error::TableError;
 use crate::feed::marks::Marks;
 use crate::item::{Item, keyed};
 use crate::latest::page::{Budget, Draft, Ending};

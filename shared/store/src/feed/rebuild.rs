@@ -10,8 +10,9 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{EventKey, FeedEntryKey, SourceEntryKey};
 use lately_keys::{Actor, EventId, Place, Source, TableKey, User};
 
-use crate::call::{Operation, TableError, Unavailable};
+use crate::call::Operation;
 use crate::entry::TimelineEntry;
+use crate::error::TableError;
 use crate::item::keyed;
 use crate::limits::{BATCH_ITEMS, CONFLICTS};
 use crate::pull_marker::PullMarker;
@@ -42,7 +43,7 @@ impl Store {
             }
             belonging = now;
         }
-        Err(Unavailable::new("what the feed must show keeps changing").into())
+        Err(TableError::unavailable("what the feed must show keeps changing"))
     }
 
     /// Puts the mark of a source into a feed that must pull it, and deletes it from one that must not.
@@ -64,7 +65,7 @@ impl Store {
             }
             wanted = now;
         }
-        Err(Unavailable::new("what the feed must pull keeps changing").into())
+        Err(TableError::unavailable("what the feed must pull keeps changing"))
     }
 
     /// The mark that a feed must have of a source, if it has none.
@@ -126,7 +127,7 @@ impl Store {
     async fn has_event(&self, entry: &TimelineEntry, operation: &Operation<'_>) -> Result<bool, TableError> {
         let settings = match self.settings(&entry.topic, operation).await {
             Ok(settings) => settings,
-            Err(TopicError::NotFound) => return Ok(false),
+            Err(TopicError::NotFound(_)) => return Ok(false),
             Err(TopicError::Table(error)) => return Err(error),
         };
         let key = EventKey::new(entry.topic.clone(), settings.bucket, entry.id).encode();
@@ -142,9 +143,9 @@ impl Store {
     ) -> Result<(), TableError> {
         if belongs {
             let item = entry.in_feed(user, self.feeds().retention);
-            return Ok(self.put_item(&item, operation).await?);
+            return self.put_item(&item, operation).await;
         }
         let key = FeedEntryKey { user: user.clone(), id: entry.id }.encode();
-        Ok(self.delete_item(&keyed(Place::Table, key), operation).await?)
+        self.delete_item(&keyed(Place::Table, key), operation).await
     }
 }

@@ -19,9 +19,10 @@ use lately_keys::{Actor, EventId, Order, Topic, UnixMillis, User};
 use lately_model::Unread;
 use lately_model::limits::FUTURE_SECONDS;
 
-use crate::call::{Operation, TableError};
+use crate::call::Operation;
 use crate::cost::Cost;
 use crate::entry::TimelineEntry;
+use crate::error::TableError;
 use crate::feed::marks::seen_mark;
 use crate::item::{Item, number, text};
 use crate::latest::span::IdRange;
@@ -66,8 +67,7 @@ impl Store {
                     .return_consumed_capacity(ReturnConsumedCapacity::Total)
                     .send()
             })
-            .await
-            .map_err(TableError::from)?;
+            .await?;
         operation.meter.write(put.as_ref().and_then(|answer| answer.consumed_capacity()));
         Ok(operation.meter.total())
     }

@@ -17,9 +17,10 @@ use lately_keys::table::{FeedEntryKey, SourceEntryKey};
 use lately_keys::{Actor, EventId, Order, Place, Source, TableKey, UnixMillis, User};
 use lately_model::{FollowView, ListQuery, PageSize};
 
-use crate::call::{Operation, TableError, Unavailable};
+use crate::call::Operation;
 use crate::cost::Cost;
 use crate::entry::TimelineEntry;
+use crate::error::TableError;
 use crate::event::is_over;
 use crate::feed::marks::Marks;
 use crate::item::keyed;
@@ -138,7 +139,7 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
         let Some(page) = query.take() else { return Ok(None) };
         let (list, cost) = self.store.following(self.user, &page).await.map_err(|error| match error {
             ListError::Table(error) => error,
-            ListError::Cursor(error) => Unavailable::new(error).into(),
+            ListError::Cursor(error) => TableError::unavailable(error),
         })?;
         self.cost += cost;
         *query = list.next.map(|next| ListQuery { cursor: Some(next), ..page });

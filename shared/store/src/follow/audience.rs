@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use lately_keys::table::{FollowerKey, LeaverKey};
 use lately_keys::{Shard, ShardCount, Source, TableKey, UnixMillis, User};
 
-use crate::call::{Operation, TableError};
+use crate::call::Operation;
+use crate::error::TableError;
 use crate::follow::{Counts, Follower};
 use crate::item::{Fields, text};
 use crate::store::Store;

@@ -6,8 +6,8 @@ use lately_model::{
     FollowView, FollowerList, FollowerView, FollowingList, ListQuery, SourceMode, SourceView,
 };
 
-use crate::call::TableError;
 use crate::cost::Cost;
+use crate::error::TableError;
 use crate::follow::{Edge, Follower, FollowerRange};
 use crate::item::text;
 use crate::list::ListError;
@@ -39,8 +39,7 @@ impl Store {
                     .set_exclusive_start_key(after.clone())
                     .limit(query.limit.get().into())
             })
-            .await
-            .map_err(TableError::from)?;
+            .await?;
         operation.meter.items(answer.items().len());
         operation.meter.round();
         let edges: Result<Vec<Edge>, _> = answer.items().iter().map(Edge::decode).collect();

@@ -24,9 +24,10 @@ use lately_keys::{Shard, Source, UnixMillis, User};
 use lately_model::Backfill;
 
 use crate::ambient::entropy_u64;
-use crate::call::{Operation, TableError, Unavailable};
+use crate::call::Operation;
 use crate::cost::Cost;
 use crate::entry::TimelineEntry;
+use crate::error::TableError;
 use crate::item::{Item, number, text};
 use crate::limits::{CROWDED_SHARD, PULL_SOURCES};
 use crate::source::Mode;
@@ -48,18 +49,17 @@ pub struct Followed {
 /// Why a source is not followed.
 #[derive(Debug, thiserror::Error)]
 pub enum FollowError {
-    /// Its events would have to be pulled, and the user's feed pulls as many sources as it may.
-    #[error("the feed pulls {PULL_SOURCES} sources already")]
-    TooManyPullSources,
+    /// The source has too many followers to push to, and the user's feed pulls the highest permitted number of sources.
+    #[error("the feed already pulls {PULL_SOURCES} sources")]
+    TooManyPullSources {
+        /// The user who was to follow.
+        user: User,
+        /// The source that was to be followed.
+        followed: Source,
+    },
     /// The table could not be read or written.
     #[error(transparent)]
     Table(#[from] TableError),
-}
-
-impl From<Unavailable> for FollowError {
-    fn from(error: Unavailable) -> Self {
-        Self::Table(error.into())
-    }
 }
 
 /// Where in a transaction the writes of the follower shard begin: the edge is in the user's own partition.
@@ -83,7 +83,7 @@ impl Store {
         }
         let stored = self.stored_source(source, &operation).await?;
         if stored.mode != Mode::Push && self.pull_sources(user, &operation).await? >= PULL_SOURCES {
-            return Err(FollowError::TooManyPullSources);
+            return Err(FollowError::TooManyPullSources { user: user.clone(), followed: source.clone() });
         }
         let follower = Follower { user: user.clone(), since: self.now(), backfill: backfill.get() };
         let mut shards = stored.shards;
@@ -92,7 +92,7 @@ impl Store {
         loop {
             attempts.start_round();
             let shard = shards.pick(entropy_u64(self.ambient()));
-            let writes = self.follow_writes(source, shard, &follower).map_err(Unavailable::new)?;
+            let writes = self.follow_writes(source, shard, &follower).map_err(TableError::unavailable)?;
             let transaction = Transaction::new(writes, self.ambient());
             let faults = match self.transact(&transaction, &operation).await? {
                 Transacted::Done => {
@@ -148,7 +148,7 @@ impl Store {
             let Some(edge) = self.edge(user, source, &operation).await? else {
                 return Ok(operation.meter.total());
             };
-            let writes = self.unfollow_writes(user, &edge).map_err(Unavailable::new)?;
+            let writes = self.unfollow_writes(user, &edge).map_err(TableError::unavailable)?;
             let transaction = Transaction::new(writes, self.ambient());
             if self.transact(&transaction, &operation).await? == Transacted::Done {
                 return Ok(operation.meter.total());
@@ -266,6 +266,6 @@ impl Store {
     }
 }
 
-fn too_busy() -> Unavailable {
-    Unavailable::new("other writers keep changing the follow")
+fn too_busy() -> TableError {
+    TableError::unavailable("other writers keep changing the follow")
 }

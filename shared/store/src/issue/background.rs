@@ -12,7 +12,8 @@ use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use futures_util::stream::{self, StreamExt};
 use lately_keys::table::{IssueKey, IssueNumber};
 
-use crate::call::{Failed, Operation, TableError};
+use crate::call::{Failed, Operation};
+use crate::error::TableError;
 use crate::issue::migration::{SCHEMA, schema_of};
 use crate::issue::stored::ReadIssue;
 use crate::item::{Item, text};

@@ -8,8 +8,9 @@ use lately_keys::table::IssueKey;
 use lately_keys::{Actor, Place, TableKey};
 use lately_model::{Issue, IssueChange, Precondition, Revision, issue_changed};
 
-use crate::call::{TableError, Unavailable};
 use crate::cost::Cost;
+use crate::error::TableError;
+use crate::issue::IssueNotFound;
 use crate::issue::stored::ReadIssue;
 use crate::issue::telling::Told;
 use crate::item::keyed;
@@ -19,24 +20,18 @@ use crate::store::Store;
 /// Why an issue was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeIssueError {
-    /// There is none.
-    #[error("no such issue")]
-    NotFound,
-    /// The writer did not say which revision it changes. This one is there.
-    #[error("the issue's revision is required")]
+    /// The issue does not exist.
+    #[error(transparent)]
+    NotFound(#[from] IssueNotFound),
+    /// The writer did not say which revision to change. The issue has this revision.
+    #[error("the revision to change is required")]
     RevisionRequired(Revision),
-    /// What is there is not what the writer has seen. Its revision, if anything is there.
-    #[error("the issue is of another revision")]
+    /// The issue differs from what the writer has seen. The issue's revision; none if there is no issue.
+    #[error("the issue has another revision than the writer expects")]
     Mismatch(Option<Revision>),
     /// The table could not be read or written. What was asked for may be done or not.
     #[error(transparent)]
     Table(#[from] TableError),
-}
-
-impl From<Unavailable> for ChangeIssueError {
-    fn from(error: Unavailable) -> Self {
-        Self::Table(error.into())
-    }
 }
 
 impl Store {
@@ -55,7 +50,7 @@ impl Store {
         self.update_issue(key, by, |issue| {
             let current = issue.map(|issue| issue.revision);
             match (precondition, current) {
-                (Precondition::None | Precondition::Absent, None) => Err(ChangeIssueError::NotFound),
+                (Precondition::None | Precondition::Absent, None) => Err(not_found(key)),
                 (Precondition::None, Some(current)) => Err(ChangeIssueError::RevisionRequired(current)),
                 (Precondition::Is(known), current) if current == Some(known) => Ok(Some(change.clone())),
                 (_, current) => Err(ChangeIssueError::Mismatch(current)),
@@ -76,7 +71,7 @@ impl Store {
         by: &Actor,
         mut update: impl FnMut(&Issue) -> Option<IssueChange>,
     ) -> Result<(Issue, Cost), ChangeIssueError> {
-        self.update_issue(key, by, |issue| Ok(update(issue.ok_or(ChangeIssueError::NotFound)?))).await
+        self.update_issue(key, by, |issue| Ok(update(issue.ok_or_else(|| not_found(key))?))).await
     }
 
     async fn update_issue(
@@ -90,7 +85,7 @@ impl Store {
         let mut rounds = Rounds::new(&operation);
         loop {
             let change = decide(known.as_ref().map(|read| &read.issue))?;
-            let Some(read) = known else { return Err(ChangeIssueError::NotFound) };
+            let Some(read) = known else { return Err(not_found(key)) };
             let changed = change.map(|change| change.apply_to(&read.issue));
             let told = changed.and_then(|next| Some((issue_changed(&read.issue, &next, by)?, next)));
             let Some((event, next)) = told else {
@@ -116,7 +111,7 @@ impl Store {
         key: &IssueKey,
         read: &ReadIssue,
         next: &Issue,
-    ) -> Result<TransactWriteItem, Unavailable> {
+    ) -> Result<TransactWriteItem, TableError> {
         let edit = read.edit_to(next).expect("a change sets a revision, at least");
         let update = Update::builder()
             .table_name(self.table())
@@ -127,7 +122,11 @@ impl Store {
             .set_expression_attribute_values(Some(edit.values))
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
             .build()
-            .map_err(Unavailable::new)?;
+            .map_err(TableError::unavailable)?;
         Ok(TransactWriteItem::builder().update(update).build())
     }
+}
+
+fn not_found(issue: &IssueKey) -> ChangeIssueError {
+    IssueNotFound { issue: issue.clone() }.into()
 }

@@ -8,8 +8,9 @@ use lately_keys::table::{IssueNumber, RepositoryKey};
 use lately_keys::{CursorError, Order};
 use lately_model::{IssueList, IssueQuery, IssueView};
 
-use crate::call::{Operation, TableError, Unavailable};
+use crate::call::Operation;
 use crate::cost::Cost;
+use crate::error::TableError;
 use crate::issue::draft::Draft;
 use crate::issue::stored::ReadIssue;
 use crate::issue::view;
@@ -93,7 +94,7 @@ impl Store {
             let Some(numbers) = draft.left.filter(|_| draft.is_open()) else { break };
             let limit = draft.wanted();
             let asked = Asked { view: query.view, numbers, order: draft.order, limit, consistent };
-            let answer = self.query_issues(repository, asked, operation).await.map_err(TableError::from)?;
+            let answer = self.query_issues(repository, asked, operation).await?;
             operation.meter.round();
             let is_end = answer.last_evaluated_key().is_none();
             for item in answer.items.unwrap_or_default() {
@@ -115,7 +116,7 @@ impl Store {
         repository: &RepositoryKey,
         Asked { view, numbers: (lowest, highest), order, limit, consistent }: Asked,
         operation: &Operation<'_>,
-    ) -> Result<QueryOutput, Unavailable> {
+    ) -> Result<QueryOutput, TableError> {
         let place = view::place(view);
         let answer = self
             .query(operation, |query| {

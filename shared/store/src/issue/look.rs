@@ -4,7 +4,8 @@ use lately_keys::Order;
 use lately_keys::table::{IssueKey, IssueNumber, RepositoryKey};
 use lately_model::{Issue, IssueView, IssuesAwaited, Revision};
 
-use crate::call::{Operation, TableError};
+use crate::call::Operation;
+use crate::error::TableError;
 use crate::issue::list::Asked;
 use crate::issue::stored::ReadIssue;
 use crate::issue::view;

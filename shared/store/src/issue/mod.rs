@@ -30,8 +30,9 @@ use lately_keys::table::{IssueKey, IssueStatus, RepositoryKey};
 use lately_keys::{Actor, Place, TableKey};
 use lately_model::{Issue, NewIssue, issue_opened};
 
-use crate::call::{Operation, TableError, Unavailable};
+use crate::call::Operation;
 use crate::cost::Cost;
+use crate::error::{FindError, TableError};
 use crate::issue::stored::{ReadIssue, encode};
 use crate::issue::telling::Told;
 use crate::item::keyed;
@@ -45,30 +46,27 @@ pub use list::IssuesError;
 /// Why an issue was not opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenIssueError {
-    /// The repository has given all numbers that there are.
-    #[error("the repository has as many issues as it can have")]
-    TooManyIssues,
+    /// The repository has used up all issue numbers.
+    #[error("the repository has no issue number left")]
+    TooManyIssues {
+        /// The repository.
+        repository: RepositoryKey,
+    },
     /// The table could not be written. The issue may be opened or not.
     #[error(transparent)]
     Table(#[from] TableError),
 }
 
-impl From<Unavailable> for OpenIssueError {
-    fn from(error: Unavailable) -> Self {
-        Self::Table(error.into())
-    }
+/// The repository has no issue of this number.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the repository has no issue {}", issue.number)]
+pub struct IssueNotFound {
+    /// The issue that was asked for.
+    pub issue: IssueKey,
 }
 
 /// Why an issue could not be read.
-#[derive(Debug, thiserror::Error)]
-pub enum GetIssueError {
-    /// There is none.
-    #[error("no such issue")]
-    NotFound,
-    /// The table could not be read.
-    #[error(transparent)]
-    Table(#[from] TableError),
-}
+pub type GetIssueError = FindError<IssueNotFound>;
 
 impl Store {
     /// Opens an issue, and tells of it.
@@ -109,7 +107,7 @@ impl Store {
                 .set_item(Some(encode(&issue)))
                 .condition_expression("attribute_not_exists(pk)")
                 .build()
-                .map_err(Unavailable::new)?;
+                .map_err(TableError::unavailable)?;
             let put = TransactWriteItem::builder().put(put).build();
             match self.write_and_tell(put, issue_opened(&issue), &topic, &operation).await? {
                 Told::Written => return Ok((issue, operation.meter.total())),
@@ -117,7 +115,7 @@ impl Store {
                 Told::Stale(_) => {}
             }
         }
-        Err(Unavailable::new("the repository's counter is behind its issues").into())
+        Err(TableError::unavailable("the repository's counter is behind its issues").into())
     }
 
     /// An issue, in the schema of today, whatever it is stored in. Unless `consistent`, it may be one that was changed a
@@ -127,7 +125,10 @@ impl Store {
     /// See [`GetIssueError`].
     pub async fn issue(&self, key: &IssueKey, consistent: bool) -> Result<(Issue, Cost), GetIssueError> {
         let operation = self.operation();
-        let read = self.read_issue(key, consistent, &operation).await?.ok_or(GetIssueError::NotFound)?;
+        let read = self
+            .read_issue(key, consistent, &operation)
+            .await?
+            .ok_or_else(|| GetIssueError::NotFound(IssueNotFound { issue: key.clone() }))?;
         operation.meter.items(1);
         self.write_back(std::slice::from_ref(&read), &operation).await;
         Ok((read.issue, operation.meter.total()))

@@ -12,7 +12,8 @@ use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, ReturnValue};
 use lately_keys::table::{IssueNumber, RepositoryKey};
 use lately_keys::{Place, TableKey};
 
-use crate::call::{Operation, TableError, Unavailable};
+use crate::call::Operation;
+use crate::error::TableError;
 use crate::issue::OpenIssueError;
 use crate::item::{Fields, keyed, number};
 use crate::store::Store;
@@ -41,9 +42,11 @@ impl Store {
                     .send()
             })
             .await?;
-        let answer = counted.ok_or(OpenIssueError::TooManyIssues)?;
+        let answer =
+            counted.ok_or_else(|| OpenIssueError::TooManyIssues { repository: repository.clone() })?;
         operation.meter.write(answer.consumed_capacity());
-        let counter = answer.attributes().ok_or_else(|| Unavailable::new("an update returned no item"))?;
+        let counter =
+            answer.attributes().ok_or_else(|| TableError::unavailable("an update returned no item"))?;
         let last: u32 = Fields(counter).number("last").map_err(TableError::from)?;
         let last = last.try_into().map_err(|_| Fields(counter).corrupt("last"));
         Ok(last.map_err(TableError::from)?)

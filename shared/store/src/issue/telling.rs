@@ -7,7 +7,8 @@ use aws_sdk_dynamodb::types::{Put, TransactWriteItem};
 use lately_keys::Topic;
 use lately_model::{ISSUES_TOPIC, NewEvent, TopicSettings};
 
-use crate::call::{Operation, TableError, Unavailable};
+use crate::call::Operation;
+use crate::error::TableError;
 use crate::event::Acceptance;
 use crate::item::Item;
 use crate::placing::{PlaceError, Placed};
@@ -53,11 +54,11 @@ impl Store {
         let placed = self.place(topic, settings, vec![event], None, acceptance, operation).await;
         let placed = placed.map_err(|error| match error {
             PlaceError::Table(error) => error,
-            PlaceError::TooOld(_) => Unavailable::new("the clock stands before what the topic keeps").into(),
+            PlaceError::TooOld(_) => TableError::unavailable("the clock stands before what the topic keeps"),
         })?;
         let [placed] = <[Placed; 1]>::try_from(placed).expect("one event has one place");
         let put = Put::builder().table_name(self.table()).set_item(Some(placed.item.clone())).build();
-        let put = TransactWriteItem::builder().put(put.map_err(Unavailable::new)?).build();
+        let put = TransactWriteItem::builder().put(put.map_err(TableError::unavailable)?).build();
         let transaction = Transaction::new(vec![write, put], self.ambient());
         let mut attempts = operation.attempts();
         loop {
@@ -76,7 +77,7 @@ impl Store {
             if let Some(Fault::Condition(there)) = faults.drain(..).next() {
                 return Ok(Told::Stale(there));
             }
-            attempts.pause_or(|| Unavailable::new("the issue or its event is too busy")).await?;
+            attempts.pause_or(|| TableError::unavailable("the issue or its event is too busy")).await?;
         }
     }
 }

@@ -31,8 +31,9 @@ pub(crate) use ask::unit_of;
 use lately_keys::{CursorError, EventType, Fingerprint, Order, Topic, UnixMillis};
 use lately_model::{Event, EventQuery, Page};
 
-use crate::call::{Operation, TableError};
+use crate::call::Operation;
 use crate::cost::Cost;
+use crate::error::TableError;
 use crate::latest::page::{Budget, Draft, Ending};
 use crate::latest::run::Reading;
 use crate::latest::span::Span;
@@ -43,24 +44,15 @@ use crate::topic::{StoredTopic, TopicError};
 /// Why the latest could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum LatestError {
-    /// There is no such topic.
-    #[error("no such topic")]
-    TopicNotFound,
+    /// The topic could not be read, or does not exist.
+    #[error(transparent)]
+    Topic(#[from] TopicError),
     /// The cursor is none, or not one of this query.
     #[error(transparent)]
     Cursor(#[from] CursorError),
     /// The table could not be read.
     #[error(transparent)]
     Table(#[from] TableError),
-}
-
-impl From<TopicError> for LatestError {
-    fn from(error: TopicError) -> Self {
-        match error {
-            TopicError::NotFound => Self::TopicNotFound,
-            TopicError::Table(error) => Self::Table(error),
-        }
-    }
 }
 
 impl Store {

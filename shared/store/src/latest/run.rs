@@ -6,7 +6,8 @@ use lately_keys::table::{EventPartition, TypeViewPartition};
 use lately_keys::{EventType, Order, Place, Shard, SortKey, Topic};
 use lately_model::{Event, EventQuery};
 
-use crate::call::{Operation, TableError};
+use crate::call::Operation;
+use crate::error::TableError;
 use crate::event::decode;
 use crate::item::{Fields, text};
 use crate::latest::page::{Budget, Ending, Sent};

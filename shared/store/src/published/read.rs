@@ -6,8 +6,9 @@
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::published::PublishedError;
 
-use crate::call::{Operation, TableError};
+use crate::call::Operation;
 use crate::cost::Cost;
+use crate::error::TableError;
 use crate::limits::{PUBLISHED_UNITS_PER_READ, QUERIES_AT_ONCE, QUERIES_PER_PAGE, WAVE_BUCKETS};
 use crate::published::Table;
 use crate::published::key::{Event, attribute};

@@ -8,8 +8,9 @@ use std::collections::hash_map::Entry;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::published::WriteKey;
 
-use crate::call::{Operation, Unavailable};
+use crate::call::Operation;
 use crate::cost::Cost;
+use crate::error::TableError;
 use crate::item::Item;
 use crate::limits::{BATCH_ITEMS, BATCHES_AT_ONCE};
 use crate::published::Table;
@@ -23,7 +24,7 @@ impl Table {
     pub async fn write(
         &self,
         events: impl IntoIterator<Item = (WriteKey, Attributes)>,
-    ) -> Result<Cost, Unavailable> {
+    ) -> Result<Cost, TableError> {
         let operation = self.store.operation();
         let mut places: HashMap<WriteKey, usize> = HashMap::new();
         let mut items: Vec<Item> = Vec::new();
@@ -48,7 +49,7 @@ impl Table {
         Ok(operation.meter.total())
     }
 
-    async fn put_batch(&self, items: &[Item], operation: &Operation<'_>) -> Result<(), Unavailable> {
+    async fn put_batch(&self, items: &[Item], operation: &Operation<'_>) -> Result<(), TableError> {
         let batch: Vec<&Item> = items.iter().collect();
         let left = self.store.batch_put(&batch, [&self.keys.pk, &self.keys.sk], operation).await?;
         let puts: Vec<_> =

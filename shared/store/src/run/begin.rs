@@ -9,9 +9,11 @@ use lately_keys::table::ConsumerKey;
 use lately_model::{RunSpec, SettleSeconds};
 
 use crate::ambient::entropy_u64;
-use crate::call::{Operation, TableError, Unavailable};
+use crate::call::Operation;
+use crate::consumer::ConsumerNotFound;
 use crate::consumer::checkpoint::{Checkpoint, Mode, beginning, too_busy};
 use crate::cost::Cost;
+use crate::error::TableError;
 use crate::item::{Item, number, text};
 use crate::limits::CONFLICTS;
 use crate::revision::REVISION;
@@ -60,11 +62,11 @@ impl Store {
             let Some(checkpoint) = self.checkpoint(consumer, &operation).await? else {
                 let settle = SettleSeconds::default();
                 let first = Checkpoint::new(consumer, beginning(), settle, self.first_revision());
-                self.create_consumer(&first, &operation).await.map_err(TableError::from)?;
+                self.create_consumer(&first, &operation).await?;
                 continue;
             };
             if checkpoint.deleting {
-                return Err(RunError::NotFound);
+                return Err(ConsumerNotFound { consumer: consumer.clone() }.into());
             }
             let begun = match (checkpoint.mode, checkpoint.running) {
                 (Some(Mode::Polls), _) => return Err(RunError::HasPolls),
@@ -78,7 +80,7 @@ impl Store {
             let Some(pause) = operation.wait_after(1) else { break };
             tokio::time::sleep(pause).await;
         }
-        Err(TableError::from(too_busy()).into())
+        Err(too_busy().into())
     }
 
     /// Goes on with the run of a consumer that was begun, if there is one.
@@ -103,7 +105,7 @@ impl Store {
                 return Ok((begun, operation.meter.total()));
             }
         }
-        Err(too_busy().into())
+        Err(too_busy())
     }
 
     /// Notes how far a run came, and gives it back, to be continued at once. Not if it was committed, or its lease is
@@ -219,7 +221,7 @@ impl Store {
             seen: announcement.counters,
             known: checkpoint.known,
         };
-        let writes = self.beginning(checkpoint, &run).map_err(Unavailable::new)?;
+        let writes = self.beginning(checkpoint, &run).map_err(TableError::unavailable)?;
         let transaction = Transaction::new(writes, self.ambient());
         let done = self.transact(&transaction, operation).await? == Transacted::Done;
         Ok(done.then(|| Begun::Run(Box::new(run))))

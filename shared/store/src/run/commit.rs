@@ -1,7 +1,8 @@
 //! A run is committed: one write names the attempt whose files are the run's.
 
-use crate::call::TableError;
+use crate::consumer::ConsumerNotFound;
 use crate::cost::Cost;
+use crate::error::TableError;
 use crate::item::{number, text};
 use crate::run::{CommittedRun, Run, RunError};
 use crate::store::Store;
@@ -31,8 +32,7 @@ impl Store {
                     .expression_attribute_values(":at", number(committed_at.get()))
                     .expression_attribute_values(":ours", number(run.incarnation.get()))
             })
-            .await
-            .map_err(TableError::from)?;
+            .await?;
         let committed = match committed {
             Some(_) => Run { committed: Some(attempt.clone()), progress: None, ..run.clone() },
             // Another attempt was first; or this one, without its having been told.
@@ -40,7 +40,7 @@ impl Store {
                 let item = self.get_item(run.key(), &operation).await?;
                 let found = item.as_ref().map(Run::decode).transpose().map_err(TableError::from)?;
                 let found = found.filter(|found| found.incarnation == run.incarnation);
-                found.ok_or(RunError::NotFound)?
+                found.ok_or_else(|| ConsumerNotFound { consumer: run.consumer.clone() })?
             }
         };
         Ok((committed, operation.meter.total()))

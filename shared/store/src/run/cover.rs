@@ -6,7 +6,8 @@ use lately_keys::table::{ConsumerKey, RunKey};
 use lately_keys::{EventId, UnixMillis};
 use lately_model::Revision;
 
-use crate::call::{Operation, TableError};
+use crate::call::Operation;
+use crate::error::TableError;
 use crate::item::text;
 use crate::limits::COVERING_RUNS;
 use crate::run::Run;

@@ -1,8 +1,8 @@
 //! A run is finished: its late events are settled, and its consumer stands at its end.
 
-use crate::call::TableError;
 use crate::consumer::checkpoint::Checkpoint;
 use crate::cost::Cost;
+use crate::error::TableError;
 use crate::run::{Run, RunError};
 use crate::store::Store;
 

@@ -21,10 +21,10 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use lately_keys::table::LatePageKey;
 use lately_keys::{EventId, Place, TableKey};
 
-use crate::call::{TableError, Unavailable};
 use crate::consumer::checkpoint::{decode_ids, encode_ids};
 use crate::consumer::ledger::{Ledger, Unsettled};
 use crate::cost::Cost;
+use crate::error::TableError;
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::limits::{LATE_PER_PAGE, LATE_PER_RUN};
 use crate::run::Run;
@@ -40,12 +40,6 @@ pub enum LateError<E> {
     /// The table could not be read or written.
     #[error(transparent)]
     Table(#[from] TableError),
-}
-
-impl<E> From<Unavailable> for LateError<E> {
-    fn from(error: Unavailable) -> Self {
-        Self::Table(error.into())
-    }
 }
 
 /// Looks into the files of runs.
@@ -198,11 +192,11 @@ impl Store {
     ) -> Result<Vec<EventId>, TableError> {
         let rest = pending.split_off(pending.len().min(LATE_PER_PAGE));
         let item = page(run, pages.written, &pending, rest.is_empty());
-        let item = item.ok_or_else(|| Unavailable::new("a run has too many pages of late events"))?;
+        let item = item.ok_or_else(|| TableError::unavailable("a run has too many pages of late events"))?;
         let operation = self.operation();
-        let there = self.put_item_if(&item, "attribute_not_exists(pk)", None, &operation).await?;
+        let put = self.put_item_if(&item, "attribute_not_exists(pk)", None, &operation).await?;
         *cost += operation.meter.total();
-        pages.take(there.as_ref().unwrap_or(&item))?;
+        pages.take(put.in_the_way()?.as_ref().unwrap_or(&item))?;
         pending.extend(rest);
         Ok(pages.without_written(pending))
     }

@@ -4,38 +4,12 @@ use lately_keys::table::{ConsumerKey, RunKey};
 use lately_keys::{Cursor, CursorError, EventId, Fingerprint, Order, Position};
 use lately_model::{ListQuery, RunFiles, RunList, RunView};
 
-use crate::call::TableError;
+use crate::consumer::{ConsumerError, existing};
 use crate::cost::Cost;
+use crate::error::TableError;
 use crate::item::text;
 use crate::run::Run;
 use crate::store::Store;
-use crate::topic::TopicError;
-
-/// Why a consumer's runs could not be listed.
-#[derive(Debug, thiserror::Error)]
-pub enum RunsError {
-    /// There is no such topic.
-    #[error("no such topic")]
-    TopicNotFound,
-    /// There is no such consumer.
-    #[error("no such consumer")]
-    NotFound,
-    /// The cursor is not one of this list.
-    #[error(transparent)]
-    Cursor(#[from] CursorError),
-    /// The table could not be read.
-    #[error(transparent)]
-    Table(#[from] TableError),
-}
-
-impl From<TopicError> for RunsError {
-    fn from(error: TopicError) -> Self {
-        match error {
-            TopicError::NotFound => Self::TopicNotFound,
-            TopicError::Table(error) => Self::Table(error),
-        }
-    }
-}
 
 impl Store {
     /// The run of a consumer that ends there, if there is one.
@@ -53,12 +27,12 @@ impl Store {
     /// A page of a consumer's runs, newest first.
     ///
     /// # Errors
-    /// See [`RunsError`].
+    /// See [`ConsumerError`].
     pub async fn runs(
         &self,
         consumer: &ConsumerKey,
         query: &ListQuery,
-    ) -> Result<(RunList, Cost), RunsError> {
+    ) -> Result<(RunList, Cost), ConsumerError> {
         let fingerprint = Fingerprint::of("runs").text(&consumer.to_string()).finish();
         let after = match query.cursor.as_deref().map(|text| Cursor::decode(text, fingerprint)).transpose()? {
             None => None,
@@ -70,7 +44,7 @@ impl Store {
         let operation = self.operation();
         self.settings(&consumer.topic, &operation).await?;
         let checkpoint = self.checkpoint(consumer, &operation).await?;
-        checkpoint.filter(|found| !found.deleting).ok_or(RunsError::NotFound)?;
+        existing(checkpoint, consumer)?;
         let answer = self
             .query(&operation, |ask| {
                 ask.key_condition_expression("pk = :pk AND begins_with(sk, :prefix)")
@@ -80,8 +54,7 @@ impl Store {
                     .scan_index_forward(false)
                     .limit(query.limit.get().into())
             })
-            .await
-            .map_err(TableError::from)?;
+            .await?;
         operation.meter.items(answer.items().len());
         operation.meter.round();
         let runs: Result<Vec<Run>, _> = answer.items().iter().map(Run::decode).collect();

@@ -26,15 +26,15 @@ use lately_keys::table::{ConsumerKey, RunKey};
 use lately_keys::{EventId, Place, TableKey, UnixMillis};
 use lately_model::{GroupBy, Revision, RunSpec};
 
-use crate::call::TableError;
+use crate::consumer::ConsumerNotFound;
 use crate::consumer::checkpoint::incarnation;
 use crate::consumer::counters::Counters;
+use crate::error::TableError;
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::topic::TopicError;
 
 pub use begin::Begun;
 pub use late::{LateError, LookUp};
-pub use list::RunsError;
 
 /// A report run.
 ///
@@ -101,30 +101,21 @@ pub struct CommittedRun {
 /// Why a run could not go on.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// There is no such topic.
-    #[error("no such topic")]
-    TopicNotFound,
-    /// The consumer was deleted, or is being deleted.
-    #[error("no such consumer")]
-    NotFound,
-    /// The consumer is polled: it has no runs.
-    #[error("the consumer is polled")]
+    /// The topic could not be read, or does not exist.
+    #[error(transparent)]
+    Topic(#[from] TopicError),
+    /// The consumer does not exist, or is being deleted.
+    #[error(transparent)]
+    NotFound(#[from] ConsumerNotFound),
+    /// The consumer is polled and cannot produce reports.
+    #[error("the consumer is polled and cannot produce reports")]
     HasPolls,
-    /// The run is not committed: it cannot be finished.
-    #[error("the run is not committed")]
+    /// A run can be finished only after its commit.
+    #[error("the run is not committed and cannot be finished")]
     NotCommitted,
     /// The table could not be read or written.
     #[error(transparent)]
     Table(#[from] TableError),
-}
-
-impl From<TopicError> for RunError {
-    fn from(error: TopicError) -> Self {
-        match error {
-            TopicError::NotFound => Self::TopicNotFound,
-            TopicError::Table(error) => Self::Table(error),
-        }
-    }
 }
 
 impl Run {

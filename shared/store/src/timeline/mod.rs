@@ -23,9 +23,10 @@ use lately_keys::{
 use lately_model::limits::FUTURE_SECONDS;
 use lately_model::{EventQuery, Page, SourceQuery, TimelineEvent};
 
-use crate::call::{Operation, TableError};
+use crate::call::Operation;
 use crate::cost::Cost;
 use crate::entry::TimelineEntry;
+use crate::error::TableError;
 use crate::item::keyed;
 use crate::latest::page::{Budget, Draft, Ending};
 use crate::latest::span::Span;

@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use lately_keys::{EventId, Place, SortKey, TableKey};
 use lately_model::{Event, TimelineEvent};
 
-use crate::call::TableError;
 use crate::entry::TimelineEntry;
+use crate::error::TableError;
 use crate::event::unless_over;
 use crate::item::{Fields, Item, keyed};
 use crate::latest::page::Sent;

@@ -3,8 +3,9 @@
 use aws_sdk_dynamodb::operation::query::QueryOutput;
 use lately_keys::{EventId, Order, SortKey};
 
-use crate::call::{Operation, TableError};
+use crate::call::Operation;
 use crate::entry::TimelineEntry;
+use crate::error::TableError;
 use crate::item::{Corrupt, Fields, text};
 use crate::latest::rank::{Placed, behind};
 use crate::latest::span::IdRange;

@@ -7,8 +7,9 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::{EventId, Order};
 use lately_model::TimelineEvent;
 
-use crate::call::{Operation, TableError};
+use crate::call::Operation;
 use crate::entry::TimelineEntry;
+use crate::error::TableError;
 use crate::latest::page::{Budget, Draft, Ending};
 use crate::latest::span::IdRange;
 use crate::latest::wave::{Answer, Ask, Lane, Wave};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lately_engine::fault::{Fault, Faults, Moment, Target};
 use lately_engine::{Operation, Options};
 use lately_keys::EventId;
-use lately_store::{DeleteError, GetError, Store};
+use lately_store::{DeleteEventError, GetEventError, Store};
 
 use crate::support::{World, change, engine, event, ids, items, query, store, submission, topic};
 
@@ -23,22 +23,28 @@ async fn an_event_is_deleted_by_its_actor_and_by_no_other() {
     let id = post(&store, "posts").await;
 
     let bob = "bob".parse().unwrap();
-    assert!(matches!(store.delete_event(&posts, id, Some(&bob)).await, Err(DeleteError::NotYours)));
+    assert!(matches!(
+        store.delete_event(&posts, id, Some(&bob)).await,
+        Err(DeleteEventError::NotYours { .. })
+    ));
     assert_eq!(store.event(&posts, id).await.unwrap().0.id, id);
 
     let ada = "ada".parse().unwrap();
     let cost = store.delete_event(&posts, id, Some(&ada)).await.unwrap();
     assert_eq!(cost.of_write(), "write_units=1.0, calls=1");
-    assert!(matches!(store.event(&posts, id).await, Err(GetError::NotFound)));
+    assert!(matches!(store.event(&posts, id).await, Err(GetEventError::NotFound(_))));
     assert!(store.latest(&posts, &query(10)).await.unwrap().0.events.is_empty());
     // Gone is gone, for whoever asks.
     store.delete_event(&posts, id, Some(&bob)).await.unwrap();
 
     let other = post(&store, "posts").await;
     store.delete_event(&posts, other, None).await.unwrap();
-    assert!(matches!(store.event(&posts, other).await, Err(GetError::NotFound)));
+    assert!(matches!(store.event(&posts, other).await, Err(GetEventError::NotFound(_))));
     let unknown = topic("unknown");
-    assert!(matches!(store.delete_event(&unknown, other, None).await, Err(DeleteError::TopicNotFound)));
+    assert!(matches!(
+        store.delete_event(&unknown, other, None).await,
+        Err(DeleteEventError::Topic(TopicError::NotFound(_)))
+    ));
 }
 
 #[tokio::test(start_paused = true)]
@@ -83,7 +89,7 @@ async fn a_process_that_dies_at_any_call_leaves_a_topic_and_an_event_there_or_no
             let delete = store(dying.client(), &world);
             drop(dying.run(delete.delete_event(&posts, id, None)).await);
             whole.delete_event(&posts, id, None).await.unwrap();
-            assert!(matches!(whole.event(&posts, id).await, Err(GetError::NotFound)));
+            assert!(matches!(whole.event(&posts, id).await, Err(GetEventError::NotFound(_))));
             // The topic, its bucket's entry, and that of its actor's feed, which fan-out removes; and nothing else.
             assert_eq!(items(&engine).await.len(), 3);
         }
@@ -103,7 +109,7 @@ async fn a_delete_whose_answer_was_lost_is_still_the_actors() {
     let faulty = store(engine.client_with(faults).client(), &world);
     let cost = faulty.delete_event(&posts, id, Some(&"ada".parse().unwrap())).await.unwrap();
     assert_eq!(cost.calls, 3, "the topic, the delete, and the delete again");
-    assert!(matches!(whole.event(&posts, id).await, Err(GetError::NotFound)));
+    assert!(matches!(whole.event(&posts, id).await, Err(GetEventError::NotFound(_))));
 }
 
 #[tokio::test(start_paused = true)]

@@ -262,7 +262,7 @@ async fn in_a_storm_of_faults_nothing_is_lost_and_nothing_is_there_twice() {
                     Err(WriteError::Partly { accepted, .. }) => {
                         acknowledged.extend(accepted.iter().map(|(index, _)| first + index));
                     }
-                    Err(WriteError::Table(_) | WriteError::TopicNotFound) => {}
+                    Err(WriteError::Table(_) | WriteError::Topic(TopicError::NotFound(_))) => {}
                     Err(error) => panic!("{error}"),
                 }
             }

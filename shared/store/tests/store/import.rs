@@ -128,7 +128,10 @@ async fn what_is_no_import_is_refused_whole() {
     let refused = store.import(&topic, count(2), past(4, 4)).await;
     assert!(matches!(refused, Err(ImportError::Shard(_))));
     let unknown = "unknown".parse().unwrap();
-    assert!(matches!(store.import(&unknown, count(1), past(1, 1)).await, Err(ImportError::TopicNotFound)));
+    assert!(matches!(
+        store.import(&unknown, count(1), past(1, 1)).await,
+        Err(ImportError::Topic(TopicError::NotFound(_)))
+    ));
     assert!(stored(&engine, &topic).await.is_empty());
     store.import(&topic, count(1), vec![at(minute + 1), at(old - 1)]).await.unwrap();
 }

@@ -136,8 +136,8 @@ async fn what_names_no_revision_or_another_is_refused_with_the_one_that_is_there
     let absent = Precondition::Absent;
     assert!(matches!(ask(1, absent).await, ChangeIssueError::Mismatch(Some(there)) if there == current));
     assert!(matches!(ask(2, stale).await, ChangeIssueError::Mismatch(None)));
-    assert!(matches!(ask(2, none).await, ChangeIssueError::NotFound));
-    assert!(matches!(store.issue(&number(2), true).await, Err(GetIssueError::NotFound)));
+    assert!(matches!(ask(2, none).await, ChangeIssueError::NotFound(_)));
+    assert!(matches!(store.issue(&number(2), true).await, Err(GetIssueError::NotFound(_))));
     assert_eq!((stored(&engine).await, told(&engine).await.len()), (before, 2));
 }
 

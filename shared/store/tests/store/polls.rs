@@ -264,18 +264,24 @@ async fn what_is_not_there_is_said_not_to_be() {
     let rig = Rig::new().await;
     let batch: BatchToken = "1-1".parse().unwrap();
     let to = Seek { to: SeekTo::Latest };
-    assert!(matches!(rig.store.consumer(&nightly()).await, Err(ConsumerError::NotFound)));
-    assert!(matches!(rig.store.poll(&nightly(), limit(1)).await, Err(ConsumerError::NotFound)));
-    assert!(matches!(rig.store.commit(&nightly(), batch).await, Err(ConsumerError::NotFound)));
-    assert!(matches!(rig.store.seek(&nightly(), to).await, Err(ConsumerError::NotFound)));
+    assert!(matches!(rig.store.consumer(&nightly()).await, Err(ConsumerError::NotFound(_))));
+    assert!(matches!(rig.store.poll(&nightly(), limit(1)).await, Err(ConsumerError::NotFound(_))));
+    assert!(matches!(rig.store.commit(&nightly(), batch).await, Err(ConsumerError::NotFound(_))));
+    assert!(matches!(rig.store.seek(&nightly(), to).await, Err(ConsumerError::NotFound(_))));
     rig.store.delete_consumer(&nightly()).await.unwrap();
     let mut other = nightly();
     other.topic = topic("unknown");
-    assert!(matches!(rig.store.put_consumer(&other, &body("")).await, Err(ConsumerError::TopicNotFound)));
-    assert!(matches!(rig.store.consumer(&other).await, Err(ConsumerError::TopicNotFound)));
-    assert!(matches!(rig.store.poll(&other, limit(1)).await, Err(ConsumerError::TopicNotFound)));
+    assert!(matches!(
+        rig.store.put_consumer(&other, &body("")).await,
+        Err(ConsumerError::Topic(TopicError::NotFound(_)))
+    ));
+    assert!(matches!(rig.store.consumer(&other).await, Err(ConsumerError::Topic(TopicError::NotFound(_)))));
+    assert!(matches!(
+        rig.store.poll(&other, limit(1)).await,
+        Err(ConsumerError::Topic(TopicError::NotFound(_)))
+    ));
     let begun = rig.store.begin_run(&other, &RunSpec::default(), LEASE).await;
-    assert!(matches!(begun, Err(RunError::TopicNotFound)));
+    assert!(matches!(begun, Err(RunError::Topic(TopicError::NotFound(_)))));
     rig.store.delete_consumer(&other).await.unwrap();
 }
 

@@ -49,7 +49,7 @@ fn incremented(known: Option<&Document>) -> Option<Document> {
 pub(crate) async fn found(store: &Store, key: &impl DocumentKey) -> Option<StoredDocument> {
     match store.document(key, true).await {
         Ok((found, _)) => Some(found),
-        Err(GetDocumentError::NotFound) => None,
+        Err(GetDocumentError::NotFound(_)) => None,
         Err(error) => panic!("{error}"),
     }
 }

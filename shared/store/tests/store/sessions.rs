@@ -27,7 +27,7 @@ async fn found(store: &Store, hash: [u8; 32]) -> Option<Session> {
 async fn by_id(store: &Store, id: SessionId) -> Option<Session> {
     match store.session_by_id(id).await {
         Ok((session, _)) => Some(session),
-        Err(SessionError::NotFound) => None,
+        Err(SessionError::NotFound(_)) => None,
         Err(error) => panic!("{error}"),
     }
 }

@@ -105,7 +105,7 @@ pub(crate) fn event(event_type: &str, data: Option<String>) -> NewEvent {
 }
 
 pub(crate) fn submission(topic: &Topic, events: Vec<NewEvent>) -> Submission {
-    Submission { topic: topic.clone(), events, may_import: true, idempotency: None }
+    Submission { may_import: true, ..Submission::new(topic.clone(), events) }
 }
 
 pub(crate) fn query(limit: u16) -> EventQuery {

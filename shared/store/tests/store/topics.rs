@@ -7,7 +7,7 @@ use lately_engine::fault::{Fault, Faults, Moment, Target};
 use lately_engine::{Engine, Operation, Options};
 use lately_keys::{CursorError, Topic};
 use lately_model::{EventQuery, ListQuery, NewEvent, PageSize, TopicFault};
-use lately_store::{GetError, LatestError, ListError, PutTopicError, Store, TopicError, WriteError};
+use lately_store::{GetEventError, LatestError, ListError, PutTopicError, Store, TopicError, WriteError};
 
 use crate::support::{
     World, assert_directory_held, change, engine, event, ids, items, pass, query, seeds, store, stored,
@@ -53,7 +53,7 @@ async fn what_does_not_fit_is_refused_and_changes_nothing() {
         store.put_topic(&posts, &misfit).await,
         Err(PutTopicError::Refused(TopicFault::Invalid(_)))
     ));
-    assert!(matches!(store.topic(&posts).await, Err(TopicError::NotFound)));
+    assert!(matches!(store.topic(&posts).await, Err(TopicError::NotFound(_))));
 
     let before = store.put_topic(&posts, &change("{}")).await.unwrap().0;
     let hourly = change(r#"{"bucket":"hour"}"#);
@@ -73,10 +73,13 @@ async fn an_unknown_topic_is_known_as_such_by_every_operation() {
     let (world, _, store) = world();
     let nowhere = topic("nowhere");
     let write = store.write(submission(&nowhere, vec![event("note", None)])).await;
-    assert!(matches!(write, Err(WriteError::TopicNotFound)));
-    assert!(matches!(store.latest(&nowhere, &query(1)).await, Err(LatestError::TopicNotFound)));
+    assert!(matches!(write, Err(WriteError::Topic(TopicError::NotFound(_)))));
+    assert!(matches!(
+        store.latest(&nowhere, &query(1)).await,
+        Err(LatestError::Topic(TopicError::NotFound(_)))
+    ));
     let id = lately_keys::EventId::first_of(world.now());
-    assert!(matches!(store.event(&nowhere, id).await, Err(GetError::TopicNotFound)));
+    assert!(matches!(store.event(&nowhere, id).await, Err(GetEventError::Topic(TopicError::NotFound(_)))));
 }
 
 #[tokio::test(start_paused = true)]
@@ -157,9 +160,9 @@ async fn a_change_is_seen_by_other_processes_within_five_seconds() {
     let old =
         NewEvent { at: Some(world.now().saturating_sub(8 * 24 * 60 * 60 * 1000)), ..event("note", None) };
     let write = async || there.write(submission(&posts, vec![old.clone()])).await;
-    assert!(matches!(write().await, Err(WriteError::TooOld(indices)) if indices == [0]));
+    assert!(matches!(write().await, Err(WriteError::TooOld { indices, .. }) if indices == [0]));
     here.put_topic(&posts, &change(r#"{"retention_days":null}"#)).await.unwrap();
-    assert!(matches!(write().await, Err(WriteError::TooOld(_))));
+    assert!(matches!(write().await, Err(WriteError::TooOld { indices: _, .. })));
     pass(Duration::from_secs(5)).await;
     write().await.unwrap();
 }
@@ -208,7 +211,7 @@ async fn what_is_past_its_retention_is_gone_before_it_is_removed() {
         assert_eq!(found(&store, &posts, query.clone()).await, 0, "{query:?}");
     }
     pass(Duration::from_millis(500)).await;
-    assert!(matches!(store.event(&posts, id).await, Err(GetError::NotFound)));
+    assert!(matches!(store.event(&posts, id).await, Err(GetEventError::NotFound(_))));
     assert_eq!(stored(&engine, &posts).await, [id], "TTL has not come by yet");
     assert_eq!(engine.expire(10).unwrap(), 2, "and its entry in its actor's feed");
     assert!(stored(&engine, &posts).await.is_empty());
@@ -229,7 +232,9 @@ async fn a_bucket_keeps_the_retention_that_it_began_with() {
     // A day later that bucket takes nothing of its time any more; a bucket of no retention takes anything.
     pass(DAY + Duration::from_secs(1)).await;
     let at = |at| submission(&posts, vec![NewEvent { at: Some(at), ..event("note", None) }]);
-    assert!(matches!(store.write(at(began)).await, Err(WriteError::TooOld(indices)) if indices == [0]));
+    assert!(
+        matches!(store.write(at(began)).await, Err(WriteError::TooOld { indices, .. }) if indices == [0])
+    );
     store.write(at(began.saturating_sub(2 * 86_400_000))).await.unwrap();
     assert_eq!(found(&store, &posts, query(10)).await, 1);
     assert_eq!(expiries(&engine, "EVENTS#posts#2026-03-12").await, [None]);
@@ -237,7 +242,7 @@ async fn a_bucket_keeps_the_retention_that_it_began_with() {
     // A topic that comes to keep less refuses what a bucket of its longer past would take.
     store.put_topic(&posts, &change(r#"{"retention_days":1}"#)).await.unwrap();
     let refused = store.write(at(began.saturating_sub(2 * 86_400_000))).await;
-    assert!(matches!(refused, Err(WriteError::TooOld(_))));
+    assert!(matches!(refused, Err(WriteError::TooOld { indices: _, .. })));
 }
 
 #[tokio::test(start_paused = true)]

@@ -48,7 +48,7 @@ async fn walk_again(rig: &Rig, run: &Run, files: &Files) {
     store.release_run(run).await.unwrap();
     match store.commit_run(run, &attempt("zombie", store.now())).await {
         Ok((committed, _)) => assert_ne!(committed.committed.unwrap().attempt, "zombie"),
-        Err(error) => assert!(matches!(error, RunError::NotFound), "{error}"),
+        Err(error) => assert!(matches!(error, RunError::NotFound(_)), "{error}"),
     }
     store.finish_run(run).await.unwrap();
 }
@@ -251,9 +251,9 @@ async fn a_name_is_free_when_its_deletion_is_over() {
     let faults = Faults::default().nth(2, Target::any(), Fault::Crash(Moment::After));
     let victim = rig.engine.client_with(faults);
     assert!(victim.run(store(victim.client(), &rig.world).delete_consumer(&nightly())).await.is_none());
-    assert!(matches!(rig.store.consumer(&nightly()).await, Err(ConsumerError::NotFound)));
+    assert!(matches!(rig.store.consumer(&nightly()).await, Err(ConsumerError::NotFound(_))));
     let begun = rig.store.begin_run(&nightly(), &RunSpec::default(), LEASE).await;
-    assert!(matches!(begun, Err(RunError::NotFound)));
+    assert!(matches!(begun, Err(RunError::NotFound(_))));
     let put = rig.store.put_consumer(&nightly(), &NewConsumer::default()).await;
     assert!(matches!(put, Err(ConsumerError::Table(TableError::Unavailable(_)))));
     rig.store.delete_consumer(&nightly()).await.unwrap();

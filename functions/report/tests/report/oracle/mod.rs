@@ -162,7 +162,7 @@ impl Story {
             let seed = self.draw(|random| random.u64(..));
             let store = store(writer.table.over(network(seed, stall)), process.clone());
             let submission =
-                Submission { topic: self.rig.topic.clone(), events, may_import: true, idempotency: None };
+                Submission { may_import: true, ..Submission::new(self.rig.topic.clone(), events) };
             // What was asked for may be done or not: the table says.
             drop(writer.alive(store.write(submission)).await);
         }

@@ -125,7 +125,7 @@ impl Rig {
 
     /// Events for a store to write.
     pub(crate) fn submission(&self, events: Vec<NewEvent>) -> Submission {
-        Submission { topic: self.topic.clone(), events, may_import: true, idempotency: None }
+        Submission { may_import: true, ..Submission::new(self.topic.clone(), events) }
     }
 
     /// What the stream has not told yet, as both mappings would hand it over: each takes it through its own filter.

@@ -133,7 +133,7 @@ async fn behind_the_last_number_there_is_none() {
     restore(&engine, 99_999_998).await;
     assert_eq!(opened(&store, "last").await.unwrap(), 99_999_999);
     for _ in 0..2 {
-        assert!(matches!(opened(&store, "t").await, Err(OpenIssueError::TooManyIssues)));
+        assert!(matches!(opened(&store, "t").await, Err(OpenIssueError::TooManyIssues { .. })));
     }
     assert_eq!(stored(&engine).await.len(), 1);
 }

@@ -237,7 +237,7 @@ async fn ask_document(store: &Store, key: &impl DocumentKey, asked: Asked) -> To
         }
         _ => match store.document(key, true).await {
             Ok((found, _)) => Told::Found(Some((found.revision, number(found.document.as_str())))),
-            Err(GetDocumentError::NotFound) => Told::Found(None),
+            Err(GetDocumentError::NotFound(_)) => Told::Found(None),
             Err(GetDocumentError::Table(_)) => Told::Nothing,
         },
     }
@@ -249,7 +249,7 @@ async fn ask_issue(store: &Store, key: &IssueKey, asked: Asked) -> Told {
             let change = changing(&format!(r#"{{"title":"{number}"}}"#));
             match store.change_issue(key, &change, precondition, &ada()).await {
                 Ok((issue, _)) => Told::Written(issue.revision),
-                Err(ChangeIssueError::NotFound) => Told::Gone,
+                Err(ChangeIssueError::NotFound(_)) => Told::Gone,
                 Err(ChangeIssueError::RevisionRequired(revision)) => Told::Required(Some(revision)),
                 Err(ChangeIssueError::Mismatch(revision)) => Told::Mismatch(revision),
                 Err(ChangeIssueError::Table(_)) => Told::Nothing,
@@ -257,7 +257,7 @@ async fn ask_issue(store: &Store, key: &IssueKey, asked: Asked) -> Told {
         }
         _ => match store.issue(key, true).await {
             Ok((issue, _)) => Told::Found(Some((issue.revision, issue.title.as_str().parse().unwrap()))),
-            Err(GetIssueError::NotFound) => Told::Found(None),
+            Err(GetIssueError::NotFound(_)) => Told::Found(None),
             Err(GetIssueError::Table(_)) => Told::Nothing,
         },
     }

@@ -1,11 +1,11 @@
-//! Which problem it is that the model refuses what a client sent: one exhaustive map.
+//! The problems of input that the model refuses.
 
 use lately_keys::table::{IssueNumberError, SessionIdError};
 use lately_keys::{CursorError, IdError, NameError, SourceError};
 use lately_model::{BatchError, BodyError, TopicFault};
 
+use super::Problem;
 use crate::code::Code;
-use crate::problem::Problem;
 
 impl From<NameError> for Problem {
     fn from(refused: NameError) -> Self {

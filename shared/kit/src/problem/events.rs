@@ -1,0 +1,126 @@
+//! The problems of topics, their events and their consumers.
+
+use lately_keys::table::ConsumerKey;
+use lately_model::{AcceptedEvent, AtError, Fault, Faults, PartlyAccepted, RejectedEvent};
+use lately_store::limits::CONSUMERS;
+use lately_store::{
+    ConsumerError, ConsumerNotFound, DeleteEventError, EventNotFound, GetEventError, LatestError,
+    PutTopicError, TopicNotFound, WriteError,
+};
+
+use super::{Problem, RETRY_SECONDS};
+use crate::code::Code;
+
+impl From<TopicNotFound> for Problem {
+    fn from(TopicNotFound { topic }: TopicNotFound) -> Self {
+        Self::new(Code::TopicNotFound, format!("PUT /topics/{topic} creates it (scope admin)."))
+    }
+}
+
+impl From<PutTopicError> for Problem {
+    fn from(error: PutTopicError) -> Self {
+        match error {
+            PutTopicError::Refused(fault) => fault.into(),
+            PutTopicError::Table(error) => error.into(),
+        }
+    }
+}
+
+impl From<LatestError> for Problem {
+    fn from(error: LatestError) -> Self {
+        match error {
+            LatestError::Topic(error) => error.into(),
+            LatestError::Cursor(error) => error.into(),
+            LatestError::Table(error) => error.into(),
+        }
+    }
+}
+
+impl From<EventNotFound> for Problem {
+    fn from(_: EventNotFound) -> Self {
+        Self::new(Code::EventNotFound, "It was never there, was deleted, or its time is over.")
+    }
+}
+
+impl From<GetEventError> for Problem {
+    fn from(error: GetEventError) -> Self {
+        match error {
+            GetEventError::Topic(error) => error.into(),
+            GetEventError::NotFound(error) => error.into(),
+            GetEventError::Table(error) => error.into(),
+        }
+    }
+}
+
+impl From<DeleteEventError> for Problem {
+    fn from(error: DeleteEventError) -> Self {
+        match error {
+            DeleteEventError::Topic(error) => error.into(),
+            DeleteEventError::NotYours { .. } => {
+                Self::new(Code::Forbidden, "The event is another actor's: this needs the scope act-as.")
+            }
+            DeleteEventError::Table(error) => error.into(),
+        }
+    }
+}
+
+impl From<WriteError> for Problem {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Topic(error) => error.into(),
+            WriteError::ImportNotAllowed(_) => {
+                Self::new(Code::Forbidden, "An event more than 60 s in the past needs the scope import.")
+            }
+            WriteError::TooOld { indices, single } => {
+                let fault = |index| Fault {
+                    path: if single { "/at".to_owned() } else { format!("/{index}/at") },
+                    message: AtError::Expired.to_string(),
+                };
+                let faults = Faults::new(indices.into_iter().map(fault).collect());
+                Self::of_faults(Code::InvalidEvent, faults.expect("at least one event is too old"))
+            }
+            WriteError::KeyReused => Self::new(
+                Code::IdempotencyKeyReused,
+                "The key came with another body within the last 24 hours.",
+            ),
+            WriteError::Partly { accepted, rejected } => {
+                let accepted = accepted.into_iter().map(|(index, id)| AcceptedEvent { index, id });
+                let rejected = rejected
+                    .into_iter()
+                    .map(|index| RejectedEvent { index, code: Code::Unavailable.as_str() });
+                let partly = PartlyAccepted { accepted: accepted.collect(), rejected: rejected.collect() };
+                Self::partly_accepted(partly).retry_after(RETRY_SECONDS)
+            }
+            WriteError::Table(error) => error.into(),
+        }
+    }
+}
+
+impl From<ConsumerNotFound> for Problem {
+    fn from(ConsumerNotFound { consumer: ConsumerKey { topic, name } }: ConsumerNotFound) -> Self {
+        Self::new(Code::NotFound, format!("PUT /topics/{topic}/consumers/{name} creates it."))
+    }
+}
+
+impl From<ConsumerError> for Problem {
+    fn from(error: ConsumerError) -> Self {
+        match error {
+            ConsumerError::Topic(error) => error.into(),
+            ConsumerError::NotFound(error) => error.into(),
+            ConsumerError::StaleBatch => Self::new(
+                Code::StaleBatch,
+                "Another batch is outstanding, or none: poll, and commit what that gives.",
+            ),
+            ConsumerError::TooManyConsumers => Self::new(
+                Code::TooManyConsumers,
+                format!("A topic has at most {CONSUMERS} consumers. Delete one that is no longer used."),
+            ),
+            ConsumerError::HasRuns => Self::new(
+                Code::HasRuns,
+                "Its reports are its place in the topic: poll with another consumer.",
+            ),
+            ConsumerError::Cursor(error) => error.into(),
+            ConsumerError::Table(error) => error.into(),
+        }
+    }
+}

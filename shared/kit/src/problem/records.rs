@@ -1,0 +1,161 @@
+//! The problems of everything but topics: the table itself, lists, timelines, feeds, profiles, settings, sessions, issues.
+
+use axum::http::header::ETAG;
+use lately_model::Fault;
+use lately_store::{
+    ChangeIssueError, DocumentNotFound, FindError, FollowError, IssueNotFound, IssuesError, ListError,
+    OpenIssueError, SeeError, SessionNotFound, TableError, TimelineError, WriteDocumentError,
+};
+
+use super::{Problem, RETRY_SECONDS};
+use crate::code::Code;
+use crate::precondition::etag;
+
+impl From<TableError> for Problem {
+    fn from(error: TableError) -> Self {
+        match error {
+            TableError::Unavailable(_) => Self::unavailable(&error).retry_after(RETRY_SECONDS),
+            TableError::Corrupt(_) => Self::unavailable(&error),
+        }
+    }
+}
+
+impl<N: std::error::Error + Into<Self>> From<FindError<N>> for Problem {
+    fn from(error: FindError<N>) -> Self {
+        match error {
+            FindError::NotFound(error) => error.into(),
+            FindError::Table(error) => error.into(),
+        }
+    }
+}
+
+impl From<ListError> for Problem {
+    fn from(error: ListError) -> Self {
+        match error {
+            ListError::Cursor(error) => error.into(),
+            ListError::Table(error) => error.into(),
+        }
+    }
+}
+
+impl From<FollowError> for Problem {
+    fn from(error: FollowError) -> Self {
+        match error {
+            FollowError::TooManyPullSources { .. } => Self::new(
+                Code::TooManyPullSources,
+                "The source has too many followers to push to, and the feed pulls as many such sources as it may.",
+            ),
+            FollowError::Table(error) => error.into(),
+        }
+    }
+}
+
+impl From<TimelineError> for Problem {
+    fn from(error: TimelineError) -> Self {
+        match error {
+            TimelineError::Cursor(error) => error.into(),
+            TimelineError::InFuture => in_future(Code::InvalidQuery, "/wait_for"),
+            TimelineError::NotYetVisible => {
+                Self::new(Code::NotYetVisible, "Ask again: timelines and feeds are written behind.")
+                    .retry_after(RETRY_SECONDS)
+            }
+            TimelineError::Table(error) => error.into(),
+        }
+    }
+}
+
+impl From<SeeError> for Problem {
+    fn from(error: SeeError) -> Self {
+        match error {
+            SeeError::InFuture => in_future(Code::InvalidBody, "/id"),
+            SeeError::Table(error) => error.into(),
+        }
+    }
+}
+
+/// The client named an event whose time has not come.
+fn in_future(code: Code, path: &str) -> Problem {
+    let message = "must not be of an event in the future".to_owned();
+    Problem::of_faults(code, Fault { path: path.to_owned(), message }.into())
+}
+
+impl From<SessionNotFound> for Problem {
+    fn from(_: SessionNotFound) -> Self {
+        Self::new(Code::NotFound, "The session was never there, was revoked, or has expired.")
+    }
+}
+
+impl From<DocumentNotFound> for Problem {
+    fn from(_: DocumentNotFound) -> Self {
+        Self::new(Code::NotFound, "The record was never there, or was deleted.")
+    }
+}
+
+impl From<WriteDocumentError> for Problem {
+    fn from(error: WriteDocumentError) -> Self {
+        match error {
+            WriteDocumentError::RevisionRequired => {
+                Self::new(Code::RevisionRequired, "The record exists: send its ETag as If-Match.")
+            }
+            WriteDocumentError::Mismatch(Some(revision)) => {
+                Self::new(Code::RevisionMismatch, "The record has changed: ETag says its revision.")
+                    .header(ETAG, etag(revision))
+            }
+            WriteDocumentError::Mismatch(None) => {
+                Self::new(Code::RevisionMismatch, "There is no record: nothing to replace.")
+            }
+            WriteDocumentError::Table(error) => error.into(),
+        }
+    }
+}
+
+impl From<IssueNotFound> for Problem {
+    fn from(_: IssueNotFound) -> Self {
+        Self::new(Code::NotFound, "No issue of this number was opened in this repository.")
+    }
+}
+
+impl From<OpenIssueError> for Problem {
+    fn from(error: OpenIssueError) -> Self {
+        match error {
+            OpenIssueError::TooManyIssues { .. } => {
+                Self::new(Code::TooManyIssues, "Its last issue has the highest number there can be.")
+            }
+            OpenIssueError::Table(error) => error.into(),
+        }
+    }
+}
+
+impl From<ChangeIssueError> for Problem {
+    fn from(error: ChangeIssueError) -> Self {
+        match error {
+            ChangeIssueError::NotFound(error) => error.into(),
+            ChangeIssueError::RevisionRequired(revision) => {
+                Self::new(Code::RevisionRequired, "Send the issue's ETag as If-Match.")
+                    .header(ETAG, etag(revision))
+            }
+            ChangeIssueError::Mismatch(Some(revision)) => {
+                Self::new(Code::RevisionMismatch, "The issue has changed: ETag says its revision.")
+                    .header(ETAG, etag(revision))
+            }
+            ChangeIssueError::Mismatch(None) => {
+                Self::new(Code::RevisionMismatch, "There is no issue of this number: nothing to change.")
+            }
+            ChangeIssueError::Table(error) => error.into(),
+        }
+    }
+}
+
+impl From<IssuesError> for Problem {
+    fn from(error: IssuesError) -> Self {
+        match error {
+            IssuesError::Cursor(error) => error.into(),
+            IssuesError::NotYetVisible => Self::new(
+                Code::NotYetVisible,
+                "Ask again: lists of a status or a priority are written behind.",
+            )
+            .retry_after(RETRY_SECONDS),
+            IssuesError::Table(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Whole numbers with bounds: a number outside the bounds cannot be made.
+
+/// Defines a type for the whole numbers from one bound to another, and the error of a number outside them.
+///
+/// Further attributes (derives, serde) and a default are up to the type. The error's message names both bounds.
+macro_rules! bounded {
+    (
+        $(#[$meta:meta])*
+        $name:ident($integer:ty): $least:literal..=$most:expr $(, default $default:expr)?;
+        $(#[$error_meta:meta])*
+        $error:ident = $message:literal;
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name($integer);
+
+        $(#[$error_meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+        #[error($message, $least, $most)]
+        pub struct $error;
+
+        impl $name {
+            /// The number, if it lies within the bounds.
+            ///
+            /// # Errors
+            /// If the number lies outside the bounds.
+            pub const fn new(number: $integer) -> Result<Self, $error> {
+                let (least, most): ($integer, $integer) = ($least, $most);
+                if number >= least && number <= most { Ok(Self(number)) } else { Err($error) }
+            }
+
+            /// The number.
+            #[must_use]
+            pub const fn get(self) -> $integer {
+                self.0
+            }
+        }
+
+        $(
+            impl Default for $name {
+                fn default() -> Self {
+                    Self($default)
+                }
+            }
+        )?
+
+        impl TryFrom<$integer> for $name {
+            type Error = $error;
+
+            fn try_from(number: $integer) -> Result<Self, $error> {
+                Self::new(number)
+            }
+        }
+    };
+}
+
+pub(crate) use bounded;
