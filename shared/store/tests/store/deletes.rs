@@ -5,7 +5,7 @@ use std::time::Duration;
 use lately_engine::fault::{Fault, Faults, Moment, Target};
 use lately_engine::{Operation, Options};
 use lately_keys::EventId;
-use lately_store::{DeleteEventError, GetEventError, Store};
+use lately_store::{DeleteEventError, GetEventError, Store, TopicError};
 
 use crate::support::{World, change, engine, event, ids, items, query, store, submission, topic};
 

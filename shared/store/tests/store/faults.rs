@@ -8,7 +8,7 @@ use lately_engine::fault::{Fault, Faults, FaultyClient, Moment, Target, Throttle
 use lately_engine::{Engine, Operation, Options};
 use lately_keys::{EventId, Topic};
 use lately_model::NewEvent;
-use lately_store::{Idempotency, Store, Submission, WriteError, Written};
+use lately_store::{Idempotency, Store, Submission, TopicError, WriteError, Written};
 
 use crate::support::{
     Item, World, assert_directory_held, change, engine, event, ids, items, pass, query, seeds, store, stored,

@@ -4,7 +4,7 @@ use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle, When};
 use lately_engine::{Engine, Operation, Options};
 use lately_keys::{EventId, ShardCount, Topic, UnixMillis};
 use lately_model::Event;
-use lately_store::{ImportError, Store};
+use lately_store::{ImportError, Store, TopicError};
 
 use crate::support::{
     Item, TABLE, World, assert_directory_held, change, engine, event, ids, items, query, store, stored,

@@ -9,8 +9,8 @@ use lately_keys::{EventId, UnixMillis};
 use lately_model::{
     BatchToken, Event, NewConsumer, NewEvent, PollRequest, Polled, RunSpec, Seek, SeekTo, SettleSeconds,
 };
-use lately_store::limits::CONSUMERS;
 use lately_store::{Begun, ConsumerError, Cost, RunError, Store};
+use lately_store::{TopicError, limits::CONSUMERS};
 
 use crate::consumers::{LEASE, Rig, SETTLED, nightly, report};
 use crate::support::{World, event, ids, pass, store, submission, topic};
