@@ -206,7 +206,7 @@ async fn write(bench: Bench, actor: String, events: u32) {
     };
     let events = vec![event; usize::try_from(events).expect("a batch is small")];
     let submission = Submission::new(bench.topic.clone(), events);
-    bench.store.write(submission).await.expect("the topic has enough shards");
+    bench.store.op().write(submission).await.expect("the topic has enough shards");
 }
 
 /// The function's processes: one for each invocation at work, each with what it remembers.

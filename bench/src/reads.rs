@@ -85,8 +85,10 @@ fn feed(pulled: usize) -> Vec<Cell> {
             let page = EventQuery { limit: page_size(limit), ..EventQuery::default() };
             let query = FeedQuery { page, wait_for: None };
             // The first of a process learns what the feed pulls.
-            bench.store.feed(&bob, &query, None).await.expect("an engine without faults");
-            let (page, cost) = bench.store.feed(&bob, &query, None).await.expect("an engine without faults");
+            bench.store.op().feed(&bob).page(&query).await.expect("an engine without faults");
+            let op = bench.store.op();
+            let page = op.feed(&bob).page(&query).await.expect("an engine without faults");
+            let cost = op.cost();
             assert_eq!(page.page.events.len(), usize::from(limit));
             row.push(units(cost.read_units));
             calls = calls.max(cost.calls);

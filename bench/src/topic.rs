@@ -51,7 +51,7 @@ impl Bench {
         let store = Store::new(engine.client(), TABLE, world, BUDGET);
         let topic = "posts".parse().expect("a topic");
         let change = TopicChange::parse(settings.as_bytes()).expect("settings");
-        store.put_topic(&topic, &change).await.expect("a topic that is new");
+        store.op().topic(&topic).put(&change).await.expect("a topic that is new");
         Self { engine, store, topic }
     }
 
@@ -67,20 +67,24 @@ impl Bench {
 
     pub(crate) async fn write(&self, events: Vec<NewEvent>) -> Cost {
         let submission = Submission { may_import: true, ..Submission::new(self.topic.clone(), events) };
-        self.store.write(submission).await.expect("an engine without faults").1
+        let op = self.store.op();
+        op.write(submission).await.expect("an engine without faults");
+        op.cost()
     }
 
     /// Reads the latest.
     pub(crate) async fn latest(&self, limit: u16) -> Cost {
         let query = EventQuery { limit: page_size(limit), ..EventQuery::default() };
-        let (page, cost) = self.store.latest(&self.topic, &query).await.expect("an engine without faults");
+        let op = self.store.op();
+        let page = op.topic(&self.topic).latest(&query).await.expect("an engine without faults");
+        let cost = op.cost();
         assert_eq!(page.events.len(), usize::from(limit));
         cost
     }
 
     pub(crate) async fn follow(&self, user: &str, source: &str) {
         let (user, source) = (user.parse().expect("a user"), source.parse().expect("a source"));
-        let followed = self.store.follow(&user, &source, Backfill::default()).await;
+        let followed = self.store.op().user(&user).follow(&source, Backfill::default()).await;
         followed.expect("an engine without faults");
     }
 }
@@ -129,7 +133,7 @@ impl Behind {
                 (quiet, *position) = (false, batch.next);
                 let event = self.stream.lambda_event(&batch.records);
                 let records = Record::batch(event.as_bytes()).expect("a batch of the stream");
-                let done = store.fan_out(&records, Duration::from_secs(60)).await;
+                let done = store.op_within(Duration::from_secs(60)).fan_out(&records).await;
                 assert_eq!(done.failed, None);
                 all.deliveries += done.deliveries;
                 all.write_calls += done.write_calls;

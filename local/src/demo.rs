@@ -136,7 +136,7 @@ fn billing(random: &mut fastrand::Rng) -> Sample {
 
 /// Creates the demo topics, unless there is any topic already. Whether it did.
 pub(crate) async fn create(store: &Store) -> Result<bool, DemoError> {
-    let (known, _) = store.topics(&ListQuery::default(), None).await?;
+    let known = store.op().topics().list(&ListQuery::default()).await?;
     if !known.topics.is_empty() {
         return Ok(false);
     }
@@ -145,7 +145,7 @@ pub(crate) async fn create(store: &Store) -> Result<bool, DemoError> {
     for demo in DEMOS {
         let topic: Topic = demo.topic.parse().expect("the demo's own name");
         let settings = TopicChange::parse(demo.settings.as_bytes()).expect("the demo's own settings");
-        store.put_topic(&topic, &settings).await?;
+        store.op().topic(&topic).put(&settings).await?;
         let mut events: Vec<NewEvent> = (0..DAYS * demo.events_a_day)
             .map(|_| {
                 let ago = random.u64(60_000..DAYS * DAY_MILLIS);
@@ -156,7 +156,7 @@ pub(crate) async fn create(store: &Store) -> Result<bool, DemoError> {
         for batch in events.chunks(BATCH) {
             let submission =
                 Submission { may_import: true, ..Submission::new(topic.clone(), batch.to_vec()) };
-            store.write(submission).await?;
+            store.op().write(submission).await?;
         }
     }
     Ok(true)
@@ -168,7 +168,11 @@ pub(crate) async fn follow(store: &Store) -> Result<(), DemoError> {
     for (user, sources) in FOLLOWS {
         let user = user.parse().expect("a demo's user");
         for source in sources {
-            store.follow(&user, &source.parse().expect("a demo's source"), Backfill::default()).await?;
+            store
+                .op()
+                .user(&user)
+                .follow(&source.parse().expect("a demo's source"), Backfill::default())
+                .await?;
         }
     }
     Ok(())
@@ -176,7 +180,7 @@ pub(crate) async fn follow(store: &Store) -> Result<(), DemoError> {
 
 /// Whether there is the topic that is reported: in a folder that was used before, there may be others alone.
 pub(crate) async fn has_billing(store: &Store) -> Result<bool, DemoError> {
-    match store.topic(&BILLING.parse().expect("the demo's own name")).await {
+    match store.op().topic(&BILLING.parse().expect("the demo's own name")).view().await {
         Ok(_) => Ok(true),
         Err(TopicError::NotFound(_)) => Ok(false),
         Err(TopicError::Table(error)) => Err(error.into()),
@@ -191,7 +195,7 @@ pub(crate) async fn go_on(store: Store) {
         tokio::time::sleep(Duration::from_millis(random.u64(PAUSE_MILLIS))).await;
         let events = vec![new_event(billing(&mut random), None)];
         let submission = Submission::new(topic.clone(), events);
-        if let Err(error) = store.write(submission).await {
+        if let Err(error) = store.op().write(submission).await {
             tracing::warn!(%error, "an event of the demo could not be written");
         }
     }

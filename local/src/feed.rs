@@ -68,10 +68,12 @@ pub(crate) async fn run(
             printed = findings.iter().try_for_each(|finding| print(out, finding));
         }
     };
-    let (report, cost) = match mends {
-        false => store.verify_feed(&user, progress).await?,
-        true => store.rebuild_feed(&user, progress).await?,
+    let op = store.op();
+    let report = match mends {
+        false => op.feed(&user).verify(progress).await?,
+        true => op.feed(&user).rebuild(progress).await?,
     };
+    let cost = op.cost();
     printed?;
     let FeedReport { timelines, entries, missing, extra } = report;
     let done = if mends { "mended" } else { "found" };

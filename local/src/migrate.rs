@@ -81,7 +81,8 @@ pub async fn run(
             said = writeln!(told, "{items} items looked at, {to_upgrade} issues to upgrade so far");
         }
     };
-    let report = store.migrate(&MigrationPlan { run, items_per_second: rate }, progress).await?;
+    let report =
+        store.op().issues().migrate(&MigrationPlan { run, items_per_second: rate }, progress).await?;
     said?;
     print(out, &report)?;
     if report.failed > 0 { Err(MigrateError::Failed(report.failed)) } else { Ok(()) }

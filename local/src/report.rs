@@ -155,7 +155,7 @@ pub async fn run(
             let (store, consumer) = (table.store().await?, reports.key());
             let mut query = ListQuery::default();
             loop {
-                let (list, _) = store.runs(&consumer, &query).await?;
+                let list = store.op().runs(&consumer).list(&query).await?;
                 list.runs.iter().try_for_each(|run| print_run(out, run))?;
                 query.cursor = list.next;
                 if query.cursor.is_none() {
@@ -166,7 +166,7 @@ pub async fn run(
         ReportCommand::Show { table, reports, output, run: to } => {
             let (store, output) = (table.store().await?, Output::open(&output, environment()).await?);
             let consumer = reports.key();
-            let run = store.run(&consumer, to).await?.0.ok_or(ReportError::NoRun(to))?;
+            let run = store.op().runs(&consumer).find(to).await?.ok_or(ReportError::NoRun(to))?;
             if run.committed.is_none() {
                 return Err(ReportError::NotDone(to));
             }

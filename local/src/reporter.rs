@@ -73,7 +73,7 @@ mod tests {
         let system = System::open(None).await.expect("it is in memory");
         let store = &system.store;
         let topic: lately_keys::Topic = "billing".parse().expect("a topic's name");
-        store.put_topic(&topic, &TopicChange::default()).await.expect("it is new");
+        store.op().topic(&topic).put(&TopicChange::default()).await.expect("it is new");
         let event = NewEvent {
             event_type: "a".parse().expect("a type"),
             actor: "acme".parse().expect("an actor"),
@@ -82,7 +82,7 @@ mod tests {
             at: Some(store.now().saturating_sub(60_000)),
         };
         let submission = Submission { may_import: true, ..Submission::new(topic.clone(), vec![event]) };
-        store.write(submission).await.expect("there is the topic");
+        store.op().write(submission).await.expect("there is the topic");
 
         let folder = tempfile::tempdir().expect("a folder of one's own");
         let output = Output::folder(folder.path()).expect("it is there");

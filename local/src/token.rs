@@ -109,7 +109,7 @@ pub async fn run(
                 ttl_seconds: ttl,
             };
             let token = Token::random()?;
-            let (session, _) = table.store().await?.create_session(&new, token.hash()).await?;
+            let session = table.store().await?.op().sessions().create(&new, token.hash()).await?;
             writeln!(told, "session {}, good until {}", session.id, session.expires_at)?;
             if std::io::stdout().is_terminal() {
                 writeln!(told, "keep the token, it is shown only once:")?;
@@ -120,7 +120,7 @@ pub async fn run(
             let store = table.store().await?;
             let mut after = None;
             loop {
-                let (list, _) = store.sessions(after).await?;
+                let list = store.op().sessions().list(after).await?;
                 list.sessions.iter().try_for_each(|session| print(out, session))?;
                 after = list.next;
                 if after.is_none() {
@@ -131,7 +131,7 @@ pub async fn run(
         TokenCommand::Revoke { table, ids } => {
             let store = table.store().await?;
             for id in ids {
-                store.revoke_session(id).await?;
+                store.op().sessions().revoke(id).await?;
                 writeln!(told, "revoked {id}")?;
             }
         }

@@ -15,8 +15,8 @@ pub const LITERAL: [&str; 4] = ["dev", "ada", "bob", "carol"];
 pub(crate) async fn create(store: &Store) -> Result<(), TableError> {
     for literal in LITERAL {
         let hash = Token::of(literal).hash();
-        if store.session(hash).await?.0.is_none() {
-            store.create_session(&session(literal), hash).await?;
+        if store.op().sessions().find(hash).await?.is_none() {
+            store.op().sessions().create(&session(literal), hash).await?;
         }
     }
     Ok(())

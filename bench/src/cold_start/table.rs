@@ -57,7 +57,7 @@ impl Table {
 
 async fn fill(store: &Store) -> Result<()> {
     let topic: Topic = "posts".parse()?;
-    store.put_topic(&topic, &TopicChange::parse(b"{}")?).await?;
+    store.op().topic(&topic).put(&TopicChange::parse(b"{}")?).await?;
     let at = u64::try_from((clock::unix_now() - AGO).as_millis())?;
     let event = |number| {
         Ok(NewEvent {
@@ -70,13 +70,13 @@ async fn fill(store: &Store) -> Result<()> {
     };
     let events = (0..EVENTS).map(event).collect::<Result<Vec<_>>>()?;
     let submission = Submission { may_import: true, ..Submission::new(topic.clone(), events) };
-    store.write(submission).await?;
+    store.op().write(submission).await?;
     let consumer = |name: &str| {
         Ok::<_, Box<dyn std::error::Error>>(ConsumerKey { topic: topic.clone(), name: name.parse()? })
     };
     let earliest = NewConsumer::parse(br#"{"start":"earliest"}"#)?;
     for name in ["nightly", "report"] {
-        store.put_consumer(&consumer(name)?, &earliest).await?;
+        store.op().consumer(&consumer(name)?).put(&earliest).await?;
     }
     Ok(())
 }

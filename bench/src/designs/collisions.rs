@@ -49,17 +49,17 @@ pub(super) fn lost_by_lately(writers: u32) -> u64 {
         let process = |seed| Store::new(engine.client(), "lately", World::new(NOON, seed), BUDGET);
         let topic: Topic = "posts".parse().expect("a topic");
         let change = TopicChange::parse(QUIET.as_bytes()).expect("settings");
-        process(0).put_topic(&topic, &change).await.expect("a topic that is new");
+        process(0).op().topic(&topic).put(&change).await.expect("a topic that is new");
         for writer in 1..=writers {
             let events = vec![of_512_bytes()];
             let write = Submission::new(topic.clone(), events);
-            process(writer.into()).write(write).await.expect("an engine without faults");
+            process(writer.into()).op().write(write).await.expect("an engine without faults");
         }
         let mut query = EventQuery { limit: page_size(200), consistent: true, ..EventQuery::default() };
         let reader = process(0);
         let mut found = 0;
         loop {
-            let (page, _) = reader.latest(&topic, &query).await.expect("an engine without faults");
+            let page = reader.op().topic(&topic).latest(&query).await.expect("an engine without faults");
             found += page.events.len() as u64;
             query.cursor = page.next;
             if query.cursor.is_none() {

@@ -94,7 +94,7 @@ pub(super) fn to_lately(rate: u32, seconds: u32) -> (Taken, u16) {
                 writers.spawn(async move {
                     let events = vec![of_512_bytes()];
                     let write = Submission::new(topic, events);
-                    let written = store.write(write).await.is_ok();
+                    let written = store.op().write(write).await.is_ok();
                     taken.lock().unwrap_or_else(PoisonError::into_inner).note(begun, written);
                 });
             }
@@ -103,7 +103,7 @@ pub(super) fn to_lately(rate: u32, seconds: u32) -> (Taken, u16) {
         while let Some(written) = writers.join_next().await {
             written.expect("a writer does not panic");
         }
-        let (view, _) = bench.store.topic(&bench.topic).await.expect("the topic is there");
+        let view = bench.store.op().topic(&bench.topic).view().await.expect("the topic is there");
         let shards = view.buckets.first().map_or(1, |bucket| bucket.shards.get());
         let taken = taken.lock().unwrap_or_else(PoisonError::into_inner).clone();
         (taken, shards)

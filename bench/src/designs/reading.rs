@@ -91,10 +91,10 @@ const PAGE_SIZE: std::num::NonZeroU16 = match std::num::NonZeroU16::new(PAGE) {
 pub(super) async fn of_topic(bench: &Bench, since_seconds: u32) -> [Answers; 2] {
     let mut query = EventQuery { limit: page_size(PAGE), ..EventQuery::default() };
     let read = async |query: &EventQuery| {
-        let page = bench.store.latest(&bench.topic, query).await;
-        let (page, cost) = page.expect("an engine without faults");
+        let op = bench.store.op();
+        let page = op.topic(&bench.topic).latest(query).await.expect("an engine without faults");
         assert_eq!(page.events.len(), usize::from(PAGE));
-        (page.next, cost)
+        (page.next, op.cost())
     };
     let mut pages = Vec::new();
     for page in 1..=DEEP {
@@ -118,15 +118,16 @@ pub(super) async fn of_topic(bench: &Bench, since_seconds: u32) -> [Answers; 2] 
 /// As a report reads it, and how many events there are.
 async fn since(bench: &Bench, seconds: u32) -> (Cost, u64) {
     let (after, to) = (millis(ago(seconds)).saturating_sub(1), millis(Workload::end()).saturating_sub(1));
-    let range = bench.store.range(&bench.topic, EventId::last_of(after), EventId::last_of(to)).await;
+    let op = bench.store.op();
+    let range = op.topic(&bench.topic).range(EventId::last_of(after), EventId::last_of(to)).await;
     let mut range = range.expect("an engine without faults");
     // The topic, if it was not remembered; and the directory, of which one query tells all.
-    let before = range.cost().calls + 1;
+    let before = op.cost().calls + 1;
     let mut found = 0;
     while let Some(events) = range.next().await.expect("an engine without faults") {
         found += events.len() as u64;
     }
-    let cost = range.cost();
+    let cost = op.cost();
     (Cost { rounds: cost.rounds + before, ..cost }, found)
 }
 
@@ -135,8 +136,9 @@ pub(super) async fn of_actor(bench: &Bench, actor: &str) -> Answers {
     let source = format!("actor:{actor}").parse().expect("a source");
     let read = async |page: &EventQuery| {
         let query = SourceQuery { page: page.clone(), topic: None, wait_for: None };
-        let answer = bench.store.source_timeline(&source, &query, None).await;
-        answer.expect("an engine without faults")
+        let op = bench.store.op();
+        let found = op.timeline(&source).page(&query).await.expect("an engine without faults");
+        (found, op.cost())
     };
     let mut answers = Answers::default();
     let mut query = EventQuery { limit: page_size(PAGE), ..EventQuery::default() };

@@ -73,7 +73,7 @@ pub async fn handle(store: Store, question: Question) -> Result<Answer, TableErr
 /// If the table cannot be read.
 pub async fn identify(store: &Store, authorization: Option<&str>) -> Result<Identity, TableError> {
     let Some(token) = authorization.and_then(Token::bearer) else { return Ok(Identity::Missing) };
-    let (session, _) = store.session(token.hash()).await?;
+    let session = store.op().sessions().find(token.hash()).await?;
     Ok(session.map_or(Identity::Refused, |session| Identity::Known(Caller::from(session))))
 }
 

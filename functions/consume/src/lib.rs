@@ -10,18 +10,17 @@
 //! | `POST /topics/{topic}/consumers/{name}/seek` | goes to another place |
 //! | `GET /topics/{topic}/consumers/{name}/runs` | the runs of a consumer that reports |
 
-use axum::extract::State;
 use axum::http::{Method, StatusCode};
-use axum::response::{IntoResponse, Response};
 use lately_keys::table::ConsumerKey;
 use lately_keys::{Consumer, Topic};
-use lately_kit::answer;
+use lately_kit::answer::Json;
 use lately_kit::body::Body;
+use lately_kit::op::Op;
 use lately_kit::path::Part;
 use lately_kit::problem::Problem;
 use lately_kit::query::Query;
 use lately_kit::route::Routes;
-use lately_model::{Commit, ListQuery, NewConsumer, PollRequest, Seek};
+use lately_model::{Commit, ConsumerView, ListQuery, NewConsumer, PollRequest, Polled, RunList, Seek};
 use lately_store::Store;
 
 /// The routes of this function.
@@ -35,80 +34,69 @@ pub fn routes(store: Store) -> Routes {
         .on(Method::POST, "/topics/{topic}/consumers/{name}/commit", commit)
         .on(Method::POST, "/topics/{topic}/consumers/{name}/seek", seek)
         .on(Method::GET, "/topics/{topic}/consumers/{name}/runs", get_runs)
-        .with_state(store)
+        .with_store(&store)
 }
 
 async fn put_consumer(
-    State(store): State<Store>,
+    op: Op,
     Part(topic): Part<Topic>,
     Part(name): Part<Consumer>,
     Body(new): Body<NewConsumer>,
-) -> Result<Response, Problem> {
-    let consumer = ConsumerKey { topic, name };
-    let (view, created, cost) = store.put_consumer(&consumer, &new).await?;
-    let status = if created { StatusCode::CREATED } else { StatusCode::OK };
-    Ok(answer::written(answer::json(status, &view), &cost))
+) -> Result<(StatusCode, Json<ConsumerView>), Problem> {
+    let (view, created) = op.consumer(&ConsumerKey { topic, name }).put(&new).await?;
+    Ok((if created { StatusCode::CREATED } else { StatusCode::OK }, Json(view)))
 }
 
 async fn get_consumer(
-    State(store): State<Store>,
+    op: Op,
     Part(topic): Part<Topic>,
     Part(name): Part<Consumer>,
-) -> Result<Response, Problem> {
-    let consumer = ConsumerKey { topic, name };
-    let (view, cost) = store.consumer(&consumer).await?;
-    Ok(answer::read(&view, &cost))
+) -> Result<Json<ConsumerView>, Problem> {
+    Ok(Json(op.consumer(&ConsumerKey { topic, name }).view().await?))
 }
 
 async fn delete_consumer(
-    State(store): State<Store>,
+    op: Op,
     Part(topic): Part<Topic>,
     Part(name): Part<Consumer>,
-) -> Result<Response, Problem> {
-    let cost = store.delete_consumer(&ConsumerKey { topic, name }).await?;
-    Ok(answer::written(StatusCode::NO_CONTENT.into_response(), &cost))
+) -> Result<StatusCode, Problem> {
+    op.consumer(&ConsumerKey { topic, name }).delete().await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 async fn poll(
-    State(store): State<Store>,
+    op: Op,
     Part(topic): Part<Topic>,
     Part(name): Part<Consumer>,
     Body(request): Body<PollRequest>,
-) -> Result<Response, Problem> {
-    let consumer = ConsumerKey { topic, name };
-    let (polled, cost) = store.poll(&consumer, request).await?;
-    Ok(answer::read(&polled, &cost))
+) -> Result<Json<Polled>, Problem> {
+    Ok(Json(op.consumer(&ConsumerKey { topic, name }).poll(request).await?))
 }
 
 async fn commit(
-    State(store): State<Store>,
+    op: Op,
     Part(topic): Part<Topic>,
     Part(name): Part<Consumer>,
     Body(Commit { batch }): Body<Commit>,
-) -> Result<Response, Problem> {
-    let consumer = ConsumerKey { topic, name };
-    let cost = store.commit(&consumer, batch).await?;
-    Ok(answer::written(StatusCode::NO_CONTENT.into_response(), &cost))
+) -> Result<StatusCode, Problem> {
+    op.consumer(&ConsumerKey { topic, name }).commit(batch).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 async fn seek(
-    State(store): State<Store>,
+    op: Op,
     Part(topic): Part<Topic>,
     Part(name): Part<Consumer>,
     Body(seek): Body<Seek>,
-) -> Result<Response, Problem> {
-    let consumer = ConsumerKey { topic, name };
-    let (view, cost) = store.seek(&consumer, seek).await?;
-    Ok(answer::written(answer::json(StatusCode::OK, &view), &cost))
+) -> Result<Json<ConsumerView>, Problem> {
+    Ok(Json(op.consumer(&ConsumerKey { topic, name }).seek(seek).await?))
 }
 
 async fn get_runs(
-    State(store): State<Store>,
+    op: Op,
     Part(topic): Part<Topic>,
     Part(name): Part<Consumer>,
     Query(query): Query<ListQuery>,
-) -> Result<Response, Problem> {
-    let consumer = ConsumerKey { topic, name };
-    let (runs, cost) = store.runs(&consumer, &query).await?;
-    Ok(answer::read(&runs, &cost))
+) -> Result<Json<RunList>, Problem> {
+    Ok(Json(op.runs(&ConsumerKey { topic, name }).list(&query).await?))
 }

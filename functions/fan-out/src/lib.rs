@@ -63,7 +63,8 @@ impl Measured for Answer {
 /// If the event is no batch of a stream.
 pub async fn handle(store: &Store, event: &[u8], time: Duration) -> Result<Answer, NoBatch> {
     let records = Record::batch(event)?;
-    let outcome = store.fan_out(&records, time).await;
+    let op = store.op_within(time);
+    let outcome = op.fan_out(&records).await;
     let FanOutOutcome { failed, failures, deliveries, write_calls, written_items, cost, .. } = &outcome;
     tracing::info!(
         records = records.len(),

@@ -9,17 +9,16 @@
 //! | `GET /sources/{source}` | how many follow it, and how its events come into feeds |
 //! | `PUT /feeds/{user}/seen` | marks a feed as seen up to an event |
 
-use axum::extract::State;
 use axum::http::{Method, StatusCode};
-use axum::response::{IntoResponse, Response};
 use lately_keys::{Source, User};
-use lately_kit::answer;
+use lately_kit::answer::Json;
 use lately_kit::body::Body;
+use lately_kit::op::Op;
 use lately_kit::path::Part;
 use lately_kit::problem::Problem;
 use lately_kit::query::Query;
 use lately_kit::route::Routes;
-use lately_model::{Backfill, FollowView, ListQuery, Seen};
+use lately_model::{Backfill, FollowView, FollowerList, FollowingList, ListQuery, Seen, SourceView};
 use lately_store::{Followed, Store};
 
 /// The routes of this function.
@@ -32,57 +31,54 @@ pub fn routes(store: Store) -> Routes {
         .on(Method::GET, "/sources/{source}/followers", get_followers)
         .on(Method::GET, "/sources/{source}", get_source)
         .on(Method::PUT, "/feeds/{user}/seen", put_seen)
-        .with_state(store)
+        .with_store(&store)
 }
 
 async fn put_following(
-    State(store): State<Store>,
+    op: Op,
     Part(user): Part<User>,
     Part(source): Part<Source>,
     Body(backfill): Body<Backfill>,
-) -> Result<Response, Problem> {
-    let (Followed { since, created }, cost) = store.follow(&user, &source, backfill).await?;
+) -> Result<(StatusCode, Json<FollowView>), Problem> {
+    let Followed { since, created } = op.user(&user).follow(&source, backfill).await?;
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
-    Ok(answer::written(answer::json(status, &FollowView { source, since }), &cost))
+    Ok((status, Json(FollowView { source, since })))
 }
 
 async fn delete_following(
-    State(store): State<Store>,
+    op: Op,
     Part(user): Part<User>,
     Part(source): Part<Source>,
-) -> Result<Response, Problem> {
-    let cost = store.unfollow(&user, &source).await?;
-    Ok(answer::written(StatusCode::NO_CONTENT.into_response(), &cost))
+) -> Result<StatusCode, Problem> {
+    op.user(&user).unfollow(&source).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 async fn get_following(
-    State(store): State<Store>,
+    op: Op,
     Part(user): Part<User>,
     Query(query): Query<ListQuery>,
-) -> Result<Response, Problem> {
-    let (list, cost) = store.following(&user, &query).await?;
-    Ok(answer::read(&list, &cost))
+) -> Result<Json<FollowingList>, Problem> {
+    Ok(Json(op.user(&user).following(&query).await?))
 }
 
 async fn get_followers(
-    State(store): State<Store>,
+    op: Op,
     Part(source): Part<Source>,
     Query(query): Query<ListQuery>,
-) -> Result<Response, Problem> {
-    let (list, cost) = store.followers(&source, &query).await?;
-    Ok(answer::read(&list, &cost))
+) -> Result<Json<FollowerList>, Problem> {
+    Ok(Json(op.source(&source).followers(&query).await?))
 }
 
-async fn get_source(State(store): State<Store>, Part(source): Part<Source>) -> Result<Response, Problem> {
-    let (view, cost) = store.source(&source).await?;
-    Ok(answer::read(&view, &cost))
+async fn get_source(op: Op, Part(source): Part<Source>) -> Result<Json<SourceView>, Problem> {
+    Ok(Json(op.source(&source).view().await?))
 }
 
 async fn put_seen(
-    State(store): State<Store>,
+    op: Op,
     Part(user): Part<User>,
     Body(Seen { id }): Body<Seen>,
-) -> Result<Response, Problem> {
-    let cost = store.see(&user, id).await?;
-    Ok(answer::written(StatusCode::NO_CONTENT.into_response(), &cost))
+) -> Result<StatusCode, Problem> {
+    op.feed(&user).see(id).await?;
+    Ok(StatusCode::NO_CONTENT)
 }

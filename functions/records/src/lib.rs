@@ -24,22 +24,23 @@
 mod document;
 mod issue;
 
-use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use lately_keys::table::{ProfileKey, SessionId, SettingsKey};
 use lately_keys::{App, Topic, User};
-use lately_kit::answer;
+use lately_kit::answer::{self, Json};
 use lately_kit::body::Body;
-use lately_kit::caller::Caller;
+use lately_kit::op::Op;
 use lately_kit::path::Part;
-use lately_kit::precondition::Under;
+use lately_kit::precondition::{ETag, Under};
 use lately_kit::problem::Problem;
 use lately_kit::query::Query;
 use lately_kit::route::Routes;
 use lately_kit::token::Token;
-use lately_model::{Document, ListQuery, NewSession, RecordQuery, SessionToken, TopicChange};
+use lately_model::{
+    Document, ListQuery, NewSession, RecordQuery, Session, SessionToken, TopicChange, TopicList, TopicView,
+};
 use lately_store::Store;
 
 /// The OpenAPI document. A test holds it against the template's routes.
@@ -67,98 +68,90 @@ pub fn routes(store: Store) -> Routes {
         .on(Method::DELETE, "/sessions/{id}", delete_session)
         .on(Method::GET, "/health", get_health)
         .on(Method::GET, "/openapi.json", get_openapi)
-        .with_state(store)
+        .with_store(&store)
 }
 
 async fn put_topic(
-    State(store): State<Store>,
+    op: Op,
     Part(topic): Part<Topic>,
     Body(change): Body<TopicChange>,
-) -> Result<Response, Problem> {
-    let (view, created, cost) = store.put_topic(&topic, &change).await?;
-    let status = if created { StatusCode::CREATED } else { StatusCode::OK };
-    Ok(answer::written(answer::json(status, &view), &cost))
+) -> Result<(StatusCode, Json<TopicView>), Problem> {
+    let (view, created) = op.topic(&topic).put(&change).await?;
+    Ok((if created { StatusCode::CREATED } else { StatusCode::OK }, Json(view)))
 }
 
-async fn get_topic(State(store): State<Store>, Part(topic): Part<Topic>) -> Result<Response, Problem> {
-    let (view, cost) = store.topic(&topic).await?;
-    Ok(answer::read(&view, &cost))
+async fn get_topic(op: Op, Part(topic): Part<Topic>) -> Result<Json<TopicView>, Problem> {
+    Ok(Json(op.topic(&topic).view().await?))
 }
 
-async fn get_topics(
-    State(store): State<Store>,
-    caller: Caller,
-    Query(query): Query<ListQuery>,
-) -> Result<Response, Problem> {
-    let (list, cost) = store.topics(&query, caller.topics.as_deref()).await?;
-    Ok(answer::read(&list, &cost))
+async fn get_topics(op: Op, Query(query): Query<ListQuery>) -> Result<Json<TopicList>, Problem> {
+    Ok(Json(op.topics().list(&query).await?))
 }
 
 async fn get_profile(
-    State(store): State<Store>,
+    op: Op,
     Part(user): Part<User>,
     Query(query): Query<RecordQuery>,
-) -> Result<Response, Problem> {
-    document::get(&store, &ProfileKey { user }, query).await
+) -> Result<(ETag, Json<Document>), Problem> {
+    document::get(&op, &ProfileKey { user }, query).await
 }
 
 async fn put_profile(
-    State(store): State<Store>,
+    op: Op,
     Part(user): Part<User>,
     Under(precondition): Under,
     Body(document): Body<Document>,
-) -> Result<Response, Problem> {
-    document::put(&store, &ProfileKey { user }, precondition, &document).await
+) -> Result<(StatusCode, ETag, Json<Document>), Problem> {
+    document::put(&op, &ProfileKey { user }, precondition, document).await
 }
 
 async fn delete_profile(
-    State(store): State<Store>,
+    op: Op,
     Part(user): Part<User>,
     Under(precondition): Under,
-) -> Result<Response, Problem> {
-    document::delete(&store, &ProfileKey { user }, precondition).await
+) -> Result<StatusCode, Problem> {
+    document::delete(&op, &ProfileKey { user }, precondition).await
 }
 
 async fn get_settings(
-    State(store): State<Store>,
+    op: Op,
     Part(app): Part<App>,
     Query(query): Query<RecordQuery>,
-) -> Result<Response, Problem> {
-    document::get(&store, &SettingsKey { app }, query).await
+) -> Result<(ETag, Json<Document>), Problem> {
+    document::get(&op, &SettingsKey { app }, query).await
 }
 
 async fn put_settings(
-    State(store): State<Store>,
+    op: Op,
     Part(app): Part<App>,
     Under(precondition): Under,
     Body(document): Body<Document>,
-) -> Result<Response, Problem> {
-    document::put(&store, &SettingsKey { app }, precondition, &document).await
+) -> Result<(StatusCode, ETag, Json<Document>), Problem> {
+    document::put(&op, &SettingsKey { app }, precondition, document).await
 }
 
 async fn delete_settings(
-    State(store): State<Store>,
+    op: Op,
     Part(app): Part<App>,
     Under(precondition): Under,
-) -> Result<Response, Problem> {
-    document::delete(&store, &SettingsKey { app }, precondition).await
+) -> Result<StatusCode, Problem> {
+    document::delete(&op, &SettingsKey { app }, precondition).await
 }
 
-async fn post_session(State(store): State<Store>, Body(new): Body<NewSession>) -> Result<Response, Problem> {
+async fn post_session(op: Op, Body(new): Body<NewSession>) -> Result<Response, Problem> {
     let token = Token::random()?;
-    let (session, cost) = store.create_session(&new, token.hash()).await?;
-    let answer = SessionToken { id: session.id, token: token.reveal(), expires_at: session.expires_at };
-    Ok(answer::written(answer::json(StatusCode::CREATED, &answer), &cost))
+    let session = op.sessions().create(&new, token.hash()).await?;
+    let created = SessionToken { id: session.id, token: token.reveal(), expires_at: session.expires_at };
+    Ok(answer::json(StatusCode::CREATED, &created))
 }
 
-async fn get_session(State(store): State<Store>, Part(id): Part<SessionId>) -> Result<Response, Problem> {
-    let (session, cost) = store.session_by_id(id).await?;
-    Ok(answer::read(&session, &cost))
+async fn get_session(op: Op, Part(id): Part<SessionId>) -> Result<Json<Session>, Problem> {
+    Ok(Json(op.sessions().get(id).await?))
 }
 
-async fn delete_session(State(store): State<Store>, Part(id): Part<SessionId>) -> Result<Response, Problem> {
-    let cost = store.revoke_session(id).await?;
-    Ok(answer::written(StatusCode::NO_CONTENT.into_response(), &cost))
+async fn delete_session(op: Op, Part(id): Part<SessionId>) -> Result<StatusCode, Problem> {
+    op.sessions().revoke(id).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 async fn get_health() -> Response {

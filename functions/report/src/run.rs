@@ -17,7 +17,7 @@ use lately_keys::table::ConsumerKey;
 use lately_keys::{EventId, UnixMillis};
 use lately_model::{RunFiles, RunSpec};
 use lately_store::{
-    Begun, CommittedRun, Cost, LateError, Progress, Run, RunError, Store, TableError, TopicError,
+    Ambient, Begun, CommittedRun, LateError, Op, Progress, Run, RunError, Store, TableError, TopicError,
 };
 use serde::Serialize;
 
@@ -95,8 +95,9 @@ pub async fn run(
     time: Duration,
 ) -> Result<Outcome, ReportError> {
     let work = Work::new(store, output, time);
-    let (begun, cost) = store.begin_run(&report.consumer, &report.spec, time + LEASE_MARGIN).await?;
-    work.on(begun, cost).await
+    let op = work.op.step();
+    let begun = op.runs(&report.consumer).begin(&report.spec, time + LEASE_MARGIN).await?;
+    work.on(begun).await
 }
 
 /// Goes on with a consumer's run, if one is under way.
@@ -110,30 +111,31 @@ pub async fn go_on(
     time: Duration,
 ) -> Result<Outcome, ReportError> {
     let work = Work::new(store, output, time);
-    let (begun, cost) = store.continue_run(consumer, time + LEASE_MARGIN).await?;
-    work.on(begun, cost).await
+    let begun = work.op.step().runs(consumer).resume(time + LEASE_MARGIN).await?;
+    work.on(begun).await
 }
 
-/// What an invocation works with.
+/// One invocation's work on a run.
 struct Work<'a> {
-    store: &'a Store,
+    /// Measures what the invocation costs. Each operation is a step with a deadline of its own.
+    op: Op,
+    ambient: &'a dyn Ambient,
     output: &'a Output,
-    /// By the clock that never steps back.
+    /// The invocation's deadline, by the monotonic clock.
     end: Duration,
-    cost: Cost,
 }
 
 impl<'a> Work<'a> {
     fn new(store: &'a Store, output: &'a Output, time: Duration) -> Self {
-        Self { store, output, end: store.ambient().monotonic() + time, cost: Cost::default() }
+        let ambient = store.ambient();
+        Self { op: store.op(), ambient, output, end: ambient.monotonic() + time }
     }
 
     fn has(&self, time: Duration) -> bool {
-        self.store.ambient().monotonic() + time < self.end
+        self.ambient.monotonic() + time < self.end
     }
 
-    async fn on(mut self, begun: Begun, cost: Cost) -> Result<Outcome, ReportError> {
-        self.cost += cost;
+    async fn on(self, begun: Begun) -> Result<Outcome, ReportError> {
         let outcome = match begun {
             Begun::Nothing => Ok(Outcome::Nothing),
             Begun::Busy { until } => Ok(Outcome::Busy { until }),
@@ -145,7 +147,8 @@ impl<'a> Work<'a> {
                 outcome
             }
         };
-        let (read, written) = (self.cost.of_read(), self.cost.of_write());
+        let cost = self.op.cost();
+        let (read, written) = (cost.of_read(), cost.of_write());
         match &outcome {
             Ok(outcome) => tracing::info!(?outcome, read, written, "report"),
             Err(error) => tracing::error!(error = error as &dyn Error, read, written, "report"),
@@ -154,14 +157,13 @@ impl<'a> Work<'a> {
     }
 
     /// So that the next invocation need not wait. If that fails too, it waits.
-    async fn release(&mut self, run: &Run) {
-        match self.store.release_run(run).await {
-            Ok(cost) => self.cost += cost,
-            Err(error) => tracing::warn!(error = &error as &dyn Error, "a run could not be given back"),
+    async fn release(&self, run: &Run) {
+        if let Err(error) = self.op.step().run(run).release().await {
+            tracing::warn!(error = &error as &dyn Error, "a run could not be given back");
         }
     }
 
-    async fn all_of(&mut self, run: &Run) -> Result<Outcome, ReportError> {
+    async fn all_of(&self, run: &Run) -> Result<Outcome, ReportError> {
         let names = Names::of(self.output.prefix(), run);
         let committed = match run.committed {
             Some(_) => run.clone(),
@@ -177,15 +179,15 @@ impl<'a> Work<'a> {
         if let Err(error) = self.output.remove(names.attempts()).await {
             tracing::warn!(error = &error as &dyn Error, "a run's attempts could not be removed");
         }
-        self.cost += self.store.finish_run(&committed).await?;
+        self.op.step().run(&committed).finish().await?;
         let files = RunFiles::new(&run.consumer, run.incarnation, run.from, run.to);
         let files = [files.events(), files.summary()];
         Ok(Outcome::Finished { to: run.to, events: *events, late: *late, files })
     }
 
     /// The run with the attempt that it is committed with; none if time was over.
-    async fn attempt(&mut self, run: &Run, names: &Names) -> Result<Option<Run>, ReportError> {
-        let id = format!("{:032x}", self.store.ambient().entropy());
+    async fn attempt(&self, run: &Run, names: &Names) -> Result<Option<Run>, ReportError> {
+        let id = format!("{:032x}", self.ambient.entropy());
         let mut attempt = Attempt::new(self.output, names, id, run.spec.clone());
         let mut position = None;
         if let Some(progress) = &run.progress {
@@ -198,11 +200,10 @@ impl<'a> Work<'a> {
                 Err(error) => return Err(error.into()),
             }
         }
-        let late = self.late_ids(run).await?;
+        let late = self.op.step().run(run).late_ids(&mut IdFiles::new(self.output)).await?;
         let behind = late.partition_point(|id| position.is_some_and(|position| *id <= position));
         for ids in late[behind..].chunks(LATE_EVENTS_AT_ONCE) {
-            let (events, cost) = self.store.events_of(&run.consumer.topic, ids).await?;
-            self.cost += cost;
+            let events = self.op.step().topic(&run.consumer.topic).events_of(ids).await?;
             for event in &events {
                 attempt.push(event, true).await?;
             }
@@ -212,17 +213,15 @@ impl<'a> Work<'a> {
             }
         }
         let begin = position.map_or(run.from, |position| position.max(run.from));
-        let mut range = self.store.range(&run.consumer.topic, begin, run.to).await?;
+        let mut range = self.op.step().topic(&run.consumer.topic).range(begin, run.to).await?;
         while let Some(events) = range.next().await? {
             for event in &events {
                 attempt.push(event, false).await?;
             }
             if !self.has(SAVE_RESERVE) {
-                self.cost += range.cost();
                 return self.leave(run, attempt.leave(range.position()).await?).await;
             }
         }
-        self.cost += range.cost();
         // With what is left of the time, if that may be enough; else with all of the next invocation's.
         let to_assemble = Duration::from_secs(attempt.bytes() / ASSEMBLED_BYTES_PER_SECOND);
         if begin < run.to && !self.has(SAVE_RESERVE + to_assemble) {
@@ -234,23 +233,14 @@ impl<'a> Work<'a> {
             events: manifest.events,
             late: manifest.late,
             bytes: manifest.bytes,
-            committed_at: self.store.now(),
+            committed_at: self.op.now(),
         };
-        let (committed, cost) = self.store.commit_run(run, &committed).await?;
-        self.cost += cost;
-        Ok(Some(committed))
-    }
-
-    async fn late_ids(&mut self, run: &Run) -> Result<Vec<EventId>, ReportError> {
-        let (ids, cost) = self.store.late_ids(run, &mut IdFiles::new(self.output)).await?;
-        self.cost += cost;
-        Ok(ids)
+        Ok(Some(self.op.step().run(run).commit(&committed).await?))
     }
 
     /// Leaves the run to a further invocation. If another has it by now, or it is committed, that one goes on.
-    async fn leave(&mut self, run: &Run, progress: Progress) -> Result<Option<Run>, ReportError> {
-        let (_, cost) = self.store.save_progress(run, &progress).await?;
-        self.cost += cost;
+    async fn leave(&self, run: &Run, progress: Progress) -> Result<Option<Run>, ReportError> {
+        self.op.step().run(run).save_progress(&progress).await?;
         Ok(None)
     }
 }

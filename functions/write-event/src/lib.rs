@@ -5,16 +5,16 @@
 //! | `POST /topics/{topic}/events` | writes one event, or a batch as JSON or NDJSON |
 //! | `DELETE /topics/{topic}/events/{id}` | deletes an event, of one's own or with `act-as` |
 
-use axum::extract::State;
 use axum::http::header::{CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use lately_keys::{Actor, EventId, Topic};
 use lately_kit::answer;
 use lately_kit::body::Whole;
 use lately_kit::caller::Caller;
 use lately_kit::code::Code;
 use lately_kit::idempotency::Idempotency;
+use lately_kit::op::Op;
 use lately_kit::path::Part;
 use lately_kit::problem::Problem;
 use lately_kit::route::Routes;
@@ -31,11 +31,11 @@ pub fn routes(store: Store) -> Routes {
     Routes::new()
         .on(Method::POST, "/topics/{topic}/events", post_events)
         .on(Method::DELETE, "/topics/{topic}/events/{id}", delete_event)
-        .with_state(store)
+        .with_store(&store)
 }
 
 async fn post_events(
-    State(store): State<Store>,
+    op: Op,
     caller: Caller,
     Part(topic): Part<Topic>,
     Idempotency(key): Idempotency,
@@ -45,7 +45,7 @@ async fn post_events(
     let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let form = BodyForm::of_content_type(content_type);
     // The topic's retention is looked at by the store, which also knows whether this is a repetition.
-    let times = AcceptedTimes::new(store.now(), None);
+    let times = AcceptedTimes::new(op.now(), None);
     let Batch { events, single } = Batch::parse(&body, form, times)?;
     events.iter().try_for_each(|event| caller.require_actor(&event.actor))?;
     require_open(&topic, &caller, &events, times)?;
@@ -54,7 +54,7 @@ async fn post_events(
         key.map(|key| lately_store::Idempotency { caller: caller.key(), key, body_hash: hash(form, &body) });
     let may_import = caller.scopes.allow(Scope::Import);
     let submission = Submission { topic: topic.clone(), events, single, may_import, idempotency };
-    let (Written { events, replayed }, cost) = store.write(submission).await?;
+    let Written { events, replayed } = op.write(submission).await?;
 
     let status = if replayed { StatusCode::OK } else { StatusCode::CREATED };
     let mut response = match <[_; 1]>::try_from(events) {
@@ -70,7 +70,7 @@ async fn post_events(
     if replayed {
         response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
     }
-    Ok(answer::written(response, &cost))
+    Ok(response)
 }
 
 /// The topic of issues tells what happened to issues: its events come with the changes that they tell of. An admin may
@@ -92,7 +92,7 @@ fn require_open(
     ))
 }
 
-/// What tells two bodies apart; the same bytes read in two ways are two.
+/// Hashes the body together with its format: the same bytes as JSON and as NDJSON are different requests.
 fn hash(form: BodyForm, body: &[u8]) -> [u8; 32] {
     let form: &[u8] = match form {
         BodyForm::Json => b"json",
@@ -102,16 +102,16 @@ fn hash(form: BodyForm, body: &[u8]) -> [u8; 32] {
 }
 
 async fn delete_event(
-    State(store): State<Store>,
+    op: Op,
     caller: Caller,
     Part(topic): Part<Topic>,
     Part(id): Part<EventId>,
-) -> Result<Response, Problem> {
+) -> Result<StatusCode, Problem> {
     let by = match &caller.user {
         _ if caller.scopes.allow(Scope::ActAs) => None,
         Some(user) => Some(Actor::from(user)),
         None => return Err(Problem::new(Code::Forbidden, "A token of no user needs the scope act-as.")),
     };
-    let cost = store.delete_event(&topic, id, by.as_ref()).await?;
-    Ok(answer::written(StatusCode::NO_CONTENT.into_response(), &cost))
+    op.topic(&topic).delete_event(id, by.as_ref()).await?;
+    Ok(StatusCode::NO_CONTENT)
 }

@@ -26,11 +26,11 @@ struct ConsumerView {
 
 pub(super) async fn get_consumers(State(shared): State<Shared>) -> Result<Response, Problem> {
     let query = ListQuery { limit: TOPICS, cursor: None };
-    let (list, _) = shared.looking.topics(&query, None).await?;
+    let list = shared.looking.op().topics().list(&query).await?;
     let mut consumers = Vec::new();
     for topic in list.topics {
         let topic = topic.topic;
-        let (of_topic, _) = shared.looking.consumers(&topic).await?;
+        let of_topic = shared.looking.op().topic(&topic).consumers().await?;
         let view = |(name, reports)| ConsumerView { topic: topic.clone(), name, reports };
         consumers.extend(of_topic.into_iter().map(view));
     }

@@ -89,7 +89,7 @@ pub(super) async fn get_event(
 }
 
 async fn width(shared: &Shared, topic: &Topic) -> Result<BucketWidth, Problem> {
-    let (view, _) = shared.looking.topic(topic).await?;
+    let view = shared.looking.op().topic(topic).view().await?;
     Ok(view.settings.bucket)
 }
 
@@ -191,7 +191,7 @@ impl Shared {
                 readers.extend(actor.as_str().parse::<User>().ok());
             }
             let query = ListQuery { limit: FOLLOWERS, cursor: None };
-            let (list, _) = self.looking.followers(source, &query).await?;
+            let list = self.looking.op().source(source).followers(&query).await?;
             readers.extend(list.followers.into_iter().map(|follower| follower.user));
         }
         Ok(readers)

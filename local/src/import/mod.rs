@@ -142,7 +142,7 @@ struct Import<'a> {
 impl<'a> Import<'a> {
     async fn plan(source: &'a Store, target: &'a Store, options: ImportOptions) -> Result<Self, ImportError> {
         let timelines = options.timelines()?;
-        let (topic, _) = target.topic(&options.topic).await.map_err(|error| match error {
+        let topic = target.op().topic(&options.topic).view().await.map_err(|error| match error {
             TopicError::NotFound(_) => ImportError::TopicNotFound,
             TopicError::Table(error) => ImportError::Table(error),
         })?;
@@ -235,8 +235,10 @@ impl<'a> Import<'a> {
         // Each round is one of fewer events.
         while !part.is_empty() {
             let events = part.iter().map(|(_, event)| event.clone()).collect();
-            match self.target.import(&self.options.topic, self.state.shards, events).await {
-                Ok(cost) => {
+            let op = self.target.op();
+            match op.topic(&self.options.topic).import(self.state.shards, events).await {
+                Ok(()) => {
+                    let cost = op.cost();
                     self.state.events += part.len() as u64;
                     self.written += cost;
                     let micros = cost.write_units.halves * 500_000 / u64::from(self.options.rate.get());

@@ -8,13 +8,14 @@ use axum::extract::{FromRequestParts, Request, State};
 use axum::http::Method;
 use axum::http::request::Parts;
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use lately_keys::{Topic, User};
 use lately_model::{ISSUES_TOPIC, Scope};
 
 use crate::caller::Caller;
 use crate::code::Code;
 use crate::edge;
+use crate::op::{Op, Price};
 use crate::path::Part;
 use crate::problem::Problem;
 use crate::route::Gate;
@@ -136,22 +137,33 @@ fn require_topic(caller: &Caller, topic: &Topic) -> Result<(), Problem> {
     Err(Problem::new(Code::Forbidden, "The token is limited to other topics."))
 }
 
-/// Lets a request through to its handler if its caller may do this.
-pub(crate) async fn admit(
-    State(gate): State<Gate>,
-    mut request: Request,
-    next: Next,
-) -> Result<Response, Problem> {
+/// Lets a request through to its handler if its caller may do this. Gives the handler its handle at the table, and the
+/// response its cost.
+pub(crate) async fn admit(State(gate): State<Gate>, mut request: Request, next: Next) -> Response {
     if request.method() == Method::HEAD {
-        // It comes here where there is a GET. The gateway does not know a route for it.
-        return Err(edge::route_not_found().await);
+        // axum serves HEAD where there is a GET. The gateway has no such route.
+        return edge::route_not_found().await.into_response();
     }
-    if let Some(cap) = gate.cap {
+    let Gate { rule, price, cap, store } = gate;
+    if let Some(cap) = cap {
         request.extensions_mut().insert(cap);
     }
     let (mut parts, body) = request.into_parts();
-    gate.rule.admits(&mut parts).await?;
-    Ok(next.run(Request::from_parts(parts, body)).await)
+    let topics = Caller::from_request_parts(&mut parts, &()).await.ok().and_then(|caller| caller.topics);
+    let op = store.filter(|_| price != Price::Free).map(|store| Op(store.op().limited_to(topics.as_deref())));
+    let response = match rule.admits(&mut parts).await {
+        Err(refused) => refused.into_response(),
+        Ok(()) => {
+            if let Some(op) = &op {
+                parts.extensions.insert(op.clone());
+            }
+            next.run(Request::from_parts(parts, body)).await
+        }
+    };
+    match op {
+        Some(op) => price.told(response, &op, topics.is_some()),
+        None => response,
+    }
 }
 
 #[cfg(test)]

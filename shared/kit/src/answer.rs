@@ -3,11 +3,8 @@
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use lately_store::Cost;
 use serde::Serialize;
 
-use crate::caller::Caller;
-use crate::log::COST_HEADER;
 use crate::problem::Problem;
 
 /// A value as JSON.
@@ -22,30 +19,12 @@ pub fn json<T: Serialize + ?Sized>(status: StatusCode, body: &T) -> Response {
     }
 }
 
-/// A value as JSON, with what it cost to read.
-#[must_use]
-pub fn read<T: Serialize + ?Sized>(body: &T, cost: &Cost) -> Response {
-    with_cost(json(StatusCode::OK, body), &cost.of_read())
-}
+/// A value as JSON, with status 200 unless the handler says another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Json<T>(pub T);
 
-/// As [`read`], of what several topics share. What it cost depends on all that was read: a caller who may not see every
-/// topic is told how many items it was shown, and no more.
-#[must_use]
-pub fn read_shared<T: Serialize + ?Sized>(body: &T, cost: &Cost, caller: &Caller) -> Response {
-    match caller.topics {
-        None => read(body, cost),
-        Some(_) => with_cost(json(StatusCode::OK, body), &format!("items={}", cost.items)),
+impl<T: Serialize> IntoResponse for Json<T> {
+    fn into_response(self) -> Response {
+        json(StatusCode::OK, &self.0)
     }
-}
-
-/// An answer, with what it cost to write.
-#[must_use]
-pub fn written(response: Response, cost: &Cost) -> Response {
-    with_cost(response, &cost.of_write())
-}
-
-fn with_cost(mut response: Response, cost: &str) -> Response {
-    let cost = HeaderValue::from_str(cost).expect("a cost is digits and words");
-    response.headers_mut().insert(COST_HEADER, cost);
-    response
 }

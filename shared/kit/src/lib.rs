@@ -7,6 +7,7 @@
 //! | the one reader of the clocks, and of the random source | [`clock`], [`entropy`], [`world`] |
 //! | who is asking, and what they may do | [`caller`], [`access`], [`token`] |
 //! | what a request carries | [`path`], [`query`], [`body`], [`idempotency`], [`precondition`] |
+//! | the handle of a request at the table, and its cost | [`op`] |
 //! | responses and errors | [`answer`], [`problem`], [`code`] |
 //! | routes, and what stands around a router | [`route`], [`edge`], [`log`], [`metrics`] |
 //! | running under Lambda | `lambda`, with the feature of that name |
@@ -26,7 +27,7 @@
 //!     answer::json(StatusCode::OK, &topic)
 //! }
 //!
-//! let routes = Routes::new().on(Method::GET, "/topics/{topic}", get_topic).with_state(());
+//! let routes = Routes::new().on(Method::GET, "/topics/{topic}", get_topic);
 //! let router = edge::around(routes.into_router());
 //! # use tower::ServiceExt;
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
@@ -53,6 +54,7 @@ pub mod lambda;
 pub mod limits;
 pub mod log;
 pub mod metrics;
+pub mod op;
 pub mod path;
 pub mod precondition;
 pub mod problem;

@@ -1,10 +1,12 @@
 //! The headers `If-Match` and `If-None-Match` of a write, and the `ETag` that they name.
 
+use std::convert::Infallible;
+
 use axum::extract::FromRequestParts;
 use axum::http::header::{ETAG, IF_MATCH, IF_NONE_MATCH};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
-use axum::response::Response;
+use axum::response::{IntoResponseParts, ResponseParts};
 use lately_model::{Precondition, PreconditionError, Revision};
 
 use crate::code::Code;
@@ -41,11 +43,17 @@ pub fn etag(revision: Revision) -> HeaderValue {
     HeaderValue::from_str(&revision.etag()).expect("an ETag is digits in quotes")
 }
 
-/// An answer with the revision of what it shows.
-#[must_use]
-pub fn with_etag(mut response: Response, revision: Revision) -> Response {
-    response.headers_mut().insert(ETAG, etag(revision));
-    response
+/// The header `ETag` of a response: the revision of the record that the response shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ETag(pub Revision);
+
+impl IntoResponseParts for ETag {
+    type Error = Infallible;
+
+    fn into_response_parts(self, mut response: ResponseParts) -> Result<ResponseParts, Infallible> {
+        response.headers_mut().insert(ETAG, etag(self.0));
+        Ok(response)
+    }
 }
 
 #[cfg(test)]

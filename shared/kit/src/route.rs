@@ -9,35 +9,41 @@ use axum::http::Method;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodFilter, MethodRouter, on};
 
+use lately_store::Store;
+
 use crate::access::{self, Rule};
 use crate::body::Cap;
+use crate::op::Price;
 
-/// Some routes, and what they are.
-#[derive(Debug)]
-pub struct Routes<S = ()> {
+/// Routes of one function, and the store that their handlers use.
+#[derive(Debug, Default)]
+pub struct Routes {
     declared: Vec<(Method, &'static str)>,
-    served: Vec<Served<S>>,
+    served: Vec<Served>,
 }
 
-/// What serves a route.
+/// The handler of a route.
 #[derive(Debug)]
-struct Served<S> {
-    handler: MethodRouter<S>,
+struct Served {
+    handler: MethodRouter,
     gate: Gate,
 }
 
-/// What stands before a handler.
-#[derive(Clone, Copy, Debug)]
+/// What stands before a handler, and after it.
+#[derive(Clone, Debug)]
 pub(crate) struct Gate {
     pub(crate) rule: Rule,
+    pub(crate) price: Price,
     pub(crate) cap: Option<Cap>,
+    /// None if the function does not use the table.
+    pub(crate) store: Option<Store>,
 }
 
-impl<S: Clone + Send + Sync + 'static> Routes<S> {
+impl Routes {
     /// No routes yet.
     #[must_use]
     pub fn new() -> Self {
-        Self { declared: Vec::new(), served: Vec::new() }
+        Self::default()
     }
 
     /// Adds a route, under its rule.
@@ -47,18 +53,19 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
     #[must_use]
     pub fn on<H, T>(mut self, method: Method, path: &'static str, handler: H) -> Self
     where
-        H: Handler<T, S>,
+        H: Handler<T, ()>,
         T: 'static,
     {
         let rule = Rule::of(&method, path);
         let rule = rule.unwrap_or_else(|| panic!("{method} {path} has no rule in access.rs"));
         let filter = MethodFilter::try_from(method.clone()).expect("routes have common methods");
-        self.served.push(Served { handler: on(filter, handler), gate: Gate { rule, cap: None } });
+        let gate = Gate { rule, price: Price::of(&method, path), cap: None, store: None };
+        self.served.push(Served { handler: on(filter, handler), gate });
         self.declared.push((method, path));
         self
     }
 
-    /// The routes with a cap on their bodies, below the one that all have.
+    /// The routes with a cap on their bodies, below the general cap.
     #[must_use]
     pub fn with_bodies_of(mut self, bytes: usize) -> Self {
         for served in &mut self.served {
@@ -67,26 +74,16 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
         self
     }
 
-    /// The routes with what their handlers share.
+    /// The routes with the store, from which each request gets its handle.
     #[must_use]
-    pub fn with_state(self, state: S) -> Routes {
-        let served = self.served.into_iter();
-        let served = served.map(|Served { handler, gate }| {
-            let handler = handler.with_state(state.clone());
-            Served { handler, gate }
-        });
-        Routes { declared: self.declared, served: served.collect() }
+    pub fn with_store(mut self, store: &Store) -> Self {
+        for served in &mut self.served {
+            served.gate.store = Some(store.clone());
+        }
+        self
     }
-}
 
-impl<S: Clone + Send + Sync + 'static> Default for Routes<S> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Routes {
-    /// These and others.
+    /// These routes and others.
     #[must_use]
     pub fn and(mut self, others: Self) -> Self {
         self.declared.extend(others.declared);
@@ -94,13 +91,13 @@ impl Routes {
         self
     }
 
-    /// Method and path of each.
+    /// Method and path of each route.
     #[must_use]
     pub fn declared(&self) -> &[(Method, &'static str)] {
         &self.declared
     }
 
-    /// The router that serves them.
+    /// The router that serves the routes.
     ///
     /// # Panics
     /// If a route is there twice: a fault of the program.
@@ -129,22 +126,23 @@ mod tests {
     #[test]
     #[should_panic(expected = "GET /nowhere has no rule")]
     fn a_route_without_a_rule_cannot_be_served() {
-        drop(Routes::<()>::new().on(Method::GET, "/nowhere", async || "here"));
+        drop(Routes::new().on(Method::GET, "/nowhere", async || "here"));
     }
 
     #[test]
     #[should_panic(expected = "Overlapping method route")]
     fn a_route_cannot_be_served_twice() {
-        let health = || Routes::new().on(Method::GET, "/health", async || "well").with_state(());
+        let health = || Routes::new().on(Method::GET, "/health", async || "well");
         drop(health().and(health()).into_router());
     }
 
     #[tokio::test]
     async fn a_route_is_one_method_and_one_path() {
-        let routes = Routes::new()
-            .on(Method::GET, "/health", async || "well")
-            .on(Method::POST, "/sessions", async || "made")
-            .with_state(());
+        let routes = Routes::new().on(Method::GET, "/health", async || "well").on(
+            Method::POST,
+            "/sessions",
+            async || "made",
+        );
         assert_eq!(routes.declared(), [(Method::GET, "/health"), (Method::POST, "/sessions")]);
         let router = edge::around(routes.into_router());
         for (method, status) in [("GET", 200), ("PUT", 404), ("HEAD", 404), ("OPTIONS", 404), ("DELETE", 404)]

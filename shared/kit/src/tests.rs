@@ -258,7 +258,7 @@ async fn a_routes_own_cap_on_bodies_is_the_lower_one() {
     async fn length(Whole(body): Whole) -> Response {
         answer::json(StatusCode::OK, &body.len())
     }
-    let routes = Routes::new().on(Method::POST, "/sessions", length).with_bodies_of(10).with_state(());
+    let routes = Routes::new().on(Method::POST, "/sessions", length).with_bodies_of(10);
     let router = edge::around(routes.into_router());
     for (bytes, status) in [(10, 200), (11, 413)] {
         assert_eq!(router.clone().oneshot(post(bytes)).await.unwrap().status(), status);

@@ -4,33 +4,28 @@ use std::collections::HashSet;
 
 use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, ReturnConsumedCapacity, WriteRequest};
 
-use crate::call::{Meaning, Operation, is_throttle, meaning, unavailable};
+use crate::call::Table;
+use crate::call::{Meaning, is_throttle, meaning, unavailable};
 use crate::error::TableError;
 use crate::item::Item;
-use crate::store::Store;
 
-impl Store {
+impl Table {
     /// Puts up to 25 items of different keys with one call; the places of those that may not be written. They are to
     /// be put alone: then the error says why.
     ///
     /// A call that failed for a while leaves all of them; the error is of one that fails for good.
-    pub(crate) async fn batch_put(
-        &self,
-        items: &[&Item],
-        key: [&str; 2],
-        operation: &Operation<'_>,
-    ) -> Result<Vec<usize>, TableError> {
+    pub(crate) async fn batch_put(&self, items: &[&Item], key: [&str; 2]) -> Result<Vec<usize>, TableError> {
         let put = |item: &&Item| {
             let put = PutRequest::builder().set_item(Some((*item).clone())).build();
             put.map(|put| WriteRequest::builder().put_request(put).build())
         };
         let requests: Vec<_> =
             items.iter().map(put).collect::<Result<_, _>>().map_err(TableError::unavailable)?;
-        operation.meter.call();
+        self.meter.call();
         let answer = self
-            .client()
+            .client
             .batch_write_item()
-            .request_items(self.table(), requests)
+            .request_items(&*self.name, requests)
             .return_consumed_capacity(ReturnConsumedCapacity::Total)
             .send()
             .await;
@@ -39,18 +34,18 @@ impl Store {
             Err(error) if meaning(&error) == Meaning::Final => return Err(unavailable(&error)),
             Err(error) => {
                 if is_throttle(&error) {
-                    operation.meter.throttled(false);
+                    self.meter.throttled(false);
                 }
                 return Ok((0..items.len()).collect());
             }
         };
-        operation.meter.write(answer.consumed_capacity());
+        self.meter.write(answer.consumed_capacity());
         let key = |item: &Item| key.map(|name| item.get(name).map(value).map(str::to_owned));
         let unprocessed = answer.unprocessed_items().into_iter().flatten().flat_map(|(_, requests)| requests);
         let unprocessed: HashSet<_> =
             unprocessed.filter_map(|request| Some(key(request.put_request()?.item()))).collect();
         if !unprocessed.is_empty() {
-            operation.meter.throttled(false);
+            self.meter.throttled(false);
         }
         let left = items.iter().enumerate().filter(|(_, item)| unprocessed.contains(&key(item)));
         Ok(left.map(|(place, _)| place).collect())

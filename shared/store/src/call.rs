@@ -5,8 +5,10 @@
 //! deadline, and for a request of a client also after [`ATTEMPTS`]. Fan-out has no client that waits: it tries
 //! until its deadline.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::RequestId;
 use aws_sdk_dynamodb::operation::batch_write_item::BatchWriteItemError;
@@ -97,22 +99,30 @@ fn is_key_range(reasons: &[ThrottlingReason]) -> bool {
     reasons.iter().any(is_key_range)
 }
 
-/// An operation under way: what it has cost so far, and when it must be over.
-#[derive(Debug)]
-pub(crate) struct Operation<'a> {
-    pub(crate) meter: Meter,
-    ambient: &'a dyn Ambient,
+/// The table, as one operation uses it: with the operation's price meter, deadline and number of attempts.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    pub(crate) client: Client,
+    pub(crate) name: Arc<str>,
+    pub(crate) meter: Arc<Meter>,
+    ambient: Arc<dyn Ambient>,
     deadline: Duration,
     /// How often a call is made, at most; without a number, until the deadline.
     max_attempts: Option<u32>,
-    /// Of all operations: this one is added when it is over, however it ends.
-    all: &'a Meter,
 }
 
-impl<'a> Operation<'a> {
-    pub(crate) fn new(ambient: &'a dyn Ambient, budget: Duration, all: &'a Meter) -> Self {
+impl Table {
+    /// The table for an operation that may take so long. The operation's price is added to `all` when the operation ends.
+    pub(crate) fn new(
+        client: Client,
+        name: Arc<str>,
+        ambient: Arc<dyn Ambient>,
+        budget: Duration,
+        all: &Arc<Meter>,
+    ) -> Self {
         let deadline = ambient.monotonic() + budget;
-        Self { meter: Meter::default(), ambient, deadline, max_attempts: Some(ATTEMPTS), all }
+        let meter = Arc::new(Meter::part_of(Arc::clone(all)));
+        Self { client, name, meter, ambient, deadline, max_attempts: Some(ATTEMPTS) }
     }
 
     /// The same operation, which gives up at its deadline alone: nobody waits for its answer.
@@ -122,7 +132,7 @@ impl<'a> Operation<'a> {
     }
 
     pub(crate) fn ambient(&self) -> &dyn Ambient {
-        self.ambient
+        &*self.ambient
     }
 
     /// Whether it has read as much, or taken as long, as one request may: a read ends then, and says where it goes on.
@@ -140,13 +150,13 @@ impl<'a> Operation<'a> {
     pub(crate) fn wait_after(&self, attempts: u32) -> Option<Duration> {
         let longest = FIRST_WAIT.saturating_mul(1 << attempts.saturating_sub(1).min(10)).min(LONGEST_WAIT);
         let micros = u64::try_from(longest.as_micros()).unwrap_or(u64::MAX);
-        let wait = Duration::from_micros(entropy_u64(self.ambient) % (micros + 1));
+        let wait = Duration::from_micros(entropy_u64(self.ambient()) % (micros + 1));
         let may_try = self.max_attempts.is_none_or(|most| attempts < most);
         (may_try && wait < self.time_left()).then_some(wait)
     }
 
     pub(crate) fn attempts(&self) -> Attempts<'_> {
-        Attempts { operation: self, made: 0 }
+        Attempts { table: self, made: 0 }
     }
 
     /// Calls until it succeeds, its condition fails, or trying again is of no use.
@@ -179,7 +189,7 @@ impl<'a> Operation<'a> {
         }
     }
 
-    /// As [`Operation::call`], for a conditional write that need not know why its condition failed: `None` then.
+    /// As [`Table::call`], for a conditional write that need not know why its condition failed: `None` then.
     pub(crate) async fn call_if<T, E, Calling>(
         &self,
         call: impl FnMut() -> Calling,
@@ -193,12 +203,6 @@ impl<'a> Operation<'a> {
             Err(Failed::Condition { .. }) => Ok(None),
             Err(Failed::Table(error)) => Err(error),
         }
-    }
-}
-
-impl Drop for Operation<'_> {
-    fn drop(&mut self) {
-        self.all.add(&self.meter);
     }
 }
 
@@ -229,7 +233,7 @@ impl<E> Failed<E> {
 /// The attempts of one call, with growing pauses between them.
 #[derive(Debug)]
 pub(crate) struct Attempts<'a> {
-    operation: &'a Operation<'a>,
+    table: &'a Table,
     made: u32,
 }
 
@@ -241,7 +245,7 @@ impl Attempts<'_> {
 
     pub(crate) fn start(&mut self) {
         self.made += 1;
-        self.operation.meter.call();
+        self.table.meter.call();
     }
 
     /// Begins an attempt of several calls, each of which counts for itself.
@@ -256,14 +260,14 @@ impl Attempts<'_> {
     {
         let paused = self.pause_or(|| unavailable(error)).await;
         if is_throttle(error) {
-            self.operation.meter.throttled(paused.is_err());
+            self.table.meter.throttled(paused.is_err());
         }
         paused
     }
 
     /// As [`Attempts::pause`], after an answer that left something to do; the error if there is no next attempt.
     pub(crate) async fn pause_or(&self, error: impl FnOnce() -> TableError) -> Result<(), TableError> {
-        let wait = self.operation.wait_after(self.made).ok_or_else(error)?;
+        let wait = self.table.wait_after(self.made).ok_or_else(error)?;
         tokio::time::sleep(wait).await;
         Ok(())
     }

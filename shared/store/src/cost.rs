@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::AddAssign;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use aws_sdk_dynamodb::types::ConsumedCapacity;
@@ -74,8 +75,11 @@ pub struct Tally {
 }
 
 /// Adds up the cost of an operation whose calls run at once.
+///
+/// A meter can be part of another: when the meter is dropped, the other adds its figures.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
+    whole: Option<Arc<Meter>>,
     calls: AtomicU64,
     read_halves: AtomicU64,
     write_halves: AtomicU64,
@@ -87,6 +91,13 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
+    /// A meter whose figures go into another one at the end.
+    pub(crate) fn part_of(whole: Arc<Self>) -> Self {
+        let mut meter = Self::default();
+        meter.whole = Some(whole);
+        meter
+    }
+
     pub(crate) fn call(&self) {
         self.calls.fetch_add(1, Ordering::Relaxed);
     }
@@ -118,7 +129,7 @@ impl Meter {
     }
 
     /// Adds what another has counted.
-    pub(crate) fn add(&self, other: &Self) {
+    fn add(&self, other: &Self) {
         for (counter, counted) in self.counters().into_iter().zip(other.counters()) {
             counter.fetch_add(counted.load(Ordering::Relaxed), Ordering::Relaxed);
         }
@@ -150,6 +161,14 @@ impl Meter {
 
     pub(crate) fn total(&self) -> Cost {
         self.tally(|counter| counter.load(Ordering::Relaxed)).cost
+    }
+}
+
+impl Drop for Meter {
+    fn drop(&mut self) {
+        if let Some(whole) = &self.whole {
+            whole.add(self);
+        }
     }
 }
 

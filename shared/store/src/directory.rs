@@ -26,11 +26,11 @@ use lately_keys::{
 };
 use lately_model::{RetentionDays, TopicSettings};
 
-use crate::call::Operation;
 use crate::error::TableError;
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::limits::{CONFLICTS, DIRECTORY_ENTRIES, DIRECTORY_GRACE_SECONDS, TYPES_PER_BUCKET};
-use crate::store::{Aged, Sent, Store};
+use crate::op::Op;
+use crate::store::{Aged, Sent};
 use crate::topic::{retention_days, shard_count};
 
 /// Which entry: a bucket of a topic.
@@ -132,44 +132,50 @@ pub(crate) struct DirectoryPage {
     pub(crate) more: bool,
 }
 
-impl Store {
+/// The directory of one topic, in one request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Directory<'a> {
+    pub(crate) op: &'a Op,
+    pub(crate) topic: &'a Topic,
+}
+
+impl<'a> Directory<'a> {
+    pub(crate) const fn of(op: &'a Op, topic: &'a Topic) -> Self {
+        Self { op, topic }
+    }
+}
+
+impl Directory<'_> {
     /// Reads the first entries of a range, in its order.
-    pub(crate) async fn read_directory(
-        &self,
-        range: &DirectoryRange,
-        operation: &Operation<'_>,
-    ) -> Result<Arc<Aged<DirectoryPage>>, TableError> {
-        let sent = Sent::now(self.ambient());
-        let DirectoryRange { topic, order, oldest, newest } = range;
-        let value = self.query_entries(topic, *order, *oldest, *newest, DIRECTORY_ENTRIES, operation).await?;
+    pub(crate) async fn read(self, range: &DirectoryRange) -> Result<Arc<Aged<DirectoryPage>>, TableError> {
+        let sent = Sent::now(self.op.ambient());
+        let DirectoryRange { topic: _, order, oldest, newest } = range;
+        let value = self.query_entries(*order, *oldest, *newest, DIRECTORY_ENTRIES).await?;
         let page = Arc::new(Aged { value, sent });
-        self.cache_directory_page(range.clone(), Arc::clone(&page));
+        self.op.store.cache_directory_page(range.clone(), Arc::clone(&page));
         Ok(page)
     }
 
     /// As [`Store::read_directory`], or what it gave within the last second (D3).
-    pub(crate) async fn recent_directory(
-        &self,
-        range: &DirectoryRange,
-        operation: &Operation<'_>,
-    ) -> Result<Arc<Aged<DirectoryPage>>, TableError> {
-        match self.cached_directory_page(range) {
+    pub(crate) async fn recent(self, range: &DirectoryRange) -> Result<Arc<Aged<DirectoryPage>>, TableError> {
+        match self.op.store.cached_directory_page(range) {
             Some(page) => Ok(page),
-            None => self.read_directory(range, operation).await,
+            None => Directory::of(self.op, range.topic()).read(range).await,
         }
     }
 
     async fn query_entries(
-        &self,
-        topic: &Topic,
+        self,
         order: Order,
         oldest: Bucket,
         newest: Bucket,
         limit: u16,
-        operation: &Operation<'_>,
     ) -> Result<DirectoryPage, TableError> {
+        let topic = self.topic;
         let answer = self
-            .query(operation, |query| {
+            .op
+            .table
+            .query(|query| {
                 query
                     .key_condition_expression("pk = :pk AND sk BETWEEN :oldest AND :newest")
                     .expression_attribute_values(":pk", text(TopicKey::partition(topic)))
@@ -186,29 +192,28 @@ impl Store {
 
     /// Makes sure that the directory covers events of some types in a bucket (D1), and says how.
     pub(crate) async fn cover(
-        &self,
-        topic: &Topic,
+        self,
         settings: &TopicSettings,
         bucket: Bucket,
         types: &BTreeSet<EventType>,
-        operation: &Operation<'_>,
     ) -> Result<Arc<Entry>, TableError> {
+        let topic = self.topic;
         let name = (topic.clone(), bucket);
         for _ in 0..CONFLICTS {
-            let known = match self.entries().get(&name) {
+            let known = match self.op.store.entries().get(&name) {
                 Some(entry) => Some(entry),
-                None => self.read_entry(&name, operation).await?,
+                None => self.read_entry(&name).await?,
             };
             let written = match known {
                 Some(entry) if entry.covers(types) => return Ok(entry),
-                Some(entry) => self.add_types(&name, &entry, types, operation).await?,
-                None => self.create_entry(&name, settings, types, operation).await?,
+                Some(entry) => self.add_types(&name, &entry, types).await?,
+                None => self.create_entry(&name, settings, types).await?,
             };
             if let Some(entry) = written {
                 return Ok(entry);
             }
             // Another writer was first, or the entry is gone: look again.
-            self.entries().remove(&name);
+            self.op.store.entries().remove(&name);
         }
         Err(TableError::unavailable("other writers keep changing the directory"))
     }
@@ -216,18 +221,12 @@ impl Store {
     /// Doubles a bucket's shards, unless it has more already than those that were too few.
     ///
     /// Growing is a help and no duty: if it fails, the write that asked for it goes on as it is.
-    pub(crate) async fn grow(
-        &self,
-        topic: &Topic,
-        settings: &TopicSettings,
-        bucket: Bucket,
-        under: ShardCount,
-        operation: &Operation<'_>,
-    ) {
+    pub(crate) async fn grow(self, settings: &TopicSettings, bucket: Bucket, under: ShardCount) {
+        let topic = self.topic;
         let name = (topic.clone(), bucket);
         // Of many writers that are refused at once one is enough; the others go on trying.
-        let Ok(_one_at_a_time) = self.growing().try_lock() else { return };
-        let grown = self.entries().get(&name).is_some_and(|entry| entry.shards > under);
+        let Ok(_one_at_a_time) = self.op.store.growing().try_lock() else { return };
+        let grown = self.op.store.entries().get(&name).is_some_and(|entry| entry.shards > under);
         let wanted = under.doubled(settings.max_shards);
         if grown || wanted == under {
             return;
@@ -237,14 +236,14 @@ impl Store {
             condition: "shards = :under",
             values: vec![(":wanted", number(wanted.get())), (":under", number(under.get()))],
         };
-        match self.update_entry(&name, update, operation).await {
+        match self.update_entry(&name, update).await {
             Ok(Some(entry)) => {
-                operation.meter.shards_doubled();
+                self.op.table.meter.shards_doubled();
                 tracing::info!(shards = entry.shards.get(), bucket = %bucket, "a hot bucket has grown");
             }
             // Too late: another process has grown it. Learn by how much.
             Ok(None) => {
-                if let Err(error) = self.read_entry(&name, operation).await {
+                if let Err(error) = self.read_entry(&name).await {
                     tracing::warn!(%error, "the directory could not be read after growth elsewhere");
                 }
             }
@@ -253,53 +252,43 @@ impl Store {
     }
 
     /// Gives a bucket that is covered at least so many shards.
-    pub(crate) async fn raise(
-        &self,
-        topic: &Topic,
-        bucket: Bucket,
-        to: ShardCount,
-        operation: &Operation<'_>,
-    ) -> Result<(), TableError> {
+    pub(crate) async fn raise(self, bucket: Bucket, to: ShardCount) -> Result<(), TableError> {
+        let topic = self.topic;
         let name = (topic.clone(), bucket);
         let update = Update {
             expression: "SET shards = :wanted",
             condition: "shards < :wanted",
             values: vec![(":wanted", number(to.get()))],
         };
-        if self.update_entry(&name, update, operation).await?.is_some() {
+        if self.update_entry(&name, update).await?.is_some() {
             return Ok(());
         }
         // It has as many by now, or is gone.
-        match self.read_entry(&name, operation).await? {
+        match self.read_entry(&name).await? {
             Some(entry) if entry.shards >= to => Ok(()),
             _ => Err(TableError::unavailable("the bucket's entry in the directory is gone")),
         }
     }
 
-    async fn read_entry(
-        &self,
-        name: &EntryName,
-        operation: &Operation<'_>,
-    ) -> Result<Option<Arc<Entry>>, TableError> {
-        let Some(item) = self.get_item(keyed(Place::Table, key(name)), operation).await? else {
+    async fn read_entry(self, name: &EntryName) -> Result<Option<Arc<Entry>>, TableError> {
+        let Some(item) = self.op.table.get_item(keyed(Place::Table, key(name))).await? else {
             return Ok(None);
         };
         Ok(Some(self.remember_entry(name, decode(&item)?)))
     }
 
-    fn remember_entry(&self, name: &EntryName, entry: Entry) -> Arc<Entry> {
+    fn remember_entry(self, name: &EntryName, entry: Entry) -> Arc<Entry> {
         let entry = Arc::new(entry);
-        self.entries().insert(name.clone(), Arc::clone(&entry));
+        self.op.store.entries().insert(name.clone(), Arc::clone(&entry));
         entry
     }
 
     /// Makes a bucket's entry. `None` if there is one by now.
     async fn create_entry(
-        &self,
+        self,
         name: &EntryName,
         settings: &TopicSettings,
         types: &BTreeSet<EventType>,
-        operation: &Operation<'_>,
     ) -> Result<Option<Arc<Entry>>, TableError> {
         let (topic, bucket) = name;
         let before = match bucket.previous() {
@@ -307,7 +296,7 @@ impl Store {
             Some(previous) => {
                 let first = Bucket::containing(bucket.width(), UnixMillis::MIN);
                 let newest_first = Order::NewestFirst;
-                let page = self.query_entries(topic, newest_first, first, previous, 1, operation).await?;
+                let page = self.query_entries(newest_first, first, previous, 1).await?;
                 page.entries.into_iter().next()
             }
         };
@@ -323,11 +312,15 @@ impl Store {
             retention: settings.retention_days,
         };
         let item = encode(name, &entry);
-        let put = operation
+        let put = self
+            .op
+            .table
             .call_if(|| {
-                self.client()
+                self.op
+                    .table
+                    .client
                     .put_item()
-                    .table_name(self.table())
+                    .table_name(&*self.op.table.name)
                     .set_item(Some(item.clone()))
                     .condition_expression("attribute_not_exists(pk)")
                     .return_consumed_capacity(ReturnConsumedCapacity::Total)
@@ -335,18 +328,17 @@ impl Store {
             })
             .await?;
         let Some(answer) = put else { return Ok(None) };
-        operation.meter.write(answer.consumed_capacity());
-        self.forget_directory_pages(topic);
+        self.op.table.meter.write(answer.consumed_capacity());
+        self.op.store.forget_directory_pages(topic);
         Ok(Some(self.remember_entry(name, entry)))
     }
 
     /// Adds types to a bucket's entry. `None` if the entry is gone, lists no types, or has no room for so many any more.
     async fn add_types(
-        &self,
+        self,
         name: &EntryName,
         entry: &Entry,
         types: &BTreeSet<EventType>,
-        operation: &Operation<'_>,
     ) -> Result<Option<Arc<Entry>>, TableError> {
         let missing: BTreeSet<_> =
             types.iter().filter(|event_type| !entry.types.may_hold(event_type)).cloned().collect();
@@ -368,22 +360,21 @@ impl Store {
                 values: vec![(":any", AttributeValue::Bool(true))],
             },
         };
-        self.update_entry(name, update, operation).await
+        self.update_entry(name, update).await
     }
 
     /// Updates an entry under a condition, and remembers what it became. `None` if the condition failed.
-    async fn update_entry(
-        &self,
-        name: &EntryName,
-        update: Update,
-        operation: &Operation<'_>,
-    ) -> Result<Option<Arc<Entry>>, TableError> {
-        let updated = operation
+    async fn update_entry(self, name: &EntryName, update: Update) -> Result<Option<Arc<Entry>>, TableError> {
+        let updated = self
+            .op
+            .table
             .call_if(|| {
                 let values = update.values.iter().cloned().map(|(name, value)| (name.to_owned(), value));
-                self.client()
+                self.op
+                    .table
+                    .client
                     .update_item()
-                    .table_name(self.table())
+                    .table_name(&*self.op.table.name)
                     .set_key(Some(keyed(Place::Table, key(name))))
                     .update_expression(update.expression)
                     .condition_expression(update.condition)
@@ -394,8 +385,8 @@ impl Store {
             })
             .await?;
         let Some(answer) = updated else { return Ok(None) };
-        operation.meter.write(answer.consumed_capacity());
-        self.forget_directory_pages(&name.0);
+        self.op.table.meter.write(answer.consumed_capacity());
+        self.op.store.forget_directory_pages(&name.0);
         let item =
             answer.attributes().ok_or_else(|| TableError::unavailable("an update returned no item"))?;
         Ok(Some(self.remember_entry(name, decode(item)?)))

@@ -19,17 +19,16 @@ use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::delete_item::{DeleteItemError, DeleteItemOutput};
 use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, ReturnValuesOnConditionCheckFailure};
 use lately_keys::table::{DeletedEventKey, EventKey, TypeViewKey};
-use lately_keys::{Actor, BucketWidth, EventId, Place, SortKey, TableKey, Topic, UnixMillis};
+use lately_keys::{Actor, BucketWidth, EventId, Place, SortKey, TableKey, UnixMillis};
 use lately_model::{AcceptedTimes, Data, Event, NewEvent, TopicSettings};
 
-use crate::call::{Failed, Operation};
-use crate::cost::Cost;
+use crate::call::Failed;
 use crate::directory::Entry;
 use crate::error::TableError;
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::limits::DELETION_SECONDS;
-use crate::store::Store;
 use crate::topic::TopicError;
+use crate::topic::TopicHandle;
 
 /// The topic has no such event: it was never written, was deleted, or has expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -70,19 +69,20 @@ pub enum DeleteEventError {
     Table(#[from] TableError),
 }
 
-impl Store {
+impl TopicHandle<'_> {
     /// An event by its id. The read is consistent: who was told an id finds the event.
     ///
     /// # Errors
     /// See [`GetEventError`].
-    pub async fn event(&self, topic: &Topic, id: EventId) -> Result<(Event, Cost), GetEventError> {
-        let operation = self.operation();
-        let settings = self.settings(topic, &operation).await?;
+    pub async fn event(self, id: EventId) -> Result<Event, GetEventError> {
+        let topic = self.topic;
+        let settings = self.settings().await?;
         let key = EventKey::new(topic.clone(), settings.bucket, id).encode();
-        let item = self.get_item(keyed(Place::Table, key), &operation).await?.ok_or(EventNotFound { id })?;
-        operation.meter.items(1);
-        let event = unless_over(&item, self.now()).map_err(TableError::from)?.ok_or(EventNotFound { id })?;
-        Ok((event, operation.meter.total()))
+        let item = self.op.table.get_item(keyed(Place::Table, key)).await?.ok_or(EventNotFound { id })?;
+        self.op.table.meter.items(1);
+        let event =
+            unless_over(&item, self.op.now()).map_err(TableError::from)?.ok_or(EventNotFound { id })?;
+        Ok(event)
     }
 
     /// Those of some events that there are, in the order asked for; none of them twice. The read is
@@ -90,26 +90,24 @@ impl Store {
     ///
     /// # Errors
     /// See [`TopicError`].
-    pub async fn events_of(&self, topic: &Topic, ids: &[EventId]) -> Result<(Vec<Event>, Cost), TopicError> {
-        let operation = self.operation();
-        let width = self.settings(topic, &operation).await?.bucket;
-        let events = self.find_events(topic, width, ids, &operation).await?;
-        Ok((events, operation.meter.total()))
+    pub async fn events_of(self, ids: &[EventId]) -> Result<Vec<Event>, TopicError> {
+        let width = self.settings().await?.bucket;
+        let events = self.find_events(width, ids).await?;
+        Ok(events)
     }
 
     /// Those of some events that there are, in the order asked for.
     pub(crate) async fn find_events(
-        &self,
-        topic: &Topic,
+        self,
         width: BucketWidth,
         ids: &[EventId],
-        operation: &Operation<'_>,
     ) -> Result<Vec<Event>, TableError> {
+        let topic = self.topic;
         let key = |id: &EventId| keyed(Place::Table, EventKey::new(topic.clone(), width, *id).encode());
         let keys: Vec<_> = ids.iter().map(key).collect();
-        let now = self.now();
+        let now = self.op.now();
         let mut found = HashMap::new();
-        for item in self.get_items(&keys, true, operation).await? {
+        for item in self.op.table.get_items(&keys, true).await? {
             found.extend(unless_over(&item, now)?.map(|event| (event.id, event)));
         }
         Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
@@ -119,21 +117,16 @@ impl Store {
     ///
     /// # Errors
     /// See [`DeleteEventError`].
-    pub async fn delete_event(
-        &self,
-        topic: &Topic,
-        id: EventId,
-        by: Option<&Actor>,
-    ) -> Result<Cost, DeleteEventError> {
-        let operation = self.operation();
-        let settings = self.settings(topic, &operation).await?;
+    pub async fn delete_event(self, id: EventId, by: Option<&Actor>) -> Result<(), DeleteEventError> {
+        let topic = self.topic;
+        let settings = self.settings().await?;
         let key = keyed(Place::Table, EventKey::new(topic.clone(), settings.bucket, id).encode());
         let mut note = false;
         loop {
-            match self.delete_unless(&key, by, note, &operation).await {
+            match self.delete_unless(&key, by, note).await {
                 Ok(answer) => {
-                    operation.meter.write(answer.consumed_capacity());
-                    return Ok(operation.meter.total());
+                    self.op.table.meter.write(answer.consumed_capacity());
+                    return Ok(());
                 }
                 Err(Failed::Condition { error, .. }) => {
                     let there = in_the_way(error).unwrap_or_default();
@@ -144,7 +137,7 @@ impl Store {
                 }
                 Err(Failed::Table(error)) => return Err(error.into()),
             }
-            self.note_deletion(topic, id, &operation).await?;
+            self.note_deletion(id).await?;
             note = true;
         }
     }
@@ -152,22 +145,24 @@ impl Store {
     /// Deletes an event, if it is there, with `by` if it is that actor's; and, unless its deletion is noted, only if no
     /// repetition of a request can bring it back.
     async fn delete_unless(
-        &self,
+        self,
         key: &Item,
         by: Option<&Actor>,
         noted: bool,
-        operation: &Operation<'_>,
     ) -> Result<DeleteItemOutput, Failed<SdkError<DeleteItemError>>> {
         let conditions: Vec<_> = [(by.is_some(), "a = :actor"), (!noted, "NOT contains(v, :keyed)")]
             .into_iter()
             .filter_map(|(wanted, condition)| wanted.then_some(condition))
             .collect();
-        operation
+        self.op
+            .table
             .call(|| {
                 let mut delete = self
-                    .client()
+                    .op
+                    .table
+                    .client
                     .delete_item()
-                    .table_name(self.table())
+                    .table_name(&*self.op.table.name)
                     .set_key(Some(key.clone()))
                     .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
                     .return_consumed_capacity(ReturnConsumedCapacity::Total);
@@ -187,15 +182,11 @@ impl Store {
     }
 
     /// Notes that an event is deleted, before it is: from then on no repetition of its request writes it.
-    async fn note_deletion(
-        &self,
-        topic: &Topic,
-        id: EventId,
-        operation: &Operation<'_>,
-    ) -> Result<(), TableError> {
+    async fn note_deletion(self, id: EventId) -> Result<(), TableError> {
+        let topic = self.topic;
         let mut note = keyed(Place::Table, DeletedEventKey { topic: topic.clone(), id }.encode());
-        note.insert("expires_at".to_owned(), number(self.now().get() / 1000 + DELETION_SECONDS));
-        self.put_item(&note, operation).await
+        note.insert("expires_at".to_owned(), number(self.op.now().get() / 1000 + DELETION_SECONDS));
+        self.op.table.put_item(&note).await
     }
 }
 

@@ -17,13 +17,12 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use lately_keys::table::{IdempotencyItemKey, IdempotencyKey};
 use lately_keys::{Caller, EventId, Key, Place, TableKey, Topic, UnixMillis};
 
-use crate::call::Operation;
 use crate::error::TableError;
 use crate::event::is_over;
 use crate::item::{Corrupt, Fields, Item, keyed, number};
 use crate::limits::IDEMPOTENCY_SECONDS;
+use crate::op::Op;
 use crate::single::PutIf;
-use crate::store::Store;
 
 /// What a client sent to make a repetition known as such.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,16 +53,29 @@ pub(crate) enum Recorded {
     Before(Record),
 }
 
-impl Store {
+/// A request to a topic with an idempotency key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeyedRequest<'a> {
+    pub(crate) op: &'a Op,
+    pub(crate) topic: &'a Topic,
+    pub(crate) idempotency: &'a Idempotency,
+}
+
+impl<'a> KeyedRequest<'a> {
+    pub(crate) const fn of(op: &'a Op, topic: &'a Topic, idempotency: &'a Idempotency) -> Self {
+        Self { op, topic, idempotency }
+    }
+}
+
+impl KeyedRequest<'_> {
     /// Records a request, unless its key is taken.
     pub(crate) async fn record(
-        &self,
-        topic: &Topic,
-        idempotency: &Idempotency,
+        self,
         ids: Vec<EventId>,
         accepted_at: UnixMillis,
-        operation: &Operation<'_>,
     ) -> Result<Recorded, TableError> {
+        let idempotency = self.idempotency;
+        let topic = self.topic;
         let now = accepted_at.get() / 1000;
         let wanted = Record { body_hash: idempotency.body_hash, ids, accepted_at, done: false };
         let mut item = keyed(Place::Table, key(topic, idempotency));
@@ -71,11 +83,11 @@ impl Store {
         item.insert("expires_at".to_owned(), number(now + IDEMPOTENCY_SECONDS));
         let condition = "attribute_not_exists(pk) OR expires_at <= :now";
         let values = HashMap::from([(":now".to_owned(), number(now))]);
-        let found = match self.put_item_if(&item, condition, Some(values), operation).await? {
+        let found = match self.op.table.put_item_if(&item, condition, Some(values)).await? {
             PutIf::Done => return Ok(Recorded::First),
             PutIf::Refused(Some(there)) => decode(&there)?,
             // DynamoDB did not return the record, so read the record.
-            PutIf::Refused(None) => match self.recorded(topic, idempotency, operation).await? {
+            PutIf::Refused(None) => match self.recorded().await? {
                 Some(Recorded::Before(record)) => record,
                 _ => wanted.clone(),
             },
@@ -85,28 +97,24 @@ impl Store {
     }
 
     /// What is recorded under a key, if anything is.
-    pub(crate) async fn recorded(
-        &self,
-        topic: &Topic,
-        idempotency: &Idempotency,
-        operation: &Operation<'_>,
-    ) -> Result<Option<Recorded>, TableError> {
+    pub(crate) async fn recorded(self) -> Result<Option<Recorded>, TableError> {
+        let idempotency = self.idempotency;
+        let topic = self.topic;
         let key = keyed(Place::Table, key(topic, idempotency));
-        match self.get_item(key, operation).await? {
-            Some(item) if !is_over(&item, self.now())? => Ok(Some(Recorded::Before(decode(&item)?))),
+        match self.op.table.get_item(key).await? {
+            Some(item) if !is_over(&item, self.op.now())? => Ok(Some(Recorded::Before(decode(&item)?))),
             _ => Ok(None),
         }
     }
 
     /// Marks a request as done. If that fails, a repetition will write the same events again, to no effect.
-    pub(crate) async fn finish_record(
-        &self,
-        topic: &Topic,
-        idempotency: &Idempotency,
-        operation: &Operation<'_>,
-    ) {
+    pub(crate) async fn finish(self) {
+        let idempotency = self.idempotency;
+        let topic = self.topic;
         let marked = self
-            .update_if(operation, |update| {
+            .op
+            .table
+            .update_if(|update| {
                 update
                     .set_key(Some(keyed(Place::Table, key(topic, idempotency))))
                     .update_expression("SET done = :done")

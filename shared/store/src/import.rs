@@ -7,15 +7,16 @@
 //! Growth would not help: what is imported stays in its shards. So a throttle doubles nothing here, and who imports goes
 //! at a rate that its shards can take.
 
-use lately_keys::{EventId, ShardCount, Topic, UnixMillis};
+use lately_keys::{EventId, ShardCount, UnixMillis};
 use lately_model::{AcceptedTimes, Event, NewEvent, TopicSettings};
 
-use crate::cost::Cost;
+use crate::directory::Directory;
 use crate::error::TableError;
 use crate::event::Acceptance;
 use crate::placing::PlaceError;
-use crate::store::Store;
 use crate::topic::TopicError;
+use crate::topic::TopicHandle;
+use crate::write::EventWriter;
 
 /// Why events were not imported, or not all. To import them once more is safe.
 #[derive(Debug, thiserror::Error)]
@@ -46,24 +47,19 @@ impl From<PlaceError> for ImportError {
     }
 }
 
-impl Store {
+impl TopicHandle<'_> {
     /// Writes events under the ids that they have, of different ids, spread over so many shards. When it returns, they are
     /// durable.
     ///
     /// # Errors
     /// See [`ImportError`].
-    pub async fn import(
-        &self,
-        topic: &Topic,
-        shards: ShardCount,
-        events: Vec<Event>,
-    ) -> Result<Cost, ImportError> {
-        let operation = self.operation();
-        let settings = self.settings(topic, &operation).await?;
+    pub async fn import(self, shards: ShardCount, events: Vec<Event>) -> Result<(), ImportError> {
+        let topic = self.topic;
+        let settings = self.settings().await?;
         if events.iter().any(|event| !shards.covers(event.id.shard())) {
             return Err(ImportError::Shard(shards));
         }
-        let acceptance = Acceptance { at: self.now(), is_keyed: false };
+        let acceptance = Acceptance { at: self.op.now(), is_keyed: false };
         let times = AcceptedTimes::new(acceptance.at, settings.retention_days);
         let refused = |refused: &dyn Fn(UnixMillis) -> bool| -> Vec<usize> {
             let events = events.iter().enumerate().filter(|(_, event)| refused(event.at()));
@@ -79,15 +75,15 @@ impl Store {
         let min_shards = settings.min_shards.max(shards);
         let settings = TopicSettings { min_shards, max_shards: shards, ..settings };
         let (ids, events): (Vec<EventId>, Vec<NewEvent>) = events.into_iter().map(apart).unzip();
-        let placed = self.place(topic, &settings, events, Some(ids), acceptance, &operation).await?;
+        let placed = EventWriter::of(self.op, topic, &settings).place(events, Some(ids), acceptance).await?;
         let mut few: Vec<_> =
             placed.iter().map(|placed| &placed.entry).filter(|entry| entry.shards < shards).collect();
         few.dedup_by_key(|entry| entry.bucket);
         for entry in few {
-            self.raise(topic, entry.bucket, shards, &operation).await?;
+            Directory::of(self.op, topic).raise(entry.bucket, shards).await?;
         }
-        let failed = self.put_each(topic, &settings, &placed, &operation).await.into_iter().next();
-        failed.map_or_else(|| Ok(operation.meter.total()), |(_, error)| Err(error.into()))
+        let failed = EventWriter::of(self.op, topic, &settings).put_each(&placed).await.into_iter().next();
+        failed.map_or_else(|| Ok(()), |(_, error)| Err(error.into()))
     }
 }
 

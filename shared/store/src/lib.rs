@@ -46,6 +46,7 @@ mod item;
 mod latest;
 pub mod limits;
 mod list;
+mod op;
 mod placing;
 pub mod published;
 mod pull_marker;
@@ -66,28 +67,32 @@ mod wait;
 mod write;
 
 pub use ambient::Ambient;
-pub use consumer::{ConsumerError, ConsumerNotFound};
+pub use consumer::{ConsumerError, ConsumerHandle, ConsumerNotFound};
 pub use cost::{Cost, Tally, Units};
 pub use error::{FindError, TableError, Unavailable};
 pub use event::{DeleteEventError, EventNotFound, GetEventError, decode as decode_event};
 pub use fan_out::{FanOutOutcome, NoBatch, Record};
-pub use feed::{FeedFinding, FeedReport, SeeError};
-pub use follow::{FollowError, Followed};
+pub use feed::{FeedFinding, FeedHandle, FeedReport, SeeError};
+pub use follow::{FollowError, Followed, UserHandle};
 pub use idempotency::Idempotency;
 pub use import::ImportError;
 pub use issue::{
-    ChangeIssueError, GetIssueError, IssueNotFound, IssuesError, MigrationPlan, MigrationReport,
-    OpenIssueError,
+    ChangeIssueError, GetIssueError, IssueHandle, IssueNotFound, IssuesError, IssuesHandle, MigrationPlan,
+    MigrationReport, OpenIssueError, RepositoryHandle,
 };
 pub use item::Corrupt;
 pub use latest::LatestError;
 pub use list::ListError;
+pub use op::Op;
 pub use range::Range;
-pub use record::{DocumentKey, DocumentNotFound, GetDocumentError, StoredDocument, WriteDocumentError};
-pub use run::{Begun, CommittedRun, LateError, LookUp, Progress, Run, RunError};
-pub use session::{SessionError, SessionList, SessionNotFound};
+pub use record::{
+    DocumentKey, DocumentNotFound, GetDocumentError, RecordHandle, StoredDocument, WriteDocumentError,
+};
+pub use run::{Begun, CommittedRun, LateError, LookUp, Progress, Run, RunError, RunHandle, RunsHandle};
+pub use session::{SessionError, SessionList, SessionNotFound, SessionsHandle};
 pub use settings::FeedSettings;
+pub use source::SourceHandle;
 pub use store::Store;
-pub use timeline::TimelineError;
-pub use topic::{PutTopicError, TopicError, TopicNotFound};
+pub use timeline::{TimelineError, TimelineHandle};
+pub use topic::{PutTopicError, TopicError, TopicHandle, TopicNotFound, TopicsHandle};
 pub use write::{Submission, WriteError, Written};

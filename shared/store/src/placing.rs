@@ -8,18 +8,18 @@ use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::EventKey;
-use lately_keys::{Bucket, EventId, EventType, ShardCount, Tick, Topic, UnixMillis};
+use lately_keys::{Bucket, EventId, EventType, ShardCount, Tick, UnixMillis};
 use lately_model::limits::FUTURE_SECONDS;
-use lately_model::{Event, NewEvent, TopicSettings};
+use lately_model::{Event, NewEvent};
 
 use crate::ambient::{entropy_u64, tick};
-use crate::call::Operation;
+use crate::directory::Directory;
 use crate::directory::Entry;
 use crate::error::TableError;
 use crate::event::{self, Acceptance};
 use crate::item::Item;
 use crate::limits::{BATCHES_AT_ONCE, OLD_SHARD_ATTEMPTS};
-use crate::store::Store;
+use crate::write::EventWriter;
 
 /// An event that has its place.
 #[derive(Clone, Debug)]
@@ -40,29 +40,28 @@ pub(crate) enum PlaceError {
     Table(#[from] TableError),
 }
 
-impl Store {
+impl EventWriter<'_> {
     /// Gives each event its id, or the one given, and its place; the directory covers it when this returns. How the events
     /// were accepted is stored with them.
     pub(crate) async fn place(
-        &self,
-        topic: &Topic,
-        settings: &TopicSettings,
+        self,
         events: Vec<NewEvent>,
         ids: Option<Vec<EventId>>,
         acceptance: Acceptance,
-        operation: &Operation<'_>,
     ) -> Result<Vec<Placed>, PlaceError> {
+        let settings = self.settings;
+        let topic = self.topic;
         let bucket = |at| Bucket::containing(settings.bucket, at);
         if ids.is_none() {
-            let now = self.now();
+            let now = self.op.now();
             let expected = events.iter().map(|event| (bucket(event.at.unwrap_or(now)), &event.event_type));
-            self.cover_all(topic, settings, expected, operation).await?;
+            self.cover_all(expected).await?;
         }
         let drafts = self.drafts(&events, ids.as_deref())?;
         let needed = events.iter().zip(&drafts).map(|(event, draft)| (bucket(draft.at()), &event.event_type));
-        let entries = self.cover_all(topic, settings, needed, operation).await?;
+        let entries = self.cover_all(needed).await?;
 
-        let now = self.now();
+        let now = self.op.now();
         let mut too_old = Vec::new();
         let mut placed = Vec::with_capacity(events.len());
         for (index, (event, draft)) in events.into_iter().zip(drafts).enumerate() {
@@ -81,18 +80,23 @@ impl Store {
         if too_old.is_empty() { Ok(placed) } else { Err(PlaceError::TooOld(too_old)) }
     }
 
-    fn drafts(&self, events: &[NewEvent], ids: Option<&[EventId]>) -> Result<Vec<Draft>, TableError> {
+    fn drafts(self, events: &[NewEvent], ids: Option<&[EventId]>) -> Result<Vec<Draft>, TableError> {
         if let Some(ids) = ids {
             return Ok(ids.iter().copied().map(Draft::Given).collect());
         }
-        let clock = tick(self.ambient()).map_err(TableError::unavailable)?;
+        let clock = tick(self.op.ambient()).map_err(TableError::unavailable)?;
         let latest = clock.at().saturating_add(FUTURE_SECONDS * 1000);
         let draft = |event: &NewEvent| {
-            let entropy = self.ambient().entropy();
+            let entropy = self.op.ambient().entropy();
             match event.at {
-                Some(at) => Ok(Draft::Import { at, entropy, shard: entropy_u64(self.ambient()) }),
+                Some(at) => Ok(Draft::Import { at, entropy, shard: entropy_u64(self.op.ambient()) }),
                 None => {
-                    let id = self.generator().next(clock, 0.into(), 0).map_err(TableError::unavailable)?;
+                    let id = self
+                        .op
+                        .store
+                        .generator()
+                        .next(clock, 0.into(), 0)
+                        .map_err(TableError::unavailable)?;
                     // A clock that once stood far ahead: its ids go on from there, and may not be given.
                     if id.at() > latest {
                         return Err(TableError::unavailable("this process's ids run ahead of its clock"));
@@ -106,12 +110,11 @@ impl Store {
 
     /// Covers buckets and types; the entries by their buckets' first moments.
     async fn cover_all<'a>(
-        &self,
-        topic: &Topic,
-        settings: &TopicSettings,
+        self,
         needed: impl Iterator<Item = (Bucket, &'a EventType)>,
-        operation: &Operation<'_>,
     ) -> Result<BTreeMap<UnixMillis, Arc<Entry>>, TableError> {
+        let settings = self.settings;
+        let topic = self.topic;
         let mut types: BTreeMap<UnixMillis, (Bucket, BTreeSet<EventType>)> = BTreeMap::new();
         for (bucket, event_type) in needed {
             let (_, types) = types.entry(bucket.first()).or_insert_with(|| (bucket, BTreeSet::new()));
@@ -122,7 +125,7 @@ impl Store {
         let covers: Vec<_> = types
             .into_iter()
             .map(|(first, (bucket, types))| async move {
-                let entry = self.cover(topic, settings, bucket, &types, operation).await?;
+                let entry = Directory::of(self.op, topic).cover(settings, bucket, &types).await?;
                 Ok((first, entry))
             })
             .collect();
@@ -135,20 +138,15 @@ impl Store {
     /// before the doubling, which more shards do not cool: it counts only for an event that was placed since and has been refused
     /// for half a second ([`OLD_SHARD_ATTEMPTS`]). So many writers that are refused together double once, and a bucket that is too
     /// narrow by little still grows before its writers give up.
-    pub(crate) async fn grow_around(
-        &self,
-        topic: &Topic,
-        settings: &TopicSettings,
-        placed: &Placed,
-        attempts: u32,
-        operation: &Operation<'_>,
-    ) {
+    pub(crate) async fn grow_around(self, placed: &Placed, attempts: u32) {
+        let settings = self.settings;
+        let topic = self.topic;
         let Entry { bucket, shards, .. } = *placed.entry;
         let is_old = shards > ShardCount::ONE && shards.halved().covers(placed.event.id.shard());
         if is_old && attempts < OLD_SHARD_ATTEMPTS {
             return;
         }
-        self.grow(topic, settings, bucket, shards, operation).await;
+        Directory::of(self.op, topic).grow(settings, bucket, shards).await;
     }
 }
 

@@ -17,8 +17,8 @@ use lately_keys::table::EventPartition;
 use lately_keys::{Bucket, EventId, Order, ShardCount, SortKey, Topic, UnixMillis};
 use lately_model::Event;
 
-use crate::call::Operation;
 use crate::cost::Cost;
+use crate::directory::Directory;
 use crate::directory::DirectoryRange;
 use crate::error::TableError;
 use crate::event::decode;
@@ -26,13 +26,14 @@ use crate::item::{Fields, text};
 use crate::latest::span::IdRange;
 use crate::latest::unit_of;
 use crate::limits::{EXPECTED_EVENT_BYTES, QUERIES_AT_ONCE, QUERY_BYTES, READ_AHEAD_BYTES};
-use crate::store::Store;
+use crate::op::Op;
 use crate::topic::TopicError;
+use crate::topic::TopicHandle;
 
 /// A range of a topic being read.
 #[derive(Debug)]
 pub struct Range {
-    store: Store,
+    op: Op,
     topic: Topic,
     ids: Option<IdRange>,
     to: EventId,
@@ -45,7 +46,6 @@ pub struct Range {
     lanes: Vec<Lane>,
     /// How many events were seen, and their bytes as stored.
     seen: (u64, u64),
-    cost: Cost,
 }
 
 /// A bucket to read, and which of its ids are wanted.
@@ -76,22 +76,22 @@ struct Answer {
     stopped_at: Option<EventId>,
 }
 
-impl Store {
+impl TopicHandle<'_> {
     /// A range of a topic, behind `after` and up to `to`.
     ///
     /// # Errors
     /// See [`TopicError`].
-    pub async fn range(&self, topic: &Topic, after: EventId, to: EventId) -> Result<Range, TopicError> {
-        let operation = self.operation();
-        let stored = self.stored_topic(topic, &operation).await?;
+    pub async fn range(self, after: EventId, to: EventId) -> Result<Range, TopicError> {
+        let topic = self.topic;
+        let stored = self.stored().await?;
         let ids = after.just_after().and_then(|first| IdRange::new(first, to));
-        let kept = ids.and_then(|ids| ids.within(stored.oldest_kept(self.now()), UnixMillis::MAX));
+        let kept = ids.and_then(|ids| ids.within(stored.oldest_kept(self.op.now()), UnixMillis::MAX));
         let directory = kept.map(|IdRange { oldest, newest }| {
             let width = stored.settings.bucket;
             DirectoryRange::between(topic.clone(), width, Order::OldestFirst, oldest.at(), newest.at())
         });
         Ok(Range {
-            store: self.clone(),
+            op: self.op.clone(),
             topic: topic.clone(),
             ids,
             to,
@@ -100,7 +100,6 @@ impl Store {
             ahead: VecDeque::new(),
             lanes: Vec::new(),
             seen: (0, 0),
-            cost: operation.meter.total(),
         })
     }
 }
@@ -113,11 +112,8 @@ impl Range {
     /// If the table could not be read.
     pub async fn next(&mut self) -> Result<Option<Vec<Event>>, TableError> {
         loop {
-            let store = self.store.clone();
-            let operation = store.operation();
-            let read = self.step(&operation).await;
-            self.cost += operation.meter.total();
-            match read? {
+            let op = self.op.step();
+            match self.read(&op).await? {
                 Some(events) if events.is_empty() => {}
                 given => return Ok(given),
             }
@@ -130,29 +126,29 @@ impl Range {
         self.position
     }
 
-    /// What it has cost so far.
+    /// What the request, of which the range is a part, has cost so far.
     #[must_use]
-    pub const fn cost(&self) -> Cost {
-        self.cost
+    pub fn cost(&self) -> Cost {
+        self.op.cost()
     }
 
     /// One round of queries, and what can be given then; none at the end.
-    async fn step(&mut self, operation: &Operation<'_>) -> Result<Option<Vec<Event>>, TableError> {
-        if self.lanes.is_empty() && !self.begin_lanes(operation).await? {
+    async fn read(&mut self, op: &Op) -> Result<Option<Vec<Event>>, TableError> {
+        if self.lanes.is_empty() && !self.begin_lanes(op).await? {
             self.position = self.to.max(self.position);
             return Ok(None);
         }
-        self.read_lanes(operation).await?;
+        self.read_lanes(op).await?;
         Ok(Some(self.settled()))
     }
 
     /// Begins with the next buckets, as many as there is room for; whether there are any.
-    async fn begin_lanes(&mut self, operation: &Operation<'_>) -> Result<bool, TableError> {
+    async fn begin_lanes(&mut self, op: &Op) -> Result<bool, TableError> {
         while self.ahead.is_empty() {
             let Some(range) = &self.directory else { return Ok(false) };
-            let page = self.store.read_directory(range, operation).await?;
+            let page = Directory::of(op, range.topic()).read(range).await?;
             let entries = &page.value.entries;
-            let now = self.store.now();
+            let now = self.op.now();
             self.ahead = entries
                 .iter()
                 .filter_map(|entry| {
@@ -180,13 +176,12 @@ impl Range {
     }
 
     /// Asks the lanes of which nothing is left to give.
-    async fn read_lanes(&mut self, operation: &Operation<'_>) -> Result<(), TableError> {
+    async fn read_lanes(&mut self, op: &Op) -> Result<(), TableError> {
         let limit = self.limit();
         let hungry = self.lanes.iter().enumerate().filter(|(_, lane)| lane.events.is_empty());
-        let queries: Vec<_> = hungry
-            .filter_map(|(n, lane)| Some(self.query(n, lane, lane.unread?, limit, operation)))
-            .collect();
-        operation.meter.round();
+        let queries: Vec<_> =
+            hungry.filter_map(|(n, lane)| Some(self.query(n, lane, lane.unread?, limit, op))).collect();
+        op.table.meter.round();
         let answers: Vec<Answer> =
             stream::iter(queries).buffer_unordered(QUERIES_AT_ONCE).try_collect().await?;
         for Answer { lane, events, bytes, stopped_at } in answers {
@@ -207,13 +202,13 @@ impl Range {
         Lane { partition, .. }: &Lane,
         ids: IdRange,
         limit: Option<i32>,
-        operation: &Operation<'_>,
+        op: &Op,
     ) -> Result<Answer, TableError> {
         // Sort keys are inverted ids: the newest comes first.
         let (least, greatest) = (ids.newest.sort_key(), ids.oldest.sort_key());
-        let answer = self
-            .store
-            .query(operation, |query| {
+        let answer = op
+            .table
+            .query(|query| {
                 query
                     .key_condition_expression("pk = :pk AND sk BETWEEN :least AND :greatest")
                     .expression_attribute_values(":pk", text(partition.as_str()))
@@ -224,7 +219,7 @@ impl Range {
                     .consistent_read(true)
             })
             .await?;
-        operation.meter.items(answer.items().len());
+        op.table.meter.items(answer.items().len());
         let stopped_at = answer.last_evaluated_key().map(|key| Fields(key).parsed::<SortKey>("sk"));
         Ok(Answer {
             lane,
@@ -240,7 +235,7 @@ impl Range {
         if lanes <= FULL_PAGES {
             return None;
         }
-        let known = self.store.event_bytes().get(&self.topic).unwrap_or(EXPECTED_EVENT_BYTES);
+        let known = self.op.store.event_bytes().get(&self.topic).unwrap_or(EXPECTED_EVENT_BYTES);
         let mean = self.seen.1.checked_div(self.seen.0).and_then(|mean| u32::try_from(mean).ok());
         let bytes = mean.unwrap_or(known).max(1);
         let room = u32::try_from(READ_AHEAD_BYTES / lanes).unwrap_or(u32::MAX);

@@ -17,12 +17,10 @@ use lately_keys::{Key, Place, TableKey};
 use lately_model::{Document, Precondition, Revision};
 
 use crate::ambient::entropy_u64;
-use crate::call::Operation;
-use crate::cost::Cost;
 use crate::error::{FindError, TableError};
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
+use crate::op::Op;
 use crate::revision::{Guarded, REVISION, Rounds, revision_of};
-use crate::store::Store;
 
 /// A key that a document is kept under.
 pub trait DocumentKey: TableKey + Debug + Sync {}
@@ -64,23 +62,34 @@ pub enum WriteDocumentError {
     Table(#[from] TableError),
 }
 
-impl Store {
+/// One profile, or the settings of one application, in one request.
+#[derive(Debug)]
+pub struct RecordHandle<'a, K> {
+    pub(crate) op: &'a Op,
+    pub(crate) key: &'a K,
+}
+
+impl<K> Clone for RecordHandle<'_, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K> Copy for RecordHandle<'_, K> {}
+
+impl<K: DocumentKey> RecordHandle<'_, K> {
     /// A document. Unless `consistent`, it may be one that was replaced a moment ago; who then writes under its revision
     /// is refused.
     ///
     /// # Errors
     /// See [`GetDocumentError`].
-    pub async fn document(
-        &self,
-        key: &impl DocumentKey,
-        consistent: bool,
-    ) -> Result<(StoredDocument, Cost), GetDocumentError> {
-        let operation = self.operation();
-        let found = self.find_document(key, consistent, &operation).await?;
+    pub async fn get(self, consistent: bool) -> Result<StoredDocument, GetDocumentError> {
+        let key = self.key;
+        let found = self.find(consistent).await?;
         let found =
             found.ok_or_else(|| GetDocumentError::NotFound(DocumentNotFound { key: key.encode() }))?;
-        operation.meter.items(1);
-        Ok((found, operation.meter.total()))
+        self.op.table.meter.items(1);
+        Ok(found)
     }
 
     /// Creates a document, or replaces the one of the revision that the precondition names. The new revision, and
@@ -88,17 +97,15 @@ impl Store {
     ///
     /// # Errors
     /// See [`WriteDocumentError`].
-    pub async fn put_document(
-        &self,
-        key: &impl DocumentKey,
+    pub async fn put(
+        self,
         document: &Document,
         precondition: Precondition,
-    ) -> Result<(Revision, bool, Cost), WriteDocumentError> {
-        let operation = self.operation();
+    ) -> Result<(Revision, bool), WriteDocumentError> {
         let known = precondition.revision();
-        let (revision, item) = self.next_item(key, document, known);
-        match self.put_revised(&item, known, &operation).await? {
-            Guarded::Written => Ok((revision, known.is_none(), operation.meter.total())),
+        let (revision, item) = self.next_item(document, known);
+        match self.op.table.put_revised(&item, known).await? {
+            Guarded::Written => Ok((revision, known.is_none())),
             Guarded::Stale(there) => Err(refusal(precondition, there.as_ref())?),
             Guarded::Unknown => Err(unknown().into()),
         }
@@ -108,15 +115,11 @@ impl Store {
     ///
     /// # Errors
     /// See [`WriteDocumentError`].
-    pub async fn delete_document(
-        &self,
-        key: &impl DocumentKey,
-        precondition: Precondition,
-    ) -> Result<Cost, WriteDocumentError> {
-        let operation = self.operation();
+    pub async fn delete(self, precondition: Precondition) -> Result<(), WriteDocumentError> {
+        let key = self.key;
         let item_key = keyed(Place::Table, key.encode());
-        match self.delete_revised(&item_key, precondition.revision(), &operation).await? {
-            Guarded::Written => Ok(operation.meter.total()),
+        match self.op.table.delete_revised(&item_key, precondition.revision()).await? {
+            Guarded::Written => Ok(()),
             Guarded::Stale(there) => Err(refusal(precondition, there.as_ref())?),
             Guarded::Unknown => Err(unknown().into()),
         }
@@ -130,22 +133,20 @@ impl Store {
     /// If the table could not be read or written, or other writers kept coming first. As after any write that failed, what
     /// was asked for may be done or not.
     pub async fn update_with_retry(
-        &self,
-        key: &impl DocumentKey,
+        self,
         mut update: impl FnMut(Option<&Document>) -> Option<Document>,
-    ) -> Result<(Option<StoredDocument>, Cost), TableError> {
-        let operation = self.operation();
-        let mut known = self.find_document(key, true, &operation).await?;
-        let mut rounds = Rounds::new(&operation);
+    ) -> Result<Option<StoredDocument>, TableError> {
+        let mut known = self.find(true).await?;
+        let mut rounds = Rounds::new(&self.op.table);
         loop {
             let Some(document) = update(known.as_ref().map(|known| &known.document)) else {
-                return Ok((known, operation.meter.total()));
+                return Ok(known);
             };
             let replaced = known.as_ref().map(|known| known.revision);
-            let (revision, item) = self.next_item(key, &document, replaced);
-            match self.put_revised(&item, replaced, &operation).await? {
+            let (revision, item) = self.next_item(&document, replaced);
+            match self.op.table.put_revised(&item, replaced).await? {
                 Guarded::Written => {
-                    return Ok((Some(StoredDocument { revision, document }), operation.meter.total()));
+                    return Ok(Some(StoredDocument { revision, document }));
                 }
                 // Told by the failed write: no need to read it.
                 Guarded::Stale(there) => known = there.as_ref().map(decode).transpose()?,
@@ -156,28 +157,20 @@ impl Store {
         }
     }
 
-    async fn find_document(
-        &self,
-        key: &impl DocumentKey,
-        consistent: bool,
-        operation: &Operation<'_>,
-    ) -> Result<Option<StoredDocument>, TableError> {
-        let item = self.read_item(keyed(Place::Table, key.encode()), consistent, operation).await?;
+    async fn find(self, consistent: bool) -> Result<Option<StoredDocument>, TableError> {
+        let key = self.key;
+        let item = self.op.table.read_item(keyed(Place::Table, key.encode()), consistent).await?;
         Ok(item.as_ref().map(decode).transpose()?)
     }
 
     /// The item that is to follow the known revision, or to be the first, and its revision.
-    fn next_item(
-        &self,
-        key: &impl DocumentKey,
-        document: &Document,
-        known: Option<Revision>,
-    ) -> (Revision, Item) {
-        let revision = known.map_or_else(|| self.first_revision(), Revision::next);
+    fn next_item(self, document: &Document, known: Option<Revision>) -> (Revision, Item) {
+        let key = self.key;
+        let revision = known.map_or_else(|| self.op.first_revision(), Revision::next);
         let mut item = keyed(Place::Table, key.encode());
         item.insert("d".to_owned(), text(document.as_str()));
         item.insert(REVISION.to_owned(), number(revision.get()));
-        item.insert("w".to_owned(), number(entropy_u64(self.ambient())));
+        item.insert("w".to_owned(), number(entropy_u64(self.op.ambient())));
         (revision, item)
     }
 }

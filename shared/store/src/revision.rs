@@ -22,12 +22,13 @@ use aws_sdk_dynamodb::operation::put_item::builders::PutItemFluentBuilder;
 use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, ReturnValuesOnConditionCheckFailure};
 use lately_model::Revision;
 
-use crate::call::{Failed, Meaning, Operation, meaning, unavailable};
+use crate::call::Table;
+use crate::call::{Failed, Meaning, meaning, unavailable};
 use crate::error::TableError;
 use crate::item::{Corrupt, Fields, Item, number};
 use crate::limits::CONFLICTS;
+use crate::op::Op;
 use crate::single::in_the_way;
-use crate::store::Store;
 
 /// The attribute that holds an item's revision.
 pub(crate) const REVISION: &str = "revision";
@@ -47,41 +48,42 @@ pub(crate) enum Guarded {
 /// keep coming in between.
 #[derive(Debug)]
 pub(crate) struct Rounds<'a> {
-    operation: &'a Operation<'a>,
+    table: &'a Table,
     lost: u32,
 }
 
 impl<'a> Rounds<'a> {
-    pub(crate) const fn new(operation: &'a Operation<'a>) -> Self {
-        Self { operation, lost: 0 }
+    pub(crate) const fn new(table: &'a Table) -> Self {
+        Self { table, lost: 0 }
     }
 
     /// Begins the next round, after a random pause, so that writers who met here do not meet again.
     pub(crate) async fn lose(&mut self) -> Result<(), TableError> {
         self.lost += 1;
-        let pause = self.operation.wait_after(1).filter(|_| self.lost < CONFLICTS);
+        let pause = self.table.wait_after(1).filter(|_| self.lost < CONFLICTS);
         let pause = pause.ok_or_else(|| TableError::unavailable("other writers keep changing the record"))?;
         tokio::time::sleep(pause).await;
         Ok(())
     }
 }
 
-impl Store {
+impl Op {
     /// The first revision of what is created now.
     pub(crate) fn first_revision(&self) -> Revision {
         Revision::first(self.ambient().since_epoch())
     }
+}
 
+impl Table {
     /// Puts an item, whose revision follows the known one, if that is still what is there; with none known, if nothing
     /// is.
     pub(crate) async fn put_revised(
         &self,
         item: &Item,
         known: Option<Revision>,
-        operation: &Operation<'_>,
     ) -> Result<Guarded, TableError> {
-        let Some(known) = known else { return self.put_first(item, operation).await };
-        let put = operation
+        let Some(known) = known else { return self.put_first(item).await };
+        let put = self
             .call(|| {
                 self.putting(item)
                     .condition_expression("revision = :known")
@@ -91,7 +93,7 @@ impl Store {
             .await;
         match put {
             Ok(answer) => {
-                operation.meter.write(answer.consumed_capacity());
+                self.meter.write(answer.consumed_capacity());
                 Ok(Guarded::Written)
             }
             Err(Failed::Condition { error, maybe_applied }) => {
@@ -110,14 +112,14 @@ impl Store {
     ///
     /// An attempt that may have been applied is not made again: had the item been deleted since, that would bring it back.
     /// It is looked what is there instead.
-    async fn put_first(&self, item: &Item, operation: &Operation<'_>) -> Result<Guarded, TableError> {
-        let mut attempts = operation.attempts();
+    async fn put_first(&self, item: &Item) -> Result<Guarded, TableError> {
+        let mut attempts = self.attempts();
         loop {
             attempts.start();
             let put = self.putting(item).condition_expression("attribute_not_exists(pk)").send().await;
             let error = match put {
                 Ok(answer) => {
-                    operation.meter.write(answer.consumed_capacity());
+                    self.meter.write(answer.consumed_capacity());
                     return Ok(Guarded::Written);
                 }
                 Err(error) => error,
@@ -128,7 +130,7 @@ impl Store {
                 Meaning::Final => return Err(unavailable(&error)),
                 Meaning::Ambiguous => {
                     let key = ["pk", "sk"].map(|name| (name.to_owned(), item[name].clone()));
-                    let there = self.get_item(key.into(), operation).await?;
+                    let there = self.get_item(key.into()).await?;
                     return Ok(outcome(there, item, revision_of(item)?)?);
                 }
             }
@@ -136,9 +138,9 @@ impl Store {
     }
 
     fn putting(&self, item: &Item) -> PutItemFluentBuilder {
-        self.client()
+        self.client
             .put_item()
-            .table_name(self.table())
+            .table_name(&*self.name)
             .set_item(Some(item.clone()))
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
             .return_consumed_capacity(ReturnConsumedCapacity::Total)
@@ -150,14 +152,13 @@ impl Store {
         &self,
         key: &Item,
         known: Option<Revision>,
-        operation: &Operation<'_>,
     ) -> Result<Guarded, TableError> {
-        let deleted = operation
+        let deleted = self
             .call(|| {
                 let delete = self
-                    .client()
+                    .client
                     .delete_item()
-                    .table_name(self.table())
+                    .table_name(&*self.name)
                     .set_key(Some(key.clone()))
                     .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
                     .return_consumed_capacity(ReturnConsumedCapacity::Total);
@@ -172,7 +173,7 @@ impl Store {
             .await;
         match deleted {
             Ok(answer) => {
-                operation.meter.write(answer.consumed_capacity());
+                self.meter.write(answer.consumed_capacity());
                 Ok(Guarded::Written)
             }
             Err(Failed::Condition { error, maybe_applied }) => {

@@ -22,13 +22,11 @@ use lately_keys::table::{SessionId, SessionKey, SessionListKey, SessionNameKey, 
 use lately_keys::{Place, TableKey, Topic, UnixMillis};
 use lately_model::{NewSession, Session};
 
-use crate::call::Operation;
-use crate::cost::Cost;
 use crate::error::{FindError, TableError};
 use crate::event::is_over;
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::limits::LISTED_SESSIONS;
-use crate::store::Store;
+use crate::op::Op;
 
 /// The session does not exist: it was never created, was revoked, or has expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,31 +48,32 @@ pub struct SessionList {
     pub next: Option<SessionId>,
 }
 
-impl Store {
+/// All sessions, in one request.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionsHandle<'a> {
+    pub(crate) op: &'a Op,
+}
+
+impl SessionsHandle<'_> {
     /// Keeps a session, under its token's hash.
     ///
     /// # Errors
     /// If the table cannot be written.
-    pub async fn create_session(
-        &self,
-        new: &NewSession,
-        hash: TokenHash,
-    ) -> Result<(Session, Cost), TableError> {
-        let operation = self.operation();
-        let created_at = self.now();
+    pub async fn create(self, new: &NewSession, hash: TokenHash) -> Result<Session, TableError> {
+        let created_at = self.op.now();
         // In whole seconds, as TTL has it; rounded up, so it is good for no less than its time.
         let seconds = created_at.get().div_ceil(1000) + u64::from(new.ttl_seconds.get());
         let session = Session {
-            id: SessionId::new(created_at, self.ambient().entropy()),
+            id: SessionId::new(created_at, self.op.ambient().entropy()),
             user: new.user.clone(),
             scopes: new.scopes,
             topics: new.topics.clone(),
             created_at,
             expires_at: UnixMillis::new(seconds * 1000).unwrap_or(UnixMillis::MAX),
         };
-        self.put_item(&encode_name(&session, hash), &operation).await?;
-        self.put_item(&encode(&session, hash), &operation).await?;
-        Ok((session, operation.meter.total()))
+        self.op.table.put_item(&encode_name(&session, hash)).await?;
+        self.op.table.put_item(&encode(&session, hash)).await?;
+        Ok(session)
     }
 
     /// The session that a token opens, by the token's hash; none if it is unknown or over. The read is consistent: what
@@ -82,41 +81,39 @@ impl Store {
     ///
     /// # Errors
     /// If the table cannot be read.
-    pub async fn session(&self, hash: TokenHash) -> Result<(Option<Session>, Cost), TableError> {
-        let operation = self.operation();
-        let session = self.session_under(hash, &operation).await?;
-        Ok((session, operation.meter.total()))
+    pub async fn find(self, hash: TokenHash) -> Result<Option<Session>, TableError> {
+        let session = self.session_under(hash).await?;
+        Ok(session)
     }
 
     /// A session by its id.
     ///
     /// # Errors
     /// See [`SessionError`].
-    pub async fn session_by_id(&self, id: SessionId) -> Result<(Session, Cost), SessionError> {
-        let operation = self.operation();
-        let hash =
-            self.hash_of(id, &operation).await?.ok_or(SessionError::NotFound(SessionNotFound { id }))?;
-        let session = self
-            .session_under(hash, &operation)
-            .await?
-            .ok_or(SessionError::NotFound(SessionNotFound { id }))?;
-        operation.meter.items(1);
-        Ok((session, operation.meter.total()))
+    pub async fn get(self, id: SessionId) -> Result<Session, SessionError> {
+        let hash = self.hash_of(id).await?.ok_or(SessionError::NotFound(SessionNotFound { id }))?;
+        let session =
+            self.session_under(hash).await?.ok_or(SessionError::NotFound(SessionNotFound { id }))?;
+        self.op.table.meter.items(1);
+        Ok(session)
     }
 
     /// Ends a session, if it has not ended. From then on its token is refused wherever it is looked up.
     ///
     /// # Errors
     /// If the table cannot be read or written.
-    pub async fn revoke_session(&self, id: SessionId) -> Result<Cost, TableError> {
-        let operation = self.operation();
-        if let Some(hash) = self.hash_of(id, &operation).await? {
-            let now = number(self.now().get() / 1000);
-            let ended = operation
+    pub async fn revoke(self, id: SessionId) -> Result<(), TableError> {
+        if let Some(hash) = self.hash_of(id).await? {
+            let now = number(self.op.now().get() / 1000);
+            let ended = self
+                .op
+                .table
                 .call_if(|| {
-                    self.client()
+                    self.op
+                        .table
+                        .client
                         .update_item()
-                        .table_name(self.table())
+                        .table_name(&*self.op.table.name)
                         .set_key(Some(keyed(Place::Table, SessionKey { hash }.encode())))
                         .update_expression("SET expires_at = :now")
                         .condition_expression("attribute_exists(pk) AND expires_at > :now")
@@ -126,10 +123,10 @@ impl Store {
                 })
                 .await?;
             if let Some(answer) = ended {
-                operation.meter.write(answer.consumed_capacity());
+                self.op.table.meter.write(answer.consumed_capacity());
             }
         }
-        Ok(operation.meter.total())
+        Ok(())
     }
 
     /// Sessions that are not over, newest first, some at a time. Those of the last moments may be missing, and those
@@ -137,12 +134,13 @@ impl Store {
     ///
     /// # Errors
     /// If the table cannot be read.
-    pub async fn sessions(&self, after: Option<SessionId>) -> Result<(SessionList, Cost), TableError> {
-        let operation = self.operation();
+    pub async fn list(self, after: Option<SessionId>) -> Result<SessionList, TableError> {
         // Behind the last one there is: every id sorts before it.
         let before = after.map_or_else(|| "~".to_owned(), |id| id.to_string());
         let answer = self
-            .query(&operation, |query| {
+            .op
+            .table
+            .query(|query| {
                 query
                     .set_index_name(Place::Gsi1.index().map(str::to_owned))
                     .key_condition_expression("gsi1pk = :sessions AND gsi1sk < :before")
@@ -152,50 +150,40 @@ impl Store {
                     .limit(LISTED_SESSIONS)
             })
             .await?;
-        operation.meter.items(answer.items().len());
+        self.op.table.meter.items(answer.items().len());
         let sessions: Vec<_> = answer.items().iter().map(decode).collect::<Result<_, _>>()?;
         let next =
             sessions.last().map(|session| session.id).filter(|_| answer.last_evaluated_key().is_some());
-        let now = self.now();
+        let now = self.op.now();
         let sessions = sessions.into_iter().filter(|session| session.expires_at > now).collect();
-        Ok((SessionList { sessions, next }, operation.meter.total()))
+        Ok(SessionList { sessions, next })
     }
 
-    async fn session_under(
-        &self,
-        hash: TokenHash,
-        operation: &Operation<'_>,
-    ) -> Result<Option<Session>, TableError> {
+    async fn session_under(self, hash: TokenHash) -> Result<Option<Session>, TableError> {
         let key = keyed(Place::Table, SessionKey { hash }.encode());
-        let Some(item) = self.get_item(key, operation).await? else { return Ok(None) };
+        let Some(item) = self.op.table.get_item(key).await? else { return Ok(None) };
         // What the table gave is what was asked for; compared once more, in constant time.
-        if stored_hash(&item)? != hash || is_over(&item, self.now())? {
+        if stored_hash(&item)? != hash || is_over(&item, self.op.now())? {
             return Ok(None);
         }
         Ok(Some(decode(&item)?))
     }
 
     /// Under which hash a session is kept; none if it never was, or TTL has removed it.
-    async fn hash_of(
-        &self,
-        id: SessionId,
-        operation: &Operation<'_>,
-    ) -> Result<Option<TokenHash>, TableError> {
-        match self.get_item(keyed(Place::Table, SessionNameKey { id }.encode()), operation).await? {
+    async fn hash_of(self, id: SessionId) -> Result<Option<TokenHash>, TableError> {
+        match self.op.table.get_item(keyed(Place::Table, SessionNameKey { id }.encode())).await? {
             Some(name) => Ok(Some(decode_name(&name)?)),
-            None => self.look_up_session(id, operation).await,
+            None => self.look_up(id).await,
         }
     }
 
     /// As [`Store::hash_of`], for a session that was made before its id had an item.
-    async fn look_up_session(
-        &self,
-        id: SessionId,
-        operation: &Operation<'_>,
-    ) -> Result<Option<TokenHash>, TableError> {
+    async fn look_up(self, id: SessionId) -> Result<Option<TokenHash>, TableError> {
         let key = SessionListKey { id }.encode();
         let answer = self
-            .query(operation, |query| {
+            .op
+            .table
+            .query(|query| {
                 query
                     .set_index_name(Place::Gsi1.index().map(str::to_owned))
                     .key_condition_expression("gsi1pk = :sessions AND gsi1sk = :id")

@@ -8,10 +8,10 @@ use aws_sdk_dynamodb::operation::update_item::UpdateItemOutput;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity, ReturnValuesOnConditionCheckFailure};
 
-use crate::call::{Failed, Operation};
+use crate::call::Failed;
+use crate::call::Table;
 use crate::error::TableError;
 use crate::item::Item;
-use crate::store::Store;
 
 /// The outcome of a conditional put.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,28 +33,19 @@ impl PutIf {
     }
 }
 
-impl Store {
+impl Table {
     /// An item by its key, read consistently.
-    pub(crate) async fn get_item(
-        &self,
-        key: Item,
-        operation: &Operation<'_>,
-    ) -> Result<Option<Item>, TableError> {
-        self.read_item(key, true, operation).await
+    pub(crate) async fn get_item(&self, key: Item) -> Result<Option<Item>, TableError> {
+        self.read_item(key, true).await
     }
 
     /// An item by its key.
-    pub(crate) async fn read_item(
-        &self,
-        key: Item,
-        consistent: bool,
-        operation: &Operation<'_>,
-    ) -> Result<Option<Item>, TableError> {
-        let answer = operation
+    pub(crate) async fn read_item(&self, key: Item, consistent: bool) -> Result<Option<Item>, TableError> {
+        let answer = self
             .call(|| {
-                self.client()
+                self.client
                     .get_item()
-                    .table_name(self.table())
+                    .table_name(&*self.name)
                     .set_key(Some(key.clone()))
                     .consistent_read(consistent)
                     .return_consumed_capacity(ReturnConsumedCapacity::Total)
@@ -62,24 +53,24 @@ impl Store {
             })
             .await
             .map_err(Failed::unconditional)?;
-        operation.meter.read(answer.consumed_capacity());
+        self.meter.read(answer.consumed_capacity());
         Ok(answer.item)
     }
 
     /// Puts an item, in place of what stands under its key.
-    pub(crate) async fn put_item(&self, item: &Item, operation: &Operation<'_>) -> Result<(), TableError> {
-        let answer = operation
+    pub(crate) async fn put_item(&self, item: &Item) -> Result<(), TableError> {
+        let answer = self
             .call(|| {
-                self.client()
+                self.client
                     .put_item()
-                    .table_name(self.table())
+                    .table_name(&*self.name)
                     .set_item(Some(item.clone()))
                     .return_consumed_capacity(ReturnConsumedCapacity::Total)
                     .send()
             })
             .await
             .map_err(Failed::unconditional)?;
-        operation.meter.write(answer.consumed_capacity());
+        self.meter.write(answer.consumed_capacity());
         Ok(())
     }
 
@@ -89,13 +80,12 @@ impl Store {
         item: &Item,
         condition: &str,
         values: Option<HashMap<String, AttributeValue>>,
-        operation: &Operation<'_>,
     ) -> Result<PutIf, TableError> {
-        let put = operation
+        let put = self
             .call(|| {
-                self.client()
+                self.client
                     .put_item()
-                    .table_name(self.table())
+                    .table_name(&*self.name)
                     .set_item(Some(item.clone()))
                     .condition_expression(condition)
                     .set_expression_attribute_values(values.clone())
@@ -106,7 +96,7 @@ impl Store {
             .await;
         match put {
             Ok(answer) => {
-                operation.meter.write(answer.consumed_capacity());
+                self.meter.write(answer.consumed_capacity());
                 Ok(PutIf::Done)
             }
             Err(Failed::Condition { error, .. }) => Ok(PutIf::Refused(in_the_way(error))),
@@ -117,33 +107,32 @@ impl Store {
     /// Changes an item as asked; `None` if the condition that is asked for does not hold.
     pub(crate) async fn update_if(
         &self,
-        operation: &Operation<'_>,
         ask: impl Fn(UpdateItemFluentBuilder) -> UpdateItemFluentBuilder,
     ) -> Result<Option<UpdateItemOutput>, TableError> {
-        let updated = operation
+        let updated = self
             .call_if(|| {
-                let update = self.client().update_item().table_name(self.table());
+                let update = self.client.update_item().table_name(&*self.name);
                 ask(update).return_consumed_capacity(ReturnConsumedCapacity::Total).send()
             })
             .await?;
-        operation.meter.write(updated.as_ref().and_then(UpdateItemOutput::consumed_capacity));
+        self.meter.write(updated.as_ref().and_then(UpdateItemOutput::consumed_capacity));
         Ok(updated)
     }
 
     /// Deletes an item, if it is there.
-    pub(crate) async fn delete_item(&self, key: &Item, operation: &Operation<'_>) -> Result<(), TableError> {
-        let answer = operation
+    pub(crate) async fn delete_item(&self, key: &Item) -> Result<(), TableError> {
+        let answer = self
             .call(|| {
-                self.client()
+                self.client
                     .delete_item()
-                    .table_name(self.table())
+                    .table_name(&*self.name)
                     .set_key(Some(key.clone()))
                     .return_consumed_capacity(ReturnConsumedCapacity::Total)
                     .send()
             })
             .await
             .map_err(Failed::unconditional)?;
-        operation.meter.write(answer.consumed_capacity());
+        self.meter.write(answer.consumed_capacity());
         Ok(())
     }
 }

@@ -20,12 +20,11 @@ use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
 use lately_keys::table::SourceItemKey;
 use lately_keys::{EventId, Place, Shard, ShardCount, Source, TableKey, UnixMillis};
 
-use crate::call::Operation;
 use crate::error::TableError;
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::limits::{FOLLOWER_SHARDS, PULL_OVERLAP_MILLIS};
+use crate::op::Op;
 use crate::pull_marker::PullMarker;
-use crate::store::Store;
 use crate::topic::shard_count;
 
 /// A source as it is stored.
@@ -105,52 +104,49 @@ impl StoredSource {
     }
 }
 
-impl Store {
+/// One source and its followers, in one request.
+#[derive(Clone, Copy, Debug)]
+pub struct SourceHandle<'a> {
+    pub(crate) op: &'a Op,
+    pub(crate) source: &'a Source,
+}
+
+impl SourceHandle<'_> {
     /// A source, read consistently; one that nobody wrote yet is pushed to one shard of followers.
-    pub(crate) async fn stored_source(
-        &self,
-        source: &Source,
-        operation: &Operation<'_>,
-    ) -> Result<StoredSource, TableError> {
-        let item = self.get_item(source_key(source), operation).await?;
+    pub(crate) async fn stored(self) -> Result<StoredSource, TableError> {
+        let source = self.source;
+        let item = self.op.table.get_item(source_key(source)).await?;
         Ok(item.as_ref().map(StoredSource::decode).transpose()?.unwrap_or_default())
     }
 
     /// Doubles a source's follower shards, unless there are more already than those that were too few; how many
     /// there are then.
-    pub(crate) async fn double_followers(
-        &self,
-        source: &Source,
-        under: ShardCount,
-        operation: &Operation<'_>,
-    ) -> Result<ShardCount, TableError> {
+    pub(crate) async fn double_followers(self, under: ShardCount) -> Result<ShardCount, TableError> {
         let doubled = under.doubled(FOLLOWER_SHARDS);
         if doubled == under {
             return Ok(under);
         }
         let update = self
-            .update_source(source)
+            .update()
             .update_expression("SET shards = :doubled")
             .condition_expression(has_shards(under))
             .expression_attribute_values(":doubled", number(doubled.get()))
             .expression_attribute_values(":shards", number(under.get()));
-        match self.try_update(update, operation).await? {
+        match self.try_update(update).await? {
             Some(_) => Ok(doubled),
-            None => Ok(self.stored_source(source, operation).await?.shards),
+            None => Ok(self.stored().await?.shards),
         }
     }
 
     /// Begins to promote a source, if it is still pushed to so many shards.
     pub(crate) async fn begin_promotion(
-        &self,
-        source: &Source,
+        self,
         shards: ShardCount,
         promotion: EventId,
-        operation: &Operation<'_>,
     ) -> Result<bool, TableError> {
         let all = shards.shards().map(|shard| shard.to_string()).collect();
         let update = self
-            .update_source(source)
+            .update()
             .update_expression("SET #mode = :promoting, promotion = :promotion, unpromoted = :all")
             .condition_expression(format!("attribute_not_exists(#mode) AND {}", has_shards(shards)))
             .expression_attribute_names("#mode", "mode")
@@ -158,39 +154,27 @@ impl Store {
             .expression_attribute_values(":promotion", text(promotion.to_string()))
             .expression_attribute_values(":all", AttributeValue::Ns(all))
             .expression_attribute_values(":shards", number(shards.get()));
-        Ok(self.try_update(update, operation).await?.is_some())
+        Ok(self.try_update(update).await?.is_some())
     }
 
     /// Notes that the markers of all followers in a shard are written.
-    pub(crate) async fn promote_shard(
-        &self,
-        source: &Source,
-        shard: Shard,
-        promotion: EventId,
-        operation: &Operation<'_>,
-    ) -> Result<(), TableError> {
+    pub(crate) async fn promote_shard(self, shard: Shard, promotion: EventId) -> Result<(), TableError> {
         let update = self
-            .update_source(source)
+            .update()
             .update_expression("DELETE unpromoted :shard")
             .condition_expression(IS_PROMOTION)
             .expression_attribute_names("#mode", "mode")
             .expression_attribute_values(":promoting", text(PROMOTING))
             .expression_attribute_values(":promotion", text(promotion.to_string()))
             .expression_attribute_values(":shard", AttributeValue::Ns(vec![shard.to_string()]));
-        self.try_update(update, operation).await?;
+        self.try_update(update).await?;
         Ok(())
     }
 
     /// Ends a promotion whose markers are all written: events from an id on are pulled.
-    pub(crate) async fn end_promotion(
-        &self,
-        source: &Source,
-        promotion: EventId,
-        from: EventId,
-        operation: &Operation<'_>,
-    ) -> Result<(), TableError> {
+    pub(crate) async fn end_promotion(self, promotion: EventId, from: EventId) -> Result<(), TableError> {
         let update = self
-            .update_source(source)
+            .update()
             .update_expression("SET #mode = :pull, pull_from = :from")
             .condition_expression(format!("{IS_PROMOTION} AND attribute_not_exists(unpromoted)"))
             .expression_attribute_names("#mode", "mode")
@@ -198,26 +182,25 @@ impl Store {
             .expression_attribute_values(":promotion", text(promotion.to_string()))
             .expression_attribute_values(":pull", text(PULL))
             .expression_attribute_values(":from", text(from.to_string()));
-        self.try_update(update, operation).await?;
+        self.try_update(update).await?;
         Ok(())
     }
 
-    fn update_source(&self, source: &Source) -> UpdateItemFluentBuilder {
-        self.client()
+    fn update(self) -> UpdateItemFluentBuilder {
+        let source = self.source;
+        self.op
+            .table
+            .client
             .update_item()
-            .table_name(self.table())
+            .table_name(&*self.op.table.name)
             .set_key(Some(source_key(source)))
             .return_consumed_capacity(ReturnConsumedCapacity::Total)
     }
 
     /// Makes an update that may be made twice; `None` if its condition did not hold.
-    async fn try_update(
-        &self,
-        update: UpdateItemFluentBuilder,
-        operation: &Operation<'_>,
-    ) -> Result<Option<()>, TableError> {
-        let answer = operation.call_if(|| update.clone().send()).await?;
-        Ok(answer.map(|answer| operation.meter.write(answer.consumed_capacity())))
+    async fn try_update(self, update: UpdateItemFluentBuilder) -> Result<Option<()>, TableError> {
+        let answer = self.op.table.call_if(|| update.clone().send()).await?;
+        Ok(answer.map(|answer| self.op.table.meter.write(answer.consumed_capacity())))
     }
 }
 

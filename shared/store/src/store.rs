@@ -9,13 +9,14 @@ use quick_cache::sync::Cache;
 use tokio::sync::Mutex;
 
 use crate::ambient::{Ambient, now};
-use crate::call::Operation;
+use crate::call::Table;
 use crate::cost::{Meter, Tally};
 use crate::directory::{DirectoryPage, DirectoryRange, Entry, EntryName};
 use crate::limits::{
     BUSY_FOR, BUSY_PARTITIONS, CACHED_DIRECTORY_PAGES, CACHED_ENTRIES, CACHED_TOPICS, DIRECTORY_AGE,
     TOPIC_AGE,
 };
+use crate::op::Op;
 use crate::settings::FeedSettings;
 use crate::topic::StoredTopic;
 
@@ -32,8 +33,8 @@ pub struct Store {
 #[derive(Debug)]
 struct Inner {
     client: Client,
-    table: String,
-    ambient: Box<dyn Ambient>,
+    table: Arc<str>,
+    ambient: Arc<dyn Ambient>,
     budget: Duration,
     generator: Generator,
     topics: Cache<Topic, Arc<Aged<StoredTopic>>>,
@@ -43,7 +44,7 @@ struct Inner {
     pulls: Cache<User, u32>,
     busy: Cache<String, Sent>,
     growing: Mutex<()>,
-    meter: Meter,
+    meter: Arc<Meter>,
 }
 
 impl Store {
@@ -52,8 +53,8 @@ impl Store {
     pub fn new(client: Client, table: impl Into<String>, ambient: impl Ambient, budget: Duration) -> Self {
         let inner = Inner {
             client,
-            table: table.into(),
-            ambient: Box::new(ambient),
+            table: table.into().into(),
+            ambient: Arc::new(ambient),
             budget,
             generator: Generator::new(),
             topics: Cache::new(CACHED_TOPICS),
@@ -63,7 +64,7 @@ impl Store {
             pulls: Cache::new(CACHED_ENTRIES),
             busy: Cache::new(BUSY_PARTITIONS),
             growing: Mutex::new(()),
-            meter: Meter::default(),
+            meter: Arc::default(),
         };
         Self { inner: Arc::new(inner), feeds: FeedSettings::default() }
     }
@@ -80,12 +81,27 @@ impl Store {
         now(self.ambient())
     }
 
-    pub(crate) fn operation(&self) -> Operation<'_> {
-        self.operation_within(self.inner.budget)
+    /// The handle of one request, which has as much time as the store gives one operation.
+    #[must_use]
+    pub fn op(&self) -> Op {
+        self.op_within(self.inner.budget)
     }
 
-    pub(crate) fn operation_within(&self, time: Duration) -> Operation<'_> {
-        Operation::new(self.ambient(), time, &self.inner.meter)
+    /// The handle of one request that has so much time.
+    #[must_use]
+    pub fn op_within(&self, time: Duration) -> Op {
+        Op::new(self.clone(), self.table_for(time, &self.inner.meter))
+    }
+
+    /// The table for an operation whose price is part of another meter's.
+    pub(crate) fn table_for(&self, time: Duration, whole: &Arc<Meter>) -> Table {
+        let Inner { client, table, ambient, .. } = &*self.inner;
+        Table::new(client.clone(), Arc::clone(table), Arc::clone(ambient), time, whole)
+    }
+
+    /// How long one operation may take.
+    pub(crate) fn budget(&self) -> Duration {
+        self.inner.budget
     }
 
     /// What was done since this was last asked: by operations that are over, of this store and its clones.
@@ -97,19 +113,11 @@ impl Store {
     /// The table's name.
     #[must_use]
     pub fn table_name(&self) -> &str {
-        self.table()
+        &self.inner.table
     }
 
     pub(crate) const fn feeds(&self) -> &FeedSettings {
         &self.feeds
-    }
-
-    pub(crate) fn client(&self) -> &Client {
-        &self.inner.client
-    }
-
-    pub(crate) fn table(&self) -> &str {
-        &self.inner.table
     }
 
     /// The clocks and the random source that the store was given.

@@ -20,14 +20,14 @@ use lately_model::{
     TopicSettings, TopicSummary, TopicView, View, Views,
 };
 
-use crate::call::Operation;
-use crate::cost::Cost;
+use crate::directory::Directory;
 use crate::directory::DirectoryRange;
 use crate::error::{FindError, TableError};
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::list::ListError;
+use crate::op::Op;
 use crate::revision::{Guarded, REVISION, Rounds, revision_of};
-use crate::store::{Aged, Sent, Store};
+use crate::store::{Aged, Sent};
 
 /// A topic as it is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,37 +68,46 @@ pub enum PutTopicError {
     Table(#[from] TableError),
 }
 
-impl Store {
+/// One topic, in one request.
+#[derive(Clone, Copy, Debug)]
+pub struct TopicHandle<'a> {
+    pub(crate) op: &'a Op,
+    pub(crate) topic: &'a Topic,
+}
+
+/// All topics, in one request.
+#[derive(Clone, Copy, Debug)]
+pub struct TopicsHandle<'a> {
+    pub(crate) op: &'a Op,
+}
+
+impl TopicHandle<'_> {
     /// Creates a topic, or changes it. The `bool` says whether it was created.
     ///
     /// # Errors
     /// See [`PutTopicError`].
-    pub async fn put_topic(
-        &self,
-        topic: &Topic,
-        change: &TopicChange,
-    ) -> Result<(TopicView, bool, Cost), PutTopicError> {
-        let operation = self.operation();
-        let (stored, created) = self.ensure_topic(topic, change, &operation).await?;
-        let view = self.topic_view(topic, stored, &operation).await?;
-        Ok((view, created, operation.meter.total()))
+    pub async fn put(self, change: &TopicChange) -> Result<(TopicView, bool), PutTopicError> {
+        let (stored, created) = self.ensure(change).await?;
+        let view = self.view_of(stored).await?;
+        Ok((view, created))
     }
 
     /// Makes a topic what a change says, or creates it so.
-    async fn ensure_topic(
-        &self,
-        topic: &Topic,
-        change: &TopicChange,
-        operation: &Operation<'_>,
-    ) -> Result<(StoredTopic, bool), PutTopicError> {
-        let mut rounds = Rounds::new(operation);
+    async fn ensure(self, change: &TopicChange) -> Result<(StoredTopic, bool), PutTopicError> {
+        let topic = self.topic;
+        let mut rounds = Rounds::new(&self.op.table);
         let (stored, created) = loop {
-            let known = self.find_topic(topic, operation).await?;
+            let known = self.find().await?;
             let wanted = match known {
                 None => {
                     let settings = change.create().map_err(TopicFault::from)?;
                     let kept = settings.retention_days;
-                    StoredTopic { settings, kept, created_at: self.now(), revision: self.first_revision() }
+                    StoredTopic {
+                        settings,
+                        kept,
+                        created_at: self.op.now(),
+                        revision: self.op.first_revision(),
+                    }
                 }
                 Some(known) => {
                     let settings = change.apply_to(&known.settings)?;
@@ -113,12 +122,12 @@ impl Store {
             }
             let replaced = known.map(|known| known.revision);
             // A change is what is to be so, and may be made twice: what is not known to be written is looked at again.
-            if self.put_revised(&encode(topic, wanted), replaced, operation).await? == Guarded::Written {
+            if self.op.table.put_revised(&encode(topic, wanted), replaced).await? == Guarded::Written {
                 break (wanted, known.is_none());
             }
             rounds.lose().await?;
         };
-        self.remember_topic(topic, stored, Sent::now(self.ambient()));
+        self.remember(stored, Sent::now(self.op.ambient()));
         Ok((stored, created))
     }
 
@@ -126,47 +135,43 @@ impl Store {
     ///
     /// # Errors
     /// See [`TopicError`].
-    pub async fn topic(&self, topic: &Topic) -> Result<(TopicView, Cost), TopicError> {
-        let operation = self.operation();
-        let stored = self.read_topic(topic, &operation).await?;
-        let view = self.topic_view(topic, stored, &operation).await?;
-        Ok((view, operation.meter.total()))
+    pub async fn view(self) -> Result<TopicView, TopicError> {
+        let stored = self.read().await?;
+        let view = self.view_of(stored).await?;
+        Ok(view)
     }
+}
 
+impl TopicsHandle<'_> {
     /// A page of all topics, by name. With `own`, only of these, which are read by themselves: nothing that a caller gets
     /// depends on topics that it may not see.
     ///
     /// # Errors
     /// See [`ListError`].
-    pub async fn topics(
-        &self,
-        query: &ListQuery,
-        own: Option<&[Topic]>,
-    ) -> Result<(TopicList, Cost), ListError> {
+    pub async fn list(self, query: &ListQuery) -> Result<TopicList, ListError> {
+        let own = self.op.allowed_topics();
         let fingerprint = Fingerprint::of("topics").finish();
         let after = match query.cursor.as_deref().map(|text| Cursor::decode(text, fingerprint)).transpose()? {
             None => None,
             Some(Cursor { order: Order::OldestFirst, position: Position::Topic(topic), .. }) => Some(topic),
             Some(_) => return Err(CursorError::Foreign.into()),
         };
-        let operation = self.operation();
         let (topics, more) = match own {
-            None => self.all_topics(after, query.limit, &operation).await?,
-            Some(own) => self.own_topics(own, after, query.limit, &operation).await?,
+            None => self.all(after, query.limit).await?,
+            Some(own) => self.own(own, after, query.limit).await?,
         };
         let next = topics.last().filter(|_| more).map(|last| {
             let position = Position::Topic(last.topic.clone());
             Cursor { query: fingerprint, order: Order::OldestFirst, position }.to_string()
         });
-        Ok((TopicList { topics, next }, operation.meter.total()))
+        Ok(TopicList { topics, next })
     }
 
     /// The first topics behind one, and whether there may be more.
-    async fn all_topics(
-        &self,
+    async fn all(
+        self,
         after: Option<Topic>,
         limit: PageSize,
-        operation: &Operation<'_>,
     ) -> Result<(Vec<TopicSummary>, bool), TableError> {
         let start = after.map(|topic| {
             let mut start = keyed(Place::Table, TopicKey { topic: topic.clone() }.encode());
@@ -174,7 +179,9 @@ impl Store {
             start
         });
         let answer = self
-            .query(operation, |ask| {
+            .op
+            .table
+            .query(|ask| {
                 ask.set_index_name(Place::Gsi1.index().map(str::to_owned))
                     .key_condition_expression("gsi1pk = :pk")
                     .expression_attribute_values(":pk", text(TopicListKey::PARTITION))
@@ -182,68 +189,58 @@ impl Store {
                     .limit(limit.get().into())
             })
             .await?;
-        operation.meter.items(answer.items().len());
-        operation.meter.round();
+        self.op.table.meter.items(answer.items().len());
+        self.op.table.meter.round();
         let topics = answer.items().iter().map(summary).collect::<Result<_, _>>()?;
         Ok((topics, answer.last_evaluated_key().is_some()))
     }
 
     /// Of some topics, the first behind one, and whether there are more.
-    async fn own_topics(
-        &self,
+    async fn own(
+        self,
         own: &[Topic],
         after: Option<Topic>,
         limit: PageSize,
-        operation: &Operation<'_>,
     ) -> Result<(Vec<TopicSummary>, bool), TableError> {
         let behind: BTreeSet<_> = own.iter().filter(|topic| after.as_ref() < Some(*topic)).collect();
         let key = |topic: &Topic| keyed(Place::Table, TopicKey { topic: topic.clone() }.encode());
         let keys: Vec<_> = behind.into_iter().map(key).collect();
-        let items = self.get_items(&keys, false, operation).await?;
-        operation.meter.round();
+        let items = self.op.table.get_items(&keys, false).await?;
+        self.op.table.meter.round();
         let mut topics = items.iter().map(summary).collect::<Result<Vec<_>, _>>()?;
         topics.sort_by(|one, other| one.topic.cmp(&other.topic));
         let more = topics.len() > usize::from(limit.get());
         topics.truncate(limit.get().into());
         Ok((topics, more))
     }
+}
 
+impl TopicHandle<'_> {
     /// A topic's settings, which may be some seconds old.
-    pub(crate) async fn settings(
-        &self,
-        topic: &Topic,
-        operation: &Operation<'_>,
-    ) -> Result<TopicSettings, TopicError> {
-        Ok(self.stored_topic(topic, operation).await?.settings)
+    pub(crate) async fn settings(self) -> Result<TopicSettings, TopicError> {
+        Ok(self.stored().await?.settings)
     }
 
     /// A topic, which may be some seconds old.
-    pub(crate) async fn stored_topic(
-        &self,
-        topic: &Topic,
-        operation: &Operation<'_>,
-    ) -> Result<StoredTopic, TopicError> {
-        if let Some(known) = self.cached_topic(topic) {
+    pub(crate) async fn stored(self) -> Result<StoredTopic, TopicError> {
+        let topic = self.topic;
+        if let Some(known) = self.op.store.cached_topic(topic) {
             return Ok(known.value);
         }
-        let sent = Sent::now(self.ambient());
-        let stored = self.read_topic(topic, operation).await?;
-        self.remember_topic(topic, stored, sent);
+        let sent = Sent::now(self.op.ambient());
+        let stored = self.read().await?;
+        self.remember(stored, sent);
         Ok(stored)
     }
 
     /// As [`Store::settings`], of a topic that is created, with what is the default, if it is not there.
-    pub(crate) async fn settings_or_create(
-        &self,
-        topic: &Topic,
-        operation: &Operation<'_>,
-    ) -> Result<TopicSettings, TableError> {
-        match self.settings(topic, operation).await {
+    pub(crate) async fn settings_or_create(self) -> Result<TopicSettings, TableError> {
+        match self.settings().await {
             Ok(settings) => return Ok(settings),
             Err(TopicError::NotFound(_)) => {}
             Err(TopicError::Table(error)) => return Err(error),
         }
-        match self.ensure_topic(topic, &TopicChange::default(), operation).await {
+        match self.ensure(&TopicChange::default()).await {
             Ok((stored, _)) => Ok(stored.settings),
             Err(PutTopicError::Table(error)) => Err(error),
             Err(PutTopicError::Refused(fault)) => {
@@ -252,34 +249,27 @@ impl Store {
         }
     }
 
-    fn remember_topic(&self, topic: &Topic, value: StoredTopic, sent: Sent) {
-        self.cache_topic(topic.clone(), Arc::new(Aged { value, sent }));
+    fn remember(self, value: StoredTopic, sent: Sent) {
+        let topic = self.topic;
+        self.op.store.cache_topic(topic.clone(), Arc::new(Aged { value, sent }));
     }
 
-    async fn read_topic(&self, topic: &Topic, operation: &Operation<'_>) -> Result<StoredTopic, TopicError> {
-        self.find_topic(topic, operation)
-            .await?
-            .ok_or_else(|| TopicError::NotFound(TopicNotFound { topic: topic.clone() }))
+    async fn read(self) -> Result<StoredTopic, TopicError> {
+        let topic = self.topic;
+        self.find().await?.ok_or_else(|| TopicError::NotFound(TopicNotFound { topic: topic.clone() }))
     }
 
-    async fn find_topic(
-        &self,
-        topic: &Topic,
-        operation: &Operation<'_>,
-    ) -> Result<Option<StoredTopic>, TableError> {
+    async fn find(self) -> Result<Option<StoredTopic>, TableError> {
+        let topic = self.topic;
         let key = keyed(Place::Table, TopicKey { topic: topic.clone() }.encode());
-        let item = self.get_item(key, operation).await?;
+        let item = self.op.table.get_item(key).await?;
         Ok(item.as_ref().map(decode).transpose()?)
     }
 
-    async fn topic_view(
-        &self,
-        topic: &Topic,
-        stored: StoredTopic,
-        operation: &Operation<'_>,
-    ) -> Result<TopicView, TableError> {
+    async fn view_of(self, stored: StoredTopic) -> Result<TopicView, TableError> {
+        let topic = self.topic;
         let range = DirectoryRange::all(topic.clone(), stored.settings.bucket, Order::NewestFirst);
-        let page = self.read_directory(&range, operation).await?;
+        let page = Directory::of(self.op, range.topic()).read(&range).await?;
         let buckets =
             page.value.entries.iter().map(|entry| BucketView { label: entry.bucket, shards: entry.shards });
         Ok(TopicView {

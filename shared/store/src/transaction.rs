@@ -8,10 +8,10 @@ use aws_sdk_dynamodb::types::{
 };
 
 use crate::ambient::Ambient;
-use crate::call::{Meaning, Operation, meaning, unavailable};
+use crate::call::Table;
+use crate::call::{Meaning, meaning, unavailable};
 use crate::error::TableError;
 use crate::item::Item;
-use crate::store::Store;
 
 /// Writes that are all done, or none. However often it is tried, it is done once.
 #[derive(Clone, Debug)]
@@ -53,19 +53,15 @@ pub(crate) enum Fault {
     Throttled,
 }
 
-impl Store {
+impl Table {
     /// Writes all or nothing.
-    pub(crate) async fn transact(
-        &self,
-        transaction: &Transaction,
-        operation: &Operation<'_>,
-    ) -> Result<Transacted, TableError> {
-        let mut attempts = operation.attempts();
+    pub(crate) async fn transact(&self, transaction: &Transaction) -> Result<Transacted, TableError> {
+        let mut attempts = self.attempts();
         let mut maybe_applied = false;
         loop {
             attempts.start();
             let answer = self
-                .client()
+                .client
                 .transact_write_items()
                 .set_transact_items(Some(transaction.writes.clone()))
                 .client_request_token(transaction.token.as_str())
@@ -74,7 +70,7 @@ impl Store {
                 .await;
             let error = match answer {
                 Ok(answer) => {
-                    operation.meter.write(answer.consumed_capacity());
+                    self.meter.write(answer.consumed_capacity());
                     return Ok(Transacted::Done);
                 }
                 Err(error) => error,
@@ -82,7 +78,7 @@ impl Store {
             match error.as_service_error() {
                 Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => {
                     if cancelled.cancellation_reasons().iter().any(is_throttle) {
-                        operation.meter.throttled(false);
+                        self.meter.throttled(false);
                     }
                     let faults: Option<Vec<_>> = cancelled.cancellation_reasons().iter().map(fault).collect();
                     let faults = faults.ok_or_else(|| unavailable(&error))?;
@@ -101,22 +97,18 @@ impl Store {
     }
 
     /// Items as they are at one moment: none in the middle of a transaction. For each key, its item.
-    pub(crate) async fn get_together(
-        &self,
-        keys: Vec<Item>,
-        operation: &Operation<'_>,
-    ) -> Result<Vec<Option<Item>>, TableError> {
+    pub(crate) async fn get_together(&self, keys: Vec<Item>) -> Result<Vec<Option<Item>>, TableError> {
         let get = |key| {
-            let get = Get::builder().table_name(self.table()).set_key(Some(key)).build()?;
+            let get = Get::builder().table_name(&*self.name).set_key(Some(key)).build()?;
             Ok(TransactGetItem::builder().get(get).build())
         };
         let gets: Result<Vec<_>, BuildError> = keys.into_iter().map(get).collect();
         let gets = gets.map_err(TableError::unavailable)?;
-        let mut attempts = operation.attempts();
+        let mut attempts = self.attempts();
         loop {
             attempts.start();
             let answer = self
-                .client()
+                .client
                 .transact_get_items()
                 .set_transact_items(Some(gets.clone()))
                 .return_consumed_capacity(ReturnConsumedCapacity::Total)
@@ -124,7 +116,7 @@ impl Store {
                 .await;
             let error = match answer {
                 Ok(answer) => {
-                    operation.meter.read(answer.consumed_capacity());
+                    self.meter.read(answer.consumed_capacity());
                     return Ok(answer
                         .responses
                         .unwrap_or_default()

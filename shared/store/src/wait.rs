@@ -7,41 +7,40 @@
 
 use std::time::Duration;
 
-use crate::ambient::entropy_u64;
-use crate::call::Operation;
+use crate::ambient::{Ambient, entropy_u64};
 use crate::limits::{FIRST_LOOK_AGAIN, LONGEST_LOOK_AGAIN, LONGEST_VISIBILITY_WAIT};
 
 /// Looks until there is something to see: `None` if there was nothing within [`LONGEST_VISIBILITY_WAIT`], or when
-/// the operation must be over.
+/// no time is left.
 pub(crate) async fn wait_for<T, E, Looking>(
-    operation: &Operation<'_>,
+    ambient: &dyn Ambient,
+    time_left: Duration,
     mut look: impl FnMut() -> Looking,
 ) -> Result<Option<T>, E>
 where
     Looking: Future<Output = Result<Option<T>, E>>,
 {
-    // Of the operation's time, what is not for waiting.
-    let beyond = operation.time_left().saturating_sub(LONGEST_VISIBILITY_WAIT);
+    let end = ambient.monotonic() + time_left.min(LONGEST_VISIBILITY_WAIT);
     let mut pause = FIRST_LOOK_AGAIN;
     loop {
         if let Some(seen) = look().await? {
             return Ok(Some(seen));
         }
-        let left = operation.time_left().saturating_sub(beyond);
+        let left = end.saturating_sub(ambient.monotonic());
         if left.is_zero() {
             return Ok(None);
         }
         // The last look is when time is up.
-        tokio::time::sleep(jittered(pause, operation).min(left)).await;
+        tokio::time::sleep(jittered(pause, ambient).min(left)).await;
         pause = (pause * 2).min(LONGEST_LOOK_AGAIN);
     }
 }
 
 /// From half of a pause to all of it.
-fn jittered(pause: Duration, operation: &Operation<'_>) -> Duration {
+fn jittered(pause: Duration, ambient: &dyn Ambient) -> Duration {
     let half = pause / 2;
     let micros = u64::try_from(half.as_micros()).unwrap_or(u64::MAX - 1);
-    half + Duration::from_micros(entropy_u64(operation.ambient()) % (micros + 1))
+    half + Duration::from_micros(entropy_u64(ambient) % (micros + 1))
 }
 
 #[cfg(test)]
@@ -52,8 +51,6 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
-    use crate::ambient::Ambient;
-    use crate::cost::Meter;
 
     #[derive(Debug)]
     struct World {
@@ -78,14 +75,12 @@ mod tests {
     /// When it was looked, in milliseconds, and what came of it, if what is waited for shows at some time.
     async fn looks(entropy: u128, budget: Duration, shows: Duration) -> (Vec<u128>, Option<()>) {
         let world = World { begun: Instant::now(), entropy };
-        let all = Meter::default();
-        let operation = Operation::new(&world, budget, &all);
         let looks = RefCell::new(Vec::new());
         let look = || async {
             looks.borrow_mut().push(world.begun.elapsed().as_millis());
             Ok::<_, Infallible>((world.begun.elapsed() >= shows).then_some(()))
         };
-        let Ok(seen) = wait_for(&operation, look).await;
+        let Ok(seen) = wait_for(&world, budget, look).await;
         (looks.into_inner(), seen)
     }
 
@@ -115,14 +110,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_cannot_be_looked_at_ends_the_wait() {
         let world = World { begun: Instant::now(), entropy: 0 };
-        let all = Meter::default();
-        let operation = Operation::new(&world, Duration::from_secs(10), &all);
         let looked = Cell::new(0);
         let look = || async {
             looked.set(looked.get() + 1);
             if looked.get() < 3 { Ok(None::<()>) } else { Err("broken") }
         };
-        assert_eq!(wait_for(&operation, look).await, Err("broken"));
+        assert_eq!(wait_for(&world, Duration::from_secs(10), look).await, Err("broken"));
         assert_eq!(looked.get(), 3);
     }
 }

@@ -17,23 +17,23 @@ use lately_keys::table::{DeletedEventKey, EventKey};
 use lately_keys::{EventId, Place, TableKey, Topic, UnixMillis};
 use lately_model::{AcceptedTimes, AtError, Event, NewEvent, TopicSettings};
 
-use crate::call::{Meaning, Operation, is_own_range_hot, meaning, unavailable};
-use crate::cost::Cost;
+use crate::call::{Meaning, is_own_range_hot, meaning, unavailable};
 use crate::entry::{TimelineEntry, own_feed};
 use crate::error::TableError;
 use crate::event::Acceptance;
+use crate::idempotency::KeyedRequest;
 use crate::idempotency::{Idempotency, Record, Recorded};
 use crate::item::{Fields, Item, keyed};
 use crate::limits::{BATCH_ITEMS, BATCHES_AT_ONCE, LAST_LOOK, OWN_ENTRY_SECONDS};
+use crate::op::Op;
 use crate::placing::{PlaceError, Placed};
-use crate::store::Store;
 use crate::topic::TopicError;
 use crate::transaction::{Fault, Transacted, Transaction};
 
 /// Events to write.
 #[derive(Clone, Debug)]
 pub struct Submission {
-    /// Where to.
+    /// The topic.
     pub topic: Topic,
     /// The events.
     pub events: Vec<NewEvent>,
@@ -105,41 +105,38 @@ impl PlaceError {
     }
 }
 
-impl Store {
+impl Op {
     /// Writes events. When it returns, they are durable.
     ///
     /// # Errors
     /// See [`WriteError`].
-    pub async fn write(&self, submission: Submission) -> Result<(Written, Cost), WriteError> {
-        let operation = self.operation();
+    pub async fn write(&self, submission: Submission) -> Result<Written, WriteError> {
         let Submission { topic, events, single, may_import, idempotency } = submission;
         let refused = |error: PlaceError| error.of(single);
-        let settings = self.settings(&topic, &operation).await?;
+        let settings = self.topic(&topic).settings().await?;
+        let writer = EventWriter::of(self, &topic, &settings);
         let first = Acceptance { at: self.now(), is_keyed: idempotency.is_some() };
         let checked =
             check_times(&events, single, may_import, AcceptedTimes::new(first.at, settings.retention_days));
         let Some(idempotency) = idempotency else {
             checked?;
-            let placed =
-                self.place(&topic, &settings, events, None, first, &operation).await.map_err(refused)?;
-            let failed = self.put_each(&topic, &settings, &placed, &operation).await;
-            let events = self.outcome(placed, failed).await?;
-            return Ok((Written { events, replayed: false }, operation.meter.total()));
+            let placed = writer.place(events, None, first).await.map_err(refused)?;
+            let failed = writer.put_each(&placed).await;
+            let events = writer.outcome(placed, failed).await?;
+            return Ok(Written { events, replayed: false });
         };
 
+        let request = KeyedRequest::of(self, &topic, &idempotency);
         let (record, placed) = match checked {
             // A repetition may come so late that its times would be refused now: what counts is the first time.
             Err(error) => {
-                let found = self.recorded(&topic, &idempotency, &operation).await?;
+                let found = request.recorded().await?;
                 (found.ok_or(error)?, None)
             }
             Ok(()) => {
-                let placed = self
-                    .place(&topic, &settings, events.clone(), None, first, &operation)
-                    .await
-                    .map_err(refused)?;
+                let placed = writer.place(events.clone(), None, first).await.map_err(refused)?;
                 let ids = placed.iter().map(|placed| placed.event.id).collect();
-                (self.record(&topic, &idempotency, ids, first.at, &operation).await?, Some(placed))
+                (request.record(ids, first.at).await?, Some(placed))
             }
         };
         let unfinished = match record {
@@ -149,14 +146,14 @@ impl Store {
             }
             Recorded::Before(Record { ids, done: true, .. }) => {
                 let events = events.into_iter().zip(ids).map(|(event, id)| Event::of(event, id)).collect();
-                return Ok((Written { events, replayed: true }, operation.meter.total()));
+                return Ok(Written { events, replayed: true });
             }
             Recorded::Before(record) => Some(record),
         };
         let replayed = unfinished.is_some();
         let (placed, failed) = match (unfinished, placed) {
             (None, Some(placed)) => {
-                let failed = self.put_each(&topic, &settings, &placed, &operation).await;
+                let failed = writer.put_each(&placed).await;
                 (placed, failed)
             }
             (None, None) => {
@@ -164,26 +161,39 @@ impl Store {
             }
             (Some(Record { ids, accepted_at, .. }), _) => {
                 let acceptance = Acceptance { at: accepted_at, ..first };
-                let placed = self
-                    .place(&topic, &settings, events, Some(ids), acceptance, &operation)
-                    .await
-                    .map_err(refused)?;
-                let failed = self.put_missing(&topic, &settings, &placed, &operation).await;
+                let placed = writer.place(events, Some(ids), acceptance).await.map_err(refused)?;
+                let failed = writer.put_missing(&placed).await;
                 (placed, failed)
             }
         };
-        let events = self.outcome(placed, failed).await?;
-        self.finish_record(&topic, &idempotency, &operation).await;
-        Ok((Written { events, replayed }, operation.meter.total()))
+        let events = writer.outcome(placed, failed).await?;
+        request.finish().await;
+        Ok(Written { events, replayed })
     }
+}
 
+/// The writes of one request to one topic, under the topic's settings.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EventWriter<'a> {
+    pub(crate) op: &'a Op,
+    pub(crate) topic: &'a Topic,
+    pub(crate) settings: &'a TopicSettings,
+}
+
+impl<'a> EventWriter<'a> {
+    pub(crate) const fn of(op: &'a Op, topic: &'a Topic, settings: &'a TopicSettings) -> Self {
+        Self { op, topic, settings }
+    }
+}
+
+impl EventWriter<'_> {
     /// What became of a request: its events, if all of them are written.
     ///
     /// An event whose write failed may be there nevertheless, as when the answer was lost. A client without a key sends the
     /// rejected events again, so only events that a last look does not find are rejected. Where the table cannot be read
     /// either, such events are neither accepted nor rejected.
     async fn outcome(
-        &self,
+        self,
         placed: Vec<Placed>,
         failed: Vec<(usize, TableError)>,
     ) -> Result<Vec<Event>, WriteError> {
@@ -195,11 +205,11 @@ impl Store {
             return Err(error.into());
         }
         tracing::warn!(%error, failed = unknown.len(), "events of a batch could not be written");
-        let operation = self.operation_within(LAST_LOOK);
+        let op = self.op.store.op_within(LAST_LOOK);
         let keys: Result<Vec<_>, _> =
             unknown.iter().map(|index| Fields(&placed[*index].item).key()).collect();
         let keys = keys.map_err(TableError::from)?;
-        let look = tokio::time::timeout(LAST_LOOK, self.existing(&keys, &operation));
+        let look = tokio::time::timeout(LAST_LOOK, op.table.existing(&keys));
         let mut rejected = Vec::new();
         if let Ok(Ok(there)) = look.await {
             let absent = unknown.into_iter().zip(&keys).filter(|(_, key)| !there.contains(key));
@@ -219,20 +229,14 @@ impl Store {
 
     /// Puts those events of an unfinished request that are not there, and have not been deleted; those that could not be
     /// written, by index. Costs four write units an event, and a call: this is rare.
-    async fn put_missing(
-        &self,
-        topic: &Topic,
-        settings: &TopicSettings,
-        placed: &[Placed],
-        operation: &Operation<'_>,
-    ) -> Vec<(usize, TableError)> {
+    async fn put_missing(self, placed: &[Placed]) -> Vec<(usize, TableError)> {
         let puts: Vec<_> = placed
             .iter()
             .enumerate()
             .map(|(index, event)| async move {
-                match self.put_if_missing(topic, settings, event, operation).await {
+                match self.put_if_missing(event).await {
                     Ok(true) if placed.len() == 1 => {
-                        self.put_in_own_feed(topic, settings, event, operation).await;
+                        self.put_in_own_feed(event).await;
                         None
                     }
                     Ok(_) => None,
@@ -245,23 +249,18 @@ impl Store {
     }
 
     /// Puts an event unless it is there, or was deleted; whether it was put.
-    async fn put_if_missing(
-        &self,
-        topic: &Topic,
-        settings: &TopicSettings,
-        placed: &Placed,
-        operation: &Operation<'_>,
-    ) -> Result<bool, TableError> {
+    async fn put_if_missing(self, placed: &Placed) -> Result<bool, TableError> {
+        let topic = self.topic;
         let absent = "attribute_not_exists(pk)";
         let deletion = DeletedEventKey { topic: topic.clone(), id: placed.event.id }.encode();
         let put = Put::builder()
-            .table_name(self.table())
+            .table_name(&*self.op.table.name)
             .set_item(Some(placed.item.clone()))
             .condition_expression(absent)
             .build()
             .map_err(TableError::unavailable)?;
         let not_deleted = ConditionCheck::builder()
-            .table_name(self.table())
+            .table_name(&*self.op.table.name)
             .set_key(Some(keyed(Place::Table, deletion)))
             .condition_expression(absent)
             .build()
@@ -270,11 +269,11 @@ impl Store {
             TransactWriteItem::builder().put(put).build(),
             TransactWriteItem::builder().condition_check(not_deleted).build(),
         ];
-        let transaction = Transaction::new(writes, self.ambient());
-        let mut attempts = operation.attempts();
+        let transaction = Transaction::new(writes, self.op.ambient());
+        let mut attempts = self.op.table.attempts();
         loop {
             attempts.start_round();
-            let faults = match self.transact(&transaction, operation).await? {
+            let faults = match self.op.table.transact(&transaction).await? {
                 Transacted::Done => return Ok(true),
                 Transacted::Cancelled { faults, .. } => faults,
             };
@@ -282,24 +281,18 @@ impl Store {
                 return Ok(false);
             }
             if faults.first() == Some(&Fault::Throttled) {
-                self.grow_around(topic, settings, placed, attempts.made(), operation).await;
+                self.grow_around(placed, attempts.made()).await;
             }
             attempts.pause_or(|| TableError::unavailable("an event's range of keys is too busy")).await?;
         }
     }
 
     /// Puts events, one by one or in batches; those that are not written, by index.
-    pub(crate) async fn put_each(
-        &self,
-        topic: &Topic,
-        settings: &TopicSettings,
-        placed: &[Placed],
-        operation: &Operation<'_>,
-    ) -> Vec<(usize, TableError)> {
+    pub(crate) async fn put_each(self, placed: &[Placed]) -> Vec<(usize, TableError)> {
         match placed {
-            [only] => match self.put(topic, settings, only, operation).await {
+            [only] => match self.put(only).await {
                 Ok(()) => {
-                    self.put_in_own_feed(topic, settings, only, operation).await;
+                    self.put_in_own_feed(only).await;
                     Vec::new()
                 }
                 Err(error) => vec![(0, error)],
@@ -307,8 +300,7 @@ impl Store {
             many => {
                 let indexed: Vec<_> = many.iter().enumerate().collect();
                 let batches = indexed.chunks(BATCH_ITEMS);
-                let puts: Vec<_> =
-                    batches.map(|batch| self.put_batch(topic, settings, batch, operation)).collect();
+                let puts: Vec<_> = batches.map(|batch| self.put_batch(batch)).collect();
                 let failed: Vec<_> = stream::iter(puts).buffer_unordered(BATCHES_AT_ONCE).collect().await;
                 failed.into_iter().flatten().collect()
             }
@@ -319,13 +311,9 @@ impl Store {
     ///
     /// It is a help and no duty, and tried once: fan-out puts the entry that stays. However late this one lands, it shows no
     /// event that was deleted meanwhile, it takes the place of nothing, and it is over after a day.
-    pub(crate) async fn put_in_own_feed(
-        &self,
-        topic: &Topic,
-        settings: &TopicSettings,
-        placed: &Placed,
-        operation: &Operation<'_>,
-    ) {
+    pub(crate) async fn put_in_own_feed(self, placed: &Placed) {
+        let settings = self.settings;
+        let topic = self.topic;
         let Placed { event, item, .. } = placed;
         let key = EventKey::new(topic.clone(), settings.bucket, event.id);
         let (Ok(Some(entry)), Some(user)) =
@@ -336,20 +324,22 @@ impl Store {
         if !entry.is_for_feeds() {
             return;
         }
-        let until = self.now().get() / 1000 + OWN_ENTRY_SECONDS;
-        let own = entry.before_fan_out(settings.bucket, &user, self.feeds().retention, until);
-        operation.meter.call();
+        let until = self.op.now().get() / 1000 + OWN_ENTRY_SECONDS;
+        let own = entry.before_fan_out(settings.bucket, &user, self.op.store.feeds().retention, until);
+        self.op.table.meter.call();
         let put = self
-            .client()
+            .op
+            .table
+            .client
             .put_item()
-            .table_name(self.table())
+            .table_name(&*self.op.table.name)
             .set_item(Some(own))
             .condition_expression("attribute_not_exists(pk)")
             .return_consumed_capacity(ReturnConsumedCapacity::Total)
             .send()
             .await;
         match put {
-            Ok(answer) => operation.meter.write(answer.consumed_capacity()),
+            Ok(answer) => self.op.table.meter.write(answer.consumed_capacity()),
             // Fan-out was faster.
             Err(error) if meaning(&error) == Meaning::Condition => {}
             Err(error) => {
@@ -360,15 +350,9 @@ impl Store {
     }
 
     /// Puts up to 25 events with one call, and alone what the call did not take: then the error says why.
-    async fn put_batch(
-        &self,
-        topic: &Topic,
-        settings: &TopicSettings,
-        batch: &[(usize, &Placed)],
-        operation: &Operation<'_>,
-    ) -> Vec<(usize, TableError)> {
+    async fn put_batch(self, batch: &[(usize, &Placed)]) -> Vec<(usize, TableError)> {
         let items: Vec<&Item> = batch.iter().map(|(_, placed)| &placed.item).collect();
-        let left = match self.batch_put(&items, [Place::Table.pk(), Place::Table.sk()], operation).await {
+        let left = match self.op.table.batch_put(&items, [Place::Table.pk(), Place::Table.sk()]).await {
             Ok(left) => left,
             Err(error) => return batch.iter().map(|(index, _)| (*index, error.clone())).collect(),
         };
@@ -376,7 +360,7 @@ impl Store {
             .into_iter()
             .map(|left| batch[left])
             .map(|(index, placed)| async move {
-                let put = self.put(topic, settings, placed, operation).await;
+                let put = self.put(placed).await;
                 put.err().map(|error| (index, error))
             })
             .collect();
@@ -384,33 +368,29 @@ impl Store {
         failed.into_iter().flatten().collect()
     }
 
-    async fn put(
-        &self,
-        topic: &Topic,
-        settings: &TopicSettings,
-        placed: &Placed,
-        operation: &Operation<'_>,
-    ) -> Result<(), TableError> {
-        let mut attempts = operation.attempts();
+    async fn put(self, placed: &Placed) -> Result<(), TableError> {
+        let mut attempts = self.op.table.attempts();
         loop {
             attempts.start();
             let put = self
-                .client()
+                .op
+                .table
+                .client
                 .put_item()
-                .table_name(self.table())
+                .table_name(&*self.op.table.name)
                 .set_item(Some(placed.item.clone()))
                 .return_consumed_capacity(ReturnConsumedCapacity::Total)
                 .send()
                 .await;
             let error = match put {
                 Ok(answer) => {
-                    operation.meter.write(answer.consumed_capacity());
+                    self.op.table.meter.write(answer.consumed_capacity());
                     return Ok(());
                 }
                 Err(error) => error,
             };
             if is_own_range_hot(&error) {
-                self.grow_around(topic, settings, placed, attempts.made(), operation).await;
+                self.grow_around(placed, attempts.made()).await;
             }
             match meaning(&error) {
                 Meaning::Refused | Meaning::Ambiguous => attempts.pause(&error).await?,

@@ -48,7 +48,7 @@ async fn clocks_of_a_reporter_that_is_ahead_and_writers_that_are_behind_lose_not
     let mut written = Vec::new();
     for _ in 0..4 {
         written.extend(rig.write(2, None).await);
-        let (late, _) = behind.write(rig.submission(vec![paid("ada", "1")])).await.unwrap();
+        let late = behind.op().write(rig.submission(vec![paid("ada", "1")])).await.unwrap();
         written.extend(late.events.iter().map(|event| event.id));
         rig.settle().await;
         pass(Duration::from_secs(20)).await;

@@ -18,7 +18,7 @@ async fn every_quarter_hour_of_a_week_takes_the_same_number_of_calls() {
     let mut rig = Rig::new(1).await;
     rig.topic = "quarters".parse().unwrap();
     let settings = br#"{"bucket":"quarter-hour","fan_out":false,"views":[]}"#;
-    rig.store.put_topic(&rig.topic, &TopicChange::parse(settings).unwrap()).await.unwrap();
+    rig.store.op().topic(&rig.topic).put(&TopicChange::parse(settings).unwrap()).await.unwrap();
     let report = rig.report("nightly");
     let (mut of_table, mut of_objects) = (BTreeSet::new(), BTreeSet::new());
     for quarter in 0..WEEK {

@@ -71,7 +71,7 @@ async fn a_run_counts_what_it_was_begun_with() {
     pass(SETTLED).await;
     let report = rig.report("nightly");
     let spec = RunSpec { group_by: GroupBy::Type, sum: "tax".parse().ok() };
-    let (begun, _) = rig.store.begin_run(&report.consumer, &spec, Duration::ZERO).await.unwrap();
+    let begun = rig.store.op().runs(&report.consumer).begin(&spec, Duration::ZERO).await.unwrap();
     assert!(matches!(begun, Begun::Run(_)));
     pass(Duration::from_millis(1)).await;
     rig.sound().finish(&report).await;
@@ -87,7 +87,7 @@ async fn a_run_that_another_is_at_is_left_to_it() {
     let rig = Rig::new(5).await;
     let report = rig.report("nightly");
     let lease = Duration::from_secs(60);
-    rig.store.begin_run(&report.consumer, &report.spec, lease).await.unwrap();
+    rig.store.op().runs(&report.consumer).begin(&report.spec, lease).await.unwrap();
     let until = rig.world.now().saturating_add(60_000);
     assert_eq!(rig.sound().finish(&report).await, Outcome::Busy { until });
     pass(lease).await;
@@ -194,7 +194,7 @@ async fn an_event_is_a_line_however_its_data_was_sent() {
 async fn what_was_deleted_before_it_was_read_is_not_reported() {
     let rig = Rig::new(12).await;
     let written = rig.write(3, None).await;
-    rig.store.delete_event(&rig.topic, written[1], None).await.unwrap();
+    rig.store.op().topic(&rig.topic).delete_event(written[1], None).await.unwrap();
     pass(SETTLED).await;
     rig.sound().finish(&rig.report("nightly")).await;
     assert_eq!(rig.reported().await, [written[0], written[2]]);

@@ -175,8 +175,7 @@ async fn newest(shared: &Shared, topic: &Topic) -> Result<Vec<Event>, Problem> {
     let mut events = Vec::new();
     // Ends with the topic, at the latest: each page but an empty one adds to the events.
     loop {
-        let page = shared.looking.latest(topic, &query).await;
-        let (page, _) = page?;
+        let page = shared.looking.op().topic(topic).latest(&query).await?;
         events.extend(page.events);
         query.cursor = page.next;
         if events.len() >= COMPARED || query.cursor.is_none() {

@@ -26,12 +26,12 @@ pub(super) async fn compare(
     let created = shared.parts.system.table().map(|table| engine.create_table(&table, TABLE));
     created.map_err(|error| Problem::unavailable(&error))?.map_err(|error| Problem::unavailable(&error))?;
     let store = || Store::new(engine.client(), TABLE, World::new(), OPERATION_BUDGET);
-    let (known, _) = shared.looking.topic(topic).await?;
+    let known = shared.looking.op().topic(topic).view().await?;
     let bucket = known.settings.bucket;
     let change = serde_json::json!({"bucket": bucket, "fan_out": false, "views": []}).to_string();
     let change = TopicChange::parse(change.as_bytes()).expect("what a topic has it may be given");
     let writing = store();
-    writing.put_topic(topic, &change).await?;
+    writing.op().topic(topic).put(&change).await?;
     let again = |event: &Event| {
         let Event { event_type, actor, subject, data, .. } = event.clone();
         NewEvent { event_type, actor, subject, data, at: Some(event.at()) }
@@ -42,14 +42,16 @@ pub(super) async fn compare(
     if !events.is_empty() {
         let events = events.iter().map(again).collect();
         let submission = Submission { may_import: true, ..Submission::new(topic.clone(), events) };
-        let written = writing.write(submission).await;
-        let (written, cost) = written?;
+        let op = writing.op();
+        let written = op.write(submission).await?;
         let key = |event: &Event| EventKey::new(topic.clone(), bucket, event.id);
         placed = written.events.iter().map(|event| key(event).partition().to_string()).collect();
-        write_units = number(cost.write_units);
+        write_units = number(op.cost().write_units);
     }
     let query = EventQuery { limit, ..EventQuery::default() };
-    let (page, cost) = store().latest(topic, &query).await?;
+    let op = store().op();
+    let page = op.topic(topic).latest(&query).await?;
+    let cost = op.cost();
     let view = |event: &Event| {
         let key = EventKey::new(topic.clone(), bucket, event.id).encode();
         SampleView {

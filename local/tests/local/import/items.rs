@@ -138,7 +138,7 @@ async fn another_number_of_shards_or_another_table_is_refused() {
     assert!(scene.import("--subject-from n").await.error().contains("with --subject-from not given"));
     // Without a number it is the one of the file, whatever the topic says by now.
     let change = TopicChange::parse(br#"{"min_shards":8}"#).unwrap();
-    store(scene.engine.client(), LATELY).put_topic(&topic(), &change).await.unwrap();
+    store(scene.engine.client(), LATELY).op().topic(&topic()).put(&change).await.unwrap();
     scene.import("").await.done();
     assert_eq!(scene.read().await.len(), 6);
 }

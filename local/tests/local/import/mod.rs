@@ -100,7 +100,7 @@ impl Scene {
         engine.create_table(&definition(&design), SOURCE).unwrap();
         engine.create_table(&Template::parse(TEMPLATE).unwrap().table().unwrap(), LATELY).unwrap();
         let change = TopicChange::parse(settings.as_bytes()).unwrap();
-        store(engine.client(), LATELY).put_topic(&topic(), &change).await.unwrap();
+        store(engine.client(), LATELY).op().topic(&topic()).put(&change).await.unwrap();
         Self { design, engine, folder: TempDir::new().unwrap() }
     }
 
@@ -164,7 +164,7 @@ impl Scene {
         let mut query = EventQuery { limit: PageSize::new(200).unwrap(), ..EventQuery::default() };
         let mut events = Vec::new();
         loop {
-            let (page, _) = store.latest(&topic(), &query).await.unwrap();
+            let page = store.op().topic(&topic()).latest(&query).await.unwrap();
             events.extend(page.events);
             query.cursor = page.next;
             if query.cursor.is_none() {

@@ -73,10 +73,10 @@ pub(super) async fn writes(watched: &Watched) {
     let dying = Faults::default().nth(1, marks, Fault::Crash(Moment::Before));
     let dying = api.system.engine.client_with(dying);
     let victim = write_event.store(&dying.client());
-    assert!(Box::pin(dying.run(victim.write(submission(true)))).await.is_none());
-    let written = store.write(submission(false)).await.unwrap().0;
+    assert!(Box::pin(dying.run(victim.op().write(submission(true)))).await.is_none());
+    let written = store.op().write(submission(false)).await.unwrap();
     assert!(written.replayed);
-    store.delete_event(&"posts".parse().unwrap(), written.events[0].id, None).await.unwrap();
+    store.op().topic(&"posts".parse().unwrap()).delete_event(written.events[0].id, None).await.unwrap();
     // Nobody knows whether these are written.
     let batches = Target::operation(Operation::BatchWriteItem);
     let lost = Faults::default().rule(batches, When::Always, Fault::Unprocessed(0.5)).rule(

@@ -130,7 +130,7 @@ async fn a_request_is_one_line_whose_dimensions_no_client_chooses() {
     let meters = Meters::new("Lately", "records", store, |line| LINES.lock().unwrap().push(line.to_owned()));
     let routes = Routes::new().on(Method::GET, "/health", async || StatusCode::NO_CONTENT);
     let failing = async || Problem::new(Code::Unavailable, "").into_response();
-    let router = routes.on(Method::GET, "/openapi.json", failing).with_state(()).into_router();
+    let router = routes.on(Method::GET, "/openapi.json", failing).into_router();
     let router = edge::observed(router, move |answered| meters.answered(answered));
     for (method, target) in [
         ("GET", "/health?secret=secret"),

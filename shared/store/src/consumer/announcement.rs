@@ -14,16 +14,16 @@ use aws_sdk_dynamodb::operation::update_item::UpdateItemOutput;
 use aws_sdk_dynamodb::types::builders::UpdateBuilder;
 use aws_sdk_dynamodb::types::{ReturnValue, Update};
 use lately_keys::table::{AnnouncementKey, ConsumerKey};
-use lately_keys::{Consumer, EventId, Place, TableKey, Topic, UnixMillis};
+use lately_keys::{Consumer, EventId, Place, TableKey, UnixMillis};
 use lately_model::Revision;
 
-use crate::call::Operation;
 use crate::consumer::checkpoint::{Checkpoint, Mode, incarnation};
 use crate::consumer::counters::Counters;
-use crate::cost::Cost;
+use crate::consumer::ledger::{Ledger, LedgerHandle};
 use crate::error::TableError;
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
-use crate::store::Store;
+use crate::op::Op;
+use crate::topic::TopicHandle;
 
 /// What a consumer has announced.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,41 +72,51 @@ impl Announcement {
     }
 }
 
-impl Store {
+/// The announcement of one consumer, in one request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AnnouncementHandle<'a> {
+    pub(crate) op: &'a Op,
+    pub(crate) checkpoint: &'a Checkpoint,
+}
+
+impl<'a> AnnouncementHandle<'a> {
+    pub(crate) const fn of(op: &'a Op, checkpoint: &'a Checkpoint) -> Self {
+        Self { op, checkpoint }
+    }
+}
+
+impl AnnouncementHandle<'_> {
     /// A consumer's announcement, if it has not been deleted meanwhile. The read is consistent.
-    pub(crate) async fn announcement(
-        &self,
-        checkpoint: &Checkpoint,
-        operation: &Operation<'_>,
-    ) -> Result<Option<Announcement>, TableError> {
-        let item = self.get_item(Announcement::key(&checkpoint.consumer), operation).await?;
+    pub(crate) async fn find(self) -> Result<Option<Announcement>, TableError> {
+        let checkpoint = self.checkpoint;
+        let item = self.op.table.get_item(Announcement::key(&checkpoint.consumer)).await?;
         let found = item.as_ref().map(Announcement::decode).transpose()?;
         Ok(found.filter(|found| found.incarnation == checkpoint.incarnation))
     }
+}
 
+impl TopicHandle<'_> {
     /// A topic's consumers, by name, and whether each has begun to report. The read is consistent.
     ///
     /// # Errors
     /// If the table could not be read.
-    pub async fn consumers(&self, topic: &Topic) -> Result<(Vec<(Consumer, bool)>, Cost), TableError> {
-        let operation = self.operation();
-        let announcements = self.announcements(topic, &operation).await?.into_iter();
+    pub async fn consumers(self) -> Result<Vec<(Consumer, bool)>, TableError> {
+        let announcements = self.announcements().await?.into_iter();
         let consumers = announcements.map(|it| (it.consumer.name, it.run.is_some())).collect();
-        Ok((consumers, operation.meter.total()))
+        Ok(consumers)
     }
 
     /// All announcements of a topic's consumers. The read is consistent.
-    pub(crate) async fn announcements(
-        &self,
-        topic: &Topic,
-        operation: &Operation<'_>,
-    ) -> Result<Vec<Announcement>, TableError> {
+    pub(crate) async fn announcements(self) -> Result<Vec<Announcement>, TableError> {
+        let topic = self.topic;
         let mut found = Vec::new();
         let mut after = None;
         // Bounded by the topic's consumers, a few hundred bytes each: one query, unless many were made before there was a cap.
         loop {
             let answer = self
-                .query(operation, |query| {
+                .op
+                .table
+                .query(|query| {
                     query
                         .key_condition_expression("pk = :pk")
                         .expression_attribute_values(":pk", text(AnnouncementKey::partition(topic)))
@@ -123,16 +133,14 @@ impl Store {
             }
         }
     }
+}
 
+impl AnnouncementHandle<'_> {
     /// The part of a run's transaction that announces it.
-    pub(crate) fn announcing_run(
-        &self,
-        checkpoint: &Checkpoint,
-        to: EventId,
-        at: UnixMillis,
-    ) -> UpdateBuilder {
+    pub(crate) fn announcing_run(self, to: EventId, at: UnixMillis) -> UpdateBuilder {
+        let checkpoint = self.checkpoint;
         Update::builder()
-            .table_name(self.table())
+            .table_name(&*self.op.table.name)
             .set_key(Some(Announcement::key(&checkpoint.consumer)))
             .update_expression("SET #from = :from, #to = :to, #at = :at, #mode = :mode")
             .condition_expression("incarnation = :ours")
@@ -149,15 +157,13 @@ impl Store {
 
     /// Announces that a consumer is about to be given what lies up to an id, and reads the counters. None if it was deleted
     /// meanwhile.
-    pub(crate) async fn announce_poll(
-        &self,
-        checkpoint: &Checkpoint,
-        to: EventId,
-        operation: &Operation<'_>,
-    ) -> Result<Option<Counters>, TableError> {
+    pub(crate) async fn announce_poll(self, to: EventId) -> Result<Option<Counters>, TableError> {
+        let checkpoint = self.checkpoint;
         let key = Announcement::key(&checkpoint.consumer);
         let updated = self
-            .update_if(operation, |update| {
+            .op
+            .table
+            .update_if(|update| {
                 update
                     .set_key(Some(key.clone()))
                     .update_expression("SET #to = :to, #mode = :mode")
@@ -173,54 +179,46 @@ impl Store {
         match updated.as_ref().and_then(UpdateItemOutput::attributes) {
             Some(item) => Ok(Some(Counters::of_attributes(item)?)),
             // That far it was announced already; or there is nothing to announce with.
-            None => Ok(self.announcement(checkpoint, operation).await?.map(|found| found.counters)),
+            None => Ok(self.find().await?.map(|found| found.counters)),
         }
     }
 
     /// Announces that a consumer wants events from before its start, down to an id.
-    pub(crate) async fn lower_start(
-        &self,
-        checkpoint: &Checkpoint,
-        start: EventId,
-        operation: &Operation<'_>,
-    ) -> Result<(), TableError> {
+    pub(crate) async fn lower_start(self, start: EventId) -> Result<(), TableError> {
+        let checkpoint = self.checkpoint;
         let key = Announcement::key(&checkpoint.consumer);
-        self.update_if(operation, |update| {
-            update
-                .set_key(Some(key.clone()))
-                .update_expression("SET #start = :start")
-                .condition_expression("incarnation = :ours AND #start > :start")
-                .expression_attribute_names("#start", "start")
-                .expression_attribute_values(":start", text(start.to_string()))
-                .expression_attribute_values(":ours", number(checkpoint.incarnation.get()))
-        })
-        .await?;
+        self.op
+            .table
+            .update_if(|update| {
+                update
+                    .set_key(Some(key.clone()))
+                    .update_expression("SET #start = :start")
+                    .condition_expression("incarnation = :ours AND #start > :start")
+                    .expression_attribute_names("#start", "start")
+                    .expression_attribute_values(":start", text(start.to_string()))
+                    .expression_attribute_values(":ours", number(checkpoint.incarnation.get()))
+            })
+            .await?;
         Ok(())
     }
 
     /// Deletes a consumer's announcement, unless it is that of a later one of its name.
-    pub(crate) async fn delete_announcement(
-        &self,
-        checkpoint: &Checkpoint,
-        operation: &Operation<'_>,
-    ) -> Result<(), TableError> {
+    pub(crate) async fn delete(self) -> Result<(), TableError> {
+        let checkpoint = self.checkpoint;
         let key = Announcement::key(&checkpoint.consumer);
-        self.delete_up_to(&key, checkpoint.incarnation, operation).await
+        self.op.consumer(&checkpoint.consumer).delete_up_to(&key, checkpoint.incarnation).await
     }
+}
 
+impl LedgerHandle<'_> {
     /// Counts that entries were put into some partitions of a consumer's ledger. False if the consumer was deleted, or made
     /// again: then there is nobody to tell.
-    pub(crate) async fn count_late(
-        &self,
-        consumer: &ConsumerKey,
-        incarnation: Revision,
-        shards: &[u8],
-        operation: &Operation<'_>,
-    ) -> Result<bool, TableError> {
+    pub(crate) async fn count(self, shards: &[u8]) -> Result<bool, TableError> {
+        let Ledger { consumer, incarnation } = self.ledger;
         let counters: Vec<_> =
             shards.iter().map(|shard| format!("{} :one", Counters::attribute(*shard))).collect();
         let key = Announcement::key(consumer);
-        let counted = self.update_if(operation, |update| {
+        let counted = self.op.table.update_if(|update| {
             update
                 .set_key(Some(key.clone()))
                 .update_expression(format!("ADD {}", counters.join(", ")))

@@ -18,13 +18,12 @@ use lately_keys::table::ConsumerKey;
 use lately_keys::{EventId, Place, TableKey, UnixMillis};
 use lately_model::{BatchToken, Revision, SettleSeconds};
 
-use crate::call::Operation;
+use crate::consumer::ConsumerHandle;
 use crate::consumer::counters::Counters;
 use crate::error::TableError;
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::limits::CONFLICTS;
 use crate::revision::{Guarded, REVISION, revision_of};
-use crate::store::Store;
 
 /// What a consumer is used for, from its first use on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,38 +197,33 @@ pub(crate) fn decode_ids(fields: Fields<'_>, name: &'static str) -> Result<Vec<E
     ids.ok_or_else(|| fields.corrupt(name))
 }
 
-impl Store {
+impl ConsumerHandle<'_> {
     /// A consumer, if there is one. The read is consistent.
-    pub(crate) async fn checkpoint(
-        &self,
-        consumer: &ConsumerKey,
-        operation: &Operation<'_>,
-    ) -> Result<Option<Checkpoint>, TableError> {
-        let item = self.get_item(Checkpoint::key(consumer), operation).await?;
+    pub(crate) async fn checkpoint(self) -> Result<Option<Checkpoint>, TableError> {
+        let consumer = self.consumer;
+        let item = self.op.table.get_item(Checkpoint::key(consumer)).await?;
         Ok(item.as_ref().map(Checkpoint::decode).transpose()?)
     }
 
     /// Lets `decide` say what a consumer is to become, from what was found of it, and writes that under its revision; from
     /// what is there then if another was first, up to [`CONFLICTS`] times. `None` leaves it as it is. What there is in the
     /// end; none if it was deleted.
-    pub(crate) async fn change_checkpoint<E: From<TableError>>(
-        &self,
-        consumer: &ConsumerKey,
+    pub(crate) async fn change<E: From<TableError>>(
+        self,
         mut found: Option<Checkpoint>,
-        operation: &Operation<'_>,
         mut decide: impl FnMut(&Checkpoint) -> Result<Option<Checkpoint>, E>,
     ) -> Result<Option<Checkpoint>, E> {
         for _ in 0..CONFLICTS {
             let Some(known) = found else { return Ok(None) };
             let Some(wanted) = decide(&known)? else { return Ok(Some(known)) };
             let wanted = Checkpoint { revision: known.revision.next(), ..wanted };
-            found = match self.put_revised(&wanted.encode(), Some(known.revision), operation).await? {
+            found = match self.op.table.put_revised(&wanted.encode(), Some(known.revision)).await? {
                 Guarded::Written => return Ok(Some(wanted)),
                 Guarded::Stale(there) => {
                     there.as_ref().map(Checkpoint::decode).transpose().map_err(TableError::from)?
                 }
                 // Whatever came since: it is decided from what is there now.
-                Guarded::Unknown => self.checkpoint(consumer, operation).await?,
+                Guarded::Unknown => self.checkpoint().await?,
             };
         }
         Err(too_busy().into())

@@ -19,12 +19,11 @@ use lately_keys::table::{ConsumerKey, LateEventKey};
 use lately_keys::{EventId, Place, TableKey, UnixMillis};
 use lately_model::Revision;
 
-use crate::call::Operation;
 use crate::consumer::checkpoint::incarnation;
 use crate::error::TableError;
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::limits::{REDELIVERED_SECONDS, WRITES_AT_ONCE};
-use crate::store::Store;
+use crate::op::Op;
 
 /// Whose ledger.
 #[derive(Clone, Copy, Debug)]
@@ -63,19 +62,28 @@ impl Ledger<'_> {
     }
 }
 
-impl Store {
+/// The late ledger of one consumer, in one request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LedgerHandle<'a> {
+    pub(crate) op: &'a Op,
+    pub(crate) ledger: Ledger<'a>,
+}
+
+impl<'a> LedgerHandle<'a> {
+    pub(crate) const fn of(op: &'a Op, ledger: Ledger<'a>) -> Self {
+        Self { op, ledger }
+    }
+}
+
+impl LedgerHandle<'_> {
     /// Notes an event as late, unless it is already. Whether it waits to be settled: if so, its partition is to be counted,
     /// also if it was noted before, since whoever did that may not have come to count it.
-    pub(crate) async fn note_late(
-        &self,
-        ledger: Ledger<'_>,
-        id: EventId,
-        operation: &Operation<'_>,
-    ) -> Result<bool, TableError> {
+    pub(crate) async fn note(self, id: EventId) -> Result<bool, TableError> {
+        let ledger = self.ledger;
         let item = ledger.entry(id);
         let values = HashMap::from([(":ours".to_owned(), ledger.ours())]);
         let condition = "attribute_not_exists(pk) OR incarnation < :ours";
-        Ok(match self.put_item_if(&item, condition, Some(values), operation).await?.in_the_way()? {
+        Ok(match self.op.table.put_item_if(&item, condition, Some(values)).await?.in_the_way()? {
             None => true,
             Some(there) => waits(&there, ledger.incarnation)?,
         })
@@ -83,13 +91,9 @@ impl Store {
 
     /// Lets entries expire that were noted for a consumer which was deleted meanwhile: its deletion may not have seen them.
     /// Puts them once more: whoever notes may do nothing else with an entry.
-    pub(crate) async fn drop_late(
-        &self,
-        ledger: Ledger<'_>,
-        ids: &[EventId],
-        operation: &Operation<'_>,
-    ) -> Result<(), TableError> {
-        let expires_at = self.now().get() / 1000;
+    pub(crate) async fn drop(self, ids: &[EventId]) -> Result<(), TableError> {
+        let ledger = self.ledger;
+        let expires_at = self.op.now().get() / 1000;
         let drops: Vec<_> = ids
             .iter()
             .map(async |id| {
@@ -97,7 +101,7 @@ impl Store {
                 item.insert("by".to_owned(), text("deleted"));
                 item.insert("expires_at".to_owned(), number(expires_at));
                 let values = HashMap::from([(":ours".to_owned(), ledger.ours())]);
-                self.put_item_if(&item, "incarnation = :ours", Some(values), operation).await.map(drop)
+                self.op.table.put_item_if(&item, "incarnation = :ours", Some(values)).await.map(drop)
             })
             .collect();
         let done: Result<(), TableError> =
@@ -107,16 +111,17 @@ impl Store {
 
     /// Unsettled entries of a partition, up to an id, 1 MB of the partition at a time.
     pub(crate) async fn unsettled(
-        &self,
-        ledger: Ledger<'_>,
+        self,
         shard: u8,
         upto: EventId,
         after: Option<Item>,
-        operation: &Operation<'_>,
     ) -> Result<Unsettled, TableError> {
+        let ledger = self.ledger;
         let partition = ledger.partition(shard).unwrap_or_default();
         let answer = self
-            .query(operation, |query| {
+            .op
+            .table
+            .query(|query| {
                 query
                     .key_condition_expression("pk = :pk AND sk <= :upto")
                     .filter_expression("incarnation = :ours AND attribute_not_exists(#by)")
@@ -128,35 +133,32 @@ impl Store {
                     .consistent_read(true)
             })
             .await?;
-        operation.meter.items(usize::try_from(answer.scanned_count()).unwrap_or(0));
+        self.op.table.meter.items(usize::try_from(answer.scanned_count()).unwrap_or(0));
         let ids = answer.items().iter().map(|item| Fields(item).parsed("sk")).collect::<Result<_, _>>()?;
         Ok(Unsettled { ids, next: answer.last_evaluated_key })
     }
 
     /// Marks entries as settled. One that is not there any more, or another incarnation's, is left alone.
-    pub(crate) async fn settle_late(
-        &self,
-        ledger: Ledger<'_>,
-        ids: &[EventId],
-        by: &str,
-        operation: &Operation<'_>,
-    ) -> Result<(), TableError> {
-        let expires_at = self.now().get() / 1000 + REDELIVERED_SECONDS;
+    pub(crate) async fn settle(self, ids: &[EventId], by: &str) -> Result<(), TableError> {
+        let ledger = self.ledger;
+        let expires_at = self.op.now().get() / 1000 + REDELIVERED_SECONDS;
         let settle = |id: &EventId| {
             let key = ledger.key(*id);
             async move {
-                self.update_if(operation, |update| {
-                    update
-                        .set_key(Some(key.clone()))
-                        .update_expression("SET #by = :by, expires_at = :expires_at")
-                        .condition_expression("incarnation = :ours")
-                        .expression_attribute_names("#by", "by")
-                        .expression_attribute_values(":by", text(by))
-                        .expression_attribute_values(":expires_at", number(expires_at))
-                        .expression_attribute_values(":ours", ledger.ours())
-                })
-                .await
-                .map(drop)
+                self.op
+                    .table
+                    .update_if(|update| {
+                        update
+                            .set_key(Some(key.clone()))
+                            .update_expression("SET #by = :by, expires_at = :expires_at")
+                            .condition_expression("incarnation = :ours")
+                            .expression_attribute_names("#by", "by")
+                            .expression_attribute_values(":by", text(by))
+                            .expression_attribute_values(":expires_at", number(expires_at))
+                            .expression_attribute_values(":ours", ledger.ours())
+                    })
+                    .await
+                    .map(drop)
             }
         };
         let writes: Vec<_> = ids.iter().map(settle).collect();
@@ -166,17 +168,12 @@ impl Store {
     }
 
     /// Those of some partitions in which no entry is left to settle, wherever it lies.
-    pub(crate) async fn settled_shards(
-        &self,
-        ledger: Ledger<'_>,
-        shards: Vec<u8>,
-        operation: &Operation<'_>,
-    ) -> Result<Vec<u8>, TableError> {
+    pub(crate) async fn settled_shards(self, shards: Vec<u8>) -> Result<Vec<u8>, TableError> {
         let mut settled = Vec::new();
         for shard in shards {
             let mut after = None;
             let waits = loop {
-                let page = self.unsettled(ledger, shard, LAST, after, operation).await?;
+                let page = self.unsettled(shard, LAST, after).await?;
                 if !page.ids.is_empty() {
                     break true;
                 }

@@ -42,6 +42,7 @@ use lately_keys::table::ConsumerKey;
 use crate::consumer::checkpoint::Checkpoint;
 use crate::error::TableError;
 use crate::limits::CONSUMERS;
+use crate::op::Op;
 use crate::topic::TopicError;
 
 /// The topic has no such consumer, or the consumer is being deleted.
@@ -85,4 +86,10 @@ pub(crate) fn existing(
 ) -> Result<Checkpoint, ConsumerNotFound> {
     let found = found.filter(|found| !found.deleting);
     found.ok_or_else(|| ConsumerNotFound { consumer: consumer.clone() })
+}
+/// One consumer, in one request.
+#[derive(Clone, Copy, Debug)]
+pub struct ConsumerHandle<'a> {
+    pub(crate) op: &'a Op,
+    pub(crate) consumer: &'a ConsumerKey,
 }

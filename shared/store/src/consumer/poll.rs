@@ -12,22 +12,22 @@
 //! A poll that finds nothing costs three reads (the checkpoint, the directory, and one of each shard of the bucket at the
 //! position) and one write (the announcement). Each batch is one write more, and so is its commit.
 
-use lately_keys::table::ConsumerKey;
 use lately_keys::{EventId, Fingerprint, Order};
 use lately_model::{BatchToken, Event, EventQuery, PollRequest, Polled};
 
-use crate::call::Operation;
+use crate::consumer::ConsumerHandle;
+use crate::consumer::announcement::AnnouncementHandle;
 use crate::consumer::checkpoint::{Checkpoint, Mode, Outstanding, too_busy};
 use crate::consumer::counters::Counters;
 use crate::consumer::ledger::Ledger;
+use crate::consumer::ledger::LedgerHandle;
 use crate::consumer::{ConsumerError, ConsumerNotFound, existing};
-use crate::cost::Cost;
 use crate::error::TableError;
 use crate::latest::page::{Draft, Ending, Sent};
 use crate::latest::span::{IdRange, Span};
 use crate::limits::{BATCH_KEYS, CONFLICTS, PAGE_BYTES, POINTERS_AT_FIRST};
+use crate::op::Op;
 use crate::revision::Guarded;
-use crate::store::Store;
 use crate::topic::StoredTopic;
 
 /// What a poll would give, and what the consumer must be before it does.
@@ -73,67 +73,67 @@ struct Ahead {
     complete: bool,
 }
 
-impl Store {
+impl ConsumerHandle<'_> {
     /// The next batch of a consumer, or the one that is given out already.
     ///
     /// # Errors
     /// See [`ConsumerError`].
-    pub async fn poll(
-        &self,
-        consumer: &ConsumerKey,
-        request: PollRequest,
-    ) -> Result<(Polled, Cost), ConsumerError> {
-        let operation = self.operation();
-        let stored = self.stored_topic(&consumer.topic, &operation).await?;
-        let mut found = self.checkpoint(consumer, &operation).await?;
+    pub async fn poll(self, request: PollRequest) -> Result<Polled, ConsumerError> {
+        let consumer = self.consumer;
+        let stored = self.op.topic(&consumer.topic).stored().await?;
+        let mut found = self.checkpoint().await?;
         for _ in 0..CONFLICTS {
-            let checkpoint = self.polled(existing(found, consumer)?, &operation).await?;
+            let checkpoint = self.polled(existing(found, consumer)?).await?;
             let given = match &checkpoint.outstanding {
-                Some(batch) => self.again(&checkpoint, batch, &stored, &operation).await?,
-                None => self.next_batch(&checkpoint, request, &stored, &operation).await?,
+                Some(batch) => Polling::of(self.op, &checkpoint, &stored).again(batch).await?,
+                None => Polling::of(self.op, &checkpoint, &stored).next_batch(request).await?,
             };
-            let Some(next) = given.next else { return Ok((given.polled, operation.meter.total())) };
-            found = match self.put_revised(&next.encode(), Some(checkpoint.revision), &operation).await? {
-                Guarded::Written => return Ok((given.polled, operation.meter.total())),
+            let Some(next) = given.next else { return Ok(given.polled) };
+            found = match self.op.table.put_revised(&next.encode(), Some(checkpoint.revision)).await? {
+                Guarded::Written => return Ok(given.polled),
                 // Another poll, maybe our own of which nobody knew: what it wrote down is given.
-                Guarded::Stale(_) | Guarded::Unknown => self.checkpoint(consumer, &operation).await?,
+                Guarded::Stale(_) | Guarded::Unknown => self.checkpoint().await?,
             };
         }
         Err(too_busy().into())
     }
 
     /// A consumer that is polled from now on, if it was not used for anything yet.
-    async fn polled(
-        &self,
-        checkpoint: Checkpoint,
-        operation: &Operation<'_>,
-    ) -> Result<Checkpoint, ConsumerError> {
+    async fn polled(self, checkpoint: Checkpoint) -> Result<Checkpoint, ConsumerError> {
         let consumer = checkpoint.consumer.clone();
         let use_it = |found: &Checkpoint| match found.mode {
             Some(Mode::Polls) => Ok(None),
             Some(Mode::Runs) => Err(ConsumerError::HasRuns),
             None => Ok(Some(Checkpoint { mode: Some(Mode::Polls), ..found.clone() })),
         };
-        Ok(existing(
-            self.change_checkpoint(&consumer, Some(checkpoint), operation, use_it).await?,
-            &consumer,
-        )?)
+        Ok(existing(self.change(Some(checkpoint), use_it).await?, &consumer)?)
     }
+}
 
-    async fn next_batch(
-        &self,
-        checkpoint: &Checkpoint,
-        request: PollRequest,
-        stored: &StoredTopic,
-        operation: &Operation<'_>,
-    ) -> Result<Given, ConsumerError> {
+/// One poll of a consumer that has no batch to give again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Polling<'a> {
+    pub(crate) op: &'a Op,
+    pub(crate) checkpoint: &'a Checkpoint,
+    pub(crate) stored: &'a StoredTopic,
+}
+
+impl<'a> Polling<'a> {
+    pub(crate) const fn of(op: &'a Op, checkpoint: &'a Checkpoint, stored: &'a StoredTopic) -> Self {
+        Self { op, checkpoint, stored }
+    }
+}
+
+impl Polling<'_> {
+    async fn next_batch(self, request: PollRequest) -> Result<Given, ConsumerError> {
+        let checkpoint = self.checkpoint;
         let limit = usize::from(request.limit.get());
-        let watermark = checkpoint.watermark(self.now());
+        let watermark = checkpoint.watermark(self.op.now());
         // Before anything is read: what lands behind it from now on is noted.
-        let seen = self.announce_poll(checkpoint, watermark, operation).await?;
+        let seen = AnnouncementHandle::of(self.op, checkpoint).announce_poll(watermark).await?;
         let seen = seen.ok_or_else(|| ConsumerNotFound { consumer: checkpoint.consumer.clone() })?;
-        let late = self.late_events(checkpoint, &seen, limit, stored, operation).await?;
-        let ahead = self.ahead(checkpoint, watermark, limit, &late, stored, operation).await?;
+        let late = self.late_events(&seen, limit).await?;
+        let ahead = self.ahead(watermark, limit, &late).await?;
         let caught_up = ahead.complete && !late.more;
         let late = late.events;
         let revision = checkpoint.revision.next();
@@ -142,7 +142,7 @@ impl Store {
             // What was counted and is settled need not be looked at again.
             let ledger = Ledger { consumer: &checkpoint.consumer, incarnation: checkpoint.incarnation };
             let touched = seen.risen_since(&checkpoint.known);
-            let settled = self.settled_shards(ledger, touched, operation).await?;
+            let settled = LedgerHandle::of(self.op, ledger).settled_shards(touched).await?;
             let known = checkpoint.known.with(&seen, &settled);
             let next = (!settled.is_empty()).then(|| Checkpoint { revision, known, ..checkpoint.clone() });
             return Ok(Given { polled, next });
@@ -157,19 +157,15 @@ impl Store {
     }
 
     /// The batch that is given out. Whether there is anything behind it, it does not say.
-    async fn again(
-        &self,
-        checkpoint: &Checkpoint,
-        outstanding: &Outstanding,
-        stored: &StoredTopic,
-        operation: &Operation<'_>,
-    ) -> Result<Given, ConsumerError> {
+    async fn again(self, outstanding: &Outstanding) -> Result<Given, ConsumerError> {
+        let stored = self.stored;
+        let checkpoint = self.checkpoint;
         let topic = &checkpoint.consumer.topic;
-        let events = self.find_events(topic, stored.settings.bucket, &outstanding.late, operation).await?;
+        let events = self.op.topic(topic).find_events(stored.settings.bucket, &outstanding.late).await?;
         let bytes = events.iter().map(Event::sent_bytes).sum();
         let late = Late { events, bytes, ..Late::default() };
         let limit = usize::from(lately_model::limits::POLL_EVENTS);
-        let ahead = self.ahead(checkpoint, outstanding.upto, limit, &late, stored, operation).await?;
+        let ahead = self.ahead(outstanding.upto, limit, &late).await?;
         let mut batch = outstanding.batch;
         let mut next = None;
         if !ahead.complete {
@@ -184,14 +180,9 @@ impl Store {
     }
 
     /// What waits in the ledger behind the position, oldest first, as much as may be given. What was deleted is settled.
-    async fn late_events(
-        &self,
-        checkpoint: &Checkpoint,
-        seen: &Counters,
-        limit: usize,
-        stored: &StoredTopic,
-        operation: &Operation<'_>,
-    ) -> Result<Late, TableError> {
+    async fn late_events(self, seen: &Counters, limit: usize) -> Result<Late, TableError> {
+        let stored = self.stored;
+        let checkpoint = self.checkpoint;
         let Checkpoint { consumer, incarnation, known, position, .. } = checkpoint;
         let ledger = Ledger { consumer, incarnation: *incarnation };
         let mut late = Late::default();
@@ -199,7 +190,7 @@ impl Store {
         for shard in seen.risen_since(known) {
             let (mut after, mut found) = (None, 0);
             loop {
-                let page = self.unsettled(ledger, shard, *position, after, operation).await?;
+                let page = LedgerHandle::of(self.op, ledger).unsettled(shard, *position, after).await?;
                 found += page.ids.len();
                 ids.extend(page.ids);
                 after = page.next;
@@ -214,17 +205,17 @@ impl Store {
         // Events may be large: no more are read at once than surely fit, and then as many as fit by those before.
         let (mut rest, mut step) = (&*ids, POINTERS_AT_FIRST);
         while !rest.is_empty() {
-            let is_spent = operation.is_spent() && rest.len() < ids.len();
+            let is_spent = self.op.table.is_spent() && rest.len() < ids.len();
             if late.is_full || is_spent {
                 late.more = true;
                 break;
             }
             let (next, behind) = rest.split_at(step.min(rest.len()));
             rest = behind;
-            let events = self.find_events(&consumer.topic, stored.settings.bucket, next, operation).await?;
+            let events = self.op.topic(&consumer.topic).find_events(stored.settings.bucket, next).await?;
             let is_there = |id: &EventId| events.binary_search_by_key(id, |event| event.id).is_ok();
             let gone: Vec<_> = next.iter().copied().filter(|id| !is_there(id)).collect();
-            self.settle_late(ledger, &gone, GONE, operation).await?;
+            LedgerHandle::of(self.op, ledger).settle(&gone, GONE).await?;
             late.take(events);
             if let Some(mean) = late.bytes.checked_div(late.events.len()) {
                 step = (PAGE_BYTES.saturating_sub(late.bytes) / mean.max(1)).clamp(1, BATCH_KEYS);
@@ -234,17 +225,11 @@ impl Store {
     }
 
     /// What follows on the position up to an end, as much as may be given beside the late events.
-    async fn ahead(
-        &self,
-        checkpoint: &Checkpoint,
-        to: EventId,
-        limit: usize,
-        late: &Late,
-        stored: &StoredTopic,
-        operation: &Operation<'_>,
-    ) -> Result<Ahead, TableError> {
+    async fn ahead(self, to: EventId, limit: usize, late: &Late) -> Result<Ahead, TableError> {
+        let stored = self.stored;
+        let checkpoint = self.checkpoint;
         let ids = checkpoint.position.just_after().and_then(|first| IdRange::new(first, to));
-        let span = Span { order: Order::OldestFirst, ids, position: None, now: self.now() };
+        let span = Span { order: Order::OldestFirst, ids, position: None, now: self.op.now() };
         let limit = limit.saturating_sub(late.events.len());
         if ids.is_none() || limit == 0 {
             return Ok(Ahead { events: Vec::new(), upto: None, complete: ids.is_none() });
@@ -252,7 +237,7 @@ impl Store {
         let query = EventQuery { consistent: true, ..EventQuery::default() };
         let mut draft = Draft::beside(late.bytes, limit, Fingerprint::of("poll").finish(), &span);
         let topic = &checkpoint.consumer.topic;
-        let ending = self.fill(&mut draft, topic, stored, &query, &span, operation).await?;
+        let ending = self.op.topic(topic).fill(&mut draft, stored, &query, &span).await?;
         let mut events = draft.finish(ending).events;
         let complete = matches!(ending, Ending::Exhausted | Ending::Full { more: false });
         // A page takes its first event whatever its size: here it need not be the first.

@@ -9,55 +9,50 @@
 
 use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::{ConsumerKey, LateEventKey, LatePageKey, RunKey};
+use lately_keys::table::{LateEventKey, LatePageKey, RunKey};
 use lately_model::Revision;
 
-use crate::call::Operation;
+use crate::consumer::ConsumerHandle;
+use crate::consumer::announcement::AnnouncementHandle;
 use crate::consumer::checkpoint::{Checkpoint, incarnation};
-use crate::cost::Cost;
 use crate::error::TableError;
 use crate::item::{Fields, Item, number, text};
 use crate::limits::WRITES_AT_ONCE;
-use crate::store::Store;
 
-impl Store {
+impl ConsumerHandle<'_> {
     /// Deletes a consumer. If it had so much that the time was not enough, it is to be asked for again. If there is none, that
     /// is as good.
     ///
     /// # Errors
     /// If the table could not be written, or not all of it yet.
-    pub async fn delete_consumer(&self, consumer: &ConsumerKey) -> Result<Cost, TableError> {
-        let operation = self.operation();
-        let found = self.checkpoint(consumer, &operation).await?;
+    pub async fn delete(self) -> Result<(), TableError> {
+        let consumer = self.consumer;
+        let found = self.checkpoint().await?;
         let mark = |found: &Checkpoint| {
             let marked = Checkpoint { deleting: true, ..found.clone() };
             Ok::<_, TableError>((!found.deleting).then_some(marked))
         };
-        let marked = self.change_checkpoint(consumer, found, &operation, mark).await?;
-        let Some(marked) = marked else { return Ok(operation.meter.total()) };
-        self.delete_announcement(&marked, &operation).await?;
+        let marked = self.change(found, mark).await?;
+        let Some(marked) = marked else { return Ok(()) };
+        AnnouncementHandle::of(self.op, &marked).delete().await?;
         let partition = consumer.to_string();
         let items = [LatePageKey::PREFIX, RunKey::PREFIX].map(|prefix| (partition.clone(), prefix));
         let entries = LateEventKey::partitions(consumer).map(|partition| (partition, ""));
         for (partition, prefix) in items.into_iter().chain(entries) {
-            self.delete_all(&partition, prefix, marked.incarnation, &operation).await?;
+            self.delete_all(&partition, prefix, marked.incarnation).await?;
         }
-        self.delete_up_to(&Checkpoint::key(consumer), marked.incarnation, &operation).await?;
-        Ok(operation.meter.total())
+        self.delete_up_to(&Checkpoint::key(consumer), marked.incarnation).await?;
+        Ok(())
     }
 
     /// Deletes what an incarnation, or one before it, has of a partition.
-    async fn delete_all(
-        &self,
-        partition: &str,
-        prefix: &str,
-        ours: Revision,
-        operation: &Operation<'_>,
-    ) -> Result<(), TableError> {
+    async fn delete_all(self, partition: &str, prefix: &str, ours: Revision) -> Result<(), TableError> {
         let mut after = None;
         loop {
             let answer = self
-                .query(operation, |query| {
+                .op
+                .table
+                .query(|query| {
                     let query = query
                         .expression_attribute_values(":pk", text(partition))
                         .set_exclusive_start_key(after.clone())
@@ -71,7 +66,7 @@ impl Store {
                     }
                 })
                 .await?;
-            operation.meter.items(answer.items().len());
+            self.op.table.meter.items(answer.items().len());
             let mut keys = Vec::new();
             for item in answer.items() {
                 if incarnation(Fields(item))? <= ours {
@@ -79,11 +74,10 @@ impl Store {
                 }
             }
             for keys in keys.chunks(WRITES_AT_ONCE) {
-                if operation.time_left().is_zero() {
+                if self.op.table.time_left().is_zero() {
                     return Err(TableError::unavailable("there is more to delete"));
                 }
-                let deletes: Vec<_> =
-                    keys.iter().map(|key| self.delete_up_to(key, ours, operation)).collect();
+                let deletes: Vec<_> = keys.iter().map(|key| self.delete_up_to(key, ours)).collect();
                 stream::iter(deletes).buffer_unordered(WRITES_AT_ONCE).try_collect::<()>().await?;
             }
             after = answer.last_evaluated_key;
@@ -94,17 +88,16 @@ impl Store {
     }
 
     /// Deletes an item, unless it is of a later incarnation.
-    pub(super) async fn delete_up_to(
-        &self,
-        key: &Item,
-        ours: Revision,
-        operation: &Operation<'_>,
-    ) -> Result<(), TableError> {
-        let deleted = operation
+    pub(super) async fn delete_up_to(self, key: &Item, ours: Revision) -> Result<(), TableError> {
+        let deleted = self
+            .op
+            .table
             .call_if(|| {
-                self.client()
+                self.op
+                    .table
+                    .client
                     .delete_item()
-                    .table_name(self.table())
+                    .table_name(&*self.op.table.name)
                     .set_key(Some(key.clone()))
                     .condition_expression("attribute_not_exists(pk) OR incarnation <= :ours")
                     .expression_attribute_values(":ours", number(ours.get()))
@@ -112,7 +105,7 @@ impl Store {
                     .send()
             })
             .await?;
-        operation.meter.write(deleted.as_ref().and_then(|deleted| deleted.consumed_capacity()));
+        self.op.table.meter.write(deleted.as_ref().and_then(|deleted| deleted.consumed_capacity()));
         Ok(())
     }
 }

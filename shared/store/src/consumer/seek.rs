@@ -1,15 +1,14 @@
 //! A consumer is told where to go on.
 
-use lately_keys::table::ConsumerKey;
 use lately_keys::{EventId, UnixMillis};
 use lately_model::{ConsumerView, Seek, SeekTo};
 
+use crate::consumer::ConsumerHandle;
+use crate::consumer::announcement::AnnouncementHandle;
 use crate::consumer::checkpoint::{Checkpoint, Mode, beginning};
 use crate::consumer::{ConsumerError, existing};
-use crate::cost::Cost;
-use crate::store::Store;
 
-impl Store {
+impl ConsumerHandle<'_> {
     /// Moves a consumer. What it was given and has not committed is dropped: it may be given again.
     ///
     /// Events at or before its start are never given; so a seek to before it moves the start too. What lands later behind
@@ -17,15 +16,11 @@ impl Store {
     ///
     /// # Errors
     /// See [`ConsumerError`].
-    pub async fn seek(
-        &self,
-        consumer: &ConsumerKey,
-        seek: Seek,
-    ) -> Result<(ConsumerView, Cost), ConsumerError> {
-        let operation = self.operation();
-        let stored = self.stored_topic(&consumer.topic, &operation).await?;
-        let checkpoint = existing(self.checkpoint(consumer, &operation).await?, consumer)?;
-        let now = self.now();
+    pub async fn seek(self, seek: Seek) -> Result<ConsumerView, ConsumerError> {
+        let consumer = self.consumer;
+        let stored = self.op.topic(&consumer.topic).stored().await?;
+        let checkpoint = existing(self.checkpoint().await?, consumer)?;
+        let now = self.op.now();
         let position = before(seek.to, now);
         let moved = |found: &Checkpoint| {
             if found.mode == Some(Mode::Runs) {
@@ -37,15 +32,16 @@ impl Store {
         moved(&checkpoint)?;
         // First what is announced: more than enough is noted then, and never too little.
         if position < checkpoint.start {
-            self.lower_start(&checkpoint, position, &operation).await?;
+            AnnouncementHandle::of(self.op, &checkpoint).lower_start(position).await?;
         }
         if position > checkpoint.position {
-            self.announce_poll(&checkpoint, position.min(EventId::last_of(now)), &operation).await?;
+            AnnouncementHandle::of(self.op, &checkpoint)
+                .announce_poll(position.min(EventId::last_of(now)))
+                .await?;
         }
-        let checkpoint =
-            existing(self.change_checkpoint(consumer, Some(checkpoint), &operation, moved).await?, consumer)?;
-        let view = self.consumer_view(&checkpoint, &stored, &operation).await?;
-        Ok((view, operation.meter.total()))
+        let checkpoint = existing(self.change(Some(checkpoint), moved).await?, consumer)?;
+        let view = self.view_of(&checkpoint, &stored).await?;
+        Ok(view)
     }
 }
 

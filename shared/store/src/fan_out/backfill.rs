@@ -27,11 +27,11 @@ impl FanOut<'_> {
         let FollowerKey { source, shard, user } = key;
         let Follower { since, backfill: wanted, .. } = *follower;
         let follow = Edge { source: source.clone(), shard: *shard, since };
-        if self.store.whole_follow(key, self.operation).await? != Some(follow) {
+        if self.op.user(&key.user).whole_follow(key).await? != Some(follow) {
             // This follow is over. If the user follows again, that has a record of its own.
             return Ok(());
         }
-        let stored = self.store.stored_source(source, self.operation).await?;
+        let stored = self.op.source(source).stored().await?;
         let pulled_from = stored.marker(source, since).map(|marker| marker.since);
         if pulled_from.is_some() {
             self.settle_marker(user, source).await?;
@@ -57,13 +57,13 @@ impl FanOut<'_> {
         let Some(ids) = newest.and_then(|newest| IdRange::new(oldest, newest)) else { return Ok(None) };
         // Mostly the first query finds them all. If not, few of the source's events fan out.
         let is_first = looked_at == 0 && walk.behind.is_none_or(|behind| behind == followed_at);
-        let most = self.store.feeds().entries_per_query;
+        let most = self.op.store.feeds().entries_per_query;
         let limit = if is_first && wanted > 0 { most.min(wanted.into()) } else { most };
         let partition = SourceEntryKey::partition(source);
         let range = EntryRange { partition: &partition, ids, order: Order::NewestFirst, consistent: true };
-        let found = self.store.timeline_entries(&range, Some(limit), self.operation).await?;
+        let found = self.op.timeline_entries(&range, Some(limit)).await?;
 
-        let now = self.store.now().get() / 1000;
+        let now = self.op.now().get() / 1000;
         let is_older = |entry: &TimelineEntry| entry.id < followed_at;
         let older = found.entries.iter().filter(|entry| is_older(entry)).count();
         let looked_at = looked_at.saturating_add(u32::try_from(older).unwrap_or(u32::MAX));
@@ -75,7 +75,7 @@ impl FanOut<'_> {
         older.truncate(wanted.into());
         let wanted = wanted.saturating_sub(u16::try_from(older.len()).unwrap_or(u16::MAX));
         entries.append(&mut older);
-        let retention = self.store.feeds().retention;
+        let retention = self.op.store.feeds().retention;
         self.deliver(entries.iter().map(|entry| entry.in_feed(&walk.user, retention)).collect()).await?;
         self.take_back_deleted(&walk.user, entries).await?;
 
@@ -97,7 +97,7 @@ impl FanOut<'_> {
         for entry in &entries {
             keys.push(self.event_of(entry).await?);
         }
-        let there = self.store.existing(&keys, self.operation).await?;
+        let there = self.op.table.existing(&keys).await?;
         let (kept, gone): (Vec<_>, Vec<_>) =
             entries.into_iter().zip(&keys).partition(|(_, key)| there.contains(key));
         self.delete(gone.iter().map(|(entry, _)| place_in_feed(entry.id, user)).collect()).await?;
@@ -109,11 +109,10 @@ impl FanOut<'_> {
         if let Some(key) = entry.pointer() {
             return Ok(key.encode());
         }
-        let settings =
-            self.store.settings(&entry.topic, self.operation).await.map_err(|error| match error {
-                TopicError::NotFound(_) => TableError::unavailable("the topic of an entry is gone"),
-                TopicError::Table(error) => error,
-            })?;
+        let settings = self.op.topic(&entry.topic).settings().await.map_err(|error| match error {
+            TopicError::NotFound(_) => TableError::unavailable("the topic of an entry is gone"),
+            TopicError::Table(error) => error,
+        })?;
         Ok(EventKey::new(entry.topic.clone(), settings.bucket, entry.id).encode())
     }
 }

@@ -175,13 +175,13 @@ impl FanOut<'_> {
         for write in writes {
             let key = write.key()?;
             let is_ours = || Backlog::of(&key).as_ref() == self.backlog;
-            match self.store.is_busy(&key.pk) && !is_ours() {
+            match self.op.store.is_busy(&key.pk) && !is_ours() {
                 true => left.push(key),
                 false => asked.push(write),
             }
         }
         for key in self.writer.write_or_refuse(asked).await? {
-            self.store.note_busy(&key.pk);
+            self.op.store.note_busy(&key.pk);
             left.push(key);
         }
         for key in &left {
@@ -220,7 +220,7 @@ impl FanOut<'_> {
         for events in events.chunks(BACKLOG_EVENTS_PER_ITEM) {
             let key = BacklogKey { backlog: backlog.clone(), id: self.fresh_id()? };
             let item = BacklogItem { key, written: written.clone(), events: events.to_vec(), step: 0 };
-            self.store.put_item(&item.encode(), self.operation).await?;
+            self.op.table.put_item(&item.encode()).await?;
             count(&self.done.left, events.len());
         }
         Ok(())
@@ -257,7 +257,7 @@ impl FanOut<'_> {
             match items.next() {
                 Some(item) => {
                     let item = BacklogItem { written, events, step: item.step + 1, ..item };
-                    self.store.put_item(&item.encode(), self.operation).await?;
+                    self.op.table.put_item(&item.encode()).await?;
                 }
                 // Of what was written, some is to be removed by now.
                 None => self.put_to(backlog.clone(), written, &events).await?,
@@ -273,7 +273,7 @@ impl FanOut<'_> {
         match next {
             Some(next) => {
                 let next = BacklogItem { step: next.step + 1, ..next };
-                Ok(self.store.put_item(&next.encode(), self.operation).await?)
+                Ok(self.op.table.put_item(&next.encode()).await?)
             }
             None => Ok(()),
         }
@@ -282,8 +282,9 @@ impl FanOut<'_> {
     /// The items of a step, and whether there are more.
     async fn oldest_of(&self, backlog: &Backlog) -> Result<(Vec<BacklogItem>, bool), TableError> {
         let answer = self
-            .store
-            .query(self.operation, |query| {
+            .op
+            .table
+            .query(|query| {
                 query
                     .key_condition_expression("pk = :pk")
                     .expression_attribute_values(":pk", text(backlog.to_string()))
@@ -321,7 +322,7 @@ impl FanOut<'_> {
         let LeftEvent { id, at, .. } = *event;
         if let Some((topic, width)) = written {
             let key = EventKey::new(topic.clone(), *width, id);
-            let item = self.store.get_item(keyed(Place::Table, key.encode()), self.operation).await?;
+            let item = self.op.table.get_item(keyed(Place::Table, key.encode())).await?;
             let entry = item.map(|item| TimelineEntry::of(&key, &item, at)).transpose()?.flatten();
             if let Some(entry) = entry.filter(|entry| entry.sources().any(|listed| listed == *source)) {
                 return Box::pin(self.bring(&key, &entry, at, vec![source.clone()], None)).await;
@@ -358,13 +359,13 @@ impl FanOut<'_> {
         let keys: HashMap<Key, (EventKey, UnixMillis)> = keys.map(|key| (key.0.encode(), key)).collect();
         let wanted: Vec<_> = keys.keys().map(|key| keyed(Place::Table, key.clone())).collect();
         let mut entries = Vec::new();
-        for item in self.store.get_items(&wanted, true, self.operation).await? {
+        for item in self.op.table.get_items(&wanted, true).await? {
             if let Some((key, at)) = keys.get(&Fields(&item).key()?) {
                 entries.extend(TimelineEntry::of(key, &item, *at)?.filter(|entry| entry.fans_out));
             }
         }
         entries.sort_by_key(|entry| entry.id);
-        let edges = self.store.edges(user, &entries, self.operation).await?;
+        let edges = self.op.user(user).edges(&entries).await?;
         entries
             .retain(|entry| is_own(entry, user) || entry.sources().any(|source| edges.contains_key(&source)));
         Ok(entries)
@@ -377,7 +378,7 @@ impl FanOut<'_> {
         events: &[LeftEvent],
         mut entries: Vec<TimelineEntry>,
     ) -> Result<(), TableError> {
-        let retention = self.store.feeds().retention;
+        let retention = self.op.store.feeds().retention;
         let shown: BTreeSet<EventId> = entries.iter().map(|entry| entry.id).collect();
         let gone = events.iter().filter(|event| !shown.contains(&event.id));
         let gone = gone.map(|event| Write::Delete(place_in_feed(event.id, user)));

@@ -33,8 +33,8 @@ impl FanOut<'_> {
     ) -> Result<(), TableError> {
         let FollowerKey { source, shard, user } = key;
         let left = LeaverKey { source: source.clone(), shard: *shard, at, user: user.clone() };
-        self.store.put_item(&leaver(&left), self.operation).await?;
-        self.store.whole_follow(key, self.operation).await?;
+        self.op.table.put_item(&leaver(&left)).await?;
+        self.op.user(&key.user).whole_follow(key).await?;
         self.settle_marker(user, source).await?;
         let walk = Walk { user: user.clone(), behind: None, purpose: Purpose::Cleanup };
         self.begin_walk(key, id, at, walk).await
@@ -49,13 +49,11 @@ impl FanOut<'_> {
 
     /// Makes a source's marker in a feed what it must be now: there if the source is followed and not pushed.
     pub(super) async fn settle_marker(&self, user: &User, source: &Source) -> Result<(), TableError> {
-        let mut edge = self.store.edge(user, source, self.operation).await?;
+        let mut edge = self.op.user(user).edge(source).await?;
         for _ in 0..CONFLICTS {
             let marker = match &edge {
                 None => None,
-                Some(edge) => {
-                    self.store.stored_source(source, self.operation).await?.marker(source, edge.since)
-                }
+                Some(edge) => self.op.source(source).stored().await?.marker(source, edge.since),
             };
             match marker {
                 Some(marker) => self.put(vec![marker.encode(user)]).await?,
@@ -65,7 +63,7 @@ impl FanOut<'_> {
                     self.delete(vec![key.encode()]).await?;
                 }
             }
-            let now = self.store.edge(user, source, self.operation).await?;
+            let now = self.op.user(user).edge(source).await?;
             if now == edge {
                 return Ok(());
             }
@@ -91,7 +89,7 @@ impl FanOut<'_> {
                 return Ok(());
             }
             // Followed again meanwhile: the backfill may have been here before.
-            let retention = self.store.feeds().retention;
+            let retention = self.op.store.feeds().retention;
             self.put(followed.iter().map(|entry| entry.in_feed(user, retention)).collect()).await?;
             entries = self.take_back_deleted(user, followed).await?;
         }
@@ -104,7 +102,7 @@ impl FanOut<'_> {
         user: &User,
         entries: Vec<TimelineEntry>,
     ) -> Result<(Vec<TimelineEntry>, Vec<TimelineEntry>), TableError> {
-        let edges = self.store.edges(user, &entries, self.operation).await?;
+        let edges = self.op.user(user).edges(&entries).await?;
         Ok(entries.into_iter().partition(|entry| entry.sources().any(|source| edges.contains_key(&source))))
     }
 
@@ -122,19 +120,20 @@ impl FanOut<'_> {
         };
         let least = behind.map_or(BEFORE_ENTRIES.to_owned(), |behind| behind.sort_key().to_string());
         let answer = self
-            .store
-            .query(self.operation, |query| {
+            .op
+            .table
+            .query(|query| {
                 query
                     .key_condition_expression("pk = :pk AND sk > :least")
                     .filter_expression(filter)
                     .expression_attribute_values(":pk", text(FeedEntryKey::partition(user)))
                     .expression_attribute_values(":least", text(least.as_str()))
                     .expression_attribute_values(":name", text(name))
-                    .limit(i32::try_from(self.store.feeds().entries_per_query).unwrap_or(i32::MAX))
+                    .limit(i32::try_from(self.op.store.feeds().entries_per_query).unwrap_or(i32::MAX))
                     .consistent_read(true)
             })
             .await?;
-        self.operation.meter.items(usize::try_from(answer.scanned_count()).unwrap_or(0));
+        self.op.table.meter.items(usize::try_from(answer.scanned_count()).unwrap_or(0));
         let entries = answer.items().iter().map(TimelineEntry::decode).collect::<Result<_, _>>()?;
         let stopped_at = answer.last_evaluated_key().map(|key| Fields(key).parsed::<SortKey>("sk"));
         Ok((entries, stopped_at.transpose()?.map(SortKey::id)))

@@ -16,6 +16,7 @@ use lately_keys::{EventId, Topic};
 
 use crate::consumer::announcement::Announcement;
 use crate::consumer::ledger::Ledger;
+use crate::consumer::ledger::LedgerHandle;
 use crate::error::TableError;
 use crate::fan_out::record::{Landed, Record};
 use crate::fan_out::{FanOut, count, plan};
@@ -41,7 +42,7 @@ impl FanOut<'_> {
     }
 
     async fn note_in_topic(&self, topic: &Topic, landed: Vec<Placed<'_>>) -> BTreeSet<usize> {
-        let announced = match self.store.announcements(topic, self.operation).await {
+        let announced = match self.op.topic(topic).announcements().await {
             Ok(announced) => announced,
             Err(error) => return failed(landed.into_iter().map(|(place, _)| place), &error),
         };
@@ -68,7 +69,7 @@ impl FanOut<'_> {
         }
         let puts: Vec<_> = candidates
             .into_iter()
-            .map(async |(place, id)| (place, id, self.store.note_late(ledger, id, self.operation).await))
+            .map(async |(place, id)| (place, id, LedgerHandle::of(self.op, ledger).note(id).await))
             .collect();
         let noted = stream::iter(puts).buffer_unordered(WRITES_AT_ONCE).collect::<Vec<_>>().await;
         let mut waiting: Vec<(usize, EventId)> = Vec::new();
@@ -97,12 +98,12 @@ impl FanOut<'_> {
         shards: &[u8],
         noted: &[(usize, EventId)],
     ) -> Result<usize, TableError> {
-        let Ledger { consumer, incarnation } = ledger;
-        if self.store.count_late(consumer, incarnation, shards, self.operation).await? {
+        let ledger = LedgerHandle::of(self.op, ledger);
+        if ledger.count(shards).await? {
             return Ok(noted.len());
         }
         let ids: Vec<_> = noted.iter().map(|(_, id)| *id).collect();
-        self.store.drop_late(ledger, &ids, self.operation).await?;
+        ledger.drop(&ids).await?;
         Ok(0)
     }
 
@@ -121,7 +122,7 @@ impl FanOut<'_> {
         if landed.id > *from {
             return Ok(plan::may_be_missed(landed.at, *at));
         }
-        let run = covering.run_of(self.store, consumer, *incarnation, landed.id, self.operation).await?;
+        let run = covering.run_of(self.op, consumer, *incarnation, landed.id).await?;
         Ok(run.is_none_or(|run| plan::may_be_missed(landed.at, run.announced_at)))
     }
 }

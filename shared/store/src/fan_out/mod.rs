@@ -40,7 +40,6 @@ mod writer;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use futures_util::future;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
@@ -48,7 +47,6 @@ use lately_keys::table::{Backlog, Job, JobPage};
 use lately_keys::{EventId, Key, UnixMillis};
 
 use crate::ambient::{entropy_u64, tick};
-use crate::call::Operation;
 use crate::cost::Cost;
 use crate::error::TableError;
 use crate::fan_out::backlog::LeftWork;
@@ -57,7 +55,7 @@ use crate::fan_out::record::{Change, What};
 use crate::fan_out::writer::{Write, Writer};
 use crate::item::Item;
 use crate::limits::{RAILS_AT_ONCE, WRITES_AT_ONCE};
-use crate::store::Store;
+use crate::op::Op;
 
 pub use record::{NoBatch, Record};
 
@@ -88,22 +86,14 @@ pub struct FanOutOutcome {
     pub cost: Cost,
 }
 
-impl Store {
+impl Op {
     /// Does what follows from the records of a shard of the table's stream, in the order in which they came. It is
-    /// over when the time is.
-    pub async fn fan_out(&self, records: &[Record], time: Duration) -> FanOutOutcome {
-        let operation = self.operation_within(time).until_deadline();
-        let writer = Writer::new(self, &operation);
+    /// over when the request's time is: until then, it repeats calls that fail.
+    pub async fn fan_out(&self, records: &[Record]) -> FanOutOutcome {
+        let op = self.until_deadline();
+        let writer = Writer::new(&op.table);
         let (done, left) = (Done::default(), LeftWork::default());
-        let fan_out = FanOut {
-            store: self,
-            operation: &operation,
-            writer: &writer,
-            done: &done,
-            left: &left,
-            place: 0,
-            backlog: None,
-        };
+        let fan_out = FanOut { op: &op, writer: &writer, done: &done, left: &left, place: 0, backlog: None };
         let rails: Vec<_> =
             plan::rails(records).into_iter().map(|rail| writer.rail(fan_out.run(records, rail))).collect();
         let rails = stream::iter(rails).buffer_unordered(RAILS_AT_ONCE).collect::<Vec<_>>();
@@ -123,7 +113,7 @@ impl Store {
             left: done.left.load(Ordering::Relaxed),
             write_calls: written.calls,
             written_items: written.items,
-            cost: operation.meter.total(),
+            cost: self.cost(),
         }
     }
 }
@@ -131,8 +121,7 @@ impl Store {
 /// A batch of records being handled.
 #[derive(Clone, Copy)]
 struct FanOut<'a> {
-    store: &'a Store,
-    operation: &'a Operation<'a>,
+    op: &'a Op,
     writer: &'a Writer<'a>,
     done: &'a Done,
     /// Collects the writes that are left to backlogs.
@@ -236,7 +225,7 @@ impl FanOut<'_> {
 
     /// Puts a page of a job. By itself: it is not to wait for a batch, and a batch of entries not to lack a place.
     async fn put_job(&self, job: &Job, page: JobPage, work: &JobWork) -> Result<(), TableError> {
-        self.store.put_item(&work.encode(job, page), self.operation).await
+        self.op.table.put_item(&work.encode(job, page)).await
     }
 
     /// Puts the first page of each of some jobs.
@@ -249,8 +238,8 @@ impl FanOut<'_> {
 
     /// An id of now.
     fn fresh_id(&self) -> Result<EventId, TableError> {
-        let ambient = self.store.ambient();
+        let ambient = self.op.ambient();
         let clock = tick(ambient).map_err(TableError::unavailable)?;
-        self.store.generator().next(clock, 0.into(), entropy_u64(ambient)).map_err(TableError::unavailable)
+        self.op.store.generator().next(clock, 0.into(), entropy_u64(ambient)).map_err(TableError::unavailable)
     }
 }

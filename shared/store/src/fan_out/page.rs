@@ -88,14 +88,14 @@ impl FanOut<'_> {
                 if let Some((number, next)) = &next {
                     self.put_job(job, *number, next).await?;
                 }
-                let stored = self.store.stored_source(source, self.operation).await?;
+                let stored = self.op.source(source).stored().await?;
                 let holders = page.holders(&stored, job.id);
                 let copies = holders.map(|user| Write::Delete(place_in_feed(job.id, user))).collect();
                 let later = |_: &_| Later::remove(job.id, work.changed_at(), true);
                 self.write_or_leave(copies, later).await.map(drop)
             }
             PageTask::Promote => {
-                let stored = self.store.stored_source(source, self.operation).await?;
+                let stored = self.op.source(source).stored().await?;
                 let markers = page.followers.iter().filter_map(|follower| {
                     Some(stored.marker(source, follower.since)?.encode(&follower.user))
                 });
@@ -105,7 +105,7 @@ impl FanOut<'_> {
                 }
                 match &next {
                     Some((number, next)) => Ok(self.put_job(job, *number, next).await?),
-                    None => self.store.promote_shard(source, *shard, job.id, self.operation).await,
+                    None => self.op.source(source).promote_shard(*shard, job.id).await,
                 }
             }
         }
@@ -136,8 +136,8 @@ impl FanOut<'_> {
         after: Option<User>,
     ) -> Result<Page, TableError> {
         let range = FollowerRange { shard, after };
-        let limit = usize::from(self.store.feeds().followers_per_job);
-        let read = self.store.followers_of(source, &range, limit, true, self.operation).await?;
+        let limit = usize::from(self.op.store.feeds().followers_per_job);
+        let read = self.op.source(source).followers_of(&range, limit, true).await?;
         let source = source.clone();
         Ok(Page { source, shard, after: range.after, followers: read.followers, more: read.more })
     }
@@ -146,7 +146,7 @@ impl FanOut<'_> {
     pub(super) async fn gone(&self, page: &Page, at: UnixMillis) -> Result<BTreeSet<User>, TableError> {
         let since = at.saturating_sub(TOLD_APART_MILLIS);
         let covers = |user: &User| page.covers(user);
-        self.store.leavers(&page.source, page.shard, since, covers, self.operation).await
+        self.op.source(&page.source).leavers(page.shard, since, covers).await
     }
 
     /// Takes an entry out of the feeds of those who have it and follow none of its sources.
@@ -157,7 +157,7 @@ impl FanOut<'_> {
     ) -> Result<(), TableError> {
         let places = users.iter().map(|user| keyed(Place::Table, place_in_feed(entry.id, user)));
         let places: Vec<_> = places.collect();
-        let found = self.store.get_items(&places, true, self.operation).await?;
+        let found = self.op.table.get_items(&places, true).await?;
         for item in &found {
             let fields = Fields(item);
             let key = FeedEntryKey::decode(fields.text("pk")?, fields.text("sk")?);

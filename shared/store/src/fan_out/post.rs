@@ -40,7 +40,7 @@ impl FanOut<'_> {
         mut sources: Vec<Source>,
         mut own: Option<User>,
     ) -> Result<(), TableError> {
-        let retention = self.store.feeds().retention;
+        let retention = self.op.store.feeds().retention;
         let later = |_: &Key| Later::write(key, at, entry.fans_out);
         let at_sources = sources.iter().map(|source| entry.at_source(source));
         let in_own_feed = own.iter().map(|user| entry.in_feed(user, retention));
@@ -58,7 +58,7 @@ impl FanOut<'_> {
             let task = PageTask::Push(entry.clone(), key.partition().bucket.width());
             let work = JobWork::first(Task::Page(task), at);
             for source in &sources {
-                let stored = self.store.stored_source(source, self.operation).await?;
+                let stored = self.op.source(source).stored().await?;
                 if stored.pushes(entry.id) {
                     let jobs = jobs(JobTask::Push, entry.id, source);
                     pages.extend(self.few_or_jobs(jobs, stored.shards, &work, true).await?);
@@ -86,7 +86,7 @@ impl FanOut<'_> {
         users: &mut BTreeSet<&User>,
         later: impl Fn(&Key) -> Later,
     ) -> Result<(), TableError> {
-        let retention = self.store.feeds().retention;
+        let retention = self.op.store.feeds().retention;
         let copies = users.iter().map(|user| Write::Put(entry.in_feed(user, retention))).collect();
         let left = self.write_or_leave(copies, later).await?;
         if !left.is_empty() {
@@ -135,7 +135,7 @@ impl FanOut<'_> {
         let work = JobWork::first(Task::Page(PageTask::Remove), at);
         let (mut pages, mut users) = (Vec::new(), BTreeSet::new());
         for source in &sources {
-            let stored = self.store.stored_source(source, self.operation).await?;
+            let stored = self.op.source(source).stored().await?;
             let jobs = jobs(JobTask::Remove, id, source);
             let found = self.few_or_jobs(jobs, stored.shards, &work, was_written).await?;
             users.extend(found.iter().flat_map(|page| page.holders(&stored, id)).cloned());
@@ -158,10 +158,10 @@ impl FanOut<'_> {
         work: &JobWork,
         with_leavers: bool,
     ) -> Result<Vec<Page>, TableError> {
-        let counts = self.store.counts_of(&jobs.source, shards, self.operation).await?;
+        let counts = self.op.source(&jobs.source).counts(shards).await?;
         let audience: u64 = counts.values().map(|counts| counts.here).sum();
-        let is_small = audience <= u64::from(self.store.feeds().audience);
-        let is_few = is_small && self.operation.time_left() > FAN_OUT_RESERVE;
+        let is_small = audience <= u64::from(self.op.store.feeds().audience);
+        let is_few = is_small && self.op.table.time_left() > FAN_OUT_RESERVE;
         let since = work.changed_at().saturating_sub(TOLD_APART_MILLIS);
         let is_asked =
             |counts: &Counts| counts.here > 0 || (with_leavers && counts.may_have_left_since(since));
@@ -198,7 +198,7 @@ impl FanOut<'_> {
 
     /// Whether an event is not there any more.
     pub(super) async fn is_gone(&self, key: &EventKey) -> Result<bool, TableError> {
-        Ok(self.store.existing(&[key.encode()], self.operation).await?.is_empty())
+        Ok(self.op.table.existing(&[key.encode()]).await?.is_empty())
     }
 }
 

@@ -23,20 +23,20 @@ use crate::source::{Mode, StoredSource};
 impl FanOut<'_> {
     /// Begins a promotion if there are too many followers, which the counts of one shard give reason to ask.
     pub(super) async fn counted(&self, source: &Source, counts: Counts) -> Result<(), TableError> {
-        let limit = self.store.feeds().fan_out_limit;
+        let limit = self.op.store.feeds().fan_out_limit;
         if counts.here.saturating_mul(FOLLOWER_SHARDS.get().into()) <= limit {
             return Ok(());
         }
-        let StoredSource { shards, mode } = self.store.stored_source(source, self.operation).await?;
+        let StoredSource { shards, mode } = self.op.source(source).stored().await?;
         if mode != Mode::Push || counts.here.saturating_mul(shards.get().into()) <= limit {
             return Ok(());
         }
-        let counts = self.store.counts_of(source, shards, self.operation).await?;
+        let counts = self.op.source(source).counts(shards).await?;
         if counts.values().map(|counts| counts.here).sum::<u64>() <= limit {
             return Ok(());
         }
         let promotion = self.fresh_id()?;
-        if self.store.begin_promotion(source, shards, promotion, self.operation).await? {
+        if self.op.source(source).begin_promotion(shards, promotion).await? {
             count(&self.done.promotions, 1);
         }
         Ok(())
@@ -59,7 +59,7 @@ impl FanOut<'_> {
         if unpromoted.is_empty() {
             // Above every marker's id, whatever the clocks say: what is not pushed is pulled by everyone.
             let from = self.fresh_id()?.max(promotion.just_after().unwrap_or(*promotion));
-            self.store.end_promotion(source, *promotion, from, self.operation).await?;
+            self.op.source(source).end_promotion(*promotion, from).await?;
         }
         Ok(())
     }

@@ -95,7 +95,7 @@ impl FanOut<'_> {
         };
         let mut rest = self.take_step(&job.source, walk).await?;
         if let Some((follow, is_repeated)) = backfill {
-            let is_over = self.store.edge(&user, &job.source, self.operation).await? != Some(follow);
+            let is_over = self.op.user(&user).edge(&job.source).await? != Some(follow);
             if is_repeated || is_over {
                 let cleanup = Walk { user, behind: None, purpose: Purpose::Cleanup };
                 // Of its own name: another delivery may have begun the same cleanup before this one wrote, and to put the
@@ -115,13 +115,13 @@ impl FanOut<'_> {
     async fn is_repeated(&self, step: &JobKey, work: &JobWork) -> Result<bool, TableError> {
         let mut mark = keyed(Place::Table, BegunKey(step.clone()).encode());
         mark.insert("expires_at".to_owned(), number(work.expires_at));
-        let put = self.store.put_item_if(&mark, "attribute_not_exists(pk)", None, self.operation).await?;
+        let put = self.op.table.put_item_if(&mark, "attribute_not_exists(pk)", None).await?;
         Ok(put != PutIf::Done)
     }
 
     /// The walk that is left after a step.
     async fn take_step(&self, source: &Source, mut walk: Walk) -> Result<Option<Walk>, TableError> {
-        for _ in 0..self.store.feeds().queries_per_step {
+        for _ in 0..self.op.store.feeds().queries_per_step {
             let rest = match walk.purpose {
                 Purpose::Cleanup => self.clean_some(source, walk).await?,
                 Purpose::Backfill(backfill) => self.copy_some(source, walk, backfill).await?,

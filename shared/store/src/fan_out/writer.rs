@@ -23,11 +23,11 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use lately_keys::{Key, Place};
 use tokio::sync::Notify;
 
-use crate::call::{Meaning, Operation, is_batchs_range_hot, is_throttle, meaning, unavailable};
+use crate::call::Table;
+use crate::call::{Meaning, is_batchs_range_hot, is_throttle, meaning, unavailable};
 use crate::error::TableError;
 use crate::item::{Corrupt, Fields, Item, keyed};
 use crate::limits::{BATCH_ITEMS, BUSY_ATTEMPTS, LINGER, WRITES_AT_ONCE};
-use crate::store::Store;
 
 #[cfg(test)]
 mod tests;
@@ -47,8 +47,7 @@ pub(super) struct Written {
 }
 
 pub(super) struct Writer<'a> {
-    store: &'a Store,
-    operation: &'a Operation<'a>,
+    table: &'a Table,
     state: Mutex<State>,
     /// There is something to do, or a reason to look.
     changed: Notify,
@@ -132,8 +131,8 @@ fn key_of_request(request: &WriteRequest) -> Option<Key> {
 }
 
 impl<'a> Writer<'a> {
-    pub(super) fn new(store: &'a Store, operation: &'a Operation<'a>) -> Self {
-        Self { store, operation, state: Mutex::default(), changed: Notify::new() }
+    pub(super) fn new(table: &'a Table) -> Self {
+        Self { table, state: Mutex::default(), changed: Notify::new() }
     }
 
     /// Does some work, and writes what its rails ask for meanwhile.
@@ -228,20 +227,20 @@ impl<'a> Writer<'a> {
             Ok(requests) => requests,
             Err(error) => return self.fail(batch, || TableError::unavailable(&error)),
         };
-        self.operation.meter.call();
+        self.table.meter.call();
         self.state().written.calls += 1;
         let answer = self
-            .store
-            .client()
+            .table
+            .client
             .batch_write_item()
-            .request_items(self.store.table(), requests)
+            .request_items(&*self.table.name, requests)
             .return_consumed_capacity(ReturnConsumedCapacity::Total)
             .send()
             .await;
         let mut busy = None;
         let (left, error, throttled): (Vec<_>, _, _) = match answer {
             Ok(answer) => {
-                self.operation.meter.write(answer.consumed_capacity());
+                self.table.meter.write(answer.consumed_capacity());
                 let unprocessed = answer.unprocessed_items().into_iter().flatten();
                 let unprocessed: HashSet<Key> =
                     unprocessed.flat_map(|(_, left)| left).filter_map(key_of_request).collect();
@@ -262,9 +261,9 @@ impl<'a> Writer<'a> {
         let left = self.refuse(left, busy);
         let made = left.iter().map(|(_, queued)| queued.attempts + 1).max();
         let Some(made) = made else { return };
-        let wait = self.operation.wait_after(made);
+        let wait = self.table.wait_after(made);
         if throttled {
-            self.operation.meter.throttled(wait.is_none());
+            self.table.meter.throttled(wait.is_none());
         }
         match wait {
             None => self.fail(left, || error.clone()),

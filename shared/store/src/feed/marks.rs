@@ -8,12 +8,11 @@
 use lately_keys::table::{FeedEntryKey, PullMarkerKey, SeenMarkKey};
 use lately_keys::{EventId, Place, SortKey, Source, TableKey, User};
 
-use crate::call::Operation;
 use crate::entry::TimelineEntry;
 use crate::error::TableError;
+use crate::feed::FeedHandle;
 use crate::item::{Corrupt, Fields, Item, keyed, text};
 use crate::pull_marker::PullMarker;
-use crate::store::Store;
 use crate::timeline::range::{EntryRange, FoundEntries};
 
 /// The marks of a feed.
@@ -58,23 +57,20 @@ pub(super) fn seen_mark(user: &User, id: EventId) -> Item {
     item
 }
 
-impl Store {
+impl FeedHandle<'_> {
     /// All marks of a feed; those after one, if it is given.
     ///
     /// A user has at most some hundred marks: 1 MB of them is some thousand, and one query.
-    pub(crate) async fn feed_marks(
-        &self,
-        user: &User,
-        after: Option<Item>,
-        consistent: bool,
-        operation: &Operation<'_>,
-    ) -> Result<Marks, TableError> {
+    pub(crate) async fn marks(self, after: Option<Item>, consistent: bool) -> Result<Marks, TableError> {
+        let user = self.user;
         let last = SeenMarkKey { user: user.clone() }.encode();
         let mut marks = Marks::default();
         let mut start = after;
         loop {
             let answer = self
-                .query(operation, |query| {
+                .op
+                .table
+                .query(|query| {
                     query
                         .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :last")
                         .expression_attribute_values(":pk", text(&*last.pk))
@@ -84,7 +80,7 @@ impl Store {
                         .consistent_read(consistent)
                 })
                 .await?;
-            operation.meter.items(answer.items().len());
+            self.op.table.meter.items(answer.items().len());
             for item in answer.items() {
                 marks.take(item)?;
             }
@@ -98,19 +94,20 @@ impl Store {
     /// A feed from its start, in one query: its marks, and the first entries of a range that begins with the
     /// newest there can be. If the marks are more than was expected, they are read to their end, and the entries
     /// are not begun.
-    pub(crate) async fn feed_start(
-        &self,
-        user: &User,
+    pub(crate) async fn start(
+        self,
         range: &EntryRange<'_>,
         wanted: u32,
-        operation: &Operation<'_>,
     ) -> Result<(Marks, Option<FoundEntries>), TableError> {
+        let user = self.user;
         let oldest = range.ids.oldest.sort_key();
-        let expected = self.pulls_of().get(user).unwrap_or(0);
+        let expected = self.op.store.pulls_of().get(user).unwrap_or(0);
         // One more for the seen mark. Where there is none, one entry more says whether the feed goes on.
         let limit = wanted.saturating_add(expected).saturating_add(1);
         let answer = self
-            .query(operation, |query| {
+            .op
+            .table
+            .query(|query| {
                 query
                     .key_condition_expression("pk = :pk AND sk <= :oldest")
                     .expression_attribute_values(":pk", text(FeedEntryKey::partition(user)))
@@ -119,7 +116,7 @@ impl Store {
                     .consistent_read(range.consistent)
             })
             .await?;
-        operation.meter.items(answer.items().len());
+        self.op.table.meter.items(answer.items().len());
         let marked = answer.items().iter().take_while(|item| entry_id(item).is_none()).count();
         let (marks_read, entries) = answer.items().split_at(marked);
         let mut marks = Marks::default();
@@ -129,7 +126,7 @@ impl Store {
         let stopped = answer.last_evaluated_key();
         let found = match stopped.map(entry_id) {
             Some(None) => {
-                let rest = self.feed_marks(user, stopped.cloned(), range.consistent, operation).await?;
+                let rest = self.marks(stopped.cloned(), range.consistent).await?;
                 marks.pulls.extend(rest.pulls);
                 marks.seen = marks.seen.or(rest.seen);
                 None
@@ -139,7 +136,7 @@ impl Store {
                 stopped_at: stopped_at.flatten(),
             }),
         };
-        self.pulls_of().insert(user.clone(), u32::try_from(marks.pulls.len()).unwrap_or(u32::MAX));
+        self.op.store.pulls_of().insert(user.clone(), u32::try_from(marks.pulls.len()).unwrap_or(u32::MAX));
         Ok((marks, found))
     }
 }

@@ -17,11 +17,9 @@ pub use verify::{FeedFinding, FeedReport};
 
 use futures_util::future::try_join;
 use lately_keys::table::{FeedEntryKey, SourceEntryKey};
-use lately_keys::{Actor, EventId, Fingerprint, Order, Place, TableKey, Topic, UnixMillis, User};
+use lately_keys::{Actor, EventId, Fingerprint, Order, Place, TableKey, UnixMillis, User};
 use lately_model::{FeedPage, FeedQuery, Page, PageUnread, TimelineEvent};
 
-use crate::call::Operation;
-use crate::cost::Cost;
 use crate::entry::TimelineEntry;
 use crate::error::TableError;
 use crate::feed::marks::Marks;
@@ -30,41 +28,43 @@ use crate::latest::page::{Budget, Draft, Ending};
 use crate::latest::span::{IdRange, Span};
 use crate::latest::wave::Wave;
 use crate::limits::EXPECTED_EVENT_BYTES;
-use crate::store::Store;
+use crate::op::Op;
 use crate::timeline::filter::Filter;
 use crate::timeline::reading::{OWN_LANE, Reading};
-use crate::timeline::{TimelineError, is_consistent, shown_cost, wait_for_event, with_filters};
+use crate::timeline::{TimelineError, is_consistent, wait_for_event, with_filters};
 
-impl Store {
+/// The feed of one user, in one request.
+#[derive(Clone, Copy, Debug)]
+pub struct FeedHandle<'a> {
+    pub(crate) op: &'a Op,
+    pub(crate) user: &'a User,
+}
+
+impl FeedHandle<'_> {
     /// A page of a user's feed. With `topics`, only what was written to one of them is shown.
     ///
     /// # Errors
     /// See [`TimelineError`].
-    pub async fn feed(
-        &self,
-        user: &User,
-        query: &FeedQuery,
-        topics: Option<&[Topic]>,
-    ) -> Result<(FeedPage, Cost), TimelineError> {
-        let operation = self.operation();
+    pub async fn page(self, query: &FeedQuery) -> Result<FeedPage, TimelineError> {
+        let topics = self.op.allowed_topics();
+        let user = self.user;
         if let Some(id) = query.wait_for {
-            let look = || self.look_at_feed(user, id, topics, &operation);
-            wait_for_event(&operation, id, self.now(), look).await?;
+            let look = || self.look(id);
+            wait_for_event(self.op, id, self.op.now(), look).await?;
         }
         let fingerprint = with_filters(Fingerprint::of("feed").text(user.as_str()), &query.page, None);
-        let now = self.now();
+        let now = self.op.now();
         let span = Span::new(&query.page, fingerprint, now)?;
         let mut draft = Draft::new(query.page.limit, fingerprint, &span);
         let Some(ids) = span.ids else {
             let page = draft.finish(Ending::Exhausted);
-            return Ok((FeedPage { page, unread: None }, operation.meter.total()));
+            return Ok(FeedPage { page, unread: None });
         };
         let mut reading = Reading {
-            store: self,
+            op: self.op,
             filter: Filter { event_type: query.page.event_type.as_ref(), topic: None, topics, now },
             order: span.order,
             consistent: is_consistent(&query.page, query.wait_for),
-            operation: &operation,
             budget: Budget::default(),
         };
         let mut wave = reading.wave(FeedEntryKey::partition(user), ids);
@@ -72,26 +72,22 @@ impl Store {
         let ending = reading.fill(&mut wave, &mut draft).await?;
         let page = draft.finish(ending);
         let unread = is_first_of_all(query, &span).then(|| unread(user, &page, marks.seen));
-        let cost = shown_cost(operation.meter.total(), topics, page.events.len());
-        Ok((FeedPage { page, unread }, cost))
+        self.op.show(page.events.len());
+        Ok(FeedPage { page, unread })
     }
 
     /// Whether a feed shows an event: it holds it, or pulls a source that lists it.
-    async fn look_at_feed(
-        &self,
-        user: &User,
-        id: EventId,
-        topics: Option<&[Topic]>,
-        operation: &Operation<'_>,
-    ) -> Result<Option<()>, TableError> {
-        let filter = Filter::seen_by(topics, self.now());
+    async fn look(self, id: EventId) -> Result<Option<()>, TableError> {
+        let topics = self.op.allowed_topics();
+        let user = self.user;
+        let filter = Filter::seen_by(topics, self.op.now());
         let key = keyed(Place::Table, FeedEntryKey { user: user.clone(), id }.encode());
-        let marks = self.feed_marks(user, None, true, operation);
-        let (pushed, marks) = try_join(self.get_item(key, operation), marks).await?;
+        let marks = self.marks(None, true);
+        let (pushed, marks) = try_join(self.op.table.get_item(key), marks).await?;
         let pulls = marks.pulls.into_iter().filter(|pull| pull.since <= id);
         let keys = pulls.map(|pull| keyed(Place::Table, SourceEntryKey { source: pull.source, id }.encode()));
         let keys: Vec<_> = keys.filter(|_| pushed.is_none()).collect();
-        let pulled = self.get_items(&keys, true, operation).await?;
+        let pulled = self.op.table.get_items(&keys, true).await?;
         let shown = |item: &Item| {
             let entry = TimelineEntry::decode(item)?;
             Ok::<_, TableError>(entry.fans_out && filter.takes(&entry))
@@ -115,16 +111,16 @@ impl Reading<'_> {
         ids: IdRange,
         wanted: usize,
     ) -> Result<Marks, TableError> {
-        self.operation.meter.round();
+        self.op.table.meter.round();
         let begins = self.order == Order::NewestFirst && ids.newest == EventId::last_of(UnixMillis::MAX);
         let asks = wave.asks(wanted, EXPECTED_EVENT_BYTES);
         let ask = *asks.first().expect("a page wants something of the only lane");
         let own = wave.lane(OWN_LANE);
         let (marks, found) = if begins {
             let range = self.range(&own.partition, ask.ids);
-            self.store.feed_start(user, &range, ask.limit, self.operation).await?
+            self.op.feed(user).start(&range, ask.limit).await?
         } else {
-            let marks = self.store.feed_marks(user, None, self.consistent, self.operation);
+            let marks = self.op.feed(user).marks(None, self.consistent);
             let (marks, (_, found)) = try_join(marks, self.query(ask, own)).await?;
             (marks, Some(found))
         };

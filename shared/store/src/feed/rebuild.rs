@@ -8,36 +8,28 @@ use std::collections::BTreeSet;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{EventKey, FeedEntryKey, SourceEntryKey};
-use lately_keys::{Actor, EventId, Place, Source, TableKey, User};
+use lately_keys::{Actor, EventId, Place, Source, TableKey};
 
-use crate::call::Operation;
 use crate::entry::TimelineEntry;
 use crate::error::TableError;
+use crate::feed::FeedHandle;
 use crate::item::keyed;
 use crate::limits::{BATCH_ITEMS, CONFLICTS};
 use crate::pull_marker::PullMarker;
-use crate::store::Store;
 use crate::topic::TopicError;
 
-impl Store {
+impl FeedHandle<'_> {
     /// Puts those of some entries into a feed that belong to it, and deletes the others from it.
-    pub(super) async fn mend_entries(
-        &self,
-        user: &User,
-        entries: &[TimelineEntry],
-        operation: &Operation<'_>,
-    ) -> Result<(), TableError> {
+    pub(super) async fn mend_entries(self, entries: &[TimelineEntry]) -> Result<(), TableError> {
         if entries.is_empty() {
             return Ok(());
         }
-        let mut belonging = self.belonging(user, entries, operation).await?;
+        let mut belonging = self.belonging(entries).await?;
         for _ in 0..CONFLICTS {
-            let writes: Vec<_> = entries
-                .iter()
-                .map(|entry| self.write_entry(user, entry, belonging.contains(&entry.id), operation))
-                .collect();
+            let writes: Vec<_> =
+                entries.iter().map(|entry| self.write_entry(entry, belonging.contains(&entry.id))).collect();
             stream::iter(writes).buffer_unordered(BATCH_ITEMS).try_collect::<()>().await?;
-            let now = self.belonging(user, entries, operation).await?;
+            let now = self.belonging(entries).await?;
             if now == belonging {
                 return Ok(());
             }
@@ -47,19 +39,15 @@ impl Store {
     }
 
     /// Puts the mark of a source into a feed that must pull it, and deletes it from one that must not.
-    pub(super) async fn mend_pull(
-        &self,
-        user: &User,
-        source: &Source,
-        operation: &Operation<'_>,
-    ) -> Result<(), TableError> {
-        let mut wanted = self.wanted_pull(user, source, operation).await?;
+    pub(super) async fn mend_pull(self, source: &Source) -> Result<(), TableError> {
+        let user = self.user;
+        let mut wanted = self.wanted_pull(source).await?;
         for _ in 0..CONFLICTS {
             match &wanted {
-                Some(pull) => self.put_item(&pull.encode(user), operation).await?,
-                None => self.delete_item(&PullMarker::key(user, source), operation).await?,
+                Some(pull) => self.op.table.put_item(&pull.encode(user)).await?,
+                None => self.op.table.delete_item(&PullMarker::key(user, source)).await?,
             }
-            let now = self.wanted_pull(user, source, operation).await?;
+            let now = self.wanted_pull(source).await?;
             if now == wanted {
                 return Ok(());
             }
@@ -69,38 +57,26 @@ impl Store {
     }
 
     /// The mark that a feed must have of a source, if it has none.
-    pub(super) async fn missing_pull(
-        &self,
-        user: &User,
-        source: &Source,
-        operation: &Operation<'_>,
-    ) -> Result<Option<PullMarker>, TableError> {
-        let Some(pull) = self.wanted_pull(user, source, operation).await? else { return Ok(None) };
-        let marked = self.get_item(PullMarker::key(user, source), operation).await?;
+    pub(super) async fn missing_pull(self, source: &Source) -> Result<Option<PullMarker>, TableError> {
+        let user = self.user;
+        let Some(pull) = self.wanted_pull(source).await? else { return Ok(None) };
+        let marked = self.op.table.get_item(PullMarker::key(user, source)).await?;
         Ok(marked.is_none().then_some(pull))
     }
 
     /// The mark that a feed must have of a source: if the user follows it, and it is not pushed.
-    async fn wanted_pull(
-        &self,
-        user: &User,
-        source: &Source,
-        operation: &Operation<'_>,
-    ) -> Result<Option<PullMarker>, TableError> {
-        let Some(edge) = self.edge(user, source, operation).await? else { return Ok(None) };
-        Ok(self.stored_source(source, operation).await?.marker(source, edge.since))
+    async fn wanted_pull(self, source: &Source) -> Result<Option<PullMarker>, TableError> {
+        let user = self.user;
+        let Some(edge) = self.op.user(user).edge(source).await? else { return Ok(None) };
+        Ok(self.op.source(source).stored().await?.marker(source, edge.since))
     }
 
     /// Those of some entries that belong to a feed: of events that are there, and the user's own or of a source
     /// that is followed.
-    pub(super) async fn belonging(
-        &self,
-        user: &User,
-        entries: &[TimelineEntry],
-        operation: &Operation<'_>,
-    ) -> Result<BTreeSet<EventId>, TableError> {
+    pub(super) async fn belonging(self, entries: &[TimelineEntry]) -> Result<BTreeSet<EventId>, TableError> {
+        let user = self.user;
         let myself = Actor::from(user);
-        let edges = self.edges(user, entries, operation).await?;
+        let edges = self.op.user(user).edges(entries).await?;
         let followed = |entry: &TimelineEntry| entry.sources().any(|source| edges.contains_key(&source));
         let wanted: Vec<_> =
             entries.iter().filter(|entry| entry.actor == myself || followed(entry)).collect();
@@ -109,14 +85,14 @@ impl Store {
                 .sources()
                 .map(|source| keyed(Place::Table, SourceEntryKey { source, id: entry.id }.encode()))
         });
-        let listed = self.get_items(&keys.collect::<Vec<_>>(), true, operation).await?;
+        let listed = self.op.table.get_items(&keys.collect::<Vec<_>>(), true).await?;
         let mut belonging = BTreeSet::new();
         for item in &listed {
             belonging.insert(TimelineEntry::decode(item)?.id);
         }
         for entry in wanted {
             // An own post is in its author's feed before any source lists it.
-            if !belonging.contains(&entry.id) && self.has_event(entry, operation).await? {
+            if !belonging.contains(&entry.id) && self.has_event(entry).await? {
                 belonging.insert(entry.id);
             }
         }
@@ -124,28 +100,23 @@ impl Store {
     }
 
     /// Whether an entry's event is there.
-    async fn has_event(&self, entry: &TimelineEntry, operation: &Operation<'_>) -> Result<bool, TableError> {
-        let settings = match self.settings(&entry.topic, operation).await {
+    async fn has_event(self, entry: &TimelineEntry) -> Result<bool, TableError> {
+        let settings = match self.op.topic(&entry.topic).settings().await {
             Ok(settings) => settings,
             Err(TopicError::NotFound(_)) => return Ok(false),
             Err(TopicError::Table(error)) => return Err(error),
         };
         let key = EventKey::new(entry.topic.clone(), settings.bucket, entry.id).encode();
-        Ok(self.get_item(keyed(Place::Table, key), operation).await?.is_some())
+        Ok(self.op.table.get_item(keyed(Place::Table, key)).await?.is_some())
     }
 
-    async fn write_entry(
-        &self,
-        user: &User,
-        entry: &TimelineEntry,
-        belongs: bool,
-        operation: &Operation<'_>,
-    ) -> Result<(), TableError> {
+    async fn write_entry(self, entry: &TimelineEntry, belongs: bool) -> Result<(), TableError> {
+        let user = self.user;
         if belongs {
-            let item = entry.in_feed(user, self.feeds().retention);
-            return self.put_item(&item, operation).await;
+            let item = entry.in_feed(user, self.op.store.feeds().retention);
+            return self.op.table.put_item(&item).await;
         }
         let key = FeedEntryKey { user: user.clone(), id: entry.id }.encode();
-        self.delete_item(&keyed(Place::Table, key), operation).await
+        self.op.table.delete_item(&keyed(Place::Table, key)).await
     }
 }

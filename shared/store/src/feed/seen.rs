@@ -15,22 +15,19 @@ use std::collections::HashSet;
 use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, Select};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{FeedEntryKey, SourceEntryKey};
-use lately_keys::{Actor, EventId, Order, Topic, UnixMillis, User};
+use lately_keys::{Actor, EventId, Order, UnixMillis};
 use lately_model::Unread;
 use lately_model::limits::FUTURE_SECONDS;
 
-use crate::call::Operation;
-use crate::cost::Cost;
 use crate::entry::TimelineEntry;
 use crate::error::TableError;
+use crate::feed::FeedHandle;
 use crate::feed::marks::seen_mark;
 use crate::item::{Item, number, text};
 use crate::latest::span::IdRange;
 use crate::limits::{QUERIES_AT_ONCE, UNITS_PER_REQUEST};
-use crate::store::Store;
 use crate::timeline::filter::Filter;
 use crate::timeline::range::EntryRange;
-use crate::timeline::shown_cost;
 
 /// Why a feed could not be marked as seen.
 #[derive(Debug, thiserror::Error)]
@@ -43,23 +40,27 @@ pub enum SeeError {
     Table(#[from] TableError),
 }
 
-impl Store {
+impl FeedHandle<'_> {
     /// Marks a feed as seen up to an event, that event included. If more was seen already, nothing changes.
     ///
     /// # Errors
     /// See [`SeeError`].
-    pub async fn see(&self, user: &User, id: EventId) -> Result<Cost, SeeError> {
+    pub async fn see(self, id: EventId) -> Result<(), SeeError> {
+        let user = self.user;
         // No event is older than it says by more than this.
-        if id.at() > self.now().saturating_add(FUTURE_SECONDS * 1000) {
+        if id.at() > self.op.now().saturating_add(FUTURE_SECONDS * 1000) {
             return Err(SeeError::InFuture);
         }
-        let operation = self.operation();
         let mark = seen_mark(user, id);
-        let put = operation
+        let put = self
+            .op
+            .table
             .call_if(|| {
-                self.client()
+                self.op
+                    .table
+                    .client
                     .put_item()
-                    .table_name(self.table())
+                    .table_name(&*self.op.table.name)
                     .set_item(Some(mark.clone()))
                     // Ids as text are in the order of ids.
                     .condition_expression("attribute_not_exists(pk) OR id < :id")
@@ -68,8 +69,8 @@ impl Store {
                     .send()
             })
             .await?;
-        operation.meter.write(put.as_ref().and_then(|answer| answer.consumed_capacity()));
-        Ok(operation.meter.total())
+        self.op.table.meter.write(put.as_ref().and_then(|answer| answer.consumed_capacity()));
+        Ok(())
     }
 
     /// How many entries of a feed are newer than its seen mark and not the user's own. With `topics`, only those
@@ -77,21 +78,22 @@ impl Store {
     ///
     /// # Errors
     /// If the table could not be read.
-    pub async fn unread(&self, user: &User, topics: Option<&[Topic]>) -> Result<(Unread, Cost), TableError> {
-        let operation = self.operation();
+    pub async fn unread(self) -> Result<Unread, TableError> {
+        let topics = self.op.allowed_topics();
+        let user = self.user;
         // Consistently, so that who has just seen everything has nothing unread.
-        let marks = self.feed_marks(user, None, true, &operation).await?;
+        let marks = self.marks(None, true).await?;
         let oldest = match marks.seen {
             None => Some(EventId::first_of(UnixMillis::MIN)),
             Some(seen) => seen.just_after(),
         };
         let newest = EventId::last_of(UnixMillis::MAX);
         let Some(ids) = oldest.and_then(|oldest| IdRange::new(oldest, newest)) else {
-            return Ok((Unread::default(), operation.meter.total()));
+            return Ok(Unread::default());
         };
-        let now = self.now();
+        let now = self.op.now();
         let unread = if marks.pulls.is_empty() && topics.is_none() {
-            self.count_pushed(user, ids, now, &operation).await?
+            self.count_pushed(ids, now).await?
         } else {
             let myself = Actor::from(user);
             let counted = Counted { filter: Filter::seen_by(topics, now), myself: &myself };
@@ -101,25 +103,23 @@ impl Store {
             });
             let partitions: Vec<_> =
                 [(FeedEntryKey::partition(user), ids)].into_iter().chain(pulls).collect();
-            self.count_all(&partitions, counted, &operation).await?
+            self.count_all(&partitions, counted).await?
         };
         let shown = usize::try_from(unread.unread).unwrap_or(usize::MAX);
-        Ok((unread, shown_cost(operation.meter.total(), topics, shown)))
+        self.op.show(shown);
+        Ok(unread)
     }
 
     /// Counts what was pushed into a feed, until its end or the bound of the request.
-    async fn count_pushed(
-        &self,
-        user: &User,
-        ids: IdRange,
-        now: UnixMillis,
-        operation: &Operation<'_>,
-    ) -> Result<Unread, TableError> {
+    async fn count_pushed(self, ids: IdRange, now: UnixMillis) -> Result<Unread, TableError> {
+        let user = self.user;
         let mut unread = 0;
         let mut start: Option<Item> = None;
         loop {
             let answer = self
-                .query(operation, |query| {
+                .op
+                .table
+                .query(|query| {
                     query
                         .key_condition_expression("pk = :pk AND sk BETWEEN :newest AND :oldest")
                         .filter_expression(
@@ -134,11 +134,11 @@ impl Store {
                         .set_exclusive_start_key(start.clone())
                 })
                 .await?;
-            operation.meter.items(usize::try_from(answer.scanned_count()).unwrap_or(0));
+            self.op.table.meter.items(usize::try_from(answer.scanned_count()).unwrap_or(0));
             unread += u64::try_from(answer.count()).unwrap_or(0);
             start = answer.last_evaluated_key;
             let more = start.is_some();
-            if !more || operation.is_spent() {
+            if !more || self.op.table.is_spent() {
                 return Ok(Unread { unread, more });
             }
         }
@@ -146,10 +146,9 @@ impl Store {
 
     /// Counts what several partitions list, each event once: sixteen bytes of memory for each.
     async fn count_all(
-        &self,
+        self,
         partitions: &[(String, IdRange)],
         counted: Counted<'_>,
-        operation: &Operation<'_>,
     ) -> Result<Unread, TableError> {
         // An entry has 1 KB at most: so that the first queries of all lists together stay within the bound.
         let limit = u32::try_from(UNITS_PER_REQUEST * 8 / partitions.len() as u64).unwrap_or(u32::MAX);
@@ -161,11 +160,11 @@ impl Store {
                 while let Some(ids) = rest {
                     let order = Order::NewestFirst;
                     let range = EntryRange { partition, ids, order, consistent: false };
-                    let found = self.timeline_entries(&range, Some(limit.max(1)), operation).await?;
+                    let found = self.op.timeline_entries(&range, Some(limit.max(1))).await?;
                     rest = found.rest(&range);
                     let counted = found.entries.iter().filter(|entry| counted.takes(entry, number > 0));
                     unread.extend(counted.map(|entry| entry.id));
-                    if operation.is_spent() {
+                    if self.op.table.is_spent() {
                         break;
                     }
                 }

@@ -17,17 +17,16 @@ use lately_keys::table::{FeedEntryKey, SourceEntryKey};
 use lately_keys::{Actor, EventId, Order, Place, Source, TableKey, UnixMillis, User};
 use lately_model::{FollowView, ListQuery, PageSize};
 
-use crate::call::Operation;
-use crate::cost::Cost;
 use crate::entry::TimelineEntry;
 use crate::error::TableError;
 use crate::event::is_over;
+use crate::feed::FeedHandle;
 use crate::feed::marks::Marks;
 use crate::item::keyed;
 use crate::latest::span::IdRange;
 use crate::limits::COMPARED_ENTRIES;
 use crate::list::ListError;
-use crate::store::Store;
+use crate::op::Op;
 use crate::timeline::filter::Filter;
 use crate::timeline::range::EntryRange;
 
@@ -60,18 +59,17 @@ pub enum FeedFinding {
     ExtraPull(Source),
 }
 
-impl Store {
+impl FeedHandle<'_> {
     /// Compares a user's feed with its sources. `progress` is told after every page how far it has come, and what
     /// was found on that page.
     ///
     /// # Errors
     /// If the table could not be read.
-    pub async fn verify_feed(
-        &self,
-        user: &User,
+    pub async fn verify(
+        self,
         progress: impl FnMut(&FeedReport, &[FeedFinding]) + Send,
-    ) -> Result<(FeedReport, Cost), TableError> {
-        self.compare_feed(user, false, progress).await
+    ) -> Result<FeedReport, TableError> {
+        self.compare(false, progress).await
     }
 
     /// Compares a user's feed with its sources as [`Store::verify_feed`] does, and mends what is found. It may be
@@ -79,41 +77,38 @@ impl Store {
     ///
     /// # Errors
     /// If the table could not be read or written.
-    pub async fn rebuild_feed(
-        &self,
-        user: &User,
+    pub async fn rebuild(
+        self,
         progress: impl FnMut(&FeedReport, &[FeedFinding]) + Send,
-    ) -> Result<(FeedReport, Cost), TableError> {
-        self.compare_feed(user, true, progress).await
+    ) -> Result<FeedReport, TableError> {
+        self.compare(true, progress).await
     }
 
-    async fn compare_feed(
-        &self,
-        user: &User,
+    async fn compare(
+        self,
         mends: bool,
         progress: impl FnMut(&FeedReport, &[FeedFinding]) + Send,
-    ) -> Result<(FeedReport, Cost), TableError> {
-        let operation = self.operation();
-        let marks = self.feed_marks(user, None, true, &operation).await?;
-        let (report, cost) = (FeedReport::default(), operation.meter.total());
-        let mut comparison = Comparison { store: self, user, mends, marks, progress, report, cost };
+    ) -> Result<FeedReport, TableError> {
+        let user = self.user;
+        let marks = self.op.step().feed(user).marks(None, true).await?;
+        let report = FeedReport::default();
+        let mut comparison = Comparison { op: self.op, user, mends, marks, progress, report };
         comparison.pulls().await?;
         comparison.followed_sources().await?;
         comparison.entries().await?;
-        Ok((comparison.report, comparison.cost))
+        Ok(comparison.report)
     }
 }
 
 /// A feed being compared. Each page is an operation with its own time: a feed may be larger than a request.
 struct Comparison<'a, Progress> {
-    store: &'a Store,
+    op: &'a Op,
     user: &'a User,
     mends: bool,
     /// As they were at the beginning, and those that were found missing.
     marks: Marks,
     progress: Progress,
     report: FeedReport,
-    cost: Cost,
 }
 
 impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progress> {
@@ -137,11 +132,10 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
         query: &mut Option<ListQuery>,
     ) -> Result<Option<Vec<FollowView>>, TableError> {
         let Some(page) = query.take() else { return Ok(None) };
-        let (list, cost) = self.store.following(self.user, &page).await.map_err(|error| match error {
+        let list = self.op.step().user(self.user).following(&page).await.map_err(|error| match error {
             ListError::Table(error) => error,
             ListError::Cursor(error) => TableError::unavailable(error),
         })?;
-        self.cost += cost;
         *query = list.next.map(|next| ListQuery { cursor: Some(next), ..page });
         Ok(Some(list.following))
     }
@@ -151,17 +145,17 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
         let partition = SourceEntryKey::partition(source);
         let mut rest = IdRange::new(oldest, EventId::last_of(UnixMillis::MAX));
         while let Some(ids) = rest {
-            let operation = self.store.operation();
+            let op = self.op.step();
             let range =
                 EntryRange { partition: &partition, ids, order: Order::NewestFirst, consistent: true };
-            let page = self.store.timeline_entries(&range, Some(COMPARED_ENTRIES), &operation).await?;
+            let page = op.timeline_entries(&range, Some(COMPARED_ENTRIES)).await?;
             rest = page.rest(&range);
             self.report.entries += page.entries.len() as u64;
-            let missing = self.missing(source, page.entries, &operation).await?;
+            let missing = self.missing(source, page.entries, &op).await?;
             self.report.missing += missing.len() as u64;
             let found = missing.iter().map(|entry| FeedFinding::Missing(entry.id)).collect();
-            self.mend(&missing, &operation).await?;
-            self.tell(found, &operation);
+            self.mend(&missing, &op).await?;
+            self.tell(found);
         }
         self.report.timelines += 1;
         Ok(())
@@ -172,9 +166,9 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
         &self,
         source: &Source,
         mut entries: Vec<TimelineEntry>,
-        operation: &Operation<'_>,
+        op: &Op,
     ) -> Result<Vec<TimelineEntry>, TableError> {
-        let (now, retention) = (self.store.now(), self.store.feeds().retention);
+        let (now, retention) = (op.now(), op.store.feeds().retention);
         entries.retain(|entry| {
             let pulled = entry.sources().any(|source| self.marks.pull(&source, entry.id));
             let kept = matches!(is_over(&entry.in_feed(self.user, retention), now), Ok(false));
@@ -182,13 +176,13 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
         });
         let key = |id| keyed(Place::Table, FeedEntryKey { user: self.user.clone(), id }.encode());
         let keys: Vec<_> = entries.iter().map(|entry| key(entry.id)).collect();
-        for item in self.store.get_items(&keys, true, operation).await? {
+        for item in op.table.get_items(&keys, true).await? {
             let held = TimelineEntry::decode(&item)?.id;
             entries.retain(|entry| entry.id != held);
         }
         // An event that both of its sources list was found at its actor, which come first.
         if matches!(source, Source::Subject(_)) {
-            let edges = self.store.edges(self.user, &entries, operation).await?;
+            let edges = op.user(self.user).edges(&entries).await?;
             let myself = Actor::from(self.user);
             entries.retain(|entry| {
                 let actor = entry.sources().find(|source| matches!(source, Source::Actor(_)));
@@ -203,14 +197,14 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
     /// Looks for marks of sources that are not followed, and for sources that must be pulled and are not.
     async fn pulls(&mut self) -> Result<(), TableError> {
         for pull in self.marks.pulls.clone() {
-            let operation = self.store.operation();
+            let op = self.op.step();
             let mut found = Vec::new();
-            if self.store.edge(self.user, &pull.source, &operation).await?.is_none() {
+            if op.user(self.user).edge(&pull.source).await?.is_none() {
                 self.report.extra += 1;
-                self.mend_pull(&pull.source, &operation).await?;
+                self.mend_pull(&pull.source, &op).await?;
                 found.push(FeedFinding::ExtraPull(pull.source));
             }
-            self.tell(found, &operation);
+            self.tell(found);
         }
         let mut query = Some(ALL_FOLLOWS);
         while let Some(follows) = self.follows(&mut query).await? {
@@ -225,16 +219,16 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
         if self.marks.pulls.iter().any(|pull| pull.source == source) {
             return Ok(());
         }
-        let operation = self.store.operation();
+        let op = self.op.step();
         let mut found = Vec::new();
-        if let Some(pull) = self.store.missing_pull(self.user, &source, &operation).await? {
+        if let Some(pull) = op.feed(self.user).missing_pull(&source).await? {
             self.report.missing += 1;
-            self.mend_pull(&source, &operation).await?;
+            self.mend_pull(&source, &op).await?;
             // What is missing for want of it is not told event by event.
             self.marks.pulls.push(pull);
             found.push(FeedFinding::MissingPull(source));
         }
-        self.tell(found, &operation);
+        self.tell(found);
         Ok(())
     }
 
@@ -243,41 +237,40 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
         let partition = FeedEntryKey::partition(self.user);
         let mut rest = IdRange::new(EventId::first_of(UnixMillis::MIN), EventId::last_of(UnixMillis::MAX));
         while let Some(ids) = rest {
-            let operation = self.store.operation();
+            let op = self.op.step();
             let range =
                 EntryRange { partition: &partition, ids, order: Order::NewestFirst, consistent: true };
-            let page = self.store.timeline_entries(&range, Some(COMPARED_ENTRIES), &operation).await?;
+            let page = op.timeline_entries(&range, Some(COMPARED_ENTRIES)).await?;
             rest = page.rest(&range);
             self.report.entries += page.entries.len() as u64;
-            let filter = Filter::seen_by(None, self.store.now());
+            let filter = Filter::seen_by(None, op.now());
             let entries: Vec<_> = page.entries.into_iter().filter(|entry| filter.takes(entry)).collect();
-            let belonging = self.store.belonging(self.user, &entries, &operation).await?;
+            let belonging = op.feed(self.user).belonging(&entries).await?;
             let extra: Vec<_> = entries.into_iter().filter(|entry| !belonging.contains(&entry.id)).collect();
             self.report.extra += extra.len() as u64;
             let found = extra.iter().map(|entry| FeedFinding::Extra(entry.id)).collect();
-            self.mend(&extra, &operation).await?;
-            self.tell(found, &operation);
+            self.mend(&extra, &op).await?;
+            self.tell(found);
         }
         self.report.timelines += 1;
         Ok(())
     }
 
-    async fn mend(&self, entries: &[TimelineEntry], operation: &Operation<'_>) -> Result<(), TableError> {
+    async fn mend(&self, entries: &[TimelineEntry], op: &Op) -> Result<(), TableError> {
         if self.mends {
-            self.store.mend_entries(self.user, entries, operation).await?;
+            op.feed(self.user).mend_entries(entries).await?;
         }
         Ok(())
     }
 
-    async fn mend_pull(&self, source: &Source, operation: &Operation<'_>) -> Result<(), TableError> {
+    async fn mend_pull(&self, source: &Source, op: &Op) -> Result<(), TableError> {
         if self.mends {
-            self.store.mend_pull(self.user, source, operation).await?;
+            op.feed(self.user).mend_pull(source).await?;
         }
         Ok(())
     }
 
-    fn tell(&mut self, found: Vec<FeedFinding>, operation: &Operation<'_>) {
-        self.cost += operation.meter.total();
+    fn tell(&mut self, found: Vec<FeedFinding>) {
         (self.progress)(&self.report, &found);
     }
 }

@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lately_keys::table::{FollowerKey, LeaverKey};
-use lately_keys::{Shard, ShardCount, Source, TableKey, UnixMillis, User};
+use lately_keys::{Shard, ShardCount, TableKey, UnixMillis, User};
 
-use crate::call::Operation;
 use crate::error::TableError;
 use crate::follow::{Counts, Follower};
 use crate::item::{Fields, text};
-use crate::store::Store;
+use crate::source::SourceHandle;
 
 /// Followers of one shard, by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,18 +32,14 @@ const BEFORE_USERS: &str = "$";
 /// What sorts behind every user's name.
 const BEHIND_USERS: &str = "~";
 
-impl Store {
+impl SourceHandle<'_> {
     /// The counts of all of a source's follower shards, read consistently.
-    pub(crate) async fn counts_of(
-        &self,
-        source: &Source,
-        shards: ShardCount,
-        operation: &Operation<'_>,
-    ) -> Result<BTreeMap<Shard, Counts>, TableError> {
+    pub(crate) async fn counts(self, shards: ShardCount) -> Result<BTreeMap<Shard, Counts>, TableError> {
+        let source = self.source;
         let mut counts: BTreeMap<Shard, Counts> =
             shards.shards().map(|shard| (shard, Counts::default())).collect();
         let keys: Vec<_> = counts.keys().map(|shard| Counts::key(source, *shard)).collect();
-        for item in self.get_items(&keys, true, operation).await? {
+        for item in self.op.table.get_items(&keys, true).await? {
             let (shard, read) = Counts::decode(&item)?;
             counts.insert(shard, read);
         }
@@ -53,19 +48,20 @@ impl Store {
 
     /// Up to so many followers of a range.
     pub(crate) async fn followers_of(
-        &self,
-        source: &Source,
+        self,
         range: &FollowerRange,
         limit: usize,
         consistent: bool,
-        operation: &Operation<'_>,
     ) -> Result<FollowerPage, TableError> {
+        let source = self.source;
         let FollowerRange { shard, after } = range;
         // The one behind whom the range begins is within its bounds, and never returned.
         let least = after.as_ref().map_or(BEFORE_USERS, User::as_str);
         let start = after.as_ref().map(|user| Follower::key(source, *shard, user));
         let answer = self
-            .query(operation, |query| {
+            .op
+            .table
+            .query(|query| {
                 query
                     .key_condition_expression("pk = :pk AND sk BETWEEN :least AND :greatest")
                     .expression_attribute_values(":pk", text(FollowerKey::partition(source, *shard)))
@@ -85,18 +81,19 @@ impl Store {
     /// A shard takes 250 unfollows a second, which are 25 KB. So the loop is bounded by how long ago the time is: one query for
     /// each forty seconds of nothing but unfollows.
     pub(crate) async fn leavers(
-        &self,
-        source: &Source,
+        self,
         shard: Shard,
         since: UnixMillis,
         is_wanted: impl Fn(&User) -> bool,
-        operation: &Operation<'_>,
     ) -> Result<BTreeSet<User>, TableError> {
+        let source = self.source;
         let mut leavers = BTreeSet::new();
         let mut start = None;
         loop {
             let answer = self
-                .query(operation, |query| {
+                .op
+                .table
+                .query(|query| {
                     query
                         .key_condition_expression("pk = :pk AND sk BETWEEN :since AND :now")
                         .expression_attribute_values(":pk", text(FollowerKey::partition(source, shard)))

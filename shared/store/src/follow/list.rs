@@ -1,38 +1,36 @@
 //! What a user follows, who follows a source, and how many do.
 
 use lately_keys::table::{FollowKey, ProfileKey};
-use lately_keys::{Cursor, CursorError, Fingerprint, Order, Position, Shard, Source, User};
+use lately_keys::{Cursor, CursorError, Fingerprint, Order, Position, Shard};
 use lately_model::{
     FollowView, FollowerList, FollowerView, FollowingList, ListQuery, SourceMode, SourceView,
 };
 
-use crate::cost::Cost;
 use crate::error::TableError;
+use crate::follow::UserHandle;
 use crate::follow::{Edge, Follower, FollowerRange};
 use crate::item::text;
 use crate::list::ListError;
 use crate::source::Mode;
-use crate::store::Store;
+use crate::source::SourceHandle;
 
-impl Store {
+impl UserHandle<'_> {
     /// A page of what a user follows, by source.
     ///
     /// # Errors
     /// See [`ListError`].
-    pub async fn following(
-        &self,
-        user: &User,
-        query: &ListQuery,
-    ) -> Result<(FollowingList, Cost), ListError> {
+    pub async fn following(self, query: &ListQuery) -> Result<FollowingList, ListError> {
+        let user = self.user;
         let fingerprint = Fingerprint::of("following").text(user.as_str()).finish();
         let after = match position(query, fingerprint)? {
             None => None,
             Some(Position::Source(source)) => Some(Edge::key(user, &source)),
             Some(_) => return Err(CursorError::Foreign.into()),
         };
-        let operation = self.operation();
         let answer = self
-            .query(&operation, |ask| {
+            .op
+            .table
+            .query(|ask| {
                 ask.key_condition_expression("pk = :pk AND begins_with(sk, :prefix)")
                     .expression_attribute_values(":pk", text(ProfileKey::partition(user)))
                     .expression_attribute_values(":prefix", text(FollowKey::PREFIX))
@@ -40,8 +38,8 @@ impl Store {
                     .limit(query.limit.get().into())
             })
             .await?;
-        operation.meter.items(answer.items().len());
-        operation.meter.round();
+        self.op.table.meter.items(answer.items().len());
+        self.op.table.meter.round();
         let edges: Result<Vec<Edge>, _> = answer.items().iter().map(Edge::decode).collect();
         let edges = edges.map_err(TableError::from)?;
         let more = answer.last_evaluated_key().is_some();
@@ -50,27 +48,25 @@ impl Store {
             Cursor { query: fingerprint, order: Order::OldestFirst, position }.to_string()
         });
         let following = edges.into_iter().map(|Edge { source, since, .. }| FollowView { source, since });
-        Ok((FollowingList { following: following.collect(), next }, operation.meter.total()))
+        Ok(FollowingList { following: following.collect(), next })
     }
+}
 
+impl SourceHandle<'_> {
     /// A page of a source's followers, shard by shard.
     ///
     /// # Errors
     /// See [`ListError`].
-    pub async fn followers(
-        &self,
-        source: &Source,
-        query: &ListQuery,
-    ) -> Result<(FollowerList, Cost), ListError> {
+    pub async fn followers(self, query: &ListQuery) -> Result<FollowerList, ListError> {
+        let source = self.source;
         let fingerprint = Fingerprint::of("followers").text(&source.to_string()).finish();
         let (first, mut after) = match position(query, fingerprint)? {
             None => (Shard::from(0), None),
             Some(Position::Follower(shard, user)) => (shard, Some(user)),
             Some(_) => return Err(CursorError::Foreign.into()),
         };
-        let operation = self.operation();
-        let shards = self.stored_source(source, &operation).await?.shards;
-        let counts = self.counts_of(source, shards, &operation).await?;
+        let shards = self.stored().await?.shards;
+        let counts = self.counts(shards).await?;
         let limit = usize::from(query.limit.get());
         // Only shards that hold someone are read: each adds to the page.
         let held = counts.into_iter().filter(|(shard, counts)| *shard >= first && counts.here > 0);
@@ -79,10 +75,10 @@ impl Store {
         let mut next = None;
         while let Some(shard) = shards.next() {
             let wanted = limit - followers.len();
-            operation.meter.round();
+            self.op.table.meter.round();
             let range = FollowerRange { shard, after: after.take() };
-            let page = self.followers_of(source, &range, wanted, false, &operation).await?;
-            operation.meter.items(page.followers.len());
+            let page = self.followers_of(&range, wanted, false).await?;
+            self.op.table.meter.items(page.followers.len());
             let last = page.followers.last().map(|last| (shard, last.user.clone()));
             let listed = page.followers.into_iter();
             followers.extend(listed.map(|Follower { user, since, .. }| FollowerView { user, since }));
@@ -95,24 +91,24 @@ impl Store {
             let position = Position::Follower(shard, user);
             Cursor { query: fingerprint, order: Order::OldestFirst, position }.to_string()
         });
-        Ok((FollowerList { followers, next }, operation.meter.total()))
+        Ok(FollowerList { followers, next })
     }
 
     /// A source: how many follow it, and how its events come into their feeds.
     ///
     /// # Errors
     /// If the table could not be read.
-    pub async fn source(&self, source: &Source) -> Result<(SourceView, Cost), TableError> {
-        let operation = self.operation();
-        let stored = self.stored_source(source, &operation).await?;
-        let counts = self.counts_of(source, stored.shards, &operation).await?;
+    pub async fn view(self) -> Result<SourceView, TableError> {
+        let source = self.source;
+        let stored = self.stored().await?;
+        let counts = self.counts(stored.shards).await?;
         let mode = match stored.mode {
             Mode::Push => SourceMode::Push,
             Mode::Promoting { .. } => SourceMode::Promoting,
             Mode::Pull { .. } => SourceMode::Pull,
         };
         let followers = counts.values().map(|counts| counts.here).sum();
-        Ok((SourceView { source: source.clone(), followers, mode }, operation.meter.total()))
+        Ok(SourceView { source: source.clone(), followers, mode })
     }
 }
 

@@ -12,13 +12,13 @@ use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use futures_util::stream::{self, StreamExt};
 use lately_keys::table::{IssueKey, IssueNumber};
 
-use crate::call::{Failed, Operation};
+use crate::call::Failed;
 use crate::error::TableError;
+use crate::issue::IssuesHandle;
 use crate::issue::migration::{SCHEMA, schema_of};
 use crate::issue::stored::ReadIssue;
 use crate::item::{Item, text};
 use crate::limits::{MIGRATION_PAGE, WRITE_BACKS_AT_ONCE};
-use crate::store::Store;
 
 /// How issues are to be upgraded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,30 +79,31 @@ impl MigrationReport {
     }
 }
 
-impl Store {
+impl IssuesHandle<'_> {
     /// Upgrades all issues of the table, or counts what is to be upgraded. `progress` is told what has been done so far,
     /// after each page of items.
     ///
     /// # Errors
     /// If the table cannot be read. What was upgraded is, and need not be again.
     pub async fn migrate(
-        &self,
+        self,
         plan: &MigrationPlan,
         mut progress: impl FnMut(&MigrationReport),
     ) -> Result<MigrationReport, TableError> {
-        let begun = self.ambient().monotonic();
+        let begun = self.op.ambient().monotonic();
         let mut report = MigrationReport::default();
         let mut start = None;
         // As many rounds as the table has pages: each begins behind the one before.
         loop {
-            // Each page may take as long as any operation.
-            let operation = self.operation();
-            let page = self.scan_issues(plan, start, &operation).await?;
+            // Each page may take as long as any request.
+            let op = self.op.step();
+            let step = op.issues();
+            let page = step.scan_issues(plan, start).await?;
             report.items += u64::try_from(page.scanned_count()).unwrap_or_default();
             start = page.last_evaluated_key;
             let outcomes = page.items.unwrap_or_default().into_iter().map(|item| async {
                 let schema = schema_of(&item).ok();
-                (schema, self.migrate_one(plan, item, &operation).await)
+                (schema, step.migrate_one(plan, item).await)
             });
             let outcomes: Vec<_> = outcomes.collect();
             let outcomes: Vec<_> =
@@ -118,22 +119,21 @@ impl Store {
                 return Ok(report);
             }
             let due = begun + time_for(report.items, plan.items_per_second);
-            tokio::time::sleep(due.saturating_sub(self.ambient().monotonic())).await;
+            tokio::time::sleep(due.saturating_sub(self.op.ambient().monotonic())).await;
         }
     }
 
-    async fn scan_issues(
-        &self,
-        plan: &MigrationPlan,
-        start: Option<Item>,
-        operation: &Operation<'_>,
-    ) -> Result<ScanOutput, TableError> {
+    async fn scan_issues(self, plan: &MigrationPlan, start: Option<Item>) -> Result<ScanOutput, TableError> {
         let limit = plan.items_per_second.get().min(MIGRATION_PAGE);
-        let answer = operation
+        let answer = self
+            .op
+            .table
             .call(|| {
-                self.client()
+                self.op
+                    .table
+                    .client
                     .scan()
-                    .table_name(self.table())
+                    .table_name(&*self.op.table.name)
                     .filter_expression("sk BETWEEN :first AND :last")
                     .expression_attribute_values(":first", text(IssueKey::sort_key(IssueNumber::MIN)))
                     .expression_attribute_values(":last", text(IssueKey::sort_key(IssueNumber::MAX)))
@@ -148,7 +148,7 @@ impl Store {
         Ok(answer)
     }
 
-    async fn migrate_one(&self, plan: &MigrationPlan, item: Item, operation: &Operation<'_>) -> Outcome {
+    async fn migrate_one(self, plan: &MigrationPlan, item: Item) -> Outcome {
         let read = match schema_of(&item).and_then(|schema| Ok((schema, ReadIssue::of(item)?))) {
             Ok((schema, _)) if schema > SCHEMA => return Outcome::Newer,
             Ok((_, read)) => read,
@@ -161,7 +161,7 @@ impl Store {
         if !plan.run {
             return Outcome::ToUpgrade;
         }
-        match operation.call_if(|| self.upgrading(&read.issue, edit.clone()).send()).await {
+        match self.op.table.call_if(|| self.upgrading(&read.issue, edit.clone()).send()).await {
             Ok(Some(_)) => Outcome::Upgraded,
             Ok(None) => Outcome::Overtaken,
             Err(error) => {

@@ -8,14 +8,13 @@ use lately_keys::table::IssueKey;
 use lately_keys::{Actor, Place, TableKey};
 use lately_model::{Issue, IssueChange, Precondition, Revision, issue_changed};
 
-use crate::cost::Cost;
 use crate::error::TableError;
+use crate::issue::IssueHandle;
 use crate::issue::IssueNotFound;
 use crate::issue::stored::ReadIssue;
 use crate::issue::telling::Told;
 use crate::item::keyed;
 use crate::revision::Rounds;
-use crate::store::Store;
 
 /// Why an issue was not changed.
 #[derive(Debug, thiserror::Error)]
@@ -34,20 +33,20 @@ pub enum ChangeIssueError {
     Table(#[from] TableError),
 }
 
-impl Store {
+impl IssueHandle<'_> {
     /// Changes the issue of the revision that the precondition names, and tells of it. A change after which all is as it
     /// was writes nothing.
     ///
     /// # Errors
     /// See [`ChangeIssueError`].
-    pub async fn change_issue(
-        &self,
-        key: &IssueKey,
+    pub async fn change(
+        self,
         change: &IssueChange,
         precondition: Precondition,
         by: &Actor,
-    ) -> Result<(Issue, Cost), ChangeIssueError> {
-        self.update_issue(key, by, |issue| {
+    ) -> Result<Issue, ChangeIssueError> {
+        let key = self.key;
+        self.update(by, |issue| {
             let current = issue.map(|issue| issue.revision);
             match (precondition, current) {
                 (Precondition::None | Precondition::Absent, None) => Err(not_found(key)),
@@ -65,38 +64,37 @@ impl Store {
     ///
     /// # Errors
     /// See [`ChangeIssueError`]; nothing is required of the revision.
-    pub async fn update_issue_with_retry(
-        &self,
-        key: &IssueKey,
+    pub async fn update_with_retry(
+        self,
         by: &Actor,
         mut update: impl FnMut(&Issue) -> Option<IssueChange>,
-    ) -> Result<(Issue, Cost), ChangeIssueError> {
-        self.update_issue(key, by, |issue| Ok(update(issue.ok_or_else(|| not_found(key))?))).await
+    ) -> Result<Issue, ChangeIssueError> {
+        let key = self.key;
+        self.update(by, |issue| Ok(update(issue.ok_or_else(|| not_found(key))?))).await
     }
 
-    async fn update_issue(
-        &self,
-        key: &IssueKey,
+    async fn update(
+        self,
         by: &Actor,
         mut decide: impl FnMut(Option<&Issue>) -> Result<Option<IssueChange>, ChangeIssueError>,
-    ) -> Result<(Issue, Cost), ChangeIssueError> {
-        let operation = self.operation();
-        let mut known = self.read_issue(key, true, &operation).await?;
-        let mut rounds = Rounds::new(&operation);
+    ) -> Result<Issue, ChangeIssueError> {
+        let key = self.key;
+        let mut known = self.read(true).await?;
+        let mut rounds = Rounds::new(&self.op.table);
         loop {
             let change = decide(known.as_ref().map(|read| &read.issue))?;
             let Some(read) = known else { return Err(not_found(key)) };
             let changed = change.map(|change| change.apply_to(&read.issue));
             let told = changed.and_then(|next| Some((issue_changed(&read.issue, &next, by)?, next)));
             let Some((event, next)) = told else {
-                self.write_back(std::slice::from_ref(&read), &operation).await;
-                return Ok((read.issue, operation.meter.total()));
+                self.op.issues().write_back(std::slice::from_ref(&read)).await;
+                return Ok(read.issue);
             };
-            let next = Issue { updated_at: self.now(), revision: read.issue.revision.next(), ..next };
-            let topic = self.issue_topic(&operation).await?;
-            let write = self.changing(key, &read, &next)?;
-            match self.write_and_tell(write, event, &topic, &operation).await? {
-                Told::Written => return Ok((next, operation.meter.total())),
+            let next = Issue { updated_at: self.op.now(), revision: read.issue.revision.next(), ..next };
+            let topic = self.op.issues().topic().await?;
+            let write = self.changing(&read, &next)?;
+            match self.op.issues().write_and_tell(write, event, &topic).await? {
+                Told::Written => return Ok(next),
                 // Told by the failed write: no need to read it.
                 Told::Stale(there) => {
                     known = there.map(ReadIssue::of).transpose().map_err(TableError::from)?;
@@ -106,15 +104,11 @@ impl Store {
         }
     }
 
-    fn changing(
-        &self,
-        key: &IssueKey,
-        read: &ReadIssue,
-        next: &Issue,
-    ) -> Result<TransactWriteItem, TableError> {
+    fn changing(self, read: &ReadIssue, next: &Issue) -> Result<TransactWriteItem, TableError> {
+        let key = self.key;
         let edit = read.edit_to(next).expect("a change sets a revision, at least");
         let update = Update::builder()
-            .table_name(self.table())
+            .table_name(&*self.op.table.name)
             .set_key(Some(keyed(Place::Table, key.encode())))
             .update_expression(edit.update)
             .condition_expression(edit.condition)

@@ -4,19 +4,17 @@
 //! exactly at the end. It goes on behind what DynamoDB gives at once (1 MB), up to the page's own bytes.
 
 use aws_sdk_dynamodb::operation::query::QueryOutput;
-use lately_keys::table::{IssueNumber, RepositoryKey};
+use lately_keys::table::IssueNumber;
 use lately_keys::{CursorError, Order};
 use lately_model::{IssueList, IssueQuery, IssueView};
 
-use crate::call::Operation;
-use crate::cost::Cost;
 use crate::error::TableError;
+use crate::issue::RepositoryHandle;
 use crate::issue::draft::Draft;
 use crate::issue::stored::ReadIssue;
 use crate::issue::view;
 use crate::item::text;
 use crate::limits::ISSUE_QUERIES;
-use crate::store::Store;
 use crate::wait::wait_for;
 
 /// Why issues could not be listed.
@@ -52,40 +50,33 @@ struct Page {
     read: Vec<ReadIssue>,
 }
 
-impl Store {
+impl RepositoryHandle<'_> {
     /// A page of a repository's issues.
     ///
     /// # Errors
     /// See [`IssuesError`].
-    pub async fn issues(
-        &self,
-        repository: &RepositoryKey,
-        query: &IssueQuery,
-    ) -> Result<(IssueList, Cost), IssuesError> {
-        let operation = self.operation();
+    pub async fn list(self, query: &IssueQuery) -> Result<IssueList, IssuesError> {
         let page = match query.wait_for {
-            None => self.page_of_issues(repository, query, &operation).await?,
+            None => self.page_of_issues(query).await?,
             Some(awaited) => {
                 let look = || async {
-                    let issue = self.look_for_issue(repository, query.view, awaited, &operation).await?;
+                    let issue = self.look_for_issue(query.view, awaited).await?;
                     let Some(issue) = issue else { return Ok(None) };
                     // A read of an index may be further behind than the one before.
-                    let page = self.page_of_issues(repository, query, &operation).await?;
+                    let page = self.page_of_issues(query).await?;
                     Ok::<_, IssuesError>(page.draft.shows(&issue, awaited.revision).then_some(page))
                 };
-                wait_for(&operation, look).await?.ok_or(IssuesError::NotYetVisible)?
+                wait_for(self.op.ambient(), self.op.table.time_left(), look)
+                    .await?
+                    .ok_or(IssuesError::NotYetVisible)?
             }
         };
-        self.write_back(&page.read, &operation).await;
-        Ok((page.draft.finish(), operation.meter.total()))
+        self.op.issues().write_back(&page.read).await;
+        Ok(page.draft.finish())
     }
 
-    async fn page_of_issues(
-        &self,
-        repository: &RepositoryKey,
-        query: &IssueQuery,
-        operation: &Operation<'_>,
-    ) -> Result<Page, IssuesError> {
+    async fn page_of_issues(self, query: &IssueQuery) -> Result<Page, IssuesError> {
+        let repository = self.repository;
         let mut draft = Draft::new(repository, query)?;
         // Who waited for an issue is shown it.
         let consistent = query.view == IssueView::All && (query.consistent || query.wait_for.is_some());
@@ -94,8 +85,8 @@ impl Store {
             let Some(numbers) = draft.left.filter(|_| draft.is_open()) else { break };
             let limit = draft.wanted();
             let asked = Asked { view: query.view, numbers, order: draft.order, limit, consistent };
-            let answer = self.query_issues(repository, asked, operation).await?;
-            operation.meter.round();
+            let answer = self.query_issues(asked).await?;
+            self.op.table.meter.round();
             let is_end = answer.last_evaluated_key().is_none();
             for item in answer.items.unwrap_or_default() {
                 let issue = ReadIssue::of(item).map_err(TableError::from)?;
@@ -112,14 +103,15 @@ impl Store {
     }
 
     pub(super) async fn query_issues(
-        &self,
-        repository: &RepositoryKey,
+        self,
         Asked { view, numbers: (lowest, highest), order, limit, consistent }: Asked,
-        operation: &Operation<'_>,
     ) -> Result<QueryOutput, TableError> {
+        let repository = self.repository;
         let place = view::place(view);
         let answer = self
-            .query(operation, |query| {
+            .op
+            .table
+            .query(|query| {
                 query
                     .set_index_name(place.index().map(str::to_owned))
                     .key_condition_expression(format!(
@@ -135,7 +127,7 @@ impl Store {
                     .consistent_read(consistent)
             })
             .await?;
-        operation.meter.items(answer.items().len());
+        self.op.table.meter.items(answer.items().len());
         Ok(answer)
     }
 }

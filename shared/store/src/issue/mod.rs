@@ -30,14 +30,12 @@ use lately_keys::table::{IssueKey, IssueStatus, RepositoryKey};
 use lately_keys::{Actor, Place, TableKey};
 use lately_model::{Issue, NewIssue, issue_opened};
 
-use crate::call::Operation;
-use crate::cost::Cost;
 use crate::error::{FindError, TableError};
 use crate::issue::stored::{ReadIssue, encode};
 use crate::issue::telling::Told;
 use crate::item::keyed;
 use crate::limits::CONFLICTS;
-use crate::store::Store;
+use crate::op::Op;
 
 pub use background::{MigrationPlan, MigrationReport};
 pub use change::ChangeIssueError;
@@ -68,7 +66,27 @@ pub struct IssueNotFound {
 /// Why an issue could not be read.
 pub type GetIssueError = FindError<IssueNotFound>;
 
-impl Store {
+/// The issues of one repository, in one request.
+#[derive(Clone, Copy, Debug)]
+pub struct RepositoryHandle<'a> {
+    pub(crate) op: &'a Op,
+    pub(crate) repository: &'a RepositoryKey,
+}
+
+/// One issue, in one request.
+#[derive(Clone, Copy, Debug)]
+pub struct IssueHandle<'a> {
+    pub(crate) op: &'a Op,
+    pub(crate) key: &'a IssueKey,
+}
+
+/// The issues of all repositories, in one request.
+#[derive(Clone, Copy, Debug)]
+pub struct IssuesHandle<'a> {
+    pub(crate) op: &'a Op,
+}
+
+impl RepositoryHandle<'_> {
     /// Opens an issue, and tells of it.
     ///
     /// Its number is the next of the repository's. One that failed on the way is missing for ever: nobody can tell
@@ -76,18 +94,13 @@ impl Store {
     ///
     /// # Errors
     /// See [`OpenIssueError`].
-    pub async fn open_issue(
-        &self,
-        repository: &RepositoryKey,
-        new: &NewIssue,
-        by: &Actor,
-    ) -> Result<(Issue, Cost), OpenIssueError> {
-        let operation = self.operation();
+    pub async fn open(self, new: &NewIssue, by: &Actor) -> Result<Issue, OpenIssueError> {
+        let repository = self.repository;
         // Before a number is taken: what fails here leaves no gap.
-        let topic = self.issue_topic(&operation).await?;
+        let topic = self.op.issues().topic().await?;
         for _ in 0..CONFLICTS {
-            let number = self.next_number(repository, &operation).await?;
-            let now = self.now();
+            let number = self.next_number().await?;
+            let now = self.op.now();
             let issue = Issue {
                 repository: repository.clone(),
                 number,
@@ -100,47 +113,45 @@ impl Store {
                 opened_by: by.clone(),
                 opened_at: now,
                 updated_at: now,
-                revision: self.first_revision(),
+                revision: self.op.first_revision(),
             };
             let put = Put::builder()
-                .table_name(self.table())
+                .table_name(&*self.op.table.name)
                 .set_item(Some(encode(&issue)))
                 .condition_expression("attribute_not_exists(pk)")
                 .build()
                 .map_err(TableError::unavailable)?;
             let put = TransactWriteItem::builder().put(put).build();
-            match self.write_and_tell(put, issue_opened(&issue), &topic, &operation).await? {
-                Told::Written => return Ok((issue, operation.meter.total())),
+            match self.op.issues().write_and_tell(put, issue_opened(&issue), &topic).await? {
+                Told::Written => return Ok(issue),
                 // The counter was restored from before this number was given: it goes on.
                 Told::Stale(_) => {}
             }
         }
         Err(TableError::unavailable("the repository's counter is behind its issues").into())
     }
+}
 
+impl IssueHandle<'_> {
     /// An issue, in the schema of today, whatever it is stored in. Unless `consistent`, it may be one that was changed a
     /// moment ago; who then writes under its revision is refused.
     ///
     /// # Errors
     /// See [`GetIssueError`].
-    pub async fn issue(&self, key: &IssueKey, consistent: bool) -> Result<(Issue, Cost), GetIssueError> {
-        let operation = self.operation();
+    pub async fn get(self, consistent: bool) -> Result<Issue, GetIssueError> {
+        let key = self.key;
         let read = self
-            .read_issue(key, consistent, &operation)
+            .read(consistent)
             .await?
             .ok_or_else(|| GetIssueError::NotFound(IssueNotFound { issue: key.clone() }))?;
-        operation.meter.items(1);
-        self.write_back(std::slice::from_ref(&read), &operation).await;
-        Ok((read.issue, operation.meter.total()))
+        self.op.table.meter.items(1);
+        self.op.issues().write_back(std::slice::from_ref(&read)).await;
+        Ok(read.issue)
     }
 
-    async fn read_issue(
-        &self,
-        key: &IssueKey,
-        consistent: bool,
-        operation: &Operation<'_>,
-    ) -> Result<Option<ReadIssue>, TableError> {
-        let item = self.read_item(keyed(Place::Table, key.encode()), consistent, operation).await?;
+    async fn read(self, consistent: bool) -> Result<Option<ReadIssue>, TableError> {
+        let key = self.key;
+        let item = self.op.table.read_item(keyed(Place::Table, key.encode()), consistent).await?;
         Ok(item.map(ReadIssue::of).transpose()?)
     }
 }

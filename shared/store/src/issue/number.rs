@@ -9,28 +9,28 @@
 //! dies, or whose answer is lost, is given to nobody else: a gap at most, never a duplicate.
 
 use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, ReturnValue};
-use lately_keys::table::{IssueNumber, RepositoryKey};
+use lately_keys::table::IssueNumber;
 use lately_keys::{Place, TableKey};
 
-use crate::call::Operation;
 use crate::error::TableError;
 use crate::issue::OpenIssueError;
+use crate::issue::RepositoryHandle;
 use crate::item::{Fields, keyed, number};
-use crate::store::Store;
 
-impl Store {
+impl RepositoryHandle<'_> {
     /// Takes a repository's next number.
-    pub(super) async fn next_number(
-        &self,
-        repository: &RepositoryKey,
-        operation: &Operation<'_>,
-    ) -> Result<IssueNumber, OpenIssueError> {
+    pub(super) async fn next_number(self) -> Result<IssueNumber, OpenIssueError> {
+        let repository = self.repository;
         let key = keyed(Place::Table, repository.encode());
-        let counted = operation
+        let counted = self
+            .op
+            .table
             .call_if(|| {
-                self.client()
+                self.op
+                    .table
+                    .client
                     .update_item()
-                    .table_name(self.table())
+                    .table_name(&*self.op.table.name)
                     .set_key(Some(key.clone()))
                     .update_expression("ADD #last :one")
                     .condition_expression("attribute_not_exists(#last) OR #last < :most")
@@ -44,7 +44,7 @@ impl Store {
             .await?;
         let answer =
             counted.ok_or_else(|| OpenIssueError::TooManyIssues { repository: repository.clone() })?;
-        operation.meter.write(answer.consumed_capacity());
+        self.op.table.meter.write(answer.consumed_capacity());
         let counter =
             answer.attributes().ok_or_else(|| TableError::unavailable("an update returned no item"))?;
         let last: u32 = Fields(counter).number("last").map_err(TableError::from)?;

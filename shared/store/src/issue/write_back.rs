@@ -10,28 +10,28 @@ use lately_keys::table::IssueKey;
 use lately_keys::{Place, TableKey};
 use lately_model::Issue;
 
-use crate::call::{Meaning, Operation, meaning, unavailable};
+use crate::call::{Meaning, meaning, unavailable};
+use crate::issue::IssuesHandle;
 use crate::issue::edit::Edit;
 use crate::issue::stored::ReadIssue;
 use crate::item::keyed;
 use crate::limits::{WRITE_BACKS_AT_ONCE, WRITE_BACKS_PER_PAGE};
-use crate::store::Store;
 
-impl Store {
+impl IssuesHandle<'_> {
     /// Writes back what of some issues was upgraded, up to so many as one page may.
-    pub(super) async fn write_back(&self, read: &[ReadIssue], operation: &Operation<'_>) {
+    pub(super) async fn write_back(self, read: &[ReadIssue]) {
         let upgrades = read.iter().filter_map(|read| Some((&read.issue, read.upgrade()?)));
         let writes: Vec<_> = upgrades
             .take(WRITE_BACKS_PER_PAGE)
-            .map(|(issue, edit)| self.try_write_back(issue, edit, operation))
+            .map(|(issue, edit)| self.try_write_back(issue, edit))
             .collect();
         stream::iter(writes).buffer_unordered(WRITE_BACKS_AT_ONCE).collect::<()>().await;
     }
 
-    async fn try_write_back(&self, issue: &Issue, edit: Edit, operation: &Operation<'_>) {
-        operation.meter.call();
+    async fn try_write_back(self, issue: &Issue, edit: Edit) {
+        self.op.table.meter.call();
         match self.upgrading(issue, edit).send().await {
-            Ok(answer) => operation.meter.write(answer.consumed_capacity()),
+            Ok(answer) => self.op.table.meter.write(answer.consumed_capacity()),
             // Someone else wrote: that is newer.
             Err(error) if meaning(&error) == Meaning::Condition => {}
             Err(error) => {
@@ -42,11 +42,13 @@ impl Store {
     }
 
     /// The call that upgrades an issue.
-    pub(super) fn upgrading(&self, issue: &Issue, edit: Edit) -> UpdateItemFluentBuilder {
+    pub(super) fn upgrading(self, issue: &Issue, edit: Edit) -> UpdateItemFluentBuilder {
         let key = IssueKey { repository: issue.repository.clone(), number: issue.number };
-        self.client()
+        self.op
+            .table
+            .client
             .update_item()
-            .table_name(self.table())
+            .table_name(&*self.op.table.name)
             .set_key(Some(keyed(Place::Table, key.encode())))
             .update_expression(edit.update)
             .condition_expression(edit.condition)

@@ -31,14 +31,12 @@ pub(crate) use ask::unit_of;
 use lately_keys::{CursorError, EventType, Fingerprint, Order, Topic, UnixMillis};
 use lately_model::{Event, EventQuery, Page};
 
-use crate::call::Operation;
-use crate::cost::Cost;
 use crate::error::TableError;
 use crate::latest::page::{Budget, Draft, Ending};
 use crate::latest::run::Reading;
 use crate::latest::span::Span;
 use crate::limits::WAVE_BUCKETS;
-use crate::store::Store;
+use crate::topic::TopicHandle;
 use crate::topic::{StoredTopic, TopicError};
 
 /// Why the latest could not be read.
@@ -55,37 +53,32 @@ pub enum LatestError {
     Table(#[from] TableError),
 }
 
-impl Store {
+impl TopicHandle<'_> {
     /// A page of a topic's events.
     ///
     /// # Errors
     /// See [`LatestError`].
-    pub async fn latest(
-        &self,
-        topic: &Topic,
-        query: &EventQuery,
-    ) -> Result<(Page<Event>, Cost), LatestError> {
-        let operation = self.operation();
-        let stored = self.stored_topic(topic, &operation).await?;
+    pub async fn latest(self, query: &EventQuery) -> Result<Page<Event>, LatestError> {
+        let topic = self.topic;
+        let stored = self.stored().await?;
         let fingerprint = fingerprint(topic, query);
-        let span = Span::new(query, fingerprint, self.now())?;
+        let span = Span::new(query, fingerprint, self.op.now())?;
 
         let mut draft = Draft::new(query.limit, fingerprint, &span);
-        let ending = self.fill(&mut draft, topic, &stored, query, &span, &operation).await?;
-        Ok((draft.finish(ending), operation.meter.total()))
+        let ending = self.fill(&mut draft, &stored, query, &span).await?;
+        Ok(draft.finish(ending))
     }
 
     /// Fills a draft with what lies in a span of a topic.
     pub(crate) async fn fill(
-        &self,
+        self,
         draft: &mut Draft<Event>,
-        topic: &Topic,
         stored: &StoredTopic,
         query: &EventQuery,
         span: &Span,
-        operation: &Operation<'_>,
     ) -> Result<Ending, TableError> {
-        let mut reading = Reading::new(self, topic, stored, query, span, operation);
+        let topic = self.topic;
+        let mut reading = Reading::new(self.op, topic, stored, query, span);
         let mut budget = Budget::default();
         let mut buckets = 1;
         let ending = loop {

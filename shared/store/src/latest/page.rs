@@ -3,11 +3,11 @@
 use lately_keys::{Cursor, EventId, Fingerprint, Order, Position};
 use lately_model::{Event, Page, PageSize, TimelineEvent};
 
-use crate::call::Operation;
 use crate::latest::rank::Placed;
 use crate::latest::span::Span;
 use crate::latest::wave::Edge;
 use crate::limits::{FILTERED_ITEMS_PER_PAGE, PAGE_BYTES, QUERIES_PER_PAGE};
+use crate::op::Op;
 
 /// What an event's JSON is longer than its names and its data, at most: its id, its time and its punctuation.
 const ENVELOPE_BYTES: usize = 144;
@@ -47,9 +47,9 @@ pub(crate) struct Budget {
 
 impl Budget {
     /// Whether the page must end. Its first queries are always made, so that whoever follows its cursor comes further.
-    pub(crate) fn is_spent(&self, operation: &Operation<'_>) -> bool {
+    pub(crate) fn is_spent(&self, op: &Op) -> bool {
         let worked = self.queries >= QUERIES_PER_PAGE || self.filtered_items >= FILTERED_ITEMS_PER_PAGE;
-        self.queries > 0 && (worked || operation.is_spent())
+        self.queries > 0 && (worked || op.table.is_spent())
     }
 }
 

@@ -6,7 +6,6 @@ use lately_keys::table::{EventPartition, TypeViewPartition};
 use lately_keys::{EventType, Order, Place, Shard, SortKey, Topic};
 use lately_model::{Event, EventQuery};
 
-use crate::call::Operation;
 use crate::error::TableError;
 use crate::event::decode;
 use crate::item::{Fields, text};
@@ -15,16 +14,15 @@ use crate::latest::span::Span;
 use crate::latest::walk::{Stop, Walk};
 use crate::latest::wave::{Answer, Ask, Lane, Wave, bucket_end};
 use crate::limits::{EXPECTED_EVENT_BYTES, QUERIES_AT_ONCE};
-use crate::store::Store;
+use crate::op::Op;
 use crate::topic::StoredTopic;
 
 /// A page being read.
 pub(super) struct Reading<'a> {
-    store: &'a Store,
+    op: &'a Op,
     topic: &'a Topic,
     event_type: Option<&'a EventType>,
     consistent: bool,
-    operation: &'a Operation<'a>,
     walk: Walk,
     expected_bytes: u32,
     /// How many events were seen, and their bytes as stored.
@@ -33,22 +31,20 @@ pub(super) struct Reading<'a> {
 
 impl<'a> Reading<'a> {
     pub(super) fn new(
-        store: &'a Store,
+        op: &'a Op,
         topic: &'a Topic,
         stored: &StoredTopic,
         query: &'a EventQuery,
         span: &Span,
-        operation: &'a Operation<'a>,
     ) -> Self {
         let EventQuery { event_type, consistent, .. } = query;
         Self {
-            store,
+            op,
             topic,
             event_type: event_type.as_ref(),
             consistent: *consistent,
-            operation,
             walk: Walk::new(topic, stored, *span, event_type.clone(), *consistent),
-            expected_bytes: store.event_bytes().get(topic).unwrap_or(EXPECTED_EVENT_BYTES),
+            expected_bytes: op.store.event_bytes().get(topic).unwrap_or(EXPECTED_EVENT_BYTES),
             seen: (0, 0),
         }
     }
@@ -63,10 +59,10 @@ impl<'a> Reading<'a> {
         let mut lanes = Vec::new();
         let mut last = None;
         for _ in 0..buckets {
-            if budget.is_spent(self.operation) {
+            if budget.is_spent(self.op) {
                 break;
             }
-            let Some(stop) = self.walk.peek(self.store, self.operation).await? else { break };
+            let Some(stop) = self.walk.peek(self.op).await? else { break };
             let shards = usize::from(stop.shards.get());
             if !lanes.is_empty() && lanes.len() + shards > QUERIES_AT_ONCE {
                 break;
@@ -102,11 +98,11 @@ impl<'a> Reading<'a> {
                 return Ok(());
             }
             let is_full = || wave.settled().iter().map(Event::sent_bytes).sum::<usize>() >= room;
-            if wave.is_begun() && (budget.is_spent(self.operation) || is_full()) {
+            if wave.is_begun() && (budget.is_spent(self.op) || is_full()) {
                 wave.cut();
                 return Ok(());
             }
-            self.operation.meter.round();
+            self.op.table.meter.round();
             let queries: Vec<_> = asks.into_iter().map(|ask| self.query(ask, wave.lane(ask.lane))).collect();
             let answers: Vec<(Answer<Event>, Seen)> =
                 stream::iter(queries).buffer_unordered(QUERIES_AT_ONCE).try_collect().await?;
@@ -127,7 +123,7 @@ impl<'a> Reading<'a> {
     pub(super) fn remember_event_size(&self) {
         let (events, bytes) = self.seen;
         if let Some(mean) = bytes.checked_div(events) {
-            self.store.event_bytes().insert(self.topic.clone(), u32::try_from(mean).unwrap_or(u32::MAX));
+            self.op.store.event_bytes().insert(self.topic.clone(), u32::try_from(mean).unwrap_or(u32::MAX));
         }
     }
 
@@ -174,9 +170,9 @@ impl<'a> Reading<'a> {
                     .expression_attribute_values(":type", text(event_type.as_str())),
             }
         };
-        let answer = self.store.query(self.operation, ask_for).await?;
+        let answer = self.op.table.query(ask_for).await?;
         let looked_at = u32::try_from(answer.scanned_count()).unwrap_or(0);
-        self.operation.meter.items(looked_at as usize);
+        self.op.table.meter.items(looked_at as usize);
         let stopped_at = answer.last_evaluated_key().map(|key| Fields(key).parsed::<SortKey>("sk"));
         let events = answer.items().iter().map(decode).collect::<Result<_, _>>()?;
         let bytes = answer.items().iter().map(|item| Fields(item).stored_bytes() as u64).sum();

@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 
 use lately_keys::{Bucket, EventId, EventType, Order, ShardCount, Topic, UnixMillis};
 
-use crate::call::Operation;
+use crate::directory::Directory;
 use crate::directory::{DirectoryRange, Entry};
 use crate::error::TableError;
 use crate::latest::span::{IdRange, Span};
 use crate::latest::wave::bucket_end;
 use crate::limits::DIRECTORY_QUERIES_PER_PAGE;
-use crate::store::Store;
+use crate::op::Op;
 use crate::topic::StoredTopic;
 
 /// A bucket to read, and which of its ids are wanted.
@@ -60,17 +60,13 @@ impl Walk {
     }
 
     /// The next bucket to read, without going there; none at the end, or when the walk may go no further.
-    pub(super) async fn peek(
-        &mut self,
-        store: &Store,
-        operation: &Operation<'_>,
-    ) -> Result<Option<Stop>, TableError> {
-        while self.ahead.is_empty() && !self.is_spent(operation) {
+    pub(super) async fn peek(&mut self, op: &Op) -> Result<Option<Stop>, TableError> {
+        while self.ahead.is_empty() && !self.is_spent(op) {
             let Some(range) = self.unread.take() else { break };
             self.queries += 1;
             let page = match self.consistent {
-                true => store.read_directory(&range, operation).await?,
-                false => store.recent_directory(&range, operation).await?,
+                true => Directory::of(op, range.topic()).read(&range).await?,
+                false => Directory::of(op, range.topic()).recent(&range).await?,
             };
             let entries = &page.value.entries;
             self.unread = match (page.value.more, entries.last()) {
@@ -101,8 +97,8 @@ impl Walk {
         !self.ahead.is_empty() || self.unread.is_some()
     }
 
-    fn is_spent(&self, operation: &Operation<'_>) -> bool {
-        self.queries >= DIRECTORY_QUERIES_PER_PAGE || (self.queries > 0 && operation.is_spent())
+    fn is_spent(&self, op: &Op) -> bool {
+        self.queries >= DIRECTORY_QUERIES_PER_PAGE || (self.queries > 0 && op.table.is_spent())
     }
 
     /// A bucket, if anything in it may be wanted.

@@ -6,10 +6,10 @@
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::published::PublishedError;
 
-use crate::call::Operation;
 use crate::cost::Cost;
 use crate::error::TableError;
 use crate::limits::{PUBLISHED_UNITS_PER_READ, QUERIES_AT_ONCE, QUERIES_PER_PAGE, WAVE_BUCKETS};
+use crate::op::Op;
 use crate::published::Table;
 use crate::published::key::{Event, attribute};
 use crate::published::stop::{Answer, Lane, Stop};
@@ -45,12 +45,12 @@ impl Table {
     /// # Errors
     /// See [`ReadError`].
     pub async fn read(&self, walk: &Walk) -> Result<(Page, Cost), ReadError> {
-        let operation = self.store.operation();
+        let op = self.store.op();
         let span = Span::new(&self.design, walk).map_err(ReadError::Position)?;
         let page = Page { events: Vec::new(), position: span.position.clone(), has_more: true };
-        let mut reading = Reading { table: self, walk, span, page, visits: 0, operation: &operation };
+        let mut reading = Reading { table: self, walk, span, page, visits: 0, op: &op };
         reading.fill().await?;
-        Ok((reading.page, operation.meter.total()))
+        Ok((reading.page, op.cost()))
     }
 }
 
@@ -62,7 +62,7 @@ struct Reading<'a> {
     page: Page,
     /// Queries, and windows without any.
     visits: usize,
-    operation: &'a Operation<'a>,
+    op: &'a Op,
 }
 
 /// How the reading of a stop ended.
@@ -149,7 +149,7 @@ impl Reading<'_> {
         if queries.is_empty() {
             return Ok(());
         }
-        self.operation.meter.round();
+        self.op.table.meter.round();
         let answers: Vec<_> = stream::iter(queries).buffer_unordered(QUERIES_AT_ONCE).try_collect().await?;
         self.visits += answers.len();
         for (n, lane, answer) in answers {
@@ -160,12 +160,14 @@ impl Reading<'_> {
 
     /// Asks a lane for all that the page can still take: any of it may lie there.
     async fn query(&self, lane: &Lane, forward: bool) -> Result<Answer, TableError> {
-        let Table { store, keys, design } = self.table;
+        let Table { keys, design, .. } = self.table;
         let Lane { partition, keys: wanted, behind, .. } = lane;
         let limit = i32::try_from(self.missing()).unwrap_or(i32::MAX);
         let start = behind.as_ref().map(|sk| keys.item(partition, sk));
-        let answer = store
-            .query(self.operation, |query| {
+        let answer = self
+            .op
+            .table
+            .query(|query| {
                 query
                     .key_condition_expression("#pk = :pk AND #sk BETWEEN :least AND :greatest")
                     .expression_attribute_names("#pk", &keys.pk)
@@ -181,7 +183,7 @@ impl Reading<'_> {
             .await?;
         let stopped_at = answer.last_evaluated_key().map(|key| keys.sk(key, partition)).transpose()?;
         let items = answer.items.unwrap_or_default();
-        self.operation.meter.items(items.len());
+        self.op.table.meter.items(items.len());
         let events = items.into_iter().map(|item| keys.event(item, partition, design));
         Ok(Answer { events: events.collect::<Result<_, _>>()?, stopped_at })
     }
@@ -192,7 +194,7 @@ impl Reading<'_> {
     }
 
     fn is_spent(&self) -> bool {
-        let read = self.operation.meter.total().read_units.halves;
+        let read = self.op.cost().read_units.halves;
         self.visits >= QUERIES_PER_PAGE as usize || read >= 2 * PUBLISHED_UNITS_PER_READ
     }
 }

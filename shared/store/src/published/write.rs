@@ -8,11 +8,11 @@ use std::collections::hash_map::Entry;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::published::WriteKey;
 
-use crate::call::Operation;
 use crate::cost::Cost;
 use crate::error::TableError;
 use crate::item::Item;
 use crate::limits::{BATCH_ITEMS, BATCHES_AT_ONCE};
+use crate::op::Op;
 use crate::published::Table;
 use crate::published::key::Attributes;
 
@@ -25,7 +25,7 @@ impl Table {
         &self,
         events: impl IntoIterator<Item = (WriteKey, Attributes)>,
     ) -> Result<Cost, TableError> {
-        let operation = self.store.operation();
+        let op = self.store.op();
         let mut places: HashMap<WriteKey, usize> = HashMap::new();
         let mut items: Vec<Item> = Vec::new();
         for (key, mut item) in events {
@@ -39,21 +39,19 @@ impl Table {
             }
         }
         match &*items {
-            [only] => self.store.put_item(only, &operation).await?,
+            [only] => op.table.put_item(only).await?,
             many => {
-                let puts: Vec<_> =
-                    many.chunks(BATCH_ITEMS).map(|items| self.put_batch(items, &operation)).collect();
+                let puts: Vec<_> = many.chunks(BATCH_ITEMS).map(|items| self.put_batch(items, &op)).collect();
                 stream::iter(puts).buffer_unordered(BATCHES_AT_ONCE).try_collect::<()>().await?;
             }
         }
-        Ok(operation.meter.total())
+        Ok(op.cost())
     }
 
-    async fn put_batch(&self, items: &[Item], operation: &Operation<'_>) -> Result<(), TableError> {
+    async fn put_batch(&self, items: &[Item], op: &Op) -> Result<(), TableError> {
         let batch: Vec<&Item> = items.iter().collect();
-        let left = self.store.batch_put(&batch, [&self.keys.pk, &self.keys.sk], operation).await?;
-        let puts: Vec<_> =
-            left.into_iter().map(|left| self.store.put_item(&items[left], operation)).collect();
+        let left = op.table.batch_put(&batch, [&self.keys.pk, &self.keys.sk]).await?;
+        let puts: Vec<_> = left.into_iter().map(|left| op.table.put_item(&items[left])).collect();
         stream::iter(puts).buffer_unordered(BATCH_ITEMS).try_collect().await
     }
 }

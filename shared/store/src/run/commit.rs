@@ -1,23 +1,21 @@
 //! A run is committed: one write names the attempt whose files are the run's.
 
 use crate::consumer::ConsumerNotFound;
-use crate::cost::Cost;
 use crate::error::TableError;
 use crate::item::{number, text};
+use crate::run::RunHandle;
 use crate::run::{CommittedRun, Run, RunError};
-use crate::store::Store;
 
-impl Store {
+impl RunHandle<'_> {
     /// Commits a run with an attempt, unless another one has been. The run as it is then: what was committed, by whomever, is
     /// what counts.
     ///
     /// # Errors
     /// See [`RunError`].
-    pub async fn commit_run(&self, run: &Run, attempt: &CommittedRun) -> Result<(Run, Cost), RunError> {
-        let operation = self.operation();
+    pub async fn commit(self, attempt: &CommittedRun) -> Result<Run, RunError> {
+        let run = self.run;
         let CommittedRun { attempt: name, events, late, bytes, committed_at } = attempt;
-        let committed = self
-            .update_if(&operation, |update| {
+        let committed = self.op.table.update_if(|update| {
                 update
                     .set_key(Some(run.key()))
                     .update_expression(
@@ -37,12 +35,12 @@ impl Store {
             Some(_) => Run { committed: Some(attempt.clone()), progress: None, ..run.clone() },
             // Another attempt was first; or this one, without its having been told.
             None => {
-                let item = self.get_item(run.key(), &operation).await?;
+                let item = self.op.table.get_item(run.key()).await?;
                 let found = item.as_ref().map(Run::decode).transpose().map_err(TableError::from)?;
                 let found = found.filter(|found| found.incarnation == run.incarnation);
                 found.ok_or_else(|| ConsumerNotFound { consumer: run.consumer.clone() })?
             }
         };
-        Ok((committed, operation.meter.total()))
+        Ok(committed)
     }
 }

@@ -6,12 +6,12 @@ use lately_keys::table::{ConsumerKey, RunKey};
 use lately_keys::{EventId, UnixMillis};
 use lately_model::Revision;
 
-use crate::call::Operation;
 use crate::error::TableError;
 use crate::item::text;
 use crate::limits::COVERING_RUNS;
+use crate::op::Op;
 use crate::run::Run;
-use crate::store::Store;
+use crate::run::RunsHandle;
 
 /// The runs of a consumer that were asked for so far.
 #[derive(Debug, Default)]
@@ -24,14 +24,13 @@ impl Covering {
     /// The run of an incarnation that covers an id. Its commit may not be known here.
     pub(crate) async fn run_of(
         &mut self,
-        store: &Store,
+        op: &Op,
         consumer: &ConsumerKey,
         incarnation: Revision,
         id: EventId,
-        operation: &Operation<'_>,
     ) -> Result<Option<&Run>, TableError> {
         if self.known(id).is_none() {
-            let found = store.first_run_from(consumer, id, operation).await?;
+            let found = op.runs(consumer).first_run_from(id).await?;
             let Some(run) = found.filter(|run| run.incarnation == incarnation) else { return Ok(None) };
             if self.runs.len() >= COVERING_RUNS {
                 self.runs.clear();
@@ -47,17 +46,15 @@ impl Covering {
     }
 }
 
-impl Store {
+impl RunsHandle<'_> {
     /// The first run that ends at an id or behind it. The read is consistent.
-    async fn first_run_from(
-        &self,
-        consumer: &ConsumerKey,
-        id: EventId,
-        operation: &Operation<'_>,
-    ) -> Result<Option<Run>, TableError> {
+    async fn first_run_from(self, id: EventId) -> Result<Option<Run>, TableError> {
+        let consumer = self.consumer;
         let last = EventId::last_of(UnixMillis::MAX);
         let answer = self
-            .query(operation, |query| {
+            .op
+            .table
+            .query(|query| {
                 query
                     .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :last")
                     .expression_attribute_values(":pk", text(consumer.to_string()))
@@ -67,7 +64,7 @@ impl Store {
                     .consistent_read(true)
             })
             .await?;
-        operation.meter.items(answer.items().len());
+        self.op.table.meter.items(answer.items().len());
         Ok(answer.items().first().map(Run::decode).transpose()?)
     }
 }

@@ -1,12 +1,12 @@
 //! A run is finished: its late events are settled, and its consumer stands at its end.
 
 use crate::consumer::checkpoint::Checkpoint;
-use crate::cost::Cost;
+use crate::consumer::ledger::LedgerHandle;
 use crate::error::TableError;
-use crate::run::{Run, RunError};
-use crate::store::Store;
+use crate::run::RunError;
+use crate::run::RunHandle;
 
-impl Store {
+impl RunHandle<'_> {
     /// Finishes a run that is committed and whose files are where they belong. By anyone, any number of times. The next run
     /// can begin behind it, and looks again at what this one left of the ledger's partitions.
     ///
@@ -14,19 +14,19 @@ impl Store {
     ///
     /// # Errors
     /// See [`RunError`]. A consumer that was deleted meanwhile is none.
-    pub async fn finish_run(&self, run: &Run) -> Result<Cost, RunError> {
+    pub async fn finish(self) -> Result<(), RunError> {
+        let run = self.run;
         if run.committed.is_none() {
             return Err(RunError::NotCommitted);
         }
-        let mut cost = Cost::default();
-        let pages = self.late_pages(run, &mut cost).await?;
+        let pages = self.late_pages().await?;
         let ids: Vec<_> = pages.ids.into_iter().collect();
-        self.settle_by(run, &ids, run.to, &mut cost).await?;
+        self.settle_by(&ids, run.to).await?;
 
-        let operation = self.operation();
+        let op = self.op.step();
         // By looking, whoever left them: what exceeded a list, what lies in this run's own range, what came since.
-        let settled = self.settled_shards(run.ledger(), run.touched(), &operation).await?;
-        let checkpoint = self.checkpoint(&run.consumer, &operation).await?;
+        let settled = LedgerHandle::of(&op, run.ledger()).settled_shards(run.touched()).await?;
+        let checkpoint = op.consumer(&run.consumer).checkpoint().await?;
         let finish = |found: &Checkpoint| {
             let is_ours = found.incarnation == run.incarnation && found.running == Some(run.to);
             Ok::<_, TableError>(is_ours.then(|| Checkpoint {
@@ -36,8 +36,7 @@ impl Store {
                 ..found.clone()
             }))
         };
-        self.change_checkpoint(&run.consumer, checkpoint, &operation, finish).await?;
-        cost += operation.meter.total();
-        Ok(cost)
+        op.consumer(&run.consumer).change(checkpoint, finish).await?;
+        Ok(())
     }
 }

@@ -22,14 +22,14 @@ use lately_keys::table::LatePageKey;
 use lately_keys::{EventId, Place, TableKey};
 
 use crate::consumer::checkpoint::{decode_ids, encode_ids};
+use crate::consumer::ledger::LedgerHandle;
 use crate::consumer::ledger::{Ledger, Unsettled};
-use crate::cost::Cost;
 use crate::error::TableError;
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::limits::{LATE_PER_PAGE, LATE_PER_RUN};
 use crate::run::Run;
+use crate::run::RunHandle;
 use crate::run::cover::Covering;
-use crate::store::Store;
 
 /// Why a run's late events could not be told.
 #[derive(Debug, thiserror::Error)]
@@ -103,7 +103,7 @@ fn page(run: &Run, number_of_page: u32, ids: &[EventId], last: bool) -> Option<I
     Some(item)
 }
 
-impl Store {
+impl RunHandle<'_> {
     /// The late events that a run reports, oldest first: the same for each of its attempts. `files` are those of the
     /// consumer's earlier runs.
     ///
@@ -111,21 +111,17 @@ impl Store {
     ///
     /// # Errors
     /// See [`LateError`].
-    pub async fn late_ids<L: LookUp>(
-        &self,
-        run: &Run,
-        files: &mut L,
-    ) -> Result<(Vec<EventId>, Cost), LateError<L::Error>> {
-        let mut cost = Cost::default();
-        let mut pages = self.late_pages(run, &mut cost).await?;
+    pub async fn late_ids<L: LookUp>(self, files: &mut L) -> Result<Vec<EventId>, LateError<L::Error>> {
+        let run = self.run;
+        let mut pages = self.late_pages().await?;
         let mut covering = Covering::default();
         let mut pending = Vec::new();
         for shard in run.touched() {
             let mut after = None;
             while !pages.complete && pages.ids.len() + pending.len() < LATE_PER_RUN {
-                let candidates = self.candidates(run, shard, after, &mut cost).await?;
+                let candidates = self.candidates(shard, after).await?;
                 let ids = pages.without_written(candidates.ids);
-                for (covering, ids) in self.by_run(run, &mut covering, ids, &mut cost).await? {
+                for (covering, ids) in self.by_run(&mut covering, ids).await? {
                     let Some(covering) = covering else {
                         pending.extend(ids);
                         continue;
@@ -135,11 +131,11 @@ impl Store {
                     for (id, known) in ids.into_iter().zip(known) {
                         if known { reported.push(id) } else { pending.push(id) }
                     }
-                    self.settle_by(run, &reported, covering.to, &mut cost).await?;
+                    self.settle_by(&reported, covering.to).await?;
                 }
                 pending.truncate(LATE_PER_RUN.saturating_sub(pages.ids.len()));
                 while !pages.complete && pending.len() > LATE_PER_PAGE {
-                    pending = self.write_page(run, &mut pages, pending, &mut cost).await?;
+                    pending = self.write_page(&mut pages, pending).await?;
                 }
                 after = candidates.next;
                 if after.is_none() {
@@ -148,19 +144,21 @@ impl Store {
             }
         }
         while !pages.complete {
-            pending = self.write_page(run, &mut pages, pending, &mut cost).await?;
+            pending = self.write_page(&mut pages, pending).await?;
         }
-        Ok((pages.ids.into_iter().collect(), cost))
+        Ok(pages.ids.into_iter().collect())
     }
 
     /// The pages of a run's list that are there. One that looks at no partition has none, and they are complete.
-    pub(super) async fn late_pages(&self, run: &Run, cost: &mut Cost) -> Result<Pages, TableError> {
+    pub(super) async fn late_pages(self) -> Result<Pages, TableError> {
+        let run = self.run;
         let mut pages = Pages { complete: run.touched().is_empty(), ..Pages::default() };
         let mut after = None;
         while !pages.complete {
-            let operation = self.operation();
-            let answer = self
-                .query(&operation, |query| {
+            let step = self.op.step();
+            let answer = step
+                .table
+                .query(|query| {
                     query
                         .key_condition_expression("pk = :pk AND begins_with(sk, :prefix)")
                         .expression_attribute_values(":pk", text(run.consumer.to_string()))
@@ -169,8 +167,7 @@ impl Store {
                         .consistent_read(true)
                 })
                 .await?;
-            operation.meter.items(answer.items().len());
-            *cost += operation.meter.total();
+            step.table.meter.items(answer.items().len());
             for page in answer.items() {
                 pages.take(page)?;
             }
@@ -184,67 +181,46 @@ impl Store {
 
     /// Writes the next page of what is to be reported, or takes the one that is there; what is left.
     async fn write_page(
-        &self,
-        run: &Run,
+        self,
         pages: &mut Pages,
         mut pending: Vec<EventId>,
-        cost: &mut Cost,
     ) -> Result<Vec<EventId>, TableError> {
+        let run = self.run;
         let rest = pending.split_off(pending.len().min(LATE_PER_PAGE));
         let item = page(run, pages.written, &pending, rest.is_empty());
         let item = item.ok_or_else(|| TableError::unavailable("a run has too many pages of late events"))?;
-        let operation = self.operation();
-        let put = self.put_item_if(&item, "attribute_not_exists(pk)", None, &operation).await?;
-        *cost += operation.meter.total();
+        let put = self.op.step().table.put_item_if(&item, "attribute_not_exists(pk)", None).await?;
         pages.take(put.in_the_way()?.as_ref().unwrap_or(&item))?;
         pending.extend(rest);
         Ok(pages.without_written(pending))
     }
 
-    async fn candidates(
-        &self,
-        run: &Run,
-        shard: u8,
-        after: Option<Item>,
-        cost: &mut Cost,
-    ) -> Result<Unsettled, TableError> {
-        let operation = self.operation();
-        let found = self.unsettled(run.ledger(), shard, run.from, after, &operation).await?;
-        *cost += operation.meter.total();
-        Ok(found)
+    async fn candidates(self, shard: u8, after: Option<Item>) -> Result<Unsettled, TableError> {
+        let run = self.run;
+        LedgerHandle::of(&self.op.step(), run.ledger()).unsettled(shard, run.from, after).await
     }
 
     /// Ids by the run that covers them; none if there is no such run.
     async fn by_run(
-        &self,
-        run: &Run,
+        self,
         covering: &mut Covering,
         ids: Vec<EventId>,
-        cost: &mut Cost,
     ) -> Result<Vec<(Option<Run>, Vec<EventId>)>, TableError> {
+        let run = self.run;
         let mut by_run: BTreeMap<Option<EventId>, (Option<Run>, Vec<EventId>)> = BTreeMap::new();
         for id in ids {
-            let operation = self.operation();
-            let found = covering.run_of(self, &run.consumer, run.incarnation, id, &operation).await?;
+            let found = covering.run_of(&self.op.step(), &run.consumer, run.incarnation, id).await?;
             let group = by_run.entry(found.map(|found| found.to));
             group.or_insert_with(|| (found.cloned(), Vec::new())).1.push(id);
-            *cost += operation.meter.total();
         }
         Ok(by_run.into_values().collect())
     }
 
     /// Marks entries as settled by the run that ends there.
-    pub(super) async fn settle_by(
-        &self,
-        run: &Run,
-        ids: &[EventId],
-        to: EventId,
-        cost: &mut Cost,
-    ) -> Result<(), TableError> {
+    pub(super) async fn settle_by(self, ids: &[EventId], to: EventId) -> Result<(), TableError> {
+        let run = self.run;
         for ids in ids.chunks(LATE_PER_PAGE) {
-            let operation = self.operation();
-            self.settle_late(run.ledger(), ids, &to.to_string(), &operation).await?;
-            *cost += operation.meter.total();
+            LedgerHandle::of(&self.op.step(), run.ledger()).settle(ids, &to.to_string()).await?;
         }
         Ok(())
     }

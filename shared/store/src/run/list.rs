@@ -1,38 +1,34 @@
 //! A consumer's runs, one by one and newest first.
 
-use lately_keys::table::{ConsumerKey, RunKey};
+use lately_keys::table::RunKey;
 use lately_keys::{Cursor, CursorError, EventId, Fingerprint, Order, Position};
 use lately_model::{ListQuery, RunFiles, RunList, RunView};
 
 use crate::consumer::{ConsumerError, existing};
-use crate::cost::Cost;
 use crate::error::TableError;
 use crate::item::text;
 use crate::run::Run;
-use crate::store::Store;
+use crate::run::RunsHandle;
 
-impl Store {
+impl RunsHandle<'_> {
     /// The run of a consumer that ends there, if there is one.
     ///
     /// # Errors
     /// If the table could not be read.
-    pub async fn run(&self, consumer: &ConsumerKey, to: EventId) -> Result<(Option<Run>, Cost), TableError> {
-        let operation = self.operation();
-        let item = self.get_item(Run::key_of(consumer, to), &operation).await?;
+    pub async fn find(self, to: EventId) -> Result<Option<Run>, TableError> {
+        let consumer = self.consumer;
+        let item = self.op.table.get_item(Run::key_of(consumer, to)).await?;
         let run = item.as_ref().map(Run::decode).transpose()?;
-        operation.meter.items(run.iter().len());
-        Ok((run, operation.meter.total()))
+        self.op.table.meter.items(run.iter().len());
+        Ok(run)
     }
 
     /// A page of a consumer's runs, newest first.
     ///
     /// # Errors
     /// See [`ConsumerError`].
-    pub async fn runs(
-        &self,
-        consumer: &ConsumerKey,
-        query: &ListQuery,
-    ) -> Result<(RunList, Cost), ConsumerError> {
+    pub async fn list(self, query: &ListQuery) -> Result<RunList, ConsumerError> {
+        let consumer = self.consumer;
         let fingerprint = Fingerprint::of("runs").text(&consumer.to_string()).finish();
         let after = match query.cursor.as_deref().map(|text| Cursor::decode(text, fingerprint)).transpose()? {
             None => None,
@@ -41,12 +37,13 @@ impl Store {
             }
             Some(_) => return Err(CursorError::Foreign.into()),
         };
-        let operation = self.operation();
-        self.settings(&consumer.topic, &operation).await?;
-        let checkpoint = self.checkpoint(consumer, &operation).await?;
+        self.op.topic(&consumer.topic).settings().await?;
+        let checkpoint = self.op.consumer(consumer).checkpoint().await?;
         existing(checkpoint, consumer)?;
         let answer = self
-            .query(&operation, |ask| {
+            .op
+            .table
+            .query(|ask| {
                 ask.key_condition_expression("pk = :pk AND begins_with(sk, :prefix)")
                     .expression_attribute_values(":pk", text(consumer.to_string()))
                     .expression_attribute_values(":prefix", text(RunKey::PREFIX))
@@ -55,8 +52,8 @@ impl Store {
                     .limit(query.limit.get().into())
             })
             .await?;
-        operation.meter.items(answer.items().len());
-        operation.meter.round();
+        self.op.table.meter.items(answer.items().len());
+        self.op.table.meter.round();
         let runs: Result<Vec<Run>, _> = answer.items().iter().map(Run::decode).collect();
         let runs = runs.map_err(TableError::from)?;
         let next = runs.last().filter(|_| answer.last_evaluated_key().is_some()).map(|last| {
@@ -64,7 +61,7 @@ impl Store {
             Cursor { query: fingerprint, order: Order::NewestFirst, position }.to_string()
         });
         let runs = runs.into_iter().map(Run::view).collect();
-        Ok((RunList { runs, next }, operation.meter.total()))
+        Ok(RunList { runs, next })
     }
 }
 

@@ -31,6 +31,7 @@ use crate::consumer::checkpoint::incarnation;
 use crate::consumer::counters::Counters;
 use crate::error::TableError;
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
+use crate::op::Op;
 use crate::topic::TopicError;
 
 pub use begin::Begun;
@@ -116,6 +117,20 @@ pub enum RunError {
     /// The table could not be read or written.
     #[error(transparent)]
     Table(#[from] TableError),
+}
+
+/// The runs of one consumer, in one request.
+#[derive(Clone, Copy, Debug)]
+pub struct RunsHandle<'a> {
+    pub(crate) op: &'a Op,
+    pub(crate) consumer: &'a ConsumerKey,
+}
+
+/// One run, in one request.
+#[derive(Clone, Copy, Debug)]
+pub struct RunHandle<'a> {
+    pub(crate) op: &'a Op,
+    pub(crate) run: &'a Run,
 }
 
 impl Run {

@@ -23,15 +23,13 @@ use lately_keys::{
 use lately_model::limits::FUTURE_SECONDS;
 use lately_model::{EventQuery, Page, SourceQuery, TimelineEvent};
 
-use crate::call::Operation;
-use crate::cost::Cost;
 use crate::entry::TimelineEntry;
 use crate::error::TableError;
 use crate::item::keyed;
 use crate::latest::page::{Budget, Draft, Ending};
 use crate::latest::span::Span;
 use crate::limits::WAITED_FOR_SECONDS;
-use crate::store::Store;
+use crate::op::Op;
 use crate::timeline::filter::Filter;
 use crate::timeline::reading::Reading;
 use crate::wait::wait_for;
@@ -53,71 +51,63 @@ pub enum TimelineError {
     Table(#[from] TableError),
 }
 
-impl Store {
+/// The timeline of one source, in one request.
+#[derive(Clone, Copy, Debug)]
+pub struct TimelineHandle<'a> {
+    pub(crate) op: &'a Op,
+    pub(crate) source: &'a Source,
+}
+
+impl TimelineHandle<'_> {
     /// A page of a source's timeline. With `topics`, only what was written to one of them is shown.
     ///
     /// # Errors
     /// See [`TimelineError`].
-    pub async fn source_timeline(
-        &self,
-        source: &Source,
-        query: &SourceQuery,
-        topics: Option<&[Topic]>,
-    ) -> Result<(Page<TimelineEvent>, Cost), TimelineError> {
-        let operation = self.operation();
+    pub async fn page(self, query: &SourceQuery) -> Result<Page<TimelineEvent>, TimelineError> {
+        let topics = self.op.allowed_topics();
+        let source = self.source;
         if let Some(id) = query.wait_for {
-            let look = || self.look_at_source(source, id, topics, &operation);
-            wait_for_event(&operation, id, self.now(), look).await?;
+            let look = || self.look(id);
+            wait_for_event(self.op, id, self.op.now(), look).await?;
         }
         let topic = query.topic.as_ref();
         let fingerprint = Fingerprint::of("source events").text(&source.to_string());
         let fingerprint = with_filters(fingerprint, &query.page, topic);
-        let now = self.now();
+        let now = self.op.now();
         let span = Span::new(&query.page, fingerprint, now)?;
         let mut draft = Draft::new(query.page.limit, fingerprint, &span);
         let Some(ids) = span.ids else {
-            return Ok((draft.finish(Ending::Exhausted), operation.meter.total()));
+            return Ok(draft.finish(Ending::Exhausted));
         };
         let mut reading = Reading {
-            store: self,
+            op: self.op,
             filter: Filter { event_type: query.page.event_type.as_ref(), topic, topics, now },
             order: span.order,
             consistent: is_consistent(&query.page, query.wait_for),
-            operation: &operation,
             budget: Budget::default(),
         };
         let mut wave = reading.wave(SourceEntryKey::partition(source), ids);
         let ending = reading.fill(&mut wave, &mut draft).await?;
         let page = draft.finish(ending);
-        let cost = shown_cost(operation.meter.total(), topics, page.events.len());
-        Ok((page, cost))
+        self.op.show(page.events.len());
+        Ok(page)
     }
 
     /// Whether a source lists an event, and the client may see it.
-    async fn look_at_source(
-        &self,
-        source: &Source,
-        id: EventId,
-        topics: Option<&[Topic]>,
-        operation: &Operation<'_>,
-    ) -> Result<Option<()>, TableError> {
+    async fn look(self, id: EventId) -> Result<Option<()>, TableError> {
+        let topics = self.op.allowed_topics();
+        let source = self.source;
         let key = keyed(Place::Table, SourceEntryKey { source: source.clone(), id }.encode());
-        let Some(item) = self.get_item(key, operation).await? else { return Ok(None) };
+        let Some(item) = self.op.table.get_item(key).await? else { return Ok(None) };
         let entry = TimelineEntry::decode(&item)?;
-        Ok(Filter::seen_by(topics, self.now()).takes(&entry).then_some(()))
+        Ok(Filter::seen_by(topics, self.op.now()).takes(&entry).then_some(()))
     }
-}
-
-/// What a read cost, as a caller is told who may see so many of the items: if it may not see all, no more are counted.
-pub(crate) fn shown_cost(cost: Cost, topics: Option<&[Topic]>, shown: usize) -> Cost {
-    let items = if topics.is_some() { shown as u64 } else { cost.items };
-    Cost { items, ..cost }
 }
 
 /// Waits until a timeline or a feed shows an event. One that is so old that it cannot come any more is looked for once, and
 /// one that has no writer yet is refused.
 pub(crate) async fn wait_for_event<Looking>(
-    operation: &Operation<'_>,
+    op: &Op,
     id: EventId,
     now: UnixMillis,
     mut look: impl FnMut() -> Looking,
@@ -132,7 +122,7 @@ where
     let seen = if id.at() < now.saturating_sub(WAITED_FOR_SECONDS * 1000) {
         look().await?
     } else {
-        wait_for(operation, look).await?
+        wait_for(op.ambient(), op.table.time_left(), look).await?
     };
     seen.ok_or(TimelineError::NotYetVisible)
 }

@@ -85,7 +85,7 @@ impl Reading<'_> {
                 break;
             }
             self.budget.queries += 1;
-            for item in self.store.get_items(&missing, *consistent, self.operation).await? {
+            for item in self.op.table.get_items(&missing, *consistent).await? {
                 let id = Fields(&item).parsed::<SortKey>("sk")?.id();
                 followed.insert(id, unless_over(&item, self.filter.now)?);
             }

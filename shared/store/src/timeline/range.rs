@@ -3,13 +3,12 @@
 use aws_sdk_dynamodb::operation::query::QueryOutput;
 use lately_keys::{EventId, Order, SortKey};
 
-use crate::call::Operation;
 use crate::entry::TimelineEntry;
 use crate::error::TableError;
 use crate::item::{Corrupt, Fields, text};
 use crate::latest::rank::{Placed, behind};
 use crate::latest::span::IdRange;
-use crate::store::Store;
+use crate::op::Op;
 
 impl Placed for TimelineEntry {
     fn id(&self) -> EventId {
@@ -53,19 +52,19 @@ impl FoundEntries {
     }
 }
 
-impl Store {
+impl Op {
     /// The first entries of a range, at most so many, or 1 MB of them.
     pub(crate) async fn timeline_entries(
         &self,
         range: &EntryRange<'_>,
         limit: Option<u32>,
-        operation: &Operation<'_>,
     ) -> Result<FoundEntries, TableError> {
         let EntryRange { partition, ids, order, consistent } = *range;
         // Sort keys are inverted ids: the newest comes first.
         let (least, greatest) = (ids.newest.sort_key(), ids.oldest.sort_key());
         let answer = self
-            .query(operation, |query| {
+            .table
+            .query(|query| {
                 query
                     .key_condition_expression("pk = :pk AND sk BETWEEN :least AND :greatest")
                     .expression_attribute_values(":pk", text(partition))
@@ -76,7 +75,7 @@ impl Store {
                     .consistent_read(consistent)
             })
             .await?;
-        operation.meter.items(answer.items().len());
+        self.table.meter.items(answer.items().len());
         Ok(FoundEntries::decode(&answer)?)
     }
 }

@@ -7,14 +7,13 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::{EventId, Order};
 use lately_model::TimelineEvent;
 
-use crate::call::Operation;
 use crate::entry::TimelineEntry;
 use crate::error::TableError;
 use crate::latest::page::{Budget, Draft, Ending};
 use crate::latest::span::IdRange;
 use crate::latest::wave::{Answer, Ask, Lane, Wave};
 use crate::limits::{EXPECTED_EVENT_BYTES, QUERIES_AT_ONCE};
-use crate::store::Store;
+use crate::op::Op;
 use crate::timeline::filter::Filter;
 use crate::timeline::range::{EntryRange, FoundEntries};
 
@@ -24,11 +23,10 @@ pub(crate) const OWN_LANE: usize = 0;
 /// A page of entries being read.
 #[derive(Debug)]
 pub(crate) struct Reading<'a> {
-    pub(crate) store: &'a Store,
+    pub(crate) op: &'a Op,
     pub(crate) filter: Filter<'a>,
     pub(crate) order: Order,
     pub(crate) consistent: bool,
-    pub(crate) operation: &'a Operation<'a>,
     pub(crate) budget: Budget,
 }
 
@@ -78,7 +76,7 @@ impl Reading<'_> {
     }
 
     pub(crate) fn is_spent(&self) -> bool {
-        self.budget.is_spent(self.operation)
+        self.budget.is_spent(self.op)
     }
 
     /// How many entries are looked for beyond a page. Who may not see all is told that there is more only if it may see
@@ -98,7 +96,7 @@ impl Reading<'_> {
                 wave.cut();
                 return Ok(());
             }
-            self.operation.meter.round();
+            self.op.table.meter.round();
             let queries: Vec<_> = asks.into_iter().map(|ask| self.query(ask, wave.lane(ask.lane))).collect();
             let answers: Vec<_> =
                 stream::iter(queries).buffer_unordered(QUERIES_AT_ONCE).try_collect().await?;
@@ -110,7 +108,7 @@ impl Reading<'_> {
     /// Asks one lane.
     pub(crate) async fn query(&self, ask: Ask, lane: &Lane) -> Result<(Ask, FoundEntries), TableError> {
         let range = self.range(&lane.partition, ask.ids);
-        Ok((ask, self.store.timeline_entries(&range, Some(ask.limit), self.operation).await?))
+        Ok((ask, self.op.timeline_entries(&range, Some(ask.limit)).await?))
     }
 
     pub(crate) const fn range<'r>(&self, partition: &'r str, ids: IdRange) -> EntryRange<'r> {
@@ -150,6 +148,6 @@ impl Reading<'_> {
             return last;
         }
         let before = entries.iter().rev().nth(1).map_or(ask.ids.ends(self.order).0, |entry| entry.id);
-        before.between(last, self.operation.ambient().entropy()).unwrap_or(last)
+        before.between(last, self.op.table.ambient().entropy()).unwrap_or(last)
     }
 }

@@ -38,10 +38,10 @@ async fn a_post_that_a_repetition_finishes_late_is_a_post() {
         let died =
             Faults::default().nth(1, Target::writes().partition("EVENTS#"), Fault::Crash(Moment::Before));
         let client = scene.engine.client_with(died);
-        assert!(client.run(store(client.client(), &scene.world).write(request.clone())).await.is_none());
+        assert!(client.run(store(client.client(), &scene.world).op().write(request.clone())).await.is_none());
         assert!(stored(&scene.engine, &scene.posts).await.is_empty(), "{calls}");
         pass(10 * MINUTE).await;
-        let (written, _) = scene.store.write(request).await.unwrap();
+        let written = scene.store.op().write(request).await.unwrap();
         scene.settle().await;
         let mut posts = ids(&written.events);
         let import: BTreeSet<_> = posts.split_off(count.min(2)).into_iter().collect();
@@ -65,13 +65,13 @@ async fn the_time_of_landing_does_not_make_an_import_or_a_post() {
         Fault::Throttle(Throttle::Account),
     );
     let slow = store(scene.engine.client_with(slow).client(), &scene.world);
-    let (post, _) = slow.write(submission(&scene.posts, aged(&scene, &[Some(59_900)]))).await.unwrap();
+    let post = slow.op().write(submission(&scene.posts, aged(&scene, &[Some(59_900)]))).await.unwrap();
     scene.settle().await;
     assert_eq!((scene.shown("bob").await, imports(&scene).await), (ids(&post.events), [].into()));
 
     pass(Duration::from_millis(2_999 - (scene.world.now().get() % 1_000))).await;
-    let (import, _) =
-        scene.store.write(submission(&scene.posts, aged(&scene, &[Some(60_500)]))).await.unwrap();
+    let import =
+        scene.store.op().write(submission(&scene.posts, aged(&scene, &[Some(60_500)]))).await.unwrap();
     scene.settle().await;
     assert_eq!(scene.shown("bob").await, ids(&post.events));
     assert_eq!(imports(&scene).await, ids(&import.events).into_iter().collect());
@@ -89,15 +89,15 @@ async fn a_repetition_brings_no_deleted_event_back() {
             let client =
                 scene.engine.client_with(Faults::default().nth(1, marks, Fault::Crash(Moment::Before)));
             let victim = store(client.client(), &scene.world);
-            assert!(client.run(victim.write(request.clone())).await.is_none());
+            assert!(client.run(victim.op().write(request.clone())).await.is_none());
             let mut left = stored(&scene.engine, &scene.posts).await;
             assert_eq!(left.len(), count);
             let deleted = left.remove(count / 2);
             let by = whose.map(|name| name.parse().unwrap());
-            scene.store.delete_event(&scene.posts, deleted, by.as_ref()).await.unwrap();
+            scene.store.op().topic(&scene.posts).delete_event(deleted, by.as_ref()).await.unwrap();
             for wait in [Duration::ZERO, 23 * 60 * MINUTE] {
                 pass(wait).await;
-                let (written, _) = scene.store.write(request.clone()).await.unwrap();
+                let written = scene.store.op().write(request.clone()).await.unwrap();
                 assert!(written.replayed && ids(&written.events).contains(&deleted), "the first response");
                 assert_eq!(stored(&scene.engine, &scene.posts).await, left);
             }
@@ -113,13 +113,13 @@ async fn a_repetition_writes_what_is_missing_and_not_what_was_deleted() {
     let batches = Target::operation(Operation::BatchWriteItem);
     let client = scene.engine.client_with(Faults::default().nth(3, batches, Fault::Crash(Moment::Before)));
     let victim = store(client.client(), &scene.world);
-    assert!(client.run(victim.write(request.clone())).await.is_none());
+    assert!(client.run(victim.op().write(request.clone())).await.is_none());
     let there = stored(&scene.engine, &scene.posts).await;
     assert!(!there.is_empty() && there.len() < 60, "{}", there.len());
     for id in &there[..2] {
-        scene.store.delete_event(&scene.posts, *id, None).await.unwrap();
+        scene.store.op().topic(&scene.posts).delete_event(*id, None).await.unwrap();
     }
-    let (written, _) = scene.store.write(request).await.unwrap();
+    let written = scene.store.op().write(request).await.unwrap();
     let mut expected = ids(&written.events);
     expected.retain(|id| !there[..2].contains(id));
     expected.sort();
@@ -137,7 +137,7 @@ async fn a_deletion_that_meets_a_repetition_wins() {
             let client =
                 scene.engine.client_with(Faults::default().nth(1, marks, Fault::Crash(Moment::Before)));
             let victim = store(client.client(), &scene.world);
-            assert!(client.run(victim.write(request.clone())).await.is_none());
+            assert!(client.run(victim.op().write(request.clone())).await.is_none());
             let id = stored(&scene.engine, &scene.posts).await[0];
             // Either of the two stops in one of its calls while the other is done.
             let stall = Stall { call, moment, time: Duration::from_secs(2) };
@@ -147,8 +147,9 @@ async fn a_deletion_that_meets_a_repetition_wins() {
                     let client = scene.engine.client_with(Faults::default()).over(network(stall));
                     store(client, &scene.world)
                 });
-                let repeat = async { repeating.write(request.clone()).await.unwrap().0.replayed };
-                let delete = async { deleting.delete_event(&scene.posts, id, None).await.unwrap() };
+                let repeat = async { repeating.op().write(request.clone()).await.unwrap().replayed };
+                let delete =
+                    async { deleting.op().topic(&scene.posts).delete_event(id, None).await.unwrap() };
                 assert!(futures_util::future::join(repeat, delete).await.0);
                 assert_eq!(stored(&scene.engine, &scene.posts).await, [], "call {call}");
             }
@@ -160,7 +161,7 @@ async fn a_deletion_that_meets_a_repetition_wins() {
 async fn page(scene: &Scene, who: &str) -> Vec<EventId> {
     let page = EventQuery { consistent: true, ..EventQuery::default() };
     let query = FeedQuery { page, wait_for: None };
-    let (page, _) = scene.store.feed(&user(who), &query, None).await.unwrap();
+    let page = scene.store.op().feed(&user(who)).page(&query).await.unwrap();
     page.page.events.iter().map(|event| event.event.id).collect()
 }
 
@@ -173,18 +174,19 @@ async fn an_own_feed_that_is_written_late_shows_no_deleted_event() {
         let network = Network { seed: 1, longest: Duration::from_millis(3), stall: Some(stall) };
         let client = scene.engine.client_with(Faults::default()).over(network);
         let author = store(client, &scene.world);
-        let post = author.write(submission(&scene.posts, vec![event("note", None)]));
+        let op = author.op();
+        let post = op.write(submission(&scene.posts, vec![event("note", None)]));
         let meanwhile = async {
             pass(MINUTE / 2).await;
             let there = stored(&scene.engine, &scene.posts).await;
             assert_eq!(there.len(), usize::from(landed));
             for id in there {
-                scene.store.delete_event(&scene.posts, id, None).await.unwrap();
+                scene.store.op().topic(&scene.posts).delete_event(id, None).await.unwrap();
             }
             scene.settle().await;
         };
         let (posted, ()) = futures_util::future::join(post, meanwhile).await;
-        let shown = if landed { Vec::new() } else { ids(&posted.unwrap().0.events) };
+        let shown = if landed { Vec::new() } else { ids(&posted.unwrap().events) };
         assert_eq!(page(&scene, "ada").await, shown);
         scene.settle().await;
         // What the late write has left goes by itself.
@@ -202,7 +204,7 @@ async fn what_is_said_to_be_rejected_is_not_there() {
         let scene = Scene::new(FeedSettings::default()).await;
         let settings = crate::support::change(r#"{"bucket":"quarter-hour","min_shards":2}"#);
         let notes = crate::support::topic("notes");
-        scene.store.put_topic(&notes, &settings).await.unwrap();
+        scene.store.op().topic(&notes).put(&settings).await.unwrap();
         let hot = "EVENTS#notes#2026-03-14T12:00#SHARD1";
         let stuck = Faults::seeded(1)
             .rule(Target::writes().partition(hot), When::Always, Fault::Unprocessed(1.0))
@@ -218,11 +220,11 @@ async fn what_is_said_to_be_rejected_is_not_there() {
         };
         let client = scene.engine.client_with(stuck);
         let events: Vec<_> = (0..60).map(|n| event("note", Some(n.to_string()))).collect();
-        let written = store(client.client(), &scene.world).write(submission(&notes, events)).await;
+        let written = store(client.client(), &scene.world).op().write(submission(&notes, events)).await;
         let there = stored(&scene.engine, &notes).await;
         assert_eq!(there.len(), 60);
         match written {
-            Ok((written, _)) => assert_eq!((written.events.len(), looked), (expected, true)),
+            Ok(written) => assert_eq!((written.events.len(), looked), (expected, true)),
             Err(WriteError::Partly { accepted, rejected }) => {
                 // Nobody can tell of the others.
                 assert!(!looked && rejected.is_empty() && (10..50).contains(&accepted.len()));

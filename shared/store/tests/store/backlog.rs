@@ -102,7 +102,7 @@ async fn who_unfollowed_meanwhile_gets_no_copy_from_a_backlog() {
     scene.settle().await;
     scene.post(&scene.posts, vec![event("note", None); 3]).await;
     fan_out_while_busy(&mut scene, "FEED#bob").await;
-    scene.store.unfollow(&user("bob"), &source("actor:ada")).await.unwrap();
+    scene.store.op().user(&user("bob")).unfollow(&source("actor:ada")).await.unwrap();
     scene.settle().await;
     assert_eq!((scene.shown("bob").await.len(), waiting(&scene).await), (0, 0));
 }
@@ -115,7 +115,7 @@ async fn an_event_deleted_meanwhile_is_not_brought_back_by_a_backlog() {
         scene.settle().await;
         let posted = scene.post(&scene.posts, vec![event("note", None); 3]).await;
         fan_out_while_busy(&mut scene, partition).await;
-        scene.store.delete_event(&scene.posts, posted[1], None).await.unwrap();
+        scene.store.op().topic(&scene.posts).delete_event(posted[1], None).await.unwrap();
         scene.settle().await;
         let kept = vec![posted[2], posted[0]];
         assert_eq!((scene.shown("bob").await, scene.shown("ada").await), (kept.clone(), kept), "{partition}");
@@ -130,7 +130,7 @@ async fn what_is_deleted_while_its_backlog_stays_busy_is_removed_in_the_end() {
     scene.settle().await;
     let posted = scene.post(&scene.posts, vec![event("note", None); 3]).await;
     fan_out_while_busy(&mut scene, "SOURCE#actor:ada").await;
-    scene.store.delete_event(&scene.posts, posted[1], None).await.unwrap();
+    scene.store.op().topic(&scene.posts).delete_event(posted[1], None).await.unwrap();
     let (_, store) = process(&scene, busy("SOURCE#actor:ada"));
     for _ in 0..3 {
         assert_eq!(fan_out(&store, &scene.news()).await.failed, None);
@@ -148,7 +148,7 @@ async fn what_deletes_an_event_is_left_to_backlogs_too() {
         let posted = scene.post(&scene.posts, vec![event("note", None); 3]).await;
         scene.settle().await;
         for id in posted {
-            scene.store.delete_event(&scene.posts, id, None).await.unwrap();
+            scene.store.op().topic(&scene.posts).delete_event(id, None).await.unwrap();
         }
         let took = fan_out_while_busy(&mut scene, partition).await;
         assert!(took < Duration::from_millis(500), "{took:?}");
@@ -221,7 +221,7 @@ async fn a_backlog_survives_crashes_at_any_call() {
                     break;
                 }
             }
-            scene.store.delete_event(&scene.posts, posted[0], None).await.unwrap();
+            scene.store.op().topic(&scene.posts).delete_event(posted[0], None).await.unwrap();
             settle_in_spite_of_crashes(&mut scene, moment).await;
             assert_eq!(scene.shown("bob").await, [posted[2], posted[1]]);
             assert_eq!((scene.listed("actor:ada").await.len(), waiting(&scene).await), (2, 0));

@@ -40,8 +40,8 @@ fn assert_bounded(cost: &Cost) {
 /// A topic of one day's events of 250 KB, the oldest of a type that no other has.
 async fn large_events(world: &World, engine: &Engine, count: u64) -> EventId {
     let store = store(engine.client(), world);
-    store.put_topic(&topic("posts"), &change("{}")).await.unwrap();
-    store.write(submission(&topic("posts"), vec![event("note", None)])).await.unwrap();
+    store.op().topic(&topic("posts")).put(&change("{}")).await.unwrap();
+    store.op().write(submission(&topic("posts"), vec![event("note", None)])).await.unwrap();
     let id =
         |number| EventId::new(Tick::first_of(world.now().saturating_sub(5_000 + number)), Shard::from(0), 0);
     let data = format!("\"{}\"", "x".repeat(250_000));
@@ -71,7 +71,9 @@ async fn a_search_among_large_events_ends_its_pages_by_units_and_finds_all() {
         };
         let mut found = Vec::new();
         loop {
-            let (page, cost) = store.latest(&topic("posts"), &query).await.unwrap();
+            let op = store.op();
+            let page = op.topic(&topic("posts")).latest(&query).await.unwrap();
+            let cost = op.cost();
             assert_bounded(&cost);
             found.extend(ids(&page.events));
             query.cursor = page.next;
@@ -95,7 +97,7 @@ async fn a_search_ends_its_pages_in_time() {
     let mut found = Vec::new();
     loop {
         let begun = Instant::now();
-        let (page, _) = store.latest(&topic("posts"), &query).await.unwrap();
+        let page = store.op().topic(&topic("posts")).latest(&query).await.unwrap();
         assert!(begun.elapsed() <= BUDGET, "{:?}", begun.elapsed());
         found.extend(ids(&page.events));
         query.cursor = page.next;
@@ -118,21 +120,25 @@ async fn unread_is_exact_up_to_the_bound_of_a_request() {
     for one in (0..40).map(listed) {
         put(&engine.client(), [one.in_feed(&bob), one.at_source(&source("actor:ada"))]).await;
     }
-    let (unread, cost) = store.unread(&bob, None).await.unwrap();
+    let op = store.op();
+    let unread = op.feed(&bob).unread().await.unwrap();
+    let cost = op.cost();
     assert_bounded(&cost);
     assert!(unread.more && (32..40).contains(&unread.unread), "{unread:?}");
-    store.see(&bob, listed(20).id()).await.unwrap();
-    let (unread, _) = store.unread(&bob, None).await.unwrap();
+    store.op().feed(&bob).see(listed(20).id()).await.unwrap();
+    let unread = store.op().feed(&bob).unread().await.unwrap();
     assert_eq!((unread.unread, unread.more), (20, false));
 
     // As much of what is pulled.
     let eve = user("eve");
     put(&engine.client(), [pull(&eve, &source("actor:ada"), EventId::first_of(UnixMillis::MIN))]).await;
-    let (unread, cost) = store.unread(&eve, None).await.unwrap();
+    let op = store.op();
+    let unread = op.feed(&eve).unread().await.unwrap();
+    let cost = op.cost();
     assert_bounded(&cost);
     assert!(unread.more && (32..40).contains(&unread.unread), "{unread:?}");
-    store.see(&eve, listed(20).id()).await.unwrap();
-    assert_eq!(store.unread(&eve, None).await.unwrap().0.unread, 20);
+    store.op().feed(&eve).see(listed(20).id()).await.unwrap();
+    assert_eq!(store.op().feed(&eve).unread().await.unwrap().unread, 20);
 }
 
 #[tokio::test(start_paused = true)]
@@ -150,7 +156,7 @@ async fn unread_is_counted_no_longer_than_a_request_may_take() {
     let store = store(engine.client_with(Faults::default()).over(slow), &world);
     for user in [bob, eve] {
         let begun = Instant::now();
-        let (unread, _) = store.unread(&user, None).await.unwrap();
+        let unread = store.op().feed(&user).unread().await.unwrap();
         assert!(begun.elapsed() <= BUDGET + Duration::from_secs(2), "{:?}", begun.elapsed());
         assert!(unread.more && unread.unread > 0, "{unread:?}");
     }
@@ -160,14 +166,14 @@ async fn unread_is_counted_no_longer_than_a_request_may_take() {
 async fn a_poll_reads_no_more_late_events_than_it_gives() {
     let mut rig = Rig::new().await;
     let body = NewConsumer::parse(br#"{"start":"earliest"}"#).unwrap();
-    rig.store.put_consumer(&nightly(), &body).await.unwrap();
+    rig.store.op().consumer(&nightly()).put(&body).await.unwrap();
     let first = rig.write(Duration::ZERO).await;
     rig.tell().await;
     pass(SETTLED).await;
     let request = PollRequest::parse(br#"{"limit":1000}"#).unwrap();
-    let (polled, _) = rig.store.poll(&nightly(), request).await.unwrap();
+    let polled = rig.store.op().consumer(&nightly()).poll(request).await.unwrap();
     assert_eq!(ids(&polled.events), [first]);
-    rig.store.commit(&nightly(), polled.batch.unwrap()).await.unwrap();
+    rig.store.op().consumer(&nightly()).commit(polled.batch.unwrap()).await.unwrap();
 
     let mut late = BTreeSet::new();
     for n in 0..40 {
@@ -175,22 +181,24 @@ async fn a_poll_reads_no_more_late_events_than_it_gives() {
         let large = NewEvent { at, ..event("note", Some(format!("\"{}\"", "x".repeat(250_000)))) };
         late.extend(ids(&rig
             .store
+            .op()
             .write(submission(&topic("billing"), vec![large]))
             .await
             .unwrap()
-            .0
             .events));
         // One by one: the stream's records are large.
         rig.tell().await;
     }
     let mut given = BTreeSet::new();
     loop {
-        let (polled, cost) = rig.store.poll(&nightly(), request).await.unwrap();
+        let op = rig.store.op();
+        let polled = op.consumer(&nightly()).poll(request).await.unwrap();
+        let cost = op.cost();
         assert_bounded(&cost);
         let Some(batch) = polled.batch else { break };
         assert!(polled.late.len() <= 12);
         assert!(polled.late.iter().all(|event| given.insert(event.id)), "given twice");
-        rig.store.commit(&nightly(), batch).await.unwrap();
+        rig.store.op().consumer(&nightly()).commit(batch).await.unwrap();
     }
     assert_eq!(given, late);
     assert!(rig.unsettled().await.is_empty());
@@ -200,7 +208,7 @@ async fn a_poll_reads_no_more_late_events_than_it_gives() {
 async fn old_topic(world: &World, engine: &Engine) -> Store {
     let store = store(engine.client(), world);
     let settings = r#"{"bucket":"quarter-hour","retention_days":1,"fan_out":false,"views":[]}"#;
-    store.put_topic(&topic("billing"), &change(settings)).await.unwrap();
+    store.op().topic(&topic("billing")).put(&change(settings)).await.unwrap();
     let mut bucket = Bucket::containing(BucketWidth::QuarterHour, world.now().saturating_sub(2 * 86_400_000));
     let mut entries = Vec::new();
     for _ in 0..1_500 {
@@ -210,7 +218,7 @@ async fn old_topic(world: &World, engine: &Engine) -> Store {
         bucket = bucket.previous().unwrap();
     }
     put(&engine.client(), entries).await;
-    store.write(submission(&topic("billing"), vec![event("note", None)])).await.unwrap();
+    store.op().write(submission(&topic("billing"), vec![event("note", None)])).await.unwrap();
     pass(Duration::from_secs(60)).await;
     store
 }
@@ -222,7 +230,9 @@ async fn no_read_walks_entries_whose_events_are_all_over() {
     let store = old_topic(&world, &engine).await;
     for order in [Order::NewestFirst, Order::OldestFirst] {
         let query = EventQuery { order: Some(order), ..query(50) };
-        let (page, cost) = store.latest(&topic("billing"), &query).await.unwrap();
+        let op = store.op();
+        let page = op.topic(&topic("billing")).latest(&query).await.unwrap();
+        let cost = op.cost();
         assert_eq!((page.events.len(), page.has_more), (1, false));
         assert!(cost.calls <= 3, "{}", cost.of_read());
     }
@@ -230,19 +240,25 @@ async fn no_read_walks_entries_whose_events_are_all_over() {
         range: lately_model::TimeRange::new(None, Some(world.now().saturating_sub(3 * 86_400_000))).unwrap(),
         ..query(50)
     };
-    let (page, cost) = store.latest(&topic("billing"), &none).await.unwrap();
+    let op = store.op();
+    let page = op.topic(&topic("billing")).latest(&none).await.unwrap();
+    let cost = op.cost();
     assert_eq!((page.events.len(), page.has_more, cost.calls), (0, false, 0));
 
     let mut range = store
-        .range(&topic("billing"), EventId::first_of(UnixMillis::MIN), EventId::last_of(world.now()))
+        .op()
+        .topic(&topic("billing"))
+        .range(EventId::first_of(UnixMillis::MIN), EventId::last_of(world.now()))
         .await
         .unwrap();
     while range.next().await.unwrap().is_some() {}
     assert!(range.cost().calls <= 3, "{:?}", range.cost());
     let body = NewConsumer::parse(br#"{"start":"earliest"}"#).unwrap();
-    store.put_consumer(&nightly(), &body).await.unwrap();
+    store.op().consumer(&nightly()).put(&body).await.unwrap();
     let request = PollRequest::parse(b"{}").unwrap();
-    let (polled, cost) = store.poll(&nightly(), request).await.unwrap();
+    let op = store.op();
+    let polled = op.consumer(&nightly()).poll(request).await.unwrap();
+    let cost = op.cost();
     assert_eq!((polled.events.len(), polled.caught_up), (1, true));
     assert!(cost.calls <= 8, "{cost:?}");
 }
@@ -256,17 +272,17 @@ async fn what_was_kept_longer_before_is_still_read() {
     let import = async |days: u64| {
         let at = Some(world.now().saturating_sub(days * 86_400_000 - 60_000));
         let import = NewEvent { at, ..event("note", None) };
-        store.write(submission(&billing, vec![import])).await.unwrap().0.events[0].id
+        store.op().write(submission(&billing, vec![import])).await.unwrap().events[0].id
     };
     let set = async |retention: &str| {
         let change = change(&format!(r#"{{"retention_days":{retention}}}"#));
-        store.put_topic(&billing, &change).await.unwrap();
+        store.op().topic(&billing).put(&change).await.unwrap();
     };
     let shown = async || {
         pass(Duration::from_secs(6)).await;
-        let all = store.latest(&billing, &query(50)).await.unwrap().0.events;
+        let all = store.op().topic(&billing).latest(&query(50)).await.unwrap().events;
         let query = EventQuery { order: Some(Order::OldestFirst), ..query(50) };
-        let mut ascending = ids(&store.latest(&billing, &query).await.unwrap().0.events);
+        let mut ascending = ids(&store.op().topic(&billing).latest(&query).await.unwrap().events);
         ascending.reverse();
         assert_eq!(ids(&all), ascending);
         all.len()
@@ -291,10 +307,10 @@ async fn a_topic_that_does_not_say_how_long_it_kept_events_is_read_whole() {
     let engine = engine(&world, Options::default());
     let writer = store(engine.client(), &world);
     let billing = topic("billing");
-    writer.put_topic(&billing, &change("{}")).await.unwrap();
+    writer.op().topic(&billing).put(&change("{}")).await.unwrap();
     let old = NewEvent { at: Some(world.now().saturating_sub(4_000 * 86_400_000)), ..event("note", None) };
-    writer.write(submission(&billing, vec![old])).await.unwrap();
-    writer.put_topic(&billing, &change(r#"{"retention_days":1}"#)).await.unwrap();
+    writer.op().write(submission(&billing, vec![old])).await.unwrap();
+    writer.op().topic(&billing).put(&change(r#"{"retention_days":1}"#)).await.unwrap();
     // As a release before this attribute has written it.
     let key = TopicKey { topic: billing.clone() }.encode();
     let update = engine.client().update_item().table_name(TABLE);
@@ -302,8 +318,8 @@ async fn a_topic_that_does_not_say_how_long_it_kept_events_is_read_whole() {
     update.send().await.unwrap();
     let reader = store(engine.client(), &world);
     for change_ in ["{}", r#"{"retention_days":2}"#] {
-        reader.put_topic(&billing, &change(change_)).await.unwrap();
-        assert_eq!(reader.latest(&billing, &query(50)).await.unwrap().0.events.len(), 1);
+        reader.op().topic(&billing).put(&change(change_)).await.unwrap();
+        assert_eq!(reader.op().topic(&billing).latest(&query(50)).await.unwrap().events.len(), 1);
     }
 }
 
@@ -313,15 +329,15 @@ async fn an_event_is_over_for_its_page_and_for_itself_at_once() {
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
     let posts = topic("posts");
-    store.put_topic(&posts, &change(r#"{"retention_days":1}"#)).await.unwrap();
+    store.op().topic(&posts).put(&change(r#"{"retention_days":1}"#)).await.unwrap();
     pass(Duration::from_millis(400)).await;
-    let (written, _) = store.write(submission(&posts, vec![event("note", None)])).await.unwrap();
+    let written = store.op().write(submission(&posts, vec![event("note", None)])).await.unwrap();
     let id = written.events[0].id;
     pass(DAY.checked_sub(Duration::from_millis(2)).unwrap()).await;
     let mut seen = Vec::new();
     for _ in 0..5 {
-        let on_page = !store.latest(&posts, &query(1)).await.unwrap().0.events.is_empty();
-        let by_id = store.event(&posts, id).await.is_ok();
+        let on_page = !store.op().topic(&posts).latest(&query(1)).await.unwrap().events.is_empty();
+        let by_id = store.op().topic(&posts).event(id).await.is_ok();
         assert_eq!(on_page, by_id, "{}", world.now());
         seen.push(by_id);
         pass(Duration::from_millis(1)).await;

@@ -20,17 +20,25 @@ fn price(cost: Cost) -> (u64, u64, u64) {
 
 /// A whole run, and the price of each of its steps.
 async fn priced_report(store: &Store, files: &mut Files) -> ([(u64, u64, u64); 5], Run) {
-    let (begun, begin) = store.begin_run(&nightly(), &RunSpec::default(), LEASE).await.unwrap();
+    let op = store.op();
+    let begun = op.runs(&nightly()).begin(&RunSpec::default(), LEASE).await.unwrap();
+    let begin = op.cost();
     let Begun::Run(run) = begun else { panic!() };
-    let (late, list) = store.late_ids(&run, files).await.unwrap();
-    let mut range = store.range(&nightly().topic, run.from, run.to).await.unwrap();
+    let op = store.op();
+    let late = op.run(&run).late_ids(files).await.unwrap();
+    let list = op.cost();
+    let mut range = store.op().topic(&nightly().topic).range(run.from, run.to).await.unwrap();
     let mut found: Vec<EventId> = late;
     while let Some(events) = range.next().await.unwrap() {
         found.extend(events.iter().map(|event| event.id));
     }
-    let (run, commit) = store.commit_run(&run, &attempt("a", store.now())).await.unwrap();
+    let op = store.op();
+    let run = op.run(&run).commit(&attempt("a", store.now())).await.unwrap();
+    let commit = op.cost();
     files.files.insert(run.to, found.into_iter().collect());
-    let finish = store.finish_run(&run).await.unwrap();
+    let op = store.op();
+    op.run(&run).finish().await.unwrap();
+    let finish = op.cost();
     ([begin, list, range.cost(), commit, finish].map(price), run)
 }
 
@@ -46,7 +54,7 @@ async fn a_run_costs_what_is_new_whatever_there_is() {
         report_later(&rig, &mut files).await;
         // 880 bytes of data and 77 of all else: four fill a unit.
         let notes = vec![event("note", Some(format!("\"{}\"", "x".repeat(878)))); 400];
-        rig.store.write(submission(&topic("billing"), notes)).await.unwrap();
+        rig.store.op().write(submission(&topic("billing"), notes)).await.unwrap();
         pass(SETTLED).await;
         let ([begin, list, read, commit, finish], run) = priced_report(&rig.store, &mut files).await;
         assert_eq!(files.files[&run.to].len(), 400);
@@ -97,8 +105,12 @@ async fn late_events_cost_their_partitions_and_their_entries() {
 async fn polls_cost_what_they_give_and_little_if_that_is_nothing() {
     let rig = Rig::new().await;
     let earliest = NewConsumer::parse(br#"{"start":"earliest"}"#).unwrap();
-    rig.store.put_consumer(&nightly(), &earliest).await.unwrap();
-    let poll = async || rig.store.poll(&nightly(), PollRequest::default()).await.unwrap();
+    rig.store.op().consumer(&nightly()).put(&earliest).await.unwrap();
+    let poll = async || {
+        let op = rig.store.op();
+        let polled = op.consumer(&nightly()).poll(PollRequest::default()).await.unwrap();
+        (polled, op.cost())
+    };
     rig.write_many(100, Duration::ZERO).await;
     pass(SETTLED).await;
     // It is told that it is polled: a write, once.
@@ -108,7 +120,9 @@ async fn polls_cost_what_they_give_and_little_if_that_is_nothing() {
     let batch = polled.batch.unwrap();
     let (_, cost) = poll().await;
     assert_eq!(price(cost).2, 0, "what is given out is only read again");
-    let cost = rig.store.commit(&nightly(), batch).await.unwrap();
+    let op = rig.store.op();
+    op.consumer(&nightly()).commit(batch).await.unwrap();
+    let cost = op.cost();
     assert_eq!(price(cost), (2, 1, 1));
 
     // The checkpoint, the directory, the shard at the position; the announcement.
@@ -122,7 +136,7 @@ async fn polls_cost_what_they_give_and_little_if_that_is_nothing() {
 
     rig.write_many(100, Duration::ZERO).await;
     pass(SETTLED).await;
-    rig.store.consumer(&nightly()).await.unwrap();
+    rig.store.op().consumer(&nightly()).view().await.unwrap();
     let (polled, cost) = poll().await;
     // A hundred events of a hundred bytes are three units.
     assert_eq!((polled.events.len(), price(cost).0, price(cost).2), (100, 5, 2));
@@ -134,14 +148,18 @@ async fn a_status_reads_no_ledger_that_was_not_counted_in() {
     let mut rig = Rig::new().await;
     let mut files = Files::default();
     report_later(&rig, &mut files).await;
-    let (view, cost) = rig.store.consumer(&nightly()).await.unwrap();
+    let op = rig.store.op();
+    let view = op.consumer(&nightly()).view().await.unwrap();
+    let cost = op.cost();
     // The checkpoint, the directory and the announcement; there is no bucket.
     assert_eq!((view.late, price(cost)), (0, (3, 3, 0)));
     rig.write(DAY).await;
     rig.tell().await;
-    let (view, cost) = rig.store.consumer(&nightly()).await.unwrap();
+    let op = rig.store.op();
+    let view = op.consumer(&nightly()).view().await.unwrap();
+    let cost = op.cost();
     assert_eq!((view.late, price(cost)), (1, (4, 4, 0)));
     pass(SETTLED).await;
     report(&rig.store, &mut files).await;
-    assert_eq!(rig.store.consumer(&nightly()).await.unwrap().0.late, 0);
+    assert_eq!(rig.store.op().consumer(&nightly()).view().await.unwrap().late, 0);
 }

@@ -41,7 +41,7 @@ impl Rig {
         let world = World::new(1);
         let engine = engine(&world, Options { shards: 1, ..Options::default() });
         let store = store(engine.client(), &world);
-        store.put_topic(&topic("billing"), &change(settings)).await.unwrap();
+        store.op().topic(&topic("billing")).put(&change(settings)).await.unwrap();
         Self { world, engine, store, told: SequenceNumber::START }
     }
 
@@ -58,10 +58,10 @@ impl Rig {
             let batch = vec![NewEvent { at, ..event("note", None) }; (count - n).min(500)];
             written.extend(ids(&self
                 .store
+                .op()
                 .write(submission(&topic("billing"), batch))
                 .await
                 .unwrap()
-                .0
                 .events));
         }
         written
@@ -146,7 +146,7 @@ pub(crate) fn attempt(name: &str, at: UnixMillis) -> CommittedRun {
 }
 
 pub(crate) async fn begin(store: &Store) -> Run {
-    match store.begin_run(&nightly(), &RunSpec::default(), LEASE).await.unwrap().0 {
+    match store.op().runs(&nightly()).begin(&RunSpec::default(), LEASE).await.unwrap() {
         Begun::Run(run) => *run,
         other => panic!("{other:?}"),
     }
@@ -154,9 +154,9 @@ pub(crate) async fn begin(store: &Store) -> Run {
 
 /// What a run reports, late events first.
 pub(crate) async fn read(store: &Store, run: &Run, files: &mut Files) -> Vec<EventId> {
-    let (late, _) = store.late_ids(run, files).await.unwrap();
-    let mut found = ids(&store.events_of(&run.consumer.topic, &late).await.unwrap().0);
-    let mut range = store.range(&run.consumer.topic, run.from, run.to).await.unwrap();
+    let late = store.op().run(run).late_ids(files).await.unwrap();
+    let mut found = ids(&store.op().topic(&run.consumer.topic).events_of(&late).await.unwrap());
+    let mut range = store.op().topic(&run.consumer.topic).range(run.from, run.to).await.unwrap();
     while let Some(events) = range.next().await.unwrap() {
         found.extend(ids(&events));
     }
@@ -167,9 +167,9 @@ pub(crate) async fn read(store: &Store, run: &Run, files: &mut Files) -> Vec<Eve
 pub(crate) async fn report(store: &Store, files: &mut Files) -> Run {
     let run = begin(store).await;
     let found = read(store, &run, files).await;
-    let (run, _) = store.commit_run(&run, &attempt("a", store.now())).await.unwrap();
+    let run = store.op().run(&run).commit(&attempt("a", store.now())).await.unwrap();
     files.files.insert(run.to, found.into_iter().collect());
-    store.finish_run(&run).await.unwrap();
+    store.op().run(&run).finish().await.unwrap();
     run
 }
 

@@ -36,7 +36,7 @@ async fn an_own_feed_that_cannot_be_written_does_not_fail_the_post() {
     let faults = Faults::default().rule(feeds, When::Always, Fault::Throttle(Throttle::TableKeyRange));
     let store = store(scene.engine.client_with(faults).client(), &scene.world);
     let before = scene.world.now();
-    store.write(submission(&scene.posts, vec![event("note", None)])).await.unwrap();
+    store.op().write(submission(&scene.posts, vec![event("note", None)])).await.unwrap();
     assert_eq!((scene.shown("ada").await, scene.world.now()), (vec![], before), "and is not waited for");
 }
 
@@ -72,7 +72,7 @@ async fn an_event_stands_under_its_sources_and_in_the_feeds_of_their_followers()
 async fn an_event_without_views_stands_nowhere_else() {
     let mut scene = Scene::new(FeedSettings::default()).await;
     let quiet = topic("quiet");
-    scene.store.put_topic(&quiet, &change(r#"{"fan_out":false,"views":["type"]}"#)).await.unwrap();
+    scene.store.op().topic(&quiet).put(&change(r#"{"fan_out":false,"views":["type"]}"#)).await.unwrap();
     scene.settle().await;
     scene.post(&quiet, vec![about("s")]).await;
     let outcomes = scene.settle().await;
@@ -134,9 +134,9 @@ async fn entries_go_when_their_event_does_or_sooner() {
     let retention = Some(RetentionDays::new(3).unwrap());
     let mut scene = Scene::new(FeedSettings { retention, ..FeedSettings::default() }).await;
     let week = topic("week");
-    scene.store.put_topic(&week, &change(r#"{"retention_days":7}"#)).await.unwrap();
+    scene.store.op().topic(&week).put(&change(r#"{"retention_days":7}"#)).await.unwrap();
     let day = topic("day");
-    scene.store.put_topic(&day, &change(r#"{"retention_days":1}"#)).await.unwrap();
+    scene.store.op().topic(&day).put(&change(r#"{"retention_days":1}"#)).await.unwrap();
     let now = scene.world.now().get() / 1000;
     for (topic, in_feed, at_source) in [(scene.posts.clone(), 3, None), (week, 3, Some(7)), (day, 1, Some(1))]
     {
@@ -163,7 +163,7 @@ async fn a_deleted_event_is_gone_everywhere_and_an_expired_one_goes_by_itself() 
         }
         let posted = scene.post(&scene.posts.clone(), vec![about("s"), about("s")]).await;
         scene.settle().await;
-        scene.store.delete_event(&scene.posts, posted[0], None).await.unwrap();
+        scene.store.op().topic(&scene.posts).delete_event(posted[0], None).await.unwrap();
         scene.settle().await;
         for who in (0..7).map(|n| format!("u{n}")).chain(["ada".to_owned()]) {
             assert_eq!(scene.shown(&who).await, posted[1..]);
@@ -172,7 +172,7 @@ async fn a_deleted_event_is_gone_everywhere_and_an_expired_one_goes_by_itself() 
     }
     let mut scene = Scene::new(FeedSettings::default()).await;
     let day = topic("day");
-    scene.store.put_topic(&day, &change(r#"{"retention_days":1}"#)).await.unwrap();
+    scene.store.op().topic(&day).put(&change(r#"{"retention_days":1}"#)).await.unwrap();
     scene.post(&day, vec![event("note", None)]).await;
     scene.settle().await;
     pass(25 * 60 * MINUTE).await;
@@ -189,7 +189,7 @@ async fn a_record_that_is_redriven_after_its_event_was_deleted_leaves_nothing_be
     let posted = scene.post(&scene.posts.clone(), vec![about("s")]).await;
     let insertion = scene.news();
     fan_out(&scene.store, &insertion).await;
-    scene.store.delete_event(&scene.posts, posted[0], None).await.unwrap();
+    scene.store.op().topic(&scene.posts).delete_event(posted[0], None).await.unwrap();
     scene.settle().await;
     pass(20 * MINUTE).await;
     fan_out(&scene.store, &insertion).await;
@@ -241,7 +241,7 @@ async fn an_unfollow_removes_what_no_other_source_brings_and_own_posts_stay() {
         [("actor:ada", vec![t, s]), ("subject:s", vec![t]), ("subject:t", vec![]), ("subject:t", vec![])]
     {
         for who in ["bob", "ada"] {
-            scene.store.unfollow(&user(who), &source(what)).await.unwrap();
+            scene.store.op().user(&user(who)).unfollow(&source(what)).await.unwrap();
         }
         scene.settle().await;
         assert_eq!(scene.shown("bob").await, left);
@@ -256,7 +256,7 @@ async fn a_source_with_too_many_followers_is_pulled_from_then_on() {
         scene.follow(&format!("u{n}"), "actor:ada", 0).await;
     }
     scene.settle().await;
-    let mode = async |scene: &Scene| scene.store.source(&source("actor:ada")).await.unwrap().0.mode;
+    let mode = async |scene: &Scene| scene.store.op().source(&source("actor:ada")).view().await.unwrap().mode;
     assert_eq!(mode(&scene).await, SourceMode::Push);
     let pushed = scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
     scene.follow("u5", "actor:ada", 0).await;
@@ -277,7 +277,7 @@ async fn a_source_with_too_many_followers_is_pulled_from_then_on() {
     }
     // Who follows later is told to pull, and who leaves no longer is.
     scene.follow("late", "actor:ada", 1).await;
-    scene.store.unfollow(&user("u0"), &source("actor:ada")).await.unwrap();
+    scene.store.op().user(&user("u0")).unfollow(&source("actor:ada")).await.unwrap();
     scene.settle().await;
     let markers = markers(&scene).await;
     assert!(markers.len() == 6 && markers.contains("late") && !markers.contains("u0"));
@@ -293,13 +293,13 @@ async fn a_source_is_pulled_only_when_every_feed_is_told_to() {
     let store = store(scene.engine.client_with(faults).client(), &scene.world);
     for n in 0..8 {
         let who = user(&format!("u{n}"));
-        store.follow(&who, &source("actor:ada"), Backfill::default()).await.unwrap();
+        store.op().user(&who).follow(&source("actor:ada"), Backfill::default()).await.unwrap();
     }
     let mut jobs = 0;
     while scene.has_news() {
         let news: serde_json::Value = serde_json::from_str(&scene.news()).unwrap();
         for record in news["Records"].as_array().unwrap() {
-            let view = scene.store.source(&source("actor:ada")).await.unwrap().0;
+            let view = scene.store.op().source(&source("actor:ada")).view().await.unwrap();
             let markers = markers(&scene).await.len();
             assert!(view.mode != SourceMode::Pull || markers == 8, "pulled, and {markers} of 8 know");
             let pk = record["dynamodb"]["Keys"]["pk"]["S"].as_str().unwrap();
@@ -308,7 +308,7 @@ async fn a_source_is_pulled_only_when_every_feed_is_told_to() {
             assert_eq!(outcome.failed, None);
         }
     }
-    assert_eq!(scene.store.source(&source("actor:ada")).await.unwrap().0.mode, SourceMode::Pull);
+    assert_eq!(scene.store.op().source(&source("actor:ada")).view().await.unwrap().mode, SourceMode::Pull);
     assert_eq!(jobs, 8 + 2, "a page for each follower, and an empty one for each shard");
 }
 
@@ -364,7 +364,7 @@ async fn records_of_one_item_wait_for_each_other_and_those_of_others_do_not() {
     let event_of = |actor: &String| NewEvent { actor: actor.parse().unwrap(), ..event("note", None) };
     let posted = scene.post(&scene.posts.clone(), actors.iter().map(event_of).collect()).await;
     for id in &posted {
-        scene.store.delete_event(&scene.posts, *id, None).await.unwrap();
+        scene.store.op().topic(&scene.posts).delete_event(*id, None).await.unwrap();
     }
     let news = scene.news();
 
@@ -421,7 +421,8 @@ async fn what_cannot_be_written_in_time_fails_its_record_and_is_done_when_it_com
     let feeds = Target::writes().partition("FEED#bob");
     let faults = Faults::default().rule(feeds, When::Always, Fault::Throttle(Throttle::Account));
     let hindered = store(scene.engine.client_with(faults).client(), &scene.world);
-    let outcome = hindered.fan_out(&Record::batch(news.as_bytes()).unwrap(), Duration::from_secs(9)).await;
+    let outcome =
+        hindered.op_within(Duration::from_secs(9)).fan_out(&Record::batch(news.as_bytes()).unwrap()).await;
     assert_eq!((outcome.failures, scene.shown("bob").await), (1, vec![]));
     fan_out(&scene.store, &news).await;
     assert_eq!(scene.shown("bob").await, posted);
@@ -432,9 +433,9 @@ async fn what_a_function_awaits_may_move_between_threads() {
     fn moves<T: Send>(_: &T) {}
     let scene = Scene::new(FeedSettings::default()).await;
     let (bob, ada) = (user("bob"), source("actor:ada"));
-    moves(&scene.store.fan_out(&[], MINUTE));
-    moves(&scene.store.follow(&bob, &ada, Backfill::default()));
-    moves(&scene.store.unfollow(&bob, &ada));
+    moves(&scene.store.op_within(MINUTE).fan_out(&[]));
+    moves(&scene.store.op().user(&bob).follow(&ada, Backfill::default()));
+    moves(&scene.store.op().user(&bob).unfollow(&ada));
 }
 
 #[tokio::test(start_paused = true)]
@@ -454,7 +455,7 @@ async fn a_deleted_event_of_a_pulled_source_is_removed_where_it_was_backfilled()
         scene.follow("late", "actor:ada", 5).await;
         scene.settle().await;
         assert_eq!(scene.shown("late").await, posted);
-        scene.store.delete_event(&scene.posts, posted[0], None).await.unwrap();
+        scene.store.op().topic(&scene.posts).delete_event(posted[0], None).await.unwrap();
         let outcomes = scene.settle().await;
         assert_eq!((scene.shown("late").await, scene.listed("actor:ada").await.len()), (vec![], 0));
         // The timeline's entry, the author's own, and the one copy there is.

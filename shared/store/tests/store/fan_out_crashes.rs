@@ -43,9 +43,9 @@ async fn settled(settings: FeedSettings, faults: Faults) -> (BTreeSet<String>, b
     let posted = scene.post(&posts, vec![about("s"), about("t"), about("t")]).await;
     let before = settle(&mut scene, &victim, &victims).await;
 
-    scene.store.delete_event(&posts, posted[1], None).await.unwrap();
+    scene.store.op().topic(&posts).delete_event(posted[1], None).await.unwrap();
     let (u0, ada) = ("u0".parse().unwrap(), "actor:ada".parse().unwrap());
-    scene.store.unfollow(&u0, &ada).await.unwrap();
+    scene.store.op().user(&u0).unfollow(&ada).await.unwrap();
     scene.follow("u4", "actor:ada", 5).await;
     let after = settle(&mut scene, &victim, &victims).await;
 
@@ -53,7 +53,7 @@ async fn settled(settings: FeedSettings, faults: Faults) -> (BTreeSet<String>, b
     for user in ["ada", "u0", "u1", "u2", "u3", "u4"] {
         let page = EventQuery { consistent: true, ..EventQuery::default() };
         let query = FeedQuery { page, wait_for: None };
-        let (feed, _) = scene.store.feed(&user.parse().unwrap(), &query, None).await.unwrap();
+        let feed = scene.store.op().feed(&user.parse().unwrap()).page(&query).await.unwrap();
         shown.extend(feed.page.events.iter().map(|told| format!("{user} is shown {}", told.event.id)));
     }
     for item in items(&scene.engine).await {

@@ -63,7 +63,7 @@ async fn scene(followers: usize, shards: u8) -> (Engine, Store, u64) {
     let engine = engine(&world, Options { shards: 1, ..Options::default() });
     let settings = FeedSettings { fan_out_limit: 1_000_000, ..FeedSettings::default() };
     let store = store(engine.client(), &world).with_feeds(settings);
-    store.put_topic(&topic("posts"), &change("{}")).await.unwrap();
+    store.op().topic(&topic("posts")).put(&change("{}")).await.unwrap();
     let bytes = audience(&engine, followers, shards).await;
     (engine, store, bytes)
 }
@@ -72,7 +72,7 @@ async fn scene(followers: usize, shards: u8) -> (Engine, Store, u64) {
 async fn post(engine: &Engine, store: &Store, events: usize) -> FanOutOutcome {
     let told = engine.stream(TABLE).unwrap().latest(0);
     let event = event("note", Some(format!("\"{}\"", "x".repeat(600))));
-    store.write(submission(&topic("posts"), vec![event; events])).await.unwrap();
+    store.op().write(submission(&topic("posts"), vec![event; events])).await.unwrap();
     deliver(engine, store, told).await
 }
 
@@ -84,7 +84,7 @@ async fn deliver(engine: &Engine, store: &Store, mut told: SequenceNumber) -> Fa
         let batch = stream.read(0, told, 1_000, u64::MAX);
         told = batch.next;
         let records = Record::batch(stream.lambda_event(&batch.records).as_bytes()).unwrap();
-        let outcome = store.fan_out(&records, TIME).await;
+        let outcome = store.op_within(TIME).fan_out(&records).await;
         assert_eq!(outcome.failed, None);
         total.deliveries += outcome.deliveries;
         total.write_calls += outcome.write_calls;
@@ -174,7 +174,7 @@ async fn a_follow_and_its_end_cost_what_they_move() {
     pass(Duration::from_millis(1)).await;
     let (bob, ada) = (user("bob"), source("actor:ada"));
     let told = engine.stream(TABLE).unwrap().latest(0);
-    store.follow(&bob, &ada, Backfill::default()).await.unwrap();
+    store.op().user(&bob).follow(&ada, Backfill::default()).await.unwrap();
     let total = deliver(&engine, &store, told).await;
     // The follow, the source, the mark of the step, its newest entries, their copies in two calls, their events, the edge.
     assert_eq!((total.deliveries, total.cost.write_units.halves, total.cost.calls), (50, 2 * 51, 8));
@@ -182,7 +182,7 @@ async fn a_follow_and_its_end_cost_what_they_move() {
     assert_eq!(total.cost.read_units.halves / 2, 4 + 2 + 9 + 50);
 
     let told = engine.stream(TABLE).unwrap().latest(0);
-    store.unfollow(&bob, &ada).await.unwrap();
+    store.op().user(&bob).unfollow(&ada).await.unwrap();
     let total = deliver(&engine, &store, told).await;
     // A unit for each copy, one for the mark that is not there, and one for what says that bob left.
     assert_eq!(total.cost.write_units.halves, 2 * 52);

@@ -90,7 +90,7 @@ async fn who_unfollows_while_an_event_is_pushed_is_not_left_with_it() {
         scene.settle().await;
         let (posted, news) = about_to_push(&mut scene).await;
         hindered(&mut scene, to_bobs_feed(), 1, &news, async |scene| {
-            scene.store.unfollow(&user("bob"), &source("actor:ada")).await.unwrap();
+            scene.store.op().user(&user("bob")).unfollow(&source("actor:ada")).await.unwrap();
             scene.settle().await;
         })
         .await;
@@ -112,7 +112,7 @@ async fn who_unfollows_while_an_event_is_pushed_by_one_who_dies_is_not_left_with
         scene.settle().await;
         let (posted, news) = about_to_push(&mut scene).await;
         hindered_to_death(&mut scene, to_bobs_feed(), 1, &news, async |scene| {
-            scene.store.unfollow(&user("bob"), &source("actor:ada")).await.unwrap();
+            scene.store.op().user(&user("bob")).unfollow(&source("actor:ada")).await.unwrap();
             scene.settle().await;
         })
         .await;
@@ -131,7 +131,7 @@ async fn an_event_that_is_deleted_while_it_is_pushed_does_not_come_back() {
         scene.settle().await;
         let (posted, news) = about_to_push(&mut scene).await;
         hindered(&mut scene, to_bobs_feed(), 1, &news, async |scene| {
-            scene.store.delete_event(&scene.posts, posted[0], None).await.unwrap();
+            scene.store.op().topic(&scene.posts).delete_event(posted[0], None).await.unwrap();
             scene.settle().await;
         })
         .await;
@@ -148,7 +148,7 @@ async fn an_event_that_is_deleted_while_it_is_backfilled_does_not_come_back() {
     scene.follow("bob", "actor:ada", 9).await;
     let news = scene.news();
     hindered(&mut scene, to_bobs_feed(), 1, &news, async |scene| {
-        scene.store.delete_event(&scene.posts, posted[0], None).await.unwrap();
+        scene.store.op().topic(&scene.posts).delete_event(posted[0], None).await.unwrap();
         scene.settle().await;
     })
     .await;
@@ -164,7 +164,7 @@ async fn a_backfill_that_dies_before_it_looks_leaves_no_deleted_event() {
     let news = scene.news();
     // It has read the entries when one of their events is deleted, and dies when it has written them.
     hindered_to_death(&mut scene, to_bobs_feed(), 1, &news, async |scene| {
-        scene.store.delete_event(&scene.posts, posted[0], None).await.unwrap();
+        scene.store.op().topic(&scene.posts).delete_event(posted[0], None).await.unwrap();
         scene.settle().await;
     })
     .await;
@@ -184,8 +184,8 @@ async fn a_backfill_that_dies_after_the_unfollow_leaves_nothing() {
     let second = scene.news();
     // The second step has read the entries when the cleanup passes and one of their events is deleted.
     hindered_to_death(&mut scene, to_bobs_feed(), 1, &second, async |scene| {
-        scene.store.unfollow(&user("bob"), &source("actor:ada")).await.unwrap();
-        scene.store.delete_event(&scene.posts, posted[3], None).await.unwrap();
+        scene.store.op().user(&user("bob")).unfollow(&source("actor:ada")).await.unwrap();
+        scene.store.op().topic(&scene.posts).delete_event(posted[3], None).await.unwrap();
         scene.settle().await;
     })
     .await;
@@ -200,7 +200,7 @@ async fn who_follows_again_while_their_feed_is_cleaned_up_misses_nothing() {
     let posted = scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
     pass(Duration::from_millis(1)).await;
     scene.settle().await;
-    scene.store.unfollow(&user("bob"), &source("actor:ada")).await.unwrap();
+    scene.store.op().user(&user("bob")).unfollow(&source("actor:ada")).await.unwrap();
     let news = scene.news();
     // The first write is that of the mark to pull.
     hindered(&mut scene, to_bobs_feed(), 2, &news, async |scene| {
@@ -234,7 +234,7 @@ async fn a_follow_that_is_half_visible_is_backfilled() {
         scene.settle().await;
         pass(Duration::from_millis(1)).await;
         half_visibly(&mut scene, late, async |store| {
-            store.follow(&user("bob"), &source("actor:ada"), Backfill::default()).await.unwrap();
+            store.op().user(&user("bob")).follow(&source("actor:ada"), Backfill::default()).await.unwrap();
         })
         .await;
         assert_eq!(scene.shown("bob").await, posted, "{late} is late");
@@ -250,7 +250,7 @@ async fn an_unfollow_that_is_half_visible_is_cleaned_up() {
         scene.settle().await;
         assert_eq!(scene.shown("bob").await, posted);
         half_visibly(&mut scene, late, async |store| {
-            store.unfollow(&user("bob"), &source("actor:ada")).await.unwrap();
+            store.op().user(&user("bob")).unfollow(&source("actor:ada")).await.unwrap();
         })
         .await;
         assert_eq!(scene.shown("bob").await, [], "{late} is late");
@@ -265,9 +265,9 @@ async fn an_event_deleted_between_two_follows_leaves_the_feed() {
     let posted = scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
     scene.settle().await;
     assert_eq!(scene.shown("bob").await, posted);
-    scene.store.unfollow(&user("bob"), &source("actor:ada")).await.unwrap();
+    scene.store.op().user(&user("bob")).unfollow(&source("actor:ada")).await.unwrap();
     let unfollowed = scene.news();
-    scene.store.delete_event(&scene.posts, posted[0], None).await.unwrap();
+    scene.store.op().topic(&scene.posts).delete_event(posted[0], None).await.unwrap();
     // Another shard of the stream is ahead: the deletion is handled while Bob follows nothing.
     let deleted = scene.news();
     assert_eq!(fan_out(&scene.store, &deleted).await.failed, None);
@@ -292,7 +292,7 @@ async fn who_unfollows_while_a_source_is_promoted_is_not_told_to_pull_it() {
         let news = scene.news();
         assert!(news.contains("JOB#PROMOTE"));
         let unfollow = async |scene: &mut Scene| {
-            scene.store.unfollow(&user("bob"), &source("actor:ada")).await.unwrap();
+            scene.store.op().user(&user("bob")).unfollow(&source("actor:ada")).await.unwrap();
             scene.settle().await;
         };
         match dies {
@@ -317,7 +317,7 @@ async fn who_follows_in_a_new_shard_while_a_promotion_begins_is_told_to_pull_too
         let store = store(scene.engine.client_with(faults).client(), &scene.world);
         for n in 2..8 {
             let who = user(&format!("u{n}"));
-            store.follow(&who, &source("actor:ada"), Backfill::default()).await.unwrap();
+            store.op().user(&who).follow(&source("actor:ada"), Backfill::default()).await.unwrap();
         }
         // Their backfills, while nobody is promoted; but not what their counts say.
         let mut news: serde_json::Value = serde_json::from_str(&scene.news()).unwrap();
@@ -333,7 +333,7 @@ async fn who_follows_in_a_new_shard_while_a_promotion_begins_is_told_to_pull_too
         fan_out(&scene.store, &counts).await;
     })
     .await;
-    let view = scene.store.source(&source("actor:ada")).await.unwrap().0;
+    let view = scene.store.op().source(&source("actor:ada")).view().await.unwrap();
     assert_eq!((view.mode, view.followers), (SourceMode::Pull, 8));
     assert_eq!(markers(&scene).await.len(), 8);
 }

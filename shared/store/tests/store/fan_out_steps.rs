@@ -29,7 +29,7 @@ async fn a_long_feed_is_cleaned_up_in_steps_that_keep_their_place() {
     }
     scene.settle().await;
     assert_eq!(scene.shown("bob").await.len(), 110);
-    scene.store.unfollow(&user("bob"), &source("actor:ada")).await.unwrap();
+    scene.store.op().user(&user("bob")).unfollow(&source("actor:ada")).await.unwrap();
     let steps = scene.settle().await;
     assert_eq!(scene.shown("bob").await.len(), 100);
     // 110 entries in steps of twenty, none of them looked at twice.

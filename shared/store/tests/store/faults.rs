@@ -25,7 +25,7 @@ async fn world(seed: u64) -> (World, Engine, Topic) {
     let world = World::new(seed);
     let engine = engine(&world, Options::default());
     let topic = topic("notes");
-    store(engine.client(), &world).put_topic(&topic, &change(NOTES)).await.unwrap();
+    store(engine.client(), &world).op().topic(&topic).put(&change(NOTES)).await.unwrap();
     (world, engine, topic)
 }
 
@@ -60,7 +60,7 @@ fn each_once(count: usize) -> BTreeMap<usize, u32> {
 
 /// What a reader finds, newest first.
 async fn read(store: &Store, topic: &Topic) -> Vec<EventId> {
-    let (page, _) = store.latest(topic, &query(200)).await.unwrap();
+    let page = store.op().topic(topic).latest(&query(200)).await.unwrap();
     assert!(!page.has_more);
     ids(&page.events)
 }
@@ -74,7 +74,7 @@ async fn write_and_die(
 ) -> Option<Result<Written, WriteError>> {
     let client = engine.client_with(Faults::default().nth(n, Target::any(), Fault::Crash(moment)));
     let victim = store(client.client(), world);
-    client.run(victim.write(what)).await.map(|written| written.map(|(written, _)| written))
+    client.run(victim.op().write(what)).await
 }
 
 #[tokio::test(start_paused = true)]
@@ -127,7 +127,7 @@ async fn a_request_that_is_repeated_under_its_key_happens_once_wherever_it_died(
                 [Duration::ZERO, 11 * MINUTE, 23 * HOUR - 11 * MINUTE].into_iter().enumerate()
             {
                 pass(wait).await;
-                let (written, _) = store(engine.client(), &world).write(request.clone()).await.unwrap();
+                let written = store(engine.client(), &world).op().write(request.clone()).await.unwrap();
                 assert_eq!(written.replayed, recorded || number > 0, "call {n}");
                 answers.push(ids(&written.events));
                 assert_eq!(numbers(&engine, &topic).await, each_once(count), "call {n}");
@@ -150,23 +150,23 @@ async fn after_a_day_a_key_is_new_again_and_before_it_is_good_for_one_body() {
     let (world, engine, topic) = world(1).await;
     let store = store(engine.client(), &world);
     let request = keyed(&topic, "daily", numbered(0, 1));
-    store.write(request.clone()).await.unwrap();
+    store.op().write(request.clone()).await.unwrap();
 
     let mut other = request.clone();
     other.idempotency.as_mut().unwrap().body_hash = [8; 32];
-    assert!(matches!(store.write(other.clone()).await, Err(WriteError::KeyReused)));
+    assert!(matches!(store.op().write(other.clone()).await, Err(WriteError::KeyReused)));
     assert_eq!(numbers(&engine, &topic).await, each_once(1));
     // Another caller's key, and another topic's, is another key.
     let mut bobs = other.clone();
     bobs.idempotency.as_mut().unwrap().caller = "user:bob".parse().unwrap();
-    assert!(!store.write(bobs).await.unwrap().0.replayed);
+    assert!(!store.op().write(bobs).await.unwrap().replayed);
 
     pass(24 * HOUR - Duration::from_secs(1)).await;
-    assert!(store.write(request.clone()).await.unwrap().0.replayed);
+    assert!(store.op().write(request.clone()).await.unwrap().replayed);
     pass(Duration::from_secs(1)).await;
     // TTL has not removed the record yet.
-    assert!(!store.write(other).await.unwrap().0.replayed);
-    assert!(matches!(store.write(request).await, Err(WriteError::KeyReused)));
+    assert!(!store.op().write(other).await.unwrap().replayed);
+    assert!(matches!(store.op().write(request).await, Err(WriteError::KeyReused)));
     assert_eq!(numbers(&engine, &topic).await, BTreeMap::from([(0, 3)]));
 }
 
@@ -178,7 +178,7 @@ async fn a_repetition_is_judged_by_the_time_of_the_first_request() {
         let event = NewEvent { at: Some(at), ..numbered(0, 1).remove(0) };
         let request = Submission { may_import: false, ..keyed(&topic, "late", vec![event.clone()]) };
         if finished {
-            store(engine.client(), &world).write(request.clone()).await.unwrap();
+            store(engine.client(), &world).op().write(request.clone()).await.unwrap();
         } else {
             // The sixth call is the event's own put: the record is written, the event is not.
             let died = write_and_die(&engine, &world, (6, Moment::Before), request.clone()).await;
@@ -186,14 +186,14 @@ async fn a_repetition_is_judged_by_the_time_of_the_first_request() {
         }
         pass(11 * MINUTE).await;
         let store = store(engine.client(), &world);
-        let (written, _) = store.write(request).await.unwrap();
+        let written = store.op().write(request).await.unwrap();
         assert!(written.replayed);
         assert_eq!(written.events[0].at(), at);
         assert_eq!(numbers(&engine, &topic).await, each_once(1));
         // The same event under a new key is an import by now.
         let late = Submission { may_import: false, ..keyed(&topic, "new", vec![event]) };
         assert!(
-            matches!(store.write(late).await, Err(WriteError::ImportNotAllowed(indices)) if indices == [0])
+            matches!(store.op().write(late).await, Err(WriteError::ImportNotAllowed(indices)) if indices == [0])
         );
     }
 }
@@ -207,7 +207,7 @@ async fn requests_of_one_key_at_the_same_time_are_one() {
             .collect();
         let write = async |client: &FaultyClient| {
             let store = store(client.client(), &world);
-            store.write(keyed(&topic, "race", numbered(0, 30))).await.unwrap().0
+            store.op().write(keyed(&topic, "race", numbered(0, 30))).await.unwrap()
         };
         let answers = join_all(clients.iter().map(write)).await;
         assert_eq!(answers.iter().filter(|written| !written.replayed).count(), 1);
@@ -253,11 +253,11 @@ async fn in_a_storm_of_faults_nothing_is_lost_and_nothing_is_there_twice() {
                 if request == 2 {
                     // Under a key a client repeats until it is answered.
                     let request = keyed(&topic, &first.to_string(), events);
-                    while store.write(request.clone()).await.is_err() {}
+                    while store.op().write(request.clone()).await.is_err() {}
                     acknowledged.extend(first..first + count);
                     continue;
                 }
-                match store.write(submission(&topic, events)).await {
+                match store.op().write(submission(&topic, events)).await {
                     Ok(_) => acknowledged.extend(first..first + count),
                     Err(WriteError::Partly { accepted, .. }) => {
                         acknowledged.extend(accepted.iter().map(|(index, _)| first + index));
@@ -292,7 +292,7 @@ async fn a_batch_accepted_in_part_lists_exactly_what_is_there_and_can_be_finishe
     );
     let client = engine.client_with(stuck);
     let request = keyed(&topic, "part", numbered(0, 60));
-    let error = store(client.client(), &world).write(request.clone()).await.unwrap_err();
+    let error = store(client.client(), &world).op().write(request.clone()).await.unwrap_err();
     let WriteError::Partly { accepted, rejected } = error else { panic!("{error}") };
 
     let there = numbers(&engine, &topic).await;
@@ -305,7 +305,7 @@ async fn a_batch_accepted_in_part_lists_exactly_what_is_there_and_can_be_finishe
     listed.sort();
     assert_eq!(listed, stored(&engine, &topic).await);
 
-    let (written, _) = store(engine.client(), &world).write(request).await.unwrap();
+    let written = store(engine.client(), &world).op().write(request).await.unwrap();
     assert!(written.replayed);
     assert!(accepted.iter().all(|(index, id)| written.events[*index].id == *id));
     assert_eq!(numbers(&engine, &topic).await, each_once(60));
@@ -321,7 +321,8 @@ async fn a_batch_of_which_nothing_is_known_to_be_written_is_unavailable() {
     );
     let client = engine.client_with(stuck);
     let began = world.now();
-    let error = store(client.client(), &world).write(submission(&topic, numbered(0, 30))).await.unwrap_err();
+    let error =
+        store(client.client(), &world).op().write(submission(&topic, numbered(0, 30))).await.unwrap_err();
     assert!(matches!(error, WriteError::Table(_)), "{error}");
     assert!(numbers(&engine, &topic).await.is_empty());
     assert!(world.now().get() - began.get() <= 8_000, "it gives up within its time");
@@ -331,13 +332,13 @@ async fn a_batch_of_which_nothing_is_known_to_be_written_is_unavailable() {
 async fn pages_read_through_faults_are_the_pages() {
     let (world, engine, topic) = world(1).await;
     let plain = store(engine.client(), &world);
-    plain.write(submission(&topic, numbered(0, 150))).await.unwrap();
+    plain.op().write(submission(&topic, numbered(0, 150))).await.unwrap();
     let expected = read(&plain, &topic).await;
     let mut failed = 0;
     for seed in seeds(40) {
         let client = engine.client_with(storm(seed.0, 0.1));
-        match store(client.client(), &world).latest(&topic, &query(200)).await {
-            Ok((page, _)) => assert_eq!(ids(&page.events), expected),
+        match store(client.client(), &world).op().topic(&topic).latest(&query(200)).await {
+            Ok(page) => assert_eq!(ids(&page.events), expected),
             Err(_) => failed += 1,
         }
     }

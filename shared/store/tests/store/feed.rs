@@ -17,7 +17,9 @@ pub(crate) fn feed_query(limit: u16) -> FeedQuery {
 }
 
 async fn page(store: &Store, query: &FeedQuery) -> (FeedPage, Cost) {
-    store.feed(&user("bob"), query, None).await.unwrap()
+    let op = store.op();
+    let page = op.feed(&user("bob")).page(query).await.unwrap();
+    (page, op.cost())
 }
 
 pub(crate) fn told(page: &FeedPage) -> Vec<EventId> {
@@ -89,7 +91,7 @@ impl Feed {
         }
         put(&client, self.pulls.iter().map(|(source, since)| pull(&bob, source, *since))).await;
         if let Some(seen) = self.seen {
-            store.see(&bob, seen).await.unwrap();
+            store.op().feed(&bob).see(seen).await.unwrap();
         }
     }
 
@@ -157,7 +159,8 @@ async fn pages_of_every_size_in_both_orders_show_everything_once() {
             let expected = feed.shown(&query.page, topics, world.now());
             let mut shown = Vec::new();
             for number in 0.. {
-                let (FeedPage { page, unread }, _) = store.feed(&user("bob"), &query, topics).await.unwrap();
+                let FeedPage { page, unread } =
+                    store.op().limited_to(topics).feed(&user("bob")).page(&query).await.unwrap();
                 let limit = usize::from(query.page.limit.get());
                 assert!(page.events.len() <= limit && (page.events.len() == limit || !page.has_more));
                 let whole = EventQuery { limit: query.page.limit, ..EventQuery::default() };
@@ -185,7 +188,7 @@ async fn pages_of_every_size_in_both_orders_show_everything_once() {
             let entries = feed.entries(world.now()).filter(|one| {
                 feed.is_unread(&one.told) && topics.is_none_or(|topics| topics.contains(&one.told.topic))
             });
-            let (unread, _) = store.unread(&user("bob"), topics).await.unwrap();
+            let unread = store.op().limited_to(topics).feed(&user("bob")).unread().await.unwrap();
             assert_eq!(unread.unread, entries.count() as u64, "{topics:?}");
         }
     }
@@ -215,7 +218,7 @@ async fn without_pulled_sources_the_first_page_is_one_query_at_the_price_of_its_
     let listed = of_512_bytes(&engine, world.now(), 120, "ada").await;
     for seen in [None, Some(listed[30].id())] {
         if let Some(seen) = seen {
-            store.see(&user("bob"), seen).await.unwrap();
+            store.op().feed(&user("bob")).see(seen).await.unwrap();
         }
         for (limit, units) in [(10, "1.0"), (50, "3.5"), (100, "6.5")] {
             let (page, cost) = page(&store, &feed_query(limit)).await;
@@ -286,7 +289,7 @@ async fn more_marks_than_anyone_may_have_are_all_read() {
         put(&engine.client(), [pull(&user("bob"), &listed.sources()[0], since)]).await;
         expected.push(listed.id());
     }
-    store.see(&user("bob"), expected[99]).await.unwrap();
+    store.op().feed(&user("bob")).see(expected[99]).await.unwrap();
     for order in [Order::NewestFirst, Order::OldestFirst] {
         let mut query = FeedQuery { page: EventQuery { order: Some(order), ..query(70) }, wait_for: None };
         let mut shown = Vec::new();
@@ -302,7 +305,7 @@ async fn more_marks_than_anyone_may_have_are_all_read() {
         assert_eq!(shown, expected, "{order:?}");
         expected.reverse();
     }
-    let (unread, _) = store.unread(&user("bob"), None).await.unwrap();
+    let unread = store.op().feed(&user("bob")).unread().await.unwrap();
     assert_eq!(unread.unread, 99);
 }
 
@@ -371,18 +374,20 @@ async fn the_mark_never_moves_back_and_never_into_the_future() {
     let store = store(engine.client(), &world);
     let bob = user("bob");
     let listed = of_512_bytes(&engine, world.now(), 5, "ada").await;
-    let unread = async || store.unread(&bob, None).await.unwrap().0.unread;
+    let unread = async || store.op().feed(&bob).unread().await.unwrap().unread;
     assert_eq!(unread().await, 5);
-    let cost = store.see(&bob, listed[1].id()).await.unwrap();
+    let op = store.op();
+    op.feed(&bob).see(listed[1].id()).await.unwrap();
+    let cost = op.cost();
     assert_eq!((cost.of_write(), unread().await), ("write_units=1.0, calls=1".to_owned(), 1));
-    store.see(&bob, listed[3].id()).await.unwrap();
+    store.op().feed(&bob).see(listed[3].id()).await.unwrap();
     assert_eq!(unread().await, 1);
-    store.see(&bob, listed[0].id()).await.unwrap();
+    store.op().feed(&bob).see(listed[0].id()).await.unwrap();
     assert_eq!(unread().await, 0);
 
     let ahead = |millis| id(world.now().saturating_add(millis), 0);
-    assert!(matches!(store.see(&bob, ahead(5_001)).await, Err(SeeError::InFuture)));
-    store.see(&bob, ahead(5_000)).await.unwrap();
+    assert!(matches!(store.op().feed(&bob).see(ahead(5_001)).await, Err(SeeError::InFuture)));
+    store.op().feed(&bob).see(ahead(5_000)).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -392,10 +397,14 @@ async fn unread_is_counted_at_the_price_of_what_is_unread() {
     let store = store(engine.client(), &world);
     let listed = of_512_bytes(&engine, world.now(), 100, "ada").await;
     of_512_bytes(&engine, world.now().saturating_add(1_000), 1, "bob").await;
-    store.see(&user("bob"), listed[79].id()).await.unwrap();
+    store.op().feed(&user("bob")).see(listed[79].id()).await.unwrap();
     // 79 of ada's and one of bob's own: 40 KB and 512 bytes, and the mark.
-    let reading = tokio::spawn(async move { store.unread(&user("bob"), None).await });
-    let (unread, cost) = reading.await.unwrap().unwrap();
+    let reading = tokio::spawn(async move {
+        let op = store.op();
+        (op.feed(&user("bob")).unread().await, op.cost())
+    });
+    let (unread, cost) = reading.await.unwrap();
+    let unread = unread.unwrap();
     assert_eq!(
         (unread.unread, cost.of_read()),
         (79, "read_units=6.0, calls=2, items=81, rounds=0".to_owned())
@@ -408,7 +417,10 @@ async fn what_is_more_than_a_megabyte_is_counted_to_its_end() {
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
     let listed = of_512_bytes(&engine, world.now(), 3_000, "ada").await;
-    let unread = async || store.unread(&user("bob"), None).await.unwrap();
+    let unread = async || {
+        let op = store.op();
+        (op.feed(&user("bob")).unread().await.unwrap(), op.cost())
+    };
     let (pushed, cost) = unread().await;
     assert_eq!((pushed.unread, cost.calls), (3_000, 3));
     // Pulled too: each is counted once, and none is lost between the pages of the two lists.
@@ -433,10 +445,10 @@ async fn a_cursor_is_good_for_its_own_feed_and_filter_only() {
         |limit| FeedQuery { page: EventQuery { cursor: cursor.clone(), ..query(limit) }, wait_for: None };
     assert_eq!(told(&page(&store, &query(3)).await.0).len(), 3, "the size may change");
     let refused = |read: Result<_, TimelineError>| matches!(read, Err(TimelineError::Cursor(_)));
-    assert!(refused(store.feed(&user("cyd"), &query(2), None).await));
+    assert!(refused(store.op().feed(&user("cyd")).page(&query(2)).await));
     let mut typed = query(2);
     typed.page.event_type = Some("note".parse().unwrap());
-    assert!(refused(store.feed(&user("bob"), &typed, None).await));
+    assert!(refused(store.op().feed(&user("bob")).page(&typed).await));
 }
 
 #[tokio::test(start_paused = true)]

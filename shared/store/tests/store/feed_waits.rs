@@ -23,8 +23,8 @@ async fn wait(
     let reader = store(engine.client(), world);
     let query = FeedQuery { wait_for: Some(wait_for), ..feed_query(10) };
     let reading = tokio::spawn(async move {
-        let page = reader.feed(&user("bob"), &query, None).await;
-        (page.map(|(page, _)| page), begun.elapsed())
+        let page = reader.op().feed(&user("bob")).page(&query).await;
+        (page, begun.elapsed())
     });
     pass(after).await;
     put(&engine.client(), written).await;
@@ -78,7 +78,7 @@ async fn who_may_not_read_the_topic_waits_in_vain() {
     let listed = Listed::new(id(world.now(), 1), "ada", None);
     put(&engine.client(), [listed.in_feed(&user("bob"))]).await;
     let query = FeedQuery { wait_for: Some(listed.id()), ..feed_query(10) };
-    let read = store.feed(&user("bob"), &query, Some(&[topic("likes")])).await;
+    let read = store.op().limited_to(Some(&[topic("likes")])).feed(&user("bob")).page(&query).await;
     assert!(matches!(read, Err(TimelineError::NotYetVisible)));
-    assert!(store.feed(&user("bob"), &query, Some(&[topic("posts")])).await.is_ok());
+    assert!(store.op().limited_to(Some(&[topic("posts")])).feed(&user("bob")).page(&query).await.is_ok());
 }

@@ -76,7 +76,7 @@ fn page(limit: u16, cursor: Option<String>) -> ListQuery {
 }
 
 async fn follow(store: &Store, who: &str, what: &str) -> Result<lately_store::Followed, FollowError> {
-    store.follow(&user(who), &source(what), Backfill::default()).await.map(|(followed, _)| followed)
+    store.op().user(&user(who)).follow(&source(what), Backfill::default()).await
 }
 
 #[tokio::test(start_paused = true)]
@@ -92,18 +92,18 @@ async fn a_follow_is_both_sides_and_a_count_and_an_unfollow_takes_all_back() {
     pass(Duration::from_secs(5)).await;
     let again = follow(&store, "bob", "actor:ada").await.unwrap();
     assert!(!again.created && again.since == first.since);
-    let view = store.source(&source("actor:ada")).await.unwrap().0;
+    let view = store.op().source(&source("actor:ada")).view().await.unwrap();
     assert_eq!((view.followers, view.mode), (1, SourceMode::Push));
 
     for _ in 0..2 {
-        store.unfollow(&user("bob"), &source("actor:ada")).await.unwrap();
+        store.op().user(&user("bob")).unfollow(&source("actor:ada")).await.unwrap();
         let follows = Follows::read(&engine).await;
         assert_eq!(follows.agree(), 0);
         assert_eq!(follows.counts[&(source("actor:ada"), 0)], (0, 1), "who was not there does not leave");
     }
     let anew = follow(&store, "bob", "actor:ada").await.unwrap();
     assert!(anew.created && anew.since > first.since);
-    assert_eq!(store.source(&source("subject:nobodys")).await.unwrap().0.followers, 0);
+    assert_eq!(store.op().source(&source("subject:nobodys")).view().await.unwrap().followers, 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -111,11 +111,17 @@ async fn a_follow_costs_two_reads_and_a_transaction() {
     let world = World::new(1);
     let store = store(engine(&world, Options::default()).client(), &world);
     let (user, source) = (user("bob"), source("actor:ada"));
-    let (_, cost) = store.follow(&user, &source, Backfill::default()).await.unwrap();
+    let op = store.op();
+    op.user(&user).follow(&source, Backfill::default()).await.unwrap();
+    let cost = op.cost();
     assert_eq!(cost.of_write(), "write_units=6.0, calls=3");
-    let (_, cost) = store.follow(&user, &source, Backfill::default()).await.unwrap();
+    let op = store.op();
+    op.user(&user).follow(&source, Backfill::default()).await.unwrap();
+    let cost = op.cost();
     assert_eq!(cost.of_write(), "write_units=0.0, calls=1");
-    let cost = store.unfollow(&user, &source).await.unwrap();
+    let op = store.op();
+    op.user(&user).unfollow(&source).await.unwrap();
+    let cost = op.cost();
     assert_eq!(cost.of_write(), "write_units=6.0, calls=2");
 }
 
@@ -136,7 +142,7 @@ async fn lists_give_each_follow_once_at_every_page_size() {
     for limit in [1, 2, 7, 29, 30, 31, 200] {
         let (mut followers, mut cursor) = (Vec::new(), None);
         loop {
-            let (list, _) = store.followers(&source("actor:ada"), &page(limit, cursor)).await.unwrap();
+            let list = store.op().source(&source("actor:ada")).followers(&page(limit, cursor)).await.unwrap();
             assert!(list.followers.len() <= usize::from(limit));
             assert!(list.next.is_none() || list.followers.len() == usize::from(limit), "a page is full");
             followers.extend(list.followers.into_iter().map(|follower| follower.user.to_string()));
@@ -150,7 +156,7 @@ async fn lists_give_each_follow_once_at_every_page_size() {
 
         let (mut following, mut cursor) = (Vec::new(), None);
         loop {
-            let (list, _) = store.following(&user("bob"), &page(limit, cursor)).await.unwrap();
+            let list = store.op().user(&user("bob")).following(&page(limit, cursor)).await.unwrap();
             following.extend(list.following.into_iter().map(|follow| follow.source.to_string()));
             cursor = list.next;
             if cursor.is_none() {
@@ -168,14 +174,18 @@ async fn a_cursor_is_good_for_its_own_list() {
     for (who, what) in [("bob", "actor:ada"), ("bob", "actor:cy"), ("cy", "actor:ada")] {
         follow(&store, who, what).await.unwrap();
     }
-    let following = store.following(&user("bob"), &page(1, None)).await.unwrap().0.next;
-    let followers = store.followers(&source("actor:ada"), &page(1, None)).await.unwrap().0.next;
+    let following = store.op().user(&user("bob")).following(&page(1, None)).await.unwrap().next;
+    let followers = store.op().source(&source("actor:ada")).followers(&page(1, None)).await.unwrap().next;
     assert!(following.is_some() && followers.is_some());
     let foreign = |error| matches!(error, ListError::Cursor(CursorError::Foreign));
-    assert!(foreign(store.following(&user("cy"), &page(1, following.clone())).await.unwrap_err()));
-    assert!(foreign(store.following(&user("bob"), &page(1, followers.clone())).await.unwrap_err()));
-    assert!(foreign(store.followers(&source("actor:cy"), &page(1, followers)).await.unwrap_err()));
-    assert!(foreign(store.followers(&source("actor:ada"), &page(1, following)).await.unwrap_err()));
+    assert!(foreign(store.op().user(&user("cy")).following(&page(1, following.clone())).await.unwrap_err()));
+    assert!(foreign(store.op().user(&user("bob")).following(&page(1, followers.clone())).await.unwrap_err()));
+    assert!(foreign(
+        store.op().source(&source("actor:cy")).followers(&page(1, followers)).await.unwrap_err()
+    ));
+    assert!(foreign(
+        store.op().source(&source("actor:ada")).followers(&page(1, following)).await.unwrap_err()
+    ));
 }
 
 /// The shards after a follow whose first three attempts met a fault, of a source that so many follow already.
@@ -215,7 +225,7 @@ async fn a_few_users_who_follow_and_unfollow_in_a_loop_do_not_spread_the_followe
     let users = (0..30).map(async |n| {
         for _ in 0..5 {
             follow(&store, &format!("u{n}"), "actor:ada").await.unwrap();
-            store.unfollow(&user(&format!("u{n}")), &source("actor:ada")).await.unwrap();
+            store.op().user(&user(&format!("u{n}"))).unfollow(&source("actor:ada")).await.unwrap();
         }
     });
     futures_util::future::join_all(users.collect::<Vec<_>>()).await;
@@ -259,7 +269,8 @@ async fn whatever_goes_wrong_a_follow_happens_once_or_not_at_all() {
         let created = followed.iter().filter(|followed| followed.created).count();
         assert!(created >= names.len(), "one of two did it, and knows");
         assert_eq!(Follows::read(&engine).await.agree(), names.len());
-        let left = join_all(names.iter().map(async |name| store.unfollow(&user(name), &what).await));
+        let left =
+            join_all(names.iter().map(async |name| store.op().user(&user(name)).unfollow(&what).await));
         assert!(left.await.iter().all(Result::is_ok));
         let follows = Follows::read(&engine).await;
         assert_eq!(follows.agree(), 0);
@@ -287,7 +298,7 @@ async fn a_feed_that_pulls_a_hundred_sources_takes_no_more_of_them() {
     let marker = |n: usize| pull(&user("bob"), &source(&format!("subject:s{n}")), id);
     put(&engine.client(), (0..99).map(marker)).await;
     follow(&store, "bob", "actor:ada").await.unwrap();
-    store.unfollow(&user("bob"), &source("actor:ada")).await.unwrap();
+    store.op().user(&user("bob")).unfollow(&source("actor:ada")).await.unwrap();
     put(&engine.client(), [marker(99)]).await;
     assert!(matches!(follow(&store, "bob", "actor:ada").await, Err(FollowError::TooManyPullSources { .. })));
     follow(&store, "bob", "actor:cy").await.unwrap();

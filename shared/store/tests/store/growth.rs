@@ -19,12 +19,12 @@ const SECONDS: usize = 3;
 
 /// The shards of a topic's buckets, newest first.
 async fn shards(engine: &Engine, world: &World, topic: &Topic) -> Vec<u16> {
-    let (view, _) = store(engine.client(), world).topic(topic).await.unwrap();
+    let view = store(engine.client(), world).op().topic(topic).view().await.unwrap();
     view.buckets.iter().map(|bucket| bucket.shards.get()).collect()
 }
 
 async fn write(store: &Store, topic: &Topic) {
-    store.write(submission(topic, vec![event("note", None)])).await.unwrap();
+    store.op().write(submission(topic, vec![event("note", None)])).await.unwrap();
 }
 
 /// Puts of events that are refused, the first so many, for going too fast.
@@ -40,7 +40,7 @@ async fn a_topic_of_one_shard_grows_to_what_it_is_offered() {
     let engine = engine(&world, Options { partitions: Some(limits), ..Options::default() });
     let store = store(engine.client(), &world);
     let topic = topic("posts");
-    store.put_topic(&topic, &change("{}")).await.unwrap();
+    store.op().topic(&topic).put(&change("{}")).await.unwrap();
 
     let accepted = Arc::new(Mutex::new([0_u32; SECONDS]));
     let mut writers = JoinSet::new();
@@ -86,7 +86,7 @@ async fn only_the_writes_own_key_range_makes_a_bucket_grow() {
         let client = engine.client_with(refused(3, why.clone()));
         let store = store(client.client(), &world);
         let topic = topic("posts");
-        store.put_topic(&topic, &change(settings)).await.unwrap();
+        store.op().topic(&topic).put(&change(settings)).await.unwrap();
         write(&store, &topic).await;
         assert_eq!(shards(&engine, &world, &topic).await, [expected], "{why:?}");
     }
@@ -98,7 +98,7 @@ async fn processes_that_are_refused_together_double_once() {
         let world = World::new(seed.0);
         let engine = engine(&world, Options::default());
         let topic = topic("posts");
-        store(engine.client(), &world).put_topic(&topic, &change("{}")).await.unwrap();
+        store(engine.client(), &world).op().topic(&topic).put(&change("{}")).await.unwrap();
         // Each process's second to fifth puts are refused. Both know of one shard by then.
         let clients = [0, 1].map(|process| {
             let puts = || Target::operation(Operation::PutItem).partition("EVENTS#");
@@ -127,7 +127,7 @@ async fn who_comes_too_late_learns_the_count() {
         Fault::Throttle(Throttle::TableKeyRange),
     ));
     let late = store(late_client.client(), &world);
-    late.put_topic(&topic, &change("{}")).await.unwrap();
+    late.op().topic(&topic).put(&change("{}")).await.unwrap();
     write(&late, &topic).await;
 
     let early_client = engine.client_with(refused(1, Throttle::TableKeyRange));
@@ -137,7 +137,7 @@ async fn who_comes_too_late_learns_the_count() {
     // Its second write is refused under one shard, which is no longer true.
     write(&late, &topic).await;
     assert_eq!(shards(&engine, &world, &topic).await, [2]);
-    let (written, _) = late.write(submission(&topic, vec![event("note", None); 40])).await.unwrap();
+    let written = late.op().write(submission(&topic, vec![event("note", None); 40])).await.unwrap();
     assert!(written.events.iter().any(|event| event.id.shard().get() == 1));
 }
 
@@ -162,7 +162,7 @@ async fn a_bucket_grows_to_its_topics_maximum_and_no_further() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let topic = topic("posts");
-    store(engine.client(), &world).put_topic(&topic, &change(r#"{"max_shards":4}"#)).await.unwrap();
+    store(engine.client(), &world).op().topic(&topic).put(&change(r#"{"max_shards":4}"#)).await.unwrap();
     for expected in [2, 4, 4, 4] {
         grow(&engine, &world, &topic, 1).await;
         assert_eq!(shards(&engine, &world, &topic).await, [expected]);
@@ -177,7 +177,7 @@ async fn a_new_bucket_starts_with_half_of_the_last_ones_shards() {
     let topic = topic("posts");
     let plain = store(engine.client(), &world);
     let settings = r#"{"bucket":"quarter-hour","min_shards":2,"max_shards":64}"#;
-    plain.put_topic(&topic, &change(settings)).await.unwrap();
+    plain.op().topic(&topic).put(&change(settings)).await.unwrap();
     grow(&engine, &world, &topic, 3).await;
     assert_eq!(shards(&engine, &world, &topic).await, [16]);
     for expected in [&[8, 16][..], &[4, 8, 16], &[2, 4, 8, 16], &[2, 2, 4, 8, 16]] {
@@ -186,10 +186,10 @@ async fn a_new_bucket_starts_with_half_of_the_last_ones_shards() {
         assert_eq!(shards(&engine, &world, &topic).await, expected);
     }
     // Where the topic's range has moved since, a new bucket lies in it.
-    plain.put_topic(&topic, &change(r#"{"min_shards":32}"#)).await.unwrap();
+    plain.op().topic(&topic).put(&change(r#"{"min_shards":32}"#)).await.unwrap();
     pass(Duration::from_secs(15 * 60)).await;
     write(&plain, &topic).await;
-    plain.put_topic(&topic, &change(r#"{"min_shards":1,"max_shards":4}"#)).await.unwrap();
+    plain.op().topic(&topic).put(&change(r#"{"min_shards":1,"max_shards":4}"#)).await.unwrap();
     pass(Duration::from_secs(15 * 60)).await;
     write(&plain, &topic).await;
     assert_eq!(shards(&engine, &world, &topic).await[..2], [4, 32]);
@@ -203,13 +203,13 @@ async fn offered(at_once: u32, a_second: u32, seconds: u32) -> (u16, u32) {
     let engine = engine(&world, Options { partitions: Some(limits), ..Options::default() });
     let store = store(engine.client(), &world);
     let topic = topic("posts");
-    store.put_topic(&topic, &change(r#"{"fan_out":false}"#)).await.unwrap();
+    store.op().topic(&topic).put(&change(r#"{"fan_out":false}"#)).await.unwrap();
     let mut writers = JoinSet::new();
     let mut begin = |count: u32| {
         for _ in 0..count {
             let (store, topic) = (store.clone(), topic.clone());
             writers.spawn(async move {
-                store.write(submission(&topic, vec![event("note", None)])).await.is_err()
+                store.op().write(submission(&topic, vec![event("note", None)])).await.is_err()
             });
         }
     };

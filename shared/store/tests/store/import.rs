@@ -33,7 +33,7 @@ async fn scene(settings: &str) -> (World, Engine, Store, Topic) {
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
     let topic = topic("posts");
-    store.put_topic(&topic, &change(settings)).await.unwrap();
+    store.op().topic(&topic).put(&change(settings)).await.unwrap();
     (world, engine, store, topic)
 }
 
@@ -46,7 +46,7 @@ async fn all(engine: &Engine) -> Vec<Item> {
 
 /// The shards of the topic's buckets, newest first.
 async fn shards(store: &Store, topic: &Topic) -> Vec<u16> {
-    let (view, _) = store.topic(topic).await.unwrap();
+    let view = store.op().topic(topic).view().await.unwrap();
     view.buckets.iter().map(|bucket| bucket.shards.get()).collect()
 }
 
@@ -54,18 +54,24 @@ async fn shards(store: &Store, topic: &Topic) -> Vec<u16> {
 async fn events_keep_their_ids_and_cost_a_unit_each() {
     let (_, engine, store, topic) = scene("{}").await;
     let events = past(500, 4);
-    let cost = store.import(&topic, count(4), events.clone()).await.unwrap();
+    let op = store.op();
+    op.topic(&topic).import(count(4), events.clone()).await.unwrap();
+    let cost = op.cost();
     // And the directory: the entry is looked for, the one before it too, and it is written.
     assert_eq!(
         (cost.of_write(), cost.of_read()),
         ("write_units=501.0, calls=23".to_owned(), "read_units=2.0, calls=23, items=0, rounds=0".to_owned(),)
     );
     assert_eq!(stored(&engine, &topic).await, ids(&events));
-    let cost = store.import(&topic, count(4), events.clone()).await.unwrap();
+    let op = store.op();
+    op.topic(&topic).import(count(4), events.clone()).await.unwrap();
+    let cost = op.cost();
     assert_eq!(cost.of_write(), "write_units=500.0, calls=20");
-    let cost = store.import(&topic, count(4), events[..1].to_vec()).await.unwrap();
+    let op = store.op();
+    op.topic(&topic).import(count(4), events[..1].to_vec()).await.unwrap();
+    let cost = op.cost();
     assert_eq!(cost.of_write(), "write_units=1.0, calls=1", "not in its actor's feed");
-    let (page, _) = store.latest(&topic, &query(200)).await.unwrap();
+    let page = store.op().topic(&topic).latest(&query(200)).await.unwrap();
     let newest: Vec<_> = ids(&events).into_iter().rev().take(200).collect();
     assert_eq!(ids(&page.events), newest);
     assert_directory_held(&engine);
@@ -75,9 +81,9 @@ async fn events_keep_their_ids_and_cost_a_unit_each() {
 async fn what_is_imported_again_changes_nothing_and_is_told_to_nobody() {
     let (_, engine, store, topic) =
         scene(r#"{"views":["actor","subject","type"],"retention_days":30}"#).await;
-    store.import(&topic, count(2), past(60, 2)).await.unwrap();
+    store.op().topic(&topic).import(count(2), past(60, 2)).await.unwrap();
     let (before, records) = (all(&engine).await, engine.stream(TABLE).unwrap().all().len());
-    store.import(&topic, count(2), past(60, 2)).await.unwrap();
+    store.op().topic(&topic).import(count(2), past(60, 2)).await.unwrap();
     assert_eq!(all(&engine).await, before);
     assert_eq!(engine.stream(TABLE).unwrap().all().len(), records);
 }
@@ -90,14 +96,14 @@ async fn a_bucket_gets_the_imports_shards_and_never_loses_any() {
     // Another process, which remembers how many there were.
     let other = store(engine.client(), &world);
     for store in [&live, &other] {
-        store.write(submission(&topic, vec![old.clone()])).await.unwrap();
+        store.op().write(submission(&topic, vec![old.clone()])).await.unwrap();
     }
     assert_eq!(shards(&live, &topic).await, [1]);
-    live.import(&topic, count(4), past(50, 4)).await.unwrap();
+    live.op().topic(&topic).import(count(4), past(50, 4)).await.unwrap();
     assert_eq!(shards(&live, &topic).await, [4]);
-    other.import(&topic, count(2), past(50, 2)).await.unwrap();
+    other.op().topic(&topic).import(count(2), past(50, 2)).await.unwrap();
     assert_eq!(shards(&other, &topic).await, [4]);
-    let (page, _) = other.latest(&topic, &query(200)).await.unwrap();
+    let page = other.op().topic(&topic).latest(&query(200)).await.unwrap();
     // The same events, of which every second has another shard of four than of two.
     assert_eq!(page.events.len(), 2 + 50 + 24);
 }
@@ -106,7 +112,7 @@ async fn a_bucket_gets_the_imports_shards_and_never_loses_any() {
 async fn a_new_bucket_begins_with_the_imports_shards_or_the_topics() {
     for (settings, expected) in [(r#"{"min_shards":1}"#, 4), (r#"{"min_shards":8}"#, 8)] {
         let (_, engine, store, topic) = scene(settings).await;
-        store.import(&topic, count(4), past(10, 4)).await.unwrap();
+        store.op().topic(&topic).import(count(4), past(10, 4)).await.unwrap();
         assert_eq!(shards(&store, &topic).await, [expected]);
         assert_directory_held(&engine);
     }
@@ -121,19 +127,19 @@ async fn what_is_no_import_is_refused_whole() {
     };
     let minute = 60_000;
     let old = 3 * 24 * 60 * minute;
-    let refused = store.import(&topic, count(1), vec![at(minute + 1), at(minute)]).await;
+    let refused = store.op().topic(&topic).import(count(1), vec![at(minute + 1), at(minute)]).await;
     assert!(matches!(refused, Err(ImportError::TooNew(places)) if places == [1]));
-    let refused = store.import(&topic, count(1), vec![at(old + 1), at(old - 1)]).await;
+    let refused = store.op().topic(&topic).import(count(1), vec![at(old + 1), at(old - 1)]).await;
     assert!(matches!(refused, Err(ImportError::TooOld(places)) if places == [0]));
-    let refused = store.import(&topic, count(2), past(4, 4)).await;
+    let refused = store.op().topic(&topic).import(count(2), past(4, 4)).await;
     assert!(matches!(refused, Err(ImportError::Shard(_))));
     let unknown = "unknown".parse().unwrap();
     assert!(matches!(
-        store.import(&unknown, count(1), past(1, 1)).await,
+        store.op().topic(&unknown).import(count(1), past(1, 1)).await,
         Err(ImportError::Topic(TopicError::NotFound(_)))
     ));
     assert!(stored(&engine, &topic).await.is_empty());
-    store.import(&topic, count(1), vec![at(minute + 1), at(old - 1)]).await.unwrap();
+    store.op().topic(&topic).import(count(1), vec![at(minute + 1), at(old - 1)]).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -145,7 +151,7 @@ async fn a_hot_shard_is_waited_for_and_doubles_nothing() {
         .rule(hot(Operation::BatchWriteItem), When::Always, Fault::Unprocessed(0.5))
         .rule(hot(Operation::PutItem), When::First(8), throttle);
     let client = engine.client_with(faults);
-    store(client.client(), &world).import(&topic, count(2), past(100, 2)).await.unwrap();
+    store(client.client(), &world).op().topic(&topic).import(count(2), past(100, 2)).await.unwrap();
     assert!(client.injected().iter().any(|injected| injected.operation == Operation::PutItem));
     assert_eq!(stored(&engine, &topic).await, ids(&past(100, 2)));
     assert_eq!(shards(&calm, &topic).await, [2]);
@@ -154,15 +160,15 @@ async fn a_hot_shard_is_waited_for_and_doubles_nothing() {
 #[tokio::test(start_paused = true)]
 async fn one_that_dies_at_any_call_is_finished_by_the_next() {
     let (_, engine, store_of_all, topic) = scene(r#"{"views":["actor","subject","type"]}"#).await;
-    store_of_all.import(&topic, count(2), past(60, 2)).await.unwrap();
+    store_of_all.op().topic(&topic).import(count(2), past(60, 2)).await.unwrap();
     let whole = all(&engine).await;
     for moment in [Moment::Before, Moment::After] {
         for call in 1.. {
             let (world, engine, next, topic) = scene(r#"{"views":["actor","subject","type"]}"#).await;
             let client = engine.client_with(Faults::default().nth(call, Target::any(), Fault::Crash(moment)));
             let dying = store(client.client(), &world);
-            let done = client.run(dying.import(&topic, count(2), past(60, 2))).await;
-            next.import(&topic, count(2), past(60, 2)).await.unwrap();
+            let done = client.run(dying.op().topic(&topic).import(count(2), past(60, 2))).await;
+            next.op().topic(&topic).import(count(2), past(60, 2)).await.unwrap();
             assert_eq!(all(&engine).await, whole, "call {call}");
             assert_directory_held(&engine);
             if done.is_some() {

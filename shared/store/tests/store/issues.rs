@@ -34,12 +34,18 @@ async fn each_operation_costs_what_the_table_says() {
     let store = store(engine.client(), &world);
     open(&store, r#"{"title":"t"}"#).await;
     let opening = new(r#"{"title":"t","body":"b","labels":["ui"]}"#);
-    let (issue, cost) = store.open_issue(&repository(), &opening, &ada()).await.unwrap();
+    let op = store.op();
+    let issue = op.repository(&repository()).open(&opening, &ada()).await.unwrap();
+    let cost = op.cost();
     // The counter 1; in one transaction, which costs twice: the issue in three places, its event; the own feed 1.
     assert_eq!(paid(cost), price(3, "0.0", "8.0"));
-    let (_, cost) = store.issue(&number(2), false).await.unwrap();
+    let op = store.op();
+    op.issue(&number(2)).get(false).await.unwrap();
+    let cost = op.cost();
     assert_eq!(cost.of_read(), "read_units=0.5, calls=1, items=1, rounds=0");
-    let (_, cost) = store.issue(&number(2), true).await.unwrap();
+    let op = store.op();
+    op.issue(&number(2)).get(true).await.unwrap();
+    let cost = op.cost();
     assert_eq!(cost.of_read(), "read_units=1.0, calls=1, items=1, rounds=0");
     // It stays where it is in both indexes; moves in one, which is a delete and a put; changes nothing.
     for (body, price) in [
@@ -48,24 +54,30 @@ async fn each_operation_costs_what_the_table_says() {
         (r#"{"status":"closed","title":"x"}"#, price(1, "1.0", "0.0")),
     ] {
         let known = Precondition::Is(now(&store, 2).await.revision);
-        let (_, cost) = store.change_issue(&number(2), &changing(body), known, &ada()).await.unwrap();
+        let op = store.op();
+        op.issue(&number(2)).change(&changing(body), known, &ada()).await.unwrap();
+        let cost = op.cost();
         assert_eq!(paid(cost), price, "{body}");
     }
     // What is refused is read, and not written.
     let known = Precondition::Is(issue.revision);
-    store.change_issue(&number(2), &changing(r#"{"title":"y"}"#), known, &ada()).await.unwrap_err();
+    store.op().issue(&number(2)).change(&changing(r#"{"title":"y"}"#), known, &ada()).await.unwrap_err();
     for _ in 2..=60 {
         open(&store, r#"{"title":"t"}"#).await;
     }
     // Issues of some 260 bytes as stored, in all three places; one more than asked for is read.
     for query in ["", "consistent=true", "status=open", "priority=medium"] {
-        let (page, cost) = store.issues(&repository(), &asking(query)).await.unwrap();
+        let op = store.op();
+        let page = op.repository(&repository()).list(&asking(query)).await.unwrap();
+        let cost = op.cost();
         assert_eq!((page.issues.len(), page.next.is_some()), (50, true));
         let units = if query.starts_with("consistent") { "3.0" } else { "1.5" };
         assert_eq!(cost.of_read(), format!("read_units={units}, calls=1, items=51, rounds=1"), "{query}");
     }
     let nowhere = lately_keys::table::RepositoryKey { repo: "world".parse().unwrap(), ..repository() };
-    let (page, cost) = store.issues(&nowhere, &asking("")).await.unwrap();
+    let op = store.op();
+    let page = op.repository(&nowhere).list(&asking("")).await.unwrap();
+    let cost = op.cost();
     assert_eq!((page.issues.len(), page.next), (0, None), "an unknown repository is empty");
     assert_eq!(cost.of_read(), "read_units=0.5, calls=1, items=0, rounds=1");
 }
@@ -127,7 +139,7 @@ async fn what_names_no_revision_or_another_is_refused_with_the_one_that_is_there
     let before = stored(&engine).await;
     let ask = async |of: u32, precondition| {
         let change = changing(r#"{"title":"y"}"#);
-        store.change_issue(&number(of), &change, precondition, &ada()).await.unwrap_err()
+        store.op().issue(&number(of)).change(&change, precondition, &ada()).await.unwrap_err()
     };
     let stale = Precondition::Is(opened.revision);
     assert!(matches!(ask(1, stale).await, ChangeIssueError::Mismatch(Some(there)) if there == current));
@@ -137,7 +149,7 @@ async fn what_names_no_revision_or_another_is_refused_with_the_one_that_is_there
     assert!(matches!(ask(1, absent).await, ChangeIssueError::Mismatch(Some(there)) if there == current));
     assert!(matches!(ask(2, stale).await, ChangeIssueError::Mismatch(None)));
     assert!(matches!(ask(2, none).await, ChangeIssueError::NotFound(_)));
-    assert!(matches!(store.issue(&number(2), true).await, Err(GetIssueError::NotFound(_))));
+    assert!(matches!(store.op().issue(&number(2)).get(true).await, Err(GetIssueError::NotFound(_))));
     assert_eq!((stored(&engine).await, told(&engine).await.len()), (before, 2));
 }
 
@@ -188,8 +200,8 @@ async fn of_sixteen_writers_of_an_issue_none_loses_an_update() {
         let stores: Vec<_> = clients.iter().map(|client| store(client.client(), &world)).collect();
         for round in 1..=2_u64 {
             let counts = join_all(stores.iter().map(async |store| {
-                let (issue, _) =
-                    store.update_issue_with_retry(&number(1), &ada(), incremented).await.unwrap();
+                let issue =
+                    store.op().issue(&number(1)).update_with_retry(&ada(), incremented).await.unwrap();
                 issue.title.as_str().parse::<u64>().unwrap()
             }));
             let mut counts = counts.await;
@@ -197,7 +209,9 @@ async fn of_sixteen_writers_of_an_issue_none_loses_an_update() {
             assert_eq!(counts, ((round - 1) * 16 + 1..=round * 16).collect::<Vec<_>>(), "each its own");
         }
         assert_eq!(told(&engine).await.len(), 33, "each is told once");
-        let (same, cost) = stores[0].update_issue_with_retry(&number(1), &ada(), |_| None).await.unwrap();
+        let op = stores[0].op();
+        let same = op.issue(&number(1)).update_with_retry(&ada(), |_| None).await.unwrap();
+        let cost = op.cost();
         assert_eq!((same.title.as_str(), cost.calls), ("32", 1), "nothing to do");
     }
 }
@@ -211,12 +225,12 @@ async fn what_is_read_without_care_may_be_old_and_a_write_by_it_is_refused() {
     let opened = open(&store, r#"{"title":"t"}"#).await;
     pass(Duration::from_secs(3)).await;
     let changed = change(&store, 1, r#"{"title":"x"}"#, opened.revision).await.unwrap();
-    let (stale, _) = store.issue(&number(1), false).await.unwrap();
+    let stale = store.op().issue(&number(1)).get(false).await.unwrap();
     assert_eq!(stale, opened);
     let refused = change(&store, 1, r#"{"title":"y"}"#, stale.revision).await;
     assert!(matches!(refused, Err(ChangeIssueError::Mismatch(Some(there))) if there == changed.revision));
     pass(Duration::from_secs(3)).await;
-    assert_eq!(store.issue(&number(1), false).await.unwrap().0, changed);
+    assert_eq!(store.op().issue(&number(1)).get(false).await.unwrap(), changed);
 }
 
 #[tokio::test(start_paused = true)]
@@ -226,20 +240,28 @@ async fn the_topic_is_made_at_first_use_and_taken_as_it_is_where_it_is() {
     let store = store(engine.client(), &world);
     let issues = topic("issues");
     store
-        .change_issue(&number(1), &changing(r#"{"title":"x"}"#), Precondition::None, &ada())
+        .op()
+        .issue(&number(1))
+        .change(&changing(r#"{"title":"x"}"#), Precondition::None, &ada())
         .await
         .unwrap_err();
-    store.topic(&issues).await.unwrap_err();
+    store.op().topic(&issues).view().await.unwrap_err();
     open(&store, r#"{"title":"t"}"#).await;
-    assert_eq!(store.topic(&issues).await.unwrap().0.settings, lately_model::TopicSettings::default());
+    assert_eq!(
+        store.op().topic(&issues).view().await.unwrap().settings,
+        lately_model::TopicSettings::default()
+    );
 
     let engine = crate::support::engine(&world, Options::default());
     let store = crate::support::store(engine.client(), &world);
     let settings = r#"{"bucket":"hour","fan_out":false,"views":["type"],"retention_days":7}"#;
-    store.put_topic(&issues, &topic_change(settings)).await.unwrap();
+    store.op().topic(&issues).put(&topic_change(settings)).await.unwrap();
     open(&store, r#"{"title":"t"}"#).await;
-    assert_eq!(store.topic(&issues).await.unwrap().0.settings, topic_change(settings).create().unwrap());
-    let (page, _) = store.latest(&issues, &crate::support::query(10)).await.unwrap();
+    assert_eq!(
+        store.op().topic(&issues).view().await.unwrap().settings,
+        topic_change(settings).create().unwrap()
+    );
+    let page = store.op().topic(&issues).latest(&crate::support::query(10)).await.unwrap();
     assert_eq!(page.events[0].event_type.as_str(), "issue.opened");
     crate::support::assert_directory_held(&engine);
 }

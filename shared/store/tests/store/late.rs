@@ -183,7 +183,7 @@ async fn what_is_noted_for_a_consumer_that_is_deleted_meanwhile_does_not_stay() 
         let slow = store(rig.engine.client_with(Faults::default()).over(network), &rig.world);
         let deletion = async {
             pass(SECOND).await;
-            rig.store.delete_consumer(&nightly()).await.unwrap();
+            rig.store.op().consumer(&nightly()).delete().await.unwrap();
         };
         let (outcome, ()) = futures_util::future::join(noted_within(&slow, &news, 2 * HOUR), deletion).await;
         assert_eq!(outcome.failed, None);
@@ -197,5 +197,5 @@ async fn what_is_noted_for_a_consumer_that_is_deleted_meanwhile_does_not_stay() 
 }
 
 async fn noted_within(store: &Store, news: &str, time: Duration) -> FanOutOutcome {
-    store.fan_out(&Record::batch(news.as_bytes()).unwrap(), time).await
+    store.op_within(time).fan_out(&Record::batch(news.as_bytes()).unwrap()).await
 }

@@ -46,14 +46,15 @@ async fn no_cursor_and_no_count_holds_what_is_hidden() {
             let mut found = Vec::new();
             let mut page_query = EventQuery { order: Some(order), ..query(1) };
             loop {
-                let (page, cost) = if feed {
+                let op = store.op().limited_to(Some(&posts));
+                let page = if feed {
                     let query = FeedQuery { page: page_query.clone(), wait_for: None };
-                    let (page, cost) = store.feed(&bob, &query, Some(&posts)).await.unwrap();
-                    (page.page, cost)
+                    op.feed(&bob).page(&query).await.unwrap().page
                 } else {
                     let query = SourceQuery { page: page_query.clone(), ..SourceQuery::default() };
-                    store.source_timeline(&source("actor:ada"), &query, Some(&posts)).await.unwrap()
+                    op.timeline(&source("actor:ada")).page(&query).await.unwrap()
                 };
+                let cost = op.cost();
                 assert!(cost.items <= 1, "{}", cost.of_read());
                 let print = if feed { print("feed", "bob") } else { print("source events", "actor:ada") };
                 for cursor in [&page.next, &page.newer].into_iter().flatten() {
@@ -78,7 +79,9 @@ async fn no_cursor_and_no_count_holds_what_is_hidden() {
             assert_eq!(found, expected);
         }
     }
-    let (unread, cost) = store.unread(&bob, Some(&posts)).await.unwrap();
+    let op = store.op().limited_to(Some(&posts));
+    let unread = op.feed(&bob).unread().await.unwrap();
+    let cost = op.cost();
     assert_eq!((unread.unread, cost.items), (3, 3));
 }
 
@@ -88,13 +91,15 @@ async fn topics_are_listed_out_of_the_sessions_own() {
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
     for name in ["a", "b", "c", "d", "e"] {
-        store.put_topic(&topic(name), &change("{}")).await.unwrap();
+        store.op().topic(&topic(name)).put(&change("{}")).await.unwrap();
     }
     let own = ["e", "unknown", "b", "d", "b"].map(topic);
     let mut query = ListQuery { limit: PageSize::new(1).unwrap(), ..ListQuery::default() };
     let mut found = Vec::new();
     loop {
-        let (list, cost) = store.topics(&query, Some(&own)).await.unwrap();
+        let op = store.op().limited_to(Some(&own));
+        let list = op.topics().list(&query).await.unwrap();
+        let cost = op.cost();
         assert!(cost.items <= 3 && cost.calls == 1, "{}", cost.of_read());
         found.extend(list.topics.into_iter().map(|topic| topic.topic.to_string()));
         query.cursor = list.next;
@@ -103,5 +108,8 @@ async fn topics_are_listed_out_of_the_sessions_own() {
         }
     }
     assert_eq!(found, ["b", "d", "e"]);
-    assert_eq!(store.topics(&ListQuery::default(), Some(&[])).await.unwrap().0.topics.len(), 0);
+    assert_eq!(
+        store.op().limited_to(Some(&[])).topics().list(&ListQuery::default()).await.unwrap().topics.len(),
+        0
+    );
 }

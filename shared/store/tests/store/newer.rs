@@ -43,14 +43,14 @@ async fn poll(
     mut rng: fastrand::Rng,
 ) -> (BTreeSet<EventId>, Option<EventId>) {
     pass(Duration::from_millis(rng.u64(..6_000))).await;
-    let (first, _) = store.latest(&topic("posts"), &query(rng.u16(1..=20))).await.unwrap();
+    let first = store.op().topic(&topic("posts")).latest(&query(rng.u16(1..=20))).await.unwrap();
     let mut known: BTreeSet<_> = ids(&first.events).into_iter().collect();
     let oldest = first.events.last().filter(|_| first.has_more).map(|event| event.id);
     let mut polling = query(rng.u16(1..=50));
     polling.cursor = first.newer;
     loop {
         let was_done = done.get();
-        let (page, _) = store.latest(&topic("posts"), &polling).await.unwrap();
+        let page = store.op().topic(&topic("posts")).latest(&polling).await.unwrap();
         known.extend(ids(&page.events));
         polling.cursor = page.next;
         if was_done && !page.has_more {
@@ -70,8 +70,8 @@ async fn who_polls_from_newer_gets_every_event() {
         let lag = Lag { seed: seed.0, table: lag, index: lag, behind: 0.5 };
         let engine = engine(&world, Options { lag: (behind > 0).then_some(lag), ..Options::default() });
         let first = store(engine.client(), &world);
-        first.put_topic(&topic("posts"), &change(r#"{"min_shards":4}"#)).await.unwrap();
-        first.write(submission(&topic("posts"), vec![event("note", None)])).await.unwrap();
+        first.op().topic(&topic("posts")).put(&change(r#"{"min_shards":4}"#)).await.unwrap();
+        first.op().write(submission(&topic("posts"), vec![event("note", None)])).await.unwrap();
         pass(Duration::from_secs(5)).await;
 
         let done = Cell::new(false);

@@ -26,17 +26,20 @@ fn limit(limit: u16) -> PollRequest {
 }
 
 async fn poll(store: &Store, request: PollRequest) -> Polled {
-    store.poll(&nightly(), request).await.unwrap().0
+    store.op().consumer(&nightly()).poll(request).await.unwrap()
 }
 
 async fn commit(store: &Store, polled: &Polled) -> Cost {
-    store.commit(&nightly(), polled.batch.unwrap()).await.unwrap()
+    let op = store.op();
+    op.consumer(&nightly()).commit(polled.batch.unwrap()).await.unwrap();
+    op.cost()
 }
 
 /// A rig with a consumer of all there is.
 async fn rig() -> Rig {
     let rig = Rig::new().await;
-    let (_, created, _) = rig.store.put_consumer(&nightly(), &body(r#"{"start":"earliest"}"#)).await.unwrap();
+    let (_, created) =
+        rig.store.op().consumer(&nightly()).put(&body(r#"{"start":"earliest"}"#)).await.unwrap();
     assert!(created);
     rig
 }
@@ -69,7 +72,7 @@ async fn batches_follow_on_each_other_up_to_the_watermark() {
         assert_eq!((polled.events.len(), polled.late.len(), polled.caught_up), (count, 0, caught_up));
         found.extend(ids(&polled.events));
         commit(&rig.store, &polled).await;
-        let (view, _) = rig.store.consumer(&nightly()).await.unwrap();
+        let view = rig.store.op().consumer(&nightly()).view().await.unwrap();
         assert_eq!((view.position, view.outstanding), (found.last().copied(), None));
     }
     assert_eq!(found, written);
@@ -92,7 +95,7 @@ async fn a_batch_is_given_again_until_it_is_committed_once() {
     assert_ne!(second.batch, first.batch);
     assert_eq!(commit(&rig.store, &first).await.write_units.halves, 0, "the last one, again");
     commit(&rig.store, &second).await;
-    let stale = rig.store.commit(&nightly(), first.batch.unwrap()).await;
+    let stale = rig.store.op().consumer(&nightly()).commit(first.batch.unwrap()).await;
     assert!(matches!(stale, Err(ConsumerError::StaleBatch)));
 }
 
@@ -105,11 +108,11 @@ async fn what_lands_behind_the_position_is_given_as_late_and_committed_with_its_
     commit(&rig.store, &poll(&rig.store, limit(10)).await).await;
     let mut late = rig.write_many(3, HOUR).await;
     late.sort();
-    rig.store.delete_event(&topic("billing"), late.remove(1), None).await.unwrap();
+    rig.store.op().topic(&topic("billing")).delete_event(late.remove(1), None).await.unwrap();
     let next = rig.write(Duration::ZERO).await;
     rig.tell().await;
     pass(SETTLED).await;
-    assert_eq!(rig.store.consumer(&nightly()).await.unwrap().0.late, 3);
+    assert_eq!(rig.store.op().consumer(&nightly()).view().await.unwrap().late, 3);
     // What was deleted takes a place, but is not given.
     let polled = poll(&rig.store, limit(2)).await;
     assert_eq!(
@@ -121,7 +124,7 @@ async fn what_lands_behind_the_position_is_given_as_late_and_committed_with_its_
     assert_eq!((ids(&polled.late), ids(&polled.events), polled.caught_up), (vec![late[1]], vec![], true));
     commit(&rig.store, &polled).await;
     assert!(rig.unsettled().await.is_empty());
-    assert_eq!(rig.store.consumer(&nightly()).await.unwrap().0.late, 0);
+    assert_eq!(rig.store.op().consumer(&nightly()).view().await.unwrap().late, 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -135,7 +138,7 @@ async fn an_answer_is_no_larger_than_a_page_and_one_that_grew_is_shortened_under
     let mut written = BTreeSet::new();
     for n in 0..2 {
         let batch: Vec<_> = (0..11).map(|m| large(1_000 * (11 * n + m), &rig.world)).collect();
-        written.extend(ids(&rig.store.write(submission(&billing, batch)).await.unwrap().0.events));
+        written.extend(ids(&rig.store.op().write(submission(&billing, batch)).await.unwrap().events));
     }
     pass(SETTLED).await;
     rig.tell().await;
@@ -145,12 +148,12 @@ async fn an_answer_is_no_larger_than_a_page_and_one_that_grew_is_shortened_under
     // Between what is given out and not committed, others land.
     let among = |event: &Event| world_ago(&rig.world, event.at()) - 1;
     let batch: Vec<_> = first.events[1..4].iter().map(|event| large(among(event), &rig.world)).collect();
-    written.extend(ids(&rig.store.write(submission(&billing, batch)).await.unwrap().0.events));
+    written.extend(ids(&rig.store.op().write(submission(&billing, batch)).await.unwrap().events));
     rig.tell().await;
     let again = poll(&rig.store, limit(100)).await;
     assert_eq!(again.events.len(), 9);
     assert!(again.batch != first.batch && again.events.last().unwrap().id < first.events.last().unwrap().id);
-    let stale = rig.store.commit(&nightly(), first.batch.unwrap()).await;
+    let stale = rig.store.op().consumer(&nightly()).commit(first.batch.unwrap()).await;
     assert!(matches!(stale, Err(ConsumerError::StaleBatch)));
     assert_eq!(poll(&rig.store, limit(100)).await.batch, again.batch);
 
@@ -171,11 +174,11 @@ async fn a_consumer_begins_where_it_is_told_and_keeps_to_it() {
         rig.write(Duration::ZERO).await;
         pass(Duration::from_secs(1)).await;
         let new = body(&format!(r#"{{"start":"{start}","settle_seconds":0}}"#));
-        let (view, created, _) = rig.store.put_consumer(&nightly(), &new).await.unwrap();
+        let (view, created) = rig.store.op().consumer(&nightly()).put(&new).await.unwrap();
         assert!(created && view.position.is_none() == (start == "earliest"));
         assert_eq!(view.lag_seconds, lag);
-        let (again, created, _) =
-            rig.store.put_consumer(&nightly(), &body(r#"{"start":"earliest"}"#)).await.unwrap();
+        let (again, created) =
+            rig.store.op().consumer(&nightly()).put(&body(r#"{"start":"earliest"}"#)).await.unwrap();
         assert_eq!((again, created), (view, false));
         pass(Duration::from_secs(1)).await;
         assert_eq!(poll(&rig.store, limit(10)).await.events.len(), wanted, "{start}");
@@ -187,9 +190,9 @@ async fn a_consumer_can_be_told_to_stay_further_behind() {
     let rig = rig().await;
     rig.write(Duration::ZERO).await;
     pass(SETTLED).await;
-    rig.store.put_consumer(&nightly(), &body(r#"{"settle_seconds":60}"#)).await.unwrap();
+    rig.store.op().consumer(&nightly()).put(&body(r#"{"settle_seconds":60}"#)).await.unwrap();
     assert_eq!(poll(&rig.store, limit(10)).await.batch, None);
-    let (view, _) = rig.store.consumer(&nightly()).await.unwrap();
+    let view = rig.store.op().consumer(&nightly()).view().await.unwrap();
     assert_eq!((view.settle_seconds, view.lag_seconds), (SettleSeconds::new(60).unwrap(), 11));
     pass(HOUR).await;
     assert_eq!(poll(&rig.store, limit(10)).await.events.len(), 1);
@@ -213,9 +216,9 @@ async fn a_seek_drops_the_batch_and_goes_to_a_time_or_behind_an_event() {
         (SeekTo::Earliest, 0),
         (SeekTo::Time(times[1].saturating_sub(1)), 1),
     ] {
-        let (view, _) = rig.store.seek(&nightly(), Seek { to }).await.unwrap();
+        let view = rig.store.op().consumer(&nightly()).seek(Seek { to }).await.unwrap();
         assert_eq!(view.outstanding, None);
-        let stale = rig.store.commit(&nightly(), first.batch.unwrap()).await;
+        let stale = rig.store.op().consumer(&nightly()).commit(first.batch.unwrap()).await;
         assert!(matches!(stale, Err(ConsumerError::StaleBatch)));
         assert_eq!(ids(&poll(&rig.store, limit(10)).await.events), written[from..], "{to:?}");
     }
@@ -224,15 +227,15 @@ async fn a_seek_drops_the_batch_and_goes_to_a_time_or_behind_an_event() {
 #[tokio::test(start_paused = true)]
 async fn what_lands_behind_a_seek_is_late_even_where_nothing_was_read() {
     let mut rig = Rig::new().await;
-    rig.store.put_consumer(&nightly(), &body("{}")).await.unwrap();
+    rig.store.op().consumer(&nightly()).put(&body("{}")).await.unwrap();
     pass(HOUR).await;
-    rig.store.seek(&nightly(), Seek { to: SeekTo::Latest }).await.unwrap();
+    rig.store.op().consumer(&nightly()).seek(Seek { to: SeekTo::Latest }).await.unwrap();
     let late = rig.write(HOUR / 2).await;
     let never = rig.write(2 * HOUR).await;
     rig.tell().await;
     assert_eq!(ids(&poll(&rig.store, limit(10)).await.late), [late], "the other is from before its start");
     // Unless it seeks there.
-    rig.store.seek(&nightly(), Seek { to: SeekTo::Earliest }).await.unwrap();
+    rig.store.op().consumer(&nightly()).seek(Seek { to: SeekTo::Earliest }).await.unwrap();
     pass(SETTLED).await;
     let mut given = BTreeMap::new();
     drain(&rig.store, limit(10), &mut given).await;
@@ -247,16 +250,16 @@ async fn what_reports_is_not_polled_and_what_is_polled_does_not_report() {
     let rig = Rig::new().await;
     pass(SETTLED).await;
     report(&rig.store, &mut crate::consumers::Files::default()).await;
-    assert!(matches!(rig.store.poll(&nightly(), limit(1)).await, Err(ConsumerError::HasRuns)));
-    let seek = rig.store.seek(&nightly(), Seek { to: SeekTo::Latest }).await;
+    assert!(matches!(rig.store.op().consumer(&nightly()).poll(limit(1)).await, Err(ConsumerError::HasRuns)));
+    let seek = rig.store.op().consumer(&nightly()).seek(Seek { to: SeekTo::Latest }).await;
     assert!(matches!(seek, Err(ConsumerError::HasRuns)));
-    rig.store.delete_consumer(&nightly()).await.unwrap();
+    rig.store.op().consumer(&nightly()).delete().await.unwrap();
     pass(SETTLED).await;
-    rig.store.put_consumer(&nightly(), &body("{}")).await.unwrap();
+    rig.store.op().consumer(&nightly()).put(&body("{}")).await.unwrap();
     poll(&rig.store, limit(1)).await;
-    let begun = rig.store.begin_run(&nightly(), &RunSpec::default(), LEASE).await;
+    let begun = rig.store.op().runs(&nightly()).begin(&RunSpec::default(), LEASE).await;
     assert!(matches!(begun, Err(RunError::HasPolls)));
-    assert_eq!(rig.store.continue_run(&nightly(), LEASE).await.unwrap().0, Begun::Nothing);
+    assert_eq!(rig.store.op().runs(&nightly()).resume(LEASE).await.unwrap(), Begun::Nothing);
 }
 
 #[tokio::test(start_paused = true)]
@@ -264,25 +267,34 @@ async fn what_is_not_there_is_said_not_to_be() {
     let rig = Rig::new().await;
     let batch: BatchToken = "1-1".parse().unwrap();
     let to = Seek { to: SeekTo::Latest };
-    assert!(matches!(rig.store.consumer(&nightly()).await, Err(ConsumerError::NotFound(_))));
-    assert!(matches!(rig.store.poll(&nightly(), limit(1)).await, Err(ConsumerError::NotFound(_))));
-    assert!(matches!(rig.store.commit(&nightly(), batch).await, Err(ConsumerError::NotFound(_))));
-    assert!(matches!(rig.store.seek(&nightly(), to).await, Err(ConsumerError::NotFound(_))));
-    rig.store.delete_consumer(&nightly()).await.unwrap();
+    assert!(matches!(rig.store.op().consumer(&nightly()).view().await, Err(ConsumerError::NotFound(_))));
+    assert!(matches!(
+        rig.store.op().consumer(&nightly()).poll(limit(1)).await,
+        Err(ConsumerError::NotFound(_))
+    ));
+    assert!(matches!(
+        rig.store.op().consumer(&nightly()).commit(batch).await,
+        Err(ConsumerError::NotFound(_))
+    ));
+    assert!(matches!(rig.store.op().consumer(&nightly()).seek(to).await, Err(ConsumerError::NotFound(_))));
+    rig.store.op().consumer(&nightly()).delete().await.unwrap();
     let mut other = nightly();
     other.topic = topic("unknown");
     assert!(matches!(
-        rig.store.put_consumer(&other, &body("")).await,
+        rig.store.op().consumer(&other).put(&body("")).await,
         Err(ConsumerError::Topic(TopicError::NotFound(_)))
     ));
-    assert!(matches!(rig.store.consumer(&other).await, Err(ConsumerError::Topic(TopicError::NotFound(_)))));
     assert!(matches!(
-        rig.store.poll(&other, limit(1)).await,
+        rig.store.op().consumer(&other).view().await,
         Err(ConsumerError::Topic(TopicError::NotFound(_)))
     ));
-    let begun = rig.store.begin_run(&other, &RunSpec::default(), LEASE).await;
+    assert!(matches!(
+        rig.store.op().consumer(&other).poll(limit(1)).await,
+        Err(ConsumerError::Topic(TopicError::NotFound(_)))
+    ));
+    let begun = rig.store.op().runs(&other).begin(&RunSpec::default(), LEASE).await;
     assert!(matches!(begun, Err(RunError::Topic(TopicError::NotFound(_)))));
-    rig.store.delete_consumer(&other).await.unwrap();
+    rig.store.op().consumer(&other).delete().await.unwrap();
 }
 
 /// Polls and commits with a store that may die; with one that does not, after it has.
@@ -296,7 +308,7 @@ async fn story(faults: Faults) -> (Rig, BTreeMap<EventId, usize>, BTreeSet<Event
     pass(SETTLED).await;
     let mut died = false;
     let all_of_it = async |store: &Store, given: &mut BTreeMap<EventId, usize>| {
-        store.put_consumer(&nightly(), &body(r#"{"start":"earliest"}"#)).await.unwrap();
+        store.op().consumer(&nightly()).put(&body(r#"{"start":"earliest"}"#)).await.unwrap();
         drain(store, limit(3), given).await;
     };
     for _ in 0..2 {
@@ -344,12 +356,13 @@ async fn a_topic_has_no_more_consumers_than_it_may() {
     let rig = Rig::new().await;
     let named = |n: usize| ConsumerKey { name: format!("c{n}").parse().unwrap(), ..nightly() };
     for n in 0..CONSUMERS {
-        rig.store.put_consumer(&named(n), &body("{}")).await.unwrap();
+        rig.store.op().consumer(&named(n)).put(&body("{}")).await.unwrap();
     }
-    let refused = rig.store.put_consumer(&named(CONSUMERS), &body("{}")).await;
+    let refused = rig.store.op().consumer(&named(CONSUMERS)).put(&body("{}")).await;
     assert!(matches!(refused, Err(ConsumerError::TooManyConsumers)), "{refused:?}");
-    let (_, created, _) = rig.store.put_consumer(&named(0), &body(r#"{"settle_seconds":7}"#)).await.unwrap();
+    let (_, created) =
+        rig.store.op().consumer(&named(0)).put(&body(r#"{"settle_seconds":7}"#)).await.unwrap();
     assert!(!created, "one that is there is changed");
-    rig.store.delete_consumer(&named(0)).await.unwrap();
-    assert!(rig.store.put_consumer(&named(CONSUMERS), &body("{}")).await.unwrap().1);
+    rig.store.op().consumer(&named(0)).delete().await.unwrap();
+    assert!(rig.store.op().consumer(&named(CONSUMERS)).put(&body("{}")).await.unwrap().1);
 }

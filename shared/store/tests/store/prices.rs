@@ -19,12 +19,14 @@ fn of_512_bytes(topic: &Topic) -> NewEvent {
 async fn fill(store: &Store, topic: &Topic, events: usize) {
     let event = of_512_bytes(topic);
     for batch in vec![event; events].chunks(500) {
-        store.write(submission(topic, batch.to_vec())).await.unwrap();
+        store.op().write(submission(topic, batch.to_vec())).await.unwrap();
     }
 }
 
 async fn read(store: &Store, topic: &Topic, limit: u16) -> Cost {
-    let (page, cost) = store.latest(topic, &query(limit)).await.unwrap();
+    let op = store.op();
+    let page = op.topic(topic).latest(&query(limit)).await.unwrap();
+    let cost = op.cost();
     assert_eq!(page.events.len(), usize::from(limit));
     cost
 }
@@ -40,9 +42,11 @@ async fn one_write_is_one_call_and_one_unit_per_place() {
         ("posts", "{}", "write_units=2.0, calls=2"),
     ] {
         let topic = topic(name);
-        store.put_topic(&topic, &change(settings)).await.unwrap();
-        store.write(submission(&topic, vec![of_512_bytes(&topic)])).await.unwrap();
-        let (_, paid) = store.write(submission(&topic, vec![of_512_bytes(&topic)])).await.unwrap();
+        store.op().topic(&topic).put(&change(settings)).await.unwrap();
+        store.op().write(submission(&topic, vec![of_512_bytes(&topic)])).await.unwrap();
+        let op = store.op();
+        op.write(submission(&topic, vec![of_512_bytes(&topic)])).await.unwrap();
+        let paid = op.cost();
         assert_eq!(paid.of_write(), cost);
     }
 }
@@ -52,7 +56,7 @@ async fn a_key_is_paid_for_by_who_uses_one() {
     let world = World::new(1);
     let store = store(engine(&world, Options::default()).client(), &world);
     let topic = topic("posts");
-    store.put_topic(&topic, &change("{}")).await.unwrap();
+    store.op().topic(&topic).put(&change("{}")).await.unwrap();
     fill(&store, &topic, 1).await;
     // An event of 900 bytes of data is one unit, also under a key, and so is its entry in the own feed.
     let event = event("note", Some(format!("\"{}\"", "x".repeat(898))));
@@ -62,9 +66,13 @@ async fn a_key_is_paid_for_by_who_uses_one() {
         (plain, "write_units=2.0, calls=2", "write_units=1.0, calls=1"),
         (keyed(&topic, "k", vec![event]), "write_units=4.0, calls=4", "write_units=2.0, calls=3"),
     ] {
-        let (written, cost) = store.write(request).await.unwrap();
+        let op = store.op();
+        let written = op.write(request).await.unwrap();
+        let cost = op.cost();
         assert_eq!(cost.of_write(), posted);
-        let cost = store.delete_event(&topic, written.events[0].id, None).await.unwrap();
+        let op = store.op();
+        op.topic(&topic).delete_event(written.events[0].id, None).await.unwrap();
+        let cost = op.cost();
         assert_eq!(cost.of_write(), deleted);
     }
 }
@@ -74,9 +82,11 @@ async fn a_batch_costs_a_call_for_25_events() {
     let world = World::new(1);
     let store = store(engine(&world, Options::default()).client(), &world);
     let topic = topic("posts");
-    store.put_topic(&topic, &change("{}")).await.unwrap();
+    store.op().topic(&topic).put(&change("{}")).await.unwrap();
     fill(&store, &topic, 1).await;
-    let (_, cost) = store.write(submission(&topic, vec![of_512_bytes(&topic); 500])).await.unwrap();
+    let op = store.op();
+    op.write(submission(&topic, vec![of_512_bytes(&topic); 500])).await.unwrap();
+    let cost = op.cost();
     assert_eq!(cost.of_write(), "write_units=500.0, calls=20");
 }
 
@@ -85,7 +95,7 @@ async fn the_latest_of_a_quiet_topic_costs_what_its_bytes_cost() {
     let world = World::new(1);
     let store = store(engine(&world, Options::default()).client(), &world);
     let topic = topic("posts");
-    store.put_topic(&topic, &change("{}")).await.unwrap();
+    store.op().topic(&topic).put(&change("{}")).await.unwrap();
     fill(&store, &topic, 1_000).await;
     for (limit, units) in [(10, "1.0"), (50, "3.5"), (100, "6.5")] {
         // The first page reads the directory too; for a second, further pages do not.
@@ -107,16 +117,18 @@ async fn mean_tenths(shards: u16, limit: u16, placements: u16) -> u64 {
     let world = World::new(u64::from(shards * limit));
     let store = store(engine(&world, Options::default()).client(), &world);
     let topic = topic("posts");
-    store.put_topic(&topic, &change(&format!(r#"{{"min_shards":{shards}}}"#))).await.unwrap();
+    store.op().topic(&topic).put(&change(&format!(r#"{{"min_shards":{shards}}}"#))).await.unwrap();
     // Behind the last page is enough for every shard to fill what it is asked for.
     fill(&store, &topic, usize::from(limit * (placements + 1) + 16 * shards)).await;
     let mut query = query(limit);
-    query.cursor = store.latest(&topic, &query).await.unwrap().0.next;
+    query.cursor = store.op().topic(&topic).latest(&query).await.unwrap().next;
     let mut halves = 0;
     for _ in 0..placements {
         // The directory's share is no part of this.
-        store.latest(&topic, &query).await.unwrap();
-        let (page, cost) = store.latest(&topic, &query).await.unwrap();
+        store.op().topic(&topic).latest(&query).await.unwrap();
+        let op = store.op();
+        let page = op.topic(&topic).latest(&query).await.unwrap();
+        let cost = op.cost();
         assert_eq!(page.events.len(), usize::from(limit));
         assert!(cost.rounds <= 2, "{} rounds", cost.rounds);
         halves += cost.read_units.halves;

@@ -25,13 +25,13 @@ async fn scene(settings: &str) -> (World, Engine, Store, Topic) {
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
     let posts = topic("posts");
-    store.put_topic(&posts, &change(settings)).await.unwrap();
+    store.op().topic(&posts).put(&change(settings)).await.unwrap();
     (world, engine, store, posts)
 }
 
 /// Everything in a range, and its price. Each chunk is complete up to the position behind it.
 async fn read(store: &Store, topic: &Topic, after: EventId, to: EventId) -> (Vec<Event>, Cost) {
-    let mut range = store.range(topic, after, to).await.unwrap();
+    let mut range = store.op().topic(topic).range(after, to).await.unwrap();
     let mut events = Vec::new();
     while let Some(chunk) = range.next().await.unwrap() {
         assert!(chunk.last().unwrap().id <= range.position() && range.position() <= to);
@@ -60,7 +60,7 @@ async fn a_range_is_all_that_lies_in_it_in_order_wherever_it_is_begun_again() {
                 let ago = random.u64(..40) * 900_000 + random.u64(..900_000);
                 past(&world, random.usize(1..3_000), ago)
             });
-            store.write(submission(&posts, batch.collect())).await.unwrap();
+            store.op().write(submission(&posts, batch.collect())).await.unwrap();
             pass(Duration::from_secs(random.u64(..4_000))).await;
         }
         let all = stored(&engine, &posts).await;
@@ -74,7 +74,7 @@ async fn a_range_is_all_that_lies_in_it_in_order_wherever_it_is_begun_again() {
         // Given up after each chunk, and begun again at its position.
         let (mut found, mut position) = (Vec::new(), after);
         while position < to {
-            let mut range = store.range(&posts, position, to).await.unwrap();
+            let mut range = store.op().topic(&posts).range(position, to).await.unwrap();
             found.extend(ids(&range.next().await.unwrap().unwrap_or_default()));
             position = range.position();
             if range.next().await.unwrap().is_none() {
@@ -90,7 +90,7 @@ async fn full_pages_of_shards_are_read_on_until_nothing_is_left() {
     let (world, engine, store, posts) = scene(r#"{"min_shards":4}"#).await;
     for _ in 0..6 {
         let batch = (0..10).map(|n| past(&world, 200_000, n));
-        store.write(submission(&posts, batch.collect())).await.unwrap();
+        store.op().write(submission(&posts, batch.collect())).await.unwrap();
     }
     let (events, cost) = read(&store, &posts, beginning(), end()).await;
     assert_eq!(ids(&events), stored(&engine, &posts).await);
@@ -104,9 +104,9 @@ async fn many_shards_are_read_in_pages_that_fit_together() {
     let (world, engine, store, posts) = scene(r#"{"min_shards":256,"max_shards":256}"#).await;
     for _ in 0..4 {
         let batch = (0..500).map(|n| past(&world, 3_000, n));
-        store.write(submission(&posts, batch.collect())).await.unwrap();
+        store.op().write(submission(&posts, batch.collect())).await.unwrap();
     }
-    let mut range = store.range(&posts, beginning(), end()).await.unwrap();
+    let mut range = store.op().topic(&posts).range(beginning(), end()).await.unwrap();
     let mut found = Vec::new();
     while let Some(chunk) = range.next().await.unwrap() {
         found.extend(ids(&chunk));
@@ -124,13 +124,13 @@ async fn a_range_costs_its_bytes_and_its_shards_however_much_there_is_before_it(
         // Of the day before: many buckets, and many events in each.
         for n in 0..older {
             let batch = (0..500).map(|_| past(&world, 100, 86_400_000 + n * 900_000));
-            store.write(submission(&posts, batch.collect())).await.unwrap();
+            store.op().write(submission(&posts, batch.collect())).await.unwrap();
         }
         let after = EventId::last_of(world.now());
         pass(Duration::from_secs(1)).await;
         for _ in 0..2 {
             let batch = (0..500).map(|_| event("note", Some(format!("\"{}\"", "x".repeat(880)))));
-            store.write(submission(&posts, batch.collect())).await.unwrap();
+            store.op().write(submission(&posts, batch.collect())).await.unwrap();
             pass(Duration::from_millis(1)).await;
         }
         let (events, cost) = read(&store, &posts, after, EventId::last_of(world.now())).await;
@@ -157,7 +157,7 @@ fn stored_bytes(event: &Event) -> usize {
 async fn what_is_kept_no_longer_is_in_no_range() {
     let (world, _engine, store, posts) = scene(r#"{"retention_days":2,"bucket":"hour"}"#).await;
     for hours in 0..40 {
-        store.write(submission(&posts, vec![past(&world, 1, hours * 3_600_000)])).await.unwrap();
+        store.op().write(submission(&posts, vec![past(&world, 1, hours * 3_600_000)])).await.unwrap();
     }
     pass(Duration::from_secs(86_400)).await;
     let (events, _) = read(&store, &posts, beginning(), end()).await;
@@ -169,13 +169,18 @@ async fn what_is_kept_no_longer_is_in_no_range() {
 #[tokio::test(start_paused = true)]
 async fn events_are_found_by_their_ids_in_the_order_asked_for() {
     let (_world, _engine, store, posts) = scene("{}").await;
-    let (written, _) = store.write(submission(&posts, vec![event("note", None); 5])).await.unwrap();
+    let written = store.op().write(submission(&posts, vec![event("note", None); 5])).await.unwrap();
     let mut wanted = ids(&written.events);
     wanted.reverse();
-    store.delete_event(&posts, wanted[2], None).await.unwrap();
-    let (found, cost) = store.events_of(&posts, &wanted).await.unwrap();
+    store.op().topic(&posts).delete_event(wanted[2], None).await.unwrap();
+    let op = store.op();
+    let found = op.topic(&posts).events_of(&wanted).await.unwrap();
+    let cost = op.cost();
     wanted.remove(2);
     assert_eq!((ids(&found), cost.calls), (wanted, 1));
-    assert!(matches!(store.events_of(&topic("unknown"), &[]).await, Err(TopicError::NotFound(_))));
-    assert!(matches!(store.range(&topic("unknown"), beginning(), end()).await, Err(TopicError::NotFound(_))));
+    assert!(matches!(store.op().topic(&topic("unknown")).events_of(&[]).await, Err(TopicError::NotFound(_))));
+    assert!(matches!(
+        store.op().topic(&topic("unknown")).range(beginning(), end()).await,
+        Err(TopicError::NotFound(_))
+    ));
 }

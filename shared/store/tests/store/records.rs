@@ -47,8 +47,8 @@ fn incremented(known: Option<&Document>) -> Option<Document> {
 }
 
 pub(crate) async fn found(store: &Store, key: &impl DocumentKey) -> Option<StoredDocument> {
-    match store.document(key, true).await {
-        Ok((found, _)) => Some(found),
+    match store.op().record(key).get(true).await {
+        Ok(found) => Some(found),
         Err(GetDocumentError::NotFound(_)) => None,
         Err(error) => panic!("{error}"),
     }
@@ -68,20 +68,31 @@ async fn a_record_costs_a_call_and_what_its_bytes_cost() {
             (4_096, "5.0", "1.0"),
             (65_536, "65.0", "8.5"),
         ] {
-            let (revision, created, cost) =
-                store.put_document(key, &of_bytes(bytes), precondition).await.unwrap();
+            let op = store.op();
+            let (revision, created) = op.record(key).put(&of_bytes(bytes), precondition).await.unwrap();
+            let cost = op.cost();
             assert_eq!(created, bytes == 8);
             assert_eq!(cost.of_write(), format!("write_units={written}, calls=1"), "{bytes}");
-            let (_, cost) = store.document(key, false).await.unwrap();
+            let op = store.op();
+            op.record(key).get(false).await.unwrap();
+            let cost = op.cost();
             assert_eq!(cost.of_read(), format!("read_units={read}, calls=1, items=1, rounds=0"), "{bytes}");
             precondition = Precondition::Is(revision);
         }
-        let (_, cost) = store.document(key, true).await.unwrap();
+        let op = store.op();
+        op.record(key).get(true).await.unwrap();
+        let cost = op.cost();
         assert_eq!(cost.of_read(), "read_units=17.0, calls=1, items=1, rounds=0");
-        assert_eq!(store.delete_document(key, precondition).await.unwrap().calls, 1);
-        let (_, cost) = store.update_with_retry(key, incremented).await.unwrap();
+        let op = store.op();
+        op.record(key).delete(precondition).await.unwrap();
+        assert_eq!(op.cost().calls, 1);
+        let op = store.op();
+        op.record(key).update_with_retry(incremented).await.unwrap();
+        let cost = op.cost();
         assert_eq!((cost.calls, cost.write_units.to_string()), (2, "1.0".to_owned()));
-        let (same, cost) = store.update_with_retry(key, |_| None).await.unwrap();
+        let op = store.op();
+        let same = op.record(key).update_with_retry(|_| None).await.unwrap();
+        let cost = op.cost();
         assert_eq!((same.map(|same| same.document), cost.calls), (Some(counter(1)), 1), "nothing to do");
     }
     prices(&store, &profile()).await;
@@ -95,7 +106,7 @@ async fn an_item_is_its_key_its_text_its_revision_and_nothing_else() {
     let store = store(engine.client(), &world);
     pass(Duration::from_micros(1_000)).await;
     let text = r#"{"revision": 1, "pk":"x", "expires_at":1}"#;
-    store.put_document(&settings(), &document(text), Precondition::None).await.unwrap();
+    store.op().record(&settings()).put(&document(text), Precondition::None).await.unwrap();
     let item = &items(&engine).await[0];
     let mut names: Vec<_> = item.keys().map(String::as_str).collect();
     names.sort_unstable();
@@ -113,17 +124,17 @@ async fn what_was_written_is_read_consistently_at_once_and_else_after_a_while() 
     let lag = Lag { seed: 1, table: lag, index: lag, behind: 1.0 };
     let engine = engine(&world, Options { lag: Some(lag), ..Options::default() });
     let store = store(engine.client(), &world);
-    let (first, ..) = store.put_document(&profile(), &counter(1), Precondition::None).await.unwrap();
+    let (first, ..) = store.op().record(&profile()).put(&counter(1), Precondition::None).await.unwrap();
     pass(Duration::from_secs(1)).await;
-    let (second, ..) = store.put_document(&profile(), &counter(2), Precondition::Is(first)).await.unwrap();
-    assert_eq!(store.document(&profile(), true).await.unwrap().0.revision, second);
-    let (stale, _) = store.document(&profile(), false).await.unwrap();
+    let (second, ..) = store.op().record(&profile()).put(&counter(2), Precondition::Is(first)).await.unwrap();
+    assert_eq!(store.op().record(&profile()).get(true).await.unwrap().revision, second);
+    let stale = store.op().record(&profile()).get(false).await.unwrap();
     assert_eq!(stale, StoredDocument { revision: first, document: counter(1) });
     // Who writes by what is stale is told so.
-    let refused = store.put_document(&profile(), &counter(3), Precondition::Is(stale.revision)).await;
+    let refused = store.op().record(&profile()).put(&counter(3), Precondition::Is(stale.revision)).await;
     assert!(matches!(refused, Err(WriteDocumentError::Mismatch(Some(current))) if current == second));
     pass(Duration::from_secs(1)).await;
-    assert_eq!(store.document(&profile(), false).await.unwrap().0.revision, second);
+    assert_eq!(store.op().record(&profile()).get(false).await.unwrap().revision, second);
 }
 
 #[tokio::test(start_paused = true)]
@@ -137,7 +148,16 @@ async fn of_sixteen_writers_none_loses_an_update() {
         let stores: Vec<_> = clients.iter().map(|client| store(client.client(), &world)).collect();
         for round in 1..=3 {
             let counts = join_all(stores.iter().map(async |store| {
-                count(&store.update_with_retry(&profile(), incremented).await.unwrap().0.unwrap().document)
+                count(
+                    &store
+                        .op()
+                        .record(&profile())
+                        .update_with_retry(incremented)
+                        .await
+                        .unwrap()
+                        .unwrap()
+                        .document,
+                )
             }));
             let mut counts = counts.await;
             counts.sort_unstable();
@@ -153,7 +173,7 @@ async fn who_always_meets_another_writer_gives_up() {
     let met =
         Faults::default().rule(Target::operation(Operation::PutItem), When::Always, Fault::ConditionFailed);
     let client = engine.client_with(met);
-    store(client.client(), &world).update_with_retry(&profile(), incremented).await.unwrap_err();
+    store(client.client(), &world).op().record(&profile()).update_with_retry(incremented).await.unwrap_err();
     assert_eq!(client.injected().len(), usize::try_from(CONFLICTS).unwrap());
     assert!(items(&engine).await.is_empty());
 }
@@ -184,8 +204,8 @@ async fn in_a_storm_each_acknowledged_update_counts_once_and_no_other_twice() {
             let store = store(client.client(), &world);
             let mut counts = Vec::new();
             for _ in 0..5 {
-                let updated = store.update_with_retry(&settings(), incremented).await;
-                counts.push(updated.ok().map(|(stored, _)| count(&stored.unwrap().document)));
+                let updated = store.op().record(&settings()).update_with_retry(incremented).await;
+                counts.push(updated.ok().map(|stored| count(&stored.unwrap().document)));
             }
             counts
         }));
@@ -227,13 +247,15 @@ async fn a_process_that_dies_at_any_call_leaves_what_was_or_what_was_to_be() {
                 let plain = store(engine.client(), &world);
                 let mut known = Precondition::Absent;
                 if operation != "create" {
-                    let put = plain.put_document(&profile(), &counter(1), known).await.unwrap();
+                    let put = plain.op().record(&profile()).put(&counter(1), known).await.unwrap();
                     known = Precondition::Is(put.0);
                 }
                 let lived = dying(&engine, &world, (n, moment), async |victim| match operation {
-                    "delete" => drop(victim.delete_document(&profile(), known).await.unwrap()),
-                    "update" => drop(victim.update_with_retry(&profile(), incremented).await.unwrap()),
-                    _ => drop(victim.put_document(&profile(), &counter(2), known).await.unwrap()),
+                    "delete" => drop(victim.op().record(&profile()).delete(known).await.unwrap()),
+                    "update" => {
+                        drop(victim.op().record(&profile()).update_with_retry(incremented).await.unwrap())
+                    }
+                    _ => drop(victim.op().record(&profile()).put(&counter(2), known).await.unwrap()),
                 })
                 .await;
                 assert_eq!(lived, n > calls, "{operation} makes {calls} calls");
@@ -260,7 +282,7 @@ async fn ambiguous(
     let world = World::new(5);
     let engine = engine(&world, Options::default());
     let plain = store(engine.client(), &world);
-    let (known, ..) = plain.put_document(&profile(), &counter(1), Precondition::None).await.unwrap();
+    let (known, ..) = plain.op().record(&profile()).put(&counter(1), Precondition::None).await.unwrap();
     pass(Duration::from_secs(1)).await;
     let faults = Faults::default().nth(1, Target::operation(first), Fault::Timeout(moment));
     let client = engine.client_with(faults);
@@ -280,11 +302,11 @@ async fn ambiguous(
 }
 
 async fn replace(store: &Store, known: Revision) -> Result<(), WriteDocumentError> {
-    store.put_document(&profile(), &counter(2), Precondition::Is(known)).await.map(|_| ())
+    store.op().record(&profile()).put(&counter(2), Precondition::Is(known)).await.map(|_| ())
 }
 
 async fn delete(store: &Store, known: Revision) -> Result<(), WriteDocumentError> {
-    store.delete_document(&profile(), Precondition::Is(known)).await.map(|_| ())
+    store.op().record(&profile()).delete(Precondition::Is(known)).await.map(|_| ())
 }
 
 #[tokio::test(start_paused = true)]
@@ -297,7 +319,7 @@ async fn a_write_that_may_have_been_applied_is_known_by_what_is_there_or_not_kno
         ambiguous(moment, DeleteItem, delete, nothing).await.unwrap();
         // Gone is gone, whoever did it.
         let gone = ambiguous(moment, DeleteItem, delete, async |plain, known| {
-            drop(plain.delete_document(&profile(), Precondition::Is(known)).await);
+            drop(plain.op().record(&profile()).delete(Precondition::Is(known)).await);
         });
         gone.await.unwrap();
     }
@@ -312,11 +334,11 @@ async fn a_write_that_may_have_been_applied_is_known_by_what_is_there_or_not_kno
     // Ours was applied, and replaced: nobody can tell.
     let replaced = ambiguous(After, PutItem, replace, async |plain, known| {
         let next = Precondition::Is(known.next());
-        plain.put_document(&profile(), &counter(3), next).await.unwrap();
+        plain.op().record(&profile()).put(&counter(3), next).await.unwrap();
     });
     assert!(matches!(replaced.await, Err(WriteDocumentError::Table(_))));
     let made_again = ambiguous(After, DeleteItem, delete, async |plain, _| {
-        plain.put_document(&profile(), &counter(3), Precondition::Absent).await.unwrap();
+        plain.op().record(&profile()).put(&counter(3), Precondition::Absent).await.unwrap();
     });
     assert!(matches!(made_again.await, Err(WriteDocumentError::Table(_))));
 }
@@ -346,7 +368,8 @@ async fn created(
         others(&plain).await;
     };
     let (profile, document) = (profile(), counter(1));
-    let creating = victim.put_document(&profile, &document, Precondition::None);
+    let op = victim.op();
+    let creating = op.record(&profile).put(&document, Precondition::None);
     let (told, ()) = tokio::join!(creating, meanwhile);
     let there = found(&plain, &profile).await.map(|found| count(&found.document));
     (told.map(|(revision, ..)| revision), there)
@@ -360,7 +383,7 @@ async fn what_was_created_and_deleted_is_not_created_again_by_an_attempt_that_no
     // It was there, and someone who saw it deleted it.
     let deleted = created(After, async |plain| {
         let known = found(plain, &profile()).await.unwrap().revision;
-        plain.delete_document(&profile(), Precondition::Is(known)).await.unwrap();
+        plain.op().record(&profile()).delete(Precondition::Is(known)).await.unwrap();
     });
     let (told, there) = deleted.await;
     assert!(matches!(told, Err(WriteDocumentError::Table(_))) && there.is_none(), "{told:?}");

@@ -32,11 +32,11 @@ async fn runs_follow_on_each_other_and_report_everything_once() {
         assert_eq!(files.files[&run.to].len(), n);
     }
     assert_eq!(files.reported(), written);
-    assert_eq!(store.continue_run(&nightly(), LEASE).await.unwrap().0, Begun::Nothing);
-    let (list, _) = store.runs(&nightly(), &ListQuery::parse("limit=3").unwrap()).await.unwrap();
+    assert_eq!(store.op().runs(&nightly()).resume(LEASE).await.unwrap(), Begun::Nothing);
+    let list = store.op().runs(&nightly()).list(&ListQuery::parse("limit=3").unwrap()).await.unwrap();
     assert_eq!((list.runs.len(), Some(list.runs[0].to)), (3, end));
     let next = format!("cursor={}", list.next.unwrap());
-    let (list, _) = store.runs(&nightly(), &ListQuery::parse(&next).unwrap()).await.unwrap();
+    let list = store.op().runs(&nightly()).list(&ListQuery::parse(&next).unwrap()).await.unwrap();
     assert_eq!((list.runs.len(), list.next), (1, None));
 }
 
@@ -50,8 +50,8 @@ async fn a_runs_futures_can_be_sent() {
     pass(Duration::from_secs(11)).await;
     let run = begin(&rig.store).await;
     let store = &rig.store;
-    sent(store.late_ids(&run, &mut Files::default())).await.unwrap();
-    sent(store.finish_run(&run)).await.unwrap_err();
+    sent(store.op().run(&run).late_ids(&mut Files::default())).await.unwrap();
+    sent(store.op().run(&run).finish()).await.unwrap_err();
 }
 
 #[tokio::test(start_paused = true)]
@@ -61,25 +61,25 @@ async fn a_run_is_one_invocations_at_a_time_until_its_lease_is_over() {
     pass(SETTLED).await;
     let run = begin(store).await;
     let busy = Begun::Busy { until: store.now().saturating_add(60_000) };
-    let again = store.begin_run(&nightly(), &RunSpec::default(), LEASE).await.unwrap().0;
-    assert_eq!((again, store.continue_run(&nightly(), LEASE).await.unwrap().0), (busy.clone(), busy));
+    let again = store.op().runs(&nightly()).begin(&RunSpec::default(), LEASE).await.unwrap();
+    assert_eq!((again, store.op().runs(&nightly()).resume(LEASE).await.unwrap()), (busy.clone(), busy));
 
     // Its progress gives it back, and so does giving it back.
     let progress = Progress { object: "a/1".to_owned(), position: run.from, events: 0 };
-    assert!(store.save_progress(&run, &progress).await.unwrap().0);
+    assert!(store.op().run(&run).save_progress(&progress).await.unwrap());
     let second = begin(store).await;
     assert_eq!(second.progress, Some(progress.clone()));
-    assert!(!store.save_progress(&run, &progress).await.unwrap().0, "another has it now");
-    store.release_run(&run).await.unwrap();
-    assert!(matches!(store.continue_run(&nightly(), LEASE).await.unwrap().0, Begun::Busy { .. }));
-    store.release_run(&second).await.unwrap();
+    assert!(!store.op().run(&run).save_progress(&progress).await.unwrap(), "another has it now");
+    store.op().run(&run).release().await.unwrap();
+    assert!(matches!(store.op().runs(&nightly()).resume(LEASE).await.unwrap(), Begun::Busy { .. }));
+    store.op().run(&second).release().await.unwrap();
     let third = begin(store).await;
     // What the third counts was decided when the run was begun.
     assert_eq!((third.to, &third.spec), (run.to, &RunSpec::default()));
 
     pass(LEASE).await;
     let spec = RunSpec { group_by: GroupBy::Type, ..RunSpec::default() };
-    let Begun::Run(fourth) = store.begin_run(&nightly(), &spec, LEASE).await.unwrap().0 else { panic!() };
+    let Begun::Run(fourth) = store.op().runs(&nightly()).begin(&spec, LEASE).await.unwrap() else { panic!() };
     assert_eq!((fourth.to, &fourth.spec), (run.to, &RunSpec::default()));
 }
 
@@ -94,28 +94,31 @@ async fn progress_wakes_who_continues_and_a_commit_ends_it() {
         all.into_iter().find(|item| matches!(key(item), AnyKey::Run(_))).unwrap()
     };
     let progress = Progress { object: "a/1".to_owned(), position: run.to, events: 3 };
-    assert!(store.save_progress(&run, &progress).await.unwrap().0);
+    assert!(store.op().run(&run).save_progress(&progress).await.unwrap());
     let item = stored().await;
     assert_eq!(
         (item["progress"].as_s().unwrap().as_str(), item["lease"].as_n().unwrap().as_str()),
         ("a/1", "0")
     );
-    store.release_run(&run).await.unwrap();
+    store.op().run(&run).release().await.unwrap();
     assert_ne!(stored().await["lease"].as_n().unwrap(), "0");
 
     let winner = attempt("winner", store.now());
-    let (committed, _) = store.commit_run(&run, &winner).await.unwrap();
+    let committed = store.op().run(&run).commit(&winner).await.unwrap();
     assert_eq!((committed.committed.as_ref(), committed.progress.as_ref()), (Some(&winner), None));
     assert!(!stored().await.contains_key("progress"));
-    assert!(!store.save_progress(&run, &progress).await.unwrap().0);
-    let (other, _) = store.commit_run(&run, &attempt("loser", store.now())).await.unwrap();
+    assert!(!store.op().run(&run).save_progress(&progress).await.unwrap());
+    let other = store.op().run(&run).commit(&attempt("loser", store.now())).await.unwrap();
     assert_eq!(other.committed, Some(winner.clone()));
     // Whoever comes now finishes it.
     let continued = begin(store).await;
     assert_eq!(continued.committed, Some(winner));
-    assert!(matches!(store.finish_run(&run).await, Err(RunError::NotCommitted)));
-    store.finish_run(&continued).await.unwrap();
-    assert_eq!(store.run(&nightly(), run.to).await.unwrap().0.unwrap().committed, continued.committed);
+    assert!(matches!(store.op().run(&run).finish().await, Err(RunError::NotCommitted)));
+    store.op().run(&continued).finish().await.unwrap();
+    assert_eq!(
+        store.op().runs(&nightly()).find(run.to).await.unwrap().unwrap().committed,
+        continued.committed
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -137,7 +140,9 @@ async fn what_is_late_is_reported_once_and_what_only_seems_so_is_not() {
     // Nothing was counted since: there is no list, and nothing is looked at.
     pass(SETTLED).await;
     let third = begin(&rig.store).await;
-    let (late, cost) = rig.store.late_ids(&third, &mut files).await.unwrap();
+    let op = rig.store.op();
+    let late = op.run(&third).late_ids(&mut files).await.unwrap();
+    let cost = op.cost();
     assert_eq!((late, cost.calls), (vec![], 0));
 }
 
@@ -162,9 +167,9 @@ async fn what_is_late_for_the_run_under_way_is_left_to_the_next() {
         [before, within],
         "a range that is read again has what landed meanwhile, its list does not"
     );
-    let (run, _) = rig.store.commit_run(&run, &attempt("a", rig.store.now())).await.unwrap();
+    let run = rig.store.op().run(&run).commit(&attempt("a", rig.store.now())).await.unwrap();
     files.files.insert(run.to, [before].into());
-    rig.store.finish_run(&run).await.unwrap();
+    rig.store.op().run(&run).finish().await.unwrap();
     let next = report_later(&rig, &mut files).await;
     assert_eq!(files.files[&next.to], [within, later].into());
     assert!(rig.unsettled().await.is_empty());
@@ -197,17 +202,18 @@ async fn attempts_that_overlap_report_one_list_in_whatever_order_they_write_it()
         let noting = store(noting.client(), &rig.world);
         let list = async |store: &Store| {
             let mut files = files.clone();
-            store.late_ids(&run, &mut files).await.unwrap().0
+            store.op().run(&run).late_ids(&mut files).await.unwrap()
         };
         let attempts = future::join3(list(&stores[0]), list(&stores[1]), list(&stores[2]));
         let (lists, _) = future::join(attempts, fan_out(&noting, &news)).await;
         assert!(lists.0 == lists.1 && lists.1 == lists.2);
         assert!(lists.0.is_sorted() && lists.0.len() >= 2_100);
 
-        let (run, _) = rig.store.commit_run(&run, &attempt("a", rig.store.now())).await.unwrap();
+        let run = rig.store.op().run(&run).commit(&attempt("a", rig.store.now())).await.unwrap();
         files.files.insert(run.to, lists.0.iter().copied().collect());
         // Finished by several too.
-        let (one, other) = future::join(stores[0].finish_run(&run), stores[1].finish_run(&run)).await;
+        let (one, other) =
+            future::join(stores[0].op().run(&run).finish(), stores[1].op().run(&run).finish()).await;
         one.unwrap();
         other.unwrap();
         let left = rig.unsettled().await.len();
@@ -260,11 +266,11 @@ async fn what_a_run_leaves_in_the_ledger_is_looked_at_again_though_nothing_is_co
     for expected in [0, 32, 0] {
         pass(SETTLED).await;
         let run = begin(&rig.store).await;
-        let (late, _) = rig.store.late_ids(&run, &mut files).await.unwrap();
+        let late = rig.store.op().run(&run).late_ids(&mut files).await.unwrap();
         assert_eq!(late.len(), expected);
         files.files.insert(run.to, late.into_iter().collect());
-        let (run, _) = rig.store.commit_run(&run, &attempt("a", rig.store.now())).await.unwrap();
-        rig.store.finish_run(&run).await.unwrap();
+        let run = rig.store.op().run(&run).commit(&attempt("a", rig.store.now())).await.unwrap();
+        rig.store.op().run(&run).finish().await.unwrap();
     }
     assert_eq!(files.reported(), ids.into_iter().collect());
 }
@@ -308,7 +314,7 @@ async fn report_attempt(store: &Store, files: &Mutex<Files>, name: &str) {
         let found = read(store, &run, &mut earlier).await;
         let name = format!("{name} {}", store.now());
         files.lock().unwrap().attempts.insert(name.clone(), found.into_iter().collect());
-        run = store.commit_run(&run, &attempt(&name, store.now())).await.unwrap().0;
+        run = store.op().run(&run).commit(&attempt(&name, store.now())).await.unwrap();
     }
     let mut files_now = files.lock().unwrap().clone();
     let winner = &run.committed.as_ref().unwrap().attempt;
@@ -316,7 +322,7 @@ async fn report_attempt(store: &Store, files: &Mutex<Files>, name: &str) {
     let before = files_now.files.insert(run.to, file.clone());
     assert!(before.is_none_or(|before| before == file), "a final file never changes");
     *files.lock().unwrap() = files_now;
-    store.finish_run(&run).await.unwrap();
+    store.op().run(&run).finish().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -347,5 +353,5 @@ async fn a_run_is_begun_although_fan_out_is_counting() {
     let busy = rig.engine.client_with(faults);
     let run = begin(&store(busy.client(), &rig.world)).await;
     assert_eq!(busy.injected().len(), 4);
-    assert_eq!(rig.store.run(&nightly(), run.to).await.unwrap().0, Some(run));
+    assert_eq!(rig.store.op().runs(&nightly()).find(run.to).await.unwrap(), Some(run));
 }

@@ -79,7 +79,9 @@ async fn put_events(engine: &Engine, topic: &Topic, numbers: std::ops::Range<usi
 async fn cost(store: &Store, topic: &Topic, query: &EventQuery) -> Cost {
     // So that the topic and its directory are read too, every time.
     pass(Duration::from_secs(6)).await;
-    let (page, cost) = store.latest(topic, query).await.unwrap();
+    let op = store.op();
+    let page = op.topic(topic).latest(query).await.unwrap();
+    let cost = op.cost();
     assert_eq!(page.events.len(), usize::from(query.limit.get()));
     cost
 }
@@ -88,8 +90,8 @@ async fn cost(store: &Store, topic: &Topic, query: &EventQuery) -> Cost {
 async fn a_page_costs_the_same_at_any_depth_of_any_topic() {
     let (world, engine, store) = world();
     let posts = topic("posts");
-    store.put_topic(&posts, &change("{}")).await.unwrap();
-    store.write(submission(&posts, vec![event("note", None)])).await.unwrap();
+    store.op().topic(&posts).put(&change("{}")).await.unwrap();
+    store.op().write(submission(&posts, vec![event("note", None)])).await.unwrap();
     let began = world.clone();
     put_events(&engine, &posts, 1..1_000, &began).await;
     cost(&store, &posts, &query(50)).await;
@@ -103,7 +105,7 @@ async fn a_page_costs_the_same_at_any_depth_of_any_topic() {
     let mut deep = EventQuery { range, ..query(50) };
     for _ in 0..3 {
         assert_eq!(cost(&store, &posts, &deep).await, small);
-        deep.cursor = store.latest(&posts, &deep).await.unwrap().0.next;
+        deep.cursor = store.op().topic(&posts).latest(&deep).await.unwrap().next;
     }
     let oldest_first = EventQuery { order: Some(Order::OldestFirst), ..query(50) };
     assert_eq!(cost(&store, &posts, &oldest_first).await, small);
@@ -117,7 +119,9 @@ async fn a_filter_that_matches_nothing_stops_at_its_budget(store: &Store, topic:
     let mut looked_at = 0;
     let mut cursors = std::collections::BTreeSet::new();
     loop {
-        let (page, cost) = store.latest(topic, &query).await.unwrap();
+        let op = store.op();
+        let page = op.topic(topic).latest(&query).await.unwrap();
+        let cost = op.cost();
         assert!(page.events.is_empty());
         assert!(cost.items <= 2 * 4_096, "{}", cost.of_read());
         assert!(cost.calls <= 16, "{}", cost.of_read());
@@ -135,7 +139,7 @@ async fn a_filter_that_matches_nothing_stops_at_its_budget(store: &Store, topic:
 async fn a_page_costs_the_same_with_a_long_directory() {
     let (world, engine, store) = world();
     let posts = topic("posts");
-    store.put_topic(&posts, &change(r#"{"bucket":"quarter-hour"}"#)).await.unwrap();
+    store.op().topic(&posts).put(&change(r#"{"bucket":"quarter-hour"}"#)).await.unwrap();
     let mut bucket = Some(Bucket::containing(BucketWidth::QuarterHour, world.now()));
     let buckets = std::iter::from_fn(|| {
         bucket = bucket?.previous();
@@ -146,7 +150,7 @@ async fn a_page_costs_the_same_with_a_long_directory() {
         .map(|bucket| keyed(&DirectoryKey { topic: posts.clone(), bucket }, [("shards", n(1))]))
         .collect();
     put(&engine, entries[..31].iter().cloned()).await;
-    store.write(submission(&posts, vec![event("note", None); 60])).await.unwrap();
+    store.op().write(submission(&posts, vec![event("note", None); 60])).await.unwrap();
     cost(&store, &posts, &query(50)).await;
     let short = cost(&store, &posts, &query(50)).await;
     put(&engine, entries[31..].iter().cloned()).await;
@@ -155,13 +159,15 @@ async fn a_page_costs_the_same_with_a_long_directory() {
     // The first event of all, three years back: found without a walk through what lies between.
     let at = world.now().saturating_sub(15 * 60_000 * ENTRIES as u64);
     let import = NewEvent { at: Some(at), ..event("note", None) };
-    store.write(submission(&posts, vec![import])).await.unwrap();
+    store.op().write(submission(&posts, vec![import])).await.unwrap();
     let oldest_first = EventQuery { order: Some(Order::OldestFirst), ..query(1) };
     assert_eq!(cost(&store, &posts, &oldest_first).await.calls, 3);
 
     // Three years of buckets that are listed but empty: a page looks at some and says how far.
     let before = lately_model::TimeRange::new(None, Some(world.now().saturating_sub(3_600_000))).unwrap();
-    let (page, cost) = store.latest(&posts, &EventQuery { range: before, ..query(10) }).await.unwrap();
+    let op = store.op();
+    let page = op.topic(&posts).latest(&EventQuery { range: before, ..query(10) }).await.unwrap();
+    let cost = op.cost();
     assert!(page.has_more && page.events.is_empty() && page.next.is_some());
     assert!(cost.calls <= 1_200, "{}", cost.of_read());
 }
@@ -170,11 +176,11 @@ async fn a_page_costs_the_same_with_a_long_directory() {
 async fn an_event_a_day_is_read_in_seven_waves() {
     let (world, _, store) = world();
     let posts = topic("posts");
-    store.put_topic(&posts, &change("{}")).await.unwrap();
+    store.op().topic(&posts).put(&change("{}")).await.unwrap();
     let day = 24 * 60 * 60 * 1000;
     let events = (0..60)
         .map(|days| NewEvent { at: Some(world.now().saturating_sub(days * day)), ..event("note", None) });
-    store.write(submission(&posts, events.collect())).await.unwrap();
+    store.op().write(submission(&posts, events.collect())).await.unwrap();
     for order in [Order::NewestFirst, Order::OldestFirst] {
         let cost = cost(&store, &posts, &EventQuery { order: Some(order), ..query(50) }).await;
         // A query for each day, two of the directory, and the topic.
@@ -187,7 +193,7 @@ async fn a_rare_type_costs_its_own_bytes_and_buckets_only() {
     let (world, _, store) = world();
     let posts = topic("posts");
     let settings = r#"{"min_shards":2,"views":["actor","subject","type"]}"#;
-    store.put_topic(&posts, &change(settings)).await.unwrap();
+    store.op().topic(&posts).put(&change(settings)).await.unwrap();
     let day = 24 * 60 * 60 * 1000;
     for days in 0..20 {
         let at = Some(world.now().saturating_sub(days * day));
@@ -196,18 +202,22 @@ async fn a_rare_type_costs_its_own_bytes_and_buckets_only() {
         if days % 10 == 5 {
             events.extend(vec![NewEvent { at, ..event("rare", None) }; 3]);
         }
-        store.write(submission(&posts, events)).await.unwrap();
+        store.op().write(submission(&posts, events)).await.unwrap();
     }
     pass(Duration::from_secs(3)).await;
     let rare = EventQuery { event_type: Some("rare".parse().unwrap()), ..query(50) };
-    let (page, cost) = store.latest(&posts, &rare).await.unwrap();
+    let op = store.op();
+    let page = op.topic(&posts).latest(&rare).await.unwrap();
+    let cost = op.cost();
     assert_eq!(page.events.len(), 6);
     // One query of the directory, two buckets of two shards, half a unit each.
     assert_eq!((cost.calls, cost.items), (5, 6), "{}", cost.of_read());
     assert!(cost.read_units.halves <= 4 + 2, "{}", cost.of_read());
 
     // The other way, consistently, all of those two buckets is looked at, and no other.
-    let (page, cost) = store.latest(&posts, &EventQuery { consistent: true, ..rare }).await.unwrap();
+    let op = store.op();
+    let page = op.topic(&posts).latest(&EventQuery { consistent: true, ..rare }).await.unwrap();
+    let cost = op.cost();
     assert_eq!((page.events.len(), cost.items), (6, 206), "{}", cost.of_read());
 }
 
@@ -216,15 +226,15 @@ async fn large_events_come_in_full_pages_and_none_is_lost() {
     for shards in [1, 4] {
         let (_, engine, store) = world();
         let posts = topic("posts");
-        store.put_topic(&posts, &change(&format!(r#"{{"min_shards":{shards}}}"#))).await.unwrap();
+        store.op().topic(&posts).put(&change(&format!(r#"{{"min_shards":{shards}}}"#))).await.unwrap();
         let large = event("note", Some(format!("\"{}\"", "x".repeat(200_000))));
         for _ in 0..20 {
-            store.write(submission(&posts, vec![large.clone(); 10])).await.unwrap();
+            store.op().write(submission(&posts, vec![large.clone(); 10])).await.unwrap();
         }
         let mut query = query(200);
         let mut walked = Vec::new();
         loop {
-            let (page, _) = store.latest(&posts, &query).await.unwrap();
+            let page = store.op().topic(&posts).latest(&query).await.unwrap();
             let bytes: usize =
                 page.events.iter().map(|event| serde_json::to_vec(event).unwrap().len() + 1).sum();
             assert!(bytes <= 2_500_000, "{bytes}");
@@ -252,7 +262,7 @@ async fn items_are_stored_as_they_always_were() {
     let (world, engine, store) = world();
     let posts = topic("posts");
     let settings = r#"{"retention_days":7,"min_shards":2,"views":["actor","subject","type"]}"#;
-    store.put_topic(&posts, &change(settings)).await.unwrap();
+    store.op().topic(&posts).put(&change(settings)).await.unwrap();
     let full = NewEvent {
         subject: Some("repo:octo:hello".parse().unwrap()),
         at: Some(world.now()),
@@ -264,7 +274,7 @@ async fn items_are_stored_as_they_always_were() {
     // It dies before it marks its request as done: at the seventh call.
     let dying = engine.client_with(Faults::default().nth(7, Target::any(), Fault::Crash(Moment::Before)));
     let victim = crate::support::store(dying.client(), &world);
-    assert!(dying.run(victim.write(request.clone())).await.is_none());
+    assert!(dying.run(victim.op().write(request.clone())).await.is_none());
 
     let id = stored(&engine, &posts).await[0];
     let (shard, sort_key) = (id.shard(), id.sort_key().to_string());
@@ -322,7 +332,7 @@ async fn items_are_stored_as_they_always_were() {
         ("expires_at", n(1_773_489_600 + 86_400)),
     ]);
     assert_eq!(only(&engine, "IDEMPOTENCY#").await, expected);
-    store.write(request).await.unwrap();
+    store.op().write(request).await.unwrap();
     expected.insert("done".to_owned(), AttributeValue::Bool(true));
     assert_eq!(only(&engine, "IDEMPOTENCY#").await, expected);
 }
@@ -331,8 +341,8 @@ async fn items_are_stored_as_they_always_were() {
 async fn a_quiet_event_has_no_attribute_too_many() {
     let (_, engine, store) = world();
     let log = topic("log");
-    store.put_topic(&log, &change(r#"{"fan_out":false,"views":[]}"#)).await.unwrap();
-    store.write(submission(&log, vec![event("note", None)])).await.unwrap();
+    store.op().topic(&log).put(&change(r#"{"fan_out":false,"views":[]}"#)).await.unwrap();
+    store.op().write(submission(&log, vec![event("note", None)])).await.unwrap();
     let id = stored(&engine, &log).await[0];
     let expected = item([
         ("pk", s("EVENTS#log#2026-03-14#SHARD0")),
@@ -348,16 +358,16 @@ async fn a_quiet_event_has_no_attribute_too_many() {
 async fn a_bucket_of_very_many_types_is_taken_to_hold_any() {
     let (_, engine, store) = world();
     let posts = topic("posts");
-    store.put_topic(&posts, &change(r#"{"views":["actor","subject","type"]}"#)).await.unwrap();
+    store.op().topic(&posts).put(&change(r#"{"views":["actor","subject","type"]}"#)).await.unwrap();
     for number in 0..150 {
         let typed = event(&format!("type-{number}"), None);
-        store.write(submission(&posts, vec![typed])).await.unwrap();
+        store.op().write(submission(&posts, vec![typed])).await.unwrap();
     }
     crate::support::assert_directory_held(&engine);
     pass(Duration::from_secs(3)).await;
     for (name, expected) in [("type-0", 1), ("type-149", 1), ("never", 0)] {
         let typed = EventQuery { event_type: Some(name.parse().unwrap()), ..query(10) };
-        let (page, _) = store.latest(&posts, &typed).await.unwrap();
+        let page = store.op().topic(&posts).latest(&typed).await.unwrap();
         assert_eq!(page.events.len(), expected);
     }
 }
@@ -366,16 +376,16 @@ async fn a_bucket_of_very_many_types_is_taken_to_hold_any() {
 async fn the_ends_of_time_are_read_like_any_other() {
     let (_, _, store) = world();
     let posts = topic("posts");
-    store.put_topic(&posts, &change(r#"{"bucket":"month"}"#)).await.unwrap();
+    store.op().topic(&posts).put(&change(r#"{"bucket":"month"}"#)).await.unwrap();
     let first = NewEvent { at: Some(UnixMillis::MIN), ..event("note", None) };
-    store.write(submission(&posts, vec![first, event("note", None)])).await.unwrap();
+    store.op().write(submission(&posts, vec![first, event("note", None)])).await.unwrap();
     pass(Duration::from_secs(3)).await;
     for order in [Order::NewestFirst, Order::OldestFirst] {
         let mut query = EventQuery { order: Some(order), ..query(1) };
-        let (page, _) = store.latest(&posts, &query).await.unwrap();
+        let page = store.op().topic(&posts).latest(&query).await.unwrap();
         assert!(page.has_more);
         query.cursor = page.next;
-        let (page, _) = store.latest(&posts, &query).await.unwrap();
+        let page = store.op().topic(&posts).latest(&query).await.unwrap();
         assert_eq!(page.events.len(), 1);
     }
 }
@@ -385,8 +395,8 @@ async fn the_ends_of_time_are_read_like_any_other() {
 async fn two_ids_that_are_one_apart_are_both_shown() {
     let (_, engine, store) = world();
     let posts = topic("posts");
-    store.put_topic(&posts, &change("{}")).await.unwrap();
-    let (written, _) = store.write(submission(&posts, vec![event("note", None)])).await.unwrap();
+    store.op().topic(&posts).put(&change("{}")).await.unwrap();
+    let written = store.op().write(submission(&posts, vec![event("note", None)])).await.unwrap();
     let newer = written.events[0].id;
     let older = newer.just_before().unwrap();
     assert_eq!(older.shard(), newer.shard());
@@ -397,7 +407,7 @@ async fn two_ids_that_are_one_apart_are_both_shown() {
     for (order, expected) in [(Order::NewestFirst, [newer, older]), (Order::OldestFirst, [older, newer])] {
         let mut page_query = EventQuery { order: Some(order), ..query(1) };
         for id in expected {
-            let (page, _) = store.latest(&posts, &page_query).await.unwrap();
+            let page = store.op().topic(&posts).latest(&page_query).await.unwrap();
             assert_eq!(ids(&page.events), [id], "{order:?}");
             page_query.cursor = page.next;
         }

@@ -33,17 +33,22 @@ impl Scene {
         let engine = engine(&world, Options { shards: 1, ..Options::default() });
         let store = store(engine.client(), &world).with_feeds(settings);
         let (posts, logs) = (topic("posts"), topic("logs"));
-        store.put_topic(&posts, &change("{}")).await.unwrap();
-        store.put_topic(&logs, &change(r#"{"fan_out":false}"#)).await.unwrap();
+        store.op().topic(&posts).put(&change("{}")).await.unwrap();
+        store.op().topic(&logs).put(&change(r#"{"fan_out":false}"#)).await.unwrap();
         Self { world, engine, store, posts, logs, settings, told: SequenceNumber::START }
     }
 
     pub(crate) async fn follow(&self, who: &str, what: &str, backfill: u16) {
-        self.store.follow(&user(who), &source(what), Backfill::new(backfill).unwrap()).await.unwrap();
+        self.store
+            .op()
+            .user(&user(who))
+            .follow(&source(what), Backfill::new(backfill).unwrap())
+            .await
+            .unwrap();
     }
 
     pub(crate) async fn post(&self, topic: &Topic, events: Vec<NewEvent>) -> Vec<EventId> {
-        let (written, _) = self.store.write(submission(topic, events)).await.unwrap();
+        let written = self.store.op().write(submission(topic, events)).await.unwrap();
         written.events.iter().map(|event| event.id).collect()
     }
 
@@ -110,7 +115,7 @@ pub(crate) fn key(item: &Item) -> AnyKey {
 }
 
 pub(crate) async fn fan_out(store: &Store, event: &str) -> FanOutOutcome {
-    store.fan_out(&Record::batch(event.as_bytes()).unwrap(), MINUTE).await
+    store.op_within(MINUTE).fan_out(&Record::batch(event.as_bytes()).unwrap()).await
 }
 
 pub(crate) fn about(subject: &str) -> NewEvent {

@@ -21,12 +21,12 @@ fn hour() -> NewSession {
 }
 
 async fn found(store: &Store, hash: [u8; 32]) -> Option<Session> {
-    store.session(TokenHash::from(hash)).await.unwrap().0
+    store.op().sessions().find(TokenHash::from(hash)).await.unwrap()
 }
 
 async fn by_id(store: &Store, id: SessionId) -> Option<Session> {
-    match store.session_by_id(id).await {
-        Ok((session, _)) => Some(session),
+    match store.op().sessions().get(id).await {
+        Ok(session) => Some(session),
         Err(SessionError::NotFound(_)) => None,
         Err(error) => panic!("{error}"),
     }
@@ -37,7 +37,9 @@ async fn a_session_is_what_was_asked_for_until_it_ends() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
-    let (session, cost) = store.create_session(&hour(), HASH.into()).await.unwrap();
+    let op = store.op();
+    let session = op.sessions().create(&hour(), HASH.into()).await.unwrap();
+    let cost = op.cost();
     assert_eq!(
         (cost.write_units.to_string(), cost.calls),
         ("3.0".to_owned(), 2),
@@ -48,7 +50,9 @@ async fn a_session_is_what_was_asked_for_until_it_ends() {
     assert_eq!(session.expires_at.get() - session.created_at.get(), 3_600_000);
 
     assert_eq!(found(&store, HASH).await.as_ref(), Some(&session));
-    let (_, cost) = store.session(HASH.into()).await.unwrap();
+    let op = store.op();
+    op.sessions().find(HASH.into()).await.unwrap();
+    let cost = op.cost();
     assert_eq!((cost.read_units.to_string(), cost.calls), ("1.0".to_owned(), 1));
     assert_eq!(by_id(&store, session.id).await.as_ref(), Some(&session));
     assert_eq!(found(&store, [8; 32]).await, None);
@@ -68,7 +72,7 @@ async fn a_session_is_what_was_asked_for_until_it_ends() {
 async fn whoever_reads_the_table_learns_no_token() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
-    store(engine.client(), &world).create_session(&hour(), HASH.into()).await.unwrap();
+    store(engine.client(), &world).op().sessions().create(&hour(), HASH.into()).await.unwrap();
     let items = items(&engine).await;
     let [item] = &*items.iter().filter(|item| item.contains_key("scopes")).collect::<Vec<_>>() else {
         panic!()
@@ -87,10 +91,12 @@ async fn a_revoked_session_is_refused_at_once_and_may_be_revoked_again() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
-    let (session, _) = store.create_session(&hour(), HASH.into()).await.unwrap();
-    let (other, _) = store.create_session(&hour(), [8; 32].into()).await.unwrap();
+    let session = store.op().sessions().create(&hour(), HASH.into()).await.unwrap();
+    let other = store.op().sessions().create(&hour(), [8; 32].into()).await.unwrap();
     for calls in [2, 2] {
-        let cost = store.revoke_session(session.id).await.unwrap();
+        let op = store.op();
+        op.sessions().revoke(session.id).await.unwrap();
+        let cost = op.cost();
         assert_eq!(cost.calls, calls);
         assert_eq!((found(&store, HASH).await, by_id(&store, session.id).await), (None, None));
     }
@@ -98,10 +104,10 @@ async fn a_revoked_session_is_refused_at_once_and_may_be_revoked_again() {
     // Removed in its time, as all that is over.
     pass(Duration::from_secs(1)).await;
     assert_eq!(engine.expire(10).unwrap(), 1);
-    store.revoke_session(session.id).await.unwrap();
+    store.op().sessions().revoke(session.id).await.unwrap();
     // One that never was.
-    store.revoke_session("0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap()).await.unwrap();
-    store.revoke_session("0190a4cd-d3e7-4222-9f99-fdb74feee752".parse().unwrap()).await.unwrap();
+    store.op().sessions().revoke("0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap()).await.unwrap();
+    store.op().sessions().revoke("0190a4cd-d3e7-4222-9f99-fdb74feee752".parse().unwrap()).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -112,10 +118,10 @@ async fn a_session_is_revoked_however_far_the_index_is_behind() {
         let lag = Lag { seed: 1, table: Duration::ZERO, index, behind: 1.0 };
         let engine = engine(&world, Options { lag: Some(lag), ..Options::default() });
         let store = store(engine.client(), &world);
-        let (session, _) = store.create_session(&hour(), HASH.into()).await.unwrap();
+        let session = store.op().sessions().create(&hour(), HASH.into()).await.unwrap();
         pass(Duration::from_millis(age)).await;
         assert_eq!(by_id(&store, session.id).await, Some(session.clone()), "{behind} ms behind");
-        store.revoke_session(session.id).await.unwrap();
+        store.op().sessions().revoke(session.id).await.unwrap();
         assert_eq!(found(&store, HASH).await, None, "{behind} ms behind");
     }
 }
@@ -128,7 +134,7 @@ async fn sessions_are_listed_newest_first_and_all_of_them() {
     let mut ids = Vec::new();
     for number in 0..=220_u8 {
         let new = if number % 10 == 3 { new(r#"{"scopes":["admin"],"ttl_seconds":1}"#) } else { hour() };
-        let (session, _) = store.create_session(&new, [number; 32].into()).await.unwrap();
+        let session = store.op().sessions().create(&new, [number; 32].into()).await.unwrap();
         if number % 10 != 3 {
             ids.push(session.id);
         }
@@ -138,7 +144,7 @@ async fn sessions_are_listed_newest_first_and_all_of_them() {
     ids.reverse();
     let (mut listed, mut after, mut pages) = (Vec::new(), None, 0);
     loop {
-        let (list, _) = store.sessions(after).await.unwrap();
+        let list = store.op().sessions().list(after).await.unwrap();
         listed.extend(list.sessions.iter().map(|session| session.id));
         pages += 1;
         after = list.next;
@@ -160,14 +166,16 @@ async fn what_fails_for_a_moment_is_tried_again_and_makes_one_session() {
     {
         let hash = [u8::try_from(number).unwrap(); 32];
         let put = Faults::default().nth(1, Target::operation(Operation::PutItem), fault.clone());
-        let (session, _) = store(engine.client_with(put).client(), &world)
-            .create_session(&hour(), hash.into())
+        let session = store(engine.client_with(put).client(), &world)
+            .op()
+            .sessions()
+            .create(&hour(), hash.into())
             .await
             .unwrap();
         assert_eq!(items(&engine).await.len(), 2 * (number + 1));
         let update = Faults::default().nth(1, Target::operation(Operation::UpdateItem), fault);
         let victim = store(engine.client_with(update).client(), &world);
-        victim.revoke_session(session.id).await.unwrap();
+        victim.op().sessions().revoke(session.id).await.unwrap();
         assert_eq!(found(&victim, hash).await, None);
     }
 }

@@ -10,7 +10,12 @@ use crate::support::{World, change, engine, event, store, submission, topic};
 async fn with_posts(faults: Faults) -> Store {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
-    store(engine.client(), &world).put_topic(&topic("posts"), &change(r#"{"fan_out":false}"#)).await.unwrap();
+    store(engine.client(), &world)
+        .op()
+        .topic(&topic("posts"))
+        .put(&change(r#"{"fan_out":false}"#))
+        .await
+        .unwrap();
     store(engine.client_with(faults).client(), &world)
 }
 
@@ -21,7 +26,9 @@ fn puts() -> Target {
 #[tokio::test(start_paused = true)]
 async fn an_operation_is_told_once_with_its_cost() {
     let store = with_posts(Faults::default()).await;
-    let (_, cost) = store.write(submission(&topic("posts"), vec![event("note", None)])).await.unwrap();
+    let op = store.op();
+    op.write(submission(&topic("posts"), vec![event("note", None)])).await.unwrap();
+    let cost = op.cost();
     assert_eq!(store.take_tally(), Tally { cost, ..Tally::default() });
     assert_eq!(store.clone().take_tally(), Tally::default());
 }
@@ -30,7 +37,7 @@ async fn an_operation_is_told_once_with_its_cost() {
 async fn throttles_are_told_and_the_shards_that_they_doubled() {
     let hot = Fault::Throttle(Throttle::TableKeyRange);
     let store = with_posts(Faults::default().rule(puts(), When::First(2), hot)).await;
-    store.write(submission(&topic("posts"), vec![event("note", None)])).await.unwrap();
+    store.op().write(submission(&topic("posts"), vec![event("note", None)])).await.unwrap();
     let Tally { throttles, throttles_given_up, shards_doubled, .. } = store.take_tally();
     assert_eq!((throttles, throttles_given_up, shards_doubled), (2, 0, 1));
 }
@@ -39,7 +46,7 @@ async fn throttles_are_told_and_the_shards_that_they_doubled() {
 async fn what_was_given_up_is_told_with_what_it_cost_in_vain() {
     let store =
         with_posts(Faults::default().rule(puts(), When::Always, Fault::Throttle(Throttle::Account))).await;
-    store.write(submission(&topic("posts"), vec![event("note", None)])).await.unwrap_err();
+    store.op().write(submission(&topic("posts"), vec![event("note", None)])).await.unwrap_err();
     let tally = store.take_tally();
     assert_eq!((tally.throttles_given_up, tally.shards_doubled), (1, 0));
     assert!(tally.throttles >= 5 && tally.cost.calls > tally.throttles, "{tally:?}");
@@ -49,7 +56,7 @@ async fn what_was_given_up_is_told_with_what_it_cost_in_vain() {
 async fn a_conflict_or_a_failure_is_no_throttle() {
     for fault in [Fault::InternalServerError, Fault::TransactionConflict] {
         let store = with_posts(Faults::default().rule(puts(), When::First(1), fault)).await;
-        store.write(submission(&topic("posts"), vec![event("note", None)])).await.unwrap();
+        store.op().write(submission(&topic("posts"), vec![event("note", None)])).await.unwrap();
         let Tally { cost, throttles, throttles_given_up, .. } = store.take_tally();
         assert!(cost.calls > 2, "it was tried again");
         assert_eq!((throttles, throttles_given_up), (0, 0));
@@ -61,6 +68,6 @@ async fn what_a_batch_leaves_unprocessed_was_throttled() {
     let batch = Target::operation(Operation::BatchWriteItem);
     let store = with_posts(Faults::default().rule(batch, When::First(1), Fault::Unprocessed(1.0))).await;
     let events = (0..3).map(|_| event("note", None)).collect();
-    store.write(submission(&topic("posts"), events)).await.unwrap();
+    store.op().write(submission(&topic("posts"), events)).await.unwrap();
     assert_eq!(store.take_tally().throttles, 1);
 }

@@ -15,7 +15,9 @@ fn source_query(limit: u16) -> SourceQuery {
 }
 
 async fn page(store: &Store, query: &SourceQuery) -> (Page<TimelineEvent>, Cost) {
-    store.source_timeline(&ada(), query, None).await.unwrap()
+    let op = store.op();
+    let page = op.timeline(&ada()).page(query).await.unwrap();
+    (page, op.cost())
 }
 
 fn ada() -> Source {
@@ -105,7 +107,7 @@ async fn pages_of_every_size_in_both_orders_show_everything_once() {
             let expected = timeline.shown(&query, topics, world.now());
             let mut shown = Vec::new();
             loop {
-                let (page, _) = store.source_timeline(&ada(), &query, topics).await.unwrap();
+                let page = store.op().limited_to(topics).timeline(&ada()).page(&query).await.unwrap();
                 let limit = usize::from(query.page.limit.get());
                 assert!(page.events.len() <= limit && (page.events.len() == limit || !page.has_more));
                 shown.extend(page.events);
@@ -179,10 +181,10 @@ async fn who_waits_for_an_event_is_shown_it_from_a_replica_that_is_behind() {
         let listed = Listed::new(id(world.now(), 1), "ada", None);
         let query = SourceQuery { wait_for: Some(listed.id()), ..source_query(10) };
         let reader = store(engine.client(), &world);
-        let reading = tokio::spawn(async move { reader.source_timeline(&ada(), &query, None).await });
+        let reading = tokio::spawn(async move { reader.op().timeline(&ada()).page(&query).await });
         pass(Duration::from_millis(after)).await;
         put(&engine.client(), listed.at_sources()).await;
-        let (page, _) = reading.await.unwrap().unwrap();
+        let page = reading.await.unwrap().unwrap();
         assert_eq!(told(&page), [listed.id()]);
     }
 }
@@ -194,7 +196,7 @@ async fn what_nobody_wrote_is_not_waited_for_longer_than_five_seconds() {
     let store = store(engine.client(), &world);
     let begun = tokio::time::Instant::now();
     let query = SourceQuery { wait_for: Some(id(world.now(), 1)), ..source_query(10) };
-    let read = store.source_timeline(&ada(), &query, None).await;
+    let read = store.op().timeline(&ada()).page(&query).await;
     assert!(matches!(read, Err(TimelineError::NotYetVisible)));
     assert_eq!(begun.elapsed(), Duration::from_secs(5));
 }
@@ -207,18 +209,18 @@ async fn what_cannot_come_any_more_is_looked_for_once() {
     let old = Listed::new(id(world.now().saturating_sub(120_001), 1), "ada", None);
     let begun = tokio::time::Instant::now();
     let query = |id| SourceQuery { wait_for: Some(id), ..source_query(10) };
-    let read = store.source_timeline(&ada(), &query(old.id()), None).await;
+    let read = store.op().timeline(&ada()).page(&query(old.id())).await;
     assert!(matches!(read, Err(TimelineError::NotYetVisible)));
     assert_eq!(begun.elapsed(), Duration::ZERO);
     put(&engine.client(), old.at_sources()).await;
-    let (shown, _) = store.source_timeline(&ada(), &query(old.id()), None).await.unwrap();
+    let shown = store.op().timeline(&ada()).page(&query(old.id())).await.unwrap();
     assert_eq!(told(&shown), [old.id()]);
 
     // Five seconds are what a writer's clock may be ahead.
     let ahead = |millis| id(world.now().saturating_add(millis), 0);
-    let read = store.source_timeline(&ada(), &query(ahead(5_001)), None).await;
+    let read = store.op().timeline(&ada()).page(&query(ahead(5_001))).await;
     assert!(read.is_err() && begun.elapsed() == Duration::ZERO, "{read:?}");
-    let read = store.source_timeline(&ada(), &query(ahead(5_000)), None).await;
+    let read = store.op().timeline(&ada()).page(&query(ahead(5_000))).await;
     assert!(matches!(read, Err(TimelineError::NotYetVisible)));
     assert_eq!(begun.elapsed(), Duration::from_secs(5));
 }
@@ -248,7 +250,7 @@ async fn a_cursor_is_good_for_its_own_source_and_filters_only() {
         (subject, month()),
         (ada(), SourceQuery { topic: Some(topic("posts")), ..month() }),
     ] {
-        let read = store.source_timeline(&source, &with(query), None).await;
+        let read = store.op().timeline(&source).page(&with(query)).await;
         assert!(matches!(read, Err(TimelineError::Cursor(_))), "{source}");
     }
     let none = page(&store, &SourceQuery::parse("month=2026-02").unwrap()).await.0;

@@ -27,21 +27,23 @@ fn world() -> (World, Engine, Store) {
 async fn a_topic_is_created_then_changed_and_what_is_absent_stays() {
     let (world, engine, store) = world();
     let posts = topic("posts");
-    let (view, created, _) = store.put_topic(&posts, &change(r#"{"min_shards":2}"#)).await.unwrap();
+    let (view, created) = store.op().topic(&posts).put(&change(r#"{"min_shards":2}"#)).await.unwrap();
     assert!(created && view.created_at == world.now() && view.buckets.is_empty());
     assert_eq!(view.settings, change(r#"{"min_shards":2}"#).create().unwrap());
 
     pass(DAY).await;
-    let (same, created, cost) = store.put_topic(&posts, &change(r#"{"min_shards":2}"#)).await.unwrap();
+    let op = store.op();
+    let (same, created) = op.topic(&posts).put(&change(r#"{"min_shards":2}"#)).await.unwrap();
+    let cost = op.cost();
     assert!(!created && same == view);
     assert_eq!(cost.write_units.halves, 0, "nothing changes, nothing is written");
 
-    let (changed, created, _) = store.put_topic(&posts, &change(r#"{"retention_days":7}"#)).await.unwrap();
+    let (changed, created) = store.op().topic(&posts).put(&change(r#"{"retention_days":7}"#)).await.unwrap();
     assert!(!created && changed.created_at == view.created_at);
     assert_eq!(changed.settings, change(r#"{"min_shards":2,"retention_days":7}"#).create().unwrap());
     // Another process reads what was written.
     let other = crate::support::store(engine.client(), &world);
-    assert_eq!(other.topic(&posts).await.unwrap().0, changed);
+    assert_eq!(other.op().topic(&posts).view().await.unwrap(), changed);
 }
 
 #[tokio::test(start_paused = true)]
@@ -50,36 +52,39 @@ async fn what_does_not_fit_is_refused_and_changes_nothing() {
     let posts = topic("posts");
     let misfit = change(r#"{"min_shards":128}"#);
     assert!(matches!(
-        store.put_topic(&posts, &misfit).await,
+        store.op().topic(&posts).put(&misfit).await,
         Err(PutTopicError::Refused(TopicFault::Invalid(_)))
     ));
-    assert!(matches!(store.topic(&posts).await, Err(TopicError::NotFound(_))));
+    assert!(matches!(store.op().topic(&posts).view().await, Err(TopicError::NotFound(_))));
 
-    let before = store.put_topic(&posts, &change("{}")).await.unwrap().0;
+    let before = store.op().topic(&posts).put(&change("{}")).await.unwrap().0;
     let hourly = change(r#"{"bucket":"hour"}"#);
     assert!(matches!(
-        store.put_topic(&posts, &hourly).await,
+        store.op().topic(&posts).put(&hourly).await,
         Err(PutTopicError::Refused(TopicFault::BucketIsFixed(_)))
     ));
     assert!(matches!(
-        store.put_topic(&posts, &misfit).await,
+        store.op().topic(&posts).put(&misfit).await,
         Err(PutTopicError::Refused(TopicFault::Invalid(_)))
     ));
-    assert_eq!(store.topic(&posts).await.unwrap().0, before);
+    assert_eq!(store.op().topic(&posts).view().await.unwrap(), before);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_unknown_topic_is_known_as_such_by_every_operation() {
     let (world, _, store) = world();
     let nowhere = topic("nowhere");
-    let write = store.write(submission(&nowhere, vec![event("note", None)])).await;
+    let write = store.op().write(submission(&nowhere, vec![event("note", None)])).await;
     assert!(matches!(write, Err(WriteError::Topic(TopicError::NotFound(_)))));
     assert!(matches!(
-        store.latest(&nowhere, &query(1)).await,
+        store.op().topic(&nowhere).latest(&query(1)).await,
         Err(LatestError::Topic(TopicError::NotFound(_)))
     ));
     let id = lately_keys::EventId::first_of(world.now());
-    assert!(matches!(store.event(&nowhere, id).await, Err(GetEventError::Topic(TopicError::NotFound(_)))));
+    assert!(matches!(
+        store.op().topic(&nowhere).event(id).await,
+        Err(GetEventError::Topic(TopicError::NotFound(_)))
+    ));
 }
 
 #[tokio::test(start_paused = true)]
@@ -97,11 +102,11 @@ async fn of_creations_at_the_same_time_one_creates() {
             let faults = Faults::seeded(seed.0 ^ (process as u64) << 32).interleaved(4);
             let client = engine.client_with(faults);
             let store = store(client.client(), &world);
-            store.put_topic(&posts, &change(changes[process])).await.unwrap().1
+            store.op().topic(&posts).put(&change(changes[process])).await.unwrap().1
         };
         let created = join_all((0..3).map(create)).await;
         assert_eq!(created.iter().filter(|created| **created).count(), 1);
-        let (view, _) = store(engine.client(), &world).topic(&posts).await.unwrap();
+        let view = store(engine.client(), &world).op().topic(&posts).view().await.unwrap();
         let all = match seed.0 % 2 {
             0 => "{}",
             _ => r#"{"retention_days":7,"min_shards":4,"max_shards":128}"#,
@@ -117,8 +122,8 @@ async fn a_creation_whose_answer_was_lost_is_a_creation() {
         let lost = Faults::default().nth(1, Target::operation(Operation::PutItem), Fault::Timeout(moment));
         let client = engine.client_with(lost);
         let store = store(client.client(), &world);
-        assert!(store.put_topic(&topic("posts"), &change("{}")).await.unwrap().1);
-        assert!(!store.put_topic(&topic("posts"), &change("{}")).await.unwrap().1);
+        assert!(store.op().topic(&topic("posts")).put(&change("{}")).await.unwrap().1);
+        assert!(!store.op().topic(&topic("posts")).put(&change("{}")).await.unwrap().1);
     }
 }
 
@@ -127,7 +132,7 @@ async fn topics_are_listed_by_name_page_by_page() {
     let (_, _, store) = world();
     let mut names: Vec<String> = (0..25).map(|number| format!("topic-{number}")).collect();
     for name in &names {
-        store.put_topic(&topic(name), &change("{}")).await.unwrap();
+        store.op().topic(&topic(name)).put(&change("{}")).await.unwrap();
     }
     names.sort();
     for limit in [1, 7, 25, 200] {
@@ -135,7 +140,7 @@ async fn topics_are_listed_by_name_page_by_page() {
         let mut cursor = None;
         loop {
             let limit = PageSize::new(limit).unwrap();
-            let (page, _) = store.topics(&ListQuery { limit, cursor }, None).await.unwrap();
+            let page = store.op().topics().list(&ListQuery { limit, cursor }).await.unwrap();
             assert!(page.topics.len() <= limit.get().into());
             listed.extend(page.topics.iter().map(|topic| topic.topic.to_string()));
             cursor = page.next;
@@ -145,9 +150,9 @@ async fn topics_are_listed_by_name_page_by_page() {
         }
         assert_eq!(listed, names);
     }
-    let (page, _) = store.latest(&topic("topic-1"), &query(1)).await.unwrap();
+    let page = store.op().topic(&topic("topic-1")).latest(&query(1)).await.unwrap();
     let foreign = ListQuery { cursor: page.newer, ..ListQuery::default() };
-    let refused = store.topics(&foreign, None).await;
+    let refused = store.op().topics().list(&foreign).await;
     assert!(matches!(refused, Err(ListError::Cursor(CursorError::Foreign))));
 }
 
@@ -156,12 +161,12 @@ async fn a_change_is_seen_by_other_processes_within_five_seconds() {
     let (world, engine, here) = world();
     let there = store(engine.client(), &world);
     let posts = topic("posts");
-    here.put_topic(&posts, &change(r#"{"retention_days":7}"#)).await.unwrap();
+    here.op().topic(&posts).put(&change(r#"{"retention_days":7}"#)).await.unwrap();
     let old =
         NewEvent { at: Some(world.now().saturating_sub(8 * 24 * 60 * 60 * 1000)), ..event("note", None) };
-    let write = async || there.write(submission(&posts, vec![old.clone()])).await;
+    let write = async || there.op().write(submission(&posts, vec![old.clone()])).await;
     assert!(matches!(write().await, Err(WriteError::TooOld { indices, .. }) if indices == [0]));
-    here.put_topic(&posts, &change(r#"{"retention_days":null}"#)).await.unwrap();
+    here.op().topic(&posts).put(&change(r#"{"retention_days":null}"#)).await.unwrap();
     assert!(matches!(write().await, Err(WriteError::TooOld { indices: _, .. })));
     pass(Duration::from_secs(5)).await;
     write().await.unwrap();
@@ -177,7 +182,7 @@ async fn expiries(engine: &Engine, prefix: &str) -> Vec<Option<u64>> {
 }
 
 async fn found(store: &Store, topic: &Topic, query: EventQuery) -> usize {
-    store.latest(topic, &query).await.unwrap().0.events.len()
+    store.op().topic(topic).latest(&query).await.unwrap().events.len()
 }
 
 #[tokio::test(start_paused = true)]
@@ -185,9 +190,9 @@ async fn what_is_past_its_retention_is_gone_before_it_is_removed() {
     let (_, engine, store) = world();
     let posts = topic("posts");
     let settings = r#"{"retention_days":1,"bucket":"hour","views":["actor","subject","type"]}"#;
-    store.put_topic(&posts, &change(settings)).await.unwrap();
+    store.op().topic(&posts).put(&change(settings)).await.unwrap();
     pass(Duration::from_millis(500)).await;
-    let (written, _) = store.write(submission(&posts, vec![event("note", None)])).await.unwrap();
+    let written = store.op().write(submission(&posts, vec![event("note", None)])).await.unwrap();
     let id = ids(&written.events)[0];
 
     // 12:00:00.5 and a day, rounded up; the end of the hour, a day, and thirty more.
@@ -205,13 +210,13 @@ async fn what_is_past_its_retention_is_gone_before_it_is_removed() {
     for query in &queries {
         assert_eq!(found(&store, &posts, query.clone()).await, 1);
     }
-    store.event(&posts, id).await.unwrap();
+    store.op().topic(&posts).event(id).await.unwrap();
     pass(Duration::from_millis(1)).await;
     for query in &queries {
         assert_eq!(found(&store, &posts, query.clone()).await, 0, "{query:?}");
     }
     pass(Duration::from_millis(500)).await;
-    assert!(matches!(store.event(&posts, id).await, Err(GetEventError::NotFound(_))));
+    assert!(matches!(store.op().topic(&posts).event(id).await, Err(GetEventError::NotFound(_))));
     assert_eq!(stored(&engine, &posts).await, [id], "TTL has not come by yet");
     assert_eq!(engine.expire(10).unwrap(), 2, "and its entry in its actor's feed");
     assert!(stored(&engine, &posts).await.is_empty());
@@ -222,26 +227,26 @@ async fn what_is_past_its_retention_is_gone_before_it_is_removed() {
 async fn a_bucket_keeps_the_retention_that_it_began_with() {
     let (world, engine, store) = world();
     let posts = topic("posts");
-    store.put_topic(&posts, &change(r#"{"retention_days":1}"#)).await.unwrap();
-    store.write(submission(&posts, vec![event("note", None)])).await.unwrap();
+    store.op().topic(&posts).put(&change(r#"{"retention_days":1}"#)).await.unwrap();
+    store.op().write(submission(&posts, vec![event("note", None)])).await.unwrap();
     let began = world.now();
-    store.put_topic(&posts, &change(r#"{"retention_days":null}"#)).await.unwrap();
-    store.write(submission(&posts, vec![event("note", None)])).await.unwrap();
+    store.op().topic(&posts).put(&change(r#"{"retention_days":null}"#)).await.unwrap();
+    store.op().write(submission(&posts, vec![event("note", None)])).await.unwrap();
     assert_eq!(expiries(&engine, "EVENTS#").await, [Some(1_773_489_600 + 86_400); 2]);
 
     // A day later that bucket takes nothing of its time any more; a bucket of no retention takes anything.
     pass(DAY + Duration::from_secs(1)).await;
     let at = |at| submission(&posts, vec![NewEvent { at: Some(at), ..event("note", None) }]);
     assert!(
-        matches!(store.write(at(began)).await, Err(WriteError::TooOld { indices, .. }) if indices == [0])
+        matches!(store.op().write(at(began)).await, Err(WriteError::TooOld { indices, .. }) if indices == [0])
     );
-    store.write(at(began.saturating_sub(2 * 86_400_000))).await.unwrap();
+    store.op().write(at(began.saturating_sub(2 * 86_400_000))).await.unwrap();
     assert_eq!(found(&store, &posts, query(10)).await, 1);
     assert_eq!(expiries(&engine, "EVENTS#posts#2026-03-12").await, [None]);
 
     // A topic that comes to keep less refuses what a bucket of its longer past would take.
-    store.put_topic(&posts, &change(r#"{"retention_days":1}"#)).await.unwrap();
-    let refused = store.write(at(began.saturating_sub(2 * 86_400_000))).await;
+    store.op().topic(&posts).put(&change(r#"{"retention_days":1}"#)).await.unwrap();
+    let refused = store.op().write(at(began.saturating_sub(2 * 86_400_000))).await;
     assert!(matches!(refused, Err(WriteError::TooOld { indices: _, .. })));
 }
 
@@ -249,21 +254,21 @@ async fn a_bucket_keeps_the_retention_that_it_began_with() {
 async fn types_that_many_processes_add_at_once_stay_within_their_bound() {
     let (world, engine, first) = world();
     let posts = topic("posts");
-    first.put_topic(&posts, &change(r#"{"views":["actor","subject","type"]}"#)).await.unwrap();
+    first.op().topic(&posts).put(&change(r#"{"views":["actor","subject","type"]}"#)).await.unwrap();
     // Each process knows the entry as it was with one type.
     let processes: Vec<_> = (0..6).map(|_| store(engine.client(), &world)).collect();
     for process in &processes {
-        process.write(submission(&posts, vec![event("first", None)])).await.unwrap();
+        process.op().write(submission(&posts, vec![event("first", None)])).await.unwrap();
     }
     for (n, process) in processes.iter().enumerate() {
         let new = (0..60).map(|m| event(&format!("t{n}.{m}"), None)).collect();
-        process.write(submission(&posts, new)).await.unwrap();
+        process.op().write(submission(&posts, new)).await.unwrap();
     }
     let listed =
         items(&engine).await.iter().filter_map(|item| Some(item.get("types")?.as_ss().unwrap().len())).max();
     assert!((100..=128).contains(&listed.unwrap()), "{listed:?} types are listed");
     pass(Duration::from_secs(2)).await;
     let of_type = EventQuery { event_type: Some("t5.59".parse().unwrap()), ..query(1) };
-    assert_eq!(first.latest(&posts, &of_type).await.unwrap().0.events.len(), 1);
+    assert_eq!(first.op().topic(&posts).latest(&of_type).await.unwrap().events.len(), 1);
     assert_directory_held(&engine);
 }

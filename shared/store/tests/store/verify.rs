@@ -105,11 +105,11 @@ impl Scene {
         let store = self.store.clone();
         let compared = tokio::spawn(async move {
             match mends {
-                false => store.verify_feed(&bob(), progress).await,
-                true => store.rebuild_feed(&bob(), progress).await,
+                false => store.op().feed(&bob()).verify(progress).await,
+                true => store.op().feed(&bob()).rebuild(progress).await,
             }
         });
-        let (report, _) = compared.await.unwrap().unwrap();
+        let report = compared.await.unwrap().unwrap();
         let found = found.lock().unwrap().clone();
         assert_eq!(report.missing + report.extra, found.len() as u64);
         (report, found)
@@ -183,7 +183,7 @@ async fn a_lost_mark_is_put_back_and_its_events_are_not_copied() {
 #[tokio::test(start_paused = true)]
 async fn own_posts_that_no_source_lists_yet_are_not_extra() {
     let scene = Scene::some(1, &mut fastrand::Rng::with_seed(1), 260).await;
-    scene.store.put_topic(&"posts".parse().unwrap(), &change("{}")).await.unwrap();
+    scene.store.op().topic(&"posts".parse().unwrap()).put(&change("{}")).await.unwrap();
     let post = Listed::new(id(scene.world.now(), 7), "bob", None);
     put(&scene.engine.client(), [post.event(), post.in_feed(&bob())]).await;
     assert_eq!(scene.verify(true).await.1, []);
@@ -249,7 +249,7 @@ async fn what_others_do_while_it_is_rebuilt_is_neither_undone_nor_lost() {
         let (rebuilding, rebuilt) = (store(slow.client(), &scene.world), Cell::new(false));
         let bob = bob();
         let rebuild = async {
-            rebuilding.rebuild_feed(&bob, |_, _| {}).await.unwrap();
+            rebuilding.op().feed(&bob).rebuild(|_, _| {}).await.unwrap();
             rebuilt.set(true);
         };
         let call = rng.usize(..80);
@@ -286,7 +286,8 @@ async fn a_rebuild_that_fails_may_be_run_again() {
             let client = scene.engine.client_with(faults);
             let store = store(client.client(), &scene.world);
             let (bob, rebuild) = (bob(), Duration::from_secs(60));
-            if let Ok(rebuilt) = tokio::time::timeout(rebuild, store.rebuild_feed(&bob, |_, _| {})).await {
+            if let Ok(rebuilt) = tokio::time::timeout(rebuild, store.op().feed(&bob).rebuild(|_, _| {})).await
+            {
                 rebuilt.unwrap();
                 break;
             }

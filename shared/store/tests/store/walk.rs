@@ -66,8 +66,8 @@ impl Simulation {
             let count = if rng.bool() { 1 } else { rng.usize(2..10) };
             let events: Vec<_> = (0..count).map(|_| self.invent(&mut rng, at)).collect();
             let (ids, events): (BTreeMap<usize, EventId>, _) =
-                match store.write(submission(&self.topic, events.clone())).await {
-                    Ok((written, _)) => (ids(&written.events).into_iter().enumerate().collect(), events),
+                match store.op().write(submission(&self.topic, events.clone())).await {
+                    Ok(written) => (ids(&written.events).into_iter().enumerate().collect(), events),
                     Err(WriteError::Partly { accepted, .. }) => (accepted.into_iter().collect(), events),
                     Err(WriteError::Table(_)) => continue,
                     Err(error) => panic!("{error}"),
@@ -86,7 +86,7 @@ impl Simulation {
         while self.writers.get() > 0 {
             pass(Duration::from_secs(rng.u64(..600))).await;
             let views = if rng.bool() { WITH_TYPES } else { WITHOUT_TYPES };
-            store.put_topic(&self.topic, &change(views)).await.unwrap();
+            store.op().topic(&self.topic).put(&change(views)).await.unwrap();
         }
     }
 
@@ -191,8 +191,8 @@ impl<'a> Walk<'a> {
         let (asked, known, page) = loop {
             let asked = self.simulation.world.now();
             let known = self.simulation.acknowledged.borrow().len();
-            match self.store.latest(&self.simulation.topic, &self.query).await {
-                Ok((page, _)) => break (asked, known, page),
+            match self.store.op().topic(&self.simulation.topic).latest(&self.query).await {
+                Ok(page) => break (asked, known, page),
                 Err(LatestError::Table(error)) => {
                     failed += 1;
                     assert!(failed < 5, "{error}");
@@ -331,9 +331,9 @@ async fn simulate(seed: u64) -> (Simulation, Engine) {
     let stores = clients.each_ref().map(|client| store(client.client(), &world));
     let (bucket, shards) = (["quarter-hour", "hour"][rng.usize(..2)], 1 << rng.u8(..3));
     let settings = format!(r#"{{"bucket":"{bucket}","min_shards":{shards},"max_shards":8}}"#);
-    stores[0].put_topic(&simulation.topic, &change(&settings)).await.unwrap();
+    stores[0].op().topic(&simulation.topic).put(&change(&settings)).await.unwrap();
     if rng.bool() {
-        stores[0].put_topic(&simulation.topic, &change(WITH_TYPES)).await.unwrap();
+        stores[0].op().topic(&simulation.topic).put(&change(WITH_TYPES)).await.unwrap();
     }
 
     let mut tasks: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
@@ -377,14 +377,14 @@ async fn a_consistent_page_sees_what_another_process_wrote_a_moment_ago() {
     let engine = engine(&world, Options { lag: Some(lag), ..Options::default() });
     let (writer, reader) = (store(engine.client(), &world), store(engine.client(), &world));
     let topic = topic("posts");
-    writer.put_topic(&topic, &change(WITH_TYPES)).await.unwrap();
+    writer.op().topic(&topic).put(&change(WITH_TYPES)).await.unwrap();
     let typed = Some("new".parse().unwrap());
     for query in [query(10), EventQuery { event_type: typed, ..query(10) }] {
         // The reader knows the directory, as it was before the type, or the bucket, was there.
-        reader.latest(&topic, &query).await.unwrap();
+        reader.op().topic(&topic).latest(&query).await.unwrap();
         let event = event(query.event_type.as_ref().map_or("first", |_| "new"), None);
-        let (written, _) = writer.write(submission(&topic, vec![event])).await.unwrap();
-        let (page, _) = reader.latest(&topic, &EventQuery { consistent: true, ..query }).await.unwrap();
+        let written = writer.op().write(submission(&topic, vec![event])).await.unwrap();
+        let page = reader.op().topic(&topic).latest(&EventQuery { consistent: true, ..query }).await.unwrap();
         assert_eq!(page.events[0], written.events[0]);
     }
 }

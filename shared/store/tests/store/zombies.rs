@@ -42,15 +42,15 @@ async fn consumers(rig: &Rig) -> BTreeMap<(String, String), BTreeMap<String, Str
 async fn walk_again(rig: &Rig, run: &Run, files: &Files) {
     let store = &rig.store;
     // What the list was, if anything is left of it.
-    store.late_ids(run, &mut files.clone()).await.unwrap();
+    store.op().run(run).late_ids(&mut files.clone()).await.unwrap();
     let progress = Progress { object: "zombie".to_owned(), position: run.to, events: 9 };
-    assert!(!store.save_progress(run, &progress).await.unwrap().0);
-    store.release_run(run).await.unwrap();
-    match store.commit_run(run, &attempt("zombie", store.now())).await {
-        Ok((committed, _)) => assert_ne!(committed.committed.unwrap().attempt, "zombie"),
+    assert!(!store.op().run(run).save_progress(&progress).await.unwrap());
+    store.op().run(run).release().await.unwrap();
+    match store.op().run(run).commit(&attempt("zombie", store.now())).await {
+        Ok(committed) => assert_ne!(committed.committed.unwrap().attempt, "zombie"),
         Err(error) => assert!(matches!(error, RunError::NotFound(_)), "{error}"),
     }
-    store.finish_run(run).await.unwrap();
+    store.op().run(run).finish().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -63,10 +63,10 @@ async fn who_wakes_in_any_step_of_a_run_that_is_over_changes_nothing() {
     pass(SETTLED).await;
     let begun = begin(&rig.store).await;
     let found = read(&rig.store, &begun, &mut files).await;
-    let (run, _) = rig.store.commit_run(&begun, &attempt("a", rig.store.now())).await.unwrap();
+    let run = rig.store.op().run(&begun).commit(&attempt("a", rig.store.now())).await.unwrap();
     files.files.insert(run.to, found.into_iter().collect());
-    rig.store.finish_run(&run).await.unwrap();
-    let list = rig.store.late_ids(&run, &mut files).await.unwrap().0;
+    rig.store.op().run(&run).finish().await.unwrap();
+    let list = rig.store.op().run(&run).late_ids(&mut files).await.unwrap();
     for _ in 0..2 {
         pass(HOUR).await;
         let before = consumers(&rig).await;
@@ -79,7 +79,7 @@ async fn who_wakes_in_any_step_of_a_run_that_is_over_changes_nothing() {
             }
         }
         assert_eq!(after, before);
-        assert_eq!(rig.store.late_ids(&run, &mut files).await.unwrap().0, list);
+        assert_eq!(rig.store.op().run(&run).late_ids(&mut files).await.unwrap(), list);
         written.extend(rig.write_many(3, HOUR).await);
         rig.tell().await;
         report_later(&rig, &mut files).await;
@@ -99,11 +99,11 @@ async fn nothing_that_was_begun_for_a_deleted_consumer_reaches_the_one_made_agai
     let begun = begin(&rig.store).await;
     let found = read(&rig.store, &begun, &mut files).await;
     assert_eq!(found.iter().copied().collect::<BTreeSet<_>>(), written);
-    let (run, _) = rig.store.commit_run(&begun, &attempt("a", rig.store.now())).await.unwrap();
+    let run = rig.store.op().run(&begun).commit(&attempt("a", rig.store.now())).await.unwrap();
     files.files.insert(run.to, found.into_iter().collect());
     let entries = rig.ledger().await;
 
-    rig.store.delete_consumer(&nightly()).await.unwrap();
+    rig.store.op().consumer(&nightly()).delete().await.unwrap();
     assert!(consumers(&rig).await.is_empty());
     walk_again(&rig, &run, &files).await;
     // The list of nothing that a late attempt writes for itself.
@@ -146,10 +146,10 @@ async fn an_entry_of_an_earlier_consumer_is_taken_over_and_not_settled_by_who_fi
     pass(SETTLED).await;
     let begun = begin(&rig.store).await;
     assert_eq!(read(&rig.store, &begun, &mut files).await, [id]);
-    let (old, _) = rig.store.commit_run(&begun, &attempt("a", rig.store.now())).await.unwrap();
+    let old = rig.store.op().run(&begun).commit(&attempt("a", rig.store.now())).await.unwrap();
     let is_page = |item: &Item| matches!(key(item), AnyKey::LatePage(_));
     let page = items(&rig.engine).await.into_iter().find(is_page);
-    rig.store.delete_consumer(&nightly()).await.unwrap();
+    rig.store.op().consumer(&nightly()).delete().await.unwrap();
 
     pass(SETTLED).await;
     let mut files = Files::default();
@@ -161,7 +161,7 @@ async fn an_entry_of_an_earlier_consumer_is_taken_over_and_not_settled_by_who_fi
     assert_ne!(taken["incarnation"], stale["incarnation"]);
     // Who had read the list before the consumer was deleted, and settles it now.
     rig.engine.client().put_item().table_name(TABLE).set_item(page).send().await.unwrap();
-    rig.store.finish_run(&old).await.unwrap();
+    rig.store.op().run(&old).finish().await.unwrap();
     assert_eq!(rig.ledger().await.remove(&id), Some(taken));
 
     report_later(&rig, &mut files).await;
@@ -177,9 +177,9 @@ async fn what_an_earlier_consumer_left_in_the_ledger_is_not_reported() {
     rig.write(HOUR).await;
     rig.tell().await;
     let stale = rig.ledger().await.into_values().next();
-    rig.store.delete_consumer(&nightly()).await.unwrap();
+    rig.store.op().consumer(&nightly()).delete().await.unwrap();
     pass(HOUR).await;
-    rig.store.put_consumer(&nightly(), &NewConsumer::default()).await.unwrap();
+    rig.store.op().consumer(&nightly()).put(&NewConsumer::default()).await.unwrap();
     rig.engine.client().put_item().table_name(TABLE).set_item(stale).send().await.unwrap();
     pass(HOUR).await;
     let mut files = Files::default();
@@ -198,16 +198,16 @@ async fn a_batch_of_a_deleted_consumer_is_stale_for_the_one_made_again() {
     let earliest = NewConsumer::parse(br#"{"start":"earliest"}"#).unwrap();
     let mut batches: BTreeSet<String> = BTreeSet::new();
     for _ in 0..3 {
-        rig.store.put_consumer(&nightly(), &earliest).await.unwrap();
+        rig.store.op().consumer(&nightly()).put(&earliest).await.unwrap();
         rig.write(Duration::ZERO).await;
         pass(SETTLED).await;
         for old in &batches {
-            let stale = rig.store.commit(&nightly(), old.parse().unwrap()).await;
+            let stale = rig.store.op().consumer(&nightly()).commit(old.parse().unwrap()).await;
             assert!(matches!(stale, Err(ConsumerError::StaleBatch)));
         }
-        let (polled, _) = rig.store.poll(&nightly(), PollRequest::default()).await.unwrap();
+        let polled = rig.store.op().consumer(&nightly()).poll(PollRequest::default()).await.unwrap();
         batches.insert(polled.batch.unwrap().to_string());
-        rig.store.delete_consumer(&nightly()).await.unwrap();
+        rig.store.op().consumer(&nightly()).delete().await.unwrap();
     }
     assert_eq!(batches.len(), 3);
 }
@@ -227,12 +227,12 @@ async fn wherever_a_deletion_dies_the_next_one_ends_it() {
             let victim =
                 rig.engine.client_with(Faults::default().nth(n, Target::any(), Fault::Crash(moment)));
             let victims = store(victim.client(), &rig.world);
-            let done = victim.run(victims.delete_consumer(&nightly())).await.is_some();
+            let done = victim.run(victims.op().consumer(&nightly()).delete()).await.is_some();
             if !done {
                 // Read, then marked: from then on it is gone.
-                let runs = rig.store.runs(&nightly(), &ListQuery::default()).await;
+                let runs = rig.store.op().runs(&nightly()).list(&ListQuery::default()).await;
                 assert_eq!(runs.is_ok(), n == 1 || (n == 2 && moment == Moment::Before));
-                rig.store.delete_consumer(&nightly()).await.unwrap();
+                rig.store.op().consumer(&nightly()).delete().await.unwrap();
             }
             assert_eq!(consumers(&rig).await, BTreeMap::new(), "call {n}, {moment:?}");
             if done {
@@ -250,14 +250,16 @@ async fn a_name_is_free_when_its_deletion_is_over() {
     // Marked, and no further.
     let faults = Faults::default().nth(2, Target::any(), Fault::Crash(Moment::After));
     let victim = rig.engine.client_with(faults);
-    assert!(victim.run(store(victim.client(), &rig.world).delete_consumer(&nightly())).await.is_none());
-    assert!(matches!(rig.store.consumer(&nightly()).await, Err(ConsumerError::NotFound(_))));
-    let begun = rig.store.begin_run(&nightly(), &RunSpec::default(), LEASE).await;
+    assert!(
+        victim.run(store(victim.client(), &rig.world).op().consumer(&nightly()).delete()).await.is_none()
+    );
+    assert!(matches!(rig.store.op().consumer(&nightly()).view().await, Err(ConsumerError::NotFound(_))));
+    let begun = rig.store.op().runs(&nightly()).begin(&RunSpec::default(), LEASE).await;
     assert!(matches!(begun, Err(RunError::NotFound(_))));
-    let put = rig.store.put_consumer(&nightly(), &NewConsumer::default()).await;
+    let put = rig.store.op().consumer(&nightly()).put(&NewConsumer::default()).await;
     assert!(matches!(put, Err(ConsumerError::Table(TableError::Unavailable(_)))));
-    rig.store.delete_consumer(&nightly()).await.unwrap();
-    assert!(rig.store.put_consumer(&nightly(), &NewConsumer::default()).await.unwrap().1);
+    rig.store.op().consumer(&nightly()).delete().await.unwrap();
+    assert!(rig.store.op().consumer(&nightly()).put(&NewConsumer::default()).await.unwrap().1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -274,12 +276,12 @@ async fn a_deletion_that_is_slow_leaves_the_consumer_made_again_whole() {
             for _ in 0..(seed.0 % 60) * 20 {
                 tokio::task::yield_now().await;
             }
-            rig.store.delete_consumer(&nightly()).await.unwrap();
+            rig.store.op().consumer(&nightly()).delete().await.unwrap();
             rig.world.shift(HOUR);
             // It may be marked already by who is slow, and took it for the one to delete.
-            rig.store.begin_run(&nightly(), &RunSpec::default(), LEASE).await.ok()
+            rig.store.op().runs(&nightly()).begin(&RunSpec::default(), LEASE).await.ok()
         };
-        let (deleted, _) = future::join(slow.delete_consumer(&nightly()), swift).await;
+        let (deleted, _) = future::join(slow.op().consumer(&nightly()).delete(), swift).await;
         deleted.unwrap();
         let here = consumers(&rig).await;
         // Unless it was that one that was deleted: its checkpoint, its run, its announcement.

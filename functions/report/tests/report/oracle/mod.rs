@@ -67,7 +67,7 @@ impl Story {
         let report = rig.report("nightly");
         let poller = ConsumerKey { topic: rig.topic.clone(), name: "poller".parse().unwrap() };
         let earliest = NewConsumer::parse(br#"{"start":"earliest"}"#).unwrap();
-        rig.store.put_consumer(&poller, &earliest).await.unwrap();
+        rig.store.op().consumer(&poller).put(&earliest).await.unwrap();
         let state = State {
             random: fastrand::Rng::with_seed(seed),
             handled: 0,
@@ -164,7 +164,7 @@ impl Story {
             let submission =
                 Submission { may_import: true, ..Submission::new(self.rig.topic.clone(), events) };
             // What was asked for may be done or not: the table says.
-            drop(writer.alive(store.write(submission)).await);
+            drop(writer.alive(store.op().write(submission)).await);
         }
     }
 
@@ -215,11 +215,11 @@ impl Story {
     async fn poll(&self, poller: &Reporter) -> Result<bool, ConsumerError> {
         let limit = self.one(&[r#"{"limit":1}"#, r#"{"limit":3}"#, "{}"]);
         let request = PollRequest::parse(limit.as_bytes()).unwrap();
-        let (polled, _) = poller.store.poll(&self.poller, request).await?;
+        let polled = poller.store.op().consumer(&self.poller).poll(request).await?;
         let given = polled.events.iter().chain(&polled.late).map(|event| event.id);
         self.state.borrow_mut().polled.extend(given);
         let Some(batch) = polled.batch else { return Ok(false) };
-        poller.store.commit(&self.poller, batch).await?;
+        poller.store.op().consumer(&self.poller).commit(batch).await?;
         Ok(true)
     }
 
@@ -248,7 +248,7 @@ impl Story {
         let event = self.rig.event(&batch);
         let parsed = Record::batch(event.as_bytes()).unwrap();
         let time = Duration::from_secs(self.one(&[2, 52]));
-        let outcome = handler.alive(handler.store.fan_out(&parsed, time)).await?;
+        let outcome = handler.alive(handler.store.op_within(time).fan_out(&parsed)).await?;
         let handled = match outcome.failed {
             None => batch.len(),
             Some(failed) => batch.iter().take_while(|record| record.sequence().to_string() != failed).count(),

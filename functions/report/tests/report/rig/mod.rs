@@ -80,7 +80,7 @@ impl Rig {
         let store = store(engine.client(), world.process());
         let topic: Topic = "billing".parse().unwrap();
         let settings = TopicChange::parse(br#"{"fan_out":false,"views":[],"bucket":"hour"}"#).unwrap();
-        store.put_topic(&topic, &settings).await.unwrap();
+        store.op().topic(&topic).put(&settings).await.unwrap();
         Self { world, engine, store, objects: Arc::default(), topic, told: SequenceNumber::START }
     }
 
@@ -119,7 +119,7 @@ impl Rig {
     }
 
     pub(crate) async fn write_all(&self, events: Vec<NewEvent>) -> Vec<EventId> {
-        let (written, _) = self.store.write(self.submission(events)).await.unwrap();
+        let written = self.store.op().write(self.submission(events)).await.unwrap();
         written.events.iter().map(|event| event.id).collect()
     }
 
@@ -148,7 +148,7 @@ impl Rig {
     /// Hands records to fan-out.
     pub(crate) async fn fan_out(&self, store: &Store, records: &[Arc<StreamRecord>]) {
         let event = self.event(records);
-        let outcome = store.fan_out(&Record::batch(event.as_bytes()).unwrap(), FAN_OUT_TIME).await;
+        let outcome = store.op_within(FAN_OUT_TIME).fan_out(&Record::batch(event.as_bytes()).unwrap()).await;
         assert_eq!(outcome.failed, None);
     }
 

@@ -57,7 +57,7 @@ async fn walk(store: &Store, query: &str) -> Vec<Issue> {
     let (mut seen, mut cursor) = (Vec::new(), None);
     loop {
         let query = IssueQuery { cursor, ..asking(query) };
-        let (page, _) = store.issues(&repository(), &query).await.unwrap();
+        let page = store.op().repository(&repository()).list(&query).await.unwrap();
         let is_full = page.issues.len() == usize::from(query.limit.get());
         assert!(is_full || page.next.is_none(), "a page is full or the last");
         assert!(page.next.is_none() || !page.issues.is_empty());
@@ -107,7 +107,9 @@ async fn a_page_that_takes_exactly_what_is_left_says_that_it_is_the_last() {
         for (limit, next) in [(5_u16, true), (6, false), (7, false), (200, false)] {
             for view in VIEWS[..2].iter().chain(["&priority=medium", "&from=1&to=6"].iter()) {
                 let query = asking(&format!("limit={limit}&order={order}{view}"));
-                let (page, cost) = store.issues(&repository(), &query).await.unwrap();
+                let op = store.op();
+                let page = op.repository(&repository()).list(&query).await.unwrap();
+                let cost = op.cost();
                 assert_eq!((page.issues.len(), page.next.is_some()), (usize::from(limit).min(6), next));
                 assert_eq!(cost.calls, 1);
             }
@@ -125,13 +127,15 @@ async fn a_page_of_large_issues_ends_at_its_bytes_and_says_so() {
         open(&store, &format!(r#"{{"title":"t","body":"{body}"}}"#)).await;
     }
     for order in ["asc", "desc"] {
-        let (page, cost) =
-            store.issues(&repository(), &asking(&format!("limit=200&order={order}"))).await.unwrap();
+        let op = store.op();
+        let page =
+            op.repository(&repository()).list(&asking(&format!("limit=200&order={order}"))).await.unwrap();
+        let cost = op.cost();
         assert!(page.next.is_some() && (40..42).contains(&page.issues.len()), "{}", page.issues.len());
         assert!(serde_json::to_string(&page).unwrap().len() <= PAGE_BYTES);
         assert_eq!(cost.calls, 3, "a megabyte each");
         let rest = IssueQuery { cursor: page.next, ..asking("limit=200") };
-        let (rest, _) = store.issues(&repository(), &rest).await.unwrap();
+        let rest = store.op().repository(&repository()).list(&rest).await.unwrap();
         assert_eq!((page.issues.len() + rest.issues.len(), rest.next), (60, None));
     }
 }
@@ -176,7 +180,7 @@ async fn the_views_are_the_model_once_the_indexes_have_caught_up() {
 }
 
 async fn waited(store: &Store, query: &str) -> Result<Vec<u32>, IssuesError> {
-    let (page, _) = store.issues(&repository(), &asking(query)).await?;
+    let page = store.op().repository(&repository()).list(&asking(query)).await?;
     Ok(page.issues.iter().map(|issue| issue.number.get()).collect())
 }
 
@@ -202,7 +206,7 @@ async fn who_waits_for_a_change_is_shown_it_in_every_view() {
             let closed = r#"{"status":"closed","labels":[]}"#;
             let changed = change(&store, 1, closed, opened.revision).await.unwrap();
             let query = asking(&format!("wait_for=1@{}{view}", changed.revision));
-            let (page, _) = store.issues(&repository(), &query).await.unwrap();
+            let page = store.op().repository(&repository()).list(&query).await.unwrap();
             assert_eq!(page.issues, if is_new { vec![changed] } else { vec![] }, "{view}");
         }
     }
@@ -222,9 +226,9 @@ async fn who_waited_for_an_issue_that_is_not_on_the_page_finds_it_on_the_one_whe
         for (status, shown) in [("closed", vec![4, 3, 2]), ("open", vec![4, 3, 2, 1])] {
             known = change(&store, 1, &format!(r#"{{"status":"{status}"}}"#), known).await.unwrap().revision;
             let query = asking(&format!("status=open&limit=2&wait_for=1@{known}"));
-            let (page, _) = store.issues(&repository(), &query).await.unwrap();
+            let page = store.op().repository(&repository()).list(&query).await.unwrap();
             let rest = IssueQuery { cursor: page.next, ..asking("status=open&limit=2") };
-            let (rest, _) = store.issues(&repository(), &rest).await.unwrap();
+            let rest = store.op().repository(&repository()).list(&rest).await.unwrap();
             let issues = page.issues.iter().chain(&rest.issues);
             assert_eq!((issues.map(|issue| issue.number.get()).collect(), rest.next), (shown, None));
         }

@@ -101,11 +101,15 @@ async fn each_old_item_is_read_as_what_it_is_and_upgraded_by_that_read_once() {
     let (world, engine) = world(Options::default()).await;
     let store = store(engine.client(), &world);
     for old in old() {
-        let (issue, cost) = store.issue(&number(old.number), false).await.unwrap();
+        let op = store.op();
+        let issue = op.issue(&number(old.number)).get(false).await.unwrap();
+        let cost = op.cost();
         assert_eq!(answered(&issue), old.reads, "{}", old.name);
         assert_eq!(cost.calls, 1 + u64::from(old.needs_upgrade()), "{}", old.name);
         assert_eq!(stored(&engine).await[&old.number], old.upgraded(), "{}", old.name);
-        let (again, cost) = store.issue(&number(old.number), true).await.unwrap();
+        let op = store.op();
+        let again = op.issue(&number(old.number)).get(true).await.unwrap();
+        let cost = op.cost();
         assert_eq!((again, cost.calls), (issue, 1), "{}", old.name);
     }
     assert!(told(&engine).await.is_empty(), "nothing has happened");
@@ -122,7 +126,7 @@ async fn a_page_upgrades_what_it_shows() {
     ] {
         let (world, engine) = world(Options::default()).await;
         let store = store(engine.client(), &world);
-        let (page, _) = store.issues(&repository(), &asking(query)).await.unwrap();
+        let page = store.op().repository(&repository()).list(&asking(query)).await.unwrap();
         let numbers: Vec<_> = page.issues.iter().map(|issue| issue.number.get()).collect();
         assert_eq!(numbers, shown, "{query}");
         let old = old();
@@ -141,7 +145,7 @@ async fn a_page_upgrades_what_it_shows() {
 async fn what_stood_in_the_wrong_place_of_an_index_is_listed_in_the_right_one() {
     let (world, engine) = world(Options::default()).await;
     let store = store(engine.client(), &world);
-    store.issues(&repository(), &asking("")).await.unwrap();
+    store.op().repository(&repository()).list(&asking("")).await.unwrap();
     for (query, shown) in [
         ("status=open", &[9, 7, 6, 5, 4, 1][..]),
         ("status=closed", &[8, 3, 2]),
@@ -150,7 +154,9 @@ async fn what_stood_in_the_wrong_place_of_an_index_is_listed_in_the_right_one() 
         // What a newer release has put elsewhere, it knows where to find.
         ("priority=low", &[7, 4, 3]),
     ] {
-        let (page, cost) = store.issues(&repository(), &asking(query)).await.unwrap();
+        let op = store.op();
+        let page = op.repository(&repository()).list(&asking(query)).await.unwrap();
+        let cost = op.cost();
         let numbers: Vec<_> = page.issues.iter().map(|issue| issue.number.get()).collect();
         assert_eq!((&*numbers, cost.calls), (shown, 1), "{query}");
     }
@@ -170,7 +176,9 @@ async fn a_page_writes_back_no_more_than_it_may_and_the_next_goes_on() {
     }
     let most = u64::try_from(WRITE_BACKS_PER_PAGE).unwrap();
     for written in [most, most, 60 - 2 * most, 0] {
-        let (page, cost) = store.issues(&repository(), &asking("limit=60")).await.unwrap();
+        let op = store.op();
+        let page = op.repository(&repository()).list(&asking("limit=60")).await.unwrap();
+        let cost = op.cost();
         assert_eq!((page.issues.len(), page.next), (60, None));
         assert_eq!(cost.calls, 1 + written);
     }
@@ -182,7 +190,9 @@ async fn migrating_on_read_costs_a_call_and_a_unit_for_each_place() {
     let store = store(engine.client(), &world);
     // The table, the index by status, and the one by priority, where it was not.
     for (of, written) in [(1, "3.0"), (4, "3.0"), (9, "4.0"), (6, "0.0")] {
-        let (_, cost) = store.issue(&number(of), false).await.unwrap();
+        let op = store.op();
+        op.issue(&number(of)).get(false).await.unwrap();
+        let cost = op.cost();
         assert_eq!(
             (cost.read_units.to_string(), cost.write_units.to_string()),
             ("0.5".into(), written.into()),
@@ -207,13 +217,15 @@ async fn a_read_is_answered_whatever_becomes_of_its_write_back() {
             Faults::default().rule(Target::operation(Operation::UpdateItem), When::Always, fault.clone());
         let client = engine.client_with(faults);
         let store = store(client.client(), &world);
-        let (issue, cost) = store.issue(&number(1), false).await.unwrap();
+        let op = store.op();
+        let issue = op.issue(&number(1)).get(false).await.unwrap();
+        let cost = op.cost();
         assert_eq!(
             (answered(&issue), cost.calls),
             (old()[0].reads.clone(), 2),
             "{fault:?}: it is tried once"
         );
-        let (page, _) = store.issues(&repository(), &asking("")).await.unwrap();
+        let page = store.op().repository(&repository()).list(&asking("")).await.unwrap();
         assert_eq!(page.issues.len(), 10, "{fault:?}");
         let now = stored(&engine).await;
         if applied {
@@ -242,7 +254,9 @@ async fn what_was_read_too_early_is_never_written_over_what_is_newer() {
         let changed = change(&store, of, closed, known).await.unwrap();
         assert_eq!(changed.revision, known.next());
         let now = stored(&engine).await;
-        let (stale, cost) = store.issue(&number(of), false).await.unwrap();
+        let op = store.op();
+        let stale = op.issue(&number(of)).get(false).await.unwrap();
+        let cost = op.cost();
         assert_eq!(
             (stale.revision, cost.calls),
             (known, 2),
@@ -260,7 +274,7 @@ async fn what_was_read_before_an_older_writer_wrote_is_not_written_either() {
     update(&engine, 1, "SET labels = :labels, #status = #status", &[(":labels", texts(&["enhancement"]))])
         .await;
     let now = stored(&engine).await;
-    let (stale, _) = store.issue(&number(1), false).await.unwrap();
+    let stale = store.op().issue(&number(1)).get(false).await.unwrap();
     assert_eq!(answered(&stale)["priority"], "high", "by its labels of before");
     assert_eq!(stored(&engine).await, now, "those would be wrong now");
     let fresh = self::now(&store, 1).await;
@@ -393,15 +407,15 @@ async fn the_background_says_what_is_to_be_done_does_it_and_then_finds_nothing()
     let (world, engine) = world(Options::default()).await;
     let store = store(engine.client(), &world);
     let before = stored(&engine).await;
-    assert_eq!(store.migrate(&plan(false, 1_000), |_| ()).await.unwrap(), found());
+    assert_eq!(store.op().issues().migrate(&plan(false, 1_000), |_| ()).await.unwrap(), found());
     assert_eq!(stored(&engine).await, before, "a dry run changes nothing");
-    let report = store.migrate(&plan(true, 1_000), |_| ()).await.unwrap();
+    let report = store.op().issues().migrate(&plan(true, 1_000), |_| ()).await.unwrap();
     assert_eq!(report, MigrationReport { upgraded: 7, ..found() });
     assert_eq!(stored(&engine).await, all_upgraded());
     let changes = engine.stream(TABLE).unwrap().len();
     let schemas = [(3, 9), (4, 1)].into();
     let nothing = MigrationReport { items: 10, schemas, current: 9, newer: 1, ..MigrationReport::default() };
-    assert_eq!(store.migrate(&plan(true, 1_000), |_| ()).await.unwrap(), nothing);
+    assert_eq!(store.op().issues().migrate(&plan(true, 1_000), |_| ()).await.unwrap(), nothing);
     assert_eq!(engine.stream(TABLE).unwrap().len(), changes);
 }
 
@@ -413,11 +427,13 @@ async fn the_background_is_no_faster_than_it_may_be_and_tells_how_far_it_is() {
     for user in 0..20 {
         let key = lately_keys::table::ProfileKey { user: format!("u{user}").parse().unwrap() };
         let document = lately_model::Document::parse(b"{}").unwrap();
-        store.put_document(&key, &document, Precondition::None).await.unwrap();
+        store.op().record(&key).put(&document, Precondition::None).await.unwrap();
     }
     let begun = tokio::time::Instant::now();
     let mut told = Vec::new();
     let report = store
+        .op()
+        .issues()
         .migrate(&plan(true, 4), |report| told.push((report.items, begun.elapsed().as_secs())))
         .await
         .unwrap();
@@ -434,14 +450,14 @@ async fn the_background_goes_on_after_it_died_at_any_call() {
             let (world, engine) = world(Options::default()).await;
             let client = engine.client_with(Faults::default().nth(n, Target::any(), Fault::Crash(moment)));
             let victim = store(client.client(), &world);
-            let lived = client.run(victim.migrate(&plan(true, 1_000), |_| ())).await.is_some();
+            let lived = client.run(victim.op().issues().migrate(&plan(true, 1_000), |_| ())).await.is_some();
             assert_eq!(lived, n == 9, "a scan and seven updates");
             let all = all_upgraded();
             for (number, item) in stored(&engine).await {
                 let old = old().into_iter().find(|old| old.number == number).unwrap();
                 assert!(item == old.item || item == all[&number], "{}", old.name);
             }
-            store(engine.client(), &world).migrate(&plan(true, 1_000), |_| ()).await.unwrap();
+            store(engine.client(), &world).op().issues().migrate(&plan(true, 1_000), |_| ()).await.unwrap();
             assert_eq!(stored(&engine).await, all);
         }
     }
@@ -464,11 +480,11 @@ async fn the_background_leaves_what_others_wrote_and_counts_what_failed() {
         let target = Target::operation(Operation::UpdateItem);
         let client = engine.client_with(Faults::default().rule(target, When::Always, fault));
         let unlucky = store(client.client(), &world);
-        assert_eq!(unlucky.migrate(&plan(true, 1_000), |_| ()).await.unwrap(), report);
+        assert_eq!(unlucky.op().issues().migrate(&plan(true, 1_000), |_| ()).await.unwrap(), report);
     }
     let plain = store(engine.client(), &world);
     assert_eq!(
-        plain.migrate(&plan(true, 1_000), |_| ()).await.unwrap().upgraded,
+        plain.op().issues().migrate(&plan(true, 1_000), |_| ()).await.unwrap().upgraded,
         7,
         "nothing was lost by it"
     );

@@ -16,7 +16,7 @@ use crate::support::{Item, World, engine, seeds, store};
 
 async fn opened(store: &Store, title: &str) -> Result<u32, OpenIssueError> {
     let new = new(&format!(r#"{{"title":"{title}"}}"#));
-    store.open_issue(&repository(), &new, &ada()).await.map(|(issue, _)| issue.number.get())
+    store.op().repository(&repository()).open(&new, &ada()).await.map(|issue| issue.number.get())
 }
 
 /// Sets the repository's counter, as a restore of an older state would.

@@ -104,12 +104,12 @@ pub(crate) async fn befallen(client: &FaultyClient) {
 
 /// Opens an issue.
 pub(crate) async fn open(store: &Store, json: &str) -> Issue {
-    store.open_issue(&repository(), &new(json), &ada()).await.unwrap().0
+    store.op().repository(&repository()).open(&new(json), &ada()).await.unwrap()
 }
 
 /// An issue as it is now.
 pub(crate) async fn now(store: &Store, of: u32) -> Issue {
-    store.issue(&number(of), true).await.unwrap().0
+    store.op().issue(&number(of)).get(true).await.unwrap()
 }
 
 /// Changes an issue of a known revision.
@@ -120,5 +120,5 @@ pub(crate) async fn change(
     known: Revision,
 ) -> Result<Issue, ChangeIssueError> {
     let known = Precondition::Is(known);
-    store.change_issue(&number(of), &changing(json), known, &ada()).await.map(|(issue, _)| issue)
+    store.op().issue(&number(of)).change(&changing(json), known, &ada()).await
 }

@@ -53,7 +53,7 @@ async fn who_changes_an_issue_sees_it_in_the_own_feed_at_once() {
     let opened = open(&store, r#"{"title":"t"}"#).await;
     change(&store, 1, r#"{"status":"closed"}"#, opened.revision).await.unwrap();
     let feed =
-        store.feed(&"ada".parse().unwrap(), &lately_model::FeedQuery::default(), None).await.unwrap().0;
+        store.op().feed(&"ada".parse().unwrap()).page(&lately_model::FeedQuery::default()).await.unwrap();
     let types: Vec<_> = feed.page.events.iter().map(|told| told.event.event_type.as_str()).collect();
     assert_eq!(types, ["issue.closed", "issue.opened"]);
 }
@@ -118,10 +118,10 @@ async fn a_hot_range_of_the_topic_grows_and_a_busy_issue_does_not_grow_it() {
         let throttled = Faults::default().nth(1, writes, Fault::Throttle(Throttle::TableKeyRange));
         let client = engine.client_with(throttled);
         let store = store(client.client(), &world);
-        store.put_topic(&topic("issues"), &topic_change("{}")).await.unwrap();
+        store.op().topic(&topic("issues")).put(&topic_change("{}")).await.unwrap();
         open(&store, r#"{"title":"t"}"#).await;
         assert_eq!(client.injected().len(), 1);
-        let (view, _) = store.topic(&topic("issues")).await.unwrap();
+        let view = store.op().topic(&topic("issues")).view().await.unwrap();
         assert_eq!(view.buckets[0].shards.get(), shards, "{partition}");
         assert_directory_held(&engine);
     }
@@ -132,7 +132,7 @@ async fn process(store: &Store, random: &mut fastrand::Rng, process: u64) -> Vec
     let mut changed = Vec::new();
     for round in 0..12 {
         let of = random.u32(1..=3);
-        let Ok((known, _)) = store.issue(&super::support::number(of), true).await else { continue };
+        let Ok(known) = store.op().issue(&super::support::number(of)).get(true).await else { continue };
         let status = ["open", "closed"][random.usize(0..2)];
         let body = format!(r#"{{"title":"{process}-{round}","status":"{status}"}}"#);
         match change(store, of, &body, known.revision).await {

@@ -208,8 +208,8 @@ async fn ask(store: &Store, record: Record, asked: Asked) -> Told {
     match (record, asked) {
         (_, Asked::Open(number)) => {
             let opening = new(&format!(r#"{{"title":"{number}"}}"#));
-            match store.open_issue(&repository(), &opening, &ada()).await {
-                Ok((issue, _)) => Told::Opened(issue.number.get(), issue.revision),
+            match store.op().repository(&repository()).open(&opening, &ada()).await {
+                Ok(issue) => Told::Opened(issue.number.get(), issue.revision),
                 Err(_) => Told::Nothing,
             }
         }
@@ -228,15 +228,15 @@ async fn ask_document(store: &Store, key: &impl DocumentKey, asked: Asked) -> To
     match asked {
         Asked::Put(number, precondition) => {
             let document = document(&format!("{{\"n\":{number}}}"));
-            let put = store.put_document(key, &document, precondition).await;
+            let put = store.op().record(key).put(&document, precondition).await;
             put.map_or_else(refused, |(revision, ..)| Told::Written(revision))
         }
         Asked::Delete(precondition) => {
-            let deleted = store.delete_document(key, precondition).await;
+            let deleted = store.op().record(key).delete(precondition).await;
             deleted.map_or_else(refused, |_| Told::Deleted)
         }
-        _ => match store.document(key, true).await {
-            Ok((found, _)) => Told::Found(Some((found.revision, number(found.document.as_str())))),
+        _ => match store.op().record(key).get(true).await {
+            Ok(found) => Told::Found(Some((found.revision, number(found.document.as_str())))),
             Err(GetDocumentError::NotFound(_)) => Told::Found(None),
             Err(GetDocumentError::Table(_)) => Told::Nothing,
         },
@@ -247,16 +247,16 @@ async fn ask_issue(store: &Store, key: &IssueKey, asked: Asked) -> Told {
     match asked {
         Asked::Change(number, precondition) => {
             let change = changing(&format!(r#"{{"title":"{number}"}}"#));
-            match store.change_issue(key, &change, precondition, &ada()).await {
-                Ok((issue, _)) => Told::Written(issue.revision),
+            match store.op().issue(key).change(&change, precondition, &ada()).await {
+                Ok(issue) => Told::Written(issue.revision),
                 Err(ChangeIssueError::NotFound(_)) => Told::Gone,
                 Err(ChangeIssueError::RevisionRequired(revision)) => Told::Required(Some(revision)),
                 Err(ChangeIssueError::Mismatch(revision)) => Told::Mismatch(revision),
                 Err(ChangeIssueError::Table(_)) => Told::Nothing,
             }
         }
-        _ => match store.issue(key, true).await {
-            Ok((issue, _)) => Told::Found(Some((issue.revision, issue.title.as_str().parse().unwrap()))),
+        _ => match store.op().issue(key).get(true).await {
+            Ok(issue) => Told::Found(Some((issue.revision, issue.title.as_str().parse().unwrap()))),
             Err(GetIssueError::NotFound(_)) => Told::Found(None),
             Err(GetIssueError::Table(_)) => Told::Nothing,
         },

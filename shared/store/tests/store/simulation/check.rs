@@ -114,7 +114,7 @@ impl Story {
     /// A feed, as it is read.
     async fn feed(&self, user: &User) -> BTreeSet<EventId> {
         let query = FeedQuery { page: EventQuery { consistent: true, ..query(200) }, wait_for: None };
-        let (page, _) = self.reader().feed(user, &query, None).await.unwrap();
+        let page = self.reader().op().feed(user).page(&query).await.unwrap();
         assert!(!page.page.has_more);
         page.page.events.iter().map(|told| told.event.id).collect()
     }
@@ -123,7 +123,7 @@ impl Story {
     async fn timeline(&self, source: &Source) -> BTreeSet<EventId> {
         let page = EventQuery { consistent: true, ..query(200) };
         let query = SourceQuery { page, topic: None, wait_for: None };
-        let (page, _) = self.reader().source_timeline(source, &query, None).await.unwrap();
+        let page = self.reader().op().timeline(source).page(&query).await.unwrap();
         assert!(!page.has_more);
         page.events.iter().map(|told| told.event.id).collect()
     }

@@ -171,7 +171,7 @@ impl Story {
         let store = Store::new(story.engine.client(), TABLE, story.world.clone(), BUDGET);
         let settings = [r#"{"bucket":"hour"}"#, "{}", r#"{"fan_out":false}"#];
         for (name, settings) in TOPICS.into_iter().zip(settings) {
-            store.put_topic(&topic(name), &change(settings)).await.unwrap();
+            store.op().topic(&topic(name)).put(&change(settings)).await.unwrap();
         }
         story
     }
@@ -290,27 +290,27 @@ impl Story {
         let act = async {
             match act {
                 Act::Post { topic, events } => {
-                    let (written, _) = store.write(submission(&topic, events)).await?;
+                    let written = store.op().write(submission(&topic, events)).await?;
                     let events = written.events.iter().map(|event| (topic.clone(), event.id));
                     self.state.borrow_mut().posted.extend(events);
                 }
                 Act::Follow { user, source, backfill } => {
-                    store.follow(&user, &source, Backfill::new(backfill)?).await?;
+                    store.op().user(&user).follow(&source, Backfill::new(backfill)?).await?;
                 }
                 Act::Unfollow { user, source } => {
-                    store.unfollow(&user, &source).await?;
+                    store.op().user(&user).unfollow(&source).await?;
                 }
                 Act::FollowAgain { user, source } => {
-                    store.unfollow(&user, &source).await?;
-                    store.follow(&user, &source, Backfill::default()).await?;
+                    store.op().user(&user).unfollow(&source).await?;
+                    store.op().user(&user).follow(&source, Backfill::default()).await?;
                 }
                 Act::Leave { user, source, event, wait } => {
-                    store.write(submission(&topic(TOPICS[0]), vec![event])).await?;
+                    store.op().write(submission(&topic(TOPICS[0]), vec![event])).await?;
                     pass(wait).await;
-                    store.unfollow(&user, &source).await?;
+                    store.op().user(&user).unfollow(&source).await?;
                 }
                 Act::Delete { topic, id } => {
-                    store.delete_event(&topic, id, None).await?;
+                    store.op().topic(&topic).delete_event(id, None).await?;
                 }
             }
             Ok::<(), Box<dyn std::error::Error>>(())
@@ -332,7 +332,7 @@ impl Story {
         let (client, store) = self.process(faulty);
         let seconds = if faulty { self.one(&[1, 3, 30]) } else { 60 };
         let parsed = Record::batch(stream.lambda_event(&batch.records).as_bytes()).unwrap();
-        let outcome = client.run(store.fan_out(&parsed, Duration::from_secs(seconds))).await;
+        let outcome = client.run(store.op_within(Duration::from_secs(seconds)).fan_out(&parsed)).await;
         let now = stream.all().last().map_or(0, |record| record.sequence().get());
         let pushed = batch.records.iter().flat_map(|record| self.pushed_by(record)).map(|id| (id, now));
         self.state.borrow_mut().pushed.extend(pushed);

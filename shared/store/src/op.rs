@@ -1,0 +1,198 @@
+//! `Op`: everything that one request needs from the store.
+//!
+//! An operation needs the store, a price meter, a deadline and the topics that the caller may see. All of them come with the
+//! request, so one value holds them, and no call has to pass them on. Operations are methods of the subject:
+//!
+//! ```
+//! # use lately_keys::Topic;
+//! # use lately_model::EventQuery;
+//! # use lately_store::{LatestError, Store};
+//! # async fn example(store: Store, topic: Topic) -> Result<(), LatestError> {
+//! let op = store.op();
+//! let page = op.topic(&topic).latest(&EventQuery::default()).await?;
+//! println!("{} events for {} read units", page.events.len(), op.cost().read_units);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The meter counts failed operations too, so a failed request has a price as well. A clone of an `Op` is the same request: it
+//! shares the meter and the deadline.
+
+use std::sync::{Arc, OnceLock};
+
+use lately_keys::table::{ConsumerKey, IssueKey, RepositoryKey};
+use lately_keys::{Source, Topic, UnixMillis, User};
+
+use crate::ambient::Ambient;
+use crate::call::Table;
+use crate::consumer::ConsumerHandle;
+use crate::cost::Cost;
+use crate::feed::FeedHandle;
+use crate::follow::UserHandle;
+use crate::issue::{IssueHandle, IssuesHandle, RepositoryHandle};
+use crate::record::{DocumentKey, RecordHandle};
+use crate::run::{Run, RunHandle, RunsHandle};
+use crate::session::SessionsHandle;
+use crate::source::SourceHandle;
+use crate::store::Store;
+use crate::timeline::TimelineHandle;
+use crate::topic::{TopicHandle, TopicsHandle};
+
+/// One request's handle at the table. [`Store::op`] makes one.
+#[derive(Clone, Debug)]
+pub struct Op {
+    pub(crate) store: Store,
+    /// The table, with the request's meter and deadline.
+    pub(crate) table: Table,
+    /// The only topics that the caller may see; none if the caller may see all.
+    topics: Option<Arc<[Topic]>>,
+    /// How many items the caller was shown, once that is known.
+    shown: Arc<OnceLock<u64>>,
+}
+
+impl Op {
+    pub(crate) fn new(store: Store, table: Table) -> Self {
+        Self { store, table, topics: None, shown: Arc::default() }
+    }
+
+    /// The same request, for a caller who may see these topics only. `None` stands for all topics.
+    #[must_use]
+    pub fn limited_to(self, topics: Option<&[Topic]>) -> Self {
+        Self { topics: topics.map(Into::into), ..self }
+    }
+
+    /// The same request with a deadline of its own, as long as the store gives one operation. Work that takes longer than one
+    /// request consists of such steps. The step's price is part of this request's price once the step is dropped.
+    #[must_use]
+    pub fn step(&self) -> Self {
+        let table = self.store.table_for(self.store.budget(), &self.table.meter);
+        Self { table, ..self.clone() }
+    }
+
+    /// The same request, which repeats calls until the deadline: no client waits for the response.
+    #[must_use]
+    pub(crate) fn until_deadline(&self) -> Self {
+        Self { table: self.table.clone().until_deadline(), ..self.clone() }
+    }
+
+    /// What the request has cost so far. For a caller who may not see all topics, the items are those that the caller was
+    /// shown, where a page holds items of several topics.
+    #[must_use]
+    pub fn cost(&self) -> Cost {
+        let cost = self.table.meter.total();
+        match self.topics.as_ref().and(self.shown.get()) {
+            Some(&items) => Cost { items, ..cost },
+            None => cost,
+        }
+    }
+
+    /// How many items a page of several topics has shown to a caller who may not see all topics.
+    #[must_use]
+    pub fn shown(&self) -> u64 {
+        self.shown.get().copied().unwrap_or_default()
+    }
+
+    /// Notes how many items the caller is shown.
+    pub(crate) fn show(&self, items: usize) {
+        self.shown.get_or_init(|| items as u64);
+    }
+
+    /// The only topics that the caller may see; none if the caller may see all.
+    pub(crate) fn allowed_topics(&self) -> Option<&[Topic]> {
+        self.topics.as_deref()
+    }
+
+    /// The current time, by the store's wall clock.
+    #[must_use]
+    pub fn now(&self) -> UnixMillis {
+        self.store.now()
+    }
+
+    pub(crate) fn ambient(&self) -> &dyn Ambient {
+        self.store.ambient()
+    }
+
+    /// A topic and its events.
+    #[must_use]
+    pub const fn topic<'a>(&'a self, topic: &'a Topic) -> TopicHandle<'a> {
+        TopicHandle { op: self, topic }
+    }
+
+    /// All topics.
+    #[must_use]
+    pub const fn topics(&self) -> TopicsHandle<'_> {
+        TopicsHandle { op: self }
+    }
+
+    /// The timeline of a source.
+    #[must_use]
+    pub const fn timeline<'a>(&'a self, source: &'a Source) -> TimelineHandle<'a> {
+        TimelineHandle { op: self, source }
+    }
+
+    /// The feed of a user.
+    #[must_use]
+    pub const fn feed<'a>(&'a self, user: &'a User) -> FeedHandle<'a> {
+        FeedHandle { op: self, user }
+    }
+
+    /// A user and the sources that the user follows.
+    #[must_use]
+    pub const fn user<'a>(&'a self, user: &'a User) -> UserHandle<'a> {
+        UserHandle { op: self, user }
+    }
+
+    /// A source and its followers.
+    #[must_use]
+    pub const fn source<'a>(&'a self, source: &'a Source) -> SourceHandle<'a> {
+        SourceHandle { op: self, source }
+    }
+
+    /// A consumer of a topic.
+    #[must_use]
+    pub const fn consumer<'a>(&'a self, consumer: &'a ConsumerKey) -> ConsumerHandle<'a> {
+        ConsumerHandle { op: self, consumer }
+    }
+
+    /// The runs of a consumer that produces reports.
+    #[must_use]
+    pub const fn runs<'a>(&'a self, consumer: &'a ConsumerKey) -> RunsHandle<'a> {
+        RunsHandle { op: self, consumer }
+    }
+
+    /// One run.
+    #[must_use]
+    pub const fn run<'a>(&'a self, run: &'a Run) -> RunHandle<'a> {
+        RunHandle { op: self, run }
+    }
+
+    /// The profile of a user, or the settings of an application.
+    #[must_use]
+    pub const fn record<'a, K: DocumentKey>(&'a self, key: &'a K) -> RecordHandle<'a, K> {
+        RecordHandle { op: self, key }
+    }
+
+    /// All sessions.
+    #[must_use]
+    pub const fn sessions(&self) -> SessionsHandle<'_> {
+        SessionsHandle { op: self }
+    }
+
+    /// A repository and its issues.
+    #[must_use]
+    pub const fn repository<'a>(&'a self, repository: &'a RepositoryKey) -> RepositoryHandle<'a> {
+        RepositoryHandle { op: self, repository }
+    }
+
+    /// One issue.
+    #[must_use]
+    pub const fn issue<'a>(&'a self, key: &'a IssueKey) -> IssueHandle<'a> {
+        IssueHandle { op: self, key }
+    }
+
+    /// The issues of all repositories.
+    #[must_use]
+    pub const fn issues(&self) -> IssuesHandle<'_> {
+        IssuesHandle { op: self }
+    }
+}
