@@ -49,36 +49,36 @@ impl Rig {
         let store = Store::new(self.engine.client(), TABLE, World::new(), Duration::from_secs(5));
         let made = async |topic: &Topic| {
             let change = TopicChange::parse(b"{}").unwrap();
-            drop(store.put_topic(topic, &change).await);
+            drop(store.op().topic(topic).put(&change).await);
         };
         let page = || EventQuery { consistent: true, ..EventQuery::default() };
         match key {
-            AnyKey::Session(key) => drop(store.session(key.hash).await),
-            AnyKey::Profile(key) => drop(store.document(&key, true).await),
-            AnyKey::Settings(key) => drop(store.document(&key, true).await),
-            AnyKey::Issue(key) => drop(store.issue(&key, true).await),
-            AnyKey::SourceItem(key) => drop(store.source(&key.source).await),
-            AnyKey::Topic(key) => drop(store.topic(&key.topic).await),
-            AnyKey::Consumer(key) => drop(store.consumer(&key).await),
-            AnyKey::Run(key) => drop(store.run(&key.consumer, key.to).await),
+            AnyKey::Session(key) => drop(store.op().sessions().find(key.hash).await),
+            AnyKey::Profile(key) => drop(store.op().record(&key).get(true).await),
+            AnyKey::Settings(key) => drop(store.op().record(&key).get(true).await),
+            AnyKey::Issue(key) => drop(store.op().issue(&key).get(true).await),
+            AnyKey::SourceItem(key) => drop(store.op().source(&key.source).view().await),
+            AnyKey::Topic(key) => drop(store.op().topic(&key.topic).view().await),
+            AnyKey::Consumer(key) => drop(store.op().consumer(&key).view().await),
+            AnyKey::Run(key) => drop(store.op().runs(&key.consumer).find(key.to).await),
             AnyKey::Event(key) => {
                 let topic = &key.partition().topic;
                 made(topic).await;
-                if let Ok((event, _)) = store.event(topic, key.id()).await {
+                if let Ok(event) = store.op().topic(topic).event(key.id()).await {
                     assert_eq!(event.id, key.id());
                 }
             }
             AnyKey::Directory(key) => {
                 made(&key.topic).await;
-                drop(store.latest(&key.topic, &page()).await);
+                drop(store.op().topic(&key.topic).latest(&page()).await);
             }
             AnyKey::FeedEntry(key) => {
                 let query = FeedQuery { page: page(), wait_for: None };
-                drop(store.feed(&key.user, &query, None).await);
+                drop(store.op().feed(&key.user).page(&query).await);
             }
             AnyKey::SourceEntry(key) => {
                 let query = SourceQuery { page: page(), topic: None, wait_for: None };
-                drop(store.source_timeline(&key.source, &query, None).await);
+                drop(store.op().timeline(&key.source).page(&query).await);
             }
             _ => {}
         }

@@ -156,7 +156,7 @@ impl Directory<'_> {
         Ok(page)
     }
 
-    /// As [`Store::read_directory`], or what it gave within the last second (D3).
+    /// As [`Directory::read`], or the page that was read within the last second (D3).
     pub(crate) async fn recent(self, range: &DirectoryRange) -> Result<Arc<Aged<DirectoryPage>>, TableError> {
         match self.op.store.cached_directory_page(range) {
             Some(page) => Ok(page),

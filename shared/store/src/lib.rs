@@ -1,28 +1,30 @@
-//! The table: one file per access pattern, planned purely, run against DynamoDB, merged purely.
+//! What Lately does with the table: one file or folder per subject, planned purely, run against DynamoDB, merged purely.
+//!
+//! A request works with one [`Op`], which [`Store::op`] makes. The operations are methods of the subject:
+//! `op.topic(&topic).latest(&query)`, `op.feed(&user).page(&query)`, `op.issue(&key).change(…)`. The `Op` knows what the
+//! request has cost, and has a deadline: until then, calls that fail are repeated, here and nowhere else.
 //!
 //! | for | see |
 //! | --- | --- |
-//! | what is shared by all operations | `store.rs`, `call.rs`, `cost.rs`, `item.rs`, `single.rs`, `batch_put.rs`, `query.rs`, `ambient.rs` |
+//! | the store, and one request's handle | `store.rs`, `op.rs` |
+//! | the table: calls, retries, price, items | `call.rs`, `cost.rs`, `item.rs`, `single.rs`, `batch_get.rs`, `batch_put.rs`, `query.rs`, `transaction.rs`, `revision.rs` |
+//! | clocks and random bits | `ambient.rs` |
+//! | errors that subjects share | `error.rs`, `list.rs` |
 //! | topics | `topic.rs` |
 //! | which buckets hold anything | `directory.rs` |
 //! | writing events | `placing.rs`, `write.rs`, `idempotency.rs`, `import.rs` |
 //! | one event | `event.rs` |
 //! | the latest events | `latest/` |
-//! | a range of events, all of it | `range.rs` |
+//! | all events of a range | `range.rs` |
 //! | consumers, and reports of what is new | `consumer/`, `run/` |
 //! | sessions | `session.rs` |
 //! | profiles and settings | `record.rs` |
-//! | issues, and what becomes of older ones | `issue/` |
-//! | how an item that changes is changed | `revision.rs` |
-//! | all or nothing of several writes | `transaction.rs` |
+//! | issues, and the upgrade of older ones | `issue/` |
 //! | following | `follow/`, `source.rs` |
-//! | what follows from the table's stream | `fan_out/` |
+//! | the work that follows from the table's stream | `fan_out/` |
 //! | entries of timelines and feeds, and marks | `entry.rs`, `pull_marker.rs` |
-//! | timelines of sources, feeds | `timeline/`, `feed/`, `wait.rs`, `batch_get.rs` |
-//! | tables of the designs that others have published | `published/` |
-//!
-//! Every operation returns what it cost, as DynamoDB reported it, and has a deadline: within it, calls that
-//! fail for a while are tried again, here and nowhere else.
+//! | timelines of sources, feeds | `timeline/`, `feed/`, `wait.rs` |
+//! | tables of designs that others have published | `published/` |
 
 #![deny(missing_docs)]
 

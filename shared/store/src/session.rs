@@ -177,7 +177,7 @@ impl SessionsHandle<'_> {
         }
     }
 
-    /// As [`Store::hash_of`], for a session that was made before its id had an item.
+    /// As [`SessionsHandle::hash_of`], for a session that was created before sessions had an item by id.
     async fn look_up(self, id: SessionId) -> Result<Option<TokenHash>, TableError> {
         let key = SessionListKey { id }.encode();
         let answer = self

@@ -233,7 +233,7 @@ impl TopicHandle<'_> {
         Ok(stored)
     }
 
-    /// As [`Store::settings`], of a topic that is created, with what is the default, if it is not there.
+    /// As [`TopicHandle::settings`]. A topic that does not exist is created with the default settings.
     pub(crate) async fn settings_or_create(self) -> Result<TopicSettings, TableError> {
         match self.settings().await {
             Ok(settings) => return Ok(settings),

@@ -159,3 +159,17 @@ async fn a_function_that_no_authorizer_stands_before_knows_nobody() {
         .await
         .is(403, "invalid-token");
 }
+
+#[tokio::test]
+async fn every_response_tells_its_cost_also_a_failure() {
+    let api = Api::with_posts().await;
+    let missing = api.call("dev", "GET /topics/none/events", "").await;
+    let cost = missing.is(404, "topic-not-found").header("lately-cost").unwrap().to_owned();
+    assert!(cost.starts_with("read_units=") && cost.contains("calls=1, "), "{cost}");
+    let refused = api.call("bob", "POST /topics/posts/events", event().to_string()).await;
+    assert_eq!(refused.is(403, "forbidden").header("lately-cost"), Some("write_units=0.0, calls=0"));
+    let limited = api.of(Some("ada"), &[Scope::Read], Some(&["posts"]));
+    let faulty = limited.call("", "GET /feeds/ada?limit=0", "").await;
+    assert_eq!(faulty.is(400, "invalid-query").header("lately-cost"), Some("items=0"));
+    assert_eq!(api.call("dev", "GET /health", "").await.is_ok(200).header("lately-cost"), None);
+}

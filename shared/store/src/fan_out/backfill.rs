@@ -3,10 +3,10 @@
 //! It runs after the follow landed and reads the source's timeline consistently. So it finds every event whose
 //! fan-out did not find the follower.
 
-use lately_keys::table::{EventKey, FollowerKey, SourceEntryKey};
-use lately_keys::{EventId, Key, Order, Source, TableKey, UnixMillis, User};
+use lately_keys::table::{FollowerKey, SourceEntryKey};
+use lately_keys::{EventId, Order, Source, UnixMillis};
 
-use crate::entry::{TimelineEntry, place_in_feed};
+use crate::entry::TimelineEntry;
 use crate::error::TableError;
 use crate::fan_out::FanOut;
 use crate::fan_out::walk::{Backfill, Purpose, Walk};
@@ -14,7 +14,6 @@ use crate::follow::{Edge, Follower};
 use crate::latest::span::IdRange;
 use crate::limits::BACKFILL_ENTRIES;
 use crate::timeline::range::EntryRange;
-use crate::topic::TopicError;
 
 impl FanOut<'_> {
     pub(super) async fn backfill(
@@ -85,34 +84,5 @@ impl FanOut<'_> {
         }
         let purpose = Purpose::Backfill(Backfill { since, wanted, looked_at });
         Ok(Some(Walk { user: walk.user, behind: Some(behind), purpose }))
-    }
-
-    /// Takes entries out of a feed whose events are gone; the others.
-    pub(super) async fn take_back_deleted(
-        &self,
-        user: &User,
-        entries: Vec<TimelineEntry>,
-    ) -> Result<Vec<TimelineEntry>, TableError> {
-        let mut keys = Vec::with_capacity(entries.len());
-        for entry in &entries {
-            keys.push(self.event_of(entry).await?);
-        }
-        let there = self.op.table.existing(&keys).await?;
-        let (kept, gone): (Vec<_>, Vec<_>) =
-            entries.into_iter().zip(&keys).partition(|(_, key)| there.contains(key));
-        self.delete(gone.iter().map(|(entry, _)| place_in_feed(entry.id, user)).collect()).await?;
-        Ok(kept.into_iter().map(|(entry, _)| entry).collect())
-    }
-
-    /// The key of the event that an entry lists.
-    async fn event_of(&self, entry: &TimelineEntry) -> Result<Key, TableError> {
-        if let Some(key) = entry.pointer() {
-            return Ok(key.encode());
-        }
-        let settings = self.op.topic(&entry.topic).settings().await.map_err(|error| match error {
-            TopicError::NotFound(_) => TableError::unavailable("the topic of an entry is gone"),
-            TopicError::Table(error) => error,
-        })?;
-        Ok(EventKey::new(entry.topic.clone(), settings.bucket, entry.id).encode())
     }
 }

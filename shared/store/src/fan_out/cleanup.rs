@@ -9,16 +9,15 @@
 //! The walk takes place even if the user follows the source again by now. An event that was deleted between the two
 //! follows was removed from the feeds of the followers of that moment, and the user was none of them.
 
-use lately_keys::table::{FeedEntryKey, FollowerKey, LeaverKey, PullMarkerKey};
-use lately_keys::{EventId, SortKey, Source, TableKey, UnixMillis, User};
+use lately_keys::table::{FeedEntryKey, FollowerKey, LeaverKey};
+use lately_keys::{EventId, SortKey, Source, UnixMillis, User};
 
-use crate::entry::{TimelineEntry, own_feed, place_in_feed};
+use crate::entry::TimelineEntry;
 use crate::error::TableError;
 use crate::fan_out::FanOut;
 use crate::fan_out::walk::{Purpose, Walk};
 use crate::follow::leaver;
 use crate::item::{Fields, text};
-use crate::limits::CONFLICTS;
 
 /// What sorts before every entry of a feed, and behind its marks.
 const BEFORE_ENTRIES: &str = "$";
@@ -45,65 +44,6 @@ impl FanOut<'_> {
         let (entries, behind) = self.read_feed(&walk.user, source, walk.behind).await?;
         self.withdraw(&walk.user, entries).await?;
         Ok(behind.map(|behind| Walk { behind: Some(behind), ..walk }))
-    }
-
-    /// Makes a source's marker in a feed what it must be now: there if the source is followed and not pushed.
-    pub(super) async fn settle_marker(&self, user: &User, source: &Source) -> Result<(), TableError> {
-        let mut edge = self.op.user(user).edge(source).await?;
-        for _ in 0..CONFLICTS {
-            let marker = match &edge {
-                None => None,
-                Some(edge) => self.op.source(source).stored().await?.marker(source, edge.since),
-            };
-            match marker {
-                Some(marker) => self.put(vec![marker.encode(user)]).await?,
-                None if edge.is_some() => {}
-                None => {
-                    let key = PullMarkerKey { user: user.clone(), source: source.clone() };
-                    self.delete(vec![key.encode()]).await?;
-                }
-            }
-            let now = self.op.user(user).edge(source).await?;
-            if now == edge {
-                return Ok(());
-            }
-            edge = now;
-        }
-        Err(keeps_changing())
-    }
-
-    /// Takes entries out of a feed none of whose sources its user follows.
-    pub(super) async fn withdraw(&self, user: &User, entries: Vec<TimelineEntry>) -> Result<(), TableError> {
-        let is_own = |entry: &TimelineEntry| own_feed(&entry.actor).as_ref() == Some(user);
-        let mut entries: Vec<_> = entries.into_iter().filter(|entry| !is_own(entry)).collect();
-        for _ in 0..CONFLICTS {
-            let (followed, unfollowed) = self.by_follow(user, entries).await?;
-            // Who removed the event may have come between the end of one follow and the beginning of another.
-            self.take_back_deleted(user, followed).await?;
-            if unfollowed.is_empty() {
-                return Ok(());
-            }
-            self.delete(unfollowed.iter().map(|entry| place_in_feed(entry.id, user)).collect()).await?;
-            let followed = self.by_follow(user, unfollowed).await?.0;
-            if followed.is_empty() {
-                return Ok(());
-            }
-            // Followed again meanwhile: the backfill may have been here before.
-            let retention = self.op.store.feeds().retention;
-            self.put(followed.iter().map(|entry| entry.in_feed(user, retention)).collect()).await?;
-            entries = self.take_back_deleted(user, followed).await?;
-        }
-        Err(keeps_changing())
-    }
-
-    /// Sorts entries into those of whose sources a user follows one, and the others.
-    async fn by_follow(
-        &self,
-        user: &User,
-        entries: Vec<TimelineEntry>,
-    ) -> Result<(Vec<TimelineEntry>, Vec<TimelineEntry>), TableError> {
-        let edges = self.op.user(user).edges(&entries).await?;
-        Ok(entries.into_iter().partition(|entry| entry.sources().any(|source| edges.contains_key(&source))))
     }
 
     /// The entries that a source lists on a page of a feed, read consistently, and the last entry that was looked at if
@@ -138,8 +78,4 @@ impl FanOut<'_> {
         let stopped_at = answer.last_evaluated_key().map(|key| Fields(key).parsed::<SortKey>("sk"));
         Ok((entries, stopped_at.transpose()?.map(SortKey::id)))
     }
-}
-
-fn keeps_changing() -> TableError {
-    TableError::unavailable("the follow keeps changing")
 }

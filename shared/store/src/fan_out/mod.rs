@@ -15,7 +15,7 @@
 //! - **Nothing is missed.** An event's entries stand under its sources before its followers are read; a follower
 //!   is there before the sources' entries are read for it.
 //! - **Nothing comes back.** Whoever has written an entry then looks, consistently, whether its event is still
-//!   there, and who left since the change, and removes it if need be. What deletes an event or a follow removes the
+//!   there, and who left since the change, and removes it if need be (`belongs.rs`). What deletes an event or a follow removes the
 //!   entries that were written before.
 //!
 //! A *rail* is one item: its records are handled in order, those of different items at the same time. A record that
@@ -27,6 +27,7 @@
 
 mod backfill;
 mod backlog;
+mod belongs;
 mod cleanup;
 mod job;
 mod late;

@@ -5,10 +5,8 @@
 //! takes back. What is read goes back to the change that the page follows from. So who handles it after one that died
 //! knows also who was on that one's page.
 
-use std::collections::BTreeSet;
-
-use lately_keys::table::{EventKey, FeedEntryKey, Job, JobKey};
-use lately_keys::{EventId, Place, Shard, Source, TableKey, UnixMillis, User};
+use lately_keys::table::{EventKey, Job, JobKey};
+use lately_keys::{EventId, Shard, Source, UnixMillis, User};
 
 use crate::entry::{TimelineEntry, place_in_feed};
 use crate::error::TableError;
@@ -17,15 +15,13 @@ use crate::fan_out::backlog::Later;
 use crate::fan_out::job::{JobWork, PageTask, Task};
 use crate::fan_out::writer::Write;
 use crate::follow::{Follower, FollowerRange};
-use crate::item::{Fields, keyed};
-use crate::limits::TOLD_APART_MILLIS;
 use crate::source::StoredSource;
 
 /// Some followers of a shard.
 #[derive(Debug)]
 pub(super) struct Page {
-    source: Source,
-    shard: Shard,
+    pub(super) source: Source,
+    pub(super) shard: Shard,
     /// The follower behind whom it begins.
     after: Option<User>,
     followers: Vec<Follower>,
@@ -52,7 +48,7 @@ impl Page {
     }
 
     /// Whether it would have a follower of that name.
-    fn covers(&self, user: &User) -> bool {
+    pub(super) fn covers(&self, user: &User) -> bool {
         let last = self.followers.last().filter(|_| self.more);
         self.after.as_ref().is_none_or(|after| after < user) && last.is_none_or(|last| *user <= last.user)
     }
@@ -140,30 +136,5 @@ impl FanOut<'_> {
         let read = self.op.source(source).followers_of(&range, limit, true).await?;
         let source = source.clone();
         Ok(Page { source, shard, after: range.after, followers: read.followers, more: read.more })
-    }
-
-    /// Who has left since a change, and may have been on the page when that, or an attempt before, was handled.
-    pub(super) async fn gone(&self, page: &Page, at: UnixMillis) -> Result<BTreeSet<User>, TableError> {
-        let since = at.saturating_sub(TOLD_APART_MILLIS);
-        let covers = |user: &User| page.covers(user);
-        self.op.source(&page.source).leavers(page.shard, since, covers).await
-    }
-
-    /// Takes an entry out of the feeds of those who have it and follow none of its sources.
-    pub(super) async fn take_back(
-        &self,
-        users: BTreeSet<User>,
-        entry: &TimelineEntry,
-    ) -> Result<(), TableError> {
-        let places = users.iter().map(|user| keyed(Place::Table, place_in_feed(entry.id, user)));
-        let places: Vec<_> = places.collect();
-        let found = self.op.table.get_items(&places, true).await?;
-        for item in &found {
-            let fields = Fields(item);
-            let key = FeedEntryKey::decode(fields.text("pk")?, fields.text("sk")?);
-            let FeedEntryKey { user, .. } = key.ok_or_else(|| fields.corrupt("pk"))?;
-            self.withdraw(&user, vec![entry.clone()]).await?;
-        }
-        Ok(())
     }
 }

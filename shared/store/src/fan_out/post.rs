@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{EventKey, Job, JobTask};
-use lately_keys::{EventId, Key, ShardCount, Source, TableKey, UnixMillis, User};
+use lately_keys::{EventId, Key, ShardCount, Source, UnixMillis, User};
 
 use crate::entry::{TimelineEntry, own_feed, place_at_source, place_in_feed};
 use crate::error::TableError;
@@ -187,18 +187,6 @@ impl FanOut<'_> {
         }
         self.put_first_pages(left, work).await?;
         Ok(pages)
-    }
-
-    /// Who has left since a change, and may have been on one of some pages when that was handled.
-    async fn gone_from(&self, pages: &[Page], at: UnixMillis) -> Result<BTreeSet<User>, TableError> {
-        let gone: Vec<_> = pages.iter().map(|page| self.gone(page, at)).collect();
-        let gone: Vec<_> = stream::iter(gone).buffered(SHARDS_AT_ONCE).try_collect().await?;
-        Ok(gone.into_iter().flatten().collect())
-    }
-
-    /// Whether an event is not there any more.
-    pub(super) async fn is_gone(&self, key: &EventKey) -> Result<bool, TableError> {
-        Ok(self.op.table.existing(&[key.encode()]).await?.is_empty())
     }
 }
 

@@ -72,7 +72,7 @@ impl FeedHandle<'_> {
         self.compare(false, progress).await
     }
 
-    /// Compares a user's feed with its sources as [`Store::verify_feed`] does, and mends what is found. It may be
+    /// Compares a user's feed with its sources as [`FeedHandle::verify`] does, and mends what is found. It may be
     /// stopped and run again at any time, and while fan-out runs.
     ///
     /// # Errors

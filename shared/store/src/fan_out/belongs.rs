@@ -1,0 +1,157 @@
+//! Nothing comes back: the checks after fan-out has written entries, and the removal of entries that do not belong.
+//!
+//! Fan-out writes first and checks then. An event can be deleted, and a follower can leave, while fan-out writes entries. So
+//! after the writes it reads consistently whether the event still exists and who has left, and removes what does not belong.
+//! The deletion and the cleanup remove the entries that were written before they ran. So one of the two sides removes each
+//! entry, whichever came first.
+//!
+//! What must hold: each check reads consistently, and reads after the writes that it judges are durable.
+
+use std::collections::BTreeSet;
+
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use lately_keys::table::{EventKey, FeedEntryKey, PullMarkerKey};
+use lately_keys::{Key, Place, Source, TableKey, UnixMillis, User};
+
+use crate::entry::{TimelineEntry, own_feed, place_in_feed};
+use crate::error::TableError;
+use crate::fan_out::FanOut;
+use crate::fan_out::page::Page;
+use crate::item::{Fields, keyed};
+use crate::limits::{CONFLICTS, SHARDS_AT_ONCE, TOLD_APART_MILLIS};
+use crate::topic::TopicError;
+
+impl FanOut<'_> {
+    /// Whether an event is not there any more.
+    pub(super) async fn is_gone(&self, key: &EventKey) -> Result<bool, TableError> {
+        Ok(self.op.table.existing(&[key.encode()]).await?.is_empty())
+    }
+
+    /// Who has left since a change, and may have been on one of some pages when that was handled.
+    pub(super) async fn gone_from(
+        &self,
+        pages: &[Page],
+        at: UnixMillis,
+    ) -> Result<BTreeSet<User>, TableError> {
+        let gone: Vec<_> = pages.iter().map(|page| self.gone(page, at)).collect();
+        let gone: Vec<_> = stream::iter(gone).buffered(SHARDS_AT_ONCE).try_collect().await?;
+        Ok(gone.into_iter().flatten().collect())
+    }
+
+    /// Who has left since a change, and may have been on the page when that, or an attempt before, was handled.
+    pub(super) async fn gone(&self, page: &Page, at: UnixMillis) -> Result<BTreeSet<User>, TableError> {
+        let since = at.saturating_sub(TOLD_APART_MILLIS);
+        let covers = |user: &User| page.covers(user);
+        self.op.source(&page.source).leavers(page.shard, since, covers).await
+    }
+
+    /// Takes an entry out of the feeds of those who have it and follow none of its sources.
+    pub(super) async fn take_back(
+        &self,
+        users: BTreeSet<User>,
+        entry: &TimelineEntry,
+    ) -> Result<(), TableError> {
+        let places = users.iter().map(|user| keyed(Place::Table, place_in_feed(entry.id, user)));
+        let places: Vec<_> = places.collect();
+        let found = self.op.table.get_items(&places, true).await?;
+        for item in &found {
+            let fields = Fields(item);
+            let key = FeedEntryKey::decode(fields.text("pk")?, fields.text("sk")?);
+            let FeedEntryKey { user, .. } = key.ok_or_else(|| fields.corrupt("pk"))?;
+            self.withdraw(&user, vec![entry.clone()]).await?;
+        }
+        Ok(())
+    }
+
+    /// Makes a source's marker in a feed what it must be now: there if the source is followed and not pushed.
+    pub(super) async fn settle_marker(&self, user: &User, source: &Source) -> Result<(), TableError> {
+        let mut edge = self.op.user(user).edge(source).await?;
+        for _ in 0..CONFLICTS {
+            let marker = match &edge {
+                None => None,
+                Some(edge) => self.op.source(source).stored().await?.marker(source, edge.since),
+            };
+            match marker {
+                Some(marker) => self.put(vec![marker.encode(user)]).await?,
+                None if edge.is_some() => {}
+                None => {
+                    let key = PullMarkerKey { user: user.clone(), source: source.clone() };
+                    self.delete(vec![key.encode()]).await?;
+                }
+            }
+            let now = self.op.user(user).edge(source).await?;
+            if now == edge {
+                return Ok(());
+            }
+            edge = now;
+        }
+        Err(keeps_changing())
+    }
+
+    /// Takes entries out of a feed none of whose sources its user follows.
+    pub(super) async fn withdraw(&self, user: &User, entries: Vec<TimelineEntry>) -> Result<(), TableError> {
+        let is_own = |entry: &TimelineEntry| own_feed(&entry.actor).as_ref() == Some(user);
+        let mut entries: Vec<_> = entries.into_iter().filter(|entry| !is_own(entry)).collect();
+        for _ in 0..CONFLICTS {
+            let (followed, unfollowed) = self.by_follow(user, entries).await?;
+            // Who removed the event may have come between the end of one follow and the beginning of another.
+            self.take_back_deleted(user, followed).await?;
+            if unfollowed.is_empty() {
+                return Ok(());
+            }
+            self.delete(unfollowed.iter().map(|entry| place_in_feed(entry.id, user)).collect()).await?;
+            let followed = self.by_follow(user, unfollowed).await?.0;
+            if followed.is_empty() {
+                return Ok(());
+            }
+            // Followed again meanwhile: the backfill may have been here before.
+            let retention = self.op.store.feeds().retention;
+            self.put(followed.iter().map(|entry| entry.in_feed(user, retention)).collect()).await?;
+            entries = self.take_back_deleted(user, followed).await?;
+        }
+        Err(keeps_changing())
+    }
+
+    /// Sorts entries into those of whose sources a user follows one, and the others.
+    pub(super) async fn by_follow(
+        &self,
+        user: &User,
+        entries: Vec<TimelineEntry>,
+    ) -> Result<(Vec<TimelineEntry>, Vec<TimelineEntry>), TableError> {
+        let edges = self.op.user(user).edges(&entries).await?;
+        Ok(entries.into_iter().partition(|entry| entry.sources().any(|source| edges.contains_key(&source))))
+    }
+
+    /// Takes entries out of a feed whose events are gone; the others.
+    pub(super) async fn take_back_deleted(
+        &self,
+        user: &User,
+        entries: Vec<TimelineEntry>,
+    ) -> Result<Vec<TimelineEntry>, TableError> {
+        let mut keys = Vec::with_capacity(entries.len());
+        for entry in &entries {
+            keys.push(self.event_of(entry).await?);
+        }
+        let there = self.op.table.existing(&keys).await?;
+        let (kept, gone): (Vec<_>, Vec<_>) =
+            entries.into_iter().zip(&keys).partition(|(_, key)| there.contains(key));
+        self.delete(gone.iter().map(|(entry, _)| place_in_feed(entry.id, user)).collect()).await?;
+        Ok(kept.into_iter().map(|(entry, _)| entry).collect())
+    }
+
+    /// The key of the event that an entry lists.
+    pub(super) async fn event_of(&self, entry: &TimelineEntry) -> Result<Key, TableError> {
+        if let Some(key) = entry.pointer() {
+            return Ok(key.encode());
+        }
+        let settings = self.op.topic(&entry.topic).settings().await.map_err(|error| match error {
+            TopicError::NotFound(_) => TableError::unavailable("the topic of an entry is gone"),
+            TopicError::Table(error) => error,
+        })?;
+        Ok(EventKey::new(entry.topic.clone(), settings.bucket, entry.id).encode())
+    }
+}
+
+fn keeps_changing() -> TableError {
+    TableError::unavailable("the follow keeps changing")
+}
