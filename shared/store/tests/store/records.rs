@@ -251,7 +251,7 @@ async fn a_process_that_dies_at_any_call_leaves_what_was_or_what_was_to_be() {
                     known = Precondition::Is(put.0);
                 }
                 let lived = dying(&engine, &world, (n, moment), async |victim| match operation {
-                    "delete" => drop(victim.op().record(&profile()).delete(known).await.unwrap()),
+                    "delete" => victim.op().record(&profile()).delete(known).await.unwrap(),
                     "update" => {
                         drop(victim.op().record(&profile()).update_with_retry(incremented).await.unwrap())
                     }
