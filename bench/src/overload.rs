@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use lately_engine::fault::{Faults, Network};
 use lately_engine::limits::PARTITION_WRITE_UNITS;
-use lately_engine::pump::{Destination, Handler, HandlerError, Pump, PumpOptions};
 use lately_engine::stream::EventName;
-use lately_engine::template::Template;
 use lately_engine::{Options, PartitionLimits};
 use lately_keys::EventId;
 use lately_keys::table::AnyKey;
 use lately_model::NewEvent;
+use lately_pump::{Destination, Handler, HandlerError, Pump, PumpOptions};
 use lately_store::{Store, Submission};
+use lately_template::Template;
 
 use crate::DEFINITION;
 use crate::progress::Progress;

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use lately_engine::pump::PumpFaults;
+use lately_pump::PumpFaults;
 
 use crate::cli::{ApiCommand, help};
 use crate::consume::ConsumeOptions;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use lately_engine::pump::{Handler, HandlerError};
+use lately_pump::{Handler, HandlerError};
 use lately_report::{Answer, Output};
 use lately_store::Store;
 use tokio::sync::mpsc;
@@ -59,12 +59,12 @@ impl Reporter {
 
 #[cfg(test)]
 mod tests {
-    use lately_engine::pump::PumpFaults;
-    use lately_engine::template::Template;
     use lately_keys::table::ConsumerKey;
     use lately_model::{NewEvent, RunSpec, TopicChange};
+    use lately_pump::PumpFaults;
     use lately_report::{Outcome, Report};
     use lately_store::Submission;
+    use lately_template::Template;
 
     use super::*;
 

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use axum::middleware::from_fn_with_state;
 use lately_engine::Engine;
-use lately_engine::pump::{Destination, PumpHandle};
 use lately_kit::log;
+use lately_pump::{Destination, PumpHandle};
 use lately_report::{Answer, OpenError as ReportsError, Outcome, Output};
 use tempfile::TempDir;
 use tokio::net::TcpListener;

@@ -7,10 +7,6 @@ use aws_sdk_dynamodb::Client;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use lately_engine::fault::LiveClient;
-use lately_engine::pump::{
-    Checkpoints, Destination, Handler, HandlerError, Mapping, Pump, PumpFaults, PumpOptions,
-};
-use lately_engine::template::{Template, TemplateError};
 use lately_engine::{Clock, Engine, EngineError, TableDefinition};
 use lately_keys::table::ConsumerKey;
 use lately_keys::{Consumer, Topic};
@@ -19,7 +15,9 @@ use lately_kit::route::Routes;
 use lately_kit::settings::{Settings, SettingsError};
 use lately_kit::world::World;
 use lately_kit::{clock, edge};
+use lately_pump::{Checkpoints, Destination, Handler, HandlerError, Mapping, Pump, PumpFaults, PumpOptions};
 use lately_store::{Store, TableError};
+use lately_template::{Template, TemplateError};
 use serde::Deserialize;
 
 use crate::reporter::Reporter;

@@ -5,10 +5,10 @@ use std::io;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use lately_engine::pump::Failure;
 use lately_kit::answer;
 use lately_kit::code::Code;
 use lately_kit::problem::Problem;
+use lately_pump::Failure;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -12,7 +12,6 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use lately_engine::fault::{Fault as Injectable, Faults as Rules, Injected, Target, Throttle, When};
-use lately_engine::pump::{PumpFaults, PumpHandle};
 use lately_engine::{EngineError, Lag};
 use lately_keys::UnixMillis;
 use lately_kit::answer;
@@ -20,6 +19,7 @@ use lately_kit::body::Whole;
 use lately_kit::code::Code;
 use lately_kit::problem::Problem;
 use lately_model::Faults;
+use lately_pump::{PumpFaults, PumpHandle};
 use serde::Serialize;
 use serde_json::{Map, Value};
 

@@ -44,7 +44,6 @@ use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use axum::routing::{get, post};
-use lately_engine::pump::{Destination, PumpHandle};
 use lately_keys::table::ConsumerKey;
 use lately_kit::caller::Caller;
 use lately_kit::code::Code;
@@ -53,6 +52,7 @@ use lately_kit::limits::OPERATION_BUDGET;
 use lately_kit::problem::Problem;
 use lately_kit::world::World;
 use lately_model::Scope;
+use lately_pump::{Destination, PumpHandle};
 use lately_store::Store;
 use tokio::sync::watch;
 

@@ -6,11 +6,11 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use lately_engine::pump::ShardStatistics;
 use lately_keys::table::ConsumerKey;
 use lately_keys::{Consumer, Topic, UnixMillis};
 use lately_kit::answer;
 use lately_kit::problem::Problem;
+use lately_pump::ShardStatistics;
 use serde::Serialize;
 
 use crate::console::faults::FaultsView;

@@ -15,7 +15,7 @@ use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use axum::response::Response;
 use lately::console::{Console, Parts};
-use lately_engine::pump::{Destination, PumpHandle};
+use lately_pump::{Destination, PumpHandle};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::watch;

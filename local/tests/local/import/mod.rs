@@ -16,7 +16,6 @@ use lately::TEMPLATE;
 use lately::import::ImportError;
 use lately::options::{Command, Lately};
 use lately_engine::fault::{Fault, Faults, Moment, Target};
-use lately_engine::template::Template;
 use lately_engine::{Attribute, Engine, KeyNames, Options, TableDefinition};
 use lately_keys::published::{KeyType, NaturalOrder};
 use lately_keys::{EventId, ShardCount, Topic, UnixMillis};
@@ -25,6 +24,7 @@ use lately_kit::world::World;
 use lately_model::{Event, EventQuery, PageSize, TopicChange};
 use lately_store::published::{Attributes, Design, KeyAttributes, Table};
 use lately_store::{Ambient, Store};
+use lately_template::Template;
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -15,11 +15,11 @@ use axum::middleware::from_fn_with_state;
 use clap::Parser;
 use lately::TEMPLATE;
 use lately::options::{Command, Lately};
-use lately_engine::pump::{Destination, PumpFaults, PumpHandle};
-use lately_engine::template::Template;
 use lately_kit::edge;
+use lately_pump::{Destination, PumpFaults, PumpHandle};
 use lately_report::Output;
 use lately_store::FeedSettings;
+use lately_template::Template;
 use object_store::path::Path;
 use tokio::net::TcpListener;
 
