@@ -15,7 +15,7 @@ use dynoxide::actions::update_item::UpdateItemRequest;
 use dynoxide::{Database, DynoxideError, Item};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::api_error::ApiError;
 use crate::operation::Operation;
@@ -237,7 +237,7 @@ pub(crate) fn hold_back_keys(
         if keys.is_empty() {
             continue;
         }
-        let mut held = serde_json::Map::from_iter([("Keys".to_owned(), Value::from(keys))]);
+        let mut held = Map::from_iter([("Keys".to_owned(), Value::from(keys))]);
         let options = [
             ("ProjectionExpression", json!(request.projection_expression)),
             ("ExpressionAttributeNames", json!(request.expression_attribute_names)),
@@ -253,6 +253,13 @@ pub(crate) fn hold_back_keys(
     }
     batch.request_items.retain(|_, request| !request.keys.is_empty());
     unprocessed
+}
+
+/// Puts what was held back into a batch's answer.
+pub(crate) fn with_unprocessed(answer: &str, member: &str, held: Map<String, Value>) -> String {
+    let mut answer: Value = serde_json::from_str(answer).expect("the answer was rendered as JSON");
+    answer[member] = Value::Object(held);
+    answer.to_string()
 }
 
 /// Parses a body as dynoxide's own server does: its readers mark which error a fault is.

@@ -18,6 +18,7 @@ use aws_smithy_types::body::SdkBody;
 
 use crate::api_error::ApiError;
 use crate::core::Core;
+use crate::dispatch::answer;
 use crate::operation::Operation;
 
 /// A client of whatever answers `http`. Every setting that has a default which changes between versions
@@ -62,7 +63,7 @@ struct Direct(Arc<Core>);
 impl HttpConnector for Direct {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let response =
-            operation_of(&request).and_then(|operation| self.0.answer(operation, body_of(&request)));
+            operation_of(&request).and_then(|operation| answer(&self.0, operation, body_of(&request)));
         HttpConnectorFuture::ready(respond(response))
     }
 }

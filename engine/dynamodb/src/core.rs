@@ -6,9 +6,6 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dynoxide::actions::delete_item::DeleteItemRequest;
-use dynoxide::actions::get_item::GetItemRequest;
-use dynoxide::actions::put_item::PutItemRequest;
 use dynoxide::actions::query::QueryRequest;
 use dynoxide::actions::scan::ScanRequest;
 use dynoxide::types::capacity_wanted;
@@ -17,16 +14,16 @@ use tokio::sync::watch;
 
 use crate::api_error::ApiError;
 use crate::call::{Call, Staleness, Touched, render};
+use crate::capture::SequenceNumber;
+use crate::change::Change;
 use crate::clock::Clock;
-use crate::control;
 use crate::directory_lock::DirectoryLock;
-use crate::engine::Options;
+use crate::image::{image, set_image};
 use crate::journal::{IntendedItem, Intent};
-use crate::ledger::{Change, Ledger};
+use crate::ledger::Ledger;
 use crate::limits;
-use crate::operation::Operation;
+use crate::options::Options;
 use crate::partition::Partitions;
-use crate::stream::{self, SequenceNumber};
 use crate::table::Table;
 
 pub(crate) struct Core {
@@ -75,32 +72,12 @@ impl Core {
         self.ledger().table(&self.db, name)
     }
 
-    /// Answers any request.
-    pub(crate) fn answer(&self, operation: Operation, body: &[u8]) -> Result<String, ApiError> {
-        match Call::parse(operation, body) {
-            Some(call) => self.run(call?),
-            None => match operation {
-                Operation::ListStreams
-                | Operation::DescribeStream
-                | Operation::GetShardIterator
-                | Operation::GetRecords => stream::answer(self, operation, body),
-                _ => {
-                    self.show_all(&mut self.ledger())?;
-                    control::answer(self, operation, body)
-                }
-            },
-        }
+    /// The partitions' rates, if there are any.
+    pub(crate) fn partitions(&self) -> Option<&Partitions> {
+        self.partitions.as_ref()
     }
 
-    /// Runs a call that reads or writes items.
-    pub(crate) fn run(&self, call: Call) -> Result<String, ApiError> {
-        match &self.partitions {
-            Some(partitions) => partitions.run(self, call),
-            None => self.run_unlimited(call),
-        }
-    }
-
-    /// The same, whatever the partitions' rates are.
+    /// Runs a call that reads or writes items, whatever the partitions' rates are.
     pub(crate) fn run_unlimited(&self, call: Call) -> Result<String, ApiError> {
         if call.operation().is_write() {
             return self.write(call, |_| ());
@@ -152,14 +129,14 @@ impl Core {
                 continue;
             };
             self.show_item(&mut ledger, &table, &key)?;
-            let before = self.image(&table, &key)?;
+            let before = image(&self.db, &table, &key)?;
             let is_held_back = call.held_back().contains(&position);
             changes.push((Change { table, key, before, after: None, expired: false }, is_held_back));
         }
         ledger.intend(changes.iter().map(|(change, _)| change), self.clock.now_micros())?;
         let answer = call.run(&self.db);
         for (mut change, is_held_back) in changes {
-            change.after = self.image(&change.table, &change.key)?;
+            change.after = image(&self.db, &change.table, &change.key)?;
             seen(&change);
             if is_held_back && change.before != change.after {
                 set_image(&self.db, &change.table.name, &change.key, change.before.clone())?;
@@ -181,26 +158,11 @@ impl Core {
             let same_stream =
                 |table: &Arc<Table>| table.stream.as_ref().is_some_and(|stream| stream.label == label);
             if let Some(table) = table.filter(same_stream) {
-                let after = self.image(&table, &key)?;
+                let after = image(&self.db, &table, &key)?;
                 ledger.record(&Change { table, key, before, after, expired }, at_micros)?;
             }
         }
         Ok(())
-    }
-
-    /// An item as it is. A key that the database refuses names no item.
-    pub(crate) fn image(&self, table: &Table, key: &Item) -> Result<Option<Item>, DynoxideError> {
-        let request = GetItemRequest {
-            table_name: table.name.clone(),
-            key: key.clone(),
-            consistent_read: Some(true),
-            ..GetItemRequest::default()
-        };
-        match self.db.get_item(request) {
-            Ok(response) => Ok(response.item),
-            Err(error) if error.status_code() < 500 => Ok(None),
-            Err(error) => Err(error),
-        }
     }
 
     /// Wakes who waits for records, when there are new ones.
@@ -238,7 +200,8 @@ impl Core {
         }
     }
 
-    fn show_all(&self, ledger: &mut Ledger) -> Result<(), ApiError> {
+    /// Shows all that is held back.
+    pub(crate) fn show_all(&self, ledger: &mut Ledger) -> Result<(), ApiError> {
         for change in ledger.held_back.take_all() {
             self.show_change(ledger, &change)?;
         }
@@ -251,25 +214,6 @@ impl Core {
         set_image(&self.db, &change.table.name, &change.key, change.after.clone())?;
         ledger.record(change, self.clock.now_micros())
     }
-}
-
-/// Makes an item what it was or is to be.
-pub(crate) fn set_image(
-    db: &Database,
-    table: &str,
-    key: &Item,
-    image: Option<Item>,
-) -> Result<(), DynoxideError> {
-    let table_name = table.to_owned();
-    match image {
-        Some(item) => drop(db.put_item(PutItemRequest { table_name, item, ..PutItemRequest::default() })?),
-        None => drop(db.delete_item(DeleteItemRequest {
-            table_name,
-            key: key.clone(),
-            ..DeleteItemRequest::default()
-        })?),
-    }
-    Ok(())
 }
 
 /// Expiry.
@@ -294,7 +238,7 @@ impl Core {
         let Some(table) = ledger.table(&self.db, table)? else {
             return Ok(());
         };
-        let before = self.image(&table, key)?;
+        let before = image(&self.db, &table, key)?;
         let change = Change { table, key: key.clone(), before, after: None, expired: true };
         ledger.intend([&change], self.clock.now_micros())?;
         set_image(&self.db, &change.table.name, key, None)?;

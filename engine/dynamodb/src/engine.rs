@@ -1,76 +1,26 @@
 //! The engine: opened in memory or on a directory, and handed to the code under test as an SDK client.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
-use dynoxide::{Database, DynoxideError};
+use dynoxide::Database;
 
-use crate::api_error::ApiError;
 use crate::client;
 use crate::clock::Clock;
 use crate::core::Core;
 use crate::definition::TableDefinition;
-use crate::directory_lock::{DirectoryLock, Holder};
+use crate::directory_lock::DirectoryLock;
+use crate::dispatch::answer;
+use crate::error::EngineError;
 use crate::fault::{Faults, FaultyClient, Layer, LiveClient};
 use crate::journal::Journal;
 use crate::ledger::Ledger;
-use crate::limits;
 use crate::operation::Operation;
-use crate::partition::PartitionLimits;
+use crate::options::Options;
 use crate::replica::{Lag, Replicas};
 use crate::stream::Stream;
-
-/// How an engine behaves. The default is DynamoDB on a good day: no limits, nothing behind.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Where it takes its time from.
-    pub clock: Clock,
-    /// How many shards a stream has.
-    pub shards: u16,
-    /// How long a stream keeps a record.
-    pub retention: Duration,
-    /// How far reads that need not be consistent are behind.
-    pub lag: Option<Lag>,
-    /// What each partition takes a second.
-    pub partitions: Option<PartitionLimits>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            clock: Clock::system(),
-            shards: limits::STREAM_SHARDS,
-            retention: limits::STREAM_RETENTION,
-            lag: None,
-            partitions: None,
-        }
-    }
-}
-
-/// The engine could not be opened, or a table not made.
-#[derive(Debug, thiserror::Error)]
-pub enum EngineError {
-    /// The directory cannot be used.
-    #[error("the directory cannot be used: {0}")]
-    Directory(#[from] std::io::Error),
-    /// Another process has the directory.
-    #[error("{} is in use by {holder}", directory.display())]
-    InUse {
-        /// The directory.
-        directory: PathBuf,
-        /// Who has it.
-        holder: Holder,
-    },
-    /// The database failed.
-    #[error("the database failed: {0}")]
-    Database(#[from] DynoxideError),
-    /// DynamoDB would refuse this.
-    #[error("refused: {0}")]
-    Refused(String),
-}
 
 /// DynamoDB inside the process. Cheap to clone: clones are the same engine.
 #[derive(Debug, Clone)]
@@ -96,7 +46,8 @@ impl Engine {
     /// [`EngineError::InUse`], if another has it; [`EngineError::Directory`] and [`EngineError::Database`], if the directory cannot be read or written.
     pub fn open(directory: &Path, options: &Options) -> Result<Self, EngineError> {
         std::fs::create_dir_all(directory)?;
-        let lock = DirectoryLock::hold(directory)?;
+        let lock = DirectoryLock::hold(directory);
+        let lock = lock.map_err(|error| EngineError::of_lock(directory.to_owned(), error))?;
         let file = directory.join("items.sqlite");
         let file = file
             .to_str()
@@ -120,11 +71,10 @@ impl Engine {
         }
         ledger.continue_journal(journal, left.lines);
         let core = Core::new(db, ledger, options, Some(lock));
-        let refused = |error: ApiError| EngineError::Refused(error.body);
-        left.intent.map_or(Ok(()), |intent| core.finish(intent)).map_err(refused)?;
+        left.intent.map_or(Ok(()), |intent| core.finish(intent))?;
         for name in &tables {
             let mut ledger = core.ledger();
-            core.index_expiry(&mut ledger, name).map_err(refused)?;
+            core.index_expiry(&mut ledger, name)?;
         }
         Ok(Self::new(core))
     }
@@ -140,13 +90,9 @@ impl Engine {
     /// # Errors
     /// [`EngineError::Refused`], if DynamoDB would refuse the definition, or there is such a table already.
     pub fn create_table(&self, definition: &TableDefinition, name: &str) -> Result<(), EngineError> {
-        let answer = |operation, body: String| {
-            let answer = self.core.answer(operation, body.as_bytes());
-            answer.map_err(|error| EngineError::Refused(error.body))
-        };
-        answer(Operation::CreateTable, definition.create_request(name))?;
+        answer(&self.core, Operation::CreateTable, definition.create_request(name).as_bytes())?;
         if let Some(request) = definition.ttl_request(name) {
-            answer(Operation::UpdateTimeToLive, request)?;
+            answer(&self.core, Operation::UpdateTimeToLive, request.as_bytes())?;
         }
         Ok(())
     }
@@ -190,7 +136,7 @@ impl Engine {
     /// # Errors
     /// [`EngineError::Refused`], if the database fails.
     pub fn expire(&self, limit: usize) -> Result<usize, EngineError> {
-        self.core.expire(limit).map_err(|error| EngineError::Refused(error.body))
+        Ok(self.core.expire(limit)?)
     }
 
     /// Lets reads that need not be consistent be behind from now on, or none of them. What is there already is not

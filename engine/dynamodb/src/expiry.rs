@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use dynoxide::Item;
 
-use crate::key::ItemId;
-use crate::ledger::Change;
+use crate::change::Change;
+use crate::item_id::ItemId;
 use crate::table::Table;
 
 /// Due items, by time in epoch seconds.

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use dynoxide::Item;
 
-use crate::key::ItemId;
-use crate::ledger::Change;
+use crate::change::Change;
+use crate::item_id::ItemId;
 use crate::table::Table;
 
 /// The changes, by table and item. In order, so that a seed replays.

@@ -21,8 +21,8 @@ use std::time::Duration;
 use dynoxide::Item;
 use serde::{Deserialize, Serialize};
 
+use crate::capture::{Record, SequenceNumber};
 use crate::clock::micros;
-use crate::stream::{Record, SequenceNumber};
 
 /// How long one segment is written to.
 const SEGMENT: Duration = Duration::from_secs(60 * 60);
@@ -212,7 +212,7 @@ mod tests {
     use serde_json::value::RawValue;
 
     use super::*;
-    use crate::stream::EventName;
+    use crate::capture::EventName;
 
     const HOUR: u64 = 3_600_000_000;
     const DAY: Duration = Duration::from_secs(24 * 3600);

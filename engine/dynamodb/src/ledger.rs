@@ -11,25 +11,15 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::api_error::ApiError;
 use crate::call::Staleness;
-use crate::engine::Options;
+use crate::capture::{EventName, Log, Record, SequenceNumber};
+use crate::change::Change;
 use crate::expiry::Expiry;
 use crate::held_back::HeldBack;
 use crate::journal::{IntendedItem, Intent, Journal, Line};
+use crate::options::Options;
 use crate::replica::Replicas;
 use crate::seed;
-use crate::stream::{EventName, Log, Record, SequenceNumber};
 use crate::table::{StreamView, Table};
-
-/// What a call did to one item it named; nothing, where both sides are equal.
-#[derive(Debug)]
-pub(crate) struct Change {
-    pub(crate) table: Arc<Table>,
-    pub(crate) key: Item,
-    pub(crate) before: Option<Item>,
-    pub(crate) after: Option<Item>,
-    /// The TTL service made it.
-    pub(crate) expired: bool,
-}
 
 pub(crate) struct Ledger {
     tables: HashMap<String, Arc<Table>>,

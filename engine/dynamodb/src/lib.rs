@@ -59,24 +59,32 @@
 //! - Without [`PartitionLimits`], nothing is ever throttled; scans are not limited even with them.
 //! - The ten minutes of a `ClientRequestToken` are measured by the system's clock.
 
+mod admission;
 mod api_error;
 mod attribute;
 mod call;
+mod capture;
+mod change;
 mod client;
 mod clock;
 mod control;
 mod core;
 mod definition;
 mod directory_lock;
+mod dispatch;
 mod engine;
+mod error;
 mod expiry;
 pub mod fault;
 mod held_back;
+mod image;
+mod item_id;
 mod journal;
 mod key;
 mod ledger;
 pub mod limits;
 mod operation;
+mod options;
 mod partition;
 mod replica;
 pub mod seed;
@@ -88,8 +96,10 @@ mod turns;
 pub use clock::Clock;
 pub use definition::{Attribute, IndexDefinition, Projection, TableDefinition};
 pub use directory_lock::Holder;
-pub use engine::{Engine, EngineError, Options};
+pub use engine::Engine;
+pub use error::EngineError;
 pub use operation::Operation;
+pub use options::Options;
 pub use partition::PartitionLimits;
 pub use replica::Lag;
 pub use serve::LOOPBACK;

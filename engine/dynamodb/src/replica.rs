@@ -16,10 +16,10 @@ use dynoxide::{Database, DynoxideError, Item};
 
 use crate::api_error::ApiError;
 use crate::call::{Staleness, parse};
+use crate::change::Change;
 use crate::clock::micros;
-use crate::core::set_image;
-use crate::engine::EngineError;
-use crate::ledger::Change;
+use crate::error::EngineError;
+use crate::image::set_image;
 use crate::operation::Operation;
 use crate::{limits, seed};
 

@@ -21,6 +21,7 @@ use tokio::net::TcpListener;
 
 use crate::api_error::ApiError;
 use crate::core::Core;
+use crate::dispatch;
 use crate::engine::Engine;
 use crate::limits;
 use crate::operation::Operation;
@@ -94,7 +95,7 @@ async fn answer(core: &Core, request: Request<Incoming>) -> Response<Full<Bytes>
     let Ok(body) = body.collect().await else {
         return respond(StatusCode::PAYLOAD_TOO_LARGE, String::new());
     };
-    match core.answer(operation, &body.to_bytes()) {
+    match dispatch::answer(core, operation, &body.to_bytes()) {
         Ok(body) => respond(StatusCode::OK, body),
         Err(error) => refuse(&error),
     }

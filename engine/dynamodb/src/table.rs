@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use dynoxide::actions::list_tags_of_resource::ListTagsOfResourceRequest;
+use dynoxide::actions::query::QueryRequest;
 use dynoxide::storage::TableMetadata;
 use dynoxide::types::{GlobalSecondaryIndex, KeySchemaElement, KeyType};
 use dynoxide::{AttributeValue, Database, DynoxideError, Item, streams};
@@ -150,6 +151,27 @@ impl Table {
     /// The partition an item or key of this table lives in.
     pub(crate) fn partition_of(&self, item: &Item) -> Option<String> {
         item.get(&self.key.partition).map(key::text)
+    }
+
+    /// The partition that a query reads, as its key's text: the value its key condition sets the partition
+    /// key equal to. `None` when the condition is not one this reads; dynoxide refuses what is malformed.
+    pub(crate) fn queried_partition(&self, query: &QueryRequest) -> Option<String> {
+        let names_of_key = match &query.index_name {
+            Some(index) => &self.index(index)?.key,
+            None => &self.key,
+        };
+        let condition = query.key_condition_expression.as_deref()?;
+        let names = query.expression_attribute_names.as_ref();
+        let values = query.expression_attribute_values.as_ref()?;
+        let tokens = condition.replace('=', " = ").replace(['(', ')'], " ");
+        let tokens: Vec<&str> = tokens.split_whitespace().collect();
+        tokens.windows(3).find_map(|window| {
+            let [name, "=", value] = window else {
+                return None;
+            };
+            let name = names.and_then(|n| n.get(*name)).map_or(*name, |n| n);
+            (name == names_of_key.partition).then(|| values.get(*value).map(key::text))?
+        })
     }
 
     /// When an item expires, in epoch seconds: its TTL attribute, if that is a whole number.

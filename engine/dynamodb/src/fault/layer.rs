@@ -14,16 +14,15 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::api_error::{ApiError, ThrottlingReason};
-use crate::call::{Call, Touched, hold_back_keys, hold_back_writes};
+use crate::call::{Call, Touched, hold_back_keys, hold_back_writes, with_unprocessed};
 use crate::client::{body_of, operation_of, respond};
 use crate::clock::micros;
 use crate::core::Core;
 use crate::fault::plan::{Plan, Subject};
 use crate::fault::{Fault, Faults, Injected, Moment, Rule, Target, Throttle};
-use crate::key::ItemId;
+use crate::item_id::ItemId;
 use crate::operation::Operation;
-use crate::partition::with_unprocessed;
-use crate::{key, limits, seed, turns};
+use crate::{dispatch, limits, seed, turns};
 
 /// A client's faults, and what has happened so far.
 #[derive(Debug, Clone)]
@@ -185,7 +184,7 @@ impl Shared {
     async fn run(&self, operation: Operation, body: &[u8], number: u64) -> Outcome {
         let now = self.core.clock().now();
         if self.state().plan.is_over(now) {
-            return Ok(self.core.answer(operation, body));
+            return Ok(dispatch::answer(&self.core, operation, body));
         }
         let call = match Call::parse(operation, body).transpose() {
             Ok(call) => call,
@@ -195,8 +194,8 @@ impl Shared {
         let partitions: Vec<String> = touches.iter().map(|t| t.partition.clone()).collect();
         let decided = self.state().plan.decide(&Subject { operation, partitions: &partitions }, now);
         let go = |call: Option<Call>| match call {
-            Some(call) => self.core.run(call),
-            None => self.core.answer(operation, body),
+            Some(call) => dispatch::run(&self.core, call),
+            None => dispatch::answer(&self.core, operation, body),
         };
         let Some(Rule { target, fault, .. }) = decided else {
             return Ok(go(call));
@@ -235,7 +234,7 @@ impl Shared {
         };
         if let Call::Query(query) = call {
             let table = self.core.table(&query.table_name).ok().flatten();
-            let partition = table.and_then(|table| key::queried(&table, query));
+            let partition = table.and_then(|table| table.queried_partition(query));
             return vec![Touch {
                 table: query.table_name.clone(),
                 partition: partition.as_deref().map(untyped).unwrap_or_default(),
@@ -291,7 +290,7 @@ impl Shared {
         if let Call::TransactWrite(transaction) = &mut call {
             transaction.held_back = positions;
         }
-        let answer = self.core.run(call)?;
+        let answer = dispatch::run(&self.core, call)?;
         held_back.sort_by_key(|(time, ..)| *time);
         let core = Arc::clone(&self.core);
         let begun = Instant::now();
@@ -334,12 +333,12 @@ impl Shared {
                 let held = hold_back_keys(batch, &mut held_back);
                 ("UnprocessedKeys", held.into_iter().collect())
             }
-            _ => return self.core.run(call),
+            _ => return dispatch::run(&self.core, call),
         };
         if call.touched().is_empty() {
             return Err(throttled(operation, &Throttle::TableKeyRange, &touches, target));
         }
-        let answer = self.core.run(call)?;
+        let answer = dispatch::run(&self.core, call)?;
         if held.is_empty() {
             return Ok(answer);
         }

@@ -1,20 +1,12 @@
-//! The table's stream, captured by the engine itself.
-//!
-//! A change becomes a record while the lock that the write ran under is still held, so records of an
-//! item are in the order of its changes, and a record exists for exactly the changes that were made.
-//! A write that changes nothing leaves none. Records of one partition key share a shard.
+//! The table's stream, to read from: inside the process, and as the DynamoDB Streams API.
 
-mod lambda;
-mod log;
-mod record;
 mod service;
 
-pub use lambda::{EVENT_BYTES, REGION, event};
-pub use log::Batch;
-pub use record::{EventName, InvalidSequenceNumber, Record, SequenceNumber};
+pub use crate::capture::{
+    Batch, EVENT_BYTES, EventName, InvalidSequenceNumber, REGION, Record, SequenceNumber, event,
+};
 pub use service::shard_id;
 
-pub(crate) use log::Log;
 pub(crate) use service::answer;
 
 use std::sync::Arc;
@@ -22,6 +14,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+use crate::capture::lambda;
 use crate::clock::micros;
 use crate::core::Core;
 use crate::seed;

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use crate::api_error::ApiError;
 use crate::call::parse;
+use crate::capture::{SequenceNumber, lambda};
 use crate::core::Core;
 use crate::limits;
 use crate::operation::Operation;
-use crate::stream::{SequenceNumber, lambda};
 use crate::table::{StreamView, Table};
 
 #[derive(Deserialize, Default)]

@@ -8,9 +8,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::capture::{Record, SequenceNumber};
 use crate::clock::micros;
 use crate::limits;
-use crate::stream::{Record, SequenceNumber};
 
 /// What a reader got of a shard.
 #[derive(Debug, Clone, Default)]
@@ -140,7 +140,7 @@ mod tests {
     use serde_json::value::RawValue;
 
     use super::*;
-    use crate::stream::EventName;
+    use crate::capture::EventName;
 
     const HOUR: u64 = 3_600_000_000;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::stream::Record;
+use crate::capture::Record;
 use crate::table::StreamView;
 
 /// The region in names and events; the same as in the ARNs that dynoxide makes.
@@ -21,7 +21,7 @@ struct Entry<'a> {
     event_version: &'static str,
     event_source: &'static str,
     aws_region: &'static str,
-    dynamodb: Change<'a>,
+    dynamodb: ChangeJson<'a>,
     #[serde(rename = "eventSourceARN", skip_serializing_if = "Option::is_none")]
     event_source_arn: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,7 +30,7 @@ struct Entry<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
-struct Change<'a> {
+struct ChangeJson<'a> {
     approximate_creation_date_time: u64,
     keys: &'a RawValue,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,7 +74,7 @@ fn entry<'a>(record: &'a Record, view: StreamView, arn: Option<&'a str>) -> Entr
         event_version: "1.1",
         event_source: "aws:dynamodb",
         aws_region: REGION,
-        dynamodb: Change {
+        dynamodb: ChangeJson {
             approximate_creation_date_time: record.at_micros / 1_000_000,
             keys: &record.keys,
             new_image: record.new.as_deref(),
