@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use lately::TEMPLATE;
-use lately::options::Lately;
+use lately::command_line::Lately;
 use lately_keys::UnixMillis;
 use lately_kit::limits as kit;
 use lately_kit::metrics::{Measured, Measures, Metric};

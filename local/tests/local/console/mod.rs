@@ -14,7 +14,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use axum::response::Response;
-use lately::console::{Console, Parts};
+use lately::serve::console::{Console, Parts};
 use lately_pump::{Destination, PumpHandle};
 use serde_json::{Value, json};
 use tempfile::TempDir;

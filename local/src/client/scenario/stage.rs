@@ -1,0 +1,59 @@
+//! Where a scenario is played: each step is a line, and what fails ends its act, since what follows would fail for it.
+
+use std::future::Future;
+use std::io::Write;
+
+use crate::client::scenario::call::Failure;
+
+/// Why an act ended before its end.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Ended {
+    /// A step failed, and said so.
+    #[error("a step failed")]
+    Failed,
+    /// Nothing could be printed.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+/// How an act ends.
+pub(super) type Act = Result<(), Ended>;
+
+/// Where steps are told of and counted.
+pub(super) struct Stage<'a> {
+    out: &'a mut (dyn Write + Send),
+    pub(super) steps: usize,
+    pub(super) failed: usize,
+}
+
+impl<'a> Stage<'a> {
+    pub(super) fn new(out: &'a mut (dyn Write + Send)) -> Self {
+        Self { out, steps: 0, failed: 0 }
+    }
+
+    /// A step, and what it found.
+    pub(super) async fn step<T>(
+        &mut self,
+        what: &str,
+        step: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Ended> {
+        self.steps += 1;
+        match step.await {
+            Ok(found) => {
+                self.tell(format_args!("ok   {what}"))?;
+                Ok(found)
+            }
+            Err(failure) => {
+                self.failed += 1;
+                self.tell(format_args!("FAIL {what}: {failure}"))?;
+                Err(Ended::Failed)
+            }
+        }
+    }
+
+    /// A line, at once.
+    pub(super) fn tell(&mut self, line: impl std::fmt::Display) -> std::io::Result<()> {
+        writeln!(self.out, "{line}")?;
+        self.out.flush()
+    }
+}
