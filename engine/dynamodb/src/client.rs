@@ -40,27 +40,27 @@ pub(crate) fn build(http: SharedHttpClient) -> Client {
 
 /// What answers requests from a core, faultlessly.
 pub(crate) fn connector(core: Arc<Core>) -> SharedHttpClient {
-    shared(Direct(core))
+    shared(DirectConnector(core))
 }
 
 /// Makes one connector serve every setting: there are no connections to configure.
 pub(crate) fn shared(connector: impl HttpConnector + 'static) -> SharedHttpClient {
-    SharedHttpClient::new(Same(SharedHttpConnector::new(connector)))
+    SharedHttpClient::new(SameConnector(SharedHttpConnector::new(connector)))
 }
 
 #[derive(Debug)]
-struct Same(SharedHttpConnector);
+struct SameConnector(SharedHttpConnector);
 
-impl HttpClient for Same {
+impl HttpClient for SameConnector {
     fn http_connector(&self, _: &HttpConnectorSettings, _: &RuntimeComponents) -> SharedHttpConnector {
         self.0.clone()
     }
 }
 
 #[derive(Debug)]
-struct Direct(Arc<Core>);
+struct DirectConnector(Arc<Core>);
 
-impl HttpConnector for Direct {
+impl HttpConnector for DirectConnector {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let response =
             operation_of(&request).and_then(|operation| answer(&self.0, operation, body_of(&request)));

@@ -176,7 +176,7 @@ impl Core {
     }
 }
 
-/// Changes of transactions that are shown later: see [`crate::fault::Fault::HalfVisible`].
+/// Changes of transactions that are shown later: see `Fault::HalfVisible`.
 impl Core {
     /// Shows what is held back of items.
     pub(crate) fn show(&self, items: &[Touched<'_>]) -> Result<(), ApiError> {

@@ -42,7 +42,7 @@ struct Segment {
 
 /// One record as it is kept.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Line {
+pub(crate) struct JournalLine {
     pub(crate) table: String,
     /// The label of the table's stream: another one means another stream.
     pub(crate) label: String,
@@ -52,7 +52,7 @@ pub(crate) struct Line {
 }
 
 #[derive(Serialize)]
-struct LineRef<'a> {
+struct JournalLineRef<'a> {
     table: &'a str,
     label: &'a str,
     hash: u64,
@@ -93,20 +93,24 @@ struct IntentLine<T> {
 
 /// What the last process that had the journal left.
 #[derive(Debug, Default)]
-pub(crate) struct Left {
-    pub(crate) lines: Vec<Line>,
+pub(crate) struct JournalRest {
+    pub(crate) lines: Vec<JournalLine>,
     /// The last intent: only its items that have no record yet.
     pub(crate) intent: Option<Intent>,
 }
 
 impl Journal {
     /// Opens the journal in `directory` and reads the records that are younger than the retention.
-    pub(crate) fn open(directory: &Path, retention: Duration, now_micros: u64) -> io::Result<(Self, Left)> {
+    pub(crate) fn open(
+        directory: &Path,
+        retention: Duration,
+        now_micros: u64,
+    ) -> io::Result<(Self, JournalRest)> {
         fs::create_dir_all(directory)?;
         let journal =
             Self { directory: directory.to_owned(), retention_micros: micros(retention), current: None };
         journal.drop_expired(now_micros)?;
-        let mut left = Left::default();
+        let mut left = JournalRest::default();
         for (_, path) in journal.segments()? {
             read_segment(&path, &mut left)?;
         }
@@ -122,7 +126,7 @@ impl Journal {
     }
 
     pub(crate) fn append(&mut self, table: &str, label: &str, hash: u64, record: &Record) -> io::Result<()> {
-        self.write(serde_json::to_vec(&LineRef { table, label, hash, record })?, record.at_micros)
+        self.write(serde_json::to_vec(&JournalLineRef { table, label, hash, record })?, record.at_micros)
     }
 
     fn write(&mut self, mut line: Vec<u8>, at: u64) -> io::Result<()> {
@@ -178,7 +182,7 @@ impl Journal {
 }
 
 /// Reads a segment. Passes over a line that a killed process left half-written.
-fn read_segment(path: &Path, left: &mut Left) -> io::Result<()> {
+fn read_segment(path: &Path, left: &mut JournalRest) -> io::Result<()> {
     // As bytes: the half of a line may end within a character.
     for line in BufReader::new(File::open(path)?).split(b'\n') {
         let line = line?;
@@ -193,7 +197,7 @@ fn read_segment(path: &Path, left: &mut Left) -> io::Result<()> {
     Ok(())
 }
 
-impl Left {
+impl JournalRest {
     /// Takes the items out of the intent whose records are there.
     fn forget_recorded(&mut self) {
         let Some(intent) = &mut self.intent else {
@@ -231,7 +235,7 @@ mod tests {
         }
     }
 
-    fn sequences(lines: &[Line]) -> Vec<u64> {
+    fn sequences(lines: &[JournalLine]) -> Vec<u64> {
         lines.iter().map(|line| line.record.sequence.0).collect()
     }
 

@@ -15,7 +15,7 @@ use crate::capture::{EventName, Log, Record, SequenceNumber};
 use crate::change::Change;
 use crate::expiry::Expiry;
 use crate::held_back::HeldBack;
-use crate::journal::{IntendedItem, Intent, Journal, Line};
+use crate::journal::{IntendedItem, Intent, Journal, JournalLine};
 use crate::options::Options;
 use crate::replica::Replicas;
 use crate::seed;
@@ -161,7 +161,7 @@ impl Ledger {
     }
 
     /// Continues a journal: takes over its records, and writes new ones to it.
-    pub(crate) fn continue_journal(&mut self, journal: Journal, lines: Vec<Line>) {
+    pub(crate) fn continue_journal(&mut self, journal: Journal, lines: Vec<JournalLine>) {
         for line in lines {
             self.newest = self.newest.max(line.record.sequence);
             let table = self.tables.get(&line.table);

@@ -13,8 +13,8 @@
 
 use std::sync::Arc;
 
-use crate::Mapping;
 use crate::limits;
+use crate::mapping::Mapping;
 use crate::response::{Cause, Verdict};
 use lately_engine::stream::{EVENT_BYTES, Record, SequenceNumber, event};
 

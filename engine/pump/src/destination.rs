@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A place for objects. Clones are the same place.
 #[derive(Debug, Clone)]
-pub struct Destination(Place);
+pub struct Destination(FailureStore);
 
 #[derive(Debug, Clone)]
-enum Place {
+enum FailureStore {
     Memory(Arc<Mutex<BTreeMap<String, Vec<u8>>>>),
     Folder(PathBuf),
 }
@@ -25,13 +25,13 @@ impl Destination {
     /// A place in memory, empty.
     #[must_use]
     pub fn memory() -> Self {
-        Self(Place::Memory(Arc::default()))
+        Self(FailureStore::Memory(Arc::default()))
     }
 
     /// A folder, made when something is put there.
     #[must_use]
     pub fn folder(path: impl Into<PathBuf>) -> Self {
-        Self(Place::Folder(path.into()))
+        Self(FailureStore::Folder(path.into()))
     }
 
     /// Puts an object, in place of one of the same name.
@@ -40,10 +40,10 @@ impl Destination {
     /// If it cannot be written, or the name is not one.
     pub fn put(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         match &self.0 {
-            Place::Memory(objects) => {
+            FailureStore::Memory(objects) => {
                 lock(objects).insert(name.to_owned(), bytes.to_owned());
             }
-            Place::Folder(folder) => {
+            FailureStore::Folder(folder) => {
                 let path = file(folder, name)?;
                 if let Some(parent) = path.parent() {
                     fs::create_dir_all(parent)?;
@@ -62,8 +62,8 @@ impl Destination {
     /// If the folder cannot be read.
     pub fn list(&self) -> io::Result<Vec<String>> {
         match &self.0 {
-            Place::Memory(objects) => Ok(lock(objects).keys().cloned().collect()),
-            Place::Folder(folder) => {
+            FailureStore::Memory(objects) => Ok(lock(objects).keys().cloned().collect()),
+            FailureStore::Folder(folder) => {
                 let mut names = Vec::new();
                 list(folder, "", &mut names)?;
                 names.sort();
@@ -78,8 +78,8 @@ impl Destination {
     /// [`io::ErrorKind::NotFound`], if there is none of that name; others, if it cannot be read.
     pub fn read(&self, name: &str) -> io::Result<Vec<u8>> {
         match &self.0 {
-            Place::Memory(objects) => lock(objects).get(name).cloned().ok_or_else(not_found),
-            Place::Folder(folder) => fs::read(file(folder, name)?),
+            FailureStore::Memory(objects) => lock(objects).get(name).cloned().ok_or_else(not_found),
+            FailureStore::Folder(folder) => fs::read(file(folder, name)?),
         }
     }
 
@@ -89,8 +89,8 @@ impl Destination {
     /// [`io::ErrorKind::NotFound`], if there is none of that name; others, if it cannot be deleted.
     pub fn delete(&self, name: &str) -> io::Result<()> {
         match &self.0 {
-            Place::Memory(objects) => lock(objects).remove(name).map(drop).ok_or_else(not_found),
-            Place::Folder(folder) => fs::remove_file(file(folder, name)?),
+            FailureStore::Memory(objects) => lock(objects).remove(name).map(drop).ok_or_else(not_found),
+            FailureStore::Folder(folder) => fs::remove_file(file(folder, name)?),
         }
     }
 }

@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::batch::Batch;
 use crate::handler::UNHANDLED;
+use crate::identity;
+use crate::mapping::Mapping;
 use crate::response::Cause;
-use crate::{Mapping, identity};
 use lately_engine::stream::{REGION, Record, Stream, shard_id};
 
 /// A batch that was given up, and why.

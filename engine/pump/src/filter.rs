@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 /// Patterns of which a record must match one. Without any, every record matches.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Filter(Vec<Pattern>);
+pub struct Filter(Vec<RecordPattern>);
 
 /// A pattern is none that Lambda takes.
 #[derive(Debug, thiserror::Error)]
@@ -41,16 +41,16 @@ pub enum FilterError {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Pattern(Vec<(String, Condition)>);
+struct RecordPattern(Vec<(String, FieldCondition)>);
 
 #[derive(Debug, Clone, PartialEq)]
-enum Condition {
-    Fields(Pattern),
-    Rules(Vec<Rule>),
+enum FieldCondition {
+    Fields(RecordPattern),
+    Rules(Vec<ValueRule>),
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Rule {
+enum ValueRule {
     Equals(Value),
     Prefix(String),
     Exists(bool),
@@ -78,7 +78,7 @@ impl Filter {
     }
 }
 
-fn pattern(field: &str, value: &Value) -> Result<Pattern, FilterError> {
+fn pattern(field: &str, value: &Value) -> Result<RecordPattern, FilterError> {
     let Some(object) = value.as_object().filter(|object| !object.is_empty()) else {
         return Err(FilterError::Shape { field: field.to_owned(), expected: "an object of fields" });
     };
@@ -86,36 +86,36 @@ fn pattern(field: &str, value: &Value) -> Result<Pattern, FilterError> {
         return Err(FilterError::Operator { field: field.to_owned(), operator: format!("$or {or}") });
     }
     let fields = object.iter().map(|(name, value)| Ok((name.clone(), condition(name, value)?)));
-    fields.collect::<Result<_, _>>().map(Pattern)
+    fields.collect::<Result<_, _>>().map(RecordPattern)
 }
 
-fn condition(field: &str, value: &Value) -> Result<Condition, FilterError> {
+fn condition(field: &str, value: &Value) -> Result<FieldCondition, FilterError> {
     match value {
-        Value::Object(_) => pattern(field, value).map(Condition::Fields),
+        Value::Object(_) => pattern(field, value).map(FieldCondition::Fields),
         Value::Array(rules) if !rules.is_empty() => {
-            rules.iter().map(|value| rule(field, value)).collect::<Result<_, _>>().map(Condition::Rules)
+            rules.iter().map(|value| rule(field, value)).collect::<Result<_, _>>().map(FieldCondition::Rules)
         }
         _ => Err(FilterError::Shape { field: field.to_owned(), expected: "a list of rules" }),
     }
 }
 
-fn rule(field: &str, value: &Value) -> Result<Rule, FilterError> {
+fn rule(field: &str, value: &Value) -> Result<ValueRule, FilterError> {
     let read = match value {
         Value::Object(object) => operator(object),
         Value::Array(_) => None,
-        literal => Some(Rule::Equals(literal.clone())),
+        literal => Some(ValueRule::Equals(literal.clone())),
     };
     read.ok_or_else(|| FilterError::Operator { field: field.to_owned(), operator: value.to_string() })
 }
 
-fn operator(object: &Map<String, Value>) -> Option<Rule> {
+fn operator(object: &Map<String, Value>) -> Option<ValueRule> {
     let mut entries = object.iter();
     let (Some((name, operand)), None) = (entries.next(), entries.next()) else {
         return None;
     };
     match name.as_str() {
-        "prefix" => operand.as_str().map(|text| Rule::Prefix(text.to_owned())),
-        "exists" => operand.as_bool().map(Rule::Exists),
+        "prefix" => operand.as_str().map(|text| ValueRule::Prefix(text.to_owned())),
+        "exists" => operand.as_bool().map(ValueRule::Exists),
         _ => None,
     }
 }
@@ -124,7 +124,7 @@ fn is_scalar(value: &Value) -> bool {
     !value.is_array() && !value.is_object()
 }
 
-impl Pattern {
+impl RecordPattern {
     /// Whether a part of a record matches; `None` is one that is not there.
     fn matches(&self, value: Option<&Value>) -> bool {
         let field = |name: &str| value.and_then(|value| value.get(name));
@@ -132,7 +132,7 @@ impl Pattern {
     }
 }
 
-impl Condition {
+impl FieldCondition {
     fn matches(&self, value: Option<&Value>) -> bool {
         match (self, value) {
             (Self::Fields(pattern), Some(Value::Array(items))) => {
@@ -150,7 +150,7 @@ impl Condition {
     }
 }
 
-impl Rule {
+impl ValueRule {
     /// Whether one of a field's values matches.
     fn matches(&self, leaves: &[&Value]) -> bool {
         match self {

@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::{Checkpoints, PumpFaults, ShardStatistics, Shared};
+use crate::checkpoint::Checkpoints;
+use crate::fault::PumpFaults;
+use crate::progress::ShardStatistics;
+use crate::state::PumpState;
 
 /// Watches and steers a pump. Clones are of the same pump.
 #[derive(Debug, Clone)]
-pub struct PumpHandle(Arc<Shared>);
+pub struct PumpHandle(Arc<PumpState>);
 
 impl PumpHandle {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: Arc<PumpState>) -> Self {
         Self(shared)
     }
 

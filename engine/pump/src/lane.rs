@@ -11,15 +11,16 @@ use lately_engine::stream::{Record, SequenceNumber};
 use lately_engine::{give_way, seed};
 use tokio::time::{Instant, sleep, timeout_at};
 
+use crate::backoff;
 use crate::batch::{Batch, Delivery, Next};
 use crate::failure::{Condition, Failure};
 use crate::fault::{Draws, Fate};
 use crate::handler::HandlerError;
 use crate::response::{self, Cause, Verdict};
-use crate::{Shared, Stopped, backoff};
+use crate::state::{PumpState, Stopped};
 
 pub(crate) struct Lane {
-    shared: Arc<Shared>,
+    shared: Arc<PumpState>,
     shard: u16,
     lane: u16,
     /// Up to where it has read the shard.
@@ -42,7 +43,7 @@ enum Read {
 
 impl Lane {
     /// The lane, settled up to `read_to`.
-    pub(crate) fn new(shared: Arc<Shared>, shard: u16, lane: u16, read_to: SequenceNumber) -> Self {
+    pub(crate) fn new(shared: Arc<PumpState>, shard: u16, lane: u16, read_to: SequenceNumber) -> Self {
         let draws = Draws::new(shared.seed, shard, lane);
         Self { shared, shard, lane, read_to, invocations: 0, draws }
     }
@@ -214,7 +215,7 @@ impl Lane {
     /// Puts a batch into the destination, again and again until it is there or the pump is stopped: a
     /// checkpoint never passes records that are nowhere.
     async fn give_up(&self, batch: &Batch, condition: Condition) -> Result<(), Stopped> {
-        let Shared { mapping, stream, progress, .. } = &*self.shared;
+        let PumpState { mapping, stream, progress, .. } = &*self.shared;
         let (Some((_, last)), Some((name, failure))) =
             (batch.ends(), Failure::of(batch, condition, mapping, stream, self.shard))
         else {

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use crate::{Filter, identity};
+use crate::filter::Filter;
+use crate::identity;
 
 /// How a function is invoked with a stream's records. Names differ from Lambda's where its own are long.
 #[derive(Debug, Clone, PartialEq)]

@@ -37,18 +37,18 @@ pub struct ShardStatistics {
 
 #[derive(Debug)]
 pub(crate) struct Progress {
-    shards: Mutex<Vec<Shard>>,
+    shards: Mutex<Vec<ShardProgress>>,
     settled: watch::Sender<()>,
 }
 
 #[derive(Debug)]
-struct Shard {
+struct ShardProgress {
     counts: ShardStatistics,
-    lanes: Vec<Place>,
+    lanes: Vec<LanePosition>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct LanePosition {
     /// Everything of the lane up to here is done.
     settled: SequenceNumber,
     /// When the oldest record that it has at hand was made.
@@ -58,8 +58,8 @@ struct Place {
 impl Progress {
     /// Lanes that are settled up to these positions.
     pub(crate) fn new(positions: Vec<Vec<SequenceNumber>>) -> Self {
-        let place = |settled| Place { settled, at_hand_micros: None };
-        let shard = |lanes: Vec<SequenceNumber>| Shard {
+        let place = |settled| LanePosition { settled, at_hand_micros: None };
+        let shard = |lanes: Vec<SequenceNumber>| ShardProgress {
             counts: ShardStatistics::default(),
             lanes: lanes.into_iter().map(place).collect(),
         };
@@ -69,7 +69,7 @@ impl Progress {
         }
     }
 
-    fn shards(&self) -> MutexGuard<'_, Vec<Shard>> {
+    fn shards(&self) -> MutexGuard<'_, Vec<ShardProgress>> {
         self.shards.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -117,7 +117,7 @@ impl Progress {
     }
 
     pub(crate) fn checkpoints(&self, stream: &Stream) -> Checkpoints {
-        let lanes = |shard: &Shard| shard.lanes.iter().map(|lane| lane.settled).collect();
+        let lanes = |shard: &ShardProgress| shard.lanes.iter().map(|lane| lane.settled).collect();
         Checkpoints { stream: stream.arn().to_owned(), lanes: self.shards().iter().map(lanes).collect() }
     }
 
@@ -125,7 +125,7 @@ impl Progress {
     pub(crate) fn statistics(&self, stream: &Stream) -> Vec<ShardStatistics> {
         let now = stream.now_micros();
         let shards = self.shards();
-        let statistics = |(number, shard): (u16, &Shard)| {
+        let statistics = |(number, shard): (u16, &ShardProgress)| {
             let oldest = shard.lanes.iter().filter_map(|lane| lane.oldest_micros(stream, number)).min();
             let age = oldest.map_or(0, |micros| now.saturating_sub(micros));
             ShardStatistics { iterator_age: Duration::from_micros(age), ..shard.counts }
@@ -134,7 +134,7 @@ impl Progress {
     }
 }
 
-impl Place {
+impl LanePosition {
     /// When the oldest record was made that is not settled. A lane that has read nothing yet takes the
     /// shard's next record for its own.
     fn oldest_micros(&self, stream: &Stream, shard: u16) -> Option<u64> {

@@ -9,8 +9,8 @@ use crate::parameter;
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "PascalCase", default)]
-pub(crate) struct Function {
-    pub(crate) events: BTreeMap<String, Event>,
+pub(crate) struct DeclaredFunction {
+    pub(crate) events: BTreeMap<String, DeclaredEvent>,
     pub(crate) environment: Environment,
     pub(crate) timeout: Option<u32>,
     pub(crate) policies: Value,
@@ -18,7 +18,7 @@ pub(crate) struct Function {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(crate) struct Event {
+pub(crate) struct DeclaredEvent {
     #[serde(rename = "Type")]
     pub(crate) kind: String,
     #[serde(default)]

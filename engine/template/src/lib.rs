@@ -23,9 +23,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::function::{DEFAULT_TIMEOUT, Function};
+use crate::function::{DEFAULT_TIMEOUT, DeclaredFunction};
 use crate::parameter::Parameters;
-use crate::table::Table;
+use crate::table::DeclaredTable;
 
 pub use function::Statement;
 pub use schedule::Schedule;
@@ -182,7 +182,7 @@ impl Template {
     /// [`TemplateError::Table`], if it is not as DynamoDB's are.
     pub fn table(&self) -> Result<TableDefinition, TemplateError> {
         let (id, resource) = self.table_resource()?;
-        let table: Table = read(id, &resource.properties)?;
+        let table: DeclaredTable = read(id, &resource.properties)?;
         table.definition().map_err(|problem| TemplateError::Table { id: id.to_owned(), problem })
     }
 
@@ -220,7 +220,7 @@ impl Template {
                 }
                 let (table, _) = self.table_resource()?;
                 let properties = self.parameters.resolve(&event.properties);
-                let declared: mapping::Declared = read(id, &properties)?;
+                let declared: mapping::DeclaredMapping = read(id, &properties)?;
                 mappings.push(declared.mapping(id, name, table)?);
             }
         }
@@ -239,7 +239,7 @@ impl Template {
                 if event.kind != "ScheduleV2" {
                     continue;
                 }
-                let declared: schedule::Declared = read(id, &event.properties)?;
+                let declared: schedule::DeclaredSchedule = read(id, &event.properties)?;
                 let unknown = || TemplateError::Schedule { function: id.to_owned(), event: name.clone() };
                 schedules.push(declared.schedule(id, name, &self.parameters).ok_or_else(unknown)?);
             }
@@ -292,17 +292,17 @@ impl Template {
         Ok(table)
     }
 
-    fn functions(&self) -> Result<Vec<(&str, Function)>, TemplateError> {
+    fn functions(&self) -> Result<Vec<(&str, DeclaredFunction)>, TemplateError> {
         let functions = self.of_kind(FUNCTION);
         functions.map(|(id, resource)| Ok((id, read(id, &resource.properties)?))).collect()
     }
 
     /// What every function has that does not say otherwise.
-    fn every_function(&self) -> Result<Function, TemplateError> {
+    fn every_function(&self) -> Result<DeclaredFunction, TemplateError> {
         read("Globals", &self.function_globals)
     }
 
-    fn function(&self, id: &str) -> Result<Function, TemplateError> {
+    fn function(&self, id: &str) -> Result<DeclaredFunction, TemplateError> {
         let resource = self.resources.get(id).filter(|resource| resource.kind == FUNCTION);
         let resource = resource.ok_or_else(|| TemplateError::Function(id.to_owned()))?;
         read(id, &resource.properties)

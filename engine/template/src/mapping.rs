@@ -14,7 +14,7 @@ use crate::TemplateError;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
-pub(crate) struct Declared {
+pub(crate) struct DeclaredMapping {
     stream: Value,
     starting_position: String,
     batch_size: Option<usize>,
@@ -38,12 +38,12 @@ pub(crate) struct Declared {
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 struct FilterCriteria {
     #[serde(default)]
-    filters: Vec<Pattern>,
+    filters: Vec<FilterPattern>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct Pattern {
+struct FilterPattern {
     pattern: String,
 }
 
@@ -54,7 +54,7 @@ struct DestinationConfig {
     on_failure: Option<Value>,
 }
 
-impl Declared {
+impl DeclaredMapping {
     /// The mapping, of the stream of the table with the logical id `table`.
     pub(crate) fn mapping(self, function: &str, event: &str, table: &str) -> Result<Mapping, TemplateError> {
         let patterns = self.filter_criteria.filters.iter().map(|filter| filter.pattern.as_str());

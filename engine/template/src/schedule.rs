@@ -24,12 +24,12 @@ pub struct Schedule {
 /// A schedule as it is written. What else it says is of its delivery, and only a deployment's.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(crate) struct Declared {
+pub(crate) struct DeclaredSchedule {
     schedule_expression: Value,
     input: Value,
 }
 
-impl Declared {
+impl DeclaredSchedule {
     /// The schedule, if its values are known without a deployment.
     pub(crate) fn schedule(&self, function: &str, event: &str, parameters: &Parameters) -> Option<Schedule> {
         Some(Schedule {

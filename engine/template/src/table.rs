@@ -6,13 +6,13 @@ use lately_engine::{Attribute, IndexDefinition, KeyNames, Projection, StreamView
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(crate) struct Table {
+pub(crate) struct DeclaredTable {
     attribute_definitions: Vec<AttributeDefinition>,
     key_schema: Vec<KeyElement>,
     #[serde(default)]
     global_secondary_indexes: Vec<GlobalSecondaryIndex>,
     time_to_live_specification: Option<TimeToLive>,
-    stream_specification: Option<StreamSpecification>,
+    stream_specification: Option<DeclaredStream>,
 }
 
 #[derive(Deserialize)]
@@ -54,11 +54,11 @@ struct TimeToLive {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct StreamSpecification {
+struct DeclaredStream {
     stream_view_type: String,
 }
 
-impl Table {
+impl DeclaredTable {
     pub(crate) fn definition(self) -> Result<TableDefinition, &'static str> {
         let attributes = self.attribute_definitions.into_iter();
         let attributes = attributes

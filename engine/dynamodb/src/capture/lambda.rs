@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::capture::Record;
+use crate::capture::record::Record;
 use crate::table::StreamView;
 
 /// The region in names and events; the same as in the ARNs that dynoxide makes.
@@ -14,7 +14,7 @@ pub const REGION: &str = dynoxide::streams::LOCAL_REGION;
 /// One record of an event; also an entry of `GetRecords`, which names its fields the same.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Entry<'a> {
+struct RecordJson<'a> {
     #[serde(rename = "eventID")]
     event_id: String,
     event_name: &'static str,
@@ -63,12 +63,12 @@ enum Identity {
 const SERVICE: &str = "Service";
 const TTL_PRINCIPAL: &str = "dynamodb.amazonaws.com";
 
-fn entry<'a>(record: &'a Record, view: StreamView, arn: Option<&'a str>) -> Entry<'a> {
+fn entry<'a>(record: &'a Record, view: StreamView, arn: Option<&'a str>) -> RecordJson<'a> {
     let identity = match arn {
         Some(_) => Identity::Lambda { kind: SERVICE, principal: TTL_PRINCIPAL },
         None => Identity::Api { kind: SERVICE, principal: TTL_PRINCIPAL },
     };
-    Entry {
+    RecordJson {
         event_id: format!("{:032x}", record.sequence.get()),
         event_name: record.event.name(),
         event_version: "1.1",

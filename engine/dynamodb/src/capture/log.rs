@@ -8,13 +8,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::capture::{Record, SequenceNumber};
+use crate::capture::record::{Record, SequenceNumber};
 use crate::clock::micros;
 use crate::limits;
 
 /// What a reader got of a shard.
 #[derive(Debug, Clone, Default)]
-pub struct Batch {
+pub struct ReadRecords {
     /// The records, oldest first.
     pub records: Vec<Arc<Record>>,
     /// Where to read on.
@@ -25,12 +25,12 @@ pub struct Batch {
 
 #[derive(Debug)]
 pub(crate) struct Log {
-    shards: Vec<Shard>,
+    shards: Vec<ShardLog>,
     retention_micros: u64,
 }
 
 #[derive(Debug, Default)]
-struct Shard {
+struct ShardLog {
     records: VecDeque<Arc<Record>>,
     /// The last record that retention dropped.
     trimmed: SequenceNumber,
@@ -39,7 +39,7 @@ struct Shard {
 impl Log {
     pub(crate) fn new(shards: u16, retention: Duration) -> Self {
         Self {
-            shards: (0..shards.max(1)).map(|_| Shard::default()).collect(),
+            shards: (0..shards.max(1)).map(|_| ShardLog::default()).collect(),
             retention_micros: micros(retention),
         }
     }
@@ -68,10 +68,10 @@ impl Log {
         records: usize,
         bytes: u64,
         now_micros: u64,
-    ) -> Batch {
+    ) -> ReadRecords {
         let horizon = self.horizon_micros(now_micros);
         let Some(shard) = self.shards.get_mut(usize::from(shard)) else {
-            return Batch::default();
+            return ReadRecords::default();
         };
         shard.trim(horizon, limits::TRIMMED_PER_READ);
         let start = shard.records.partition_point(|r| r.sequence <= after);
@@ -89,7 +89,7 @@ impl Log {
             })
             .map(|(_, record)| Arc::clone(record));
         let records: Vec<_> = taken.collect();
-        Batch {
+        ReadRecords {
             next: records.last().map_or(after.max(shard.trimmed), |record| record.sequence),
             trimmed: after < shard.trimmed,
             records,
@@ -122,7 +122,7 @@ impl Log {
     }
 }
 
-impl Shard {
+impl ShardLog {
     fn trim(&mut self, horizon_micros: u64, at_most: usize) {
         for _ in 0..at_most {
             let expired = |record: &Arc<Record>| record.at_micros < horizon_micros;
@@ -140,7 +140,7 @@ mod tests {
     use serde_json::value::RawValue;
 
     use super::*;
-    use crate::capture::EventName;
+    use crate::capture::record::EventName;
 
     const HOUR: u64 = 3_600_000_000;
 
@@ -166,7 +166,7 @@ mod tests {
         log
     }
 
-    fn sequences(batch: &Batch) -> Vec<u64> {
+    fn sequences(batch: &ReadRecords) -> Vec<u64> {
         batch.records.iter().map(|r| r.sequence.0).collect()
     }
 

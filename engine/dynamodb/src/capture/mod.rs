@@ -9,7 +9,7 @@ mod log;
 mod record;
 
 pub use lambda::{EVENT_BYTES, REGION, event};
-pub use log::Batch;
+pub use log::ReadRecords;
 pub use record::{EventName, InvalidSequenceNumber, Record, SequenceNumber};
 
 pub(crate) use log::Log;

@@ -1,13 +1,13 @@
 //! A client to which things happen, and the account of what did.
 
 use std::future::Future;
-use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
 
 use crate::client;
-use crate::fault::network::Distant;
-use crate::fault::{Fault, Layer, Network};
+use crate::fault::account::Injected;
+use crate::fault::layer::Layer;
+use crate::fault::network::{DistantConnector, Network};
 use crate::operation::Operation;
 
 /// An SDK client with faults, and what has happened to it. Clones share both.
@@ -15,21 +15,6 @@ use crate::operation::Operation;
 pub struct FaultyClient {
     client: Client,
     layer: Layer,
-}
-
-/// A fault that was injected.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Injected {
-    /// Into which call of the client, counted from 1.
-    pub call: u64,
-    /// What the call was.
-    pub operation: Operation,
-    /// What befell it.
-    pub fault: Fault,
-    /// When, by the engine's clock.
-    pub at: Duration,
-    /// The first partition that it touches of those that the fault is about, if it touches any.
-    pub partition: Option<String>,
 }
 
 impl FaultyClient {
@@ -46,7 +31,7 @@ impl FaultyClient {
     /// The SDK's client at the far end of a network: with the same faults, and the same account of them.
     #[must_use]
     pub fn over(&self, network: Network) -> Client {
-        client::build(client::shared(Distant::new(self.layer.clone(), network)))
+        client::build(client::shared(DistantConnector::new(self.layer.clone(), network)))
     }
 
     /// Every call made so far, in order.

@@ -8,70 +8,43 @@ use std::time::Duration;
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
-use dynoxide::{AttributeValue, Item, streams};
+use dynoxide::{AttributeValue, Item};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::api_error::{ApiError, ThrottlingReason};
+use crate::api_error::ApiError;
 use crate::call::{Call, Touched, hold_back_keys, hold_back_writes, with_unprocessed};
 use crate::client::{body_of, operation_of, respond};
 use crate::clock::micros;
 use crate::core::Core;
+use crate::fault::account::{CallAccount, Injected};
 use crate::fault::plan::{Plan, Subject};
-use crate::fault::{Fault, Faults, Injected, Moment, Rule, Target, Throttle};
+use crate::fault::refusal::{TouchedPartition, condition, conflict, throttled};
+use crate::fault::rules::{Fault, Faults, Moment, Rule, Target, Throttle};
 use crate::item_id::ItemId;
 use crate::operation::Operation;
-use crate::{dispatch, limits, seed, turns};
+use crate::{dispatch, seed, turns};
 
 /// A client's faults, and what has happened so far.
 #[derive(Debug, Clone)]
-pub(crate) struct Layer(Arc<Shared>);
+pub(crate) struct Layer(Arc<LayerState>);
 
 #[derive(Debug)]
-struct Shared {
+struct LayerState {
     core: Arc<Core>,
     seed: u64,
     turns: u8,
-    state: Mutex<State>,
+    state: Mutex<LayerProgress>,
     crashed: watch::Sender<bool>,
 }
 
 #[derive(Debug)]
-struct State {
+struct LayerProgress {
     plan: Plan,
     /// How many calls were made.
     made: u64,
-    account: Account,
-}
-
-/// What is kept of what has happened.
-#[derive(Debug)]
-enum Account {
-    /// All of it.
-    Whole { calls: Vec<Operation>, injected: Vec<Injected> },
-    /// The latest faults.
-    Latest(VecDeque<Injected>),
-}
-
-impl Account {
-    fn call(&mut self, operation: Operation) {
-        if let Self::Whole { calls, .. } = self {
-            calls.push(operation);
-        }
-    }
-
-    fn fault(&mut self, fault: Injected) {
-        match self {
-            Self::Whole { injected, .. } => injected.push(fault),
-            Self::Latest(injected) => {
-                if injected.len() == limits::INJECTED_KEPT {
-                    injected.pop_front();
-                }
-                injected.push_back(fault);
-            }
-        }
-    }
+    account: CallAccount,
 }
 
 /// Streams of draws beside the rules', which are numbered from 0.
@@ -79,9 +52,9 @@ const TURNS_BEFORE: u64 = u64::MAX;
 const TURNS_AFTER: u64 = u64::MAX - 1;
 
 /// What a call came to: an answer, or the loss of one.
-type Outcome = Result<Result<String, ApiError>, Lost>;
+type CallOutcome = Result<Result<String, ApiError>, LostResponse>;
 
-enum Lost {
+enum LostResponse {
     TimedOut,
     Crashed,
 }
@@ -89,20 +62,20 @@ enum Lost {
 impl Layer {
     /// Faults for good, and an account of all that happens.
     pub(crate) fn new(core: Arc<Core>, faults: &Faults) -> Self {
-        Self::accounting(core, faults, Account::Whole { calls: Vec::new(), injected: Vec::new() })
+        Self::accounting(core, faults, CallAccount::Whole { calls: Vec::new(), injected: Vec::new() })
     }
 
     /// No faults yet, and the latest of what happens.
     pub(crate) fn live(core: Arc<Core>) -> Self {
-        Self::accounting(core, &Faults::default(), Account::Latest(VecDeque::new()))
+        Self::accounting(core, &Faults::default(), CallAccount::Latest(VecDeque::new()))
     }
 
-    fn accounting(core: Arc<Core>, faults: &Faults, account: Account) -> Self {
-        Self(Arc::new(Shared {
+    fn accounting(core: Arc<Core>, faults: &Faults, account: CallAccount) -> Self {
+        Self(Arc::new(LayerState {
             core,
             seed: faults.seed,
             turns: faults.turns,
-            state: Mutex::new(State { plan: Plan::new(faults), made: 0, account }),
+            state: Mutex::new(LayerProgress { plan: Plan::new(faults), made: 0, account }),
             crashed: watch::Sender::new(false),
         }))
     }
@@ -117,17 +90,11 @@ impl Layer {
     }
 
     pub(super) fn calls(&self) -> Vec<Operation> {
-        match &self.0.state().account {
-            Account::Whole { calls, .. } => calls.clone(),
-            Account::Latest(_) => Vec::new(),
-        }
+        self.0.state().account.calls()
     }
 
     pub(super) fn injected(&self) -> Vec<Injected> {
-        match &self.0.state().account {
-            Account::Whole { injected, .. } => injected.clone(),
-            Account::Latest(injected) => injected.iter().cloned().collect(),
-        }
+        self.0.state().account.injected()
     }
 }
 
@@ -138,8 +105,8 @@ impl HttpConnector for Layer {
     }
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl LayerState {
+    fn state(&self) -> MutexGuard<'_, LayerProgress> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -155,7 +122,7 @@ impl Shared {
             return pending().await;
         }
         let outcome = self.run(operation, body_of(request), number).await;
-        if matches!(outcome, Err(Lost::Crashed)) {
+        if matches!(outcome, Err(LostResponse::Crashed)) {
             self.crashed.send_replace(true);
         }
         self.yield_turns(TURNS_AFTER, number).await;
@@ -181,7 +148,7 @@ impl Shared {
     }
 
     /// Runs one call, as far as its fault lets it.
-    async fn run(&self, operation: Operation, body: &[u8], number: u64) -> Outcome {
+    async fn run(&self, operation: Operation, body: &[u8], number: u64) -> CallOutcome {
         let now = self.core.clock().now();
         if self.state().plan.is_over(now) {
             return Ok(dispatch::answer(&self.core, operation, body));
@@ -214,35 +181,35 @@ impl Shared {
                 Ok(self.run_half_visible(call, &target, share, longest, number).await)
             }
             Fault::Unprocessed(share) => Ok(self.run_part(call, &target, share, number)),
-            Fault::Timeout(Moment::Before) => Err(Lost::TimedOut),
-            Fault::Crash(Moment::Before) => Err(Lost::Crashed),
+            Fault::Timeout(Moment::Before) => Err(LostResponse::TimedOut),
+            Fault::Crash(Moment::Before) => Err(LostResponse::Crashed),
             Fault::Timeout(Moment::After) => {
                 drop(go(call));
-                Err(Lost::TimedOut)
+                Err(LostResponse::TimedOut)
             }
             Fault::Crash(Moment::After) => {
                 drop(go(call));
-                Err(Lost::Crashed)
+                Err(LostResponse::Crashed)
             }
         }
     }
 
     /// What a call touches, in its own order: the items it names, or the partition it queries.
-    fn touches(&self, call: Option<&Call>) -> Vec<Touch> {
+    fn touches(&self, call: Option<&Call>) -> Vec<TouchedPartition> {
         let Some(call) = call else {
             return Vec::new();
         };
         if let Call::Query(query) = call {
             let table = self.core.table(&query.table_name).ok().flatten();
             let partition = table.and_then(|table| table.queried_partition(query));
-            return vec![Touch {
+            return vec![TouchedPartition {
                 table: query.table_name.clone(),
                 partition: partition.as_deref().map(untyped).unwrap_or_default(),
             }];
         }
         let touched = call.touched().into_iter();
         touched
-            .map(|touched| Touch {
+            .map(|touched| TouchedPartition {
                 table: touched.table.to_owned(),
                 partition: self.partition(touched.table, touched.item),
             })
@@ -346,67 +313,7 @@ impl Shared {
     }
 }
 
-/// One item or partition that a call touches.
-struct Touch {
-    table: String,
-    partition: String,
-}
-
 /// A key's text without the letter of its type.
 fn untyped(text: &str) -> String {
     text.chars().skip(1).collect()
-}
-
-fn throttled(operation: Operation, throttle: &Throttle, touches: &[Touch], target: &Target) -> ApiError {
-    if operation == Operation::TransactWriteItems || operation == Operation::TransactGetItems {
-        return cancelled(
-            "ThrottlingError",
-            "Throughput exceeds the current capacity of your table or index.",
-            touches,
-            target,
-        );
-    }
-    let kind = if operation.is_write() { "Write" } else { "Read" };
-    let touch = touches.iter().find(|touch| target.covers(&touch.partition));
-    let table = touch.or(touches.first()).map_or("", |touch| &touch.table);
-    let reason = |limit: &str| ThrottlingReason {
-        reason: format!("Table{kind}{limit}Exceeded"),
-        resource: streams::table_arn(table),
-    };
-    match throttle {
-        Throttle::TableKeyRange => ApiError::throttled(&[reason("KeyRangeThroughput")]),
-        Throttle::IndexKeyRange(index) => ApiError::throttled(&[ThrottlingReason {
-            reason: format!("Index{kind}KeyRangeThroughputExceeded"),
-            resource: streams::index_arn(table, index),
-        }]),
-        Throttle::OnDemandMaximum => ApiError::throttled(&[reason("MaxOnDemandThroughput")]),
-        Throttle::Account => ApiError::request_limit(&[reason("AccountLimit")]),
-        Throttle::Provisioned => ApiError::provisioned_throughput(&[reason("ProvisionedThroughput")]),
-    }
-}
-
-fn conflict(operation: Operation, touches: &[Touch], target: &Target) -> ApiError {
-    match operation {
-        Operation::TransactWriteItems | Operation::TransactGetItems => {
-            cancelled("TransactionConflict", "Transaction is ongoing for the item", touches, target)
-        }
-        _ => ApiError::transaction_conflict(),
-    }
-}
-
-fn condition(operation: Operation, touches: &[Touch], target: &Target) -> ApiError {
-    match operation {
-        Operation::TransactWriteItems => {
-            cancelled("ConditionalCheckFailed", "The conditional request failed", touches, target)
-        }
-        _ => ApiError::conditional_check_failed(),
-    }
-}
-
-/// A transaction cancelled for the first of its items that the target covers.
-fn cancelled(code: &str, message: &str, touches: &[Touch], target: &Target) -> ApiError {
-    let guilty = touches.iter().position(|t| target.covers(&t.partition));
-    let codes: Vec<_> =
-        (0..touches.len()).map(|i| if Some(i) == guilty { (code, message) } else { ("None", "") }).collect();
-    ApiError::transaction_cancelled(&codes)
 }

@@ -9,7 +9,8 @@ use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 
 use crate::clock::micros;
-use crate::fault::{Layer, Moment};
+use crate::fault::layer::Layer;
+use crate::fault::rules::Moment;
 use crate::seed;
 
 /// How long calls are on their way, there and back. Time is tokio's: where it is paused, nobody waits.
@@ -36,7 +37,7 @@ pub struct Stall {
 
 /// A client's faults, at the end of a network.
 #[derive(Debug, Clone)]
-pub(super) struct Distant {
+pub(super) struct DistantConnector {
     network: Network,
     calls: Arc<AtomicU64>,
     layer: Layer,
@@ -50,13 +51,13 @@ impl Network {
     }
 }
 
-impl Distant {
+impl DistantConnector {
     pub(super) fn new(layer: Layer, network: Network) -> Self {
         Self { network, calls: Arc::default(), layer }
     }
 }
 
-impl HttpConnector for Distant {
+impl HttpConnector for DistantConnector {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let Self { network, calls, layer } = self.clone();
         HttpConnectorFuture::new(async move {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::fault::{Calls, Fault, Faults, Rule, Target, When};
+use crate::fault::rules::{Calls, Fault, Faults, Rule, Target, When};
 use crate::operation::Operation;
 use crate::seed;
 
@@ -109,7 +109,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::fault::{Moment, Throttle};
+    use crate::fault::rules::{Moment, Throttle};
 
     fn fired(faults: &Faults, operations: &[Operation]) -> Vec<usize> {
         let mut plan = Plan::new(faults);

@@ -3,7 +3,7 @@
 mod service;
 
 pub use crate::capture::{
-    Batch, EVENT_BYTES, EventName, InvalidSequenceNumber, REGION, Record, SequenceNumber, event,
+    EVENT_BYTES, EventName, InvalidSequenceNumber, REGION, ReadRecords, Record, SequenceNumber, event,
 };
 pub use service::shard_id;
 
@@ -48,7 +48,7 @@ impl Stream {
 
     /// Up to `records` records and about `bytes` bytes (DynamoDB's count) of a shard, after a position.
     #[must_use]
-    pub fn read(&self, shard: u16, after: SequenceNumber, records: usize, bytes: u64) -> Batch {
+    pub fn read(&self, shard: u16, after: SequenceNumber, records: usize, bytes: u64) -> ReadRecords {
         let now = self.now_micros();
         let mut ledger = self.core.ledger();
         let log = ledger.log(&self.table);
