@@ -43,7 +43,7 @@ impl Measured {
 
 /// All of all functions; the first is `hello`, the second `hello-dynamodb`.
 #[derive(Clone, Debug)]
-pub(crate) struct Report {
+pub(crate) struct ColdStartReport {
     measured: Vec<Measured>,
 }
 
@@ -56,7 +56,7 @@ struct Figure {
     is_ok: bool,
 }
 
-impl Report {
+impl ColdStartReport {
     pub(super) const fn new(measured: Vec<Measured>) -> Self {
         Self { measured }
     }
