@@ -10,11 +10,11 @@ use std::time::Duration;
 use lately_kit::clock;
 use lately_kit::token::Token;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use reqwest::{Method, StatusCode};
+use reqwest::Method;
 use serde::Serialize;
 
 use crate::client::failure::{Failure, Refusal};
-use crate::client::remote::{Place, Remote, Reply, parse_token};
+use crate::client::remote::{ApiPlace, Remote, Reply, parse_token};
 
 /// The wait before something is asked for again; it doubles up to the other.
 const PAUSE: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(5)];
@@ -30,7 +30,7 @@ pub(crate) const LONG: Duration = Duration::from_secs(60);
 #[command(next_help_heading = "The API")]
 pub(crate) struct Access {
     #[command(flatten)]
-    place: Place,
+    place: ApiPlace,
 
     /// As whom it is asked; dev is the local program's admin
     #[arg(long, env = "LATELY_TOKEN", value_name = "TOKEN", default_value = "dev", hide_env_values = true, value_parser = parse_token)]
@@ -68,7 +68,7 @@ pub(crate) struct Call {
 
 impl Api {
     /// The API at a place; what fails for a while is asked for again for as long as `patience`.
-    pub(crate) fn at(place: Place, token: Token, patience: Duration) -> Result<Self, Failure> {
+    pub(crate) fn at(place: ApiPlace, token: Token, patience: Duration) -> Result<Self, Failure> {
         Ok(Self { remote: Remote::at(place)?, token, patience, is_there: AtomicBool::new(false) })
     }
 
@@ -173,11 +173,6 @@ pub(crate) fn target(path: &str, parameters: &[(&str, Option<String>)]) -> Strin
         target.extend(utf8_percent_encode(value, NON_ALPHANUMERIC));
     }
     target
-}
-
-/// Whether a failure says that what is there is of another revision.
-pub(crate) fn is_overtaken(failure: &Failure) -> bool {
-    matches!(failure, Failure::Refused(refusal) if refusal.status == StatusCode::PRECONDITION_FAILED)
 }
 
 #[cfg(test)]

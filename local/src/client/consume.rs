@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use lately_keys::{Consumer, Topic};
 use lately_kit::token::Token;
-use lately_model::{Start, StartError};
+use lately_model::Start;
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::client::Failure;
 use crate::client::ask::{Api, Call, LONG};
-use crate::client::remote::{Place, parse_token};
+use crate::client::remote::{ApiPlace, parse_token};
 use crate::client::text::json_line;
 
 /// How long one who follows waits when there is nothing: a poll writes an item of the table, also when it finds nothing.
@@ -31,7 +31,7 @@ pub struct ConsumeOptions {
     name: Consumer,
 
     #[command(flatten)]
-    place: Place,
+    place: ApiPlace,
 
     /// A token with the scope consume
     #[arg(long, env = "LATELY_TOKEN", value_name = "TOKEN", default_value = "dev", hide_env_values = true, value_parser = parse_token)]
@@ -42,8 +42,8 @@ pub struct ConsumeOptions {
     follow: bool,
 
     /// Where a consumer begins that is not there yet: earliest, latest or a time
-    #[arg(long, value_name = "START", default_value = "earliest", value_parser = parse_start)]
-    from: String,
+    #[arg(long, value_name = "START", default_value = "earliest", value_parser = str::parse::<Start>)]
+    from: Start,
 }
 
 /// The limit of a poll; an answer has at most 2.5 MB in any case.
@@ -72,7 +72,7 @@ pub async fn run(
     let ConsumeOptions { topic, name, place, token, follow, from } = options;
     let api = Api::at(place, token, LONG)?;
     let consumer = format!("/topics/{topic}/consumers/{name}");
-    api.ask(&Call::put(&*consumer).json(&json!({ "start": from }))).await?;
+    api.ask(&Call::put(&*consumer).json(&json!({ "start": start_text(from) }))).await?;
     // Until it is committed, the same batch is given again; and a batch may be committed again.
     let poll = Call::post(format!("{consumer}/poll")).json(&json!({ "limit": LIMIT })).repeatable();
     let (mut events, mut late) = (0, 0);
@@ -99,6 +99,11 @@ pub async fn run(
     }
 }
 
-fn parse_start(text: &str) -> Result<String, StartError> {
-    text.parse::<Start>().map(|_| text.to_owned())
+/// A start as the API reads it.
+fn start_text(start: Start) -> String {
+    match start {
+        Start::Earliest => "earliest".to_owned(),
+        Start::Latest => "latest".to_owned(),
+        Start::Time(at) => at.to_string(),
+    }
 }

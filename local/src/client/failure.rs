@@ -18,7 +18,7 @@ use std::time::Duration;
 use reqwest::StatusCode;
 use reqwest::header::RETRY_AFTER;
 
-use crate::client::remote::{Problem, Reply, cause};
+use crate::client::remote::{ProblemReply, Reply, cause};
 use crate::client::text::plain;
 use crate::operate::FeedError;
 
@@ -74,7 +74,7 @@ pub enum Failure {
 pub struct Refusal {
     asked: String,
     pub(crate) status: StatusCode,
-    pub(crate) problem: Box<Problem>,
+    pub(crate) problem: Box<ProblemReply>,
     request_id: Option<String>,
     retry_after: Option<Duration>,
 }
@@ -143,6 +143,11 @@ impl Failure {
             _ => return false,
         };
         io.kind() == ErrorKind::BrokenPipe
+    }
+
+    /// Whether the API answered with this status.
+    pub(crate) fn has_status(&self, status: StatusCode) -> bool {
+        matches!(self, Self::Refused(refusal) if refusal.status == status)
     }
 
     /// Whether what failed may well succeed in a moment.

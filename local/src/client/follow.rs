@@ -40,7 +40,7 @@ pub struct UnfollowOptions {
     access: Access,
 }
 
-/// List what a user follows
+/// FollowList what a user follows
 #[derive(Clone, Debug, clap::Args)]
 pub struct FollowingOptions {
     /// The user
@@ -53,7 +53,7 @@ pub struct FollowingOptions {
     access: Access,
 }
 
-/// List who follows an actor or a subject
+/// FollowList who follows an actor or a subject
 #[derive(Clone, Debug, clap::Args)]
 pub struct FollowersOptions {
     /// What is followed: actor:NAME or subject:NAME
@@ -68,14 +68,14 @@ pub struct FollowersOptions {
 
 /// What a user follows, or who follows.
 #[derive(Debug, Deserialize)]
-struct List {
+struct FollowList {
     #[serde(alias = "following", alias = "followers")]
-    members: Vec<Member>,
+    members: Vec<FollowMember>,
     next: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Member {
+struct FollowMember {
     #[serde(alias = "source", alias = "user")]
     name: String,
     since: String,
@@ -91,7 +91,7 @@ pub(super) async fn follow(options: FollowOptions, screen: Screen<'_>) -> Result
     };
     let reply = session.ask(&call).await?;
     if !session.prints_json(&reply)? {
-        let Member { name, since } = read(&reply)?;
+        let FollowMember { name, since } = read(&reply)?;
         session.pairs(&[("following", name), ("since", since)])?;
     }
     Ok(())
@@ -122,8 +122,9 @@ async fn print(
 ) -> Result<(), Failure> {
     let reply = session.ask(&Call::get(target(path, &list.query()))).await?;
     if !session.prints_json(&reply)? {
-        let List { members, next } = read(&reply)?;
-        let rows: Vec<_> = members.into_iter().map(|Member { name, since }| vec![name, since]).collect();
+        let FollowList { members, next } = read(&reply)?;
+        let rows: Vec<_> =
+            members.into_iter().map(|FollowMember { name, since }| vec![name, since]).collect();
         let mut table = session.table(&[title, "since"]);
         session.rows(&mut table, &rows)?;
         session.tell_next(next.as_deref())?;

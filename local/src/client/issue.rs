@@ -5,11 +5,12 @@
 
 use lately_keys::table::{IssueNumber, IssuePriority, IssueStatus, RepositoryKey};
 use lately_model::{IssueBody, IssueTitle, Label};
+use reqwest::StatusCode;
 use serde_json::{Map, Value, json};
 
-use crate::client::ask::{Access, Call, is_overtaken, target};
+use crate::client::ask::{Access, Call, target};
 use crate::client::failure::Failure;
-use crate::client::issue_view::{Issue, print, print_list};
+use crate::client::issue_view::{ShownIssue, print, print_list};
 use crate::client::list::ListArguments;
 use crate::client::session::{Screen, Session, read};
 
@@ -25,7 +26,7 @@ enum IssueCommand {
     /// List a repository's issues, newest first
     List {
         #[command(flatten)]
-        repository: Repository,
+        repository: RepositoryArgument,
 
         /// Only those that are open, or closed
         #[arg(long, value_name = "STATUS", conflicts_with = "priority")]
@@ -44,7 +45,7 @@ enum IssueCommand {
     /// Show an issue
     Show {
         #[command(flatten)]
-        place: IssuePlace,
+        place: IssueArgument,
 
         #[command(flatten)]
         access: Access,
@@ -52,7 +53,7 @@ enum IssueCommand {
     /// Open an issue, as the token's user
     Open {
         #[command(flatten)]
-        repository: Repository,
+        repository: RepositoryArgument,
 
         /// What it is about, in a line
         #[arg(long)]
@@ -69,13 +70,13 @@ enum IssueCommand {
         #[command(flatten)]
         access: Access,
     },
-    /// Change an issue
+    /// IssueChangeArguments an issue
     Edit {
         #[command(flatten)]
-        place: IssuePlace,
+        place: IssueArgument,
 
         #[command(flatten)]
-        change: Box<Change>,
+        change: Box<IssueChangeArguments>,
 
         #[command(flatten)]
         read: Revision,
@@ -86,7 +87,7 @@ enum IssueCommand {
     /// Close an issue
     Close {
         #[command(flatten)]
-        place: IssuePlace,
+        place: IssueArgument,
 
         #[command(flatten)]
         read: Revision,
@@ -97,7 +98,7 @@ enum IssueCommand {
     /// Open an issue again
     Reopen {
         #[command(flatten)]
-        place: IssuePlace,
+        place: IssueArgument,
 
         #[command(flatten)]
         read: Revision,
@@ -109,7 +110,7 @@ enum IssueCommand {
 
 /// Which repository.
 #[derive(Clone, Debug, clap::Args)]
-struct Repository {
+struct RepositoryArgument {
     /// The repository
     #[arg(value_name = "OWNER/REPO", value_parser = parse_repository)]
     repository: RepositoryKey,
@@ -117,9 +118,9 @@ struct Repository {
 
 /// Which issue.
 #[derive(Clone, Debug, clap::Args)]
-struct IssuePlace {
+struct IssueArgument {
     #[command(flatten)]
-    repository: Repository,
+    repository: RepositoryArgument,
 
     /// The issue's number
     number: IssueNumber,
@@ -136,7 +137,7 @@ struct Revision {
 /// What to change.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[group(required = true, multiple = true)]
-struct Change {
+struct IssueChangeArguments {
     /// What it is about, in a line
     #[arg(long)]
     title: Option<IssueTitle>,
@@ -169,20 +170,20 @@ fn parse_repository(text: &str) -> Result<RepositoryKey, String> {
     Ok(RepositoryKey { owner, repo })
 }
 
-impl Repository {
+impl RepositoryArgument {
     fn issues(&self) -> String {
         let RepositoryKey { owner, repo } = &self.repository;
         format!("/repos/{owner}/{repo}/issues")
     }
 }
 
-impl IssuePlace {
+impl IssueArgument {
     fn path(&self) -> String {
         format!("{}/{}", self.repository.issues(), self.number.get())
     }
 }
 
-impl Change {
+impl IssueChangeArguments {
     fn to(status: IssueStatus) -> Self {
         Self { status: Some(status), ..Self::default() }
     }
@@ -233,30 +234,32 @@ pub(super) async fn run(options: IssueOptions, screen: Screen<'_>) -> Result<(),
             edit(&place, &change, read, Session::open(access, screen)?).await
         }
         IssueCommand::Close { place, read, access } => {
-            edit(&place, &Change::to(IssueStatus::Closed), read, Session::open(access, screen)?).await
+            edit(&place, &IssueChangeArguments::to(IssueStatus::Closed), read, Session::open(access, screen)?)
+                .await
         }
         IssueCommand::Reopen { place, read, access } => {
-            edit(&place, &Change::to(IssueStatus::Open), read, Session::open(access, screen)?).await
+            edit(&place, &IssueChangeArguments::to(IssueStatus::Open), read, Session::open(access, screen)?)
+                .await
         }
     }
 }
 
 async fn edit(
-    place: &IssuePlace,
-    change: &Change,
+    place: &IssueArgument,
+    change: &IssueChangeArguments,
     seen: Revision,
     mut session: Session<'_>,
 ) -> Result<(), Failure> {
     let current = Call::get(format!("{}?consistent=true", place.path()));
     let revision = match seen.revision {
         Some(revision) => revision,
-        None => read::<Issue>(&session.ask(&current).await?)?.revision,
+        None => read::<ShownIssue>(&session.ask(&current).await?)?.revision,
     };
     match session.ask(&Call::patch(place.path(), revision).json(&change.body())).await {
         Ok(reply) => print(&mut session, &reply),
         Err(failure) => {
-            if is_overtaken(&failure) {
-                let now: Issue = read(&session.ask(&current).await?)?;
+            if failure.has_status(StatusCode::PRECONDITION_FAILED) {
+                let now: ShownIssue = read(&session.ask(&current).await?)?;
                 session.tell(now.now())?;
             }
             Err(failure)

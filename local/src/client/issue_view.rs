@@ -9,7 +9,7 @@ use crate::client::text::plain;
 
 /// An issue.
 #[derive(Debug, Deserialize)]
-pub(super) struct Issue {
+pub(super) struct ShownIssue {
     number: u32,
     title: String,
     body: Option<String>,
@@ -23,12 +23,12 @@ pub(super) struct Issue {
 }
 
 #[derive(Debug, Deserialize)]
-struct List {
-    issues: Vec<Issue>,
+struct IssueList {
+    issues: Vec<ShownIssue>,
     next: Option<String>,
 }
 
-impl Issue {
+impl ShownIssue {
     /// It as it is now, in a line for whoever wanted to change it.
     pub(super) fn now(&self) -> String {
         let Self { number, title, labels, status, priority, revision, updated_at, .. } = self;
@@ -44,7 +44,7 @@ pub(super) fn print(session: &mut Session<'_>, reply: &Reply) -> Result<(), Fail
     if session.prints_json(reply)? {
         return Ok(());
     }
-    let issue: Issue = read(reply)?;
+    let issue: ShownIssue = read(reply)?;
     session.pairs(&[
         ("number", issue.number.to_string()),
         ("title", issue.title),
@@ -66,8 +66,8 @@ pub(super) fn print_list(session: &mut Session<'_>, reply: &Reply) -> Result<(),
     if session.prints_json(reply)? {
         return Ok(());
     }
-    let List { issues, next } = read(reply)?;
-    let row = |issue: Issue| {
+    let IssueList { issues, next } = read(reply)?;
+    let row = |issue: ShownIssue| {
         let labels = issue.labels.join(", ");
         let number = issue.number.to_string();
         vec![number, issue.status, issue.priority, issue.updated_at, issue.opened_by, labels, issue.title]

@@ -17,9 +17,9 @@ mod post;
 pub(crate) mod remote;
 pub mod scenario;
 mod session;
-mod table;
 mod tail;
 pub(crate) mod text;
+mod text_table;
 mod timeline;
 mod topic;
 

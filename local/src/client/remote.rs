@@ -17,7 +17,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Where the API is.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct Place {
+pub(crate) struct ApiPlace {
     /// Where the API is: the stack's output ApiUrl
     #[arg(long, env = "LATELY_URL", value_name = "URL", default_value = "http://127.0.0.1:3000")]
     url: Url,
@@ -45,7 +45,7 @@ pub(crate) struct Reply {
 /// A problem; of a gateway's own answer, only a message.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Problem {
+pub(crate) struct ProblemReply {
     pub(crate) code: String,
     detail: String,
     message: String,
@@ -61,7 +61,7 @@ pub(crate) struct FieldFault {
 }
 
 impl Remote {
-    pub(crate) fn at(place: Place) -> reqwest::Result<Self> {
+    pub(crate) fn at(place: ApiPlace) -> reqwest::Result<Self> {
         // The one of a process, as the client of DynamoDB has it.
         drop(rustls::crypto::ring::default_provider().install_default());
         let headers = place.headers.into_iter().collect();
@@ -88,7 +88,7 @@ impl Reply {
     }
 
     /// What it says of itself where it is not 2xx.
-    pub(crate) fn problem(&self) -> Problem {
+    pub(crate) fn problem(&self) -> ProblemReply {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
@@ -101,7 +101,7 @@ impl Reply {
     }
 }
 
-impl Problem {
+impl ProblemReply {
     /// Its words.
     pub(crate) fn text(&self) -> &str {
         if self.detail.is_empty() { &self.message } else { &self.detail }

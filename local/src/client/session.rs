@@ -11,8 +11,8 @@ use serde::Deserialize;
 use crate::client::ask::{Access, Api, Call, SHORT};
 use crate::client::failure::Failure;
 use crate::client::remote::Reply;
-use crate::client::table::Table;
 use crate::client::text::{json_line, plain};
+use crate::client::text_table::TextTable;
 
 /// One command's.
 pub(crate) struct Session<'a> {
@@ -72,11 +72,11 @@ impl<'a> Session<'a> {
         Ok(self.json)
     }
 
-    pub(crate) fn table(&self, titles: &[&'static str]) -> Table {
-        Table::new(titles, self.screen.columns)
+    pub(crate) fn table(&self, titles: &[&'static str]) -> TextTable {
+        TextTable::new(titles, self.screen.columns)
     }
 
-    pub(crate) fn rows(&mut self, table: &mut Table, rows: &[Vec<String>]) -> io::Result<()> {
+    pub(crate) fn rows(&mut self, table: &mut TextTable, rows: &[Vec<String>]) -> io::Result<()> {
         table.print(self.screen.out, rows)
     }
 

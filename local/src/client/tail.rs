@@ -14,8 +14,8 @@ use serde_json::value::RawValue;
 use crate::client::ask::{Access, Call, target};
 use crate::client::failure::Failure;
 use crate::client::session::{Screen, Session, read};
-use crate::client::table::Table;
-use crate::client::timeline::{Columns, Event, Page, rows};
+use crate::client::text_table::TextTable;
+use crate::client::timeline::{Columns, ShownEvent, ShownPage, rows};
 
 /// The wait between two questions whether there is more, and the longest if the answer is a failure.
 const PAUSE: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(15)];
@@ -50,11 +50,11 @@ struct Tail<'a> {
     session: Session<'a>,
     path: String,
     columns: Columns,
-    table: Table,
+    table: TextTable,
 }
 
 /// Where it goes on.
-struct Rest {
+struct TailPosition {
     cursor: Option<String>,
     /// The last events: they may come again. What is older than all of them was not asked for.
     seen: BTreeSet<EventId>,
@@ -72,7 +72,7 @@ pub(super) async fn run(options: TailOptions, screen: Screen<'_>) -> Result<(), 
 
 impl Tail<'_> {
     /// Prints the last events, and says where the others come.
-    async fn print_last(&mut self, last: u16) -> Result<Rest, Failure> {
+    async fn print_last(&mut self, last: u16) -> Result<TailPosition, Failure> {
         let (mut events, mut newer, mut cursor) = (Vec::new(), None, None);
         let wanted = usize::from(last);
         // A page ends early where its events are large; it has one at least, so there are no more pages than events.
@@ -80,7 +80,7 @@ impl Tail<'_> {
             let left = u16::try_from(wanted - events.len()).unwrap_or(LIMIT).max(1);
             let query = [("limit", Some(left.to_string())), ("cursor", cursor.take())];
             let reply = self.session.ask(&Call::get(target(&self.path, &query))).await?;
-            let page: Page<'_> = read(&reply)?;
+            let page: ShownPage<'_> = read(&reply)?;
             newer = newer.or(page.newer);
             events.extend(page.events.into_iter().map(ToOwned::to_owned));
             cursor = page.next;
@@ -88,12 +88,13 @@ impl Tail<'_> {
                 break;
             }
         }
-        let seen = events.iter().map(|event| Ok(Event::read(event)?.id)).collect::<Result<_, Failure>>()?;
+        let seen =
+            events.iter().map(|event| Ok(ShownEvent::read(event)?.id)).collect::<Result<_, Failure>>()?;
         events.truncate(wanted);
         events.reverse();
         let events: Vec<&RawValue> = events.iter().map(|event| &**event).collect();
         self.print(&events)?;
-        Ok(Rest { cursor: newer, seen })
+        Ok(TailPosition { cursor: newer, seen })
     }
 
     fn print(&mut self, events: &[&RawValue]) -> Result<(), Failure> {
@@ -106,7 +107,7 @@ impl Tail<'_> {
     }
 
     /// Prints what comes, until nobody reads it any more, or the topic can no longer be read.
-    async fn follow(&mut self, mut rest: Rest) -> Result<(), Failure> {
+    async fn follow(&mut self, mut rest: TailPosition) -> Result<(), Failure> {
         let [shortest, longest] = PAUSE;
         let mut pause = shortest;
         loop {
@@ -133,17 +134,17 @@ impl Tail<'_> {
     }
 
     /// Prints the next page, and says whether there is another one at once.
-    async fn print_next(&mut self, rest: &mut Rest) -> Result<bool, Failure> {
+    async fn print_next(&mut self, rest: &mut TailPosition) -> Result<bool, Failure> {
         let query = [
             ("limit", Some(LIMIT.to_string())),
             ("order", Some("asc".to_owned())),
             ("cursor", rest.cursor.clone()),
         ];
         let reply = self.session.ask(&Call::get(target(&self.path, &query))).await?;
-        let page: Page<'_> = read(&reply)?;
+        let page: ShownPage<'_> = read(&reply)?;
         let mut new = Vec::new();
         for event in page.events {
-            let Event { id, .. } = Event::read(event)?;
+            let ShownEvent { id, .. } = ShownEvent::read(event)?;
             let is_asked_for = rest.seen.first().is_none_or(|first| *first < id);
             if is_asked_for && !rest.seen.contains(&id) {
                 new.push(event);

@@ -14,7 +14,7 @@ const LAST_COLUMNS: usize = 16;
 
 /// A table, as far as it was printed.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct TextTable {
     titles: Vec<&'static str>,
     widths: Vec<usize>,
     /// How wide it may be, if that is limited.
@@ -22,7 +22,7 @@ pub(crate) struct Table {
     begun: bool,
 }
 
-impl Table {
+impl TextTable {
     pub(crate) fn new(titles: &[&'static str], columns: Option<usize>) -> Self {
         let widths = titles.iter().map(|title| width(title)).collect();
         Self { titles: titles.to_vec(), widths, columns, begun: false }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     fn printed(columns: Option<usize>, lots: &[&[[&str; 3]]]) -> String {
-        let (mut table, mut out) = (Table::new(&["name", "n", "data"], columns), Vec::new());
+        let (mut table, mut out) = (TextTable::new(&["name", "n", "data"], columns), Vec::new());
         for lot in lots {
             let rows: Vec<_> = lot.iter().map(|row| row.map(str::to_owned).to_vec()).collect();
             table.print(&mut out, &rows).expect("memory takes it");

@@ -1,6 +1,7 @@
 //! Pages of events, as they are asked for and printed.
 
-use lately_keys::{EventId, EventType, UnixMillis};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use lately_keys::{EventId, EventType, Order, UnixMillis};
 use lately_model::PageSize;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -34,7 +35,7 @@ pub(crate) struct PageArguments {
     to: Option<UnixMillis>,
 
     /// Newest first, or oldest first [default: desc]
-    #[arg(long)]
+    #[arg(long, value_name = "ORDER", value_parser = order_parser())]
     order: Option<Order>,
 
     /// See every write that was acknowledged, at twice the price
@@ -50,18 +51,19 @@ pub(crate) struct PageArguments {
     ids: bool,
 }
 
-/// Which way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Order {
-    /// Newest first
-    Desc,
-    /// Oldest first
-    Asc,
+/// Reads an order by its name in the API.
+fn order_parser() -> impl TypedValueParser<Value = Order> {
+    let names = [("desc", "Newest first"), ("asc", "Oldest first")];
+    let names = names.map(|(name, help)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(names).map(|name| match name.as_str() {
+        "asc" => Order::OldestFirst,
+        _ => Order::NewestFirst,
+    })
 }
 
 /// A page, its events as the text that they are.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Page<'a> {
+pub(crate) struct ShownPage<'a> {
     #[serde(borrow)]
     pub(crate) events: Vec<&'a RawValue>,
     pub(crate) next: Option<String>,
@@ -74,7 +76,7 @@ pub(crate) struct Page<'a> {
 
 /// What is shown of an event.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Event<'a> {
+pub(crate) struct ShownEvent<'a> {
     pub(crate) id: EventId,
     pub(crate) at: UnixMillis,
     topic: Option<String>,
@@ -86,7 +88,7 @@ pub(crate) struct Event<'a> {
     data: Option<&'a RawValue>,
 }
 
-impl<'a> Event<'a> {
+impl<'a> ShownEvent<'a> {
     pub(crate) fn read(event: &'a RawValue) -> Result<Self, serde_json::Error> {
         serde_json::from_str(event.get())
     }
@@ -108,8 +110,8 @@ impl Columns {
         first.chain(["type", "actor", "subject", "data"]).collect()
     }
 
-    pub(crate) fn row(self, event: Event<'_>) -> Vec<String> {
-        let Event { id, at, topic, event_type, actor, subject, data } = event;
+    pub(crate) fn row(self, event: ShownEvent<'_>) -> Vec<String> {
+        let ShownEvent { id, at, topic, event_type, actor, subject, data } = event;
         let topic = self.topic.then(|| or_dash(topic));
         let first = self.id.then(|| id.to_string()).into_iter().chain([at.to_string()]).chain(topic);
         let data = data.map_or_else(String::new, |data| json_line(data.get()).into_owned());
@@ -132,7 +134,7 @@ impl PageArguments {
         for _ in 0..self.pages {
             let query = self.query(cursor.take(), narrowed);
             let reply = session.ask(&Call::get(target(path, &query))).await?;
-            let page: Page<'_> = read(&reply)?;
+            let page: ShownPage<'_> = read(&reply)?;
             if !session.prints_json(&reply)? {
                 session.rows(&mut table, &rows(columns, &page.events)?)?;
                 if let Some(unread) = page.unread {
@@ -154,8 +156,8 @@ impl PageArguments {
         narrowed: &[(&'a str, Option<String>)],
     ) -> Vec<(&'a str, Option<String>)> {
         let order = self.order.map(|order| match order {
-            Order::Desc => "desc".to_owned(),
-            Order::Asc => "asc".to_owned(),
+            Order::NewestFirst => "desc".to_owned(),
+            Order::OldestFirst => "asc".to_owned(),
         });
         let mut query = vec![
             ("limit", Some(self.limit.get().to_string())),
@@ -173,5 +175,5 @@ impl PageArguments {
 
 /// Events as rows.
 pub(crate) fn rows(columns: Columns, events: &[&RawValue]) -> Result<Vec<Vec<String>>, Failure> {
-    events.iter().map(|event| Ok(columns.row(Event::read(event)?))).collect()
+    events.iter().map(|event| Ok(columns.row(ShownEvent::read(event)?))).collect()
 }

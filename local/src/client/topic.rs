@@ -2,6 +2,7 @@
 
 use lately_keys::{BucketWidth, Topic};
 use lately_model::View;
+use reqwest::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -46,7 +47,7 @@ enum TopicCommand {
         bucket: Option<BucketWidth>,
 
         #[command(flatten)]
-        settings: Settings,
+        settings: SettingsArguments,
 
         #[command(flatten)]
         access: Access,
@@ -57,7 +58,7 @@ enum TopicCommand {
         topic: Topic,
 
         #[command(flatten)]
-        settings: Settings,
+        settings: SettingsArguments,
 
         #[command(flatten)]
         access: Access,
@@ -66,10 +67,10 @@ enum TopicCommand {
 
 /// What may be changed later, too.
 #[derive(Clone, Debug, clap::Args)]
-struct Settings {
+struct SettingsArguments {
     /// How many days events are kept, or forever
     #[arg(long, value_name = "DAYS", value_parser = parse_retention)]
-    retention_days: Option<Retention>,
+    retention_days: Option<RetentionArgument>,
 
     /// With how many shards a bucket begins at least: 1, 2, 4 … 256
     #[arg(long, value_name = "N")]
@@ -85,42 +86,42 @@ struct Settings {
 
     /// Where else its events appear: actor, subject, type, with commas between; '' for nowhere
     #[arg(long, value_name = "VIEWS", value_parser = parse_views)]
-    views: Option<Shown>,
+    views: Option<ViewsArgument>,
 }
 
 /// Days, or none for ever.
 #[derive(Clone, Copy, Debug)]
-struct Retention(Option<u32>);
+struct RetentionArgument(Option<u32>);
 
 /// Views, by name.
 #[derive(Clone, Debug)]
-struct Shown(Vec<&'static str>);
+struct ViewsArgument(Vec<&'static str>);
 
-fn parse_retention(text: &str) -> Result<Retention, String> {
+fn parse_retention(text: &str) -> Result<RetentionArgument, String> {
     match text {
-        "forever" => Ok(Retention(None)),
+        "forever" => Ok(RetentionArgument(None)),
         days => {
             let days = days.parse().map_err(|_| "must be a number of days, or forever".to_owned())?;
-            Ok(Retention(Some(days)))
+            Ok(RetentionArgument(Some(days)))
         }
     }
 }
 
-fn parse_views(text: &str) -> Result<Shown, String> {
+fn parse_views(text: &str) -> Result<ViewsArgument, String> {
     let views = text.split(',').filter(|view| !view.is_empty());
     let views: Result<_, _> = views.map(|view| view.parse::<View>().map(View::as_str)).collect();
-    views.map(Shown).map_err(|error| error.to_string())
+    views.map(ViewsArgument).map_err(|error| error.to_string())
 }
 
-impl Settings {
+impl SettingsArguments {
     fn body(self) -> Map<String, Value> {
         let Self { retention_days, min_shards, max_shards, fan_out, views } = self;
         let settings = [
-            ("retention_days", retention_days.map(|Retention(days)| json!(days))),
+            ("retention_days", retention_days.map(|RetentionArgument(days)| json!(days))),
             ("min_shards", min_shards.map(Value::from)),
             ("max_shards", max_shards.map(Value::from)),
             ("fan_out", fan_out.map(Value::from)),
-            ("views", views.map(|Shown(views)| json!(views))),
+            ("views", views.map(|ViewsArgument(views)| json!(views))),
         ];
         settings.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
     }
@@ -128,7 +129,7 @@ impl Settings {
 
 /// A topic as it is shown; in a list, without its buckets.
 #[derive(Debug, Deserialize)]
-struct TopicView {
+struct ShownTopic {
     topic: String,
     bucket: String,
     retention_days: Option<u32>,
@@ -138,18 +139,18 @@ struct TopicView {
     views: Vec<String>,
     created_at: String,
     #[serde(default)]
-    buckets: Vec<BucketView>,
+    buckets: Vec<ShownBucket>,
 }
 
 #[derive(Debug, Deserialize)]
-struct BucketView {
+struct ShownBucket {
     label: String,
     shards: u16,
 }
 
 #[derive(Debug, Deserialize)]
-struct TopicList {
-    topics: Vec<TopicView>,
+struct ShownTopicList {
+    topics: Vec<ShownTopic>,
     next: Option<String>,
 }
 
@@ -173,7 +174,7 @@ pub(super) async fn run(options: TopicOptions, screen: Screen<'_>) -> Result<(),
                     let there = format!("there is a topic {topic} already: lately topic set changes it");
                     return Err(Failure::Conflict(there));
                 }
-                Err(failure) if failure.code() == 4 => {}
+                Err(failure) if failure.has_status(StatusCode::NOT_FOUND) => {}
                 Err(failure) => return Err(failure),
             }
             let mut body = settings.body();
@@ -202,8 +203,8 @@ fn print_list(session: &mut Session<'_>, reply: &Reply) -> Result<(), Failure> {
     if session.prints_json(reply)? {
         return Ok(());
     }
-    let TopicList { topics, next } = read(reply)?;
-    let row = |topic: TopicView| {
+    let ShownTopicList { topics, next } = read(reply)?;
+    let row = |topic: ShownTopic| {
         let shards = format!("{} to {}", topic.min_shards, topic.max_shards);
         let days = or_dash(topic.retention_days);
         vec![topic.topic, topic.bucket, days, shards, topic.fan_out.to_string(), topic.views.join(",")]
@@ -218,7 +219,7 @@ fn print(session: &mut Session<'_>, reply: &Reply) -> Result<(), Failure> {
     if session.prints_json(reply)? {
         return Ok(());
     }
-    let TopicView {
+    let ShownTopic {
         topic,
         bucket,
         retention_days,
@@ -240,7 +241,7 @@ fn print(session: &mut Session<'_>, reply: &Reply) -> Result<(), Failure> {
     ])?;
     if !buckets.is_empty() {
         session.print("")?;
-        let row = |bucket: BucketView| vec![bucket.label, bucket.shards.to_string()];
+        let row = |bucket: ShownBucket| vec![bucket.label, bucket.shards.to_string()];
         let rows: Vec<_> = buckets.into_iter().map(row).collect();
         let mut table = session.table(&["bucket", "shards"]);
         session.rows(&mut table, &rows)?;

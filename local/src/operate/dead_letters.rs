@@ -14,7 +14,7 @@ use crate::operate::table::environment;
 /// Where failures are.
 #[derive(Clone, Debug, clap::Args)]
 #[group(required = true, multiple = false)]
-pub(crate) struct Place {
+pub(crate) struct DeadLettersPlace {
     /// The bucket: the stack's output FailuresBucket
     #[arg(long, env = "LATELY_FAILURES", value_name = "NAME")]
     bucket: Option<String>,
@@ -26,7 +26,7 @@ pub(crate) struct Place {
 
 /// Why failures could not be read or removed.
 #[derive(Debug, thiserror::Error)]
-pub enum FailuresError {
+pub enum DeadLettersError {
     /// The bucket or the folder cannot be used.
     #[error("the failures cannot be read: {0}")]
     Store(#[from] object_store::Error),
@@ -40,11 +40,11 @@ pub enum FailuresError {
 
 /// The failures of a place.
 #[derive(Clone, Debug)]
-pub(crate) struct Failures(Arc<dyn ObjectStore>);
+pub(crate) struct DeadLetters(Arc<dyn ObjectStore>);
 
 /// Records that were given up.
 #[derive(Clone, Debug)]
-pub(crate) struct Failure {
+pub(crate) struct DeadLetter {
     /// Why, in Lambda's word.
     pub(crate) condition: String,
     /// When.
@@ -55,12 +55,12 @@ pub(crate) struct Failure {
     pub(crate) payload: String,
 }
 
-impl Failures {
+impl DeadLetters {
     /// Opens a place.
     ///
     /// # Errors
     /// If there is no such folder, or the environment says what cannot be of the bucket.
-    pub(crate) async fn open(place: &Place) -> Result<Self, FailuresError> {
+    pub(crate) async fn open(place: &DeadLettersPlace) -> Result<Self, DeadLettersError> {
         Ok(Self(match (&place.bucket, &place.folder) {
             (_, Some(folder)) => Arc::new(LocalFileSystem::new_with_prefix(folder)?),
             (bucket, None) => {
@@ -74,7 +74,7 @@ impl Failures {
     ///
     /// # Errors
     /// If the place cannot be read.
-    pub(crate) async fn names(&self) -> Result<Vec<String>, FailuresError> {
+    pub(crate) async fn names(&self) -> Result<Vec<String>, DeadLettersError> {
         let objects: Vec<_> = self.0.list(None).try_collect().await?;
         let mut names: Vec<_> = objects.into_iter().map(|object| object.location.to_string()).collect();
         names.sort();
@@ -85,12 +85,12 @@ impl Failures {
     ///
     /// # Errors
     /// If it cannot be read, or is no failure.
-    pub(crate) async fn read(&self, name: &str) -> Result<Failure, FailuresError> {
+    pub(crate) async fn read(&self, name: &str) -> Result<DeadLetter, DeadLettersError> {
         let bytes = self.0.get(&Name::from(name)).await?.bytes().await?;
         let json: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         let text = |pointer: &str| json.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
-        let payload = text("/payload").ok_or_else(|| FailuresError::Foreign { name: name.to_owned() })?;
-        Ok(Failure {
+        let payload = text("/payload").ok_or_else(|| DeadLettersError::Foreign { name: name.to_owned() })?;
+        Ok(DeadLetter {
             condition: text("/requestContext/condition").unwrap_or_default(),
             at: text("/timestamp").unwrap_or_default(),
             records: json
@@ -105,7 +105,7 @@ impl Failures {
     ///
     /// # Errors
     /// If it cannot be removed.
-    pub(crate) async fn remove(&self, name: &str) -> Result<(), FailuresError> {
+    pub(crate) async fn remove(&self, name: &str) -> Result<(), DeadLettersError> {
         Ok(self.0.delete(&Name::from(name)).await?)
     }
 }

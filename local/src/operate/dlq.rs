@@ -10,8 +10,8 @@ use lately_fan_out::handle;
 use lately_kit::settings::SettingsError;
 use lately_store::NoBatch;
 
-use crate::operate::dead_letters::{Failures, FailuresError, Place};
-use crate::operate::table::Table;
+use crate::operate::dead_letters::{DeadLetters, DeadLettersError, DeadLettersPlace};
+use crate::operate::table::TableArguments;
 
 /// How long one batch may take: more than a function has.
 const TIME: Duration = Duration::from_secs(120);
@@ -28,15 +28,15 @@ enum DlqCommand {
     /// List the batches that were given up, oldest first
     List {
         #[command(flatten)]
-        place: Place,
+        place: DeadLettersPlace,
     },
     /// Try them again, and remove what succeeds
     Redrive {
         #[command(flatten)]
-        place: Place,
+        place: DeadLettersPlace,
 
         #[command(flatten)]
-        table: Table,
+        table: TableArguments,
 
         /// Only these, by their names in the list
         #[arg(value_name = "NAME")]
@@ -49,7 +49,7 @@ enum DlqCommand {
 pub enum DlqError {
     /// The failures could not be read or removed.
     #[error(transparent)]
-    Failures(#[from] FailuresError),
+    DeadLetters(#[from] DeadLettersError),
     /// One of them holds no batch.
     #[error("{name}: {source}")]
     NoBatch {
@@ -76,14 +76,14 @@ pub enum DlqError {
 pub async fn run(options: DlqOptions, out: &mut impl Write, told: &mut impl Write) -> Result<(), DlqError> {
     match options.command {
         DlqCommand::List { place } => {
-            let failures = Failures::open(&place).await?;
+            let failures = DeadLetters::open(&place).await?;
             for name in failures.names().await? {
                 let failure = failures.read(&name).await?;
                 writeln!(out, "{name}  {} records  {}  {}", failure.records, failure.condition, failure.at)?;
             }
         }
         DlqCommand::Redrive { place, table, names } => {
-            let failures = Failures::open(&place).await?;
+            let failures = DeadLetters::open(&place).await?;
             let store = table.store().await?;
             let names = if names.is_empty() { failures.names().await? } else { names };
             let mut again = 0;

@@ -6,7 +6,7 @@ use lately_keys::User;
 use lately_kit::settings::SettingsError;
 use lately_store::{FeedFinding, FeedReport, TableError};
 
-use crate::operate::table::Table;
+use crate::operate::table::TableArguments;
 
 /// What is done to a feed at the table itself.
 #[derive(Clone, Debug, clap::Subcommand)]
@@ -14,7 +14,7 @@ pub(crate) enum FeedRepairCommand {
     /// Say what is missing of a feed, and what does not belong to it
     Verify {
         #[command(flatten)]
-        table: Table,
+        table: TableArguments,
 
         /// Whose feed it is
         user: User,
@@ -22,7 +22,7 @@ pub(crate) enum FeedRepairCommand {
     /// Put what is missing, and remove what does not belong
     Rebuild {
         #[command(flatten)]
-        table: Table,
+        table: TableArguments,
 
         /// Whose feed it is
         user: User,

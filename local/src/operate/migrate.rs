@@ -12,7 +12,7 @@ use lately_kit::clock;
 use lately_kit::settings::SettingsError;
 use lately_store::{MigrationPlan, MigrationReport, TableError};
 
-use crate::operate::table::Table;
+use crate::operate::table::TableArguments;
 
 /// How often it is said how far it is.
 const PROGRESS: Duration = Duration::from_secs(5);
@@ -21,7 +21,7 @@ const PROGRESS: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug, clap::Args)]
 pub struct MigrateOptions {
     #[command(flatten)]
-    table: Table,
+    table: TableArguments,
 
     #[command(flatten)]
     mode: Mode,

@@ -15,7 +15,7 @@ use lately_report::{
 };
 use lately_store::{RunsError, TableError};
 
-use crate::operate::table::{Table, environment};
+use crate::operate::table::{TableArguments, environment};
 
 /// How long a run is let go on at once: tens of millions of events. One that is left would be gone on with by the stack's
 /// function, in the stack's own place; and one that dies here is nobody else's for as long.
@@ -33,7 +33,7 @@ enum ReportCommand {
     /// Report now what is new since the last report
     Run {
         #[command(flatten)]
-        table: Table,
+        table: TableArguments,
 
         #[command(flatten)]
         reports: Reports,
@@ -53,7 +53,7 @@ enum ReportCommand {
     /// List the runs, newest first
     List {
         #[command(flatten)]
-        table: Table,
+        table: TableArguments,
 
         #[command(flatten)]
         reports: Reports,
@@ -61,7 +61,7 @@ enum ReportCommand {
     /// Show the summary of a run
     Show {
         #[command(flatten)]
-        table: Table,
+        table: TableArguments,
 
         #[command(flatten)]
         reports: Reports,

@@ -10,13 +10,13 @@ use lately_store::Store;
 
 /// The table.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct Table {
+pub(crate) struct TableArguments {
     /// The table: the stack's output TableName
     #[arg(long = "table", env = "LATELY_TABLE", value_name = "NAME", default_value = "lately")]
     name: String,
 }
 
-impl Table {
+impl TableArguments {
     /// A store of it.
     pub(crate) async fn store(&self) -> Result<Store, SettingsError> {
         store_of(client().await, &self.name)

@@ -14,7 +14,7 @@ use lately_model::limits::SESSION_TOPICS;
 use lately_model::{NewSession, Scope, Scopes, Session, TtlSeconds};
 use lately_store::TableError;
 
-use crate::operate::table::Table;
+use crate::operate::table::TableArguments;
 use crate::seconds;
 
 /// Make, list and revoke tokens, with your AWS credentials
@@ -29,7 +29,7 @@ enum TokenCommand {
     /// Make a token and print it; it is never shown again
     Create {
         #[command(flatten)]
-        table: Table,
+        table: TableArguments,
 
         /// What it may do: read, write, import, consume, act-as or admin; more than once for several
         #[arg(long = "scope", required = true, value_name = "SCOPE")]
@@ -50,12 +50,12 @@ enum TokenCommand {
     /// List the tokens that are good, newest first
     List {
         #[command(flatten)]
-        table: Table,
+        table: TableArguments,
     },
     /// Revoke tokens
     Revoke {
         #[command(flatten)]
-        table: Table,
+        table: TableArguments,
 
         /// The sessions' ids, as they are listed
         #[arg(required = true, value_name = "ID")]

@@ -2,6 +2,7 @@
 
 pub mod console;
 mod demo;
+mod folders;
 mod guard;
 pub mod literal_tokens;
 pub mod options;
@@ -12,22 +13,22 @@ mod welcome;
 use std::future::Future;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
-use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::time::Duration;
 
 use axum::middleware::from_fn_with_state;
 use lately_engine::Engine;
+use lately_keys::table::ConsumerKey;
 use lately_kit::log;
 use lately_pump::{Destination, PumpHandle};
 use lately_report::{Answer, OpenError as ReportsError, Outcome, Output};
-use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::MissedTickBehavior;
 
-use crate::serve::console::{Console, Parts};
+use crate::serve::console::{Console, ConsoleParts};
+use crate::serve::folders::Folders;
 use crate::serve::guard::{Guard, guard};
 use crate::serve::options::{ReportInterval, ServeOptions};
 use crate::serve::reporter::Reporter;
@@ -85,80 +86,134 @@ pub async fn run(options: ServeOptions, out: &mut impl Write) -> Result<(), Serv
         listen(options.dynamodb_host, options.dynamodb_port, "DynamoDB", "--dynamodb-port").await?;
     let data = options.data.as_deref();
     let system = System::open(data).await?;
-    let failures = Folder::of(data, "failures")?;
-    let reports = Folder::of(data, "reports")?;
-    let destination = Destination::folder(failures.path());
-    let pump = system.pump(destination.clone(), options.stream_faults.clone(), data)?;
-    let output = Output::folder(reports.path())?;
-    let (told, mut answers) = mpsc::unbounded_channel();
+    let folders = Folders::open(data)?;
+    let failures = Destination::folder(folders.failures.path());
+    let output = Output::folder(folders.reports.path())?;
+    let (told, answers) = mpsc::unbounded_channel();
     let reporter = Reporter::new(&system, output, told);
-    let report_pump = system.report_pump(reporter.clone().handler(), options.stream_faults.clone(), data)?;
-    let pumping = [pump.handle(), report_pump.handle()];
-    let (pump, report_pump) = (tokio::spawn(pump.run()), tokio::spawn(report_pump.run()));
+    let pumps = Pumps::start(&system, &reporter, failures.clone(), &options)?;
     if !options.no_demo && demo::create(&system.store).await? {
         // With faults on request it may take long: then what is missing of the feeds is backfilled later, or never.
-        drop(tokio::time::timeout(DEMO_FAN_OUT, pumping[0].settled()).await);
+        drop(tokio::time::timeout(DEMO_FAN_OUT, pumps.fan_out.settled()).await);
         demo::follow(&system.store).await?;
     }
     // Before anything says that it runs: from then on, it may be asked to stop.
     let asked_to_stop = asked_to_stop()?;
-    let folders = welcome::Folders { failures: failures.path(), reports: reports.path() };
     welcome::print(out, api.local_addr()?, dynamodb.local_addr()?, &folders, &options)?;
 
     let (stop, stopped) = watch::channel(());
-    let asked = |mut stopped: watch::Receiver<()>| async move {
-        // An error means that the sender is gone: then too it is time to stop.
-        drop(stopped.changed().await);
-    };
-    let engine = system.engine.clone();
-    let dynamodb = tokio::spawn({
-        let asked = asked(stopped.clone());
-        async move { engine.serve(dynamodb, asked).await }
-    });
-    // What has no end of its own, and may end anywhere.
-    let mut endless = JoinSet::new();
-    endless.spawn(expire(system.engine.clone()));
-    let mut report = None;
-    if !options.no_demo && demo::has_billing(&system.store).await? {
-        endless.spawn(demo::go_on(system.store.clone()));
-        if let ReportInterval(Some(every)) = options.report_every {
-            endless.spawn(reporter.run(every, system.report_input()?));
-            report = Some((system.reported()?, every));
-        }
-    }
-    let api = tokio::spawn({
-        let guard = from_fn_with_state(Guard::of(api.local_addr()?), guard);
-        let console = Console::new(Parts {
+    let dynamodb = serve_dynamodb(system.engine.clone(), dynamodb, stopped.clone());
+    let (mut endless, report) = start_endless(&system, reporter, &options).await?;
+    let api = serve_api(
+        api,
+        ConsoleParts {
             system,
-            pump: pumping[0].clone(),
-            failures: destination,
-            reports: reports.path().to_owned(),
+            pump: pumps.fan_out.clone(),
+            failures,
+            reports: folders.reports.path().to_owned(),
             report,
-            stopped: stopped.clone(),
-        });
-        let (router, asked) = (console.router().layer(guard), asked(stopped));
-        async move { axum::serve(api, router).with_graceful_shutdown(asked).await }
-    });
-
-    let mut asked_to_stop = pin!(asked_to_stop);
-    loop {
-        tokio::select! {
-            () = &mut asked_to_stop => break,
-            // Where nobody reads any more what is said, there is still an API to serve.
-            Some(answer) = answers.recv() => drop(print_reports(out, &answer)),
-        }
-    }
+            stopped,
+        },
+    )?;
+    tell_reports(asked_to_stop, answers, out).await;
     writeln!(out, "stopping")?;
     drop(stop);
     endless.abort_all();
-    pumping.iter().for_each(PumpHandle::stop);
-    let served = async { (api.await, dynamodb.await, pump.await, report_pump.await) };
-    // A client that keeps its connection open does not keep the program.
-    if let Ok((api, dynamodb, pump, report_pump)) = tokio::time::timeout(LAST_REQUESTS, served).await {
-        api.map_err(std::io::Error::other)??;
-        dynamodb.map_err(std::io::Error::other)??;
-        pump.map_err(std::io::Error::other)??;
-        report_pump.map_err(std::io::Error::other)??;
+    let [fan_out, report] = pumps.stop();
+    end([api, dynamodb, fan_out, report]).await
+}
+
+/// A part of the program that runs beside the others until it is told to stop.
+type RunningPart = JoinHandle<std::io::Result<()>>;
+
+/// The two stream mappings of the template, at work.
+struct Pumps {
+    fan_out: PumpHandle,
+    reports: PumpHandle,
+    running: [RunningPart; 2],
+}
+
+impl Pumps {
+    fn start(
+        system: &System,
+        reporter: &Reporter,
+        failures: Destination,
+        options: &ServeOptions,
+    ) -> Result<Self, OpenError> {
+        let (data, faults) = (options.data.as_deref(), &options.stream_faults);
+        let fan_out = system.pump(failures, faults.clone(), data)?;
+        let reports = system.report_pump(reporter.clone().handler(), faults.clone(), data)?;
+        Ok(Self {
+            fan_out: fan_out.handle(),
+            reports: reports.handle(),
+            running: [tokio::spawn(fan_out.run()), tokio::spawn(reports.run())],
+        })
+    }
+
+    fn stop(self) -> [RunningPart; 2] {
+        self.fan_out.stop();
+        self.reports.stop();
+        self.running
+    }
+}
+
+/// Ready when the program is told to stop. An error means that the sender is gone: then too it is time to stop.
+async fn told_to_stop(mut stopped: watch::Receiver<()>) {
+    drop(stopped.changed().await);
+}
+
+fn serve_dynamodb(engine: Engine, listener: TcpListener, stopped: watch::Receiver<()>) -> RunningPart {
+    tokio::spawn(async move { engine.serve(listener, told_to_stop(stopped)).await })
+}
+
+fn serve_api(listener: TcpListener, parts: ConsoleParts) -> std::io::Result<RunningPart> {
+    let guard = from_fn_with_state(Guard::of(listener.local_addr()?), guard);
+    let stopped = told_to_stop(parts.stopped.clone());
+    let router = Console::new(parts).router().layer(guard);
+    Ok(tokio::spawn(async move { axum::serve(listener, router).with_graceful_shutdown(stopped).await }))
+}
+
+/// Starts the work that has no end of its own and may be stopped anywhere. Also the consumer that the schedule reports
+/// for, and how often, if there is a schedule.
+async fn start_endless(
+    system: &System,
+    reporter: Reporter,
+    options: &ServeOptions,
+) -> Result<(JoinSet<()>, Option<(ConsumerKey, Duration)>), ServeError> {
+    let mut endless = JoinSet::new();
+    endless.spawn(expire(system.engine.clone()));
+    if options.no_demo || !demo::has_billing(&system.store).await? {
+        return Ok((endless, None));
+    }
+    endless.spawn(demo::go_on(system.store.clone()));
+    let ReportInterval(Some(every)) = options.report_every else {
+        return Ok((endless, None));
+    };
+    endless.spawn(reporter.run(every, system.report_input()?));
+    Ok((endless, Some((system.reported()?, every))))
+}
+
+/// Prints a line for each report until the process is asked to stop.
+async fn tell_reports(
+    asked_to_stop: impl Future<Output = ()>,
+    mut answers: mpsc::UnboundedReceiver<Answer>,
+    out: &mut impl Write,
+) {
+    let mut asked_to_stop = pin!(asked_to_stop);
+    loop {
+        tokio::select! {
+            () = &mut asked_to_stop => return,
+            // If nobody reads the output any more, the API is still served.
+            Some(answer) = answers.recv() => drop(print_reports(out, &answer)),
+        }
+    }
+}
+
+/// Waits for the parts that were told to stop. A client that keeps its connection open does not keep the program.
+async fn end(parts: [RunningPart; 4]) -> Result<(), ServeError> {
+    let ended = tokio::time::timeout(LAST_REQUESTS, futures_util::future::join_all(parts)).await;
+    for part in ended.into_iter().flatten() {
+        part.map_err(std::io::Error::other)??;
     }
     Ok(())
 }
@@ -171,29 +226,6 @@ fn print_reports(out: &mut impl Write, answer: &Answer) -> std::io::Result<()> {
         }
     }
     out.flush()
-}
-
-/// A folder of the program's: with the data, or for as long as it runs.
-enum Folder {
-    Kept(PathBuf),
-    Passing(TempDir),
-}
-
-impl Folder {
-    fn of(data: Option<&Path>, name: &str) -> std::io::Result<Self> {
-        let Some(data) = data else { return Ok(Self::Passing(tempfile::tempdir()?)) };
-        let folder = data.join(name);
-        // There from the start, so that it can be listed.
-        std::fs::create_dir_all(&folder)?;
-        Ok(Self::Kept(folder))
-    }
-
-    fn path(&self) -> &Path {
-        match self {
-            Self::Kept(folder) => folder,
-            Self::Passing(folder) => folder.path(),
-        }
-    }
 }
 
 async fn listen(

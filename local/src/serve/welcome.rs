@@ -2,28 +2,22 @@
 
 use std::io::Write;
 use std::net::SocketAddr;
-use std::path::Path;
 
+use crate::serve::folders::Folders;
 use crate::serve::options::{ReportInterval, ServeOptions};
-
-/// Where things are kept.
-pub(crate) struct Folders<'a> {
-    pub(crate) failures: &'a Path,
-    pub(crate) reports: &'a Path,
-}
 
 pub(crate) fn print(
     out: &mut impl Write,
     api: SocketAddr,
     dynamodb: SocketAddr,
-    folders: &Folders<'_>,
+    folders: &Folders,
     options: &ServeOptions,
 ) -> std::io::Result<()> {
     let kept = match &options.data {
         Some(folder) => format!("kept in {}", folder.display()),
         None => "in memory: gone when this stops; --data DIR keeps it".to_owned(),
     };
-    let (failures, reports) = (folders.failures.display(), folders.reports.display());
+    let (failures, reports) = (folders.failures.path().display(), folders.reports.path().display());
     let of_billing = match options.report_every {
         ReportInterval(Some(_)) if !options.no_demo => "   of the topic billing: each is told of here",
         _ => "",

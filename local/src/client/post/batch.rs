@@ -5,19 +5,26 @@ use lately_model::limits::{BATCH_EVENTS, BODY_BYTES};
 use lately_model::{AcceptedTimes, BatchError, BodyForm};
 
 use crate::client::failure::Refusal;
-use crate::client::post::lines::Line;
 use crate::client::remote::FieldFault;
+
+/// A line that is not blank, without what is blank around it.
+#[derive(Debug)]
+pub(super) struct PostedLine {
+    /// Counted from 1.
+    pub(super) number: u64,
+    pub(super) text: Vec<u8>,
+}
 
 /// As many lines as a request may have.
 #[derive(Debug, Default)]
-pub(super) struct Batch {
+pub(super) struct LineBatch {
     /// The lines' numbers in their file.
     numbers: Vec<u64>,
     /// The lines.
     pub(super) body: Vec<u8>,
 }
 
-impl Batch {
+impl LineBatch {
     pub(super) fn len(&self) -> usize {
         self.numbers.len()
     }
@@ -32,11 +39,11 @@ impl Batch {
         self.numbers.is_empty()
     }
 
-    pub(super) fn has_room_for(&self, line: &Line) -> bool {
+    pub(super) fn has_room_for(&self, line: &PostedLine) -> bool {
         self.len() < BATCH_EVENTS && self.body.len() + line.text.len() < BODY_BYTES
     }
 
-    pub(super) fn push(&mut self, line: Line) {
+    pub(super) fn push(&mut self, line: PostedLine) {
         self.numbers.push(line.number);
         self.body.extend(line.text);
         self.body.push(b'\n');

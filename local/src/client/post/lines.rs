@@ -14,7 +14,7 @@ use tokio::sync::mpsc::{Receiver, channel};
 use tokio::time::timeout;
 
 use crate::client::failure::Failure;
-use crate::client::post::batch::Batch;
+use crate::client::post::batch::{LineBatch, PostedLine};
 
 /// How many lines are read ahead.
 const AHEAD: usize = 64;
@@ -22,20 +22,12 @@ const AHEAD: usize = 64;
 /// After which time without a line those that are there are posted.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// A line that is not blank, without what is blank around it.
-#[derive(Debug)]
-pub(super) struct Line {
-    /// Counted from 1.
-    pub(super) number: u64,
-    pub(super) text: Vec<u8>,
-}
-
 /// The lines that are left.
 #[derive(Debug)]
 pub(super) struct Lines {
-    lines: Receiver<Result<Line, Failure>>,
+    lines: Receiver<Result<PostedLine, Failure>>,
     /// What had no room in the last batch.
-    held: Option<Line>,
+    held: Option<PostedLine>,
     /// Why there are no more.
     failed: Option<Failure>,
     /// Whether a pause ends a batch.
@@ -74,8 +66,8 @@ impl Lines {
     }
 
     /// The next batch, or why there is none; nothing at the end.
-    pub(super) async fn next(&mut self) -> Option<Result<Batch, Failure>> {
-        let mut batch = Batch::default();
+    pub(super) async fn next(&mut self) -> Option<Result<LineBatch, Failure>> {
+        let mut batch = LineBatch::default();
         self.held.take().into_iter().for_each(|line| batch.push(line));
         while self.failed.is_none() {
             let next = self.lines.recv();
@@ -102,7 +94,7 @@ impl Lines {
 }
 
 /// Reads lines until they end, or nobody wants them any more.
-fn read(mut input: impl BufRead, from: u64, to: u64, send: impl Fn(Result<Line, Failure>) -> bool) {
+fn read(mut input: impl BufRead, from: u64, to: u64, send: impl Fn(Result<PostedLine, Failure>) -> bool) {
     for _ in 1..from {
         if !matches!(input.skip_until(b'\n'), Ok(1..)) {
             break;
@@ -112,7 +104,7 @@ fn read(mut input: impl BufRead, from: u64, to: u64, send: impl Fn(Result<Line, 
         let line = match line(&mut input, number).transpose() {
             None => return,
             Some(Ok(text)) if text.is_empty() => continue,
-            Some(line) => line.map(|text| Line { number, text }),
+            Some(line) => line.map(|text| PostedLine { number, text }),
         };
         let is_last = line.is_err();
         if !send(line) || is_last {
@@ -177,7 +169,7 @@ mod tests {
         let (sender, receiver) = channel(2_000);
         for number in 1..=1_002 {
             let large = if number > 1_000 { BODY_BYTES - 2 } else { 1 };
-            sender.send(Ok(Line { number, text: vec![b'x'; large] })).await.expect("there is room");
+            sender.send(Ok(PostedLine { number, text: vec![b'x'; large] })).await.expect("there is room");
         }
         sender.send(Err(Failure::Input("broken".to_owned()))).await.expect("there is room");
         let mut lines = Lines { lines: receiver, held: None, failed: None, may_pause: false };

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use crate::client::ask::{Access, Api, Call, LONG};
 use crate::client::failure::Failure;
-use crate::client::post::batch::Batch;
+use crate::client::post::batch::LineBatch;
 use crate::client::post::lines::{Lines, Source};
 use crate::client::post::progress::Progress;
 use crate::client::post::{LineArguments, Stopped};
@@ -93,7 +93,7 @@ pub(super) async fn run(
 }
 
 /// Sends a batch under the key of its first line. What fails is located in the lines.
-async fn send(api: &Api, target: &str, key: &str, batch: &mut Batch) -> Result<Reply, Failure> {
+async fn send(api: &Api, target: &str, key: &str, batch: &mut LineBatch) -> Result<Reply, Failure> {
     let call = Call::post(target).body("application/x-ndjson", batch.body.clone());
     let mut reply = api.ask(&call.under(format!("{key}@{}", batch.span().0))).await;
     if let Err(Failure::Refused(refusal)) = &mut reply {
@@ -104,7 +104,7 @@ async fn send(api: &Api, target: &str, key: &str, batch: &mut Batch) -> Result<R
 
 impl Run<'_> {
     /// Notes how a batch went, or the reading of one.
-    fn note(&mut self, done: Result<(Batch, Result<Reply, Failure>), Failure>) -> Result<(), Failure> {
+    fn note(&mut self, done: Result<(LineBatch, Result<Reply, Failure>), Failure>) -> Result<(), Failure> {
         let (batch, reply) = done?;
         self.rest = batch.span().1 + 1;
         match reply {
@@ -116,7 +116,7 @@ impl Run<'_> {
         }
     }
 
-    fn count(&mut self, batch: &Batch, reply: &Reply) -> Result<(), Failure> {
+    fn count(&mut self, batch: &LineBatch, reply: &Reply) -> Result<(), Failure> {
         let events = u64::try_from(batch.len()).expect("some hundreds");
         self.accepted += events;
         if self.session.json {

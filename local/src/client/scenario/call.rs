@@ -20,7 +20,7 @@ const TOLD_CHARACTERS: usize = 400;
 /// Why a step failed: for people to read.
 #[derive(Debug, thiserror::Error)]
 #[error("{told}")]
-pub(super) struct Failure {
+pub(super) struct StepFailure {
     told: String,
     /// It may be otherwise in a moment.
     passes: bool,
@@ -28,7 +28,7 @@ pub(super) struct Failure {
 
 /// The API, how long what is written behind may take, and what is to be deleted at the end.
 #[derive(Debug)]
-pub(super) struct World {
+pub(super) struct ScenarioRun {
     pub(super) remote: Remote,
     pub(super) patience: Duration,
     left: RefCell<Vec<String>>,
@@ -36,29 +36,29 @@ pub(super) struct World {
 
 /// One who calls.
 #[derive(Debug)]
-pub(super) struct Caller<'a> {
+pub(super) struct ScenarioCaller<'a> {
     pub(super) name: String,
-    world: &'a World,
+    world: &'a ScenarioRun,
     token: Option<Token>,
 }
 
 /// A call that is about to be made.
 #[derive(Debug)]
-pub(super) struct Call<'a> {
-    world: &'a World,
+pub(super) struct ScenarioCall<'a> {
+    world: &'a ScenarioRun,
     line: String,
     request: RequestBuilder,
 }
 
 /// An answer, and what was asked.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct ScenarioAnswer {
     line: String,
     reply: Reply,
     json: Value,
 }
 
-impl World {
+impl ScenarioRun {
     pub(super) fn new(remote: Remote, patience: Duration) -> Self {
         Self { remote, patience, left: RefCell::default() }
     }
@@ -66,8 +66,8 @@ impl World {
     /// What an attempt finds, as soon as it does. What cannot be mended by waiting fails at once.
     pub(super) async fn wait<T>(
         &self,
-        mut attempt: impl AsyncFnMut() -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
+        mut attempt: impl AsyncFnMut() -> Result<T, StepFailure>,
+    ) -> Result<T, StepFailure> {
         let deadline = clock::monotonic_now() + self.patience;
         let [mut pause, longest] = PAUSE;
         loop {
@@ -78,15 +78,15 @@ impl World {
             let left = deadline.saturating_duration_since(clock::monotonic_now());
             if left.is_zero() {
                 let told = format!("after {} s: {failure}", self.patience.as_secs());
-                return Err(Failure { told, passes: false });
+                return Err(StepFailure { told, passes: false });
             }
             tokio::time::sleep(pause.min(left)).await;
             pause = (pause * 2).min(longest);
         }
     }
 
-    pub(super) fn caller(&self, name: impl Into<String>, token: Option<Token>) -> Caller<'_> {
-        Caller { name: name.into(), world: self, token }
+    pub(super) fn caller(&self, name: impl Into<String>, token: Option<Token>) -> ScenarioCaller<'_> {
+        ScenarioCaller { name: name.into(), world: self, token }
     }
 
     /// Notes what is to be deleted at the end.
@@ -100,35 +100,35 @@ impl World {
     }
 }
 
-impl<'a> Caller<'a> {
-    pub(super) fn get(&self, target: impl Display) -> Call<'a> {
+impl<'a> ScenarioCaller<'a> {
+    pub(super) fn get(&self, target: impl Display) -> ScenarioCall<'a> {
         self.call(Method::GET, target)
     }
 
-    pub(super) fn put(&self, target: impl Display) -> Call<'a> {
+    pub(super) fn put(&self, target: impl Display) -> ScenarioCall<'a> {
         self.call(Method::PUT, target)
     }
 
-    pub(super) fn post(&self, target: impl Display) -> Call<'a> {
+    pub(super) fn post(&self, target: impl Display) -> ScenarioCall<'a> {
         self.call(Method::POST, target)
     }
 
-    pub(super) fn patch(&self, target: impl Display) -> Call<'a> {
+    pub(super) fn patch(&self, target: impl Display) -> ScenarioCall<'a> {
         self.call(Method::PATCH, target)
     }
 
-    pub(super) fn delete(&self, target: impl Display) -> Call<'a> {
+    pub(super) fn delete(&self, target: impl Display) -> ScenarioCall<'a> {
         self.call(Method::DELETE, target)
     }
 
-    fn call(&self, method: Method, target: impl Display) -> Call<'a> {
+    fn call(&self, method: Method, target: impl Display) -> ScenarioCall<'a> {
         let (world, target) = (self.world, target.to_string());
         let line = format!("{method} {target}");
-        Call { world, line, request: world.remote.request(method, &target, self.token.as_ref()) }
+        ScenarioCall { world, line, request: world.remote.request(method, &target, self.token.as_ref()) }
     }
 }
 
-impl Call<'_> {
+impl ScenarioCall<'_> {
     pub(super) fn json(self, body: &Value) -> Self {
         self.text("application/json", body.to_string())
     }
@@ -143,47 +143,53 @@ impl Call<'_> {
     }
 
     /// The answer, if it has this status.
-    pub(super) async fn gives(self, status: u16) -> Result<Answer, Failure> {
+    pub(super) async fn gives(self, status: u16) -> Result<ScenarioAnswer, StepFailure> {
         let answer = self.ask().await?;
         let is_so = answer.status() == status;
         answer.holds(is_so, status)
     }
 
     /// The problem, if it is this one.
-    pub(super) async fn refused(self, status: u16, code: &str) -> Result<Answer, Failure> {
+    pub(super) async fn refused(self, status: u16, code: &str) -> Result<ScenarioAnswer, StepFailure> {
         let answer = self.ask().await?;
         let is_so = answer.is(status, code);
         answer.holds(is_so, format_args!("{status} {code}"))
     }
 
     /// The first answer of which it is so; `what` was waited for, for whoever waits in vain.
-    pub(super) async fn until(self, what: &str, is_so: impl Fn(&Answer) -> bool) -> Result<Answer, Failure> {
+    pub(super) async fn until(
+        self,
+        what: &str,
+        is_so: impl Fn(&ScenarioAnswer) -> bool,
+    ) -> Result<ScenarioAnswer, StepFailure> {
         let Self { world, line, request } = self;
         let attempt = async || {
             let request = request.try_clone().expect("a body is a text");
-            let answer = Call { world, line: line.clone(), request }.ask().await?;
+            let answer = ScenarioCall { world, line: line.clone(), request }.ask().await?;
             let is_so = is_so(&answer);
             answer.holds(is_so, what)
         };
         world.wait(attempt).await
     }
 
-    async fn ask(self) -> Result<Answer, Failure> {
+    async fn ask(self) -> Result<ScenarioAnswer, StepFailure> {
         let Self { line, request, .. } = self;
         match Reply::to(request).await {
             // What is no JSON has none of its members.
-            Ok(reply) => {
-                Ok(Answer { json: serde_json::from_slice(&reply.body).unwrap_or_default(), line, reply })
-            }
+            Ok(reply) => Ok(ScenarioAnswer {
+                json: serde_json::from_slice(&reply.body).unwrap_or_default(),
+                line,
+                reply,
+            }),
             Err(error) => {
                 let told = format!("{line} has no answer: {}", cause(&error));
-                Err(Failure { told, passes: false })
+                Err(StepFailure { told, passes: false })
             }
         }
     }
 }
 
-impl Answer {
+impl ScenarioAnswer {
     pub(super) fn status(&self) -> u16 {
         self.reply.status.as_u16()
     }
@@ -199,13 +205,13 @@ impl Answer {
     }
 
     /// A text in it.
-    pub(super) fn text(&self, pointer: &str) -> Result<String, Failure> {
+    pub(super) fn text(&self, pointer: &str) -> Result<String, StepFailure> {
         let text = self.at(pointer).as_str().map(str::to_owned);
         text.ok_or_else(|| self.is_not(format_args!("a text at {pointer}")))
     }
 
     /// A header of it.
-    pub(super) fn header(&self, name: &str) -> Result<String, Failure> {
+    pub(super) fn header(&self, name: &str) -> Result<String, StepFailure> {
         let value = self.reply.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         value.ok_or_else(|| self.is_not(format_args!("one with the header {name}")))
     }
@@ -224,29 +230,29 @@ impl Answer {
     }
 
     /// Itself, if this is at the place.
-    pub(super) fn shows(self, pointer: &str, value: impl Into<Value>) -> Result<Self, Failure> {
+    pub(super) fn shows(self, pointer: &str, value: impl Into<Value>) -> Result<Self, StepFailure> {
         let value = value.into();
         let is_so = *self.at(pointer) == value;
         self.holds(is_so, format_args!("{value} at {pointer}"))
     }
 
     /// Itself, if its events are these.
-    pub(super) fn lists(self, ids: &[String]) -> Result<Self, Failure> {
+    pub(super) fn lists(self, ids: &[String]) -> Result<Self, StepFailure> {
         let is_so = self.ids() == ids;
         self.holds(is_so, format_args!("the events {ids:?}"))
     }
 
     /// Itself, if it is so: `what` says what it should have been.
-    pub(super) fn holds(self, is_so: bool, what: impl Display) -> Result<Self, Failure> {
+    pub(super) fn holds(self, is_so: bool, what: impl Display) -> Result<Self, StepFailure> {
         if is_so { Ok(self) } else { Err(self.is_not(what)) }
     }
 
     /// A failure, although there was everything to get there.
-    pub(super) fn never(&self, what: impl Display) -> Failure {
-        Failure { passes: false, ..self.is_not(what) }
+    pub(super) fn never(&self, what: impl Display) -> StepFailure {
+        StepFailure { passes: false, ..self.is_not(what) }
     }
 
-    fn is_not(&self, what: impl Display) -> Failure {
+    fn is_not(&self, what: impl Display) -> StepFailure {
         let Reply { status, body, .. } = &self.reply;
         let problem = self.reply.problem();
         let told = match &*problem.code {
@@ -259,6 +265,6 @@ impl Answer {
             404 | 429 => true,
             status => !(400..500).contains(&status),
         };
-        Failure { told, passes }
+        StepFailure { told, passes }
     }
 }

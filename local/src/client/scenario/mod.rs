@@ -5,6 +5,14 @@
 //! use, again and again; at the end it deletes what it made. Topics and issues stay, which nobody can delete.
 
 mod call;
+mod cast;
+mod consumers;
+mod events;
+mod feeds;
+mod issues;
+mod records;
+mod refusals;
+mod report;
 mod script;
 mod stage;
 
@@ -14,16 +22,16 @@ use std::time::Duration;
 use lately_keys::Topic;
 use lately_kit::token::Token;
 
-use crate::client::remote::{Place, Remote, parse_token};
-use crate::client::scenario::call::World;
-use crate::client::scenario::stage::Stage;
+use crate::client::remote::{ApiPlace, Remote, parse_token};
+use crate::client::scenario::call::ScenarioRun;
+use crate::client::scenario::stage::{Stage, go_on};
 use crate::seconds;
 
 /// Check a stack from outside: one of everything, each step a line
 #[derive(Clone, Debug, clap::Args)]
 pub struct ScenarioOptions {
     #[command(flatten)]
-    place: Place,
+    place: ApiPlace,
 
     /// A token with the scope admin
     #[arg(long, env = "LATELY_TOKEN", value_name = "TOKEN", default_value = "dev", hide_env_values = true, value_parser = parse_token)]
@@ -39,12 +47,12 @@ pub struct ScenarioOptions {
 
     /// Leave out a part; more than once for several
     #[arg(long, value_name = "PART")]
-    skip: Vec<Part>,
+    skip: Vec<ScenarioPart>,
 }
 
 /// A part of the scenario that the others do not need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Part {
+enum ScenarioPart {
     /// `GET /health`, which a gateway may answer itself
     Health,
     /// The document of the routes
@@ -94,10 +102,10 @@ fn parse_patience(text: &str) -> Result<Duration, String> {
 /// See [`ScenarioError`].
 pub async fn run(options: ScenarioOptions, out: &mut (impl Write + Send)) -> Result<(), ScenarioError> {
     let ScenarioOptions { place, token, report, patience, skip } = options;
-    let world = World::new(Remote::at(place)?, patience);
+    let world = ScenarioRun::new(Remote::at(place)?, patience);
     let mut stage = Stage::new(out);
-    script::go_on(Box::pin(script::play(&mut stage, &world, &token, report.as_ref(), &skip)).await)?;
-    script::go_on(script::clean_up(&mut stage, &world, &token).await)?;
+    go_on(Box::pin(script::play(&mut stage, &world, &token, report.as_ref(), &skip)).await)?;
+    go_on(script::clean_up(&mut stage, &world, &token).await)?;
     match stage {
         Stage { failed: 0, steps, .. } => Ok(stage.tell(format_args!("{steps} steps, all ok"))?),
         Stage { failed, steps, .. } => Err(ScenarioError::Failed { failed, steps }),

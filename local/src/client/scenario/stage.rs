@@ -3,11 +3,11 @@
 use std::future::Future;
 use std::io::Write;
 
-use crate::client::scenario::call::Failure;
+use crate::client::scenario::call::StepFailure;
 
 /// Why an act ended before its end.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Ended {
+pub(super) enum ActEnded {
     /// A step failed, and said so.
     #[error("a step failed")]
     Failed,
@@ -17,7 +17,7 @@ pub(super) enum Ended {
 }
 
 /// How an act ends.
-pub(super) type Act = Result<(), Ended>;
+pub(super) type ActResult = Result<(), ActEnded>;
 
 /// Where steps are told of and counted.
 pub(super) struct Stage<'a> {
@@ -35,8 +35,8 @@ impl<'a> Stage<'a> {
     pub(super) async fn step<T>(
         &mut self,
         what: &str,
-        step: impl Future<Output = Result<T, Failure>>,
-    ) -> Result<T, Ended> {
+        step: impl Future<Output = Result<T, StepFailure>>,
+    ) -> Result<T, ActEnded> {
         self.steps += 1;
         match step.await {
             Ok(found) => {
@@ -46,7 +46,7 @@ impl<'a> Stage<'a> {
             Err(failure) => {
                 self.failed += 1;
                 self.tell(format_args!("FAIL {what}: {failure}"))?;
-                Err(Ended::Failed)
+                Err(ActEnded::Failed)
             }
         }
     }
@@ -55,5 +55,13 @@ impl<'a> Stage<'a> {
     pub(super) fn tell(&mut self, line: impl std::fmt::Display) -> std::io::Result<()> {
         writeln!(self.out, "{line}")?;
         self.out.flush()
+    }
+}
+
+/// Goes on with the next act after one that failed, which was told of and counted.
+pub(super) fn go_on(act: ActResult) -> std::io::Result<()> {
+    match act {
+        Ok(()) | Err(ActEnded::Failed) => Ok(()),
+        Err(ActEnded::Io(error)) => Err(error),
     }
 }

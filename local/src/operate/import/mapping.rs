@@ -31,7 +31,7 @@ pub(super) enum Given<T> {
 
 /// An item that is no event of Lately's.
 #[derive(Debug, thiserror::Error)]
-#[error("{key}: {why}", key = Shown(key))]
+#[error("{key}: {why}", key = KeyText(key))]
 pub struct Invalid {
     key: WriteKey,
     why: Why,
@@ -59,9 +59,9 @@ pub(super) enum Why {
 }
 
 /// A key as it is found in the table.
-struct Shown<'a>(&'a WriteKey);
+struct KeyText<'a>(&'a WriteKey);
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for KeyText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} / {}", self.0.pk, self.0.sk)
     }

@@ -32,7 +32,7 @@ use lately_store::{Cost, ImportError as WriteError, Store, TableError, TopicErro
 
 use crate::operate::import::mapping::Why;
 use crate::operate::import::options::Timeline;
-use crate::operate::import::state::{Asked, State};
+use crate::operate::import::state::{ImportRequest, State};
 use crate::operate::table::{client, store_of};
 
 pub use mapping::Invalid;
@@ -148,7 +148,7 @@ impl<'a> Import<'a> {
         })?;
         let design = &timelines[0].design;
         let path = options.state(design);
-        let asked = Asked {
+        let asked = ImportRequest {
             import: options.identity(),
             shards: options.shards,
             default_shards: topic.settings.min_shards,

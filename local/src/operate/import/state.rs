@@ -33,7 +33,7 @@ pub(super) struct State {
     /// Timelines that are imported up to `until`: those of the first so many users, or the only one.
     pub(super) timelines: usize,
     /// Where the next one stands, if it is begun.
-    position: Option<Place>,
+    position: Option<ImportPosition>,
     is_done: bool,
     pub(super) events: u64,
     pub(super) skipped: u64,
@@ -42,21 +42,21 @@ pub(super) struct State {
 /// A [`Position`], as it is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-enum Place {
-    Behind { pk: PlaceKey, sk: PlaceKey },
+enum ImportPosition {
+    Behind { pk: ImportPositionKey, sk: ImportPositionKey },
     At(#[serde(with = "text")] Timestamp),
 }
 
 /// A key's value with its type, as DynamoDB's JSON has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum PlaceKey {
+enum ImportPositionKey {
     S(String),
     N(i64),
 }
 
 /// What is asked for.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct ImportRequest {
     pub(super) import: BTreeMap<String, String>,
     pub(super) shards: Option<ShardCount>,
     /// If neither the command nor a file says it.
@@ -124,7 +124,7 @@ pub enum StateError {
 
 impl State {
     /// An import as it goes on from what a file says, or begins.
-    pub(super) fn plan(kept: Option<Self>, asked: Asked, path: &Path) -> Result<Self, StateError> {
+    pub(super) fn plan(kept: Option<Self>, asked: ImportRequest, path: &Path) -> Result<Self, StateError> {
         let path = || path.display().to_string();
         if let Some(kept) = &kept {
             kept.check(&asked, path)?;
@@ -159,7 +159,7 @@ impl State {
     }
 
     /// Whether what is asked for is this import, and this range if it is begun.
-    fn check(&self, asked: &Asked, path: impl Fn() -> String) -> Result<(), StateError> {
+    fn check(&self, asked: &ImportRequest, path: impl Fn() -> String) -> Result<(), StateError> {
         let said = |import: &BTreeMap<String, String>, option: &str| {
             import.get(option).cloned().unwrap_or_else(|| "not given".to_owned())
         };
@@ -184,25 +184,25 @@ impl State {
 
     /// Where the timeline that is under way stands, if it is begun.
     pub(super) fn position(&self) -> Option<Position> {
-        let key = |key: &PlaceKey| match key {
-            PlaceKey::S(text) => KeyValue::S(text.clone()),
-            PlaceKey::N(number) => KeyValue::N(*number),
+        let key = |key: &ImportPositionKey| match key {
+            ImportPositionKey::S(text) => KeyValue::S(text.clone()),
+            ImportPositionKey::N(number) => KeyValue::N(*number),
         };
         self.position.as_ref().map(|place| match place {
-            Place::At(at) => Position::At(*at),
-            Place::Behind { pk, sk } => Position::Behind(WriteKey { pk: key(pk), sk: key(sk) }),
+            ImportPosition::At(at) => Position::At(*at),
+            ImportPosition::Behind { pk, sk } => Position::Behind(WriteKey { pk: key(pk), sk: key(sk) }),
         })
     }
 
     /// Goes on behind a page.
     pub(super) fn stand_at(&mut self, position: Position) {
         let key = |key| match key {
-            KeyValue::S(text) => PlaceKey::S(text),
-            KeyValue::N(number) => PlaceKey::N(number),
+            KeyValue::S(text) => ImportPositionKey::S(text),
+            KeyValue::N(number) => ImportPositionKey::N(number),
         };
         self.position = Some(match position {
-            Position::At(at) => Place::At(at),
-            Position::Behind(WriteKey { pk, sk }) => Place::Behind { pk: key(pk), sk: key(sk) },
+            Position::At(at) => ImportPosition::At(at),
+            Position::Behind(WriteKey { pk, sk }) => ImportPosition::Behind { pk: key(pk), sk: key(sk) },
         });
     }
 

@@ -9,7 +9,7 @@ use lately_kit::{answer, table};
 use lately_model::ListQuery;
 use serde::Serialize;
 
-use crate::serve::console::Shared;
+use crate::serve::console::ConsoleState;
 use crate::serve::console::limits::TOPICS;
 
 #[derive(Serialize)]
@@ -24,7 +24,7 @@ struct ConsumerView {
     reports: bool,
 }
 
-pub(super) async fn get_consumers(State(shared): State<Shared>) -> Result<Response, Problem> {
+pub(super) async fn get_consumers(State(shared): State<ConsoleState>) -> Result<Response, Problem> {
     let query = ListQuery { limit: TOPICS, cursor: None };
     let (list, _) = shared.looking.topics(&query, None).await.map_err(table::list_problem)?;
     let mut consumers = Vec::new();

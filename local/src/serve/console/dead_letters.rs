@@ -12,7 +12,7 @@ use lately_pump::Failure;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::serve::console::Shared;
+use crate::serve::console::ConsoleState;
 use crate::serve::console::limits::FAILURES;
 use crate::serve::system::System;
 
@@ -72,7 +72,7 @@ fn payload(failure: &Failure) -> Payload {
 }
 
 /// A failure as it is kept.
-fn read(shared: &Shared, name: &str) -> Result<Failure, Problem> {
+fn read(shared: &ConsoleState, name: &str) -> Result<Failure, Problem> {
     let bytes = shared.parts.failures.read(name).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::InvalidInput => not_found(),
         _ => Problem::unavailable(&error),
@@ -84,7 +84,7 @@ fn not_found() -> Problem {
     Problem::new(Code::NotFound, "There is no such failure, or not any more.")
 }
 
-pub(super) async fn get_failures(State(shared): State<Shared>) -> Result<Response, Problem> {
+pub(super) async fn get_failures(State(shared): State<ConsoleState>) -> Result<Response, Problem> {
     let mut names = shared.parts.failures.list().map_err(|error| Problem::unavailable(&error))?;
     // The last part of a name begins with the time.
     names.sort_by(|a, b| b.rsplit('/').next().cmp(&a.rsplit('/').next()));
@@ -101,7 +101,7 @@ pub(super) async fn get_failures(State(shared): State<Shared>) -> Result<Respons
 }
 
 pub(super) async fn redrive(
-    State(shared): State<Shared>,
+    State(shared): State<ConsoleState>,
     Path(name): Path<String>,
 ) -> Result<Response, Problem> {
     let failure = read(&shared, &name)?;

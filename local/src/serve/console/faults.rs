@@ -24,7 +24,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::seconds;
-use crate::serve::console::Shared;
+use crate::serve::console::ConsoleState;
 use crate::serve::console::limits::{INDEX_DELAY_SECONDS, STREAM_DELAY_SECONDS, THROTTLE_SECONDS, THROTTLES};
 use crate::serve::console::refusal::{Refusals, child, json};
 use crate::serve::system::System;
@@ -34,19 +34,19 @@ use crate::serve::system::System;
 pub(super) struct Injection {
     system: System,
     pump: PumpHandle,
-    chosen: Arc<Mutex<Chosen>>,
+    chosen: Arc<Mutex<ChosenFaults>>,
 }
 
 /// What was asked for of what is not known elsewhere.
 #[derive(Debug, Default)]
-struct Chosen {
-    throttles: Vec<Throttled>,
+struct ChosenFaults {
+    throttles: Vec<ThrottledPartition>,
     index_delay: Duration,
 }
 
 /// A partition that takes too little.
 #[derive(Clone, Debug, PartialEq)]
-struct Throttled {
+struct ThrottledPartition {
     /// How its key begins.
     partition: String,
     chance: f64,
@@ -56,7 +56,7 @@ struct Throttled {
 
 /// What is to be so from now on; what is not named stays.
 #[derive(Debug, PartialEq)]
-struct Change {
+struct FaultsChange {
     stream: PumpFaults,
     throttles: Option<Vec<(String, f64, Duration)>>,
     index_delay: Option<Duration>,
@@ -100,7 +100,7 @@ impl Injection {
         Self { system, pump, chosen: Arc::default() }
     }
 
-    fn chosen(&self) -> MutexGuard<'_, Chosen> {
+    fn chosen(&self) -> MutexGuard<'_, ChosenFaults> {
         self.chosen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -111,9 +111,9 @@ impl Injection {
         let stream =
             StreamView { paused, delay_seconds: delay.as_secs_f64(), duplicate, crash_before, crash_after };
         let chosen = self.chosen();
-        let left = |throttled: &Throttled| {
+        let left = |throttled: &ThrottledPartition| {
             let left = throttled.until.checked_sub(now).filter(|left| !left.is_zero())?;
-            let Throttled { ref partition, chance, .. } = *throttled;
+            let ThrottledPartition { ref partition, chance, .. } = *throttled;
             Some(ThrottleView { partition: partition.clone(), chance, seconds_left: seconds::tenths(left) })
         };
         let injected = self.system.faults.injected();
@@ -125,7 +125,7 @@ impl Injection {
         }
     }
 
-    fn apply(&self, change: Change) -> Result<(), EngineError> {
+    fn apply(&self, change: FaultsChange) -> Result<(), EngineError> {
         let mut chosen = self.chosen();
         if let Some(delay) = change.index_delay.filter(|delay| *delay != chosen.index_delay) {
             let lag = Lag { seed: 0, table: Duration::ZERO, index: delay, behind: 1.0 };
@@ -135,9 +135,10 @@ impl Injection {
         }
         if let Some(throttles) = change.throttles {
             let now = self.system.engine.clock().now();
-            let throttled = |(partition, chance, time)| Throttled { partition, chance, until: now + time };
+            let throttled =
+                |(partition, chance, time)| ThrottledPartition { partition, chance, until: now + time };
             chosen.throttles = throttles.into_iter().map(throttled).collect();
-            let rules = chosen.throttles.iter().fold(Rules::default(), Throttled::add_to);
+            let rules = chosen.throttles.iter().fold(Rules::default(), ThrottledPartition::add_to);
             self.system.faults.set_faults(&rules);
         }
         self.pump.set_faults(change.stream);
@@ -145,7 +146,7 @@ impl Injection {
     }
 }
 
-impl Throttled {
+impl ThrottledPartition {
     /// The rules that make it so. Of a batch only the items of the partition are refused, unless that is all of them.
     fn add_to(rules: Rules, throttled: &Self) -> Rules {
         let Self { ref partition, chance, until } = *throttled;
@@ -173,21 +174,21 @@ impl InjectedView {
     }
 }
 
-pub(super) async fn get_faults(State(shared): State<Shared>) -> Response {
+pub(super) async fn get_faults(State(shared): State<ConsoleState>) -> Response {
     answer::json(StatusCode::OK, &shared.injection.view())
 }
 
 pub(super) async fn put_faults(
-    State(shared): State<Shared>,
+    State(shared): State<ConsoleState>,
     Whole(body): Whole,
 ) -> Result<Response, Problem> {
-    let change = Change::read(&json(&body)?, shared.injection.pump.faults());
+    let change = FaultsChange::read(&json(&body)?, shared.injection.pump.faults());
     let change = change.map_err(|faults| Problem::of_faults(Code::InvalidBody, faults))?;
     changed(&shared, change)
 }
 
-pub(super) async fn end_faults(State(shared): State<Shared>) -> Result<Response, Problem> {
-    let change = Change {
+pub(super) async fn end_faults(State(shared): State<ConsoleState>) -> Result<Response, Problem> {
+    let change = FaultsChange {
         stream: PumpFaults::default(),
         throttles: Some(Vec::new()),
         index_delay: Some(Duration::ZERO),
@@ -195,15 +196,15 @@ pub(super) async fn end_faults(State(shared): State<Shared>) -> Result<Response,
     changed(&shared, change)
 }
 
-fn changed(shared: &Shared, change: Change) -> Result<Response, Problem> {
+fn changed(shared: &ConsoleState, change: FaultsChange) -> Result<Response, Problem> {
     shared.injection.apply(change).map_err(|error| Problem::unavailable(&error))?;
     Ok(answer::json(StatusCode::OK, &shared.injection.view()))
 }
 
-impl Change {
+impl FaultsChange {
     /// Reads a body, to be made of what goes wrong with the stream now.
     fn read(body: &Value, stream: PumpFaults) -> Result<Self, Faults> {
-        let mut reader = Reader::default();
+        let mut reader = FaultsReader::default();
         let mut change = Self { stream, throttles: None, index_delay: None };
         for (path, name, value) in reader.fields("", body) {
             match name {
@@ -221,9 +222,9 @@ impl Change {
 
 /// Reads a body, and takes note of all that is wrong with it.
 #[derive(Debug, Default)]
-struct Reader(Refusals);
+struct FaultsReader(Refusals);
 
-impl Reader {
+impl FaultsReader {
     /// An object's fields, each with its place.
     fn fields<'a>(&mut self, path: &str, value: &'a Value) -> Vec<(String, &'a str, &'a Value)> {
         let object = value.as_object();

@@ -27,10 +27,10 @@ use serde::Serialize;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use crate::serve::console::Shared;
+use crate::serve::console::ConsoleState;
 use crate::serve::console::limits::{HEARTBEAT, PIECE_BYTES, RECORDS_BEHIND, STATE_INTERVAL};
 use crate::serve::console::refusal::{Refusals, child, parameters};
-use crate::serve::console::state::Rest;
+use crate::serve::console::state::TimelessState;
 use crate::serve::system::TABLE;
 
 /// What a client wants to be told of.
@@ -61,7 +61,7 @@ impl Wanted {
 }
 
 pub(super) async fn get_live(
-    State(shared): State<Shared>,
+    State(shared): State<ConsoleState>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Problem> {
     let wanted = Wanted::parse(query.as_deref());
@@ -79,7 +79,7 @@ pub(super) async fn get_live(
 
 /// One client's stream.
 struct Subscription {
-    shared: Shared,
+    shared: ConsoleState,
     wanted: Wanted,
     table: Stream,
     changes: watch::Receiver<SequenceNumber>,
@@ -89,7 +89,7 @@ struct Subscription {
     /// Records that are not told yet: less than a client may be behind.
     waiting: VecDeque<Arc<Record>>,
     /// The state that was told last.
-    told: Option<Rest>,
+    told: Option<TimelessState>,
     /// When it is looked next whether the state has changed.
     look: Instant,
     /// When the client is told next that it is heard.
@@ -113,7 +113,7 @@ struct Entry<'a> {
 }
 
 impl Subscription {
-    fn new(shared: Shared, table: Stream, wanted: Wanted) -> Self {
+    fn new(shared: ConsoleState, table: Stream, wanted: Wanted) -> Self {
         let mut changes = table.changes();
         let position = *changes.borrow_and_update();
         let stopped = shared.parts.stopped.clone();

@@ -62,11 +62,11 @@ use crate::serve::system::TABLE;
 
 /// What the console looks at. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Console(Arc<Parts>);
+pub struct Console(Arc<ConsoleParts>);
 
 /// The parts of a program that runs.
 #[derive(Debug)]
-pub struct Parts {
+pub struct ConsoleParts {
     /// The engine, the store and the functions.
     pub system: System,
     /// Fan-out at work.
@@ -83,14 +83,14 @@ pub struct Parts {
 
 /// What the handlers share.
 #[derive(Clone, Debug)]
-struct Shared {
-    parts: Arc<Parts>,
+struct ConsoleState {
+    parts: Arc<ConsoleParts>,
     injection: Injection,
     /// The table, as it is.
     looking: Store,
 }
 
-impl Shared {
+impl ConsoleState {
     /// The client of whoever looks.
     fn client(&self) -> Client {
         self.parts.system.engine.client()
@@ -100,7 +100,7 @@ impl Shared {
 impl Console {
     /// A console of a program.
     #[must_use]
-    pub fn new(parts: Parts) -> Self {
+    pub fn new(parts: ConsoleParts) -> Self {
         Self(Arc::new(parts))
     }
 
@@ -113,8 +113,8 @@ impl Console {
 
     /// What the page asks for.
     fn local(&self) -> Router {
-        let Parts { system, pump, .. } = &*self.0;
-        let shared = Shared {
+        let ConsoleParts { system, pump, .. } = &*self.0;
+        let shared = ConsoleState {
             parts: Arc::clone(&self.0),
             injection: Injection::new(system.clone(), pump.clone()),
             looking: Store::new(system.engine.client(), TABLE, World::new(), OPERATION_BUDGET),

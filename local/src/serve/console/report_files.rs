@@ -11,14 +11,14 @@ use axum::response::{IntoResponse, Response};
 use lately_kit::code::Code;
 use lately_kit::problem::Problem;
 
-use crate::serve::console::Shared;
+use crate::serve::console::ConsoleState;
 use crate::serve::console::limits::REPORT_BYTES;
 
 /// Says that there is more of the file than is shown.
 const TRUNCATED: HeaderName = HeaderName::from_static("lately-truncated");
 
 pub(super) async fn get_report(
-    State(shared): State<Shared>,
+    State(shared): State<ConsoleState>,
     Path(name): Path<String>,
 ) -> Result<Response, Problem> {
     let not_found = || Problem::new(Code::NotFound, "There is no such file of a report.");

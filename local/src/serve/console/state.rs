@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::seconds;
 use crate::serve::console::faults::FaultsView;
-use crate::serve::console::{Parts, Shared};
+use crate::serve::console::{ConsoleParts, ConsoleState};
 use crate::serve::system::TABLE;
 
 /// The state. Whatever it was made from, it is the same as another if nothing but the time differs.
@@ -23,11 +23,11 @@ use crate::serve::system::TABLE;
 pub(super) struct StateView {
     now: UnixMillis,
     #[serde(flatten)]
-    pub(super) rest: Rest,
+    pub(super) rest: TimelessState,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Rest {
+pub(super) struct TimelessState {
     stream: Vec<ShardView>,
     /// Records that the stream holds.
     records: usize,
@@ -84,11 +84,11 @@ impl ReportView {
     }
 }
 
-impl Shared {
+impl ConsoleState {
     /// The state now.
     pub(super) fn state(&self) -> io::Result<StateView> {
-        let Parts { system, pump, failures, report, .. } = &*self.parts;
-        let rest = Rest {
+        let ConsoleParts { system, pump, failures, report, .. } = &*self.parts;
+        let rest = TimelessState {
             stream: pump.statistics().into_iter().enumerate().map(ShardView::of).collect(),
             records: system.engine.stream(TABLE).map_or(0, |stream| stream.len()),
             failures: failures.list()?.len(),
@@ -99,7 +99,7 @@ impl Shared {
     }
 }
 
-pub(super) async fn get_state(State(shared): State<Shared>) -> Result<Response, Problem> {
+pub(super) async fn get_state(State(shared): State<ConsoleState>) -> Result<Response, Problem> {
     let state = shared.state().map_err(|error| Problem::unavailable(&error))?;
     Ok(answer::json(StatusCode::OK, &state))
 }

@@ -20,21 +20,21 @@ use lately_kit::{answer, table};
 use lately_model::ListQuery;
 use serde::Serialize;
 
-use crate::serve::console::Shared;
+use crate::serve::console::ConsoleState;
 use crate::serve::console::item::{Item, ItemView, Stands};
 use crate::serve::console::limits::{BUCKETS, COUNTED, FOLLOWERS};
 use crate::serve::system::TABLE;
 
 #[derive(Serialize)]
-struct TopicView {
+struct StoredTopicView {
     topic: Topic,
     bucket: BucketWidth,
-    buckets: Vec<BucketView>,
+    buckets: Vec<StoredBucketView>,
     more: bool,
 }
 
 #[derive(Serialize)]
-struct BucketView {
+struct StoredBucketView {
     label: Bucket,
     shards: u16,
     types: Vec<String>,
@@ -48,7 +48,7 @@ struct ItemList {
 }
 
 pub(super) async fn get_topic(
-    State(shared): State<Shared>,
+    State(shared): State<ConsoleState>,
     Part(topic): Part<Topic>,
 ) -> Result<Response, Problem> {
     let bucket = width(&shared, &topic).await?;
@@ -57,11 +57,11 @@ pub(super) async fn get_topic(
     for entry in &entries {
         buckets.push(shared.bucket(&topic, entry).await?);
     }
-    Ok(answer::json(StatusCode::OK, &TopicView { topic, bucket, buckets, more }))
+    Ok(answer::json(StatusCode::OK, &StoredTopicView { topic, bucket, buckets, more }))
 }
 
 pub(super) async fn get_event(
-    State(shared): State<Shared>,
+    State(shared): State<ConsoleState>,
     Part(topic): Part<Topic>,
     Part(id): Part<EventId>,
 ) -> Result<Response, Problem> {
@@ -88,7 +88,7 @@ pub(super) async fn get_event(
     Ok(answer::json(StatusCode::OK, &ItemList { items }))
 }
 
-async fn width(shared: &Shared, topic: &Topic) -> Result<BucketWidth, Problem> {
+async fn width(shared: &ConsoleState, topic: &Topic) -> Result<BucketWidth, Problem> {
     let found = shared.looking.topic(topic).await;
     let (view, _) = found.map_err(|error| table::topic_problem(topic, error))?;
     Ok(view.settings.bucket)
@@ -109,7 +109,7 @@ fn unavailable<E: std::error::Error + 'static>(error: SdkError<E>) -> Problem {
     Problem::unavailable(&error)
 }
 
-impl Shared {
+impl ConsoleState {
     /// The newest entries of a topic's directory, and whether there are more.
     async fn directory(&self, topic: &Topic) -> Result<(Vec<Item>, bool), Problem> {
         let query = self.client().query().table_name(TABLE);
@@ -125,7 +125,7 @@ impl Shared {
     }
 
     /// What a bucket holds.
-    async fn bucket(&self, topic: &Topic, entry: &Item) -> Result<BucketView, Problem> {
+    async fn bucket(&self, topic: &Topic, entry: &Item) -> Result<StoredBucketView, Problem> {
         let corrupt = || Problem::new(Code::Unavailable, "A directory entry cannot be read.");
         let key = text(entry, "pk").zip(text(entry, "sk"));
         let key = key.and_then(|(pk, sk)| DirectoryKey::decode(pk, sk)).ok_or_else(corrupt)?;
@@ -138,7 +138,7 @@ impl Shared {
             counts.push(self.count(topic, key.bucket, shard).await?);
         }
         let capped = counts.iter().any(|count| *count >= COUNTED);
-        Ok(BucketView { label: key.bucket, shards: shards.get(), types, counts, capped })
+        Ok(StoredBucketView { label: key.bucket, shards: shards.get(), types, counts, capped })
     }
 
     /// How many events a partition holds, or that they are too many to be counted.

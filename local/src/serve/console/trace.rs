@@ -29,7 +29,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tower::ServiceExt;
 
-use crate::serve::console::Shared;
+use crate::serve::console::ConsoleState;
 use crate::serve::console::limits::TRACED_BYTES;
 use crate::serve::console::refusal::{self, child};
 
@@ -156,7 +156,7 @@ fn items(response: &Value) -> usize {
 struct Unrouted;
 
 pub(super) async fn trace(
-    State(shared): State<Shared>,
+    State(shared): State<ConsoleState>,
     caller: Caller,
     Whole(body): Whole,
 ) -> Result<Response, Problem> {

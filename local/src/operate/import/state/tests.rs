@@ -14,8 +14,8 @@ fn users(names: &[&str]) -> Vec<User> {
     names.iter().map(|name| name.parse().expect("a name")).collect()
 }
 
-fn asked() -> Asked {
-    Asked {
+fn asked() -> ImportRequest {
+    ImportRequest {
         import: BTreeMap::from([
             ("table".to_owned(), "old".to_owned()),
             ("type".to_owned(), "post".to_owned()),
@@ -30,7 +30,7 @@ fn asked() -> Asked {
     }
 }
 
-fn plan(kept: Option<&State>, asked: Asked) -> Result<State, StateError> {
+fn plan(kept: Option<&State>, asked: ImportRequest) -> Result<State, StateError> {
     State::plan(kept.cloned(), asked, Path::new("state.json"))
 }
 
@@ -56,10 +56,10 @@ fn a_new_one_begins_with_the_topics_shards_and_ends_at_the_latest_time() {
     assert_eq!((state.shards, state.timelines, state.position()), (count(2), 0, None));
     assert_eq!((state.since, state.until), (time("2026-01-01T00:00:00Z"), time("2026-03-14T12:00:00Z")));
     assert_eq!(
-        plan(None, Asked { shards: Some(count(8)), ..asked() }).expect("it may begin").shards,
+        plan(None, ImportRequest { shards: Some(count(8)), ..asked() }).expect("it may begin").shards,
         count(8)
     );
-    let without = |needs_since| plan(None, Asked { since: None, needs_since, ..asked() });
+    let without = |needs_since| plan(None, ImportRequest { since: None, needs_since, ..asked() });
     assert!(matches!(without(true), Err(StateError::NoSince)));
     assert_eq!(without(false).expect("it may begin").since, Timestamp::UNIX_EPOCH);
 }
@@ -70,13 +70,17 @@ fn one_that_is_begun_goes_on_where_it_stands() {
     kept.end_timeline(2);
     kept.stand_at(behind());
     kept.events = 7;
-    let later =
-        Asked { latest: time("2026-03-20T00:00:00Z"), default_shards: count(64), since: None, ..asked() };
+    let later = ImportRequest {
+        latest: time("2026-03-20T00:00:00Z"),
+        default_shards: count(64),
+        since: None,
+        ..asked()
+    };
     assert_eq!(plan(Some(&kept), later).expect("it goes on"), kept);
     for (option, other) in [
-        ("another --since", Asked { since: Some(time("2026-01-02T00:00:00Z")), ..asked() }),
-        ("another --until", Asked { until: Some(time("2026-01-02T00:00:00Z")), ..asked() }),
-        ("another --user", Asked { users: users(&["ada"]), ..asked() }),
+        ("another --since", ImportRequest { since: Some(time("2026-01-02T00:00:00Z")), ..asked() }),
+        ("another --until", ImportRequest { until: Some(time("2026-01-02T00:00:00Z")), ..asked() }),
+        ("another --user", ImportRequest { users: users(&["ada"]), ..asked() }),
     ] {
         let refused = plan(Some(&kept), other);
         assert!(
@@ -89,25 +93,28 @@ fn one_that_is_begun_goes_on_where_it_stands() {
 #[test]
 fn behind_one_that_is_done_comes_what_came_since() {
     let kept = done();
-    let later = Asked { latest: time("2026-03-20T00:00:00Z"), default_shards: count(64), ..asked() };
-    let next = plan(Some(&kept), Asked { since: None, ..later.clone() }).expect("it may begin");
+    let later = ImportRequest { latest: time("2026-03-20T00:00:00Z"), default_shards: count(64), ..asked() };
+    let next = plan(Some(&kept), ImportRequest { since: None, ..later.clone() }).expect("it may begin");
     assert_eq!((next.since, next.until, next.shards), (kept.until, time("2026-03-20T00:00:00Z"), count(2)));
     assert_eq!((next.timelines, next.position(), next.events), (0, None, 0));
     // Once more from the beginning, under the same ids.
     let again = plan(Some(&kept), later.clone()).expect("it may begin");
     assert_eq!((again.since, again.shards), (kept.since, count(2)));
     // Others were never imported, so they do not begin where these ended.
-    let others = Asked { users: users(&["carol"]), since: None, ..later };
+    let others = ImportRequest { users: users(&["carol"]), since: None, ..later };
     assert!(matches!(plan(Some(&kept), others), Err(StateError::NoSince)));
-    assert!(matches!(plan(Some(&kept), Asked { since: None, ..asked() }), Err(StateError::Empty(..))));
+    assert!(matches!(
+        plan(Some(&kept), ImportRequest { since: None, ..asked() }),
+        Err(StateError::Empty(..))
+    ));
 }
 
 #[test]
 fn the_number_of_shards_is_kept_for_ever() {
     for kept in [new(), done()] {
-        let other = Asked { shards: Some(count(4)), ..asked() };
+        let other = ImportRequest { shards: Some(count(4)), ..asked() };
         assert!(matches!(plan(Some(&kept), other), Err(StateError::Shards(shards)) if shards == count(2)));
-        let same = Asked { shards: Some(count(2)), ..asked() };
+        let same = ImportRequest { shards: Some(count(2)), ..asked() };
         assert_eq!(plan(Some(&kept), same).expect("it is the same").shards, count(2));
     }
 }
@@ -138,7 +145,7 @@ fn the_file_of_another_import_is_refused() {
 
 #[test]
 fn a_range_lies_in_the_past_and_has_times() {
-    let until = |until: &str| plan(None, Asked { until: Some(time(until)), ..asked() });
+    let until = |until: &str| plan(None, ImportRequest { until: Some(time(until)), ..asked() });
     assert!(until("2026-03-14T12:00:00Z").is_ok());
     assert!(matches!(until("2026-03-14T12:00:00.000000001Z"), Err(StateError::TooNew(_))));
     assert!(matches!(until("2026-01-01T00:00:00Z"), Err(StateError::Empty(..))));

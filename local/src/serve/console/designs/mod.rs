@@ -27,7 +27,7 @@ use lately_store::published::Design;
 use lately_store::{Cost, Units};
 use serde::Serialize;
 
-use crate::serve::console::Shared;
+use crate::serve::console::ConsoleState;
 use crate::serve::console::limits::{COMPARED, SAMPLE};
 use crate::serve::console::refusal::{Refusals, child, parameters};
 
@@ -88,12 +88,12 @@ struct SampleView {
 
 /// What is asked for.
 #[derive(Debug, PartialEq, Eq)]
-struct Asked {
+struct DesignsQuery {
     topic: Topic,
     limit: PageSize,
 }
 
-impl Asked {
+impl DesignsQuery {
     fn parse(query: Option<&str>) -> Result<Self, Faults> {
         let (mut topic, mut limit, mut refusals) = (None, PageSize::default(), Refusals::default());
         for (name, value) in parameters(query) {
@@ -136,11 +136,12 @@ const fn letter(key: KeyType) -> &'static str {
 }
 
 pub(super) async fn get_designs(
-    State(shared): State<Shared>,
+    State(shared): State<ConsoleState>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Problem> {
-    let asked = Asked::parse(query.as_deref());
-    let Asked { topic, limit } = asked.map_err(|faults| Problem::of_faults(Code::InvalidQuery, faults))?;
+    let asked = DesignsQuery::parse(query.as_deref());
+    let DesignsQuery { topic, limit } =
+        asked.map_err(|faults| Problem::of_faults(Code::InvalidQuery, faults))?;
     let events = newest(&shared, &topic).await?;
     let mut compared = Vec::new();
     for (name, title, design) in published(&topic) {
@@ -170,7 +171,7 @@ fn published(topic: &Topic) -> [(&'static str, &'static str, Design); 5] {
 }
 
 /// The newest events of a topic, newest first.
-async fn newest(shared: &Shared, topic: &Topic) -> Result<Vec<Event>, Problem> {
+async fn newest(shared: &ConsoleState, topic: &Topic) -> Result<Vec<Event>, Problem> {
     let mut query = EventQuery { limit: PageSize::MAX, ..EventQuery::default() };
     let mut events = Vec::new();
     // Ends with the topic, at the latest: each page but an empty one adds to the events.
