@@ -1,4 +1,4 @@
-//! How a partition refuses a call, and what an admitted call pays.
+//! The admission of calls: a partition without units refuses a call, and an admitted call pays.
 //!
 //! A call is admitted while every bucket it draws on holds anything, and pays when it is known what it
 //! cost, so a bucket may go below zero and later calls pay for that: DynamoDB too learns a read's cost
@@ -106,7 +106,7 @@ impl<'a> Admission<'a> {
         Ok(())
     }
 
-    /// Whether a partition that an item's read or write draws on is empty; which, is added to `refused`.
+    /// True if a partition that an item's read or write draws on is empty. The empty buckets are added to `refused`.
     fn refuses(&self, touched: Touched<'_>, kind: AccessKind, refused: &mut Refused) -> bool {
         // A table or key that does not exist is for the database to refuse.
         let Ok(Some(table)) = self.core.table(touched.table) else {
@@ -213,7 +213,7 @@ fn queried(core: &Core, call: &Call) -> Option<BucketId> {
     })
 }
 
-/// What a write to one item draws on which partitions, by DynamoDB's rules.
+/// The units that a write to one item draws on each partition, by DynamoDB's rules.
 fn write_costs(change: &Change) -> Vec<(BucketId, f64)> {
     let Change { table, key, before, after, .. } = change;
     let size = |image: &Option<Item>| image.as_ref().map(item_size);

@@ -10,7 +10,7 @@ const VALIDATE: &str = "com.amazon.coral.validate#";
 /// The namespace of the errors made before an operation is known.
 const SERVICE: &str = "com.amazon.coral.service#";
 
-/// What a refused call is answered with.
+/// The response to a refused call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ApiError {
     pub(crate) status: u16,

@@ -124,7 +124,7 @@ impl Call {
         }
     }
 
-    /// Whether it may be answered from state that is behind, and whether that state is an index's.
+    /// The replica that may answer the call: of the table or of an index. `None` for writes and consistent reads.
     pub(crate) fn staleness(&self) -> Option<Staleness> {
         let (consistent, index) = match self {
             Self::Get(get) => (get.consistent_read, false),
@@ -161,7 +161,7 @@ impl Call {
     }
 }
 
-/// What a read that need not be consistent reads.
+/// The replica that an eventually consistent read may meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Staleness {
     Table,

@@ -1,4 +1,4 @@
-//! What a call did to one item: the fact that stream, expiry times, replicas and partitions follow from.
+//! A change of one item. The stream, the expiry times, the replicas and the partitions follow from changes.
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use dynoxide::Item;
 
 use crate::table::Table;
 
-/// What a call did to one item it named; nothing, where both sides are equal.
+/// The effect of a call on one item that it names. Equal images mean that the call changed nothing.
 #[derive(Debug)]
 pub(crate) struct Change {
     pub(crate) table: Arc<Table>,
     pub(crate) key: Item,
     pub(crate) before: Option<Item>,
     pub(crate) after: Option<Item>,
-    /// The TTL service made it.
+    /// True if the TTL service removed the item.
     pub(crate) expired: bool,
 }

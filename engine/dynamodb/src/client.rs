@@ -21,7 +21,7 @@ use crate::core::Core;
 use crate::dispatch::answer;
 use crate::operation::Operation;
 
-/// A client of whatever answers `http`. Every setting that has a default which changes between versions
+/// An SDK client in front of `http`. Every setting that has a default which changes between versions
 /// is given: no retries, no timeouts, no signing.
 pub(crate) fn build(http: SharedHttpClient) -> Client {
     let config = aws_sdk_dynamodb::Config::builder()
@@ -38,7 +38,7 @@ pub(crate) fn build(http: SharedHttpClient) -> Client {
     Client::from_conf(config)
 }
 
-/// What answers requests from a core, faultlessly.
+/// An HTTP client that answers requests from a core, without faults.
 pub(crate) fn connector(core: Arc<Core>) -> SharedHttpClient {
     shared(DirectConnector(core))
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Where an engine takes its time from. Clones share one time.
+/// The source of an engine's time. Clones share one time.
 #[derive(Clone)]
 pub struct Clock(Source);
 

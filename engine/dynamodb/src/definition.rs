@@ -15,7 +15,7 @@ pub struct TableDefinition {
     pub indexes: Vec<IndexDefinition>,
     /// The attribute that says when an item expires.
     pub ttl_attribute: Option<String>,
-    /// What its stream's records hold, if it has one.
+    /// The images in the stream's records, if the table has a stream.
     pub stream: Option<StreamView>,
 }
 
@@ -35,11 +35,11 @@ pub struct IndexDefinition {
     pub name: String,
     /// Its key.
     pub key: KeyNames,
-    /// What it holds of an item.
+    /// The attributes that the index holds of an item.
     pub projection: Projection,
 }
 
-/// What an index holds of an item.
+/// The attributes that an index holds of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Projection {
     /// Everything.

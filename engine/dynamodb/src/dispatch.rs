@@ -1,4 +1,4 @@
-//! Which part of the engine answers a request: the items, the tables or the stream.
+//! The dispatch of a request to the part of the engine that answers it: items, tables or stream.
 
 use crate::admission::Admission;
 use crate::api_error::ApiError;

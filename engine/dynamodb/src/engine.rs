@@ -97,25 +97,25 @@ impl Engine {
         Ok(())
     }
 
-    /// The SDK's client, with this engine behind it. It does not retry, and nothing goes wrong.
+    /// The SDK's client, with this engine behind it. It does not retry and has no faults.
     #[must_use]
     pub fn client(&self) -> Client {
         self.client.clone()
     }
 
-    /// The same, where things go wrong as `faults` says.
+    /// A client with faults.
     #[must_use]
     pub fn client_with(&self, faults: Faults) -> FaultyClient {
         FaultyClient::new(Layer::new(Arc::clone(&self.core), &faults))
     }
 
-    /// The same, where things go wrong as is said while it is used; nothing does at first.
+    /// A client whose faults are set while it is used. At first it has none.
     #[must_use]
     pub fn live_client(&self) -> LiveClient {
         LiveClient::new(Layer::live(Arc::clone(&self.core)))
     }
 
-    /// What answers the SDK's requests, for a client with settings of its own.
+    /// The HTTP client that answers the SDK's requests, for a client with its own settings.
     #[must_use]
     pub fn http_client(&self) -> SharedHttpClient {
         client::connector(Arc::clone(&self.core))
@@ -156,7 +156,7 @@ impl Engine {
         Ok(())
     }
 
-    /// How many items have a TTL.
+    /// The number of items with a TTL.
     #[must_use]
     pub fn expiring(&self) -> usize {
         self.core.ledger().expiry.len()

@@ -13,12 +13,12 @@ pub enum EngineError {
     /// The directory cannot be used.
     #[error("the directory cannot be used: {0}")]
     Directory(#[from] std::io::Error),
-    /// Another process has the directory.
+    /// Another process uses the directory.
     #[error("{} is in use by {holder}", directory.display())]
     InUse {
         /// The directory.
         directory: PathBuf,
-        /// Who has it.
+        /// The process that uses it.
         holder: Holder,
     },
     /// The database failed.

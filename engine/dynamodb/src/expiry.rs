@@ -1,4 +1,4 @@
-//! Which items expire when: an index of their TTL attributes, soonest first.
+//! An index of the items' TTL attributes, soonest first.
 //!
 //! It is kept up to date by every change and rebuilt by one scan when TTL is switched on or a
 //! directory is opened, so a sweep reads exactly the items that are due.
@@ -69,7 +69,7 @@ impl Expiry {
             .collect()
     }
 
-    /// How many items have a time.
+    /// The number of items with a TTL.
     pub(crate) fn len(&self) -> usize {
         self.tables.values().map(BTreeMap::len).sum()
     }

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::capture::{Record, SequenceNumber};
 use crate::clock::micros;
 
-/// How long one segment is written to.
+/// The time for which one segment takes new records.
 const SEGMENT: Duration = Duration::from_secs(60 * 60);
 
 #[derive(Debug)]
@@ -83,7 +83,7 @@ pub(crate) struct IntendedItem {
     pub(crate) old: Option<Item>,
 }
 
-/// How an intent's line begins, as no record's does.
+/// The beginning of an intent's line. No record's line begins like this.
 const INTENT: &str = r#"{"intent":"#;
 
 #[derive(Serialize, Deserialize)]
@@ -91,7 +91,7 @@ struct IntentLine<T> {
     intent: T,
 }
 
-/// What the last process that had the journal left.
+/// The records and the intent that the journal's last process left.
 #[derive(Debug, Default)]
 pub(crate) struct JournalRest {
     pub(crate) lines: Vec<JournalLine>,

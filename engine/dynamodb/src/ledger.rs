@@ -1,6 +1,6 @@
-//! What the engine keeps beside the items: tables' descriptions, stream logs, expiry times, replicas.
+//! The engine's state beside the items: tables' descriptions, stream logs, expiry times, replicas.
 //!
-//! All of it follows from the changes it is shown, in their order, under one lock.
+//! The ledger is derived from the changes alone, in their order, under one lock.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Shards of a stream when nothing else is asked for: enough that a consumer which mixes them up is found out.
 pub const STREAM_SHARDS: u16 = 4;
 
-/// How long DynamoDB Streams keeps a record.
+/// The time for which DynamoDB Streams keeps a record.
 pub const STREAM_RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Records that retention drops per append: more than one, so that a shard which is written to catches up.
@@ -14,7 +14,7 @@ pub(crate) const TRIMMED_PER_APPEND: usize = 2;
 /// Records that retention drops per read of a shard.
 pub(crate) const TRIMMED_PER_READ: usize = 1_000;
 
-/// What one `GetRecords` returns at most, as DynamoDB's does.
+/// The most records that one `GetRecords` returns, as DynamoDB's does.
 pub const GET_RECORDS: usize = 1_000;
 
 /// The same, in bytes.
@@ -32,7 +32,7 @@ pub const PARTITION_WRITE_UNITS: u32 = 1_000;
 /// Read units a second that one partition takes.
 pub const PARTITION_READ_UNITS: u32 = 3_000;
 
-/// How long a server waits for connections to end after it was told to stop.
+/// The time that a server waits for connections to end after it was told to stop.
 pub(crate) const SHUTDOWN: Duration = Duration::from_secs(5);
 
 /// Faults that a client keeps whose faults change while it is used: what a page of them shows.

@@ -46,7 +46,7 @@ impl Operation {
         (service == known).then_some(operation)
     }
 
-    /// Whether it may change items.
+    /// True if the operation may change items.
     #[must_use]
     pub fn is_write(self) -> bool {
         matches!(
@@ -59,7 +59,7 @@ impl Operation {
         )
     }
 
-    /// Whether it reads items and changes none.
+    /// True if the operation reads items and changes none.
     #[must_use]
     pub fn is_read(self) -> bool {
         matches!(self, Self::GetItem | Self::BatchGetItem | Self::TransactGetItems | Self::Query | Self::Scan)

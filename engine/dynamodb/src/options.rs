@@ -1,4 +1,4 @@
-//! What an engine is opened with.
+//! The options of an engine.
 
 use std::time::Duration;
 
@@ -7,18 +7,18 @@ use crate::limits;
 use crate::partition::PartitionLimits;
 use crate::replica::Lag;
 
-/// How an engine behaves. The default is DynamoDB on a good day: no limits, nothing behind.
+/// The behaviour of an engine. The default is DynamoDB on a good day: no limits, and no lag.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where it takes its time from.
+    /// The source of the engine's time.
     pub clock: Clock,
-    /// How many shards a stream has.
+    /// The number of shards of a stream.
     pub shards: u16,
-    /// How long a stream keeps a record.
+    /// The time for which a stream keeps a record.
     pub retention: Duration,
-    /// How far reads that need not be consistent are behind.
+    /// The lag of eventually consistent reads.
     pub lag: Option<Lag>,
-    /// What each partition takes a second.
+    /// The units that each partition takes a second.
     pub partitions: Option<PartitionLimits>,
 }
 

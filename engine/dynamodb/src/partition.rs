@@ -22,7 +22,7 @@ pub struct PartitionLimits {
     pub write_units: u32,
     /// Read units a second.
     pub read_units: u32,
-    /// How much unused time a partition can save up. One second by default: the rates are DynamoDB's
+    /// The unused time that a partition can save up. One second by default: the rates are DynamoDB's
     /// hard limits of a partition, which its burst capacity does not lift.
     pub burst: Duration,
 }
@@ -43,7 +43,7 @@ pub(crate) enum AccessKind {
     Write,
 }
 
-/// One bucket's name.
+/// The name of a bucket: a kind of access to a partition.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct BucketId {
     pub(crate) kind: AccessKind,
@@ -75,7 +75,7 @@ impl BucketId {
 #[derive(Debug)]
 pub(crate) struct Partitions(Mutex<Buckets>);
 
-/// Their buckets. One that is not held is full.
+/// The buckets. A bucket without an entry is full.
 #[derive(Debug)]
 struct Buckets {
     limits: PartitionLimits,
@@ -94,7 +94,7 @@ impl Partitions {
         Self(Mutex::new(Buckets { limits, held: HashMap::new(), swept_micros: 0 }))
     }
 
-    /// Whether a bucket holds nothing now.
+    /// True if a bucket holds nothing now.
     pub(crate) fn is_empty(&self, id: &BucketId, now_micros: u64) -> bool {
         self.buckets().fill(id, now_micros) <= 0.0
     }

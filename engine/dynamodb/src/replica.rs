@@ -23,7 +23,7 @@ use crate::image::set_image;
 use crate::operation::Operation;
 use crate::{limits, seed};
 
-/// How far reads that need not be consistent are behind.
+/// The lag of eventually consistent reads.
 #[derive(Debug, Clone, Copy)]
 pub struct Lag {
     /// Decides each change's lag, and which replica a read meets.
@@ -88,7 +88,7 @@ impl Replicas {
         self.index.observe(change, now_micros)
     }
 
-    /// The replica that a read meets; `None` is the one that is not behind.
+    /// The replica that answers a read. `None`: the database itself answers.
     pub(crate) fn choose(
         &mut self,
         staleness: Staleness,

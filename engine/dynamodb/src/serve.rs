@@ -70,7 +70,7 @@ impl Engine {
     }
 }
 
-/// Whether accepting failed for that connection only.
+/// True if accepting failed for that connection only.
 fn is_of_one_connection(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
@@ -101,7 +101,7 @@ async fn answer(core: &Core, request: Request<Incoming>) -> Response<Full<Bytes>
     }
 }
 
-/// Whether it is a page that this machine serves.
+/// True for the origin of a page that this machine serves.
 fn is_local(origin: &HeaderValue) -> bool {
     let host = origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://"));
     let port =

@@ -1,4 +1,4 @@
-//! What the engine knows of a table: the names of its keys, its indexes, TTL attribute and stream.
+//! A table as the engine knows it: the names of its keys, its indexes, TTL attribute and stream.
 //!
 //! dynoxide holds the truth; this is a parsed copy of it, made again whenever the table changes.
 //! The stream is the exception: dynoxide's own is never switched on, so its settings are kept in a
@@ -18,7 +18,7 @@ use crate::key;
 /// The tag that holds a table's stream settings.
 pub(crate) const STREAM_TAG: &str = "lately:stream";
 
-/// What a stream's records hold beside the keys.
+/// The images that a stream's records hold beside the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum StreamView {
@@ -210,7 +210,7 @@ impl Index {
         Ok(Self { name: gsi.index_name, key, projected })
     }
 
-    /// What the index stores of an item: nothing unless the item has the index's keys.
+    /// The index's entry of an item. There is none unless the item has the index's keys.
     pub(crate) fn entry(&self, item: &Item) -> Option<Item> {
         self.key.of(item)?;
         let held = |name: &String| self.projected.as_ref().is_none_or(|p| p.contains(name));

@@ -1,4 +1,4 @@
-//! How long to wait before a batch is tried again: twice as long each time, at least half of it certain.
+//! The wait before a batch is tried again: it doubles each time, and at least half of it is certain.
 
 use std::time::Duration;
 

@@ -30,26 +30,26 @@ pub(crate) struct Delivery {
 pub(crate) struct Batch {
     /// In order; never empty once it is delivered.
     deliveries: Vec<Delivery>,
-    /// Of the event's JSON, while it fills.
+    /// The bytes of the event's JSON so far.
     bytes: usize,
-    /// How often the function was invoked with them, be it with others.
+    /// The invocations with these records, alone or with others.
     pub(crate) invocations: u32,
-    /// How many of `MaximumRetryAttempts` are used up.
+    /// The used part of `MaximumRetryAttempts`.
     retries: u32,
-    /// How the last invocation failed.
+    /// The failure of the last invocation.
     pub(crate) cause: Option<Cause>,
 }
 
-/// What follows an invocation.
+/// The next step after an invocation.
 #[derive(Debug)]
 pub(crate) enum Next {
     /// Nothing is left of the batch.
     Done,
-    /// What is left is tried again.
+    /// The records that are left are tried again.
     Retry(Batch),
-    /// What is left was split: these are tried, in order.
+    /// The records that are left were split into these batches, which are tried in order.
     Bisect(Vec<Batch>),
-    /// What is left has no retries left.
+    /// The records that are left have no retries left.
     GiveUp(Batch),
 }
 
@@ -113,7 +113,7 @@ impl Batch {
         Self { deliveries, ..*self }
     }
 
-    /// What follows an invocation with it: how many records are done, and what to do with the others.
+    /// The step after an invocation: the number of records that are done, and the next step for the others.
     pub(crate) fn after(mut self, verdict: Verdict, mapping: &Mapping) -> (usize, Next) {
         self.invocations = self.invocations.saturating_add(1);
         let Verdict::Failure { from, cause } = verdict else {

@@ -1,4 +1,4 @@
-//! Where batches go that are given up: named objects, in memory or in a folder, as in an S3 bucket.
+//! The destination of batches that are given up: named objects, in memory or in a folder, as in an S3 bucket.
 //!
 //! An object is there whole or not at all. A folder's objects are files, the names' slashes folders.
 
@@ -18,7 +18,7 @@ enum FailureStore {
     Folder(PathBuf),
 }
 
-/// How a file's name ends while it is written.
+/// The end of a file's name while the file is written.
 const UNFINISHED: &str = "unfinished";
 
 impl Destination {

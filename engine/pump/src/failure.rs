@@ -1,4 +1,4 @@
-//! What the destination keeps of a batch that was given up: Lambda's invocation record, as its S3
+//! The record of a batch that was given up, as the destination keeps it: Lambda's invocation record, as its S3
 //! destination has it, with the whole event.
 //!
 //! ```text
@@ -19,22 +19,22 @@ use lately_engine::stream::{REGION, Record, Stream, shard_id};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
-    /// What was asked of the function.
+    /// The invocation.
     pub request_context: RequestContext,
-    /// What came back; nothing, if it was never invoked.
+    /// The function's response. `None` if the function was never invoked.
     pub response_context: Option<ResponseContext>,
-    /// Of this format.
+    /// The version of this format.
     pub version: String,
     /// When the batch was given up.
     pub timestamp: String,
-    /// What the batch was.
+    /// The batch.
     #[serde(rename = "DDBStreamBatchInfo")]
     pub batch: BatchInfo,
     /// The event: invoking the function with it tries the batch again.
     pub payload: String,
 }
 
-/// What was asked of the function.
+/// The invocation of the function.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RequestContext {
@@ -44,7 +44,7 @@ pub struct RequestContext {
     pub function_arn: String,
     /// Why the batch was given up.
     pub condition: Condition,
-    /// How often it was tried, be it together with other records.
+    /// The number of invocations with these records, alone or with others.
     pub approximate_invoke_count: u32,
 }
 
@@ -57,19 +57,19 @@ pub enum Condition {
     RecordAgeExceeded,
 }
 
-/// What came back from the function.
+/// The function's response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResponseContext {
     /// Lambda's own status: 200, also when the function failed.
     pub status_code: u16,
-    /// Which version of the function ran.
+    /// The version of the function that ran.
     pub executed_version: String,
     /// `Unhandled`, or nothing if the function answered which records failed.
     pub function_error: Option<String>,
 }
 
-/// What a batch was.
+/// The batch's shard, records and times.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BatchInfo {
@@ -83,15 +83,14 @@ pub struct BatchInfo {
     pub approximate_arrival_of_first_record: String,
     /// When the last one was.
     pub approximate_arrival_of_last_record: String,
-    /// How many there are.
+    /// The number of records.
     pub batch_size: usize,
     /// The stream's name.
     pub stream_arn: String,
 }
 
 impl Failure {
-    /// What there is to say of a batch, and the name under which it is said. A batch without records is
-    /// nothing to speak of.
+    /// The record of a batch, and its name in the destination. `None` for a batch without records.
     pub(crate) fn of(
         batch: &Batch,
         condition: Condition,
@@ -150,7 +149,7 @@ impl Failure {
         serde_json::from_slice(bytes)
     }
 
-    /// What [`Failure::parse`] reads.
+    /// The JSON that [`Failure::parse`] reads.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("the fields have string keys")
     }

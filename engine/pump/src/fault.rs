@@ -1,10 +1,10 @@
-//! What goes wrong with deliveries, as a value that can be changed while the pump runs.
+//! The faults of deliveries, as a value that can be changed while the pump runs.
 
 use std::time::Duration;
 
 use lately_engine::seed;
 
-/// What goes wrong. The default is nothing. Chances are 0.0 to 1.0, drawn per invocation from the pump's seed.
+/// The faults of deliveries; none by default. Chances are 0.0 to 1.0, drawn per invocation from the pump's seed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PumpFaults {
     /// Nothing is read or delivered; invocations at work end.
@@ -22,7 +22,7 @@ pub struct PumpFaults {
     pub interleave: u8,
 }
 
-/// What befalls one invocation.
+/// The faults of one invocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fate {
     pub(crate) duplicate: bool,
@@ -51,7 +51,7 @@ impl Draws {
         Self { seed, lane: u64::from(shard) << 32 | u64::from(lane) << 8 }
     }
 
-    /// What befalls the lane's `number`-th invocation.
+    /// The faults of the lane's `number`-th invocation.
     pub(crate) fn fate(self, faults: &PumpFaults, number: u64) -> Fate {
         let happens = |kind, chance| seed::fraction(self.seed, self.lane | kind, number) < chance;
         let turns = |kind| seed::up_to(u64::from(faults.interleave), self.seed, self.lane | kind, number);

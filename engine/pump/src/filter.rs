@@ -1,4 +1,4 @@
-//! Which records a function gets: event patterns, as Lambda has them for streams.
+//! Event patterns that choose a function's records, as Lambda has them for streams.
 //!
 //! A pattern has the shape of a record. Every field that it names must match; a field's rules are a list,
 //! of which one must match. A field of a record that is a list matches when one of its elements does.
@@ -24,7 +24,7 @@ pub enum FilterError {
     Shape {
         /// The innermost field's name; empty is the pattern itself.
         field: String,
-        /// What it needs.
+        /// The shape that it needs.
         expected: &'static str,
     },
     /// This engine has no such operator, or it does not take such an operand.
@@ -66,13 +66,13 @@ impl Filter {
         patterns.into_iter().map(pattern).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether the function gets a record, given as an entry of an event's `Records`.
+    /// True if the function gets a record. The record is an entry of an event's `Records`.
     #[must_use]
     pub fn matches(&self, record: &Value) -> bool {
         self.is_open() || self.0.iter().any(|pattern| pattern.matches(Some(record)))
     }
 
-    /// Whether every record matches.
+    /// True if every record matches.
     pub(crate) fn is_open(&self) -> bool {
         self.0.is_empty()
     }
@@ -125,7 +125,7 @@ fn is_scalar(value: &Value) -> bool {
 }
 
 impl RecordPattern {
-    /// Whether a part of a record matches; `None` is one that is not there.
+    /// True if a part of a record matches. `None` is a part that the record lacks.
     fn matches(&self, value: Option<&Value>) -> bool {
         let field = |name: &str| value.and_then(|value| value.get(name));
         self.0.iter().all(|(name, condition)| condition.matches(field(name)))
@@ -151,7 +151,7 @@ impl FieldCondition {
 }
 
 impl ValueRule {
-    /// Whether one of a field's values matches.
+    /// True if one of a field's values matches.
     fn matches(&self, leaves: &[&Value]) -> bool {
         match self {
             Self::Exists(exists) => leaves.is_empty() != *exists,

@@ -16,13 +16,13 @@ impl PumpHandle {
         Self(shared)
     }
 
-    /// What it has done so far, by shard.
+    /// The counts so far, by shard.
     #[must_use]
     pub fn statistics(&self) -> Vec<ShardStatistics> {
         self.0.progress.statistics(&self.0.stream)
     }
 
-    /// Whether everything in the stream is settled: done, filtered or given up.
+    /// True if everything in the stream is settled: done, filtered or given up.
     #[must_use]
     pub fn idle(&self) -> bool {
         self.0.progress.is_idle(&self.0.stream)
@@ -42,7 +42,7 @@ impl PumpHandle {
         self.0.progress.checkpoints(&self.0.stream)
     }
 
-    /// What goes wrong now.
+    /// The faults now.
     #[must_use]
     pub fn faults(&self) -> PumpFaults {
         self.0.faults()

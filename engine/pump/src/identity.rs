@@ -6,7 +6,7 @@ use uuid::{Builder, Uuid};
 
 use lately_engine::seed;
 
-/// Whose ids: of mappings,
+/// A kind of id: of mappings,
 pub(crate) const MAPPING: u64 = 1;
 /// of requests,
 pub(crate) const REQUEST: u64 = 2;

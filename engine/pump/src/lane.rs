@@ -23,14 +23,14 @@ pub(crate) struct Lane {
     shared: Arc<PumpState>,
     shard: u16,
     lane: u16,
-    /// Up to where it has read the shard.
+    /// The position up to which the lane has read the shard.
     read_to: SequenceNumber,
-    /// How often it has invoked the function.
+    /// The lane's invocations of the function.
     invocations: u64,
     draws: Draws,
 }
 
-/// How a read of the shard ended.
+/// The end of a read of the shard.
 #[derive(PartialEq, Eq)]
 enum Read {
     /// The batch takes no more.

@@ -13,7 +13,7 @@
 //! - **From a seed.** Waiting is tokio's time, ages are the engine's, and every draw is a function of the seed:
 //!   on a paused, single-threaded runtime the same seed, stream and function give the same deliveries.
 //!
-//! What goes wrong ([`PumpFaults`]) is set while it runs, through the [`PumpHandle`].
+//! The faults of deliveries ([`PumpFaults`]) are set through the [`PumpHandle`], also while the pump runs.
 //!
 //! # Where it differs from Lambda
 //!

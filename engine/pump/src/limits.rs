@@ -9,7 +9,7 @@ pub const BATCH_RECORDS: usize = 10_000;
 /// The JSON of one batch, as Lambda limits an invocation's payload.
 pub(crate) const BATCH_BYTES: usize = 6 * 1024 * 1024;
 
-/// How long a batch may wait to fill, as Lambda limits `MaximumBatchingWindowInSeconds`.
+/// The longest time that a batch waits to fill, as Lambda limits `MaximumBatchingWindowInSeconds`.
 pub const BATCHING_WINDOW: Duration = Duration::from_secs(300);
 
 /// Lanes of a shard, as Lambda limits `ParallelizationFactor`.
@@ -25,11 +25,11 @@ pub const RECORD_AGE: RangeInclusive<Duration> =
 /// The wait after a first failure of a batch: a lost answer or a conflict is gone by then.
 pub(crate) const BACKOFF_FIRST: Duration = Duration::from_millis(100);
 
-/// The longest wait between two tries: who mends a function locally sees it go on soon after.
+/// The longest wait between two tries: after a function is repaired locally, its batches go on soon.
 pub(crate) const BACKOFF_LONGEST: Duration = Duration::from_secs(10);
 
-/// How often checkpoints are written to their file: often enough that a restart repeats little, seldom
-/// enough that a busy stream is not held up by it.
+/// The time between two writes of the checkpoints: short enough that a restart repeats little, long
+/// enough that a busy stream is not held up by them.
 pub(crate) const CHECKPOINT_INTERVAL: Duration = Duration::from_millis(500);
 
 const _: () = assert!(BACKOFF_FIRST.as_millis() < BACKOFF_LONGEST.as_millis());

@@ -7,14 +7,14 @@ use uuid::Uuid;
 use crate::filter::Filter;
 use crate::identity;
 
-/// How a function is invoked with a stream's records. Names differ from Lambda's where its own are long.
+/// The settings of a mapping. Names differ from Lambda's where Lambda's are long.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mapping {
     /// The function's logical id.
     pub function: String,
     /// The logical id of its event: a function may have several.
     pub event: String,
-    /// Where it starts when it has no checkpoint.
+    /// The starting position without a checkpoint.
     pub starting_position: StartingPosition,
     /// `BatchSize`: how many records an event has at most.
     pub batch_size: usize,
@@ -32,11 +32,11 @@ pub struct Mapping {
     pub report_failures: bool,
     /// `FilterCriteria`: which records the function gets.
     pub filter: Filter,
-    /// Whether there is a `DestinationConfig.OnFailure`.
+    /// True if there is a `DestinationConfig.OnFailure`.
     pub on_failure: bool,
 }
 
-/// Where a mapping without a checkpoint starts.
+/// The starting position of a mapping without a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartingPosition {
     /// At the oldest record held.

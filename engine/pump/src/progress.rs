@@ -1,4 +1,4 @@
-//! What the lanes tell of their work: how far each is settled, and counts per shard.
+//! The lanes' progress: the position up to which each lane is settled, and counts per shard.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,26 +8,26 @@ use tokio::sync::watch;
 use crate::checkpoint::Checkpoints;
 use lately_engine::stream::{SequenceNumber, Stream};
 
-/// What a pump has done with a shard since it was made.
+/// The counts of a shard since the pump was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ShardStatistics {
     /// Records that the function did.
     pub delivered: u64,
     /// Records that the filter kept from it.
     pub filtered: u64,
-    /// How often the function was invoked.
+    /// Invocations of the function.
     pub invocations: u64,
-    /// How often it failed, by an error or by an answer.
+    /// Failed invocations: by an error, or by the response.
     pub failures: u64,
-    /// How often a batch, or what was left of it, was tried again.
+    /// Retries of a batch, or of its rest.
     pub retries: u64,
-    /// How often a batch was split instead.
+    /// Batches that were split instead.
     pub bisects: u64,
     /// Records that were given up and are in the destination.
     pub in_destination: u64,
     /// Records that were given up and had no destination.
     pub dropped: u64,
-    /// How often a lane found that retention had trimmed records which it had not done yet.
+    /// Times that a lane found records trimmed by retention before it had done them.
     pub trimmed: u64,
     /// Invocations at work now.
     pub in_flight: u64,
@@ -107,7 +107,7 @@ impl Progress {
         lanes
     }
 
-    /// Whether every record that the stream holds is settled.
+    /// True if every record that the stream holds is settled.
     pub(crate) fn is_idle(&self, stream: &Stream) -> bool {
         let shards = self.shards();
         (0u16..).zip(shards.iter()).all(|(number, shard)| {

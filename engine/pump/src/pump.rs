@@ -18,14 +18,14 @@ use crate::mapping::{Mapping, StartingPosition};
 use crate::progress::Progress;
 use crate::state::PumpState;
 
-/// How a pump starts.
+/// The options of a pump.
 #[derive(Debug, Clone, Default)]
 pub struct PumpOptions {
-    /// Decides the waits' jitter and what goes wrong when.
+    /// The seed of the waits' jitter and of the faults.
     pub seed: u64,
-    /// What goes wrong at first.
+    /// The faults at first.
     pub faults: PumpFaults,
-    /// Where it goes on from. Without, or with those of another stream, it starts where its mapping says.
+    /// The positions to continue from. Without them, or with another stream's, the pump starts where its mapping says.
     pub checkpoints: Option<Checkpoints>,
     /// The file that checkpoints are written to while it runs, and when it stops.
     pub checkpoint_file: Option<PathBuf>,
@@ -72,7 +72,7 @@ impl Pump {
         }))
     }
 
-    /// What the pump is watched and steered with, before it runs and while it does.
+    /// A handle to watch and steer the pump, before it runs and while it does.
     #[must_use]
     pub fn handle(&self) -> PumpHandle {
         PumpHandle::new(Arc::clone(&self.0))

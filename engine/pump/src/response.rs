@@ -1,4 +1,4 @@
-//! What a function's answer says about its batch.
+//! The reading of a function's response: the verdict on its batch.
 //!
 //! Lambda's rules: without `ReportBatchItemFailures` any answer is success. With it, an answer that names
 //! no failure (no list, an empty one, null) is success; the lowest sequence number named is where the batch
@@ -9,16 +9,16 @@ use serde_json::Value;
 
 use lately_engine::stream::SequenceNumber;
 
-/// What became of a batch.
+/// The result of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// All of it is done.
     Success,
-    /// What is before that place in the batch is done, and nothing else.
+    /// Only the records before that place in the batch are done.
     Failure { from: usize, cause: Cause },
 }
 
-/// How the function said that it failed.
+/// The way in which the function failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
     /// By an error, or by dying.

@@ -17,7 +17,7 @@ use crate::limits;
 use crate::mapping::Mapping;
 use crate::progress::Progress;
 
-/// What a pump's lanes and handles share.
+/// The state of a pump.
 #[derive(Debug)]
 pub(crate) struct PumpState {
     pub(crate) stream: Stream,
@@ -28,13 +28,13 @@ pub(crate) struct PumpState {
     pub(crate) checkpoint_file: Option<PathBuf>,
     pub(crate) progress: Progress,
     pub(crate) faults: Mutex<PumpFaults>,
-    /// Rings when there is a record, or other faults. It wakes lanes in the order in which they wait; a watch
+    /// Rings for each record and for changed faults. It wakes lanes in the order in which they wait; a watch
     /// would in any order, and the same seed would not give the same deliveries.
     pub(crate) bell: Notify,
     pub(crate) stopped: watch::Sender<bool>,
 }
 
-/// The pump was stopped: what is at hand is left as it is.
+/// The pump was stopped: the batch at hand is left as it is.
 #[derive(Debug)]
 pub(crate) struct Stopped;
 

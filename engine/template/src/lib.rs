@@ -77,7 +77,7 @@ pub enum TemplateError {
     Resource {
         /// Its logical id.
         id: String,
-        /// What is wrong with it.
+        /// The fault.
         source: serde_json::Error,
     },
     /// A table's keys, stream or projection are not what DynamoDB knows.
@@ -85,7 +85,7 @@ pub enum TemplateError {
     Table {
         /// Its logical id.
         id: String,
-        /// What is wrong with it.
+        /// The fault.
         problem: &'static str,
     },
     /// It declares no table, or more than one.
@@ -112,7 +112,7 @@ pub enum TemplateError {
         function: String,
         /// The event's.
         event: String,
-        /// What is wrong with it.
+        /// The fault.
         problem: &'static str,
     },
     /// A stream mapping's filter is not one that Lambda, or this engine, knows.
@@ -122,7 +122,7 @@ pub enum TemplateError {
         function: String,
         /// The event's.
         event: String,
-        /// What is wrong with it.
+        /// The fault.
         source: FilterError,
     },
 }
@@ -261,7 +261,7 @@ impl Template {
         Ok(literals.collect())
     }
 
-    /// How long an invocation of a function may take.
+    /// The time limit of an invocation of a function.
     ///
     /// # Errors
     /// [`TemplateError::Function`], if there is no such function; [`TemplateError::Resource`], if it is no number of
@@ -272,7 +272,7 @@ impl Template {
         Ok(Duration::from_secs(seconds.into()))
     }
 
-    /// What a function's own policies say, statement by statement. Managed policies and SAM's policy
+    /// The statements of a function's own policies. Managed policies and SAM's policy
     /// templates, which are named rather than written out, are not among them.
     ///
     /// # Errors
@@ -297,7 +297,7 @@ impl Template {
         functions.map(|(id, resource)| Ok((id, read(id, &resource.properties)?))).collect()
     }
 
-    /// What every function has that does not say otherwise.
+    /// The properties of every function that does not declare its own.
     fn every_function(&self) -> Result<DeclaredFunction, TemplateError> {
         read("Globals", &self.function_globals)
     }

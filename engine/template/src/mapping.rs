@@ -1,6 +1,6 @@
 //! A `DynamoDB` event of a function: the stream mapping that it declares.
 //!
-//! What is absent is as Lambda has it. A property that is not read here is refused rather than passed
+//! An absent property has Lambda's default. A property that is not read here is refused rather than passed
 //! over, so that a mapping does not behave one way in the cloud and another locally.
 
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub(crate) struct DeclaredMapping {
     #[serde(default)]
     filter_criteria: FilterCriteria,
     destination_config: Option<DestinationConfig>,
-    /// What is counted of it, by which it behaves no otherwise.
+    /// Its metrics, which change nothing in its behaviour.
     #[serde(rename = "MetricsConfig")]
     _metrics_config: Option<IgnoredAny>,
 }
@@ -47,7 +47,7 @@ struct FilterPattern {
     pattern: String,
 }
 
-/// Where the destination is, only a deployment knows; that there is one, is enough.
+/// The destination's address is known to a deployment only. Its existence is enough here.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 struct DestinationConfig {

@@ -17,11 +17,11 @@ pub struct Schedule {
     pub event: String,
     /// When: `rate(15 minutes)`, for example.
     pub expression: String,
-    /// What the function is invoked with.
+    /// The event that the function is invoked with.
     pub input: String,
 }
 
-/// A schedule as it is written. What else it says is of its delivery, and only a deployment's.
+/// A schedule as the template declares it. Its other properties are about delivery, and only a deployment uses them.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct DeclaredSchedule {

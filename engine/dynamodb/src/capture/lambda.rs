@@ -42,7 +42,7 @@ struct ChangeJson<'a> {
     stream_view_type: &'static str,
 }
 
-/// Who removed an expired item. The Streams API capitalises the names, Lambda does not.
+/// The identity of the TTL service, in the record of an expired item. The Streams API capitalises the names, Lambda does not.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Identity {
@@ -103,7 +103,7 @@ pub fn event<'a>(records: impl IntoIterator<Item = &'a str>) -> String {
 const EVENT_HEAD: &str = r#"{"Records":["#;
 const EVENT_TAIL: &str = "]}";
 
-/// What an event's JSON has beside its records', and a comma after each.
+/// The bytes of an event's JSON beside its records and the commas between them.
 pub const EVENT_BYTES: usize = EVENT_HEAD.len() + EVENT_TAIL.len();
 
 /// A batch as the JSON of `GetRecords`' list.

@@ -12,12 +12,12 @@ use crate::capture::record::{Record, SequenceNumber};
 use crate::clock::micros;
 use crate::limits;
 
-/// What a reader got of a shard.
+/// The records that one read of a shard returns.
 #[derive(Debug, Clone, Default)]
 pub struct ReadRecords {
     /// The records, oldest first.
     pub records: Vec<Arc<Record>>,
-    /// Where to read on.
+    /// The position for the next read.
     pub next: SequenceNumber,
     /// Records between the position asked for and the first one held had been dropped by retention.
     pub trimmed: bool,
@@ -48,7 +48,7 @@ impl Log {
         u16::try_from(self.shards.len()).expect("made from a u16")
     }
 
-    /// Which shard holds the items whose partition key hashes to `hash`.
+    /// The shard of the items whose partition key hashes to `hash`.
     pub(crate) fn shard_of(&self, hash: u64) -> u16 {
         u16::try_from(hash % u64::from(self.shard_count())).expect("less than a u16")
     }
@@ -116,7 +116,7 @@ impl Log {
         now_micros.saturating_sub(self.retention_micros)
     }
 
-    /// How many records are held.
+    /// The number of records held.
     pub(crate) fn len(&self) -> usize {
         self.shards.iter().map(|shard| shard.records.len()).sum()
     }

@@ -1,4 +1,4 @@
-//! What the stream is made of: records of changes, captured by the engine itself.
+//! The records of the stream. The engine captures them itself.
 //!
 //! A change becomes a record while the lock that the write ran under is still held, so records of an
 //! item are in the order of its changes, and a record exists for exactly the changes that were made.

@@ -16,11 +16,11 @@ use crate::attribute;
 /// A record's place in the order of all changes. Strictly increases, over all shards and tables.
 ///
 /// Its text has 21 digits, as DynamoDB's have at least, so text order is number order.
-/// Where it is kept, it is a number.
+/// In files it is a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub struct SequenceNumber(pub(crate) u64);
 
-/// What makes a sequence number's text 21 digits long.
+/// Added to a sequence number, so that its text has 21 digits.
 const SEQUENCE_BASE: u128 = 100_000_000_000_000_000_000;
 
 impl SequenceNumber {
@@ -65,7 +65,7 @@ impl FromStr for SequenceNumber {
     }
 }
 
-/// What happened to the item.
+/// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum EventName {
@@ -117,7 +117,7 @@ impl Record {
         self.sequence
     }
 
-    /// What happened to the item.
+    /// The kind of the change.
     #[must_use]
     pub fn event(&self) -> EventName {
         self.event
@@ -129,7 +129,7 @@ impl Record {
         self.at_micros
     }
 
-    /// Whether the TTL service removed the item, rather than a client.
+    /// True if the TTL service removed the item, false if a client did.
     #[must_use]
     pub fn is_expiry(&self) -> bool {
         self.expired

@@ -12,17 +12,17 @@ use crate::operation::Operation;
 pub struct Injected {
     /// Into which call of the client, counted from 1.
     pub call: u64,
-    /// What the call was.
+    /// The call's operation.
     pub operation: Operation,
-    /// What befell it.
+    /// The injected fault.
     pub fault: Fault,
-    /// When, by the engine's clock.
+    /// The time of the injection, by the engine's clock.
     pub at: Duration,
     /// The first partition that it touches of those that the fault is about, if it touches any.
     pub partition: Option<String>,
 }
 
-/// What is kept of what has happened.
+/// The calls and faults that a client remembers.
 #[derive(Debug)]
 pub(super) enum CallAccount {
     /// All of it.

@@ -1,4 +1,7 @@
-//! A client to which things happen, and the account of what did.
+//! The clients with faults.
+//!
+//! A test's client has its faults for good, and records all calls. The client of a program has faults that are replaced while
+//! it is used; it runs for days, so it keeps the latest faults and no calls.
 
 use std::future::Future;
 
@@ -8,9 +11,10 @@ use crate::client;
 use crate::fault::account::Injected;
 use crate::fault::layer::Layer;
 use crate::fault::network::{DistantConnector, Network};
+use crate::fault::rules::Faults;
 use crate::operation::Operation;
 
-/// An SDK client with faults, and what has happened to it. Clones share both.
+/// An SDK client with faults, and the record of its calls. Clones share both.
 #[derive(Debug, Clone)]
 pub struct FaultyClient {
     client: Client,
@@ -62,5 +66,35 @@ impl FaultyClient {
             result = work => Some(result),
             () = self.crashed() => None,
         }
+    }
+}
+
+/// An SDK client whose faults can be replaced at any time. Clones share the faults.
+#[derive(Debug, Clone)]
+pub struct LiveClient {
+    client: Client,
+    layer: Layer,
+}
+
+impl LiveClient {
+    pub(crate) fn new(layer: Layer) -> Self {
+        Self { client: client::build(client::shared(layer.clone())), layer }
+    }
+
+    /// The SDK's client.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// Replaces the faults. The interleaving of tasks stays.
+    pub fn set_faults(&self, faults: &Faults) {
+        self.layer.set(faults);
+    }
+
+    /// The latest faults that were injected, oldest first.
+    #[must_use]
+    pub fn injected(&self) -> Vec<Injected> {
+        self.layer.injected()
     }
 }

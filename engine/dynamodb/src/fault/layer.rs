@@ -1,4 +1,4 @@
-//! Injecting what the plan decided: in front of the engine, as a connector of the SDK's.
+//! The connector in front of the engine: it injects the faults that the plan decides.
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -42,7 +42,7 @@ struct LayerState {
 #[derive(Debug)]
 struct LayerProgress {
     plan: Plan,
-    /// How many calls were made.
+    /// The number of calls made.
     made: u64,
     account: CallAccount,
 }
@@ -51,7 +51,7 @@ struct LayerProgress {
 const TURNS_BEFORE: u64 = u64::MAX;
 const TURNS_AFTER: u64 = u64::MAX - 1;
 
-/// What a call came to: an answer, or the loss of one.
+/// The end of a call: a response, or its loss.
 type CallOutcome = Result<Result<String, ApiError>, LostResponse>;
 
 enum LostResponse {
@@ -194,7 +194,7 @@ impl LayerState {
         }
     }
 
-    /// What a call touches, in its own order: the items it names, or the partition it queries.
+    /// The partitions that a call touches, in the call's order: of the items it names, or the partition it queries.
     fn touches(&self, call: Option<&Call>) -> Vec<TouchedPartition> {
         let Some(call) = call else {
             return Vec::new();

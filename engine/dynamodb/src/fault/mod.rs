@@ -1,4 +1,4 @@
-//! What goes wrong, as a value: faults from a seed, and faults on the very call a test names.
+//! Faults as a value: drawn from a seed, or on the very call that a test names.
 //!
 //! [`Faults`] is data: rules that say which calls, when, and what. A client made with them injects
 //! what they decide, and nothing else; the same rules and the same calls give the same faults. A fault
@@ -10,15 +10,13 @@
 mod account;
 mod client;
 mod layer;
-mod live;
 mod network;
 mod plan;
 mod refusal;
 mod rules;
 
 pub use account::Injected;
-pub use client::FaultyClient;
+pub use client::{FaultyClient, LiveClient};
 pub(crate) use layer::Layer;
-pub use live::LiveClient;
 pub use network::{Network, Stall};
 pub use rules::{Fault, Faults, Moment, Rule, Target, Throttle, When};

@@ -13,7 +13,7 @@ use crate::fault::layer::Layer;
 use crate::fault::rules::Moment;
 use crate::seed;
 
-/// How long calls are on their way, there and back. Time is tokio's: where it is paused, nobody waits.
+/// The time that calls travel, there and back. Time is tokio's: while it is paused, nobody waits.
 #[derive(Debug, Clone, Copy)]
 pub struct Network {
     /// Decides each way's time.

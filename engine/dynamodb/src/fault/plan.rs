@@ -6,7 +6,7 @@ use crate::fault::rules::{Calls, Fault, Faults, Rule, Target, When};
 use crate::operation::Operation;
 use crate::seed;
 
-/// What a rule is matched against.
+/// A call, as a rule sees it.
 #[derive(Debug)]
 pub(super) struct Subject<'a> {
     pub(super) operation: Operation,
@@ -26,12 +26,12 @@ impl Plan {
         Self { seed: faults.seed, rules: faults.rules.iter().map(|rule| (rule.clone(), 0)).collect() }
     }
 
-    /// Whether nothing goes wrong any more.
+    /// True once every rule has ended.
     pub(super) fn is_over(&self, now: Duration) -> bool {
         self.rules.iter().all(|(rule, _)| rule.is_over(now))
     }
 
-    /// Which rule fires on the next call, if one does. Every rule that matches counts the call.
+    /// The rule that fires on the next call, if one does. Every rule that matches counts the call.
     pub(super) fn decide(&mut self, subject: &Subject<'_>, now: Duration) -> Option<Rule> {
         let seed = self.seed;
         let mut fired = None;
@@ -73,7 +73,7 @@ impl Target {
         calls && subject.partitions_match(self)
     }
 
-    /// Whether a partition is one that it is about.
+    /// True if the target includes this partition.
     pub(super) fn covers(&self, partition: &str) -> bool {
         let prefix = self.partition.as_deref();
         prefix.is_none_or(|prefix| partition.starts_with(prefix))

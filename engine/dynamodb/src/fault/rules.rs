@@ -1,10 +1,10 @@
-//! Which calls meet which fault, as data.
+//! The rules that decide the faults of a client, as data.
 
 use std::time::Duration;
 
 use crate::operation::Operation;
 
-/// Rules for what goes wrong. The first that fires on a call decides.
+/// The rules of a client. The first rule that fires on a call decides its fault.
 #[derive(Debug, Clone, Default)]
 pub struct Faults {
     pub(crate) seed: u64,
@@ -15,13 +15,13 @@ pub struct Faults {
 /// One rule.
 #[derive(Debug, Clone)]
 pub struct Rule {
-    /// The calls it is about.
+    /// The calls that the rule matches.
     pub target: Target,
-    /// Which of them it fires on.
+    /// The matching calls on which the rule fires.
     pub when: When,
-    /// What it does.
+    /// The fault.
     pub fault: Fault,
-    /// When it ends, by the engine's clock; never, without.
+    /// The time at which the rule ends, by the engine's clock. `None`: it never ends.
     pub until: Option<Duration>,
 }
 
@@ -41,7 +41,7 @@ pub(super) enum Calls {
     Operation(Operation),
 }
 
-/// Which of a rule's calls it fires on. Calls are counted from 1, each rule counting its own.
+/// The calls on which a rule fires. Each rule counts the calls that it matches, from 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum When {
     /// All of them.
@@ -101,7 +101,7 @@ pub enum Fault {
     ConditionFailed,
 }
 
-/// Which limit a throttled call exceeded.
+/// The limit that a throttled call exceeded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Throttle {
     /// One partition of the table: `Table…KeyRangeThroughputExceeded`.
@@ -183,7 +183,7 @@ impl Target {
         Self::calls(Calls::Operation(operation))
     }
 
-    /// Of those, the calls that touch a partition whose key (a string) begins like this.
+    /// The same calls, as far as they touch a partition whose key (a string) begins like this.
     #[must_use]
     pub fn partition(mut self, prefix: &str) -> Self {
         self.partition = Some(prefix.to_owned());

@@ -40,7 +40,7 @@ impl Stream {
         &self.arn
     }
 
-    /// How many shards it has.
+    /// The number of shards.
     #[must_use]
     pub fn shards(&self) -> u16 {
         self.core.ledger().log(&self.table).map_or(0, |log| log.shard_count())
@@ -73,13 +73,13 @@ impl Stream {
         log.map_or(SequenceNumber::START, |log| log.latest(shard))
     }
 
-    /// How many records are held, of all shards.
+    /// The number of records held, of all shards.
     #[must_use]
     pub fn len(&self) -> usize {
         self.core.ledger().log(&self.table).map_or(0, |log| log.len())
     }
 
-    /// Whether no record is held.
+    /// True if no record is held.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -112,7 +112,7 @@ impl Stream {
         seed::hash(&table.and_then(|table| table.partition_of(&key)).unwrap_or_default())
     }
 
-    /// Records that were made before this are gone, or about to be.
+    /// The oldest time of which records are kept. Older records are gone, or about to go.
     #[must_use]
     pub fn horizon_micros(&self) -> u64 {
         let now = self.now_micros();
