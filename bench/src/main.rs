@@ -45,7 +45,7 @@ enum Command {
     Publish,
 }
 
-/// Where figures go.
+/// The output of a report.
 #[derive(Debug, clap::Args)]
 struct OutputOptions {
     /// Print JSON in place of tables

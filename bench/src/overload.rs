@@ -23,16 +23,16 @@ use crate::report::{Cell, Report, Table};
 use crate::simulation::{SimulatedWorld, simulate};
 use crate::topic::{BUDGET, Bench, NOON, TABLE};
 
-/// How long a function has, but for what it needs to end in order.
+/// The time of an invocation, without the reserve that the function needs to end in order.
 const INVOCATION: Duration = Duration::from_secs(52);
 
 /// The longest way of a call to the table, there or back.
 const WAY: Duration = Duration::from_millis(4);
 
-/// How often the busy source writes a batch.
+/// The time between two batches of the busy source.
 const TICK: Duration = Duration::from_millis(50);
 
-/// How much is written.
+/// The sources, their rates and the length of the rush.
 #[derive(Clone, Copy, Debug)]
 pub struct OverloadScale {
     /// Events a second of the one busy source.
@@ -53,7 +53,7 @@ impl OverloadScale {
 /// The outcome.
 #[derive(Clone, Debug)]
 pub struct Overload {
-    /// How long it took, in milliseconds, until each event of a quiet source was in its follower's feed; in order.
+    /// The milliseconds until each event of a quiet source was in its follower's feed, sorted.
     pub quiet_millis: Vec<u64>,
     /// Events of quiet sources.
     pub quiet_events: u64,
@@ -63,7 +63,7 @@ pub struct Overload {
     pub in_timeline: u64,
     /// See `busy_events`.
     pub in_feed: u64,
-    /// How many events of the busy source its timeline lacked when the last was written.
+    /// The events of the busy source that its timeline lacked when the last was written.
     pub backlog: u64,
     /// Milliseconds from the last event until timeline and feeds had everything.
     pub catch_up_millis: u64,

@@ -17,7 +17,7 @@ pub(crate) const NOON: Duration = Duration::from_secs(1_773_489_600);
 /// Settings of a topic that does not fan out.
 pub(crate) const QUIET: &str = r#"{"fan_out":false}"#;
 
-/// How long an operation may take, as in a function.
+/// The time for an operation, as in a function.
 pub(crate) const BUDGET: Duration = lately_kit::limits::OPERATION_BUDGET;
 
 pub(crate) const TABLE: &str = "lately";

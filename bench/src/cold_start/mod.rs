@@ -1,4 +1,4 @@
-//! How fast each function starts, beside the least that a function can be.
+//! The start of each function, beside the smallest possible function.
 //!
 //! Each is run as the process that Lambda runs, against a Runtime API and a DynamoDB that are here ([`platform`],
 //! [`table`]). Times are medians of many starts, the functions in turn, so that what else the machine does falls on all of

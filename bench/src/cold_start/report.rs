@@ -1,4 +1,4 @@
-//! What was measured, beside what it may be.
+//! The report of a measurement: each figure beside its budget.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub(super) struct Measured {
     pub(super) client_hello: Option<Duration>,
     pub(super) rss_at_poll: u64,
     pub(super) rss_after: Option<u64>,
-    /// What the first event was answered with.
+    /// The response to the first event.
     pub(super) answer: String,
     pub(super) bytes: u64,
 }
@@ -61,7 +61,7 @@ impl ColdStartReport {
         Self { measured }
     }
 
-    /// Whether every function is within every budget.
+    /// True if every function is within every budget.
     pub(crate) fn is_ok(&self) -> bool {
         self.functions().all(|one| self.figures(one).iter().all(|figure| figure.is_ok))
     }

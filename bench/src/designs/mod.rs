@@ -47,20 +47,20 @@ use workload::Workload;
 pub use workload::WorkloadScale;
 use writing::Price;
 
-/// How long a store tries: nothing goes wrong.
+/// The time for an operation of the store, which meets no faults.
 const BUDGET: Duration = Duration::from_secs(10);
 
 /// Settings of a topic whose actors have timelines, and nobody feeds.
 const BY_ACTOR: &str = r#"{"fan_out":false,"views":["actor"]}"#;
 
-/// What is asked for, as the tables say it.
+/// The reads, as the tables name them.
 pub(crate) const ASKED: [&str; 3] = ["latest 50", "page 20", "since 15 minutes"];
 
 const NO_ANSWER: &str = "no answer";
 
 /// One measurement.
 enum Found {
-    /// Of a topic, or of a user: the answers of each who answers.
+    /// The answers of each contender, for a topic or for users.
     Answers(Vec<(String, Option<Answers>)>),
     Taken(Taken),
     Lost(u64),
@@ -172,7 +172,7 @@ fn lost(contender: Contender, writers: u32) -> u64 {
     }
 }
 
-/// What was found, by its kind, in the order in which it was asked for.
+/// The results by kind, in the order of the reads.
 #[derive(Default)]
 struct Sorted {
     answers: Vec<Vec<(String, Option<Answers>)>>,

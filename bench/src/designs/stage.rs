@@ -1,4 +1,4 @@
-//! What the workloads are written to: a table of a published design, or a topic of Lately.
+//! The stage of a workload: a table of a published design, or a topic of Lately.
 //!
 //! Both are filled through the code that a program would use, in full batches, and without a stream where nobody reads it.
 

@@ -11,14 +11,14 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-/// How much of everything there is.
+/// The size of the workloads.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkloadScale {
     /// Events a second, steadily.
     pub(super) steady_rate: u32,
     /// Events a second in the burst.
     pub(super) burst_rate: u32,
-    /// How long the burst is.
+    /// The length of the burst.
     pub(super) burst_seconds: u32,
     /// Events of the month.
     pub(super) sparse: u32,
@@ -26,7 +26,7 @@ pub struct WorkloadScale {
     pub(super) users: u32,
     /// Events of each of them.
     pub(super) of_each_user: u32,
-    /// How long the burst is offered to partitions of limited rate.
+    /// The time for which the burst is offered to partitions of limited rate.
     pub(super) offered_seconds: u32,
     /// How much of that is made: all that is read since 15 minutes ago, or a whole part of it.
     pub(super) steady_seconds: u32,
@@ -37,7 +37,7 @@ pub struct WorkloadScale {
 }
 
 impl WorkloadScale {
-    /// What is published.
+    /// The size of the published figures.
     pub const FULL: Self = Self {
         steady_rate: 1_000,
         steady_seconds: 60,
@@ -63,7 +63,7 @@ const DAY_SECONDS: u32 = 24 * 60 * 60;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Happening {
     pub(super) at: Timestamp,
-    /// Whose it is, where users are told apart.
+    /// The user of the event, where users are told apart.
     pub(super) user: u32,
     pub(super) entropy: u128,
 }
@@ -116,7 +116,7 @@ impl Workload {
         }
     }
 
-    /// How many events there are.
+    /// The number of events.
     pub(super) fn len(self, scale: &WorkloadScale) -> u64 {
         self.spans(scale).iter().map(|(_, events)| u64::from(*events)).sum()
     }
