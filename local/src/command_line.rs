@@ -55,10 +55,10 @@ pub enum Command {
     Scenario(ScenarioOptions),
 }
 
-/// What is done by whoever runs a stack. All else is for its users.
+/// The commands of a stack's operator. All other commands are for users.
 const OPERATE: [&str; 6] = ["token", "report", "dlq", "import", "migrate", "scenario"];
 
-/// What is said below all.
+/// The text below all options.
 const AFTER: &str = "\
 Examples:
   lately                                                     start everything, here
@@ -84,7 +84,7 @@ Exit codes:
   1  failed: no answer, or 5xx     4  not found (404)
   2  the command line is wrong     5  in conflict with what is there (409, 412, 428)";
 
-/// How all of it is laid out.
+/// The layout of the help.
 fn template() -> String {
     let lately = Command::augment_subcommands(clap::Command::new("lately"));
     let is_shown =

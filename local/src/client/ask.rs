@@ -19,10 +19,10 @@ use crate::client::remote::{ApiPlace, Remote, Reply, parse_token};
 /// The wait before something is asked for again; it doubles up to the other.
 const PAUSE: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(5)];
 
-/// How long is tried what somebody waits for.
+/// The time of repetitions while a person waits.
 pub(crate) const SHORT: Duration = Duration::from_secs(2);
 
-/// How long is tried what may be left alone: until a server has been started again.
+/// The time of repetitions when no person waits: long enough for a server to be started again.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 /// Where the API is, and as whom it is asked.
@@ -51,18 +51,18 @@ pub(crate) struct Api {
     remote: Remote,
     token: Token,
     patience: Duration,
-    /// Whether there was an answer.
+    /// True once there was a response.
     is_there: AtomicBool,
 }
 
-/// What is asked.
+/// A request to the API.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     method: Method,
     target: String,
     headers: Vec<(&'static str, String)>,
     body: Option<(&'static str, Vec<u8>)>,
-    /// Whether to do it twice is to do it once.
+    /// True if a repetition changes nothing.
     repeatable: bool,
 }
 

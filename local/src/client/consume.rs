@@ -18,7 +18,7 @@ use crate::client::ask::{Api, Call, LONG};
 use crate::client::remote::{ApiPlace, parse_token};
 use crate::client::text::json_line;
 
-/// How long one who follows waits when there is nothing: a poll writes an item of the table, also when it finds nothing.
+/// The pause between polls when nothing is new: each poll writes an item of the table, also when it finds nothing.
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// Print a topic's events as they come, each line an event, from where one is

@@ -44,13 +44,13 @@ pub enum Failure {
     /// No client could be made.
     #[error(transparent)]
     Client(#[from] reqwest::Error),
-    /// What is read is not what it should be.
+    /// The input is invalid.
     #[error("{0}")]
     Input(String),
     /// It is there already.
     #[error("{0}")]
     Conflict(String),
-    /// What was said on the command line cannot be done.
+    /// The command line asks for something impossible.
     #[error("{0}")]
     Usage(String),
     /// The command stopped before its end. It says how to continue, and has the exit code of the cause.
@@ -135,7 +135,7 @@ impl Failure {
         }
     }
 
-    /// Whether nobody reads any more what is printed: as good an end as any, where nothing is left undone.
+    /// True if the reader of the output has closed it. Then the command has nothing left to do.
     #[must_use]
     pub fn is_closed_pipe(&self) -> bool {
         let io = match self {
@@ -145,12 +145,12 @@ impl Failure {
         io.kind() == ErrorKind::BrokenPipe
     }
 
-    /// Whether the API answered with this status.
+    /// True if the API answered with this status.
     pub(crate) fn has_status(&self, status: StatusCode) -> bool {
         matches!(self, Self::Refused(refusal) if refusal.status == status)
     }
 
-    /// Whether what failed may well succeed in a moment.
+    /// True if a repetition may succeed in a moment.
     pub(crate) fn passes(&self) -> bool {
         match self {
             Self::Unreachable { passes, .. } => *passes,
@@ -161,12 +161,12 @@ impl Failure {
         }
     }
 
-    /// Whether it is certain that nothing was done.
+    /// True if the request certainly changed nothing.
     pub(crate) fn did_nothing(&self) -> bool {
         matches!(self, Self::Refused(refusal) if refusal.status.is_client_error())
     }
 
-    /// When it is worth trying again, if that was said.
+    /// The response's `Retry-After`.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Refused(refusal) => refusal.retry_after,

@@ -40,7 +40,7 @@ pub struct UnfollowOptions {
     access: Access,
 }
 
-/// FollowList what a user follows
+/// List what a user follows
 #[derive(Clone, Debug, clap::Args)]
 pub struct FollowingOptions {
     /// The user
@@ -53,7 +53,7 @@ pub struct FollowingOptions {
     access: Access,
 }
 
-/// FollowList who follows an actor or a subject
+/// List who follows an actor or a subject
 #[derive(Clone, Debug, clap::Args)]
 pub struct FollowersOptions {
     /// What is followed: actor:NAME or subject:NAME
@@ -66,7 +66,7 @@ pub struct FollowersOptions {
     access: Access,
 }
 
-/// What a user follows, or who follows.
+/// A list of the sources that a user follows, or of a source's followers.
 #[derive(Debug, Deserialize)]
 struct FollowList {
     #[serde(alias = "following", alias = "followers")]

@@ -70,7 +70,7 @@ enum IssueCommand {
         #[command(flatten)]
         access: Access,
     },
-    /// IssueChangeArguments an issue
+    /// Change an issue
     Edit {
         #[command(flatten)]
         place: IssueArgument,

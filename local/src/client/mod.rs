@@ -98,7 +98,7 @@ pub async fn run(
     }
 }
 
-/// How the process ends, having told why.
+/// The process's exit code. A failure is printed to `told`.
 pub fn ended(done: Result<(), Failure>, told: &mut impl Write) -> ExitCode {
     match done {
         Err(failure) if !failure.is_closed_pipe() => {

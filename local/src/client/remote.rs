@@ -12,7 +12,7 @@ use serde::Deserialize;
 /// How long one request may take: a gateway waits for 30 seconds, and a poll has 2.5 MB to send.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long a connection may take.
+/// The time for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Where the API is.
@@ -53,7 +53,7 @@ pub(crate) struct ProblemReply {
     pub(crate) errors: Vec<FieldFault>,
 }
 
-/// What is wrong with one field.
+/// The fault of one field.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct FieldFault {
     pub(crate) path: String,
@@ -87,12 +87,12 @@ impl Reply {
         Ok(Self { status, headers, body: response.bytes().await?.into() })
     }
 
-    /// What it says of itself where it is not 2xx.
+    /// The problem in a response that is not 2xx.
     pub(crate) fn problem(&self) -> ProblemReply {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
-    /// The name of the request in logs, if it has been given one.
+    /// The request's id in the logs, if the response has one.
     pub(crate) fn request_id(&self) -> Option<String> {
         let is_id = |name: &HeaderName| name.as_str().replace('-', "").ends_with("requestid");
         let header = self.headers.iter().find(|(name, _)| is_id(name));

@@ -1,6 +1,6 @@
-//! What a command of the API works with: whom it asks, and where it prints.
+//! The session of a command: the API that it asks, and the screen that it prints to.
 //!
-//! Data goes to standard output and nothing else does: what is told beside it goes to standard error.
+//! Only data goes to standard output. Other messages go to standard error.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -22,7 +22,7 @@ pub(crate) struct Session<'a> {
     pub(crate) screen: Screen<'a>,
 }
 
-/// Where is printed, and how wide it is if it is a terminal.
+/// The outputs of a command, and the terminal's width if the output is a terminal.
 pub(crate) struct Screen<'a> {
     pub(crate) out: &'a mut (dyn Write + Send),
     pub(crate) told: &'a mut (dyn Write + Send),
@@ -35,7 +35,7 @@ impl<'a> Session<'a> {
         Ok(Self { api: Api::of(access, SHORT)?, json, cost, screen })
     }
 
-    /// The answer, its cost told if that is wanted.
+    /// Sends a request. Prints the response's cost if the command has `--cost`.
     pub(crate) async fn ask(&mut self, call: &Call) -> Result<Reply, Failure> {
         let reply = self.api.ask(call).await?;
         self.tell_cost(&reply)?;
@@ -64,7 +64,7 @@ impl<'a> Session<'a> {
         self.print(json_line(json))
     }
 
-    /// An answer as it is, if that is wanted. Whether it is.
+    /// Prints an answer unchanged if the command has `--json`. True if it has.
     pub(crate) fn prints_json(&mut self, reply: &Reply) -> io::Result<bool> {
         if self.json && !reply.body.is_empty() {
             self.print_json(&String::from_utf8_lossy(&reply.body))?;
@@ -87,7 +87,7 @@ impl<'a> Session<'a> {
         pairs.iter().map(line).try_for_each(|line| self.print(line.trim_end()))
     }
 
-    /// Where a list goes on, if it does.
+    /// Prints the cursor of a list's next page, if there is one.
     pub(crate) fn tell_next(&mut self, next: Option<&str>) -> io::Result<()> {
         match next {
             Some(next) if !self.json => self.tell(format_args!("more: --cursor {}", plain(next))),
@@ -96,12 +96,12 @@ impl<'a> Session<'a> {
     }
 }
 
-/// What an answer says.
+/// Reads an answer's JSON.
 pub(crate) fn read<'a, T: Deserialize<'a>>(reply: &'a Reply) -> Result<T, Failure> {
     Ok(serde_json::from_slice(&reply.body)?)
 }
 
-/// What there is as text; a dash, if there is nothing.
+/// The value as text; a dash for `None`.
 pub(crate) fn or_dash(value: Option<impl ToString>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| value.to_string())
 }

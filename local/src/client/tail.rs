@@ -53,10 +53,10 @@ struct Tail<'a> {
     table: TextTable,
 }
 
-/// Where it goes on.
+/// The position after which the next read begins.
 struct TailPosition {
     cursor: Option<String>,
-    /// The last events: they may come again. What is older than all of them was not asked for.
+    /// The last events, which may come again. Older events were not asked for.
     seen: BTreeSet<EventId>,
 }
 

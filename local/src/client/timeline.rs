@@ -74,7 +74,7 @@ pub(crate) struct ShownPage<'a> {
     unread_more: bool,
 }
 
-/// What is shown of an event.
+/// The fields of an event that a row shows.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ShownEvent<'a> {
     pub(crate) id: EventId,
@@ -94,7 +94,7 @@ impl<'a> ShownEvent<'a> {
     }
 }
 
-/// Which columns a table of events has.
+/// The columns of a table of events.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Columns {
     /// The topic, where there may be several.

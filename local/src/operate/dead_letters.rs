@@ -1,4 +1,4 @@
-//! Where fan-out's failures are kept: a bucket on AWS, a folder here. The same objects in both.
+//! Fan-out's dead letters: the batches that it gave up. They are objects in a bucket on AWS, and in a folder here.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(crate) struct DeadLettersPlace {
     folder: Option<PathBuf>,
 }
 
-/// Why failures could not be read or removed.
+/// Dead letters could not be read or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum DeadLettersError {
     /// The bucket or the folder cannot be used.
@@ -38,18 +38,18 @@ pub enum DeadLettersError {
     },
 }
 
-/// The failures of a place.
+/// The dead letters of a bucket or folder.
 #[derive(Clone, Debug)]
 pub(crate) struct DeadLetters(Arc<dyn ObjectStore>);
 
-/// Records that were given up.
+/// A batch of records that fan-out gave up.
 #[derive(Clone, Debug)]
 pub(crate) struct DeadLetter {
     /// Why, in Lambda's word.
     pub(crate) condition: String,
     /// When.
     pub(crate) at: String,
-    /// How many records.
+    /// The number of records.
     pub(crate) records: u64,
     /// The event: invoking the function with it tries them again.
     pub(crate) payload: String,

@@ -13,7 +13,7 @@ use lately_store::NoBatch;
 use crate::operate::dead_letters::{DeadLetters, DeadLettersError, DeadLettersPlace};
 use crate::operate::table::TableArguments;
 
-/// How long one batch may take: more than a function has.
+/// The time for one batch: longer than a function has.
 const TIME: Duration = Duration::from_secs(120);
 
 /// List and redrive what fan-out gave up on

@@ -1,4 +1,4 @@
-//! `lately feed verify` and `rebuild`: a user's feed, compared with what it should hold, and mended.
+//! `lately feed verify` and `rebuild`: a user's feed is compared with the entries that it should hold, and repaired.
 
 use std::io::Write;
 

@@ -14,7 +14,7 @@ use lately_store::{MigrationPlan, MigrationReport, TableError};
 
 use crate::operate::table::TableArguments;
 
-/// How often it is said how far it is.
+/// The time between two lines of progress.
 const PROGRESS: Duration = Duration::from_secs(5);
 
 /// Upgrade issues of older schemas
@@ -47,7 +47,7 @@ struct Mode {
 /// Why a migration failed.
 #[derive(Debug, thiserror::Error)]
 pub enum MigrateError {
-    /// The table could not be read. What was upgraded is.
+    /// The table could not be read. Issues that were upgraded before stay upgraded.
     #[error("{0}\nIs the table's name right, and may these credentials use it?")]
     Table(#[from] TableError),
     /// Some issues could not be read or written.

@@ -17,8 +17,7 @@ use lately_store::{RunsError, TableError};
 
 use crate::operate::table::{TableArguments, environment};
 
-/// How long a run is let go on at once: tens of millions of events. One that is left would be gone on with by the stack's
-/// function, in the stack's own place; and one that dies here is nobody else's for as long.
+/// The time for one attempt of a run: tens of millions of events. The stack's function continues an unfinished run.
 const TIME: Duration = Duration::from_secs(60 * 60);
 
 /// Report what is new in a topic, and look at reports
@@ -38,9 +37,8 @@ enum ReportCommand {
         #[command(flatten)]
         reports: Reports,
 
-        /// Where the reports are: s3://bucket/prefix, or a folder
-        #[arg(long, env = "LATELY_REPORTS", value_name = "PLACE")]
-        output: Place,
+        #[command(flatten)]
+        files: ReportFiles,
 
         /// What the summary counts by: actor, subject or type
         #[arg(long, value_name = "FIELD", default_value_t)]
@@ -66,9 +64,8 @@ enum ReportCommand {
         #[command(flatten)]
         reports: Reports,
 
-        /// Where the reports are: s3://bucket/prefix, or a folder
-        #[arg(long, env = "LATELY_REPORTS", value_name = "PLACE")]
-        output: Place,
+        #[command(flatten)]
+        files: ReportFiles,
 
         /// The run, as the list names it
         #[arg(value_name = "RUN")]
@@ -86,6 +83,20 @@ struct Reports {
     /// The consumer whose runs the reports are
     #[arg(long, value_name = "NAME", default_value = "report")]
     consumer: Consumer,
+}
+
+/// The files of the reports.
+#[derive(Clone, Debug, clap::Args)]
+struct ReportFiles {
+    /// Where the reports are: s3://bucket/prefix, or a folder
+    #[arg(long, env = "LATELY_REPORTS", value_name = "PLACE")]
+    output: Place,
+}
+
+impl ReportFiles {
+    async fn open(&self) -> Result<Output, OpenError> {
+        Output::open(&self.output, environment()).await
+    }
 }
 
 impl Reports {
@@ -136,8 +147,8 @@ pub async fn run(
     told: &mut (impl Write + Send),
 ) -> Result<(), ReportError> {
     match options.command {
-        ReportCommand::Run { table, reports, output, group_by, sum } => {
-            let (store, output) = (table.store().await?, Output::open(&output, environment()).await?);
+        ReportCommand::Run { table, reports, files, group_by, sum } => {
+            let (store, output) = (table.store().await?, files.open().await?);
             let report = Report { consumer: reports.key(), spec: RunSpec { group_by, sum } };
             loop {
                 match lately_report::run(&store, &output, &report, TIME).await? {
@@ -163,15 +174,15 @@ pub async fn run(
                 }
             }
         }
-        ReportCommand::Show { table, reports, output, run: to } => {
-            let (store, output) = (table.store().await?, Output::open(&output, environment()).await?);
+        ReportCommand::Show { table, reports, files, run: to } => {
+            let (store, output) = (table.store().await?, files.open().await?);
             let consumer = reports.key();
             let run = store.run(&consumer, to).await?.0.ok_or(ReportError::NoRun(to))?;
             if run.committed.is_none() {
                 return Err(ReportError::NotDone(to));
             }
-            let files = RunFiles::new(&consumer, run.incarnation, run.from, run.to);
-            print_summary(out, &output.summary(&files.summary()).await?)?;
+            let names = RunFiles::new(&consumer, run.incarnation, run.from, run.to);
+            print_summary(out, &output.summary(&names.summary()).await?)?;
         }
     }
     Ok(())
@@ -187,7 +198,7 @@ fn print_run(out: &mut impl Write, run: &RunView) -> std::io::Result<()> {
     }
 }
 
-/// What there is as text; nothing, if there is nothing.
+/// The value as text; an empty text for `None`.
 fn text(value: Option<&impl ToString>) -> String {
     value.map(ToString::to_string).unwrap_or_default()
 }

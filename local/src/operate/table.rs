@@ -1,4 +1,4 @@
-//! What the operator's commands share: the table they work on, with the AWS credentials of the environment.
+//! The table that an operator's command works on, with the AWS credentials of the environment.
 
 use aws_sdk_dynamodb::Client;
 use lately_kit::aws::{self, Environment};
@@ -37,8 +37,7 @@ pub(crate) fn store_of(client: Client, table: &str) -> Result<Store, SettingsErr
     Ok(store.with_feeds(settings.feeds))
 }
 
-/// Where AWS is, and as whom it is asked, as the AWS command line finds it: variables, profiles, roles. On an operator's
-/// own machine it is the system that says who is trusted.
+/// The AWS environment as the AWS command line finds it: variables, profiles, roles. It trusts the system's roots.
 pub(crate) async fn environment() -> Environment {
     let roots = TrustRoots::Native;
     let chain = aws_config::defaults(aws::behavior()).http_client(aws::https(roots));

@@ -16,13 +16,13 @@ use lately_store::{
 const SEED: u64 = 20_261_120;
 const DAY_MILLIS: u64 = 24 * 60 * 60 * 1000;
 const DAYS: u64 = 5;
-/// What a batch may hold.
+/// The most events in a batch.
 const BATCH: usize = 500;
 
 /// The topic that is reported.
 pub(crate) const BILLING: &str = "billing";
 
-/// How long nothing happens in it, in milliseconds.
+/// The pause between two events of the topic, in milliseconds.
 const PAUSE_MILLIS: Range<u64> = 2_000..8_000;
 
 /// Why the demo topics could not be written.
@@ -80,7 +80,7 @@ const WORDS: [&str; 8] = [
     "buckets, shards and patience",
 ];
 
-/// Who follows what.
+/// Each user, and the sources that the user follows.
 const FOLLOWS: [(&str, &[&str]); 3] = [
     ("ada", &["actor:bob", "subject:repo:octo:hello"]),
     ("bob", &["actor:ada", "actor:carol"]),
@@ -134,7 +134,7 @@ fn billing(random: &mut fastrand::Rng) -> Sample {
     Sample { event_type: one(&types, random), actor: one(&ACCOUNTS, random), subject: None, data }
 }
 
-/// Creates the demo topics, unless there is any topic already. Whether it did.
+/// Creates the demo topics, unless there is any topic already. True if it did.
 pub(crate) async fn create(store: &Store) -> Result<bool, DemoError> {
     let (known, _) = store.topics(&ListQuery::default(), None).await?;
     if !known.topics.is_empty() {

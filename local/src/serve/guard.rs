@@ -1,4 +1,4 @@
-//! Keeps web pages of elsewhere away from what is served here.
+//! The guard of the local program: it refuses requests from web pages of other origins.
 //!
 //! A port on loopback can be reached by every page that a browser on this machine shows. A page of another origin says
 //! so in `Origin`; one whose name was made to lead here (DNS rebinding) in `Host`. Neither gets anything.

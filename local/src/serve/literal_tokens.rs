@@ -1,4 +1,4 @@
-//! The tokens that are good on one's own machine, and known to all.
+//! The literal tokens of the local program: they are published, and valid on this machine only.
 
 use lately_kit::token::Token;
 use lately_model::NewSession;

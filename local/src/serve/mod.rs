@@ -34,13 +34,13 @@ use crate::serve::options::{ReportInterval, ServeOptions};
 use crate::serve::reporter::Reporter;
 use crate::serve::system::{OpenError, System};
 
-/// How often items whose time is over are removed, and how many at once.
+/// The time between two removals of expired items, and the most items of one removal.
 const EXPIRY: (Duration, usize) = (Duration::from_secs(1), 1_000);
 
-/// How long fan-out may take for the demo's events before their followers come.
+/// The time that fan-out has for the demo's events before the demo's users follow.
 const DEMO_FAN_OUT: Duration = Duration::from_secs(10);
 
-/// How long requests under way may take when the program is asked to stop.
+/// The time that requests under way have when the program is asked to stop.
 const LAST_REQUESTS: Duration = Duration::from_secs(5);
 
 /// Why the program could not start, or not go on.
@@ -51,11 +51,11 @@ pub enum ServeError {
     Port {
         /// The port.
         port: u16,
-        /// What would have been served there.
+        /// The service for the port.
         what: &'static str,
-        /// How to choose another.
+        /// The option that chooses another port.
         option: &'static str,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The system could not be put together.

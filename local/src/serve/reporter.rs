@@ -1,5 +1,4 @@
-//! The function of reports, as the program invokes it: on a schedule, and by the stream for runs that were left
-//! unfinished.
+//! The report function, invoked by a schedule, and by the stream to continue unfinished runs.
 
 use std::time::Duration;
 
@@ -16,7 +15,7 @@ use crate::serve::system::System;
 pub(crate) struct Reporter {
     store: Store,
     output: Output,
-    /// How long an invocation may take.
+    /// The time for an invocation.
     time: Duration,
     told: mpsc::UnboundedSender<Answer>,
 }

@@ -34,11 +34,11 @@ const CHECKPOINTS: &str = "checkpoints.json";
 /// The same for what the function of reports is given.
 const REPORT_CHECKPOINTS: &str = "report-checkpoints.json";
 
-/// How often a batch is tried again here if the template sets no number: whoever looks at what goes wrong does not wait
-/// until its records are too old.
+/// The retries of a batch if the template sets no number. With a small number, a developer who injects faults need not wait
+/// until the batch's records are too old.
 const RETRIES: u32 = 8;
 
-/// What is reported here: the parameters of a deployment that does.
+/// The parameters of a deployment that reports the demo's topic.
 const REPORT: [(&str, &str); 2] = [("ReportTopic", demo::BILLING), ("ReportSum", "amount")];
 
 /// The engine with the table, and a store on it.
@@ -46,19 +46,19 @@ const REPORT: [(&str, &str); 2] = [("ReportTopic", demo::BILLING), ("ReportSum",
 pub struct System {
     /// DynamoDB.
     pub engine: Engine,
-    /// What the functions share. Its calls meet the faults.
+    /// The store that all functions share. Its calls meet the faults.
     pub store: Store,
-    /// What goes wrong with the calls of the functions, and of nobody else: nothing at first.
+    /// The faults of the functions' calls, and of no other calls: none at first.
     pub faults: LiveClient,
-    /// How long fan-out may take for a batch.
+    /// The time that fan-out has for a batch.
     pub(crate) fan_out_time: Duration,
-    /// How long the function of reports may take.
+    /// The time that the report function has.
     pub(crate) report_time: Duration,
     template: Template,
     bodies: Bodies,
 }
 
-/// How many bytes a body may have, by function.
+/// The most bytes of a request's body, by function.
 #[derive(Clone, Copy, Debug)]
 struct Bodies {
     write_event: usize,
@@ -77,7 +77,7 @@ pub enum OpenError {
     /// The template is not what it should be.
     #[error("template.yaml: {0}")]
     Template(#[from] TemplateError),
-    /// What the template says of a function is not what it should be.
+    /// The template's environment of a function is invalid.
     #[error("template.yaml: {0}")]
     Settings(#[from] SettingsError),
     /// Nothing is said of how a function is invoked.
@@ -86,7 +86,7 @@ pub enum OpenError {
     /// The schedule does not say whose report is due.
     #[error("template.yaml: the schedule's input: {0}")]
     Schedule(#[from] serde_json::Error),
-    /// How far the stream was handled is not known.
+    /// The stream's checkpoints cannot be read.
     #[error("how far the stream was handled cannot be read: {0}")]
     Checkpoints(#[from] std::io::Error),
     /// The tokens that are good here could not be made.
@@ -209,7 +209,7 @@ impl System {
         Ok(Pump::new(&stream, mapping, handler, failures, options))
     }
 
-    /// What the schedule of reports invokes their function with, where the demo's topic is to be reported.
+    /// The event that the schedule invokes the report function with, for the demo's topic.
     pub(crate) fn report_input(&self) -> Result<String, OpenError> {
         let give = |template: Template, (name, value)| template.with(name, value);
         let template = REPORT.into_iter().try_fold(self.template.clone(), give)?;
@@ -240,7 +240,7 @@ struct Due {
     consumer: Consumer,
 }
 
-/// What the template says to a function.
+/// The settings that the template gives a function.
 fn settings(template: &Template, function: &str) -> Result<Settings, OpenError> {
     let mut variables = template.environment(function)?;
     variables.insert("TABLE_NAME".to_owned(), TABLE.to_owned());

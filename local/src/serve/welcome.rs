@@ -1,4 +1,4 @@
-//! What is printed at the start: where things are, and lines that work as they stand.
+//! The text that the program prints at its start: addresses, folders, and commands that work as they stand.
 
 use std::io::Write;
 use std::net::SocketAddr;

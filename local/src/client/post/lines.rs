@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use crate::client::failure::Failure;
 use crate::client::post::batch::{LineBatch, PostedLine};
 
-/// How many lines are read ahead.
+/// The number of lines read ahead.
 const AHEAD: usize = 64;
 
 /// After which time without a line those that are there are posted.
@@ -26,21 +26,21 @@ const PAUSE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Lines {
     lines: Receiver<Result<PostedLine, Failure>>,
-    /// What had no room in the last batch.
+    /// The line that had no room in the last batch.
     held: Option<PostedLine>,
     /// Why there are no more.
     failed: Option<Failure>,
-    /// Whether a pause ends a batch.
+    /// True if a pause ends a batch.
     may_pause: bool,
 }
 
-/// Where lines come from, and which are wanted.
+/// The file and the range of the lines to post.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
     pub(super) file: PathBuf,
     pub(super) from: u64,
     pub(super) to: u64,
-    /// Whether batches are made of the lines alone.
+    /// True if the batches depend on the lines alone, and not on pauses.
     pub(super) repeatable: bool,
 }
 

@@ -1,15 +1,15 @@
-//! How far posting is, for whoever waits: on a terminal a line that is redrawn, elsewhere one every few seconds.
+//! The progress of a post: on a terminal a line that is redrawn, elsewhere a line every few seconds.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-/// How often it is told.
+/// The time between two updates.
 const EVERY: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(5)];
 
 /// Takes the cursor back, and what is on the line away.
 const REDRAW: &str = "\r\u{1b}[K";
 
-/// What was done since when.
+/// The events since the last update.
 #[derive(Debug)]
 pub(super) struct Progress {
     begun: Instant,

@@ -22,14 +22,14 @@ use crate::client::session::{Screen, Session, read};
 /// Longest key of a run: the number of a line is put behind it.
 const KEY_BYTES: usize = IDEMPOTENCY_KEY_BYTES - 1 - 20;
 
-/// What was written of a batch.
+/// The accepted events of a batch.
 #[derive(Debug, Deserialize)]
 struct Accepted<'a> {
     #[serde(borrow)]
     events: Vec<&'a RawValue>,
 }
 
-/// How far posting is.
+/// The progress of a post.
 struct Run<'a> {
     session: Session<'a>,
     progress: Progress,
@@ -92,7 +92,7 @@ pub(super) async fn run(
     run.end(key)
 }
 
-/// Sends a batch under the key of its first line. What fails is located in the lines.
+/// Sends a batch under the key of its first line. Faults of a refusal get the numbers of their lines.
 async fn send(api: &Api, target: &str, key: &str, batch: &mut LineBatch) -> Result<Reply, Failure> {
     let call = Call::post(target).body("application/x-ndjson", batch.body.clone());
     let mut reply = api.ask(&call.under(format!("{key}@{}", batch.span().0))).await;

@@ -1,4 +1,4 @@
-//! Where posting lines ended before their end, and how to go on.
+//! The message of a stopped post: the lines that were not posted, and the command that continues.
 
 use std::fmt;
 
@@ -8,13 +8,13 @@ use crate::client::failure::Failure;
 #[derive(Debug)]
 pub(super) struct Stopped {
     pub(super) why: Failure,
-    /// How many events were accepted.
+    /// The number of accepted events.
     pub(super) accepted: u64,
     /// The first and the last line of each batch that is not known to be accepted.
     pub(super) open: Vec<(u64, u64)>,
-    /// From which line on nothing was sent.
+    /// The first line that was not sent.
     pub(super) rest: u64,
-    /// The key that all was posted under.
+    /// The idempotency key of the whole post.
     pub(super) key: String,
 }
 

@@ -1,4 +1,4 @@
-//! What a scenario is told in: somebody calls, and the answer is what it should be, now or within a time.
+//! The calls of a scenario: a caller sends a request and checks the answer, at once or within a time.
 
 use std::cell::RefCell;
 use std::fmt::Display;
@@ -14,7 +14,7 @@ use crate::client::remote::{Remote, Reply, cause};
 /// The wait before something is asked for again; it doubles up to the other.
 const PAUSE: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)];
 
-/// How much of an answer a failure repeats.
+/// The characters of an answer that a failure repeats.
 const TOLD_CHARACTERS: usize = 400;
 
 /// Why a step failed: for people to read.
@@ -63,7 +63,7 @@ impl ScenarioRun {
         Self { remote, patience, left: RefCell::default() }
     }
 
-    /// What an attempt finds, as soon as it does. What cannot be mended by waiting fails at once.
+    /// Repeats an attempt until it succeeds or the time is over. A failure that waiting cannot mend ends it at once.
     pub(super) async fn wait<T>(
         &self,
         mut attempt: impl AsyncFnMut() -> Result<T, StepFailure>,
@@ -94,7 +94,7 @@ impl ScenarioRun {
         self.left.borrow_mut().push(path.into());
     }
 
-    /// What is to be deleted, the last one first.
+    /// The paths to delete, the last one first.
     pub(super) fn left(&self) -> Vec<String> {
         self.left.take().into_iter().rev().collect()
     }
@@ -194,7 +194,7 @@ impl ScenarioAnswer {
         self.reply.status.as_u16()
     }
 
-    /// Whether it is this problem.
+    /// True if the answer is this problem.
     pub(super) fn is(&self, status: u16, code: &str) -> bool {
         self.status() == status && self.json["code"] == code
     }

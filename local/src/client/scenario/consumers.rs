@@ -9,7 +9,7 @@ use crate::client::scenario::stage::{ActResult, Stage};
 /// Most batches that a consumer is given of what a run has posted.
 const BATCHES: usize = 100;
 
-/// How long before now the late event is, in milliseconds.
+/// The age of the late event, in milliseconds.
 const LATE_MILLIS: u64 = 2 * 60 * 60 * 1000;
 
 pub(super) async fn consumers(stage: &mut Stage<'_>, cast: &Cast<'_>) -> ActResult {
@@ -26,7 +26,7 @@ pub(super) async fn consumers(stage: &mut Stage<'_>, cast: &Cast<'_>) -> ActResu
     Ok(())
 }
 
-/// What every step of the act uses.
+/// The values that every step of the act uses.
 struct ConsumersAct<'a> {
     cast: &'a Cast<'a>,
     /// The route of the topic's events.

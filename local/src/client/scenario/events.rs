@@ -7,7 +7,7 @@ use crate::client::scenario::call::{ScenarioAnswer, StepFailure};
 use crate::client::scenario::cast::{Cast, now, walk};
 use crate::client::scenario::stage::{ActResult, Stage};
 
-/// How far back an import is, in milliseconds.
+/// The age of the imported event, in milliseconds.
 const HOUR_MILLIS: u64 = 60 * 60 * 1000;
 
 pub(super) async fn events(stage: &mut Stage<'_>, cast: &Cast<'_>) -> ActResult {
@@ -34,7 +34,7 @@ pub(super) async fn events(stage: &mut Stage<'_>, cast: &Cast<'_>) -> ActResult 
     Ok(())
 }
 
-/// What every step of the act uses.
+/// The values that every step of the act uses.
 struct EventsAct<'a> {
     cast: &'a Cast<'a>,
     /// The route of the topic's events.

@@ -30,7 +30,7 @@ pub(super) async fn feeds(stage: &mut Stage<'_>, cast: &Cast<'_>) -> ActResult {
     Ok(())
 }
 
-/// What every step of the act uses: bob follows ada.
+/// The values that every step of the act uses. Bob follows ada.
 struct FeedsAct<'a> {
     cast: &'a Cast<'a>,
     /// Ada, as a source.

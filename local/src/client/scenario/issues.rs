@@ -20,7 +20,7 @@ pub(super) async fn issues(stage: &mut Stage<'_>, cast: &Cast<'_>) -> ActResult 
     Ok(())
 }
 
-/// What every step of the act uses.
+/// The values that every step of the act uses.
 struct IssuesAct<'a> {
     cast: &'a Cast<'a>,
     /// The route of the repository's issues.

@@ -25,7 +25,7 @@ pub(super) async fn report(stage: &mut Stage<'_>, cast: &Cast<'_>, topic: &Topic
     Ok(())
 }
 
-/// Whether each of these events is in the range of a committed run that counts at least as many.
+/// True if each of these events is in the range of a committed run that counts at least as many.
 fn counts(runs: &ScenarioAnswer, ids: &[String]) -> bool {
     let runs = runs.at("/runs").as_array().map(Vec::as_slice).unwrap_or_default();
     let covers = |run: &Value, id: &str| {

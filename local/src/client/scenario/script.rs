@@ -17,10 +17,10 @@ use crate::client::scenario::refusals::refusals;
 use crate::client::scenario::report::report;
 use crate::client::scenario::stage::{ActEnded, ActResult, Stage, go_on};
 
-/// How long the sessions are good for, in seconds: longer than any run.
+/// The lifetime of the sessions, in seconds: longer than any run.
 const SESSION_SECONDS: u32 = 3_600;
 
-/// All acts. Without its users and its topic nothing else can be tried.
+/// Plays all acts. No act works without the users and the topic, so a failure there ends the scenario.
 pub(super) async fn play(
     stage: &mut Stage<'_>,
     scenario: &ScenarioRun,

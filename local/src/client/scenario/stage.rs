@@ -1,4 +1,4 @@
-//! Where a scenario is played: each step is a line, and what fails ends its act, since what follows would fail for it.
+//! The stage of a scenario: it prints a line for each step. A failed step ends its act, since later steps depend on it.
 
 use std::future::Future;
 use std::io::Write;
@@ -16,10 +16,10 @@ pub(super) enum ActEnded {
     Io(#[from] std::io::Error),
 }
 
-/// How an act ends.
+/// The end of an act.
 pub(super) type ActResult = Result<(), ActEnded>;
 
-/// Where steps are told of and counted.
+/// Prints and counts the steps.
 pub(super) struct Stage<'a> {
     out: &'a mut (dyn Write + Send),
     pub(super) steps: usize,
@@ -58,7 +58,7 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// Goes on with the next act after one that failed, which was told of and counted.
+/// Ignores the end of an act by a failed step: the step was printed and counted, and the next act may go on.
 pub(super) fn go_on(act: ActResult) -> std::io::Result<()> {
     match act {
         Ok(()) | Err(ActEnded::Failed) => Ok(()),

@@ -12,7 +12,7 @@ use lately_store::published::{self, Attributes, Design};
 
 use crate::operate::import::json::{Json, object};
 
-/// Which attribute becomes what.
+/// The attributes of an item that become the fields of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mapping {
     pub(super) event_type: Given<EventType>,
@@ -22,7 +22,7 @@ pub(super) struct Mapping {
     pub(super) data_from: Option<String>,
 }
 
-/// What all events have, or each for itself.
+/// A value of all events, or an attribute that each event's item has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Given<T> {
     Always(T),
@@ -139,7 +139,7 @@ impl<T: Clone + FromStr<Err: fmt::Display>> Given<T> {
     }
 }
 
-/// What an attribute holds as text, if it is there.
+/// An attribute as text, if the item has it.
 fn parsed<T: FromStr<Err: fmt::Display>>(attributes: &Attributes, name: &str) -> Result<Option<T>, Why> {
     let text = match attributes.get(name) {
         None => return Ok(None),

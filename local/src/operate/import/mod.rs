@@ -39,7 +39,7 @@ pub use mapping::Invalid;
 pub use options::{ImportOptions, OptionsError};
 pub use state::StateError;
 
-/// How often it is said how far it is.
+/// The time between two lines of progress.
 const PROGRESS: Duration = Duration::from_secs(5);
 
 /// Events that a dry run prints.
@@ -48,13 +48,13 @@ const SHOWN: usize = 10;
 /// Write units that are written at once, at most, unless one event has more: a shard takes them in half a second.
 const UNITS_AT_ONCE: usize = 500;
 
-/// What an event's item has beside its data, generously.
+/// The most bytes that an event's item has beside its data.
 const ITEM_BYTES: usize = 512;
 
 /// Why an import ended before its end.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// What was said does not fit.
+    /// The options contradict one another.
     #[error(transparent)]
     Options(#[from] OptionsError),
     /// It cannot begin, or go on.

@@ -1,4 +1,4 @@
-//! What can be said to `lately import`, and what of it makes one import another.
+//! The options of `lately import`, and the part of them that identifies an import.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -150,7 +150,7 @@ pub(super) struct Timeline {
     pub(super) mapping: Mapping,
 }
 
-/// What was said does not fit.
+/// The options contradict one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OptionsError {
     /// The design needs it.
@@ -165,7 +165,7 @@ pub enum OptionsError {
 }
 
 impl DesignName {
-    /// Whether its partitions are users'.
+    /// True if the design's partitions are users'.
     const fn has_users(self) -> bool {
         matches!(self, Self::ReverseTicks | Self::Chronological | Self::UserMonth)
     }
@@ -234,7 +234,7 @@ impl ImportOptions {
         KeyAttributes { pk: self.pk.clone(), sk: self.sk.clone() }
     }
 
-    /// What makes one import another: from where, to where, and what becomes of an item. By the names of the options.
+    /// The options that identify an import, by their names: its source, its target and the mapping of items.
     pub(super) fn identity(&self) -> BTreeMap<String, String> {
         let design = self.design.to_possible_value();
         let natural = self.natural.and_then(|natural| natural.to_possible_value());

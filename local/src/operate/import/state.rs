@@ -1,4 +1,4 @@
-//! How far an import is: a file, written before the first event and behind each page.
+//! The progress of an import: a file, written before the first event and after each page.
 //!
 //! It is what makes an import one that can be stopped: the number of shards, which the ids depend on, the range of time
 //! and the position. It is written aside, kept, and then given its name, so it is always whole. What it says is written;
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 /// What is written. Another layout has another number.
 const VERSION: u32 = 1;
 
-/// How far an import is.
+/// The progress of an import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct State {
@@ -54,7 +54,7 @@ enum ImportPositionKey {
     N(i64),
 }
 
-/// What is asked for.
+/// The import that the command line asks for.
 #[derive(Clone, Debug)]
 pub(super) struct ImportRequest {
     pub(super) import: BTreeMap<String, String>,
@@ -78,9 +78,9 @@ pub enum StateError {
     Other {
         /// The file.
         path: String,
-        /// What differs.
+        /// The option that differs.
         option: String,
-        /// What it was.
+        /// The option's value in the file.
         was: String,
     },
     /// The events would have other ids.
@@ -213,7 +213,7 @@ impl State {
         self.is_done = self.timelines == of;
     }
 
-    /// What a file says, if it is there.
+    /// The state in a file, if the file exists.
     pub(super) fn read(path: &Path) -> Result<Option<Self>, StateError> {
         let foreign = |why| StateError::Foreign { path: path.display().to_string(), why };
         let text = match std::fs::read(path) {

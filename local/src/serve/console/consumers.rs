@@ -1,4 +1,4 @@
-//! Who reads the topics: the consumers that have announced themselves, without a scan.
+//! The consumers of all topics. They are found by their announcements, without a scan.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -9,8 +9,8 @@ use lately_kit::{answer, table};
 use lately_model::ListQuery;
 use serde::Serialize;
 
-use crate::serve::console::ConsoleState;
 use crate::serve::console::limits::TOPICS;
+use crate::serve::console::parts::ConsoleState;
 
 #[derive(Serialize)]
 struct ConsumerList {

@@ -1,4 +1,4 @@
-//! What fan-out gave up on: listed, and tried again by fan-out's own code.
+//! The batches that fan-out gave up: a list of them, and a retry by fan-out's own code.
 
 use std::io;
 
@@ -12,8 +12,8 @@ use lately_pump::Failure;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::serve::console::ConsoleState;
 use crate::serve::console::limits::FAILURES;
+use crate::serve::console::parts::ConsoleState;
 use crate::serve::system::System;
 
 #[derive(Serialize)]

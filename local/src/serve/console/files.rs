@@ -58,7 +58,7 @@ const FILES: &[File] = files![
     "trace.js",
 ];
 
-/// What the page may load and connect to.
+/// The origins that the page may load from and connect to.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
     connect-src 'self' https: http://127.0.0.1:* http://localhost:*; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'none'";

@@ -24,7 +24,7 @@ pub(super) struct ItemView {
     bytes: usize,
 }
 
-/// What an item is to an event.
+/// The role of an item for an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Stands {

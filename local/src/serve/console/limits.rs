@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use lately_model::PageSize;
 
-/// How often an open stream is said to be open: a page that hears nothing for longer connects again.
+/// The time between two heartbeats of an open stream: a page that hears nothing for longer connects again.
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(10);
 
-/// How often it is looked whether the state has changed: twice a second is as fast as it can be read.
+/// The time between two looks at the state: nobody reads changes faster than twice a second.
 pub(super) const STATE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Records that a client may be behind before it is told that it lost some: a few megabytes, and more than a burst of

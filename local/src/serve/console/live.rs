@@ -1,4 +1,4 @@
-//! What lands, as it lands: a topic's events, a feed's entries, and the state, as server-sent events.
+//! Server-sent events: a topic's events and a feed's entries as they land, and the program's state.
 //!
 //! A client reads the table's stream for itself, from where it was when the client came. Nothing waits for the client but
 //! records that the stream keeps anyway; one that comes too late for them is told so, and goes on with the newest.
@@ -27,13 +27,13 @@ use serde::Serialize;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use crate::serve::console::ConsoleState;
 use crate::serve::console::limits::{HEARTBEAT, PIECE_BYTES, RECORDS_BEHIND, STATE_INTERVAL};
+use crate::serve::console::parts::ConsoleState;
 use crate::serve::console::refusal::{Refusals, child, parameters};
 use crate::serve::console::state::TimelessState;
 use crate::serve::system::TABLE;
 
-/// What a client wants to be told of.
+/// The subject of a client's stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Wanted {
     topic: Option<Topic>,

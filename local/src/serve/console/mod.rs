@@ -14,7 +14,7 @@
 //! | what lands, as it lands | `live.rs` |
 //! | where things are stored | `storage.rs`, `item.rs` |
 //! | what a read touches | `trace.rs` |
-//! | what goes wrong | `faults.rs` |
+//! | what goes wrong | `faults.rs`, `injection.rs` |
 //! | what fan-out gave up | `dead_letters.rs` |
 //! | consumers and reports | `consumers.rs`, `report_files.rs` |
 //! | what is refused | `refusal.rs` |
@@ -25,26 +25,24 @@ mod dead_letters;
 mod designs;
 mod faults;
 mod files;
+mod injection;
 mod item;
 mod limits;
 mod live;
+mod parts;
 mod refusal;
 mod report_files;
 mod state;
 mod storage;
 mod trace;
 
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use aws_sdk_dynamodb::Client;
 use axum::Router;
 use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use axum::routing::{get, post};
-use lately_keys::table::ConsumerKey;
 use lately_kit::caller::Caller;
 use lately_kit::code::Code;
 use lately_kit::edge;
@@ -52,50 +50,17 @@ use lately_kit::limits::OPERATION_BUDGET;
 use lately_kit::problem::Problem;
 use lately_kit::world::World;
 use lately_model::Scope;
-use lately_pump::{Destination, PumpHandle};
 use lately_store::Store;
-use tokio::sync::watch;
 
-use crate::serve::console::faults::Injection;
-use crate::serve::system::System;
+use crate::serve::console::injection::Injection;
+use crate::serve::console::parts::ConsoleState;
 use crate::serve::system::TABLE;
+
+pub use parts::ConsoleParts;
 
 /// What the console looks at. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Console(Arc<ConsoleParts>);
-
-/// The parts of a program that runs.
-#[derive(Debug)]
-pub struct ConsoleParts {
-    /// The engine, the store and the functions.
-    pub system: System,
-    /// Fan-out at work.
-    pub pump: PumpHandle,
-    /// What it gave up on.
-    pub failures: Destination,
-    /// The folder that reports go to.
-    pub reports: PathBuf,
-    /// Which consumer reports by itself, and how often, if one does.
-    pub report: Option<(ConsumerKey, Duration)>,
-    /// Changes, or is dropped, when the program is to stop: what has no end of its own ends then.
-    pub stopped: watch::Receiver<()>,
-}
-
-/// What the handlers share.
-#[derive(Clone, Debug)]
-struct ConsoleState {
-    parts: Arc<ConsoleParts>,
-    injection: Injection,
-    /// The table, as it is.
-    looking: Store,
-}
-
-impl ConsoleState {
-    /// The client of whoever looks.
-    fn client(&self) -> Client {
-        self.parts.system.engine.client()
-    }
-}
 
 impl Console {
     /// A console of a program.

@@ -1,4 +1,4 @@
-//! What is wrong with what the page sent, by place: all of it at once, as the API says it.
+//! The faults of a request of the page, each with its path: all of them at once, as the API reports them.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -18,7 +18,7 @@ impl Refusals {
         self.0.push(Fault { path: path.into(), message: message.to_string() });
     }
 
-    /// What nobody knows of a query or an object.
+    /// Adds a parameter or a field that the console does not know.
     pub(super) fn unknown(&mut self, path: impl Into<String>) {
         self.add(path, "is not known");
     }

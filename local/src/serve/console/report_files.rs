@@ -11,8 +11,8 @@ use axum::response::{IntoResponse, Response};
 use lately_kit::code::Code;
 use lately_kit::problem::Problem;
 
-use crate::serve::console::ConsoleState;
 use crate::serve::console::limits::REPORT_BYTES;
+use crate::serve::console::parts::ConsoleState;
 
 /// Says that there is more of the file than is shown.
 const TRUNCATED: HeaderName = HeaderName::from_static("lately-truncated");
@@ -40,7 +40,7 @@ pub(super) async fn get_report(
     Ok((headers, text).into_response())
 }
 
-/// Whether a name leads nowhere but into the folder. What begins with a point is private to attempts.
+/// True if a name leads into the folder. Names that begin with a point are private to attempts.
 fn is_inside(name: &str) -> bool {
     let is_plain = |part: Component<'_>| matches!(part, Component::Normal(part) if !part.as_encoded_bytes().starts_with(b"."));
     !name.contains(['\\', '\0']) && FilePath::new(name).components().all(is_plain)

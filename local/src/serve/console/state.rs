@@ -1,4 +1,4 @@
-//! How the stream and fan-out are doing, in numbers.
+//! The state of the stream and of fan-out, in numbers.
 
 use std::io;
 use std::time::Duration;
@@ -14,8 +14,8 @@ use lately_pump::ShardStatistics;
 use serde::Serialize;
 
 use crate::seconds;
-use crate::serve::console::faults::FaultsView;
-use crate::serve::console::{ConsoleParts, ConsoleState};
+use crate::serve::console::injection::FaultsView;
+use crate::serve::console::parts::{ConsoleParts, ConsoleState};
 use crate::serve::system::TABLE;
 
 /// The state. Whatever it was made from, it is the same as another if nothing but the time differs.
@@ -50,7 +50,7 @@ struct ShardView {
     lag_seconds: f64,
 }
 
-/// What is reported by itself.
+/// The consumer that the schedule reports for.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct ReportView {
     topic: Topic,

@@ -1,4 +1,4 @@
-//! Where things are stored: a topic's buckets and shards, and every item that an event came to.
+//! The storage of a topic: its buckets and shards, and every item that an event was written to.
 
 use std::collections::BTreeSet;
 
@@ -20,9 +20,9 @@ use lately_kit::{answer, table};
 use lately_model::ListQuery;
 use serde::Serialize;
 
-use crate::serve::console::ConsoleState;
 use crate::serve::console::item::{Item, ItemView, Stands};
 use crate::serve::console::limits::{BUCKETS, COUNTED, FOLLOWERS};
+use crate::serve::console::parts::ConsoleState;
 use crate::serve::system::TABLE;
 
 #[derive(Serialize)]
@@ -98,7 +98,7 @@ fn text<'a>(item: &'a Item, name: &str) -> Option<&'a str> {
     item.get(name)?.as_s().ok().map(String::as_str)
 }
 
-/// What an event is about.
+/// The sources of an event.
 fn sources(event: &Item) -> Vec<Source> {
     let actor = text(event, "a").and_then(|actor| actor.parse().ok()).map(Source::Actor);
     let subject = text(event, "s").and_then(|subject| subject.parse().ok()).map(Source::Subject);
@@ -124,7 +124,7 @@ impl ConsoleState {
         Ok((page.items.unwrap_or_default(), more))
     }
 
-    /// What a bucket holds.
+    /// The contents of a bucket.
     async fn bucket(&self, topic: &Topic, entry: &Item) -> Result<StoredBucketView, Problem> {
         let corrupt = || Problem::new(Code::Unavailable, "A directory entry cannot be read.");
         let key = text(entry, "pk").zip(text(entry, "sk"));
@@ -172,7 +172,7 @@ impl ConsoleState {
         Ok(get.send().await.map_err(unavailable)?.item)
     }
 
-    /// What an index has under a key, as far as it has come.
+    /// The entry of an index under a key, if the index has it already.
     async fn entry(&self, place: Place, key: &Key) -> Result<Option<Item>, Problem> {
         let query = self.client().query().table_name(TABLE).set_index_name(place.index().map(str::to_owned));
         let query = query

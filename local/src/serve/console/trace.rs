@@ -1,4 +1,4 @@
-//! What a read touches: one GET, run in the process before a witness of its own.
+//! The trace of a read: the calls of one GET, run in the process with a witness of its own.
 //!
 //! The routes are the API's and the caller is the one who asks, but the store is new: it remembers nothing, so the price
 //! is that of a process's first read, the directory included. What goes wrong with the functions' calls goes wrong with
@@ -29,8 +29,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tower::ServiceExt;
 
-use crate::serve::console::ConsoleState;
 use crate::serve::console::limits::TRACED_BYTES;
+use crate::serve::console::parts::ConsoleState;
 use crate::serve::console::refusal::{self, child};
 
 #[derive(Serialize)]
@@ -48,7 +48,7 @@ struct CallView {
     index: Option<String>,
     /// The one that is queried, or that of the first item that is named.
     partition: Option<String>,
-    /// How many items are named beside the first.
+    /// The number of items that are named beside the first.
     others: usize,
     items: usize,
     read_units: f64,
@@ -143,7 +143,7 @@ fn queried(request: &Value) -> Value {
     request["ExpressionAttributeValues"][name]["S"].clone()
 }
 
-/// How many items an answer holds.
+/// The number of items in an answer.
 fn items(response: &Value) -> usize {
     let found = response["Responses"].as_object().into_iter().flat_map(|tables| tables.values());
     let found: usize = found.filter_map(Value::as_array).map(Vec::len).sum();
@@ -181,7 +181,7 @@ pub(super) async fn trace(
     Ok(answer::json(StatusCode::OK, &trace).into_response())
 }
 
-/// What is to be read, out of `{"target"}`.
+/// The target of the read, out of `{"target"}`.
 fn target(body: &[u8]) -> Result<String, Problem> {
     let body = refusal::json(body)?;
     let Some(fields) = body.as_object() else { return Err(refused("", "must be a JSON object")) };

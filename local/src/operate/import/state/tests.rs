@@ -1,4 +1,4 @@
-//! Which import goes on, which begins, and which is another.
+//! The state file decides whether an import continues, begins or is another one.
 
 use super::*;
 

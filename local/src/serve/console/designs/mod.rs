@@ -27,8 +27,8 @@ use lately_store::published::Design;
 use lately_store::{Cost, Units};
 use serde::Serialize;
 
-use crate::serve::console::ConsoleState;
 use crate::serve::console::limits::{COMPARED, SAMPLE};
+use crate::serve::console::parts::ConsoleState;
 use crate::serve::console::refusal::{Refusals, child, parameters};
 
 /// The shards of the sharded day, a constant of its program: as many as are usual where it is told of.
@@ -66,7 +66,7 @@ struct ReadView {
     read_units: f64,
     items: u64,
     rounds: u64,
-    /// Whether the latest were found within the work that is done for it.
+    /// True if the read found the latest events within its limit of work.
     complete: bool,
 }
 
@@ -86,7 +86,7 @@ struct SampleView {
     actor: String,
 }
 
-/// What is asked for.
+/// The parameters of a comparison.
 #[derive(Debug, PartialEq, Eq)]
 struct DesignsQuery {
     topic: Topic,

@@ -1,4 +1,4 @@
-//! Our own design: the table that the template declares, with the same events, written by the store as every other.
+//! Lately's own design: the table that the template declares, with the same events, written by the store.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use lately_kit::world::World;
 use lately_model::{Event, EventQuery, NewEvent, PageSize, TopicChange};
 use lately_store::{Store, Submission};
 
-use crate::serve::console::ConsoleState;
 use crate::serve::console::designs::{
     DesignView, KeysView, PartitionView, ReadView, SampleView, engine, number, partitions, sample,
 };
+use crate::serve::console::parts::ConsoleState;
 use crate::serve::system::TABLE;
 
 pub(super) async fn compare(

@@ -86,7 +86,7 @@ fn definition(design: &Design) -> TableDefinition {
     }
 }
 
-/// What is kept of an event beside its time, under names as short as ours.
+/// The attributes of an event beside its time, under names as short as Lately's.
 fn attributes(event: &Event) -> Attributes {
     let text = |text: &str| AttributeValue::S(text.to_owned());
     let mut attributes = Attributes::from([
