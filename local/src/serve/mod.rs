@@ -6,7 +6,7 @@ mod folders;
 mod guard;
 pub mod literal_tokens;
 pub mod options;
-mod reporter;
+mod report_function;
 pub mod system;
 mod welcome;
 
@@ -31,7 +31,7 @@ use crate::serve::console::{Console, ConsoleParts};
 use crate::serve::folders::Folders;
 use crate::serve::guard::{Guard, guard};
 use crate::serve::options::{ReportInterval, ServeOptions};
-use crate::serve::reporter::Reporter;
+use crate::serve::report_function::ReportFunction;
 use crate::serve::system::{OpenError, System};
 
 /// The time between two removals of expired items, and the most items of one removal.
@@ -90,8 +90,8 @@ pub async fn run(options: ServeOptions, out: &mut impl Write) -> Result<(), Serv
     let failures = Destination::folder(folders.failures.path());
     let output = Output::folder(folders.reports.path())?;
     let (told, answers) = mpsc::unbounded_channel();
-    let reporter = Reporter::new(&system, output, told);
-    let pumps = Pumps::start(&system, &reporter, failures.clone(), &options)?;
+    let report_function = ReportFunction::new(&system, output, told);
+    let pumps = Pumps::start(&system, &report_function, failures.clone(), &options)?;
     if !options.no_demo && demo::create(&system.store).await? {
         // With faults on request it may take long: then what is missing of the feeds is backfilled later, or never.
         drop(tokio::time::timeout(DEMO_FAN_OUT, pumps.fan_out.settled()).await);
@@ -103,7 +103,7 @@ pub async fn run(options: ServeOptions, out: &mut impl Write) -> Result<(), Serv
 
     let (stop, stopped) = watch::channel(());
     let dynamodb = serve_dynamodb(system.engine.clone(), dynamodb, stopped.clone());
-    let (mut endless, report) = start_endless(&system, reporter, &options).await?;
+    let (mut endless, report) = start_endless(&system, report_function, &options).await?;
     let api = serve_api(
         api,
         ConsoleParts {
@@ -136,13 +136,13 @@ struct Pumps {
 impl Pumps {
     fn start(
         system: &System,
-        reporter: &Reporter,
+        report_function: &ReportFunction,
         failures: Destination,
         options: &ServeOptions,
     ) -> Result<Self, OpenError> {
         let (data, faults) = (options.data.as_deref(), &options.stream_faults);
         let fan_out = system.pump(failures, faults.clone(), data)?;
-        let reports = system.report_pump(reporter.clone().handler(), faults.clone(), data)?;
+        let reports = system.report_pump(report_function.clone().handler(), faults.clone(), data)?;
         Ok(Self {
             fan_out: fan_out.handle(),
             reports: reports.handle(),
@@ -177,7 +177,7 @@ fn serve_api(listener: TcpListener, parts: ConsoleParts) -> std::io::Result<Runn
 /// for, and how often, if there is a schedule.
 async fn start_endless(
     system: &System,
-    reporter: Reporter,
+    report_function: ReportFunction,
     options: &ServeOptions,
 ) -> Result<(JoinSet<()>, Option<(ConsumerKey, Duration)>), ServeError> {
     let mut endless = JoinSet::new();
@@ -189,7 +189,7 @@ async fn start_endless(
     let ReportInterval(Some(every)) = options.report_every else {
         return Ok((endless, None));
     };
-    endless.spawn(reporter.run(every, system.report_input()?));
+    endless.spawn(report_function.run(every, system.report_input()?));
     Ok((endless, Some((system.reported()?, every))))
 }
 

@@ -63,12 +63,12 @@ fn read_change(body: &Value, stream: PumpFaults) -> Result<FaultsChange, Faults>
     reader.0.or(change)
 }
 
-/// Reads a body, and takes note of all that is wrong with it.
+/// Reads a body, and collects every fault in it.
 #[derive(Debug, Default)]
 struct FaultsReader(Refusals);
 
 impl FaultsReader {
-    /// An object's fields, each with its place.
+    /// An object's fields, each with its path.
     fn fields<'a>(&mut self, path: &str, value: &'a Value) -> Vec<(String, &'a str, &'a Value)> {
         let object = value.as_object();
         if object.is_none() {

@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::seconds;
 use crate::serve::system::System;
 
-/// What goes wrong now, and what makes it so. Clones are the same.
+/// The faults now, and the parts of the program that inject them. Clones share the faults.
 #[derive(Clone, Debug)]
 pub(super) struct Injection {
     system: System,
@@ -23,24 +23,24 @@ pub(super) struct Injection {
     chosen: Arc<Mutex<ChosenFaults>>,
 }
 
-/// What was asked for of what is not known elsewhere.
+/// The faults that only the console knows.
 #[derive(Debug, Default)]
 struct ChosenFaults {
     throttles: Vec<ThrottledPartition>,
     index_delay: Duration,
 }
 
-/// A partition that takes too little.
+/// A partition whose writes are throttled.
 #[derive(Clone, Debug, PartialEq)]
 struct ThrottledPartition {
-    /// How its key begins.
+    /// The beginning of the partition's key.
     partition: String,
     chance: f64,
-    /// By the engine's clock.
+    /// The end of the throttle, by the engine's clock.
     until: Duration,
 }
 
-/// What is to be so from now on; what is not named stays.
+/// A change of the faults. `None` leaves a fault as it is.
 #[derive(Debug, PartialEq)]
 pub(super) struct FaultsChange {
     pub(super) stream: PumpFaults,
@@ -48,7 +48,7 @@ pub(super) struct FaultsChange {
     pub(super) index_delay: Option<Duration>,
 }
 
-/// All of it, as it is told.
+/// All faults, as the page shows them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct FaultsView {
     stream: StreamView,
@@ -95,7 +95,7 @@ impl Injection {
         self.pump.faults()
     }
 
-    /// What goes wrong now.
+    /// All faults now.
     pub(super) fn view(&self) -> FaultsView {
         let now = self.system.engine.clock().now();
         let PumpFaults { paused, delay, duplicate, crash_before, crash_after, .. } = self.pump.faults();
@@ -138,7 +138,7 @@ impl Injection {
 }
 
 impl ThrottledPartition {
-    /// The rules that make it so. Of a batch only the items of the partition are refused, unless that is all of them.
+    /// The rules of the throttle. Only the batch's items of the partition are refused, unless these are all of its items.
     fn add_to(rules: Rules, throttled: &Self) -> Rules {
         let Self { ref partition, chance, until } = *throttled;
         let target = || Target::writes().partition(partition);

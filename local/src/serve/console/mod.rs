@@ -1,11 +1,11 @@
-//! The console: a page for who runs this program, and what the page asks for beside the API.
+//! The console: a page for the person who runs this program, and the routes that the page uses beside the API.
 //!
-//! The API tells a client what it may know; whoever runs the whole system wants to see inside it: the stream, the items,
-//! what a read touches, what goes wrong. All of that is here, under `/local/`, for admins, and behind the same guard as
-//! the rest. Nothing of it is in `template.yaml`, in a function, or in the OpenAPI document.
+//! The API tells a client what the client may know. The console shows the inside of the system: the stream, the items, the
+//! calls of a read, the faults. Its routes are under `/local/`, for admins, and behind the same guard as the API. The
+//! console is local only: no function, no part of `template.yaml` and no part of the OpenAPI document contains it.
 //!
-//! What must hold: the console looks at the table through a client of its own, which no fault befalls; what it lets
-//! happen (a redrive, a trace) is done by the code of the functions, which they do befall.
+//! The console reads the table through a client of its own, without injected faults. Actions that it starts (a redrive, a
+//! trace) run the functions' own code, so injected faults do apply to them.
 //!
 //! | for | see |
 //! | --- | --- |
@@ -58,7 +58,7 @@ use crate::serve::system::TABLE;
 
 pub use parts::ConsoleParts;
 
-/// What the console looks at. Cheap to clone.
+/// The console of a running program. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Console(Arc<ConsoleParts>);
 
@@ -76,7 +76,7 @@ impl Console {
         edge::around(system.authorized(served).merge(files::routes()))
     }
 
-    /// What the page asks for.
+    /// The routes that the page uses beside the API.
     fn local(&self) -> Router {
         let ConsoleParts { system, pump, .. } = &*self.0;
         let shared = ConsoleState {
@@ -102,7 +102,7 @@ impl Console {
     }
 }
 
-/// Lets admins through: here is everybody's everything.
+/// Lets admins through: these routes show all users' data.
 async fn admit(caller: Caller, request: Request, next: Next) -> Result<Response, Problem> {
     if !caller.scopes.allow(Scope::Admin) || caller.topics.is_some() {
         return Err(Problem::new(Code::Forbidden, "This needs the scope admin, for all topics."));

@@ -20,27 +20,27 @@ pub struct ConsoleParts {
     pub system: System,
     /// Fan-out at work.
     pub pump: PumpHandle,
-    /// What it gave up on.
+    /// The batches that fan-out gave up.
     pub failures: Destination,
     /// The folder that reports go to.
     pub reports: PathBuf,
-    /// Which consumer reports by itself, and how often, if one does.
+    /// The consumer that the schedule reports for, and the time between two reports, if there is a schedule.
     pub report: Option<(ConsumerKey, Duration)>,
-    /// Changes, or is dropped, when the program is to stop: what has no end of its own ends then.
+    /// Changes, or is dropped, when the program is to stop: then open streams end.
     pub stopped: watch::Receiver<()>,
 }
 
-/// What the handlers share.
+/// The state that the handlers share.
 #[derive(Clone, Debug)]
 pub(super) struct ConsoleState {
     pub(super) parts: Arc<ConsoleParts>,
     pub(super) injection: Injection,
-    /// The table, as it is.
+    /// A store whose calls meet no faults.
     pub(super) looking: Store,
 }
 
 impl ConsoleState {
-    /// The client of whoever looks.
+    /// A client whose calls meet no faults.
     pub(super) fn client(&self) -> Client {
         self.parts.system.engine.client()
     }

@@ -1,8 +1,8 @@
 //! The trace of a read: the calls of one GET, run in the process with a witness of its own.
 //!
 //! The routes are the API's and the caller is the one who asks, but the store is new: it remembers nothing, so the price
-//! is that of a process's first read, the directory included. What goes wrong with the functions' calls goes wrong with
-//! these too.
+//! is that of a process's first read, the directory included. The faults of the functions' calls apply to
+//! these calls too.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -10,9 +10,9 @@ use tokio::time::MissedTickBehavior;
 
 use crate::serve::system::System;
 
-/// Makes reports, and tells of each.
+/// The report function. Its answers go to a channel, so that the program prints each report.
 #[derive(Clone, Debug)]
-pub(crate) struct Reporter {
+pub(crate) struct ReportFunction {
     store: Store,
     output: Output,
     /// The time for an invocation.
@@ -20,7 +20,7 @@ pub(crate) struct Reporter {
     told: mpsc::UnboundedSender<Answer>,
 }
 
-impl Reporter {
+impl ReportFunction {
     pub(crate) fn new(system: &System, output: Output, told: mpsc::UnboundedSender<Answer>) -> Self {
         Self { store: system.store.clone(), output, time: system.report_time, told }
     }
@@ -38,8 +38,8 @@ impl Reporter {
     /// The function, as a stream mapping invokes it.
     pub(crate) fn handler(self) -> Handler {
         Handler::new(move |event| {
-            let reporter = self.clone();
-            async move { reporter.invoke(&event).await }
+            let report_function = self.clone();
+            async move { report_function.invoke(&event).await }
         })
     }
 
@@ -87,9 +87,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder of one's own");
         let output = Output::folder(folder.path()).expect("it is there");
         let (told, mut answers) = mpsc::unbounded_channel();
-        let reporter = Reporter::new(&system, output.clone(), told);
-        let pump =
-            system.report_pump(reporter.handler(), PumpFaults::default(), None).expect("it is declared");
+        let report_function = ReportFunction::new(&system, output.clone(), told);
+        let pump = system
+            .report_pump(report_function.handler(), PumpFaults::default(), None)
+            .expect("it is declared");
         let pumping = pump.handle();
         tokio::spawn(pump.run());
         let consumer = ConsumerKey { topic, name: "report".parse().expect("a name") };
