@@ -3,19 +3,29 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 use std::time::Duration;
 use std::{env, fs};
 
 use aws_sdk_dynamodb::types::{Delete, Put, PutRequest, TransactWriteItem, WriteRequest};
-use lately_engine::{Clock, Engine, Lag, Options};
+use lately_engine::{Clock, Engine, EngineError, Lag, Options};
 
 use crate::support::{Item, START, TABLE, definition, item, key, n};
+
+/// Held while a child process is spawned, and while an engine is opened. Until it runs its own program, a child holds copies
+/// of all open files, and with them the locks of directories whose engines are dropped meanwhile.
+static SPAWNING: Mutex<()> = Mutex::new(());
+
+fn open(directory: &Path, options: &Options) -> Result<Engine, EngineError> {
+    let _alone = SPAWNING.lock().unwrap();
+    Engine::open(directory, options)
+}
 
 #[tokio::test]
 async fn items_stream_and_expiry_survive() {
     let directory = tempfile::tempdir().unwrap();
     let options = Options { clock: Clock::manual(START), ..Options::default() };
-    let engine = Engine::open(directory.path(), &options).unwrap();
+    let engine = open(directory.path(), &options).unwrap();
     engine.create_table(&definition(), TABLE).unwrap();
     let soon = START.as_secs() + 10;
     for i in 0..10 {
@@ -27,7 +37,7 @@ async fn items_stream_and_expiry_survive() {
     let arn = stream.arn().to_owned();
     drop((engine, stream));
 
-    let engine = Engine::open(directory.path(), &options).unwrap();
+    let engine = open(directory.path(), &options).unwrap();
     let stream = engine.stream(TABLE).unwrap();
     let after: Vec<_> = stream.all().iter().map(|r| format!("{r:?}")).collect();
     assert_eq!((after, stream.arn()), (before, arn.as_str()));
@@ -41,7 +51,7 @@ async fn items_stream_and_expiry_survive() {
 async fn a_table_made_anew_has_none_of_the_old_ones_records() {
     let directory = tempfile::tempdir().unwrap();
     let options = Options { clock: Clock::manual(START), ..Options::default() };
-    let engine = Engine::open(directory.path(), &options).unwrap();
+    let engine = open(directory.path(), &options).unwrap();
     engine.create_table(&definition(), TABLE).unwrap();
     let client = engine.client();
     client.put_item().table_name(TABLE).set_item(Some(item("a", "1", []))).send().await.unwrap();
@@ -52,7 +62,7 @@ async fn a_table_made_anew_has_none_of_the_old_ones_records() {
     assert!(engine.stream(TABLE).unwrap().is_empty());
     drop((engine, client));
 
-    let engine = Engine::open(directory.path(), &options).unwrap();
+    let engine = open(directory.path(), &options).unwrap();
     assert!(engine.stream(TABLE).unwrap().is_empty());
     let put = engine.client().put_item().table_name(TABLE);
     put.set_item(Some(item("a", "1", []))).send().await.unwrap();
@@ -65,13 +75,13 @@ async fn replicas_start_from_what_the_directory_holds() {
     let directory = tempfile::tempdir().unwrap();
     let lag = Lag { seed: 1, table: Duration::from_secs(1), index: Duration::from_secs(1), behind: 1.0 };
     let options = Options { clock: Clock::manual(START), lag: Some(lag), ..Options::default() };
-    let engine = Engine::open(directory.path(), &options).unwrap();
+    let engine = open(directory.path(), &options).unwrap();
     engine.create_table(&definition(), TABLE).unwrap();
     let put = engine.client().put_item().table_name(TABLE);
     put.set_item(Some(item("a", "1", []))).send().await.unwrap();
     drop(engine);
 
-    let engine = Engine::open(directory.path(), &options).unwrap();
+    let engine = open(directory.path(), &options).unwrap();
     let get = engine.client().get_item().table_name(TABLE).set_key(Some(key("a", "1")));
     assert!(get.send().await.unwrap().item.is_some());
 }
@@ -80,12 +90,12 @@ async fn replicas_start_from_what_the_directory_holds() {
 async fn a_directory_is_held_by_one_engine_at_a_time() {
     let directory = tempfile::tempdir().unwrap();
     let options = Options { clock: Clock::manual(START), ..Options::default() };
-    let first = Engine::open(directory.path(), &options).unwrap();
-    let refused = Engine::open(directory.path(), &options).unwrap_err().to_string();
+    let first = open(directory.path(), &options).unwrap();
+    let refused = open(directory.path(), &options).unwrap_err().to_string();
     let expected = format!("{} is in use by process {}", directory.path().display(), std::process::id());
     assert_eq!(refused, expected);
     drop(first);
-    Engine::open(directory.path(), &options).unwrap();
+    open(directory.path(), &options).unwrap();
 }
 
 /// A transaction, a batch or an expiry: each changes several items, one of them not.
@@ -177,7 +187,7 @@ async fn a_process_killed_at_any_point_of_a_write_loses_neither_it_nor_its_recor
     for kind in 0..3 {
         let (before, after) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let options = || Options { clock: Clock::manual(START), ..Options::default() };
-        let engine = Engine::open(before.path(), &options()).unwrap();
+        let engine = open(before.path(), &options()).unwrap();
         engine.create_table(&definition(), TABLE).unwrap();
         for pk in ["a", "b", "same"] {
             let expires = n(START.as_secs() + if pk == "b" { 50 } else { 1_000 });
@@ -189,7 +199,7 @@ async fn a_process_killed_at_any_point_of_a_write_loses_neither_it_nor_its_recor
         copy(before.path(), after.path());
         let later =
             || Options { clock: Clock::manual(START + Duration::from_secs(10)), ..Options::default() };
-        let engine = Engine::open(after.path(), &later()).unwrap();
+        let engine = open(after.path(), &later()).unwrap();
         let (was, _) = items_and_replayed(&engine).await;
         change(&engine, kind).await;
         let (is, _) = items_and_replayed(&engine).await;
@@ -214,7 +224,7 @@ async fn a_process_killed_at_any_point_of_a_write_loses_neither_it_nor_its_recor
                     continue;
                 }
                 let directory = killed(before.path(), after.path(), &segment, bytes, committed);
-                let engine = Engine::open(directory.path(), &later()).unwrap();
+                let engine = open(directory.path(), &later()).unwrap();
                 let (items, replayed) = items_and_replayed(&engine).await;
                 assert_eq!(items, if committed { is.clone() } else { was.clone() });
                 assert_eq!(replayed, items, "{bytes} bytes, committed: {committed}");
@@ -225,7 +235,7 @@ async fn a_process_killed_at_any_point_of_a_write_loses_neither_it_nor_its_recor
                 let (items, replayed) = items_and_replayed(&engine).await;
                 assert_eq!(items, replayed);
                 drop(engine);
-                let engine = Engine::open(directory.path(), &later()).unwrap();
+                let engine = open(directory.path(), &later()).unwrap();
                 assert_eq!(items_and_replayed(&engine).await, (items, replayed));
             }
         }
@@ -239,7 +249,7 @@ const CHILD: &str = "LATELY_KILLED_WRITER";
 async fn a_process_killed_while_it_writes_loses_nothing() {
     let options = Options { clock: Clock::manual(START), ..Options::default() };
     if let Some(directory) = env::var_os(CHILD) {
-        let engine = Engine::open(Path::new(&directory), &options).unwrap();
+        let engine = open(Path::new(&directory), &options).unwrap();
         // Bounded, should nobody kill it.
         for number in 0..100_000 {
             let pk = (number % 50).to_string();
@@ -250,14 +260,17 @@ async fn a_process_killed_while_it_writes_loses_nothing() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    let engine = Engine::open(directory.path(), &options).unwrap();
+    let engine = open(directory.path(), &options).unwrap();
     engine.create_table(&definition(), TABLE).unwrap();
     drop(engine);
     let acknowledged = directory.path().join("acknowledged");
     for _ in 0..3 {
         let mut child = Command::new(env::current_exe().unwrap());
         child.args(["--exact", "persistence::a_process_killed_while_it_writes_loses_nothing"]);
-        let mut child = child.env(CHILD, directory.path()).stdout(Stdio::null()).spawn().unwrap();
+        let mut child = {
+            let _alone = SPAWNING.lock().unwrap();
+            child.env(CHILD, directory.path()).stdout(Stdio::null()).spawn().unwrap()
+        };
         while fs::read_to_string(&acknowledged).unwrap_or_default().len() < 2 {
             assert_eq!(child.try_wait().unwrap(), None, "it writes");
             std::thread::sleep(Duration::from_millis(1));
@@ -265,7 +278,7 @@ async fn a_process_killed_while_it_writes_loses_nothing() {
         child.kill().unwrap();
         child.wait().unwrap();
         let last: u64 = fs::read_to_string(&acknowledged).unwrap().parse().unwrap_or(0);
-        let engine = Engine::open(directory.path(), &options).unwrap();
+        let engine = open(directory.path(), &options).unwrap();
         let (items, replayed) = items_and_replayed(&engine).await;
         assert_eq!(items, replayed);
         let newest = items.iter().map(|item| item["n"].as_n().unwrap().parse::<u64>().unwrap()).max();
