@@ -16,7 +16,7 @@ use crate::report::{Cell, Report};
 const BEGIN: &str = "<!-- bench ";
 const END: &str = "<!-- /bench -->";
 
-/// What a block shows.
+/// The contents of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
     /// The subcommand.

@@ -6,11 +6,11 @@ use std::fmt::Write;
 /// A picture of panels beside each other, which share their rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
-    /// What it shows.
+    /// The chart's title.
     pub title: String,
     /// The same in a sentence or two, for who cannot see it.
     pub description: String,
-    /// What the rows are called.
+    /// The names of the rows.
     pub rows: Vec<String>,
     /// The row that is set off from the others.
     pub ours: usize,
@@ -21,7 +21,7 @@ pub struct Chart {
 /// Bars of one measure, each panel on its own scale, from zero.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
-    /// What is measured.
+    /// The measured quantity.
     pub title: String,
     /// A bar for each row, and the text beside it; without a number, the text alone.
     pub bars: Vec<(Option<f64>, String)>,

@@ -1,4 +1,4 @@
-//! What an id, its text, a sort key and a cursor cost in time, beside `uuid::Uuid::now_v7` in the same run.
+//! The time of an id, its text, a sort key and a cursor, beside `uuid::Uuid::now_v7` in the same run.
 //!
 //! Each is done many times in a row, all of them in turn, and the median counts: what else the machine does moves nothing,
 //! or all of them alike. Built for speed, as a program that cares for nanoseconds is.
@@ -17,13 +17,13 @@ use crate::report::{Cell, Report, Table};
 /// Turns, of which the median counts.
 const TURNS: usize = 400;
 
-/// How often each is done in a turn: some ten microseconds, which a clock can tell.
+/// The repetitions of a turn: some ten microseconds, which a clock can measure.
 const TIMES: u32 = 500;
 
 const READING: Duration = Duration::from_millis(1_720_244_197_351);
 const ENTROPY: u64 = 0x5eed_5eed_5eed_5eed;
 
-/// What all others are measured by.
+/// The row that all others are compared with.
 const YARDSTICK: &str = "`uuid::Uuid::now_v7` and its text";
 
 static GENERATOR: Generator = Generator::new();

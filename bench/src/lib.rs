@@ -14,7 +14,7 @@
 use std::sync::LazyLock;
 
 use lately_engine::TableDefinition;
-use lately_engine::template::Template;
+use lately_template::Template;
 
 pub mod block;
 pub mod chart;

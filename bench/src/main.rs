@@ -21,7 +21,7 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Every published figure
 #[derive(Debug, Parser)]
-struct Bench {
+struct CommandLine {
     #[command(subcommand)]
     command: Command,
 }
@@ -29,25 +29,25 @@ struct Bench {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     /// Lately and five published designs beside each other, under the same workloads
-    Designs(Shown),
+    Designs(OutputOptions),
     /// What pages cost at DynamoDB
-    Reads(Shown),
+    Reads(OutputOptions),
     /// What writing costs at DynamoDB
-    Writes(Shown),
+    Writes(OutputOptions),
     /// What bringing events to feeds costs at DynamoDB
-    FanOut(Shown),
+    FanOut(OutputOptions),
     /// What others notice of a source that is written faster than its timeline can take
-    Overload(Overload),
+    Overload(OverloadOptions),
     /// What ids, keys and cursors cost in time
-    Ids(Shown),
-    ColdStart(ColdStart),
+    Ids(OutputOptions),
+    ColdStart(ColdStartOptions),
     /// Fill the pages and draw the pictures from the committed figures, and measure nothing
     Publish,
 }
 
-/// Where figures go.
+/// The output of a report.
 #[derive(Debug, clap::Args)]
-struct Shown {
+struct OutputOptions {
     /// Print JSON in place of tables
     #[arg(long)]
     json: bool,
@@ -58,19 +58,19 @@ struct Shown {
 }
 
 #[derive(Debug, clap::Args)]
-struct Overload {
+struct OverloadOptions {
     #[command(flatten)]
-    shown: Shown,
+    shown: OutputOptions,
 
     /// How long the rush is, in simulated seconds
-    #[arg(long, default_value_t = overload::Scale::FULL.seconds)]
+    #[arg(long, default_value_t = overload::OverloadScale::FULL.seconds)]
     seconds: u32,
 }
 
 #[derive(Debug, clap::Args)]
-struct ColdStart {
+struct ColdStartOptions {
     #[command(flatten)]
-    options: cold_start::Options,
+    options: cold_start::MeasureOptions,
 
     /// Commit the figures: to their file, and to the pages that show them
     #[arg(long)]
@@ -79,15 +79,15 @@ struct ColdStart {
 
 fn main() -> ExitCode {
     let progress = Progress::on_stderr();
-    let done = match Bench::parse().command {
+    let done = match CommandLine::parse().command {
         Command::Designs(shown) => {
-            show("designs", &designs::report(&designs::Scale::FULL, &progress), &shown)
+            show("designs", &designs::report(&designs::WorkloadScale::FULL, &progress), &shown)
         }
         Command::Reads(shown) => show("reads", &reads::report(&progress), &shown),
         Command::Writes(shown) => show("writes", &writes::report(&progress), &shown),
         Command::FanOut(shown) => show("fan-out", &fan_out::report(&progress), &shown),
-        Command::Overload(Overload { shown, seconds }) => {
-            let scale = overload::Scale { seconds, ..overload::Scale::FULL };
+        Command::Overload(OverloadOptions { shown, seconds }) => {
+            let scale = overload::OverloadScale { seconds, ..overload::OverloadScale::FULL };
             show("overload", &overload::report(scale, &progress), &shown)
         }
         Command::Ids(shown) => show("ids", &ids::report(&progress), &shown),
@@ -102,7 +102,7 @@ fn main() -> ExitCode {
 
 type Done = Result<ExitCode, Box<dyn Error>>;
 
-fn show(subcommand: &str, report: &Report, shown: &Shown) -> Done {
+fn show(subcommand: &str, report: &Report, shown: &OutputOptions) -> Done {
     println!("{}", if shown.json { report.json() } else { report.markdown() });
     if shown.write {
         published::publish(subcommand, report)?;
@@ -110,7 +110,7 @@ fn show(subcommand: &str, report: &Report, shown: &Shown) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-fn start_cold(ColdStart { options, write }: &ColdStart) -> Done {
+fn start_cold(ColdStartOptions { options, write }: &ColdStartOptions) -> Done {
     let report = cold_start::run(options)?;
     println!("{}", if options.json { report.json() } else { report.table() });
     if *write {

@@ -8,33 +8,33 @@ use std::time::Duration;
 
 use lately_engine::fault::{Faults, Network};
 use lately_engine::limits::PARTITION_WRITE_UNITS;
-use lately_engine::pump::{Destination, Handler, HandlerError, Pump, PumpOptions};
 use lately_engine::stream::EventName;
-use lately_engine::template::Template;
 use lately_engine::{Options, PartitionLimits};
 use lately_keys::EventId;
 use lately_keys::table::AnyKey;
 use lately_model::NewEvent;
+use lately_pump::{Destination, Handler, HandlerError, Pump, PumpOptions};
 use lately_store::{Store, Submission};
+use lately_template::Template;
 
 use crate::DEFINITION;
 use crate::progress::Progress;
 use crate::report::{Cell, Report, Table};
-use crate::simulation::{World, simulate};
+use crate::simulation::{SimulatedWorld, simulate};
 use crate::topic::{BUDGET, Bench, NOON, TABLE};
 
-/// How long a function has, but for what it needs to end in order.
+/// The time of an invocation, without the reserve that the function needs to end in order.
 const INVOCATION: Duration = Duration::from_secs(52);
 
 /// The longest way of a call to the table, there or back.
 const WAY: Duration = Duration::from_millis(4);
 
-/// How often the busy source writes a batch.
+/// The time between two batches of the busy source.
 const TICK: Duration = Duration::from_millis(50);
 
-/// How much is written.
+/// The sources, their rates and the length of the rush.
 #[derive(Clone, Copy, Debug)]
-pub struct Scale {
+pub struct OverloadScale {
     /// Events a second of the one busy source.
     pub busy: u32,
     /// Sources beside it, which write one event a second each.
@@ -45,7 +45,7 @@ pub struct Scale {
     pub write_units: u32,
 }
 
-impl Scale {
+impl OverloadScale {
     /// As it is published.
     pub const FULL: Self = Self { busy: 3_000, quiet: 100, seconds: 60, write_units: PARTITION_WRITE_UNITS };
 }
@@ -53,7 +53,7 @@ impl Scale {
 /// The outcome.
 #[derive(Clone, Debug)]
 pub struct Overload {
-    /// How long it took, in milliseconds, until each event of a quiet source was in its follower's feed; in order.
+    /// The milliseconds until each event of a quiet source was in its follower's feed, sorted.
     pub quiet_millis: Vec<u64>,
     /// Events of quiet sources.
     pub quiet_events: u64,
@@ -63,7 +63,7 @@ pub struct Overload {
     pub in_timeline: u64,
     /// See `busy_events`.
     pub in_feed: u64,
-    /// How many events of the busy source its timeline lacked when the last was written.
+    /// The events of the busy source that its timeline lacked when the last was written.
     pub backlog: u64,
     /// Milliseconds from the last event until timeline and feeds had everything.
     pub catch_up_millis: u64,
@@ -88,7 +88,7 @@ impl Overload {
 
 /// The figures.
 #[must_use]
-pub fn report(scale: Scale, progress: &Progress) -> Report {
+pub fn report(scale: OverloadScale, progress: &Progress) -> Report {
     progress.expect(1);
     let found = run(scale);
     progress.done("the overload");
@@ -112,7 +112,7 @@ pub fn report(scale: Scale, progress: &Progress) -> Report {
         table.push([name.into(), figure]);
     }
     let mut command = "cargo run -p bench --release -- overload".to_owned();
-    if scale.seconds != Scale::FULL.seconds {
+    if scale.seconds != OverloadScale::FULL.seconds {
         command += &format!(" --seconds {}", scale.seconds);
     }
     Report { command, tables: vec![table] }
@@ -125,11 +125,11 @@ fn tenths(tenths: u64, by: u64) -> f64 {
 
 /// Runs it in simulated time.
 #[must_use]
-pub fn run(scale: Scale) -> Overload {
+pub fn run(scale: OverloadScale) -> Overload {
     simulate(overload(scale))
 }
 
-async fn overload(scale: Scale) -> Overload {
+async fn overload(scale: OverloadScale) -> Overload {
     let limits = PartitionLimits { write_units: scale.write_units, ..PartitionLimits::default() };
     let options = Options { partitions: Some(limits), ..Options::default() };
     let bench = Bench::at(NOON, 0, r#"{"min_shards":8}"#, &DEFINITION, options).await;
@@ -137,15 +137,25 @@ async fn overload(scale: Scale) -> Overload {
     for number in 0..scale.quiet {
         bench.follow(&format!("reader-{number}"), &format!("actor:quiet-{number}")).await;
     }
-    let left = Arc::new(Mutex::new(0));
-    let functions = Functions {
-        bench: bench.clone(),
-        idle: Arc::default(),
-        made: Arc::default(),
-        left: Arc::clone(&left),
-    };
+    let functions =
+        Functions { bench: bench.clone(), idle: Arc::default(), made: Arc::default(), left: Arc::default() };
     let destination = Destination::memory();
-    let stream = bench.engine.stream(TABLE).expect("the table has one");
+    let pump = fan_out(&functions, destination.clone());
+    let handle = pump.handle();
+    let running = tokio::spawn(pump.run());
+    handle.settled().await;
+    write_all(&bench, scale).await;
+    handle.settled().await;
+    handle.stop();
+    running.await.expect("the pump ends").expect("it writes no file");
+
+    let failures = destination.list().expect("memory is there").len();
+    StreamTimes::of(&bench).overload(failures, functions.left(), functions.take_write_halves())
+}
+
+/// The stream and fan-out, as the template maps one to the other.
+fn fan_out(functions: &Functions, destination: Destination) -> Pump {
+    let stream = functions.bench.engine.stream(TABLE).expect("the table has one");
     let template = Template::parse(include_str!("../../template.yaml")).expect("the project's template");
     let mut mappings = template.mappings().expect("the template's mappings").into_iter();
     let mapping = mappings.rfind(|mapping| mapping.function == "FanOutFunction");
@@ -155,45 +165,32 @@ async fn overload(scale: Scale) -> Overload {
         let functions = invoked.clone();
         async move { functions.invoke(event).await }
     });
-    let pump = Pump::new(&stream, mapping, handler, Some(destination.clone()), PumpOptions::default());
-    let handle = pump.handle();
-    let running = tokio::spawn(pump.run());
-    handle.settled().await;
+    Pump::new(&stream, mapping, handler, Some(destination), PumpOptions::default())
+}
 
-    let busy = async {
-        let each =
-            scale.busy / u32::try_from(Duration::from_secs(1).as_millis() / TICK.as_millis()).unwrap_or(1);
-        for _ in 0..scale.seconds * scale.busy / each {
-            let written = tokio::spawn(write(bench.clone(), "busy".to_owned(), each));
-            tokio::time::sleep(TICK).await;
-            drop(written);
-        }
-    };
-    let quiet = (0..scale.quiet).map(|number| {
-        let bench = bench.clone();
-        tokio::spawn(async move {
-            // Not all at once.
-            tokio::time::sleep(Duration::from_micros(u64::from(number) * 1_000_000 / u64::from(scale.quiet)))
-                .await;
-            for _ in 0..scale.seconds {
-                write(bench.clone(), format!("quiet-{number}"), 1).await;
-                tokio::time::sleep(Duration::from_secs(1)).await;
-            }
-        })
-    });
-    let quiet: Vec<_> = quiet.collect();
-    busy.await;
+/// Writes the events of the busy source, and of the quiet sources beside it, for as long as the scale says.
+async fn write_all(bench: &Bench, scale: OverloadScale) {
+    let quiet: Vec<_> =
+        (0..scale.quiet).map(|number| tokio::spawn(write_quiet(bench.clone(), scale, number))).collect();
+    let each = scale.busy / u32::try_from(Duration::from_secs(1).as_millis() / TICK.as_millis()).unwrap_or(1);
+    for _ in 0..scale.seconds * scale.busy / each {
+        let written = tokio::spawn(write(bench.clone(), "busy".to_owned(), each));
+        tokio::time::sleep(TICK).await;
+        drop(written);
+    }
     for writer in quiet {
         writer.await.expect("a writer ends");
     }
-    handle.settled().await;
-    handle.stop();
-    running.await.expect("the pump ends").expect("it writes no file");
+}
 
-    let write_halves = functions.take_write_halves();
-    let left = *left.lock().unwrap_or_else(PoisonError::into_inner);
-    let failures = destination.list().expect("memory is there").len();
-    Told::of(&bench).overload(failures, left, write_halves)
+/// Writes an event a second of one quiet source. The sources do not all begin at once.
+async fn write_quiet(bench: Bench, scale: OverloadScale, number: u32) {
+    let begin = u64::from(number) * 1_000_000 / u64::from(scale.quiet);
+    tokio::time::sleep(Duration::from_micros(begin)).await;
+    for _ in 0..scale.seconds {
+        write(bench.clone(), format!("quiet-{number}"), 1).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
 }
 
 async fn write(bench: Bench, actor: String, events: u32) {
@@ -234,9 +231,13 @@ impl Functions {
         let seed = made.len() as u64 + 1;
         let network = Network { seed, longest: WAY, stall: None };
         let client = self.bench.engine.client_with(Faults::default()).over(network);
-        let store = Store::new(client, TABLE, World::new(self.bench.now(), seed), BUDGET);
+        let store = Store::new(client, TABLE, SimulatedWorld::new(self.bench.now(), seed), BUDGET);
         made.push(store.clone());
         store
+    }
+
+    fn left(&self) -> u64 {
+        *self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn take_write_halves(&self) -> u64 {
@@ -247,14 +248,14 @@ impl Functions {
 
 /// The times that the stream tells: when each event was written, and when it came to a timeline and a feed.
 #[derive(Default)]
-struct Told {
+struct StreamTimes {
     busy: BTreeMap<EventId, u64>,
     quiet: BTreeMap<EventId, u64>,
     listed: BTreeMap<EventId, u64>,
     in_feeds: BTreeMap<EventId, u64>,
 }
 
-impl Told {
+impl StreamTimes {
     fn of(bench: &Bench) -> Self {
         let mut told = Self::default();
         let stream = bench.engine.stream(TABLE).expect("the table has one");

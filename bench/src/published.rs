@@ -1,4 +1,4 @@
-//! What is published: the committed figures, the pages that show them, and the pictures.
+//! Publishing: the committed figures, the pages that show them, and the pictures.
 //!
 //! `bench/figures/<subcommand>.json` is one run. `--write` replaces it, fills the blocks of the pages from it, and draws the
 //! pictures. A test fills and draws everything once more from what is committed, and fails where it is not what is there:
@@ -18,13 +18,13 @@ pub const SUBCOMMANDS: [&str; 7] = ["cold-start", "designs", "fan-out", "ids", "
 /// Pages beside those in `docs/`.
 const PAGES: [&str; 2] = ["README.md", "shared/keys/README.md"];
 
-/// What is published cannot be read or written.
+/// A published file cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError {
     /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// Why.
         source: io::Error,
@@ -32,7 +32,7 @@ pub enum PublishError {
     /// The figures of a file are none.
     #[error("{}: {source}", path.display())]
     Figures {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// Why.
         source: serde_json::Error,
@@ -40,7 +40,7 @@ pub enum PublishError {
     /// A page's blocks cannot be filled.
     #[error("{}: {source}", path.display())]
     Page {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// Why.
         source: BlockError,
@@ -105,7 +105,7 @@ pub fn publish_all() -> Result<(), PublishError> {
     SUBCOMMANDS.iter().try_for_each(|subcommand| publish(subcommand, &committed(subcommand)?))
 }
 
-/// Where a picture is.
+/// The path of a picture.
 #[must_use]
 pub fn image(name: &str) -> PathBuf {
     root().join("docs/images").join(format!("{name}.svg"))

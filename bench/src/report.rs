@@ -5,10 +5,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a subcommand found.
+/// The figures of a subcommand.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// How to have it again.
+    /// The command that makes the report.
     pub command: String,
     /// The figures.
     pub tables: Vec<Table>,
@@ -17,13 +17,13 @@ pub struct Report {
 /// Figures in rows and columns. A row is known by its first cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Table {
-    /// What the table is called within its report.
+    /// The table's name within its report.
     pub name: String,
-    /// What the columns hold.
+    /// The titles of the columns.
     pub columns: Vec<String>,
     /// As many cells as there are columns.
     pub rows: Vec<Vec<Cell>>,
-    /// What must be known to read them; it may be empty.
+    /// The text that explains the figures; it may be empty.
     pub note: String,
 }
 

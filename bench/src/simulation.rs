@@ -19,13 +19,13 @@ pub(crate) fn simulate<T>(future: impl Future<Output = T>) -> T {
 
 /// Clocks that begin at a moment, and random numbers from a seed.
 #[derive(Debug)]
-pub(crate) struct World {
+pub(crate) struct SimulatedWorld {
     start: Duration,
     begun: Instant,
     random: Mutex<fastrand::Rng>,
 }
 
-impl World {
+impl SimulatedWorld {
     /// Within a simulation.
     pub(crate) fn new(start: Duration, seed: u64) -> Self {
         Self { start, begun: Instant::now(), random: Mutex::new(fastrand::Rng::with_seed(seed)) }
@@ -38,7 +38,7 @@ impl World {
     }
 }
 
-impl Ambient for World {
+impl Ambient for SimulatedWorld {
     fn since_epoch(&self) -> Duration {
         self.start + self.begun.elapsed()
     }

@@ -9,7 +9,7 @@ use lately_model::{Backfill, EventQuery, NewEvent, PageSize, TopicChange};
 use lately_store::{Cost, FanOutOutcome, Record, Store, Submission};
 
 use crate::DEFINITION;
-use crate::simulation::World;
+use crate::simulation::SimulatedWorld;
 
 /// 2026-03-14T12:00:00Z.
 pub(crate) const NOON: Duration = Duration::from_secs(1_773_489_600);
@@ -17,7 +17,7 @@ pub(crate) const NOON: Duration = Duration::from_secs(1_773_489_600);
 /// Settings of a topic that does not fan out.
 pub(crate) const QUIET: &str = r#"{"fan_out":false}"#;
 
-/// How long an operation may take, as in a function.
+/// The time for an operation, as in a function.
 pub(crate) const BUDGET: Duration = lately_kit::limits::OPERATION_BUDGET;
 
 pub(crate) const TABLE: &str = "lately";
@@ -44,7 +44,7 @@ impl Bench {
         definition: &TableDefinition,
         options: Options,
     ) -> Self {
-        let world = World::new(now, seed);
+        let world = SimulatedWorld::new(now, seed);
         let options = Options { clock: world.clock(), ..options };
         let engine = Engine::memory(&options).expect("memory is there");
         engine.create_table(definition, TABLE).expect("the definition is valid");

@@ -8,7 +8,7 @@ use crate::topic::{Bench, QUIET};
 
 const BY_TYPE: &str = r#"{"fan_out":false,"views":["actor","subject","type"]}"#;
 
-/// What is written: in words, the topic's settings, and how many events at once.
+/// A kind of write: in words, the topic's settings, and the events of one request.
 const WRITES: [(&str, &str, usize); 5] = [
     ("one", QUIET, 1),
     ("one, in a topic with the `type` view", BY_TYPE, 1),

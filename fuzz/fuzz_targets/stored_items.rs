@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
-use lately_engine::template::Template;
+use lately_template::Template;
 use lately_engine::{Clock, Engine, Options};
 use lately_keys::table::AnyKey;
 use lately_keys::Topic;

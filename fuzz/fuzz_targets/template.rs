@@ -1,7 +1,7 @@
 //! The template reader.
 #![no_main]
 
-use lately_engine::template::Template;
+use lately_template::Template;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

@@ -1,33 +1,18 @@
-//! The whole system in one process: the API, DynamoDB, and what lies between them on AWS.
+//! The whole system in one process, and the commands for a system that runs.
 //!
-//! The routers are those of the functions, the table is the one that `template.yaml` declares, and the client is the
-//! SDK's own; only what the SDK would send over the network ends in the embedded engine. Nothing is written
-//! twice for here and for AWS.
+//! - [`serve`]: the API, DynamoDB, the stream and the console. The routers are those of the functions, the table is the one
+//!   that `template.yaml` declares, and the client is the SDK's own; only the SDK's HTTP requests end in the embedded
+//!   engine. Nothing is written twice for the local program and for AWS.
+//! - [`operate`]: an operator's commands. They work on the table itself, with AWS credentials.
+//! - [`client`]: the API's commands. They send HTTP requests with a token.
 
 #![deny(missing_docs)]
 
-pub mod cli;
-mod command;
-pub mod console;
-pub mod consume;
-mod demo;
-pub mod dlq;
-pub mod failures;
-pub mod feed;
-mod guard;
-pub mod import;
-pub mod migrate;
-pub mod options;
-mod remote;
-pub mod report;
-mod reporter;
-pub mod scenario;
+pub mod client;
+pub mod command_line;
+pub mod completions;
+pub mod operate;
 mod seconds;
-mod serve;
-mod system;
-pub mod token;
-pub mod tokens;
-mod welcome;
+pub mod serve;
 
-pub use serve::{ServeError, run};
-pub use system::{OpenError, System, TEMPLATE};
+pub use serve::system::{System, TEMPLATE};

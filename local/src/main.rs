@@ -3,9 +3,10 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::Parser;
-use lately::cli;
-use lately::options::{Command, Lately};
+use clap::{CommandFactory, Parser};
+use lately::client::{self, Failure};
+use lately::command_line::{Command, Lately};
+use lately::{completions, operate, serve};
 
 /// For the engine's sake: see the opening of `bench/benches/engine.rs`.
 #[global_allocator]
@@ -16,30 +17,34 @@ async fn main() -> ExitCode {
     let Lately { command, options } = Lately::parse();
     let (mut out, mut told) = (std::io::stdout(), std::io::stderr());
     let done = match command {
-        None => lately::run(options, &mut out).await.map_err(|error| error.to_string()),
+        None => serve::run(options, &mut out).await.map_err(|error| error.to_string()),
         Some(Command::Token(options)) => {
-            lately::token::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
+            operate::token::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
         }
         Some(Command::Api(command)) => {
-            return cli::ended(cli::run(command, &mut out, &mut told).await, &mut told);
+            return client::ended(client::run(command, &mut out, &mut told).await, &mut told);
+        }
+        Some(Command::Completions(options)) => {
+            let printed = completions::run(options, Lately::command(), &mut out).map_err(Failure::from);
+            return client::ended(printed, &mut told);
         }
         Some(Command::Consume(options)) => {
-            return cli::ended(lately::consume::run(options, &mut out, &mut told).await, &mut told);
+            return client::ended(client::consume::run(options, &mut out, &mut told).await, &mut told);
         }
         Some(Command::Scenario(options)) => {
-            lately::scenario::run(options, &mut out).await.map_err(|error| error.to_string())
+            client::scenario::run(options, &mut out).await.map_err(|error| error.to_string())
         }
         Some(Command::Report(options)) => {
-            lately::report::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
+            operate::report::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
         }
         Some(Command::Dlq(options)) => {
-            lately::dlq::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
+            operate::dlq::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
         }
         Some(Command::Migrate(options)) => {
-            lately::migrate::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
+            operate::migrate::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
         }
         Some(Command::Import(options)) => {
-            lately::import::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
+            operate::import::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
         }
     };
     match done {

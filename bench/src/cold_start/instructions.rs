@@ -1,4 +1,4 @@
-//! How many instructions a start takes: the same on every machine of a kind, and on a busy one too.
+//! The instructions of a start: the same on every machine of a kind, and on a busy one too.
 
 use std::io::ErrorKind;
 use std::path::Path;

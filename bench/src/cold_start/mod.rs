@@ -1,4 +1,4 @@
-//! How fast each function starts, beside the least that a function can be.
+//! The start of each function, beside the smallest possible function.
 //!
 //! Each is run as the process that Lambda runs, against a Runtime API and a DynamoDB that are here ([`platform`],
 //! [`table`]). Times are medians of many starts, the functions in turn, so that what else the machine does falls on all of
@@ -22,11 +22,11 @@ use binary::Binary;
 use figure::median;
 use platform::{Endpoint, RuntimeApi};
 use process::Process;
-use report::{Measured, Report};
+use report::{ColdStartReport, Measured};
 
 /// How fast each function starts
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct MeasureOptions {
     /// Fail if a budget is missed
     #[arg(long)]
     pub(crate) check: bool,
@@ -51,12 +51,12 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 ///
 /// # Errors
 /// If one cannot be built, started or talked to.
-pub(crate) fn run(options: &Options) -> Result<Report> {
+pub(crate) fn run(options: &MeasureOptions) -> Result<ColdStartReport> {
     let binaries = match &options.binaries {
         Some(folder) => Binary::in_folder(folder)?,
         None => Binary::build()?,
     };
-    let table = table::Table::start()?;
+    let table = table::LocalTable::start()?;
     let api = RuntimeApi::start()?;
     let starts = starts(&binaries, &api, options.starts)?;
     let mut measured = Vec::new();
@@ -74,7 +74,7 @@ pub(crate) fn run(options: &Options) -> Result<Report> {
             bytes: binary.bytes()?,
         });
     }
-    Ok(Report::new(measured))
+    Ok(ColdStartReport::new(measured))
 }
 
 /// From spawn to first poll, of each binary: in turn, after a round that is not counted and brings all into memory.
@@ -109,7 +109,11 @@ fn client_hellos(binary: &Binary, api: &RuntimeApi, times: u16) -> Result<Option
 }
 
 /// Memory at the first poll and after the main event, and what that was answered with.
-fn memory(binary: &Binary, api: &RuntimeApi, table: &table::Table) -> Result<(u64, Option<u64>, String)> {
+fn memory(
+    binary: &Binary,
+    api: &RuntimeApi,
+    table: &table::LocalTable,
+) -> Result<(u64, Option<u64>, String)> {
     let reports = tempfile::tempdir()?;
     let output = format!("file://{}", reports.path().display());
     let variables = [("AWS_ENDPOINT_URL", &*table.url()), ("OUTPUT", &output)];

@@ -48,7 +48,7 @@ impl Process {
     }
 }
 
-/// What the platform sets, and `template.yaml`.
+/// Sets the variables of the platform and of `template.yaml`.
 pub(super) fn set_environment(command: &mut Command, api: &RuntimeApi) {
     command.env_clear().stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).envs([
         ("AWS_LAMBDA_RUNTIME_API", api.address()),

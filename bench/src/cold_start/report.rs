@@ -1,4 +1,4 @@
-//! What was measured, beside what it may be.
+//! The report of a measurement: each figure beside its budget.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub(super) struct Measured {
     pub(super) client_hello: Option<Duration>,
     pub(super) rss_at_poll: u64,
     pub(super) rss_after: Option<u64>,
-    /// What the first event was answered with.
+    /// The response to the first event.
     pub(super) answer: String,
     pub(super) bytes: u64,
 }
@@ -43,7 +43,7 @@ impl Measured {
 
 /// All of all functions; the first is `hello`, the second `hello-dynamodb`.
 #[derive(Clone, Debug)]
-pub(crate) struct Report {
+pub(crate) struct ColdStartReport {
     measured: Vec<Measured>,
 }
 
@@ -56,12 +56,12 @@ struct Figure {
     is_ok: bool,
 }
 
-impl Report {
+impl ColdStartReport {
     pub(super) const fn new(measured: Vec<Measured>) -> Self {
         Self { measured }
     }
 
-    /// Whether every function is within every budget.
+    /// True if every function is within every budget.
     pub(crate) fn is_ok(&self) -> bool {
         self.functions().all(|one| self.figures(one).iter().all(|figure| figure.is_ok))
     }

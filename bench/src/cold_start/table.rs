@@ -24,12 +24,12 @@ const AGO: Duration = Duration::from_secs(3600);
 
 /// A table on a port, for as long as this is there.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct LocalTable {
     address: SocketAddr,
     _runtime: Runtime,
 }
 
-impl Table {
+impl LocalTable {
     /// Starts it, and fills it.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Who is compared: five designs as their authors published them, and Lately.
+//! The contenders: five designs as their authors published them, and Lately.
 //!
 //! Two of the five are timelines of one user each. Where a topic is asked for, all its events are one such user's, which
 //! is what the design offers: "the latest of everyone" it has not. The sharded day leaves the number of shards to the
@@ -42,7 +42,7 @@ pub(super) const OF_USERS: [Contender; 6] = [
 ];
 
 impl Contender {
-    /// Where a topic is asked for.
+    /// The contender's name for reads of a topic.
     pub(super) fn name(self) -> String {
         match self {
             Self::ShardedDay { shards } => format!("sharded day, {shards} shards"),
@@ -50,7 +50,7 @@ impl Contender {
         }
     }
 
-    /// Where users' timelines are asked for.
+    /// The contender's name for reads of users' timelines.
     pub(super) const fn name_of_users(self) -> &'static str {
         match self {
             Self::ReverseTicks => "reverse ticks",

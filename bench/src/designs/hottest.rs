@@ -13,7 +13,7 @@ use lately_model::limits::MAX_SHARDS_DEFAULT;
 use super::contender::Contender;
 use super::workload::{Happening, offered};
 
-/// How writes are spread.
+/// The spread of writes over partitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Share {
     /// Writes that go to the hottest partition.

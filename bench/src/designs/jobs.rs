@@ -17,7 +17,7 @@ impl<T> Job<T> {
     }
 }
 
-/// What they found, in their order.
+/// The jobs' results, in the order of the jobs.
 pub(super) fn run<T: Send>(jobs: Vec<Job<T>>, progress: &Progress) -> Vec<T> {
     progress.expect(jobs.len());
     let found: Mutex<Vec<Option<T>>> = Mutex::new(jobs.iter().map(|_| None).collect());

@@ -43,24 +43,24 @@ use contender::{Contender, OF_TOPICS, OF_USERS};
 use jobs::Job;
 use offering::Taken;
 use reading::Answers;
-pub use workload::Scale;
 use workload::Workload;
+pub use workload::WorkloadScale;
 use writing::Price;
 
-/// How long a store tries: nothing goes wrong.
+/// The time for an operation of the store, which meets no faults.
 const BUDGET: Duration = Duration::from_secs(10);
 
 /// Settings of a topic whose actors have timelines, and nobody feeds.
 const BY_ACTOR: &str = r#"{"fan_out":false,"views":["actor"]}"#;
 
-/// What is asked for, as the tables say it.
+/// The reads, as the tables name them.
 pub(crate) const ASKED: [&str; 3] = ["latest 50", "page 20", "since 15 minutes"];
 
 const NO_ANSWER: &str = "no answer";
 
 /// One measurement.
 enum Found {
-    /// Of a topic, or of a user: the answers of each who answers.
+    /// The answers of each contender, for a topic or for users.
     Answers(Vec<(String, Option<Answers>)>),
     Taken(Taken),
     Lost(u64),
@@ -69,7 +69,7 @@ enum Found {
 
 /// All of it.
 #[must_use]
-pub fn report(scale: &Scale, progress: &Progress) -> Report {
+pub fn report(scale: &WorkloadScale, progress: &Progress) -> Report {
     let scale = *scale;
     let mut jobs: Vec<Job<Found>> = Vec::new();
     for workload in Workload::OF_TOPICS {
@@ -100,7 +100,11 @@ pub fn report(scale: &Scale, progress: &Progress) -> Report {
 }
 
 /// The answers of a topic; Lately gives two.
-fn of_topic(contender: Contender, workload: Workload, scale: &Scale) -> Vec<(String, Option<Answers>)> {
+fn of_topic(
+    contender: Contender,
+    workload: Workload,
+    scale: &WorkloadScale,
+) -> Vec<(String, Option<Answers>)> {
     let (since_seconds, times) = workload.since(scale);
     if let Some(design) = contender.of_topic() {
         let answers = simulate(async {
@@ -128,7 +132,7 @@ fn of_topic(contender: Contender, workload: Workload, scale: &Scale) -> Vec<(Str
 }
 
 /// The answers of a user's timeline; none where there is none.
-fn of_users(contender: Contender, scale: &Scale) -> (String, Option<Answers>) {
+fn of_users(contender: Contender, scale: &WorkloadScale) -> (String, Option<Answers>) {
     let name = |user: u32| format!("user-{user}");
     let happenings = Workload::Users.happenings(scale);
     let answers = simulate(async {
@@ -154,7 +158,7 @@ fn of_users(contender: Contender, scale: &Scale) -> (String, Option<Answers>) {
     (contender.name_of_users().to_owned(), answers)
 }
 
-fn offer(contender: Contender, scale: &Scale) -> Taken {
+fn offer(contender: Contender, scale: &WorkloadScale) -> Taken {
     match contender.of_topic() {
         Some(design) => offering::to_published(&design, scale.burst_rate, scale.offered_seconds),
         None => offering::to_lately(scale.burst_rate, scale.offered_seconds).0,
@@ -168,7 +172,7 @@ fn lost(contender: Contender, writers: u32) -> u64 {
     }
 }
 
-/// What was found, by its kind, in the order in which it was asked for.
+/// The results by kind, in the order of the reads.
 #[derive(Default)]
 struct Sorted {
     answers: Vec<Vec<(String, Option<Answers>)>>,
@@ -187,13 +191,14 @@ impl Sorted {
         }
     }
 
-    fn tables(&self, scale: &Scale) -> Vec<Table> {
+    fn tables(&self, scale: &WorkloadScale) -> Vec<Table> {
         let count = |number: u64| Cell::from(number).to_string();
         let (steady, rest) = self.answers.split_at(OF_TOPICS.len());
         let (burst, rest) = rest.split_at(OF_TOPICS.len());
         let (sparse, users) = rest.split_at(OF_TOPICS.len());
         let (topic_prices, user_prices) = self.prices.split_at(OF_TOPICS.len());
-        let Scale { steady_rate, burst_rate, burst_seconds, sparse: month, users: persons, .. } = *scale;
+        let WorkloadScale { steady_rate, burst_rate, burst_seconds, sparse: month, users: persons, .. } =
+            *scale;
         let [steady_rate, burst_rate] = [steady_rate, burst_rate].map(|rate| count(rate.into()));
         let read = "Events of 512 bytes. Pages are read eventually consistently, what came since 15 minutes ago consistently and whole.";
         let times = Workload::Steady.since(scale).1;
@@ -245,7 +250,7 @@ impl Sorted {
     }
 
     /// One figure of everything, for who reads no more.
-    fn summary(&self, steady: &[Many], burst: &[Many], sparse: &[Many], scale: &Scale) -> Table {
+    fn summary(&self, steady: &[Many], burst: &[Many], sparse: &[Many], scale: &WorkloadScale) -> Table {
         let columns = [
             "design",
             "latest 50, steady",
@@ -276,7 +281,7 @@ impl Sorted {
         table
     }
 
-    fn writes(&self, prices: &[Price], rate: &str, scale: &Scale) -> Table {
+    fn writes(&self, prices: &[Price], rate: &str, scale: &WorkloadScale) -> Table {
         let columns = ["design", "write units", "calls", "hottest partition's share", "throttles at"];
         let mut table = Table::new("writes", &columns);
         for (contender, price) in OF_TOPICS.into_iter().zip(prices) {
@@ -291,7 +296,7 @@ impl Sorted {
         table
     }
 
-    fn taken(&self, rate: &str, scale: &Scale) -> Table {
+    fn taken(&self, rate: &str, scale: &WorkloadScale) -> Table {
         let mut columns = vec!["design".to_owned()];
         columns.extend((1..=scale.offered_seconds).map(|second| format!("second {second}")));
         columns.push("refused".to_owned());
@@ -308,7 +313,7 @@ impl Sorted {
         table
     }
 
-    fn collisions(&self, steady: &[Many], burst: &[Many], scale: &Scale) -> Table {
+    fn collisions(&self, steady: &[Many], burst: &[Many], scale: &WorkloadScale) -> Table {
         let writers = Cell::from(u64::from(scale.writers)).to_string();
         let [of_steady, of_burst] = [Workload::Steady, Workload::Burst].map(|workload| workload.len(scale));
         let column = |events: u64, what: &str| format!("lost of {what}'s {}", Cell::from(events));
@@ -358,7 +363,7 @@ fn of_answers(workload: Workload, all: &[Many], note: String) -> Table {
     table
 }
 
-fn user_writes(prices: &[Price], scale: &Scale) -> Table {
+fn user_writes(prices: &[Price], scale: &WorkloadScale) -> Table {
     let columns = ["design", "write units", "calls", "hottest partition's share", "throttles at"];
     let mut table = Table::new("user-writes", &columns);
     let mut behind = String::new();

@@ -22,12 +22,12 @@ use crate::topic::{QUIET, of_512_bytes};
 /// Writes of so long come at once.
 const SLOT: SignedDuration = SignedDuration::from_millis(10);
 
-/// What became of the writes.
+/// The results of the writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Taken {
-    /// How many were taken, second by second.
+    /// The accepted writes, second by second.
     pub(super) by_second: Vec<u64>,
-    /// How many were given up.
+    /// The number of writes that were given up.
     pub(super) refused: u64,
 }
 
@@ -47,7 +47,7 @@ impl Taken {
     }
 }
 
-/// What is offered, slot by slot.
+/// The offered writes, slot by slot.
 fn slots(rate: u32, seconds: u32) -> impl Iterator<Item = Vec<Happening>> {
     let mut happenings = offered(rate, seconds).into_iter().peekable();
     let mut end = Workload::end();
@@ -63,7 +63,7 @@ fn limited() -> Options {
     Options { partitions: Some(PartitionLimits::default()), ..Options::default() }
 }
 
-/// What a published design takes.
+/// The writes that a published design accepts.
 pub(super) fn to_published(design: &Design, rate: u32, seconds: u32) -> Taken {
     simulate(async {
         // There is no time to try again.
@@ -81,7 +81,7 @@ pub(super) fn to_published(design: &Design, rate: u32, seconds: u32) -> Taken {
     })
 }
 
-/// What Lately takes, and with how many shards in the end.
+/// The writes that Lately accepts, and its shards in the end.
 pub(super) fn to_lately(rate: u32, seconds: u32) -> (Taken, u16) {
     simulate(async {
         let bench = lately(QUIET, false, limited()).await;

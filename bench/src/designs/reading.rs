@@ -26,7 +26,7 @@ pub(super) const DEEP: usize = 20;
 /// By then nothing is remembered: a topic is for five seconds, a directory for one.
 const FORGOTTEN: Duration = Duration::from_secs(6);
 
-/// What the answers cost.
+/// The cost of the answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Answers {
     pub(super) latest: Cost,
@@ -53,7 +53,7 @@ fn ago(seconds: u32) -> Timestamp {
     later(Workload::end(), SignedDuration::from_secs(-i64::from(seconds)))
 }
 
-/// Of a published design.
+/// The answers of a published design.
 pub(super) async fn of_published(table: &Table, since_seconds: u32) -> Answers {
     let before = |at| later(at, SignedDuration::from_nanos(-1));
     let (first, last) =
@@ -87,7 +87,7 @@ const PAGE_SIZE: std::num::NonZeroU16 = match std::num::NonZeroU16::new(PAGE) {
     None => panic!("a page holds something"),
 };
 
-/// Of a topic of Lately: by who has forgotten everything, and by who remembers.
+/// The answers of a topic of Lately: from a process without any cache, and from one with a cache.
 pub(super) async fn of_topic(bench: &Bench, since_seconds: u32) -> [Answers; 2] {
     let mut query = EventQuery { limit: page_size(PAGE), ..EventQuery::default() };
     let read = async |query: &EventQuery| {
@@ -131,7 +131,7 @@ async fn since(bench: &Bench, seconds: u32) -> (Cost, u64) {
     (Cost { rounds: cost.rounds + before, ..cost }, found)
 }
 
-/// Of an actor's timeline in Lately: it is one partition, and there is nothing to look up.
+/// The answers of an actor's timeline in Lately. It is one partition, so there is nothing to look up.
 pub(super) async fn of_actor(bench: &Bench, actor: &str) -> Answers {
     let source = format!("actor:{actor}").parse().expect("a source");
     let read = async |page: &EventQuery| {

@@ -1,4 +1,4 @@
-//! What the workloads are written to: a table of a published design, or a topic of Lately.
+//! The stage of a workload: a table of a published design, or a topic of Lately.
 //!
 //! Both are filled through the code that a program would use, in full batches, and without a stream where nobody reads it.
 
@@ -15,7 +15,7 @@ use lately_store::published::{Attributes, Design, KeyAttributes, Table};
 
 use super::workload::{Happening, Workload};
 use crate::DEFINITION;
-use crate::simulation::World;
+use crate::simulation::SimulatedWorld;
 use crate::topic::{Bench, of_512_bytes};
 
 /// Events of one call of the writer's: enough that its batches are under way at once.
@@ -42,7 +42,7 @@ pub(super) fn elsewhere(design: &Design, options: Options, budget: Duration) -> 
         ttl_attribute: None,
         stream: None,
     };
-    let world = World::new(since_epoch(Workload::end()), 0);
+    let world = SimulatedWorld::new(since_epoch(Workload::end()), 0);
     let engine = Engine::memory(&Options { clock: world.clock(), ..options }).expect("memory is there");
     engine.create_table(&definition, TABLE).expect("the definition is valid");
     Store::new(engine.client(), TABLE, world, budget)

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use super::*;
 
 /// A run that is quick in a debug build.
-const SMALL: Scale = Scale {
+const SMALL: WorkloadScale = WorkloadScale {
     steady_rate: 2,
     steady_seconds: 900,
     burst_rate: 3_000,

@@ -11,14 +11,14 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-/// How much of everything there is.
+/// The size of the workloads.
 #[derive(Clone, Copy, Debug)]
-pub struct Scale {
+pub struct WorkloadScale {
     /// Events a second, steadily.
     pub(super) steady_rate: u32,
     /// Events a second in the burst.
     pub(super) burst_rate: u32,
-    /// How long the burst is.
+    /// The length of the burst.
     pub(super) burst_seconds: u32,
     /// Events of the month.
     pub(super) sparse: u32,
@@ -26,7 +26,7 @@ pub struct Scale {
     pub(super) users: u32,
     /// Events of each of them.
     pub(super) of_each_user: u32,
-    /// How long the burst is offered to partitions of limited rate.
+    /// The time for which the burst is offered to partitions of limited rate.
     pub(super) offered_seconds: u32,
     /// How much of that is made: all that is read since 15 minutes ago, or a whole part of it.
     pub(super) steady_seconds: u32,
@@ -36,8 +36,8 @@ pub struct Scale {
     pub(super) writers: u32,
 }
 
-impl Scale {
-    /// What is published.
+impl WorkloadScale {
+    /// The size of the published figures.
     pub const FULL: Self = Self {
         steady_rate: 1_000,
         steady_seconds: 60,
@@ -63,7 +63,7 @@ const DAY_SECONDS: u32 = 24 * 60 * 60;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Happening {
     pub(super) at: Timestamp,
-    /// Whose it is, where users are told apart.
+    /// The user of the event, where users are told apart.
     pub(super) user: u32,
     pub(super) entropy: u128,
 }
@@ -96,7 +96,7 @@ impl Workload {
     }
 
     /// The spans of a workload, one after the other: how many seconds, and how many events happen in them.
-    fn spans(self, scale: &Scale) -> Vec<(u32, u32)> {
+    fn spans(self, scale: &WorkloadScale) -> Vec<(u32, u32)> {
         match self {
             Self::Steady => vec![(scale.steady_seconds, scale.steady_seconds * scale.steady_rate)],
             Self::Burst => {
@@ -109,20 +109,20 @@ impl Workload {
     }
 
     /// How many seconds are read by who reads since 15 minutes ago, and how often that is to be counted.
-    pub(super) const fn since(self, scale: &Scale) -> (u32, u64) {
+    pub(super) const fn since(self, scale: &WorkloadScale) -> (u32, u64) {
         match self {
             Self::Steady => (scale.steady_seconds, (SINCE_SECONDS / scale.steady_seconds) as u64),
             Self::Burst | Self::Sparse | Self::Users => (SINCE_SECONDS, 1),
         }
     }
 
-    /// How many events there are.
-    pub(super) fn len(self, scale: &Scale) -> u64 {
+    /// The number of events.
+    pub(super) fn len(self, scale: &WorkloadScale) -> u64 {
         self.spans(scale).iter().map(|(_, events)| u64::from(*events)).sum()
     }
 
     /// All of it, oldest first.
-    pub(super) fn happenings(self, scale: &Scale) -> impl Iterator<Item = Happening> + use<> {
+    pub(super) fn happenings(self, scale: &WorkloadScale) -> impl Iterator<Item = Happening> + use<> {
         let spans = self.spans(scale);
         let seconds: u32 = spans.iter().map(|(seconds, _)| seconds).sum();
         let mut start = later(Self::end(), SignedDuration::from_secs(-i64::from(seconds)));
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn the_full_workloads_are_what_they_say() {
-        let scale = Scale::FULL;
+        let scale = WorkloadScale::FULL;
         assert_eq!(Workload::Steady.len(&scale), 60_000);
         assert_eq!(Workload::Burst.len(&scale), 895 + 100_000);
         assert_eq!(Workload::Sparse.len(&scale), 1_200);
@@ -184,13 +184,13 @@ mod tests {
     #[test]
     fn events_happen_in_order_before_the_end_and_the_burst_comes_last() {
         for workload in [Workload::Steady, Workload::Burst, Workload::Sparse, Workload::Users] {
-            let all: Vec<_> = workload.happenings(&Scale::FULL).collect();
-            assert_eq!(all.len() as u64, workload.len(&Scale::FULL));
+            let all: Vec<_> = workload.happenings(&WorkloadScale::FULL).collect();
+            assert_eq!(all.len() as u64, workload.len(&WorkloadScale::FULL));
             assert!(all.is_sorted_by_key(|happening| happening.at));
             assert!(all.last().unwrap().at < Workload::end());
         }
         let begin = later(Workload::end(), SignedDuration::from_secs(-5));
-        let burst = Workload::Burst.happenings(&Scale::FULL);
+        let burst = Workload::Burst.happenings(&WorkloadScale::FULL);
         assert_eq!(burst.filter(|happening| happening.at >= begin).count(), 100_000);
         let offered = offered(7, 3);
         assert_eq!(offered.len(), 21);
@@ -200,13 +200,15 @@ mod tests {
     #[test]
     fn users_have_as_many_events_each() {
         let mut of_user = vec![0; 100];
-        Workload::Users.happenings(&Scale::FULL).for_each(|happening| of_user[happening.user as usize] += 1);
+        Workload::Users
+            .happenings(&WorkloadScale::FULL)
+            .for_each(|happening| of_user[happening.user as usize] += 1);
         assert!(of_user.iter().all(|events| *events == 1_200));
     }
 
     #[test]
     fn a_run_is_the_same_every_time() {
-        let run = || Workload::Sparse.happenings(&Scale::FULL).collect::<Vec<_>>();
+        let run = || Workload::Sparse.happenings(&WorkloadScale::FULL).collect::<Vec<_>>();
         assert_eq!(run(), run());
     }
 }

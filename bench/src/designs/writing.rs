@@ -1,4 +1,4 @@
-//! What one write costs, and in Lately what is written behind it.
+//! The cost of one write, and in Lately of the writes that follow it.
 
 use lately_engine::Options;
 use lately_store::{Cost, Units};
@@ -15,7 +15,7 @@ use crate::topic::{Behind, QUIET};
 pub(super) struct Price {
     pub(super) write_units: Units,
     pub(super) calls: u64,
-    /// What fan-out reads.
+    /// The reads of fan-out.
     pub(super) read_units: Units,
 }
 

@@ -6,13 +6,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use lately::TEMPLATE;
-use lately_engine::pump::Mapping;
-use lately_engine::template::Template;
 use lately_engine::{KeyNames, Projection, StreamView};
 use lately_keys::Place;
 use lately_kit::access::RULES;
 use lately_kit::code::Code;
 use lately_kit::route::Routes;
+use lately_pump::Mapping;
+use lately_template::Template;
 use serde_json::{Value, json};
 
 use crate::support::{Api, OPENAPI, resolved};

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use lately_engine::pump::{Destination, PumpFaults, PumpHandle};
 use lately_keys::EventId;
 use lately_model::Scope;
+use lately_pump::{Destination, PumpFaults, PumpHandle};
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Api, event, event_ago, request};

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use clap::Parser;
 use lately::TEMPLATE;
-use lately::options::Lately;
-use lately_engine::template::Template;
+use lately::command_line::Lately;
 use lately_keys::UnixMillis;
 use lately_kit::limits as kit;
 use lately_kit::metrics::{Measured, Measures, Metric};
 use lately_model::limits as model;
 use lately_report::{Outcome, limits as report};
 use lately_store::limits as store;
+use lately_template::Template;
 use serde_json::Value;
 
 use crate::drift::payloads;

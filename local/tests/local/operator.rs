@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::Path;
 
 use clap::Parser;
-use lately::cli::Failure;
-use lately::options::{Command as Subcommand, Lately};
+use lately::client::Failure;
+use lately::command_line::{Command as Subcommand, Lately};
 use serde_json::{Value, json};
 
 use crate::program::{Program, call_dynamodb, command, get, http, until};
@@ -285,7 +285,7 @@ fn a_topic_is_consumed_line_by_line_and_each_line_once() {
     let arguments = ["lately", "consume", "posts", "printer", "--url", &url, "--token", "dev"];
     let Some(Subcommand::Consume(options)) = Lately::parse_from(arguments).command else { panic!() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let printed = runtime.block_on(lately::consume::run(options, &mut Full, &mut Vec::new()));
+    let printed = runtime.block_on(lately::client::consume::run(options, &mut Full, &mut Vec::new()));
     assert!(matches!(printed, Err(Failure::Io(_))), "{printed:?}");
     assert_eq!(ids(&consume(&[]).1), posted);
     // Data that was sent on several lines is one line.

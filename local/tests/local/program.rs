@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use lately::tokens;
+use lately::serve::literal_tokens;
 use serde_json::{Value, json};
 
 use crate::support::PATIENCE;
@@ -207,7 +207,7 @@ fn the_lines_that_are_printed_work_as_they_stand() {
     assert!(status == 200 && page.contains("<!doctype html>"), "{page}");
     assert_eq!(program.told("Console"), format!("http://{}/", program.api()));
     let told = program.told("Tokens");
-    assert!(tokens::LITERAL.iter().all(|token| told.contains(token)), "{told}");
+    assert!(literal_tokens::LITERAL.iter().all(|token| told.contains(token)), "{told}");
     assert!(program.told("Data").contains("in memory"));
     assert_eq!(program.curl_lines().len(), 9);
     let answers: Vec<_> = program.curl_lines().into_iter().map(curl).collect();

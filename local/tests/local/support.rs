@@ -16,13 +16,13 @@ use axum::http::HeaderMap;
 use axum::http::request::Builder;
 use axum::middleware::from_fn_with_state;
 use lately::System;
-use lately_engine::pump::{Destination, PumpFaults, PumpHandle};
 use lately_keys::UnixMillis;
 use lately_kit::caller::{Caller, Identity};
 use lately_kit::code::Code;
 use lately_kit::route::Routes;
 use lately_kit::{clock, edge};
 use lately_model::Scope;
+use lately_pump::{Destination, PumpFaults, PumpHandle};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 

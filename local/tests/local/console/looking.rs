@@ -3,7 +3,7 @@
 use std::fs;
 
 use lately::TEMPLATE;
-use lately_engine::template::Template;
+use lately_template::Template;
 use serde_json::{Value, json};
 
 use crate::console::{Running, header};

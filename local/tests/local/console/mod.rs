@@ -14,8 +14,8 @@ use axum::body::{Body, to_bytes};
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use axum::response::Response;
-use lately::console::{Console, Parts};
-use lately_engine::pump::{Destination, PumpHandle};
+use lately::serve::console::{Console, ConsoleParts};
+use lately_pump::{Destination, PumpHandle};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::watch;
@@ -44,7 +44,7 @@ impl Running {
         let folder = tempfile::tempdir().unwrap();
         let reports = folder.path().join("reports");
         let (going_on, stopped) = watch::channel(());
-        let console = Console::new(Parts {
+        let console = Console::new(ConsoleParts {
             system: api.system.clone(),
             pump: pump.clone(),
             failures: failures.clone(),

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use lately_engine::pump::{Destination, PumpFaults};
 use lately_keys::table::ConsumerKey;
 use lately_model::RunSpec;
+use lately_pump::{Destination, PumpFaults};
 use lately_report::{Outcome, Output, Report};
 use serde_json::{Value, json};
 

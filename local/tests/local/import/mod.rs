@@ -13,10 +13,9 @@ use clap::Parser;
 use jiff::tz::Offset;
 use jiff::{SignedDuration, Timestamp};
 use lately::TEMPLATE;
-use lately::import::ImportError;
-use lately::options::{Command, Lately};
+use lately::command_line::{Command, Lately};
+use lately::operate::import::ImportError;
 use lately_engine::fault::{Fault, Faults, Moment, Target};
-use lately_engine::template::Template;
 use lately_engine::{Attribute, Engine, KeyNames, Options, TableDefinition};
 use lately_keys::published::{KeyType, NaturalOrder};
 use lately_keys::{EventId, ShardCount, Topic, UnixMillis};
@@ -25,6 +24,7 @@ use lately_kit::world::World;
 use lately_model::{Event, EventQuery, PageSize, TopicChange};
 use lately_store::published::{Attributes, Design, KeyAttributes, Table};
 use lately_store::{Ambient, Store};
+use lately_template::Template;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -148,7 +148,7 @@ impl Scene {
         };
         let (source, target) = (store(client.clone(), SOURCE), store(client, LATELY));
         let (mut out, mut told) = (Vec::new(), Vec::new());
-        let result = lately::import::between(&source, &target, options, &mut out, &mut told).await;
+        let result = lately::operate::import::between(&source, &target, options, &mut out, &mut told).await;
         let text = |bytes| String::from_utf8(bytes).unwrap();
         Ran { result, out: text(out), told: text(told) }
     }

@@ -14,12 +14,12 @@ use std::sync::Arc;
 use axum::middleware::from_fn_with_state;
 use clap::Parser;
 use lately::TEMPLATE;
-use lately::options::{Command, Lately};
-use lately_engine::pump::{Destination, PumpFaults, PumpHandle};
-use lately_engine::template::Template;
+use lately::command_line::{Command, Lately};
 use lately_kit::edge;
+use lately_pump::{Destination, PumpFaults, PumpHandle};
 use lately_report::Output;
 use lately_store::FeedSettings;
+use lately_template::Template;
 use object_store::path::Path;
 use tokio::net::TcpListener;
 
@@ -125,7 +125,7 @@ async fn scenario(watched: &Watched) {
     let arguments = ["lately", "scenario", "--url", &url, "--patience", "60s", "--token", "dev"];
     let Some(Command::Scenario(options)) = Lately::parse_from(arguments).command else { panic!() };
     let mut out = Vec::new();
-    let played = lately::scenario::run(options, &mut out).await;
+    let played = lately::client::scenario::run(options, &mut out).await;
     played.unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8(out).unwrap()));
 }
 

@@ -9,10 +9,10 @@ use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
 use lately::TEMPLATE;
-use lately_engine::template::{Statement, Template};
 use lately_kit::limits::OPERATION_BUDGET;
 use lately_kit::world::World;
 use lately_store::Store;
+use lately_template::{Statement, Template};
 use serde_json::Value;
 
 /// The table, as `Fn::Sub` would have it.

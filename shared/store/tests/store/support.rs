@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
-use lately_engine::template::Template;
 use lately_engine::{Clock, Engine, Options, TableDefinition};
 use lately_keys::table::{DirectoryKey, EventKey};
 use lately_keys::{EventId, TableKey, Topic, UnixMillis};
 use lately_model::{Event, EventQuery, NewEvent, PageSize, TopicChange};
 pub(crate) use lately_seeds::{Seed, seeds};
 use lately_store::{Ambient, Store, Submission};
+use lately_template::Template;
 use tokio::time::Instant;
 
 pub(crate) type Item = HashMap<String, AttributeValue>;

@@ -2,15 +2,15 @@
 //!
 //! Some of it is not decided by that: how many older events a backfill found depends on when it ran; an event whose
 //! record is delivered again is pushed to who follows by then; and entries of a follow that ended may still be there
-//! if the next one began at once. So the model says of each event what a
-//! feed must show, and what it may.
+//! if the next one began at once. A follow is half visible for a moment before it is acknowledged, and an event of the time
+//! before it may be pushed in that moment. So the model says of each event what a feed must show, and what it may.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use lately_engine::Engine;
 use lately_engine::stream::EventName;
 use lately_keys::table::AnyKey;
-use lately_keys::{EventId, Source, Topic, UnixMillis, User};
+use lately_keys::{EventId, Shard, Source, Topic, UnixMillis, User};
 
 use crate::scene::key;
 use crate::support::{Item, TABLE};
@@ -34,7 +34,10 @@ pub(super) struct Known {
 /// A follow that there is, or was.
 #[derive(Debug)]
 struct Follow {
+    /// The change that showed the follower.
     began: u64,
+    /// The change by which the counts of its shard hold it too.
+    whole: u64,
     since: UnixMillis,
     backfill: usize,
     ended: bool,
@@ -54,6 +57,14 @@ pub(super) enum Shows {
     Never,
 }
 
+/// The followers of a shard: how many came, how many of them its counts hold, and those that these do not hold yet.
+#[derive(Debug, Default)]
+struct Counted {
+    came: u64,
+    counted: u64,
+    waiting: Vec<(u64, User, usize)>,
+}
+
 fn number(item: &Item, name: &str) -> u64 {
     item[name].as_n().unwrap().parse().unwrap()
 }
@@ -66,6 +77,7 @@ impl Model {
     /// From all that ever happened to the table.
     pub(super) fn of(engine: &Engine, pushed: &BTreeMap<EventId, u64>) -> Self {
         let mut model = Self::default();
+        let mut shards: BTreeMap<(Source, Shard), Counted> = BTreeMap::new();
         for record in engine.stream(TABLE).unwrap().all() {
             let sequence = record.sequence().get();
             match (key(&record.keys()), record.event()) {
@@ -96,11 +108,30 @@ impl Model {
                     let item = record.new_image().unwrap();
                     let follow = Follow {
                         began: sequence,
+                        whole: sequence,
                         since: UnixMillis::new(number(&item, "since")).unwrap(),
                         backfill: usize::try_from(number(&item, "k")).unwrap(),
                         ended: false,
                     };
-                    model.follows.entry((key.user, key.source)).or_default().push(follow);
+                    let shard = shards.entry((key.source.clone(), key.shard)).or_default();
+                    shard.came += 1;
+                    let follows = model.follows.entry((key.user.clone(), key.source)).or_default();
+                    if shard.came > shard.counted {
+                        shard.waiting.push((shard.came, key.user, follows.len()));
+                    }
+                    follows.push(follow);
+                }
+                (AnyKey::FollowerCount(key), EventName::Insert | EventName::Modify) => {
+                    let here = |item: Option<Item>| item.map_or(0, |item| number(&item, "here"));
+                    if here(record.new_image()) <= here(record.old_image()) {
+                        continue;
+                    }
+                    let shard = shards.entry((key.source.clone(), key.shard)).or_default();
+                    shard.counted += 1;
+                    let counted = shard.counted;
+                    for (_, user, index) in shard.waiting.extract_if(.., |(nth, ..)| *nth <= counted) {
+                        model.follows.get_mut(&(user, key.source.clone())).unwrap()[index].whole = sequence;
+                    }
                 }
                 (AnyKey::Follower(key), EventName::Remove) => {
                     let follows = model.follows.get_mut(&(key.user, key.source)).unwrap();
@@ -153,8 +184,9 @@ impl Model {
         let mut shows = if pulled || is_own && ever > 0 { Shows::May } else { Shows::Never };
         for source in event.sources() {
             let Some(follow) = self.follow(user, &source) else { continue };
-            let landed_after = event.landed.get(&source).is_none_or(|landed| *landed > follow.began);
+            let landed_behind = |change: u64| event.landed.get(&source).is_none_or(|landed| *landed > change);
             let is_older = id.at() < follow.since;
+            let landed_after = landed_behind(if is_older { follow.whole } else { follow.began });
             // How many older events a backfill may have found before this one, and must have.
             let newer = |counts: &dyn Fn(&Known) -> bool| {
                 let newer = self.events.range(id..).skip(1);
@@ -172,7 +204,12 @@ impl Model {
             }
             // An entry of a follow that ended stays if another allows it.
             let was_pushed = !event.is_import && event.pushed_until > follow.began;
-            if !is_older || at_least < follow.backfill || was_pushed || ever > 1 {
+            if !is_older
+                || at_least < follow.backfill
+                || was_pushed
+                || landed_behind(follow.began)
+                || ever > 1
+            {
                 shows = Shows::May;
             }
         }

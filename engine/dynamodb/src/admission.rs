@@ -1,0 +1,248 @@
+//! The admission of calls: a partition without units refuses a call, and an admitted call pays.
+//!
+//! A call is admitted while every bucket it draws on holds anything, and pays when it is known what it
+//! cost, so a bucket may go below zero and later calls pay for that: DynamoDB too learns a read's cost
+//! by reading. A write draws on the index partitions it changes as well, and an index's refusal refuses
+//! the write. Refused writes of a batch come back unprocessed; when all are refused, the batch is.
+
+use std::collections::BTreeSet;
+
+use dynoxide::Item;
+use dynoxide::types::{
+    TRANSACTIONAL_CAPACITY_FACTOR, item_size, read_capacity_units_with_consistency,
+    table_write_capacity_units, write_capacity_units,
+};
+use serde_json::{Map, Value};
+
+use crate::api_error::ApiError;
+use crate::call::{Call, Touched, hold_back_keys, hold_back_writes, with_unprocessed};
+use crate::change::Change;
+use crate::core::Core;
+use crate::image::image;
+use crate::key;
+use crate::partition::{AccessKind, BucketId, Partitions};
+use crate::table::{Index, Table};
+
+/// The buckets that a call was refused at.
+type Refused = BTreeSet<BucketId>;
+
+/// The partitions in front of the items.
+pub(crate) struct Admission<'a> {
+    core: &'a Core,
+    partitions: &'a Partitions,
+}
+
+impl<'a> Admission<'a> {
+    pub(crate) fn new(core: &'a Core, partitions: &'a Partitions) -> Self {
+        Self { core, partitions }
+    }
+
+    /// Runs a call as far as the partitions admit it.
+    pub(crate) fn run(&self, mut call: Call) -> Result<String, ApiError> {
+        let mut refused = Refused::new();
+        let held_back = match &mut call {
+            Call::BatchWrite(batch) => {
+                let held = hold_back_writes(batch, |table, item| {
+                    self.refuses(Touched { table, item }, AccessKind::Write, &mut refused)
+                });
+                let held = held.into_iter().map(|(t, w)| (t, Value::from(w)));
+                Some(("UnprocessedItems", held.collect::<Map<_, _>>()))
+            }
+            Call::BatchGet(batch) => {
+                let held = hold_back_keys(batch, |table, item| {
+                    self.refuses(Touched { table, item }, AccessKind::Read, &mut refused)
+                });
+                Some(("UnprocessedKeys", held.into_iter().collect()))
+            }
+            Call::TransactWrite(_) | Call::TransactGet(_) => {
+                self.admit_transaction(&call)?;
+                None
+            }
+            _ => {
+                self.admit(&call, &mut refused);
+                if !refused.is_empty() {
+                    return Err(throttled(&refused));
+                }
+                None
+            }
+        };
+        match held_back {
+            Some((member, held)) if !held.is_empty() => {
+                if call.touched().is_empty() {
+                    return Err(throttled(&refused));
+                }
+                let answer = self.run_admitted(call)?;
+                Ok(with_unprocessed(&answer, member, held))
+            }
+            _ => self.run_admitted(call),
+        }
+    }
+
+    fn admit(&self, call: &Call, refused: &mut Refused) {
+        if let Some(bucket) = queried(self.core, call)
+            && self.is_empty(&bucket)
+        {
+            refused.insert(bucket);
+        }
+        let kind = kind_of(call);
+        for touched in call.touched() {
+            self.refuses(touched, kind, refused);
+        }
+    }
+
+    fn admit_transaction(&self, call: &Call) -> Result<(), ApiError> {
+        let kind = kind_of(call);
+        let codes: Vec<_> = call
+            .touched()
+            .into_iter()
+            .map(|touched| {
+                let refused = self.refuses(touched, kind, &mut Refused::new());
+                if refused { THROTTLED } else { ("None", "") }
+            })
+            .collect();
+        if codes.contains(&THROTTLED) {
+            return Err(ApiError::transaction_cancelled(&codes));
+        }
+        Ok(())
+    }
+
+    /// True if a partition that an item's read or write draws on is empty. The empty buckets are added to `refused`.
+    fn refuses(&self, touched: Touched<'_>, kind: AccessKind, refused: &mut Refused) -> bool {
+        // A table or key that does not exist is for the database to refuse.
+        let Ok(Some(table)) = self.core.table(touched.table) else {
+            return false;
+        };
+        let mut buckets: BTreeSet<_> = bucket_of(&table, None, touched.item, kind).into_iter().collect();
+        if kind == AccessKind::Write {
+            let before = table.key.of(touched.item);
+            let before = before.and_then(|key| image(self.core.db(), &table, &key).ok().flatten());
+            for image in [Some(touched.item), before.as_ref()].into_iter().flatten() {
+                let indexes = table.indexes.iter();
+                buckets.extend(indexes.filter_map(|i| bucket_of(&table, Some(i), image, kind)));
+            }
+        }
+        buckets.retain(|bucket| self.is_empty(bucket));
+        let refuses = !buckets.is_empty();
+        refused.extend(buckets);
+        refuses
+    }
+
+    fn run_admitted(&self, call: Call) -> Result<String, ApiError> {
+        let factor = match call {
+            Call::TransactWrite(_) | Call::TransactGet(_) => TRANSACTIONAL_CAPACITY_FACTOR,
+            _ => 1.0,
+        };
+        if call.operation().is_write() {
+            return self.core.write(call, |change| {
+                for (bucket, units) in write_costs(change) {
+                    self.charge(bucket, units * factor);
+                }
+            });
+        }
+        let queried = queried(self.core, &call);
+        let staleness = call.staleness();
+        if let Call::Query(query) = call {
+            let (answer, units) = self.core.query_metered(query, staleness)?;
+            if let Some(bucket) = queried {
+                self.charge(bucket, units);
+            }
+            return Ok(answer);
+        }
+        for touched in call.touched() {
+            let Some(table) = self.core.table(touched.table)? else {
+                continue;
+            };
+            let image = image(self.core.db(), &table, touched.item)?;
+            let size = image.as_ref().map_or(0, item_size);
+            let units = read_capacity_units_with_consistency(size, staleness.is_none()) * factor;
+            if let Some(bucket) = bucket_of(&table, None, touched.item, AccessKind::Read) {
+                self.charge(bucket, units);
+            }
+        }
+        self.core.run_unlimited(call)
+    }
+
+    fn is_empty(&self, bucket: &BucketId) -> bool {
+        self.partitions.is_empty(bucket, self.core.clock().now_micros())
+    }
+
+    fn charge(&self, bucket: BucketId, units: f64) {
+        self.partitions.charge(bucket, units, self.core.clock().now_micros());
+    }
+}
+
+const THROTTLED: (&str, &str) = (
+    "ThrottlingError",
+    "Throughput exceeds the current capacity for one or more global secondary indexes or the table. DynamoDB is automatically scaling.",
+);
+
+fn throttled(refused: &Refused) -> ApiError {
+    let reasons: Vec<_> = refused.iter().map(BucketId::reason).collect();
+    ApiError::throttled(&reasons)
+}
+
+fn kind_of(call: &Call) -> AccessKind {
+    if call.operation().is_write() { AccessKind::Write } else { AccessKind::Read }
+}
+
+fn bucket_of(table: &Table, index: Option<&Index>, item: &Item, kind: AccessKind) -> Option<BucketId> {
+    let key = index.map_or(&table.key, |index| &index.key);
+    if index.is_some() {
+        key.of(item)?;
+    }
+    Some(BucketId {
+        kind,
+        table: table.name.clone(),
+        index: index.map(|index| index.name.clone()),
+        partition: key::text(item.get(&key.partition)?),
+    })
+}
+
+/// The partition that a query reads. A scan reads all of them and is not limited.
+fn queried(core: &Core, call: &Call) -> Option<BucketId> {
+    let Call::Query(query) = call else {
+        return None;
+    };
+    let table = core.table(&query.table_name).ok()??;
+    let partition = table.queried_partition(query)?;
+    Some(BucketId {
+        kind: AccessKind::Read,
+        table: table.name.clone(),
+        index: query.index_name.clone(),
+        partition,
+    })
+}
+
+/// The units that a write to one item draws on each partition, by DynamoDB's rules.
+fn write_costs(change: &Change) -> Vec<(BucketId, f64)> {
+    let Change { table, key, before, after, .. } = change;
+    let size = |image: &Option<Item>| image.as_ref().map(item_size);
+    let mut costs = Vec::new();
+    if let Some(bucket) = bucket_of(table, None, key, AccessKind::Write) {
+        let units = table_write_capacity_units(size(before), size(after));
+        costs.push((bucket, units));
+    }
+    for index in &table.indexes {
+        let entry = |image: &Option<Item>| index.entry(image.as_ref()?);
+        let (old, new) = (entry(before), entry(after));
+        if old == new {
+            continue;
+        }
+        let units = |entry: &Item| write_capacity_units(item_size(entry));
+        let moved = match (&old, &new) {
+            (Some(old), Some(new)) => index.key.of(old) != index.key.of(new),
+            _ => true,
+        };
+        // An entry that moves is removed from one place and written to another.
+        if moved {
+            for entry in [&old, &new].into_iter().flatten() {
+                let bucket = bucket_of(table, Some(index), entry, AccessKind::Write);
+                costs.extend(bucket.map(|bucket| (bucket, units(entry))));
+            }
+        } else if let (Some(old), Some(new)) = (&old, &new) {
+            let bucket = bucket_of(table, Some(index), new, AccessKind::Write);
+            costs.extend(bucket.map(|bucket| (bucket, units(old).max(units(new)))));
+        }
+    }
+    costs
+}

@@ -1,0 +1,166 @@
+//! An error as DynamoDB puts it on the wire: a status, a `__type` and a message.
+
+use dynoxide::DynoxideError;
+use serde_json::{Value, json};
+
+/// The namespace of DynamoDB's own errors.
+const DYNAMODB: &str = "com.amazonaws.dynamodb.v20120810#";
+/// The namespace of the request-validation errors.
+const VALIDATE: &str = "com.amazon.coral.validate#";
+/// The namespace of the errors made before an operation is known.
+const SERVICE: &str = "com.amazon.coral.service#";
+
+/// The response to a refused call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ApiError {
+    pub(crate) status: u16,
+    pub(crate) body: String,
+}
+
+/// Why and where a request was throttled: one entry of `ThrottlingReasons`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ThrottlingReason {
+    pub(crate) reason: String,
+    pub(crate) resource: String,
+}
+
+impl ApiError {
+    fn new(status: u16, kind: String, message: &str) -> Self {
+        let body = json!({"__type": kind, "message": message}).to_string();
+        Self { status, body }
+    }
+
+    pub(crate) fn validation(message: &str) -> Self {
+        Self::new(400, format!("{VALIDATE}ValidationException"), message)
+    }
+
+    pub(crate) fn serialization(message: &str) -> Self {
+        Self::new(400, format!("{SERVICE}SerializationException"), message)
+    }
+
+    pub(crate) fn unknown_operation() -> Self {
+        let kind = format!("{SERVICE}UnknownOperationException");
+        let body = json!({ "__type": kind }).to_string();
+        Self { status: 400, body }
+    }
+
+    pub(crate) fn not_found(message: &str) -> Self {
+        Self::new(400, format!("{DYNAMODB}ResourceNotFoundException"), message)
+    }
+
+    pub(crate) fn trimmed() -> Self {
+        Self::new(
+            400,
+            format!("{DYNAMODB}TrimmedDataAccessException"),
+            "The requested sequence number is beyond the trim horizon",
+        )
+    }
+
+    pub(crate) fn internal() -> Self {
+        Self::new(
+            500,
+            format!("{DYNAMODB}InternalServerError"),
+            "The request processing has failed because of an unknown error, exception or failure.",
+        )
+    }
+
+    pub(crate) fn unavailable() -> Self {
+        Self::new(
+            503,
+            format!("{SERVICE}ServiceUnavailableException"),
+            "The service is temporarily unavailable.",
+        )
+    }
+
+    /// `ThrottlingException`, as on-demand tables answer, with the reasons that name the resource.
+    pub(crate) fn throttled(reasons: &[ThrottlingReason]) -> Self {
+        Self::throttling(
+            "ThrottlingException",
+            "throttlingReasons",
+            "Throughput exceeds the current capacity of your table or index. DynamoDB is automatically scaling your table or index so please try again shortly.",
+            reasons,
+        )
+    }
+
+    /// `ProvisionedThroughputExceededException`, as provisioned tables answer.
+    pub(crate) fn provisioned_throughput(reasons: &[ThrottlingReason]) -> Self {
+        Self::throttling(
+            "ProvisionedThroughputExceededException",
+            "ThrottlingReasons",
+            "The level of configured provisioned throughput for the table was exceeded. Consider increasing your provisioning level with the UpdateTable API.",
+            reasons,
+        )
+    }
+
+    /// `RequestLimitExceeded`, when the account's quota is spent.
+    pub(crate) fn request_limit(reasons: &[ThrottlingReason]) -> Self {
+        Self::throttling(
+            "RequestLimitExceeded",
+            "ThrottlingReasons",
+            "Throughput exceeds the current throughput limit for your account.",
+            reasons,
+        )
+    }
+
+    /// The member's case differs by error, as in the service's model.
+    fn throttling(name: &str, member: &str, message: &str, reasons: &[ThrottlingReason]) -> Self {
+        let reasons: Vec<Value> =
+            reasons.iter().map(|r| json!({"reason": r.reason, "resource": r.resource})).collect();
+        let body = json!({
+            "__type": format!("{DYNAMODB}{name}"),
+            "message": message,
+            member: reasons,
+        });
+        Self { status: 400, body: body.to_string() }
+    }
+
+    pub(crate) fn transaction_conflict() -> Self {
+        Self::new(
+            400,
+            format!("{DYNAMODB}TransactionConflictException"),
+            "Transaction is ongoing for the item",
+        )
+    }
+
+    pub(crate) fn transaction_in_progress() -> Self {
+        Self::new(
+            400,
+            format!("{DYNAMODB}TransactionInProgressException"),
+            "The transaction with the given request token is already in progress.",
+        )
+    }
+
+    pub(crate) fn conditional_check_failed() -> Self {
+        Self::new(400, format!("{DYNAMODB}ConditionalCheckFailedException"), "The conditional request failed")
+    }
+
+    /// A cancelled transaction: one code (`None` where an action was not at fault) per action.
+    pub(crate) fn transaction_cancelled(codes: &[(&str, &str)]) -> Self {
+        let names: Vec<&str> = codes.iter().map(|(code, _)| *code).collect();
+        let reasons: Vec<Value> = codes
+            .iter()
+            .map(|(code, message)| {
+                if message.is_empty() {
+                    json!({ "Code": code })
+                } else {
+                    json!({"Code": code, "Message": message})
+                }
+            })
+            .collect();
+        let body = json!({
+            "__type": format!("{DYNAMODB}TransactionCanceledException"),
+            "Message": format!(
+                "Transaction cancelled, please refer cancellation reasons for specific reasons [{}]",
+                names.join(", "),
+            ),
+            "CancellationReasons": reasons,
+        });
+        Self { status: 400, body: body.to_string() }
+    }
+}
+
+impl From<DynoxideError> for ApiError {
+    fn from(error: DynoxideError) -> Self {
+        Self { status: error.status_code(), body: error.to_json() }
+    }
+}

@@ -1,0 +1,113 @@
+//! Records as Lambda delivers them: `{"Records":[{"eventID":…,"dynamodb":{…}}]}`.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::capture::record::Record;
+use crate::table::StreamView;
+
+/// The region in names and events; the same as in the ARNs that dynoxide makes.
+pub const REGION: &str = dynoxide::streams::LOCAL_REGION;
+
+/// One record of an event; also an entry of `GetRecords`, which names its fields the same.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RecordJson<'a> {
+    #[serde(rename = "eventID")]
+    event_id: String,
+    event_name: &'static str,
+    event_version: &'static str,
+    event_source: &'static str,
+    aws_region: &'static str,
+    dynamodb: ChangeJson<'a>,
+    #[serde(rename = "eventSourceARN", skip_serializing_if = "Option::is_none")]
+    event_source_arn: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user_identity: Option<Identity>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct ChangeJson<'a> {
+    approximate_creation_date_time: u64,
+    keys: &'a RawValue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    new_image: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old_image: Option<&'a RawValue>,
+    sequence_number: String,
+    size_bytes: u64,
+    stream_view_type: &'static str,
+}
+
+/// The identity of the TTL service, in the record of an expired item. The Streams API capitalises the names, Lambda does not.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Identity {
+    Lambda {
+        #[serde(rename = "type")]
+        kind: &'static str,
+        #[serde(rename = "principalId")]
+        principal: &'static str,
+    },
+    Api {
+        #[serde(rename = "Type")]
+        kind: &'static str,
+        #[serde(rename = "PrincipalId")]
+        principal: &'static str,
+    },
+}
+
+const SERVICE: &str = "Service";
+const TTL_PRINCIPAL: &str = "dynamodb.amazonaws.com";
+
+fn entry<'a>(record: &'a Record, view: StreamView, arn: Option<&'a str>) -> RecordJson<'a> {
+    let identity = match arn {
+        Some(_) => Identity::Lambda { kind: SERVICE, principal: TTL_PRINCIPAL },
+        None => Identity::Api { kind: SERVICE, principal: TTL_PRINCIPAL },
+    };
+    RecordJson {
+        event_id: format!("{:032x}", record.sequence.get()),
+        event_name: record.event.name(),
+        event_version: "1.1",
+        event_source: "aws:dynamodb",
+        aws_region: REGION,
+        dynamodb: ChangeJson {
+            approximate_creation_date_time: record.at_micros / 1_000_000,
+            keys: &record.keys,
+            new_image: record.new.as_deref(),
+            old_image: record.old.as_deref(),
+            sequence_number: record.sequence.to_string(),
+            size_bytes: record.size_bytes,
+            stream_view_type: view.name(),
+        },
+        event_source_arn: arn,
+        user_identity: record.expired.then_some(identity),
+    }
+}
+
+/// A record as the JSON that it is in a Lambda event.
+pub(crate) fn record(record: &Record, view: StreamView, arn: &str) -> String {
+    serde_json::to_string(&entry(record, view, Some(arn))).expect("the fields have string keys")
+}
+
+/// Such records as the JSON of one event.
+#[must_use]
+pub fn event<'a>(records: impl IntoIterator<Item = &'a str>) -> String {
+    let records: Vec<_> = records.into_iter().collect();
+    format!("{EVENT_HEAD}{}{EVENT_TAIL}", records.join(","))
+}
+
+const EVENT_HEAD: &str = r#"{"Records":["#;
+const EVENT_TAIL: &str = "]}";
+
+/// The bytes of an event's JSON beside its records and the commas between them.
+pub const EVENT_BYTES: usize = EVENT_HEAD.len() + EVENT_TAIL.len();
+
+/// A batch as the JSON of `GetRecords`' list.
+pub(crate) fn api_records(records: &[Arc<Record>], view: StreamView) -> String {
+    let records: Vec<_> = records.iter().map(|r| entry(r, view, None)).collect();
+    serde_json::to_string(&records).expect("the fields have string keys")
+}

@@ -1,0 +1,217 @@
+//! The records a stream holds: a queue per shard, oldest first.
+//!
+//! An append and a read of a position cost the same whether a shard holds one record or a million:
+//! a position is a sequence number, found by binary search. Retention drops at most
+//! [`limits::TRIMMED_PER_APPEND`] records per append and [`limits::TRIMMED_PER_READ`] per read.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::capture::record::{Record, SequenceNumber};
+use crate::clock::micros;
+use crate::limits;
+
+/// The records that one read of a shard returns.
+#[derive(Debug, Clone, Default)]
+pub struct ReadRecords {
+    /// The records, oldest first.
+    pub records: Vec<Arc<Record>>,
+    /// The position for the next read.
+    pub next: SequenceNumber,
+    /// Records between the position asked for and the first one held had been dropped by retention.
+    pub trimmed: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Log {
+    shards: Vec<ShardLog>,
+    retention_micros: u64,
+}
+
+#[derive(Debug, Default)]
+struct ShardLog {
+    records: VecDeque<Arc<Record>>,
+    /// The last record that retention dropped.
+    trimmed: SequenceNumber,
+}
+
+impl Log {
+    pub(crate) fn new(shards: u16, retention: Duration) -> Self {
+        Self {
+            shards: (0..shards.max(1)).map(|_| ShardLog::default()).collect(),
+            retention_micros: micros(retention),
+        }
+    }
+
+    pub(crate) fn shard_count(&self) -> u16 {
+        u16::try_from(self.shards.len()).expect("made from a u16")
+    }
+
+    /// The shard of the items whose partition key hashes to `hash`.
+    pub(crate) fn shard_of(&self, hash: u64) -> u16 {
+        u16::try_from(hash % u64::from(self.shard_count())).expect("less than a u16")
+    }
+
+    pub(crate) fn append(&mut self, shard: u16, record: Arc<Record>) {
+        let horizon = self.horizon_micros(record.at_micros);
+        let shard = &mut self.shards[usize::from(shard)];
+        shard.trim(horizon, limits::TRIMMED_PER_APPEND);
+        shard.records.push_back(record);
+    }
+
+    /// Up to `records` records and about `bytes` bytes after a position; at least one when there is one.
+    pub(crate) fn read(
+        &mut self,
+        shard: u16,
+        after: SequenceNumber,
+        records: usize,
+        bytes: u64,
+        now_micros: u64,
+    ) -> ReadRecords {
+        let horizon = self.horizon_micros(now_micros);
+        let Some(shard) = self.shards.get_mut(usize::from(shard)) else {
+            return ReadRecords::default();
+        };
+        shard.trim(horizon, limits::TRIMMED_PER_READ);
+        let start = shard.records.partition_point(|r| r.sequence <= after);
+        let mut left = bytes;
+        let taken = shard
+            .records
+            .range(start..)
+            .skip_while(|record| record.at_micros < horizon)
+            .take(records)
+            .enumerate()
+            .take_while(|(i, record)| {
+                let fits = *i == 0 || record.size_bytes <= left;
+                left = left.saturating_sub(record.size_bytes);
+                fits
+            })
+            .map(|(_, record)| Arc::clone(record));
+        let records: Vec<_> = taken.collect();
+        ReadRecords {
+            next: records.last().map_or(after.max(shard.trimmed), |record| record.sequence),
+            trimmed: after < shard.trimmed,
+            records,
+        }
+    }
+
+    /// The newest record's position, or the start.
+    pub(crate) fn latest(&self, shard: u16) -> SequenceNumber {
+        let shard = self.shards.get(usize::from(shard));
+        shard.map_or(SequenceNumber::START, |shard| {
+            let newest = shard.records.back().map(|record| record.sequence);
+            newest.unwrap_or(shard.trimmed)
+        })
+    }
+
+    /// The oldest record's position.
+    pub(crate) fn oldest(&self, shard: u16) -> Option<SequenceNumber> {
+        let shard = self.shards.get(usize::from(shard))?;
+        shard.records.front().map(|record| record.sequence)
+    }
+
+    /// Records that were made before this are gone, or about to be.
+    pub(crate) fn horizon_micros(&self, now_micros: u64) -> u64 {
+        now_micros.saturating_sub(self.retention_micros)
+    }
+
+    /// The number of records held.
+    pub(crate) fn len(&self) -> usize {
+        self.shards.iter().map(|shard| shard.records.len()).sum()
+    }
+}
+
+impl ShardLog {
+    fn trim(&mut self, horizon_micros: u64, at_most: usize) {
+        for _ in 0..at_most {
+            let expired = |record: &Arc<Record>| record.at_micros < horizon_micros;
+            let Some(record) = self.records.front().filter(|record| expired(record)) else {
+                return;
+            };
+            self.trimmed = record.sequence;
+            self.records.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::value::RawValue;
+
+    use super::*;
+    use crate::capture::record::EventName;
+
+    const HOUR: u64 = 3_600_000_000;
+
+    fn record(sequence: u64, at_micros: u64) -> Arc<Record> {
+        let keys = RawValue::from_string("{}".to_owned()).unwrap();
+        Arc::new(Record {
+            sequence: SequenceNumber(sequence),
+            event: EventName::Insert,
+            at_micros,
+            expired: false,
+            size_bytes: 100,
+            keys,
+            old: None,
+            new: None,
+        })
+    }
+
+    fn log(times: impl IntoIterator<Item = u64>) -> Log {
+        let mut log = Log::new(1, Duration::from_secs(24 * 3600));
+        for (i, at) in times.into_iter().enumerate() {
+            log.append(0, record(i as u64 + 1, at));
+        }
+        log
+    }
+
+    fn sequences(batch: &ReadRecords) -> Vec<u64> {
+        batch.records.iter().map(|r| r.sequence.0).collect()
+    }
+
+    #[test]
+    fn a_read_continues_where_the_last_one_ended() {
+        let mut log = log([0; 5]);
+        let first = log.read(0, SequenceNumber::START, 3, u64::MAX, 0);
+        assert_eq!(sequences(&first), [1, 2, 3]);
+        let second = log.read(0, first.next, 3, u64::MAX, 0);
+        assert_eq!(sequences(&second), [4, 5]);
+        let end = log.read(0, second.next, 3, u64::MAX, 0);
+        assert_eq!((sequences(&end), end.next), (vec![], second.next));
+    }
+
+    #[test]
+    fn a_byte_limit_ends_a_batch_but_never_empties_it() {
+        let mut log = log([0; 5]);
+        let two = log.read(0, SequenceNumber::START, 10, 250, 0);
+        assert_eq!(sequences(&two), [1, 2]);
+        let one = log.read(0, SequenceNumber::START, 10, 1, 0);
+        assert_eq!(sequences(&one), [1]);
+    }
+
+    #[test]
+    fn records_older_than_the_retention_are_gone_and_the_reader_is_told() {
+        let mut log = log([0, HOUR, 2 * HOUR]);
+        let batch = log.read(0, SequenceNumber::START, 10, u64::MAX, 25 * HOUR + 1);
+        assert_eq!(sequences(&batch), [3]);
+        assert!(batch.trimmed);
+        let later = log.read(0, batch.next, 10, u64::MAX, 25 * HOUR + 1);
+        assert!(!later.trimmed);
+    }
+
+    #[test]
+    fn a_reader_that_lost_everything_reads_on_after_what_it_lost() {
+        let mut log = log([0, HOUR]);
+        let lost = log.read(0, SequenceNumber::START, 10, u64::MAX, 48 * HOUR);
+        assert_eq!((sequences(&lost), lost.next.0, lost.trimmed), (vec![], 2, true));
+        assert!(!log.read(0, lost.next, 10, u64::MAX, 48 * HOUR).trimmed);
+    }
+
+    #[test]
+    fn an_append_drops_at_most_two_records_so_it_never_falls_behind_nor_stalls() {
+        let mut log = log([0; 10]);
+        log.append(0, record(11, 30 * HOUR));
+        assert_eq!(log.len(), 10 - limits::TRIMMED_PER_APPEND + 1);
+    }
+}

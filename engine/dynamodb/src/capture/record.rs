@@ -1,0 +1,186 @@
+//! One stream record: an item's change, as DynamoDB Streams reports it.
+//!
+//! Images are kept as the DynamoDB JSON they are delivered in: capturing a change serialises it once,
+//! and delivering it copies text.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::str::FromStr;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::attribute;
+
+/// A record's place in the order of all changes. Strictly increases, over all shards and tables.
+///
+/// Its text has 21 digits, as DynamoDB's have at least, so text order is number order.
+/// In files it is a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
+pub struct SequenceNumber(pub(crate) u64);
+
+/// Added to a sequence number, so that its text has 21 digits.
+const SEQUENCE_BASE: u128 = 100_000_000_000_000_000_000;
+
+impl SequenceNumber {
+    /// Before every record.
+    pub const START: Self = Self(0);
+
+    /// The place of the record with this number, counting from 1.
+    #[must_use]
+    pub fn new(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// The number itself, counting from 1.
+    #[must_use]
+    pub fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for SequenceNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", SEQUENCE_BASE + u128::from(self.0))
+    }
+}
+
+/// The text is not a sequence number of this engine.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not a sequence number: {0:?}")]
+pub struct InvalidSequenceNumber(String);
+
+impl FromStr for SequenceNumber {
+    type Err = InvalidSequenceNumber;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let digits = text.len() == 21 && text.bytes().all(|b| b.is_ascii_digit());
+        let number = digits.then(|| text.parse::<u128>().ok()).flatten();
+        number
+            .and_then(|number| number.checked_sub(SEQUENCE_BASE))
+            .and_then(|number| u64::try_from(number).ok())
+            .map(Self)
+            .ok_or_else(|| InvalidSequenceNumber(text.to_owned()))
+    }
+}
+
+/// The kind of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum EventName {
+    /// It came to be.
+    Insert,
+    /// It changed.
+    Modify,
+    /// It went.
+    Remove,
+}
+
+impl EventName {
+    /// The name DynamoDB gives it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Insert => "INSERT",
+            Self::Modify => "MODIFY",
+            Self::Remove => "REMOVE",
+        }
+    }
+}
+
+/// A captured change.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Record {
+    #[serde(rename = "seq")]
+    pub(crate) sequence: SequenceNumber,
+    #[serde(rename = "event")]
+    pub(crate) event: EventName,
+    #[serde(rename = "at")]
+    pub(crate) at_micros: u64,
+    /// The TTL service made the change.
+    #[serde(rename = "ttl", default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) expired: bool,
+    #[serde(rename = "size")]
+    pub(crate) size_bytes: u64,
+    pub(crate) keys: Box<RawValue>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) old: Option<Box<RawValue>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) new: Option<Box<RawValue>>,
+}
+
+impl Record {
+    /// Its place in the order of changes.
+    #[must_use]
+    pub fn sequence(&self) -> SequenceNumber {
+        self.sequence
+    }
+
+    /// The kind of the change.
+    #[must_use]
+    pub fn event(&self) -> EventName {
+        self.event
+    }
+
+    /// When it happened, in microseconds since the Unix epoch.
+    #[must_use]
+    pub fn at_micros(&self) -> u64 {
+        self.at_micros
+    }
+
+    /// True if the TTL service removed the item, false if a client did.
+    #[must_use]
+    pub fn is_expiry(&self) -> bool {
+        self.expired
+    }
+
+    /// The size of keys and images in DynamoDB's count of bytes.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    /// The item's key.
+    #[must_use]
+    pub fn keys(&self) -> HashMap<String, AttributeValue> {
+        attribute::read_item(self.keys.get())
+    }
+
+    /// The item as it was, if the stream's view holds it.
+    #[must_use]
+    pub fn old_image(&self) -> Option<HashMap<String, AttributeValue>> {
+        let image = self.old.as_ref()?;
+        Some(attribute::read_item(image.get()))
+    }
+
+    /// The item as it became, if the stream's view holds it.
+    #[must_use]
+    pub fn new_image(&self) -> Option<HashMap<String, AttributeValue>> {
+        let image = self.new.as_ref()?;
+        Some(attribute::read_item(image.get()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn sequence_numbers_survive_their_text_and_keep_their_order(a: u64, b: u64) {
+            let (a, b) = (SequenceNumber(a), SequenceNumber(b));
+            prop_assert_eq!(a.to_string().parse(), Ok(a));
+            prop_assert_eq!(a.cmp(&b), a.to_string().cmp(&b.to_string()));
+        }
+
+        #[test]
+        fn other_text_is_refused(text in "[0-9+-]{0,25}") {
+            if let Ok(sequence) = text.parse::<SequenceNumber>() {
+                prop_assert_eq!(sequence.to_string(), text);
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! The engine as the SDK's HTTP client, and the SDK's client in front of it.
+
+use std::sync::Arc;
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
+use aws_sdk_dynamodb::config::{BehaviorVersion, IdentityCache, Region, StalledStreamProtectionConfig};
+use aws_smithy_runtime_api::client::http::{
+    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient,
+    SharedHttpConnector,
+};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
+use aws_smithy_runtime_api::http::StatusCode;
+use aws_smithy_types::body::SdkBody;
+
+use crate::api_error::ApiError;
+use crate::core::Core;
+use crate::dispatch::answer;
+use crate::operation::Operation;
+
+/// An SDK client in front of `http`. Every setting that has a default which changes between versions
+/// is given: no retries, no timeouts, no signing.
+pub(crate) fn build(http: SharedHttpClient) -> Client {
+    let config = aws_sdk_dynamodb::Config::builder()
+        .behavior_version(BehaviorVersion::v2026_01_12())
+        .region(Region::from_static("local"))
+        .endpoint_url("http://engine.invalid")
+        .allow_no_auth()
+        .identity_cache(IdentityCache::no_cache())
+        .retry_config(RetryConfig::disabled())
+        .timeout_config(TimeoutConfig::disabled())
+        .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
+        .http_client(http)
+        .build();
+    Client::from_conf(config)
+}
+
+/// An HTTP client that answers requests from a core, without faults.
+pub(crate) fn connector(core: Arc<Core>) -> SharedHttpClient {
+    shared(DirectConnector(core))
+}
+
+/// Makes one connector serve every setting: there are no connections to configure.
+pub(crate) fn shared(connector: impl HttpConnector + 'static) -> SharedHttpClient {
+    SharedHttpClient::new(SameConnector(SharedHttpConnector::new(connector)))
+}
+
+#[derive(Debug)]
+struct SameConnector(SharedHttpConnector);
+
+impl HttpClient for SameConnector {
+    fn http_connector(&self, _: &HttpConnectorSettings, _: &RuntimeComponents) -> SharedHttpConnector {
+        self.0.clone()
+    }
+}
+
+#[derive(Debug)]
+struct DirectConnector(Arc<Core>);
+
+impl HttpConnector for DirectConnector {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let response =
+            operation_of(&request).and_then(|operation| answer(&self.0, operation, body_of(&request)));
+        HttpConnectorFuture::ready(respond(response))
+    }
+}
+
+/// The operation a request names.
+pub(crate) fn operation_of(request: &HttpRequest) -> Result<Operation, ApiError> {
+    let target = request.headers().get("x-amz-target");
+    target.and_then(Operation::from_target).ok_or_else(ApiError::unknown_operation)
+}
+
+/// A request's body. DynamoDB's are never streams.
+pub(crate) fn body_of(request: &HttpRequest) -> &[u8] {
+    request.body().bytes().unwrap_or_default()
+}
+
+/// An answer as an HTTP response.
+pub(crate) fn respond(answer: Result<String, ApiError>) -> Result<HttpResponse, ConnectorError> {
+    let (status, body) = match answer {
+        Ok(body) => (200, body),
+        Err(error) => (error.status, error.body),
+    };
+    let status = StatusCode::try_from(status).expect("the statuses given are valid");
+    let mut response = HttpResponse::new(status, SdkBody::from(body));
+    response.headers_mut().insert("content-type", "application/x-amz-json-1.0");
+    Ok(response)
+}

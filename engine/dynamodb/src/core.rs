@@ -1,0 +1,279 @@
+//! The engine's heart: one database, and one lock under which every write runs.
+//!
+//! A write reads the items it names, runs, reads them again, and records what differs, all under the
+//! ledger's lock. Nothing here awaits: dynoxide's calls are SQLite in memory and take microseconds, so
+//! running them in place is cheaper than handing them to another thread.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dynoxide::actions::query::QueryRequest;
+use dynoxide::actions::scan::ScanRequest;
+use dynoxide::types::capacity_wanted;
+use dynoxide::{Database, DynoxideError, Item};
+use tokio::sync::watch;
+
+use crate::api_error::ApiError;
+use crate::call::{Call, Staleness, Touched, render};
+use crate::capture::SequenceNumber;
+use crate::change::Change;
+use crate::clock::Clock;
+use crate::directory_lock::DirectoryLock;
+use crate::image::{image, set_image};
+use crate::journal::{IntendedItem, Intent};
+use crate::ledger::Ledger;
+use crate::limits;
+use crate::options::Options;
+use crate::partition::Partitions;
+use crate::table::Table;
+
+pub(crate) struct Core {
+    db: Database,
+    clock: Clock,
+    ledger: Mutex<Ledger>,
+    partitions: Option<Partitions>,
+    changes: watch::Sender<SequenceNumber>,
+    /// Held as long as the directory is used.
+    _lock: Option<DirectoryLock>,
+}
+
+impl Core {
+    pub(crate) fn new(db: Database, ledger: Ledger, options: &Options, lock: Option<DirectoryLock>) -> Self {
+        let changes = watch::Sender::new(ledger.newest());
+        Self {
+            db,
+            clock: options.clock.clone(),
+            ledger: Mutex::new(ledger),
+            partitions: options.partitions.map(Partitions::new),
+            changes,
+            _lock: lock,
+        }
+    }
+
+    pub(crate) fn db(&self) -> &Database {
+        &self.db
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    pub(crate) fn changes(&self) -> watch::Receiver<SequenceNumber> {
+        self.changes.subscribe()
+    }
+
+    /// The lock under which writes run. A panic of its holder leaves nothing half-done that a later
+    /// holder would trip over, so poison is passed by.
+    pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A table's description. `None` when there is no such table.
+    pub(crate) fn table(&self, name: &str) -> Result<Option<Arc<Table>>, DynoxideError> {
+        self.ledger().table(&self.db, name)
+    }
+
+    /// The partitions' rates, if there are any.
+    pub(crate) fn partitions(&self) -> Option<&Partitions> {
+        self.partitions.as_ref()
+    }
+
+    /// Runs a call that reads or writes items, whatever the partitions' rates are.
+    pub(crate) fn run_unlimited(&self, call: Call) -> Result<String, ApiError> {
+        if call.operation().is_write() {
+            return self.write(call, |_| ());
+        }
+        if let Call::TransactGet(_) = call {
+            self.show(&call.touched())?;
+        }
+        let replica = self.replica(call.staleness())?;
+        call.run(replica.as_ref().unwrap_or(&self.db))
+    }
+
+    /// Runs a query, and says what it consumed, whether or not its sender asked.
+    pub(crate) fn query_metered(
+        &self,
+        mut query: QueryRequest,
+        staleness: Option<Staleness>,
+    ) -> Result<(String, f64), ApiError> {
+        let wanted = capacity_wanted(query.return_consumed_capacity.as_deref());
+        if !wanted {
+            query.return_consumed_capacity = Some("TOTAL".to_owned());
+        }
+        let replica = self.replica(staleness)?;
+        let mut answer = replica.as_ref().unwrap_or(&self.db).query(query)?;
+        let consumed = answer.consumed_capacity.as_ref();
+        let units = consumed.map_or(0.0, |consumed| consumed.capacity_units);
+        if !wanted {
+            answer.consumed_capacity = None;
+        }
+        Ok((render(Ok(answer))?, units))
+    }
+
+    /// The database that a read is to be answered from, when it is not the real one.
+    fn replica(&self, staleness: Option<Staleness>) -> Result<Option<Database>, ApiError> {
+        match staleness {
+            Some(staleness) => self.ledger().replica(staleness, self.clock.now_micros()),
+            None => Ok(None),
+        }
+    }
+
+    /// Runs a write, captures what it changed, and shows each item it named, changed or not, to `seen`.
+    pub(crate) fn write(&self, call: Call, mut seen: impl FnMut(&Change)) -> Result<String, ApiError> {
+        let mut ledger = self.ledger();
+        let mut changes = Vec::new();
+        for (position, touched) in call.touched().into_iter().enumerate() {
+            let Some(table) = ledger.table(&self.db, touched.table)? else {
+                continue;
+            };
+            let Some(key) = table.key.of(touched.item) else {
+                continue;
+            };
+            self.show_item(&mut ledger, &table, &key)?;
+            let before = image(&self.db, &table, &key)?;
+            let is_held_back = call.held_back().contains(&position);
+            changes.push((Change { table, key, before, after: None, expired: false }, is_held_back));
+        }
+        ledger.intend(changes.iter().map(|(change, _)| change), self.clock.now_micros())?;
+        let answer = call.run(&self.db);
+        for (mut change, is_held_back) in changes {
+            change.after = image(&self.db, &change.table, &change.key)?;
+            seen(&change);
+            if is_held_back && change.before != change.after {
+                set_image(&self.db, &change.table.name, &change.key, change.before.clone())?;
+                ledger.held_back.add(change);
+            } else {
+                ledger.record(&change, self.clock.now_micros())?;
+            }
+        }
+        self.announce(&ledger);
+        answer
+    }
+
+    /// Records what a write changed whose process was killed before it recorded all.
+    pub(crate) fn finish(&self, intent: Intent) -> Result<(), ApiError> {
+        let Intent { at_micros, expired, items, .. } = intent;
+        let mut ledger = self.ledger();
+        for IntendedItem { table, label, key, old: before } in items {
+            let table = ledger.table(&self.db, &table)?;
+            let same_stream =
+                |table: &Arc<Table>| table.stream.as_ref().is_some_and(|stream| stream.label == label);
+            if let Some(table) = table.filter(same_stream) {
+                let after = image(&self.db, &table, &key)?;
+                ledger.record(&Change { table, key, before, after, expired }, at_micros)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Wakes who waits for records, when there are new ones.
+    pub(crate) fn announce(&self, ledger: &Ledger) {
+        let newest = ledger.newest();
+        self.changes.send_if_modified(|known| {
+            let modified = *known != newest;
+            *known = newest;
+            modified
+        });
+    }
+}
+
+/// Changes of transactions that are shown later: see `Fault::HalfVisible`.
+impl Core {
+    /// Shows what is held back of items.
+    pub(crate) fn show(&self, items: &[Touched<'_>]) -> Result<(), ApiError> {
+        let mut ledger = self.ledger();
+        for touched in items {
+            let table = ledger.table(&self.db, touched.table)?;
+            if let Some((table, key)) =
+                table.and_then(|table| Some((Arc::clone(&table), table.key.of(touched.item)?)))
+            {
+                self.show_item(&mut ledger, &table, &key)?;
+            }
+        }
+        self.announce(&ledger);
+        Ok(())
+    }
+
+    fn show_item(&self, ledger: &mut Ledger, table: &Table, key: &Item) -> Result<(), ApiError> {
+        match ledger.held_back.take(table, key) {
+            Some(change) => self.show_change(ledger, &change),
+            None => Ok(()),
+        }
+    }
+
+    /// Shows all that is held back.
+    pub(crate) fn show_all(&self, ledger: &mut Ledger) -> Result<(), ApiError> {
+        for change in ledger.held_back.take_all() {
+            self.show_change(ledger, &change)?;
+        }
+        self.announce(ledger);
+        Ok(())
+    }
+
+    fn show_change(&self, ledger: &mut Ledger, change: &Change) -> Result<(), ApiError> {
+        ledger.intend([change], self.clock.now_micros())?;
+        set_image(&self.db, &change.table.name, &change.key, change.after.clone())?;
+        ledger.record(change, self.clock.now_micros())
+    }
+}
+
+/// Expiry.
+impl Core {
+    /// Removes up to `limit` items that are due, as the TTL service does.
+    pub(crate) fn expire(&self, limit: usize) -> Result<usize, ApiError> {
+        let now = self.clock.now();
+        let until = now.as_secs();
+        let from = now.saturating_sub(limits::TTL_HORIZON).as_secs();
+        let mut ledger = self.ledger();
+        self.show_all(&mut ledger)?;
+        let due = ledger.expiry.due(from, until, limit);
+        for (table, key) in &due {
+            self.expire_item(&mut ledger, table, key)?;
+        }
+        self.announce(&ledger);
+        Ok(due.len())
+    }
+
+    /// The index of expiry times and the item were changed under one lock, so the item is still due.
+    fn expire_item(&self, ledger: &mut Ledger, table: &str, key: &Item) -> Result<(), ApiError> {
+        let Some(table) = ledger.table(&self.db, table)? else {
+            return Ok(());
+        };
+        let before = image(&self.db, &table, key)?;
+        let change = Change { table, key: key.clone(), before, after: None, expired: true };
+        ledger.intend([&change], self.clock.now_micros())?;
+        set_image(&self.db, &change.table.name, key, None)?;
+        ledger.record(&change, self.clock.now_micros())
+    }
+
+    /// Indexes the expiry times of all items that a table holds.
+    pub(crate) fn index_expiry(&self, ledger: &mut Ledger, name: &str) -> Result<(), ApiError> {
+        let Some(table) = ledger.table(&self.db, name)? else {
+            return Ok(());
+        };
+        if table.ttl_attribute.is_none() {
+            return Ok(());
+        }
+        let mut exclusive_start_key = None;
+        loop {
+            let page = self.db.scan(ScanRequest {
+                table_name: name.to_owned(),
+                exclusive_start_key,
+                ..ScanRequest::default()
+            })?;
+            for item in page.items.iter().flatten() {
+                ledger.expiry.add(&table, item);
+            }
+            // Ends with the table: a page's last key is always further on.
+            exclusive_start_key = page.last_evaluated_key;
+            if exclusive_start_key.is_none() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Core {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Core").finish_non_exhaustive()
+    }
+}

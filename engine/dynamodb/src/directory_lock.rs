@@ -1,0 +1,66 @@
+//! The lock that gives a directory to one process at a time: two would overwrite each other's stream.
+//!
+//! It is the operating system's lock on the file `lock`, so it ends with its process, however that ends. The file holds the
+//! process's id, for the message to the second.
+
+use std::fmt;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+
+/// A lock that is held.
+#[derive(Debug)]
+pub(crate) struct DirectoryLock {
+    _file: File,
+}
+
+/// The process that has a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// Its id, unless it has not written it down yet.
+    pub process: Option<u32>,
+}
+
+/// Why a directory cannot be locked.
+#[derive(Debug)]
+pub(crate) enum LockError {
+    /// Another process holds the lock.
+    Held(Holder),
+    /// The file cannot be used.
+    Io(std::io::Error),
+}
+
+impl From<std::io::Error> for LockError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl DirectoryLock {
+    pub(crate) fn hold(directory: &Path) -> Result<Self, LockError> {
+        let path = directory.join("lock");
+        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut text = String::new();
+                file.read_to_string(&mut text)?;
+                let holder = Holder { process: text.trim().parse().ok() };
+                return Err(LockError::Held(holder));
+            }
+            Err(TryLockError::Error(error)) => return Err(error.into()),
+        }
+        file.set_len(0)?;
+        writeln!(file, "{}", std::process::id())?;
+        Ok(Self { _file: file })
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.process {
+            Some(process) => write!(f, "process {process}"),
+            None => f.write_str("another process"),
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The dispatch of a request to the part of the engine that answers it: items, tables or stream.
+
+use crate::admission::Admission;
+use crate::api_error::ApiError;
+use crate::call::Call;
+use crate::core::Core;
+use crate::operation::Operation;
+use crate::{control, stream};
+
+/// Answers any request.
+pub(crate) fn answer(core: &Core, operation: Operation, body: &[u8]) -> Result<String, ApiError> {
+    match Call::parse(operation, body) {
+        Some(call) => run(core, call?),
+        None => match operation {
+            Operation::ListStreams
+            | Operation::DescribeStream
+            | Operation::GetShardIterator
+            | Operation::GetRecords => stream::answer(core, operation, body),
+            _ => {
+                core.show_all(&mut core.ledger())?;
+                control::answer(core, operation, body)
+            }
+        },
+    }
+}
+
+/// Runs a call that reads or writes items, as far as its partitions admit it.
+pub(crate) fn run(core: &Core, call: Call) -> Result<String, ApiError> {
+    match core.partitions() {
+        Some(partitions) => Admission::new(core, partitions).run(call),
+        None => core.run_unlimited(call),
+    }
+}

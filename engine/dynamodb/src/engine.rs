@@ -1,0 +1,174 @@
+//! The engine: opened in memory or on a directory, and handed to the code under test as an SDK client.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use aws_sdk_dynamodb::Client;
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
+use dynoxide::Database;
+
+use crate::client;
+use crate::clock::Clock;
+use crate::core::Core;
+use crate::definition::TableDefinition;
+use crate::directory_lock::DirectoryLock;
+use crate::dispatch::answer;
+use crate::error::EngineError;
+use crate::fault::{Faults, FaultyClient, Layer, LiveClient};
+use crate::journal::Journal;
+use crate::ledger::Ledger;
+use crate::operation::Operation;
+use crate::options::Options;
+use crate::replica::{Lag, Replicas};
+use crate::stream::Stream;
+
+/// DynamoDB inside the process. Cheap to clone: clones are the same engine.
+#[derive(Debug, Clone)]
+pub struct Engine {
+    core: Arc<Core>,
+    client: Client,
+}
+
+impl Engine {
+    /// An empty engine in memory.
+    ///
+    /// # Errors
+    /// [`EngineError::Database`], if SQLite cannot be had.
+    pub fn memory(options: &Options) -> Result<Self, EngineError> {
+        let db = Database::memory()?;
+        Ok(Self::new(Core::new(db, Ledger::new(options)?, options, None)))
+    }
+
+    /// An engine whose items and stream are kept in a directory, which is made if it is not there. One engine at a time
+    /// has a directory.
+    ///
+    /// # Errors
+    /// [`EngineError::InUse`], if another has it; [`EngineError::Directory`] and [`EngineError::Database`], if the directory cannot be read or written.
+    pub fn open(directory: &Path, options: &Options) -> Result<Self, EngineError> {
+        std::fs::create_dir_all(directory)?;
+        let lock = DirectoryLock::hold(directory);
+        let lock = lock.map_err(|error| EngineError::of_lock(directory.to_owned(), error))?;
+        let file = directory.join("items.sqlite");
+        let file = file
+            .to_str()
+            .ok_or_else(|| std::io::Error::other("the path is not UTF-8, which the database needs"))?;
+        let db = Database::new(file)?;
+        // `synchronous = NORMAL`: a killed process loses nothing, a power cut at most the last writes.
+        db.disable_bulk_loading()?;
+        let mut ledger = Ledger::new(options)?;
+        if let Some(replicas) = &mut ledger.replicas {
+            replicas.copy(&db, directory)?;
+        }
+        let stream = directory.join("stream");
+        let now = options.clock.now_micros();
+        let (journal, left) = Journal::open(&stream, options.retention, now)?;
+        let tables = db.list_tables(Default::default())?.table_names;
+        for name in &tables {
+            let table = ledger.table(&db, name)?;
+            if table.is_some_and(|table| table.stream.is_some()) {
+                ledger.open_log(name);
+            }
+        }
+        ledger.continue_journal(journal, left.lines);
+        let core = Core::new(db, ledger, options, Some(lock));
+        left.intent.map_or(Ok(()), |intent| core.finish(intent))?;
+        for name in &tables {
+            let mut ledger = core.ledger();
+            core.index_expiry(&mut ledger, name)?;
+        }
+        Ok(Self::new(core))
+    }
+
+    fn new(core: Core) -> Self {
+        let core = Arc::new(core);
+        let client = client::build(client::connector(Arc::clone(&core)));
+        Self { core, client }
+    }
+
+    /// Makes a table as its definition says: keys, indexes, stream, TTL.
+    ///
+    /// # Errors
+    /// [`EngineError::Refused`], if DynamoDB would refuse the definition, or there is such a table already.
+    pub fn create_table(&self, definition: &TableDefinition, name: &str) -> Result<(), EngineError> {
+        answer(&self.core, Operation::CreateTable, definition.create_request(name).as_bytes())?;
+        if let Some(request) = definition.ttl_request(name) {
+            answer(&self.core, Operation::UpdateTimeToLive, request.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// The SDK's client, with this engine behind it. It does not retry and has no faults.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// A client with faults.
+    #[must_use]
+    pub fn client_with(&self, faults: Faults) -> FaultyClient {
+        FaultyClient::new(Layer::new(Arc::clone(&self.core), &faults))
+    }
+
+    /// A client whose faults are set while it is used. At first it has none.
+    #[must_use]
+    pub fn live_client(&self) -> LiveClient {
+        LiveClient::new(Layer::live(Arc::clone(&self.core)))
+    }
+
+    /// The HTTP client that answers the SDK's requests, for a client with its own settings.
+    #[must_use]
+    pub fn http_client(&self) -> SharedHttpClient {
+        client::connector(Arc::clone(&self.core))
+    }
+
+    /// A table's stream, if there is such a table and its stream is on.
+    #[must_use]
+    pub fn stream(&self, table: &str) -> Option<Stream> {
+        let described = self.core.table(table).ok()??;
+        let view = described.stream.as_ref()?.view;
+        let arn = described.stream_arn()?;
+        Some(Stream::new(Arc::clone(&self.core), table, &arn, view))
+    }
+
+    /// Removes up to `limit` items whose TTL has passed, as the TTL service does: the stream's records
+    /// bear its identity. Says how many it removed; fewer than `limit` means that none is left.
+    ///
+    /// # Errors
+    /// [`EngineError::Refused`], if the database fails.
+    pub fn expire(&self, limit: usize) -> Result<usize, EngineError> {
+        Ok(self.core.expire(limit)?)
+    }
+
+    /// Lets reads that need not be consistent be behind from now on, or none of them. What is there already is not
+    /// behind.
+    ///
+    /// # Errors
+    /// [`EngineError::Database`] and [`EngineError::Directory`], if the items cannot be copied: then all stays as it was.
+    pub fn set_lag(&self, lag: Option<Lag>) -> Result<(), EngineError> {
+        let folder = tempfile::tempdir()?;
+        // No write comes between the copy and the first change that it is shown.
+        let mut ledger = self.core.ledger();
+        let mut replicas = lag.map(Replicas::new).transpose()?;
+        if let Some(replicas) = &mut replicas {
+            replicas.copy(self.core.db(), folder.path())?;
+        }
+        ledger.replicas = replicas;
+        Ok(())
+    }
+
+    /// The number of items with a TTL.
+    #[must_use]
+    pub fn expiring(&self) -> usize {
+        self.core.ledger().expiry.len()
+    }
+
+    /// The engine's time.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        self.core.clock()
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+}

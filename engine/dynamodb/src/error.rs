@@ -1,0 +1,46 @@
+//! Why an engine cannot be opened, or refuses a table.
+
+use std::path::PathBuf;
+
+use dynoxide::DynoxideError;
+
+use crate::api_error::ApiError;
+use crate::directory_lock::{Holder, LockError};
+
+/// The engine could not be opened, or a table not made.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The directory cannot be used.
+    #[error("the directory cannot be used: {0}")]
+    Directory(#[from] std::io::Error),
+    /// Another process uses the directory.
+    #[error("{} is in use by {holder}", directory.display())]
+    InUse {
+        /// The directory.
+        directory: PathBuf,
+        /// The process that uses it.
+        holder: Holder,
+    },
+    /// The database failed.
+    #[error("the database failed: {0}")]
+    Database(#[from] DynoxideError),
+    /// DynamoDB would refuse this.
+    #[error("refused: {0}")]
+    Refused(String),
+}
+
+impl EngineError {
+    /// The directory could not be locked.
+    pub(crate) fn of_lock(directory: PathBuf, error: LockError) -> Self {
+        match error {
+            LockError::Held(holder) => Self::InUse { directory, holder },
+            LockError::Io(error) => Self::Directory(error),
+        }
+    }
+}
+
+impl From<ApiError> for EngineError {
+    fn from(error: ApiError) -> Self {
+        Self::Refused(error.body)
+    }
+}

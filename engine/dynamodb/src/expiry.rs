@@ -1,0 +1,76 @@
+//! An index of the items' TTL attributes, soonest first.
+//!
+//! It is kept up to date by every change and rebuilt by one scan when TTL is switched on or a
+//! directory is opened, so a sweep reads exactly the items that are due.
+
+use std::collections::{BTreeMap, HashMap};
+
+use dynoxide::Item;
+
+use crate::change::Change;
+use crate::item_id::ItemId;
+use crate::table::Table;
+
+/// Due items, by time in epoch seconds.
+#[derive(Debug, Default)]
+pub(crate) struct Expiry {
+    tables: HashMap<String, BTreeMap<(u64, ItemId), Item>>,
+}
+
+impl Expiry {
+    pub(crate) fn observe(&mut self, change: &Change) {
+        let Change { table, key, .. } = change;
+        if table.ttl_attribute.is_none() {
+            return;
+        }
+        let at = |image: &Option<Item>| table.expires_at(image.as_ref()?);
+        let (before, after) = (at(&change.before), at(&change.after));
+        if before == after {
+            return;
+        }
+        let Some(id) = ItemId::of(table, key) else {
+            return;
+        };
+        let due = self.tables.entry(table.name.clone()).or_default();
+        if let Some(at) = before {
+            due.remove(&(at, id.clone()));
+        }
+        if let Some(at) = after {
+            due.insert((at, id), key.clone());
+        }
+    }
+
+    /// Adds an item that was there before anything was observed.
+    pub(crate) fn add(&mut self, table: &Table, item: &Item) {
+        let (Some(at), Some(id), Some(key)) =
+            (table.expires_at(item), ItemId::of(table, item), table.key.of(item))
+        else {
+            return;
+        };
+        let due = self.tables.entry(table.name.clone()).or_default();
+        due.insert((at, id), key);
+    }
+
+    pub(crate) fn drop_table(&mut self, table: &str) {
+        self.tables.remove(table);
+    }
+
+    /// The keys of up to `limit` items whose time lies in `from..=until`, of all tables.
+    pub(crate) fn due(&self, from: u64, until: u64, limit: usize) -> Vec<(String, Item)> {
+        self.tables
+            .iter()
+            .flat_map(|(table, due)| {
+                let start = (from, ItemId::FIRST);
+                due.range(start..)
+                    .take_while(|((at, _), _)| *at <= until)
+                    .map(|(_, key)| (table.clone(), key.clone()))
+            })
+            .take(limit)
+            .collect()
+    }
+
+    /// The number of items with a TTL.
+    pub(crate) fn len(&self) -> usize {
+        self.tables.values().map(BTreeMap::len).sum()
+    }
+}

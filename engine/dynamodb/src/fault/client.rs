@@ -1,0 +1,100 @@
+//! The clients with faults.
+//!
+//! A test's client has its faults for good, and records all calls. The client of a program has faults that are replaced while
+//! it is used; it runs for days, so it keeps the latest faults and no calls.
+
+use std::future::Future;
+
+use aws_sdk_dynamodb::Client;
+
+use crate::client;
+use crate::fault::account::Injected;
+use crate::fault::layer::Layer;
+use crate::fault::network::{DistantConnector, Network};
+use crate::fault::rules::Faults;
+use crate::operation::Operation;
+
+/// An SDK client with faults, and the record of its calls. Clones share both.
+#[derive(Debug, Clone)]
+pub struct FaultyClient {
+    client: Client,
+    layer: Layer,
+}
+
+impl FaultyClient {
+    pub(crate) fn new(layer: Layer) -> Self {
+        Self { client: client::build(client::shared(layer.clone())), layer }
+    }
+
+    /// The SDK's client.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// The SDK's client at the far end of a network: with the same faults, and the same account of them.
+    #[must_use]
+    pub fn over(&self, network: Network) -> Client {
+        client::build(client::shared(DistantConnector::new(self.layer.clone(), network)))
+    }
+
+    /// Every call made so far, in order.
+    #[must_use]
+    pub fn calls(&self) -> Vec<Operation> {
+        self.layer.calls()
+    }
+
+    /// Every fault injected so far, in order.
+    #[must_use]
+    pub fn injected(&self) -> Vec<Injected> {
+        self.layer.injected()
+    }
+
+    /// Returns once a call has crashed.
+    pub async fn crashed(&self) {
+        let mut crashed = self.layer.crashed();
+        // The sender is part of the layer, which outlives this borrow.
+        let waited = crashed.wait_for(|crashed| *crashed).await;
+        waited.expect("the layer holds the sender");
+    }
+
+    /// Runs `work` until it ends, or until a call crashes: then it is dropped where it stands, as by the
+    /// death of the process, and there is no result.
+    pub async fn run<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            result = work => Some(result),
+            () = self.crashed() => None,
+        }
+    }
+}
+
+/// An SDK client whose faults can be replaced at any time. Clones share the faults.
+#[derive(Debug, Clone)]
+pub struct LiveClient {
+    client: Client,
+    layer: Layer,
+}
+
+impl LiveClient {
+    pub(crate) fn new(layer: Layer) -> Self {
+        Self { client: client::build(client::shared(layer.clone())), layer }
+    }
+
+    /// The SDK's client.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// Replaces the faults. The interleaving of tasks stays.
+    pub fn set_faults(&self, faults: &Faults) {
+        self.layer.set(faults);
+    }
+
+    /// The latest faults that were injected, oldest first.
+    #[must_use]
+    pub fn injected(&self) -> Vec<Injected> {
+        self.layer.injected()
+    }
+}

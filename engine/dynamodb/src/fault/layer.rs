@@ -1,0 +1,319 @@
+//! The connector in front of the engine: it injects the faults that the plan decides.
+
+use std::collections::VecDeque;
+use std::future::pending;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use dynoxide::{AttributeValue, Item};
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::api_error::ApiError;
+use crate::call::{Call, Touched, hold_back_keys, hold_back_writes, with_unprocessed};
+use crate::client::{body_of, operation_of, respond};
+use crate::clock::micros;
+use crate::core::Core;
+use crate::fault::account::{CallAccount, Injected};
+use crate::fault::plan::{Plan, Subject};
+use crate::fault::refusal::{TouchedPartition, condition, conflict, throttled};
+use crate::fault::rules::{Fault, Faults, Moment, Rule, Target, Throttle};
+use crate::item_id::ItemId;
+use crate::operation::Operation;
+use crate::{dispatch, seed, turns};
+
+/// A client's faults, and what has happened so far.
+#[derive(Debug, Clone)]
+pub(crate) struct Layer(Arc<LayerState>);
+
+#[derive(Debug)]
+struct LayerState {
+    core: Arc<Core>,
+    seed: u64,
+    turns: u8,
+    state: Mutex<LayerProgress>,
+    crashed: watch::Sender<bool>,
+}
+
+#[derive(Debug)]
+struct LayerProgress {
+    plan: Plan,
+    /// The number of calls made.
+    made: u64,
+    account: CallAccount,
+}
+
+/// Streams of draws beside the rules', which are numbered from 0.
+const TURNS_BEFORE: u64 = u64::MAX;
+const TURNS_AFTER: u64 = u64::MAX - 1;
+
+/// The end of a call: a response, or its loss.
+type CallOutcome = Result<Result<String, ApiError>, LostResponse>;
+
+enum LostResponse {
+    TimedOut,
+    Crashed,
+}
+
+impl Layer {
+    /// Faults for good, and an account of all that happens.
+    pub(crate) fn new(core: Arc<Core>, faults: &Faults) -> Self {
+        Self::accounting(core, faults, CallAccount::Whole { calls: Vec::new(), injected: Vec::new() })
+    }
+
+    /// No faults yet, and the latest of what happens.
+    pub(crate) fn live(core: Arc<Core>) -> Self {
+        Self::accounting(core, &Faults::default(), CallAccount::Latest(VecDeque::new()))
+    }
+
+    fn accounting(core: Arc<Core>, faults: &Faults, account: CallAccount) -> Self {
+        Self(Arc::new(LayerState {
+            core,
+            seed: faults.seed,
+            turns: faults.turns,
+            state: Mutex::new(LayerProgress { plan: Plan::new(faults), made: 0, account }),
+            crashed: watch::Sender::new(false),
+        }))
+    }
+
+    /// Other rules from now on; how tasks interleave stays.
+    pub(super) fn set(&self, faults: &Faults) {
+        self.0.state().plan = Plan::new(faults);
+    }
+
+    pub(super) fn crashed(&self) -> watch::Receiver<bool> {
+        self.0.crashed.subscribe()
+    }
+
+    pub(super) fn calls(&self) -> Vec<Operation> {
+        self.0.state().account.calls()
+    }
+
+    pub(super) fn injected(&self) -> Vec<Injected> {
+        self.0.state().account.injected()
+    }
+}
+
+impl HttpConnector for Layer {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let shared = Arc::clone(&self.0);
+        HttpConnectorFuture::new(async move { shared.handle(&request).await })
+    }
+}
+
+impl LayerState {
+    fn state(&self) -> MutexGuard<'_, LayerProgress> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn handle(&self, request: &HttpRequest) -> Result<HttpResponse, ConnectorError> {
+        let operation = match operation_of(request) {
+            Ok(operation) => operation,
+            Err(error) => return respond(Err(error)),
+        };
+        let number = self.count(operation);
+        self.yield_turns(TURNS_BEFORE, number).await;
+        // A dead process's other calls go no further either.
+        if *self.crashed.borrow() {
+            return pending().await;
+        }
+        let outcome = self.run(operation, body_of(request), number).await;
+        if matches!(outcome, Err(LostResponse::Crashed)) {
+            self.crashed.send_replace(true);
+        }
+        self.yield_turns(TURNS_AFTER, number).await;
+        if *self.crashed.borrow() {
+            return pending().await;
+        }
+        match outcome {
+            Ok(answer) => respond(answer),
+            Err(_) => Err(ConnectorError::timeout("the connection timed out".into())),
+        }
+    }
+
+    fn count(&self, operation: Operation) -> u64 {
+        let mut state = self.state();
+        state.account.call(operation);
+        state.made += 1;
+        state.made
+    }
+
+    /// Lets other tasks run.
+    async fn yield_turns(&self, stream: u64, number: u64) {
+        turns::give_way(seed::up_to(u64::from(self.turns), self.seed, stream, number)).await;
+    }
+
+    /// Runs one call, as far as its fault lets it.
+    async fn run(&self, operation: Operation, body: &[u8], number: u64) -> CallOutcome {
+        let now = self.core.clock().now();
+        if self.state().plan.is_over(now) {
+            return Ok(dispatch::answer(&self.core, operation, body));
+        }
+        let call = match Call::parse(operation, body).transpose() {
+            Ok(call) => call,
+            Err(error) => return Ok(Err(error)),
+        };
+        let touches = self.touches(call.as_ref());
+        let partitions: Vec<String> = touches.iter().map(|t| t.partition.clone()).collect();
+        let decided = self.state().plan.decide(&Subject { operation, partitions: &partitions }, now);
+        let go = |call: Option<Call>| match call {
+            Some(call) => dispatch::run(&self.core, call),
+            None => dispatch::answer(&self.core, operation, body),
+        };
+        let Some(Rule { target, fault, .. }) = decided else {
+            return Ok(go(call));
+        };
+        let partition = partitions.into_iter().find(|partition| target.covers(partition));
+        let injected = Injected { call: number, operation, fault: fault.clone(), at: now, partition };
+        self.state().account.fault(injected);
+        match fault {
+            Fault::InternalServerError => Ok(Err(ApiError::internal())),
+            Fault::ServiceUnavailable => Ok(Err(ApiError::unavailable())),
+            Fault::TransactionInProgress => Ok(Err(ApiError::transaction_in_progress())),
+            Fault::Throttle(throttle) => Ok(Err(throttled(operation, &throttle, &touches, &target))),
+            Fault::TransactionConflict => Ok(Err(conflict(operation, &touches, &target))),
+            Fault::ConditionFailed => Ok(Err(condition(operation, &touches, &target))),
+            Fault::HalfVisible { share, longest } => {
+                Ok(self.run_half_visible(call, &target, share, longest, number).await)
+            }
+            Fault::Unprocessed(share) => Ok(self.run_part(call, &target, share, number)),
+            Fault::Timeout(Moment::Before) => Err(LostResponse::TimedOut),
+            Fault::Crash(Moment::Before) => Err(LostResponse::Crashed),
+            Fault::Timeout(Moment::After) => {
+                drop(go(call));
+                Err(LostResponse::TimedOut)
+            }
+            Fault::Crash(Moment::After) => {
+                drop(go(call));
+                Err(LostResponse::Crashed)
+            }
+        }
+    }
+
+    /// The partitions that a call touches, in the call's order: of the items it names, or the partition it queries.
+    fn touches(&self, call: Option<&Call>) -> Vec<TouchedPartition> {
+        let Some(call) = call else {
+            return Vec::new();
+        };
+        if let Call::Query(query) = call {
+            let table = self.core.table(&query.table_name).ok().flatten();
+            let partition = table.and_then(|table| table.queried_partition(query));
+            return vec![TouchedPartition {
+                table: query.table_name.clone(),
+                partition: partition.as_deref().map(untyped).unwrap_or_default(),
+            }];
+        }
+        let touched = call.touched().into_iter();
+        touched
+            .map(|touched| TouchedPartition {
+                table: touched.table.to_owned(),
+                partition: self.partition(touched.table, touched.item),
+            })
+            .collect()
+    }
+
+    /// The key of an item's partition, if it is a string.
+    fn partition(&self, table: &str, item: &Item) -> String {
+        let table = self.core.table(table).ok().flatten();
+        match table.and_then(|table| item.get(&table.key.partition).cloned()) {
+            Some(AttributeValue::S(text)) => text,
+            _ => String::new(),
+        }
+    }
+
+    /// A number that stands for an item.
+    fn place(&self, table: &str, item: &Item) -> u64 {
+        let described = self.core.table(table).ok().flatten();
+        let id = described.and_then(|described| ItemId::of(&described, item));
+        seed::hash(&format!("{table} {id:?}"))
+    }
+
+    /// Runs a transaction and shows its changes one by one.
+    async fn run_half_visible(
+        &self,
+        call: Option<Call>,
+        target: &Target,
+        share: f64,
+        longest: Duration,
+        number: u64,
+    ) -> Result<String, ApiError> {
+        let Some(mut call) = call else {
+            return Err(ApiError::unknown_operation());
+        };
+        let (mut positions, mut held_back) = (Vec::new(), Vec::new());
+        for (position, touched) in call.touched().into_iter().enumerate() {
+            let place = self.place(touched.table, touched.item);
+            let drawn = seed::fraction(self.seed, place, number) < share;
+            if drawn && target.covers(&self.partition(touched.table, touched.item)) {
+                let time = seed::up_to(micros(longest), self.seed, !place, number);
+                held_back.push((Duration::from_micros(time), touched.table.to_owned(), touched.item.clone()));
+                positions.push(position);
+            }
+        }
+        if let Call::TransactWrite(transaction) = &mut call {
+            transaction.held_back = positions;
+        }
+        let answer = dispatch::run(&self.core, call)?;
+        held_back.sort_by_key(|(time, ..)| *time);
+        let core = Arc::clone(&self.core);
+        let begun = Instant::now();
+        // A task of its own: the changes are shown although the process that asked for them dies.
+        let shown = tokio::spawn(async move {
+            for (time, table, item) in held_back {
+                tokio::time::sleep_until(begun + time).await;
+                core.show(&[Touched { table: &table, item: &item }])?;
+            }
+            Ok(answer)
+        });
+        shown.await.unwrap_or_else(|_| Err(ApiError::internal()))
+    }
+
+    /// Runs a batch without the items that its fault holds back.
+    fn run_part(
+        &self,
+        call: Option<Call>,
+        target: &Target,
+        share: f64,
+        number: u64,
+    ) -> Result<String, ApiError> {
+        let Some(mut call) = call else {
+            return Err(ApiError::unknown_operation());
+        };
+        let operation = call.operation();
+        let touches = self.touches(Some(&call));
+        let mut held_back = |table: &str, item: &Item| {
+            // Drawn by key: the order of tables in a request has no meaning, and must not decide.
+            let drawn = seed::fraction(self.seed, self.place(table, item), number) < share;
+            drawn && target.covers(&self.partition(table, item))
+        };
+        let (member, held): (_, Map<String, Value>) = match &mut call {
+            Call::BatchWrite(batch) => {
+                let held = hold_back_writes(batch, &mut held_back).into_iter();
+                let held = held.map(|(table, writes)| (table, Value::from(writes)));
+                ("UnprocessedItems", held.collect())
+            }
+            Call::BatchGet(batch) => {
+                let held = hold_back_keys(batch, &mut held_back);
+                ("UnprocessedKeys", held.into_iter().collect())
+            }
+            _ => return dispatch::run(&self.core, call),
+        };
+        if call.touched().is_empty() {
+            return Err(throttled(operation, &Throttle::TableKeyRange, &touches, target));
+        }
+        let answer = dispatch::run(&self.core, call)?;
+        if held.is_empty() {
+            return Ok(answer);
+        }
+        Ok(with_unprocessed(&answer, member, held))
+    }
+}
+
+/// A key's text without the letter of its type.
+fn untyped(text: &str) -> String {
+    text.chars().skip(1).collect()
+}

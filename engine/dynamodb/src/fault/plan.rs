@@ -1,0 +1,185 @@
+//! Deciding whether a call goes wrong: a pure function of the rules and the calls so far.
+
+use std::time::Duration;
+
+use crate::fault::rules::{Calls, Fault, Faults, Rule, Target, When};
+use crate::operation::Operation;
+use crate::seed;
+
+/// A call, as a rule sees it.
+#[derive(Debug)]
+pub(super) struct Subject<'a> {
+    pub(super) operation: Operation,
+    /// The keys of the partitions it touches, where they are strings.
+    pub(super) partitions: &'a [String],
+}
+
+/// The rules, and how many calls each has matched.
+#[derive(Debug)]
+pub(super) struct Plan {
+    seed: u64,
+    rules: Vec<(Rule, u64)>,
+}
+
+impl Plan {
+    pub(super) fn new(faults: &Faults) -> Self {
+        Self { seed: faults.seed, rules: faults.rules.iter().map(|rule| (rule.clone(), 0)).collect() }
+    }
+
+    /// True once every rule has ended.
+    pub(super) fn is_over(&self, now: Duration) -> bool {
+        self.rules.iter().all(|(rule, _)| rule.is_over(now))
+    }
+
+    /// The rule that fires on the next call, if one does. Every rule that matches counts the call.
+    pub(super) fn decide(&mut self, subject: &Subject<'_>, now: Duration) -> Option<Rule> {
+        let seed = self.seed;
+        let mut fired = None;
+        for (number, (rule, matched)) in self.rules.iter_mut().enumerate() {
+            let may_fire = rule.fault.can_happen_to(subject.operation) && rule.target.matches(subject);
+            if rule.is_over(now) || !may_fire {
+                continue;
+            }
+            *matched += 1;
+            let fires = match rule.when {
+                When::Always => true,
+                When::Nth(n) => *matched == n,
+                When::First(n) => *matched <= n,
+                When::Chance(chance) => seed::fraction(seed, number as u64, *matched) < chance,
+            };
+            if fires && fired.is_none() {
+                fired = Some(rule.clone());
+            }
+        }
+        fired
+    }
+}
+
+impl Rule {
+    fn is_over(&self, now: Duration) -> bool {
+        self.until.is_some_and(|until| until <= now)
+    }
+}
+
+impl Target {
+    fn matches(&self, subject: &Subject<'_>) -> bool {
+        let operation = subject.operation;
+        let calls = match self.calls {
+            Calls::Any => true,
+            Calls::Reads => operation.is_read(),
+            Calls::Writes => operation.is_write(),
+            Calls::Operation(wanted) => operation == wanted,
+        };
+        calls && subject.partitions_match(self)
+    }
+
+    /// True if the target includes this partition.
+    pub(super) fn covers(&self, partition: &str) -> bool {
+        let prefix = self.partition.as_deref();
+        prefix.is_none_or(|prefix| partition.starts_with(prefix))
+    }
+}
+
+impl Subject<'_> {
+    fn partitions_match(&self, target: &Target) -> bool {
+        target.partition.is_none() || self.partitions.iter().any(|p| target.covers(p))
+    }
+}
+
+impl Fault {
+    fn can_happen_to(&self, operation: Operation) -> bool {
+        let transaction = matches!(operation, Operation::TransactWriteItems | Operation::TransactGetItems);
+        let single_write =
+            matches!(operation, Operation::PutItem | Operation::UpdateItem | Operation::DeleteItem);
+        match self {
+            Self::InternalServerError | Self::ServiceUnavailable | Self::Timeout(_) | Self::Crash(_) => true,
+            Self::Throttle(_) => operation.is_read() || operation.is_write(),
+            Self::Unprocessed(_) => matches!(operation, Operation::BatchWriteItem | Operation::BatchGetItem),
+            Self::TransactionConflict => transaction || single_write,
+            Self::TransactionInProgress | Self::HalfVisible { .. } => {
+                operation == Operation::TransactWriteItems
+            }
+            Self::ConditionFailed => single_write || operation == Operation::TransactWriteItems,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::fault::rules::{Moment, Throttle};
+
+    fn fired(faults: &Faults, operations: &[Operation]) -> Vec<usize> {
+        let mut plan = Plan::new(faults);
+        let decide = |operation: &Operation| {
+            let subject = Subject { operation: *operation, partitions: &["EVENTS#a".to_owned()] };
+            plan.decide(&subject, Duration::ZERO).is_some()
+        };
+        let fired = operations.iter().map(decide).collect::<Vec<_>>();
+        (0..fired.len()).filter(|i| fired[*i]).collect()
+    }
+
+    const PUTS: [Operation; 200] = [Operation::PutItem; 200];
+
+    #[test]
+    fn a_scripted_fault_fires_on_the_call_it_names_of_its_own_target() {
+        let faults =
+            Faults::default().nth(2, Target::operation(Operation::GetItem), Fault::InternalServerError);
+        let calls = [Operation::PutItem, Operation::GetItem, Operation::PutItem, Operation::GetItem];
+        assert_eq!(fired(&faults, &calls), [3]);
+    }
+
+    #[test]
+    fn a_partition_is_matched_by_the_beginning_of_its_key() {
+        let throttle = Fault::Throttle(Throttle::TableKeyRange);
+        let on = |prefix| Target::writes().partition(prefix);
+        let other = Faults::default().rule(on("FEED#"), When::Always, throttle.clone());
+        assert_eq!(fired(&other, &PUTS[..1]), [0usize; 0]);
+        let same = Faults::default().rule(on("EVENTS#"), When::Always, throttle);
+        assert_eq!(fired(&same, &PUTS[..1]), [0]);
+    }
+
+    #[test]
+    fn a_fault_never_befalls_an_operation_it_cannot_happen_to() {
+        let faults = Faults::default().rule(Target::any(), When::Always, Fault::Unprocessed(1.0));
+        assert_eq!(fired(&faults, &PUTS), [0usize; 0]);
+        assert_eq!(fired(&faults, &[Operation::BatchWriteItem]), [0]);
+    }
+
+    #[test]
+    fn a_rule_fires_until_its_time_is_over_and_is_then_as_none() {
+        let (until, fault) = (Duration::from_secs(5), Fault::ServiceUnavailable);
+        let mut plan = Plan::new(&Faults::default().rule_until(until, Target::any(), When::Always, fault));
+        let subject = Subject { operation: Operation::GetItem, partitions: &[] };
+        for (now, over) in [(4_999, false), (5_000, true)] {
+            let now = Duration::from_millis(now);
+            assert_eq!((plan.decide(&subject, now).is_none(), plan.is_over(now)), (over, over));
+        }
+    }
+
+    #[test]
+    fn chances_come_true_about_as_often_as_they_say() {
+        let faults = Faults::seeded(3).sometimes(0.3, Target::any(), Fault::ServiceUnavailable);
+        let hits = fired(&faults, &PUTS).len();
+        assert!((40..80).contains(&hits), "{hits} of 200");
+    }
+
+    proptest! {
+        #[test]
+        fn a_seed_decides_alone(seed: u64, chance in 0.0..1.0f64) {
+            let faults = Faults::seeded(seed)
+                .sometimes(chance, Target::any(), Fault::Timeout(Moment::After));
+            prop_assert_eq!(fired(&faults, &PUTS), fired(&faults, &PUTS));
+        }
+
+        #[test]
+        fn a_rule_added_later_changes_nothing_for_the_earlier_ones(seed: u64) {
+            let one = Faults::seeded(seed).sometimes(0.2, Target::any(), Fault::InternalServerError);
+            let two = one.clone().nth(5, Target::any(), Fault::ServiceUnavailable);
+            let before = fired(&one, &PUTS);
+            prop_assert!(before.iter().all(|i| fired(&two, &PUTS).contains(i)));
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The error that a call gets from a fault, in DynamoDB's words.
+
+use dynoxide::streams;
+
+use crate::api_error::{ApiError, ThrottlingReason};
+use crate::fault::rules::{Target, Throttle};
+use crate::operation::Operation;
+
+/// One item or partition that a call touches.
+pub(super) struct TouchedPartition {
+    pub(super) table: String,
+    pub(super) partition: String,
+}
+
+pub(super) fn throttled(
+    operation: Operation,
+    throttle: &Throttle,
+    touches: &[TouchedPartition],
+    target: &Target,
+) -> ApiError {
+    if operation == Operation::TransactWriteItems || operation == Operation::TransactGetItems {
+        return cancelled(
+            "ThrottlingError",
+            "Throughput exceeds the current capacity of your table or index.",
+            touches,
+            target,
+        );
+    }
+    let kind = if operation.is_write() { "Write" } else { "Read" };
+    let touch = touches.iter().find(|touch| target.covers(&touch.partition));
+    let table = touch.or(touches.first()).map_or("", |touch| &touch.table);
+    let reason = |limit: &str| ThrottlingReason {
+        reason: format!("Table{kind}{limit}Exceeded"),
+        resource: streams::table_arn(table),
+    };
+    match throttle {
+        Throttle::TableKeyRange => ApiError::throttled(&[reason("KeyRangeThroughput")]),
+        Throttle::IndexKeyRange(index) => ApiError::throttled(&[ThrottlingReason {
+            reason: format!("Index{kind}KeyRangeThroughputExceeded"),
+            resource: streams::index_arn(table, index),
+        }]),
+        Throttle::OnDemandMaximum => ApiError::throttled(&[reason("MaxOnDemandThroughput")]),
+        Throttle::Account => ApiError::request_limit(&[reason("AccountLimit")]),
+        Throttle::Provisioned => ApiError::provisioned_throughput(&[reason("ProvisionedThroughput")]),
+    }
+}
+
+pub(super) fn conflict(operation: Operation, touches: &[TouchedPartition], target: &Target) -> ApiError {
+    match operation {
+        Operation::TransactWriteItems | Operation::TransactGetItems => {
+            cancelled("TransactionConflict", "Transaction is ongoing for the item", touches, target)
+        }
+        _ => ApiError::transaction_conflict(),
+    }
+}
+
+pub(super) fn condition(operation: Operation, touches: &[TouchedPartition], target: &Target) -> ApiError {
+    match operation {
+        Operation::TransactWriteItems => {
+            cancelled("ConditionalCheckFailed", "The conditional request failed", touches, target)
+        }
+        _ => ApiError::conditional_check_failed(),
+    }
+}
+
+/// A transaction cancelled for the first of its items that the target covers.
+fn cancelled(code: &str, message: &str, touches: &[TouchedPartition], target: &Target) -> ApiError {
+    let guilty = touches.iter().position(|t| target.covers(&t.partition));
+    let codes: Vec<_> =
+        (0..touches.len()).map(|i| if Some(i) == guilty { (code, message) } else { ("None", "") }).collect();
+    ApiError::transaction_cancelled(&codes)
+}

@@ -1,0 +1,202 @@
+//! The engine's state beside the items: tables' descriptions, stream logs, expiry times, replicas.
+//!
+//! The ledger is derived from the changes alone, in their order, under one lock.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use dynoxide::types::item_size;
+use dynoxide::{Database, DynoxideError, Item};
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::api_error::ApiError;
+use crate::call::Staleness;
+use crate::capture::{EventName, Log, Record, SequenceNumber};
+use crate::change::Change;
+use crate::expiry::Expiry;
+use crate::held_back::HeldBack;
+use crate::journal::{IntendedItem, Intent, Journal, JournalLine};
+use crate::options::Options;
+use crate::replica::Replicas;
+use crate::seed;
+use crate::table::{StreamView, Table};
+
+pub(crate) struct Ledger {
+    tables: HashMap<String, Arc<Table>>,
+    logs: HashMap<String, Log>,
+    pub(crate) expiry: Expiry,
+    pub(crate) replicas: Option<Replicas>,
+    pub(crate) held_back: HeldBack,
+    journal: Option<Journal>,
+    newest: SequenceNumber,
+    options: Options,
+}
+
+impl Ledger {
+    pub(crate) fn new(options: &Options) -> Result<Self, DynoxideError> {
+        Ok(Self {
+            tables: HashMap::new(),
+            logs: HashMap::new(),
+            expiry: Expiry::default(),
+            replicas: options.lag.map(Replicas::new).transpose()?,
+            held_back: HeldBack::default(),
+            journal: None,
+            newest: SequenceNumber::START,
+            options: options.clone(),
+        })
+    }
+
+    /// The newest record's place in the order of changes.
+    pub(crate) fn newest(&self) -> SequenceNumber {
+        self.newest
+    }
+
+    /// A table's description, read once and kept until [`Ledger::forget`].
+    pub(crate) fn table(&mut self, db: &Database, name: &str) -> Result<Option<Arc<Table>>, DynoxideError> {
+        if let Some(table) = self.tables.get(name) {
+            return Ok(Some(Arc::clone(table)));
+        }
+        let Some(table) = Table::load(db, name)? else {
+            return Ok(None);
+        };
+        let table = Arc::new(table);
+        self.tables.insert(name.to_owned(), Arc::clone(&table));
+        Ok(Some(table))
+    }
+
+    /// Forgets a table's description, after it changed.
+    pub(crate) fn forget(&mut self, name: &str) {
+        self.tables.remove(name);
+    }
+
+    /// Forgets everything about a table, after it was deleted.
+    pub(crate) fn drop_table(&mut self, name: &str) {
+        self.tables.remove(name);
+        self.logs.remove(name);
+        self.expiry.drop_table(name);
+    }
+
+    /// A stream's records.
+    pub(crate) fn log(&mut self, table: &str) -> Option<&mut Log> {
+        self.logs.get_mut(table)
+    }
+
+    /// Makes the log of a table that has a stream.
+    pub(crate) fn open_log(&mut self, table: &str) -> &mut Log {
+        let Options { shards, retention, .. } = self.options;
+        let log = self.logs.entry(table.to_owned());
+        log.or_insert_with(|| Log::new(shards, retention))
+    }
+
+    /// Ends the log of a table whose stream was switched off.
+    pub(crate) fn close_log(&mut self, table: &str) {
+        self.logs.remove(table);
+    }
+
+    /// The database that a read which may be stale is to be answered from; `None` is the real one.
+    pub(crate) fn replica(
+        &mut self,
+        staleness: Staleness,
+        now_micros: u64,
+    ) -> Result<Option<Database>, ApiError> {
+        match &mut self.replicas {
+            Some(replicas) => Ok(replicas.choose(staleness, now_micros)?),
+            None => Ok(None),
+        }
+    }
+
+    /// Takes note of a change: in the stream, the expiry times and the replicas.
+    pub(crate) fn record(&mut self, change: &Change, now_micros: u64) -> Result<(), ApiError> {
+        if change.before == change.after {
+            return Ok(());
+        }
+        self.expiry.observe(change);
+        if let Some(replicas) = &mut self.replicas {
+            replicas.observe(change, now_micros)?;
+        }
+        let Some(stream) = &change.table.stream else {
+            return Ok(());
+        };
+        let sequence = SequenceNumber(self.newest.0 + 1);
+        let record = Arc::new(capture(change, stream.view, sequence, now_micros));
+        let partition = change.table.partition_of(&change.key).unwrap_or_default();
+        let log = self.open_log(&change.table.name);
+        let hash = seed::hash(&partition);
+        log.append(log.shard_of(hash), Arc::clone(&record));
+        self.newest = sequence;
+        if let Some(journal) = &mut self.journal {
+            journal
+                .append(&change.table.name, &stream.label, hash, &record)
+                .map_err(|_| ApiError::internal())?;
+        }
+        Ok(())
+    }
+
+    /// Writes down in the journal what a write may change, before it does.
+    pub(crate) fn intend<'a>(
+        &mut self,
+        changes: impl IntoIterator<Item = &'a Change>,
+        at_micros: u64,
+    ) -> Result<(), ApiError> {
+        let Some(journal) = &mut self.journal else {
+            return Ok(());
+        };
+        let mut intent = Intent { after: self.newest, at_micros, expired: false, items: Vec::new() };
+        for change in changes {
+            let Some(stream) = &change.table.stream else {
+                continue;
+            };
+            intent.expired = change.expired;
+            intent.items.push(IntendedItem {
+                table: change.table.name.clone(),
+                label: stream.label.clone(),
+                key: change.key.clone(),
+                old: change.before.clone(),
+            });
+        }
+        if intent.items.is_empty() {
+            return Ok(());
+        }
+        journal.intend(&intent).map_err(|_| ApiError::internal())
+    }
+
+    /// Continues a journal: takes over its records, and writes new ones to it.
+    pub(crate) fn continue_journal(&mut self, journal: Journal, lines: Vec<JournalLine>) {
+        for line in lines {
+            self.newest = self.newest.max(line.record.sequence);
+            let table = self.tables.get(&line.table);
+            let stream = table.and_then(|table| table.stream.as_ref());
+            // Records of a table or stream that was made anew since belong to neither.
+            if stream.is_none_or(|stream| stream.label != line.label) {
+                continue;
+            }
+            let log = self.open_log(&line.table);
+            log.append(log.shard_of(line.hash), Arc::new(line.record));
+        }
+        self.journal = Some(journal);
+    }
+}
+
+fn capture(change: &Change, view: StreamView, sequence: SequenceNumber, at_micros: u64) -> Record {
+    let old = change.before.as_ref().filter(|_| view.has_old());
+    let new = change.after.as_ref().filter(|_| view.has_new());
+    let size = item_size(&change.key) + old.map_or(0, item_size) + new.map_or(0, item_size);
+    Record {
+        sequence,
+        event: match (&change.before, &change.after) {
+            (None, _) => EventName::Insert,
+            (_, None) => EventName::Remove,
+            _ => EventName::Modify,
+        },
+        at_micros,
+        expired: change.expired,
+        size_bytes: size as u64,
+        keys: json(&change.key),
+        old: old.map(json),
+        new: new.map(json),
+    }
+}
+
+fn json(item: &Item) -> Box<RawValue> {
+    to_raw_value(item).expect("an item has string keys")
+}

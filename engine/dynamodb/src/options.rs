@@ -1,0 +1,35 @@
+//! The options of an engine.
+
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::limits;
+use crate::partition::PartitionLimits;
+use crate::replica::Lag;
+
+/// The behaviour of an engine. The default is DynamoDB on a good day: no limits, and no lag.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The source of the engine's time.
+    pub clock: Clock,
+    /// The number of shards of a stream.
+    pub shards: u16,
+    /// The time for which a stream keeps a record.
+    pub retention: Duration,
+    /// The lag of eventually consistent reads.
+    pub lag: Option<Lag>,
+    /// The units that each partition takes a second.
+    pub partitions: Option<PartitionLimits>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            clock: Clock::system(),
+            shards: limits::STREAM_SHARDS,
+            retention: limits::STREAM_RETENTION,
+            lag: None,
+            partitions: None,
+        }
+    }
+}

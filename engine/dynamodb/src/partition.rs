@@ -1,0 +1,156 @@
+//! The partition model: what one partition of DynamoDB takes a second.
+//!
+//! Each value of a partition key, of the table and of each index, is taken to be a partition of its
+//! own: that is where DynamoDB's splitting ends for a hot key, and what a design must reckon with. A
+//! partition is a bucket of write units and one of read units that fill at its rate and hold
+//! [`PartitionLimits::burst`] of it. `admission.rs` says what is admitted, and what it pays.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use dynoxide::streams;
+
+use crate::api_error::ThrottlingReason;
+use crate::clock::micros;
+use crate::limits;
+
+/// The rates of every partition.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PartitionLimits {
+    /// Write units a second.
+    pub write_units: u32,
+    /// Read units a second.
+    pub read_units: u32,
+    /// The unused time that a partition can save up. One second by default: the rates are DynamoDB's
+    /// hard limits of a partition, which its burst capacity does not lift.
+    pub burst: Duration,
+}
+
+impl Default for PartitionLimits {
+    fn default() -> Self {
+        Self {
+            write_units: limits::PARTITION_WRITE_UNITS,
+            read_units: limits::PARTITION_READ_UNITS,
+            burst: Duration::from_secs(1),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum AccessKind {
+    Read,
+    Write,
+}
+
+/// The name of a bucket: a kind of access to a partition.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct BucketId {
+    pub(crate) kind: AccessKind,
+    pub(crate) table: String,
+    pub(crate) index: Option<String>,
+    pub(crate) partition: String,
+}
+
+impl BucketId {
+    pub(crate) fn reason(&self) -> ThrottlingReason {
+        let kind = match self.kind {
+            AccessKind::Read => "Read",
+            AccessKind::Write => "Write",
+        };
+        match &self.index {
+            None => ThrottlingReason {
+                reason: format!("Table{kind}KeyRangeThroughputExceeded"),
+                resource: streams::table_arn(&self.table),
+            },
+            Some(index) => ThrottlingReason {
+                reason: format!("Index{kind}KeyRangeThroughputExceeded"),
+                resource: streams::index_arn(&self.table, index),
+            },
+        }
+    }
+}
+
+/// Every partition of an engine.
+#[derive(Debug)]
+pub(crate) struct Partitions(Mutex<Buckets>);
+
+/// The buckets. A bucket without an entry is full.
+#[derive(Debug)]
+struct Buckets {
+    limits: PartitionLimits,
+    held: HashMap<BucketId, Bucket>,
+    swept_micros: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Bucket {
+    units: f64,
+    at_micros: u64,
+}
+
+impl Partitions {
+    pub(crate) fn new(limits: PartitionLimits) -> Self {
+        Self(Mutex::new(Buckets { limits, held: HashMap::new(), swept_micros: 0 }))
+    }
+
+    /// True if a bucket holds nothing now.
+    pub(crate) fn is_empty(&self, id: &BucketId, now_micros: u64) -> bool {
+        self.buckets().fill(id, now_micros) <= 0.0
+    }
+
+    /// Takes units from a bucket, below zero if need be.
+    pub(crate) fn charge(&self, id: BucketId, units: f64, now_micros: u64) {
+        self.buckets().charge(id, units, now_micros);
+    }
+
+    fn buckets(&self) -> MutexGuard<'_, Buckets> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Buckets {
+    fn rate(&self, kind: AccessKind) -> f64 {
+        f64::from(match kind {
+            AccessKind::Read => self.limits.read_units,
+            AccessKind::Write => self.limits.write_units,
+        })
+    }
+
+    fn full(&self, kind: AccessKind) -> f64 {
+        self.rate(kind) * self.limits.burst.as_secs_f64()
+    }
+
+    /// A partition's bucket as it stands now.
+    fn fill(&self, id: &BucketId, now_micros: u64) -> f64 {
+        let bucket = self.held.get(id);
+        bucket.map_or(self.full(id.kind), |bucket| self.filled(id.kind, *bucket, now_micros))
+    }
+
+    fn filled(&self, kind: AccessKind, bucket: Bucket, now_micros: u64) -> f64 {
+        let passed = Duration::from_micros(now_micros.saturating_sub(bucket.at_micros));
+        let gained = passed.as_secs_f64() * self.rate(kind);
+        (bucket.units + gained).min(self.full(kind))
+    }
+
+    fn charge(&mut self, id: BucketId, units: f64, now_micros: u64) {
+        self.sweep(now_micros);
+        let units = self.fill(&id, now_micros) - units;
+        let at_micros = now_micros;
+        self.held.insert(id, Bucket { units, at_micros });
+    }
+
+    /// Forgets the buckets that are full again, once in a burst's time and once a second at most.
+    fn sweep(&mut self, now_micros: u64) {
+        let every = micros(self.limits.burst).max(1_000_000);
+        if now_micros.saturating_sub(self.swept_micros) < every {
+            return;
+        }
+        self.swept_micros = now_micros;
+        let held = std::mem::take(&mut self.held);
+        let left = held
+            .into_iter()
+            .filter(|(id, bucket)| self.filled(id.kind, *bucket, now_micros) < self.full(id.kind));
+        self.held = left.collect();
+    }
+}

@@ -1,0 +1,246 @@
+//! State that is behind: what eventually consistent reads, and reads of an index, may see.
+//!
+//! A replica is a second database in memory that is shown the same changes later. Each change becomes
+//! visible after a lag drawn from the seed, never before an earlier change of its partition: so what a
+//! read finds of a partition is always a prefix of what was written to it, as DynamoDB allows, while
+//! different partitions are behind by different amounts. Successive reads may go back in time, because
+//! a read meets either a replica that is behind or one that is not. Transactions are torn: their items
+//! arrive one by one.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::path::Path;
+use std::time::Duration;
+
+use dynoxide::{Database, DynoxideError, Item};
+
+use crate::api_error::ApiError;
+use crate::call::{Staleness, parse};
+use crate::change::Change;
+use crate::clock::micros;
+use crate::error::EngineError;
+use crate::image::set_image;
+use crate::operation::Operation;
+use crate::{limits, seed};
+
+/// The lag of eventually consistent reads.
+#[derive(Debug, Clone, Copy)]
+pub struct Lag {
+    /// Decides each change's lag, and which replica a read meets.
+    pub seed: u64,
+    /// The longest that a change takes to reach eventually consistent reads of the table.
+    pub table: Duration,
+    /// The longest that a change takes to reach reads of an index.
+    pub index: Duration,
+    /// The share of those reads that meet a replica which is behind, from 0.0 to 1.0.
+    pub behind: f64,
+}
+
+/// The two replicas of an engine.
+pub(crate) struct Replicas {
+    lag: Lag,
+    table: Replica,
+    index: Replica,
+    reads: u64,
+}
+
+/// The stream of draws that decides which replica a read meets; the replicas' own are theirs.
+const READS: u64 = 0;
+
+impl Replicas {
+    pub(crate) fn new(lag: Lag) -> Result<Self, DynoxideError> {
+        Ok(Self {
+            lag,
+            table: Replica::new(lag.seed, 1, lag.table)?,
+            index: Replica::new(lag.seed, 2, lag.index)?,
+            reads: 0,
+        })
+    }
+
+    /// Both start as copies of the real database, which nobody writes meanwhile. The copy's way is a folder.
+    pub(crate) fn copy(&mut self, db: &Database, folder: &Path) -> Result<(), EngineError> {
+        let copy = folder.join("replica.sqlite");
+        if copy.exists() {
+            std::fs::remove_file(&copy)?;
+        }
+        let path = copy.to_str().ok_or_else(|| std::io::Error::other("the path is not UTF-8"))?;
+        db.vacuum_into(path)?;
+        self.table.db.restore_from(path)?;
+        self.index.db.restore_from(path)?;
+        Ok(std::fs::remove_file(&copy)?)
+    }
+
+    /// Repeats an operation on tables, which is never behind.
+    pub(crate) fn control(&mut self, operation: Operation, body: &[u8]) -> Result<(), ApiError> {
+        for replica in [&mut self.table, &mut self.index] {
+            replica.apply_all()?;
+            match operation {
+                Operation::CreateTable => drop(replica.db.create_table(parse(operation, body)?)?),
+                Operation::DeleteTable => drop(replica.db.delete_table(parse(operation, body)?)?),
+                _ => drop(replica.db.update_table(parse(operation, body)?)?),
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn observe(&mut self, change: &Change, now_micros: u64) -> Result<(), DynoxideError> {
+        self.table.observe(change, now_micros)?;
+        self.index.observe(change, now_micros)
+    }
+
+    /// The replica that answers a read. `None`: the database itself answers.
+    pub(crate) fn choose(
+        &mut self,
+        staleness: Staleness,
+        now_micros: u64,
+    ) -> Result<Option<Database>, DynoxideError> {
+        self.reads += 1;
+        if seed::fraction(self.lag.seed, READS, self.reads) >= self.lag.behind {
+            return Ok(None);
+        }
+        let replica = match staleness {
+            Staleness::Table => &mut self.table,
+            Staleness::Index => &mut self.index,
+        };
+        replica.apply_until(now_micros, usize::MAX)?;
+        Ok(Some(replica.db.clone()))
+    }
+}
+
+struct Replica {
+    db: Database,
+    seed: u64,
+    stream: u64,
+    longest_micros: u64,
+    changes: u64,
+    pending: BinaryHeap<Reverse<Pending>>,
+    /// For each partition with changes pending: when the last of them is visible.
+    visible_micros: HashMap<String, u64>,
+}
+
+struct Pending {
+    visible_micros: u64,
+    number: u64,
+    table: String,
+    partition: String,
+    key: Item,
+    after: Option<Item>,
+}
+
+impl Replica {
+    fn new(seed: u64, stream: u64, longest: Duration) -> Result<Self, DynoxideError> {
+        Ok(Self {
+            db: Database::memory()?,
+            seed,
+            stream,
+            longest_micros: micros(longest),
+            changes: 0,
+            pending: BinaryHeap::new(),
+            visible_micros: HashMap::new(),
+        })
+    }
+
+    fn observe(&mut self, change: &Change, now_micros: u64) -> Result<(), DynoxideError> {
+        self.apply_until(now_micros, limits::APPLIED_PER_CHANGE)?;
+        self.changes += 1;
+        let lag = seed::up_to(self.longest_micros, self.seed, self.stream, self.changes);
+        let table = &change.table;
+        let partition = table.partition_of(&change.key).unwrap_or_default();
+        let partition = format!("{}/{partition}", table.name);
+        let visible = self.visible_micros.entry(partition.clone()).or_default();
+        *visible = (*visible).max(now_micros.saturating_add(lag));
+        self.pending.push(Reverse(Pending {
+            visible_micros: *visible,
+            number: self.changes,
+            table: table.name.clone(),
+            partition,
+            key: change.key.clone(),
+            after: change.after.clone(),
+        }));
+        Ok(())
+    }
+
+    fn apply_all(&mut self) -> Result<(), DynoxideError> {
+        self.apply_until(u64::MAX, usize::MAX)
+    }
+
+    /// Takes over what is visible by now, at most so much of it.
+    fn apply_until(&mut self, now_micros: u64, most: usize) -> Result<(), DynoxideError> {
+        for _ in 0..most {
+            let is_visible = |next: &Reverse<Pending>| next.0.visible_micros <= now_micros;
+            if !self.pending.peek().is_some_and(is_visible) {
+                return Ok(());
+            }
+            let Some(Reverse(next)) = self.pending.pop() else {
+                return Ok(());
+            };
+            if self.visible_micros.get(&next.partition) == Some(&next.visible_micros) {
+                self.visible_micros.remove(&next.partition);
+            }
+            self.apply(next)?;
+        }
+        Ok(())
+    }
+
+    fn apply(&self, change: Pending) -> Result<(), DynoxideError> {
+        set_image(&self.db, &change.table, &change.key, change.after)
+    }
+}
+
+impl Ord for Pending {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        let key = |p: &Self| (p.visible_micros, p.number);
+        key(self).cmp(&key(other))
+    }
+}
+
+impl PartialOrd for Pending {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Pending {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Pending {}
+
+#[cfg(test)]
+mod tests {
+    use aws_sdk_dynamodb::types::AttributeValue;
+
+    use super::*;
+    use crate::clock::Clock;
+    use crate::{Attribute, Engine, KeyNames, Options, TableDefinition};
+
+    #[tokio::test]
+    async fn what_is_held_back_is_bounded_by_the_lag_though_nobody_reads() {
+        let lag = |seconds| Duration::from_secs(seconds);
+        let lag = Lag { seed: 0, table: lag(10), index: lag(10), behind: 1.0 };
+        let clock = Clock::manual(Duration::from_secs(1));
+        let engine = Engine::memory(&Options { clock: clock.clone(), lag: Some(lag), ..Options::default() });
+        let engine = engine.unwrap();
+        let table = TableDefinition {
+            attributes: vec![Attribute { name: "pk".to_owned(), kind: "S".to_owned() }],
+            key: KeyNames { partition: "pk".to_owned(), sort: None },
+            indexes: Vec::new(),
+            ttl_attribute: None,
+            stream: None,
+        };
+        engine.create_table(&table, "lately").unwrap();
+        for number in 0..500 {
+            let put = engine.client().put_item().table_name("lately");
+            put.item("pk", AttributeValue::S(number.to_string())).send().await.unwrap();
+            clock.advance(Duration::from_secs(1));
+        }
+        let ledger = engine.core().ledger();
+        let replicas = ledger.replicas.as_ref().unwrap();
+        for replica in [&replicas.table, &replicas.index] {
+            assert!(replica.pending.len() <= 12, "{}", replica.pending.len());
+            assert_eq!(replica.visible_micros.len(), replica.pending.len());
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! A table as the engine knows it: the names of its keys, its indexes, TTL attribute and stream.
+//!
+//! dynoxide holds the truth; this is a parsed copy of it, made again whenever the table changes.
+//! The stream is the exception: dynoxide's own is never switched on, so its settings are kept in a
+//! tag of the table (hidden from clients), which is stored with the table and goes when it goes.
+
+use std::collections::HashMap;
+
+use dynoxide::actions::list_tags_of_resource::ListTagsOfResourceRequest;
+use dynoxide::actions::query::QueryRequest;
+use dynoxide::storage::TableMetadata;
+use dynoxide::types::{GlobalSecondaryIndex, KeySchemaElement, KeyType};
+use dynoxide::{AttributeValue, Database, DynoxideError, Item, streams};
+use serde::{Deserialize, Serialize};
+
+use crate::key;
+
+/// The tag that holds a table's stream settings.
+pub(crate) const STREAM_TAG: &str = "lately:stream";
+
+/// The images that a stream's records hold beside the keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum StreamView {
+    /// Nothing.
+    KeysOnly,
+    /// The item as it became.
+    NewImage,
+    /// The item as it was.
+    OldImage,
+    /// Both.
+    NewAndOldImages,
+}
+
+impl StreamView {
+    pub(crate) fn has_old(self) -> bool {
+        matches!(self, Self::OldImage | Self::NewAndOldImages)
+    }
+
+    pub(crate) fn has_new(self) -> bool {
+        matches!(self, Self::NewImage | Self::NewAndOldImages)
+    }
+
+    /// The name DynamoDB gives it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::KeysOnly => "KEYS_ONLY",
+            Self::NewImage => "NEW_IMAGE",
+            Self::OldImage => "OLD_IMAGE",
+            Self::NewAndOldImages => "NEW_AND_OLD_IMAGES",
+        }
+    }
+
+    /// The view DynamoDB calls `name`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::KeysOnly, Self::NewImage, Self::OldImage, Self::NewAndOldImages]
+            .into_iter()
+            .find(|view| view.name() == name)
+    }
+}
+
+/// A table's or an index's key: names of attributes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyNames {
+    /// The partition key's attribute.
+    pub partition: String,
+    /// The sort key's attribute.
+    pub sort: Option<String>,
+}
+
+impl KeyNames {
+    fn read(schema: &[KeySchemaElement]) -> Option<Self> {
+        let of = |kind: KeyType| {
+            let element = schema.iter().find(|e| e.key_type == kind)?;
+            Some(element.attribute_name.clone())
+        };
+        Some(Self { partition: of(KeyType::HASH)?, sort: of(KeyType::RANGE) })
+    }
+
+    /// The key attributes of an item, if it has all of them.
+    pub(crate) fn of(&self, item: &Item) -> Option<Item> {
+        let names = [Some(&self.partition), self.sort.as_ref()];
+        names.into_iter().flatten().map(|name| Some((name.clone(), item.get(name)?.clone()))).collect()
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Index {
+    pub(crate) name: String,
+    pub(crate) key: KeyNames,
+    /// The attributes it holds beside the keys; `None` is all of them.
+    pub(crate) projected: Option<Vec<String>>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct StreamSettings {
+    pub(crate) view: StreamView,
+    pub(crate) label: String,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Table {
+    pub(crate) name: String,
+    pub(crate) key: KeyNames,
+    pub(crate) indexes: Vec<Index>,
+    pub(crate) ttl_attribute: Option<String>,
+    pub(crate) stream: Option<StreamSettings>,
+}
+
+impl Table {
+    /// Reads a table's description out of the database. `None` when there is no such table.
+    pub(crate) fn load(db: &Database, name: &str) -> Result<Option<Self>, DynoxideError> {
+        let Some(meta) = db.get_table_metadata(name)? else {
+            return Ok(None);
+        };
+        let tags = db
+            .list_tags_of_resource(ListTagsOfResourceRequest {
+                resource_arn: Some(streams::table_arn(name)),
+            })?
+            .tags;
+        let stream = tags
+            .into_iter()
+            .find(|tag| tag.key == STREAM_TAG)
+            .and_then(|tag| StreamSettings::decode(&tag.value));
+        Self::parse(&meta, stream).map(Some)
+    }
+
+    fn parse(meta: &TableMetadata, stream: Option<StreamSettings>) -> Result<Self, DynoxideError> {
+        let key: Vec<KeySchemaElement> = parse_json(&meta.key_schema)?;
+        let key = KeyNames::read(&key).ok_or_else(|| corrupt("a table without a partition key"))?;
+        let definitions: Vec<GlobalSecondaryIndex> = match &meta.gsi_definitions {
+            Some(json) => parse_json(json)?,
+            None => Vec::new(),
+        };
+        let indexes = definitions.into_iter().map(|gsi| Index::parse(gsi, &key)).collect::<Result<_, _>>()?;
+        Ok(Self {
+            name: meta.table_name.clone(),
+            key,
+            indexes,
+            ttl_attribute: meta.ttl_attribute.clone().filter(|_| meta.ttl_enabled),
+            stream,
+        })
+    }
+
+    pub(crate) fn index(&self, name: &str) -> Option<&Index> {
+        self.indexes.iter().find(|index| index.name == name)
+    }
+
+    /// The partition an item or key of this table lives in.
+    pub(crate) fn partition_of(&self, item: &Item) -> Option<String> {
+        item.get(&self.key.partition).map(key::text)
+    }
+
+    /// The partition that a query reads, as its key's text: the value its key condition sets the partition
+    /// key equal to. `None` when the condition is not one this reads; dynoxide refuses what is malformed.
+    pub(crate) fn queried_partition(&self, query: &QueryRequest) -> Option<String> {
+        let names_of_key = match &query.index_name {
+            Some(index) => &self.index(index)?.key,
+            None => &self.key,
+        };
+        let condition = query.key_condition_expression.as_deref()?;
+        let names = query.expression_attribute_names.as_ref();
+        let values = query.expression_attribute_values.as_ref()?;
+        let tokens = condition.replace('=', " = ").replace(['(', ')'], " ");
+        let tokens: Vec<&str> = tokens.split_whitespace().collect();
+        tokens.windows(3).find_map(|window| {
+            let [name, "=", value] = window else {
+                return None;
+            };
+            let name = names.and_then(|n| n.get(*name)).map_or(*name, |n| n);
+            (name == names_of_key.partition).then(|| values.get(*value).map(key::text))?
+        })
+    }
+
+    /// When an item expires, in epoch seconds: its TTL attribute, if that is a whole number.
+    pub(crate) fn expires_at(&self, item: &Item) -> Option<u64> {
+        match item.get(self.ttl_attribute.as_deref()?)? {
+            // DynamoDB reads the number's whole part.
+            AttributeValue::N(number) => number.split('.').next()?.parse().ok(),
+            _ => None,
+        }
+    }
+
+    /// The stream's name, when the table has one.
+    pub(crate) fn stream_arn(&self) -> Option<String> {
+        let stream = self.stream.as_ref()?;
+        Some(streams::stream_arn(&self.name, &stream.label))
+    }
+}
+
+impl Index {
+    fn parse(gsi: GlobalSecondaryIndex, table_key: &KeyNames) -> Result<Self, DynoxideError> {
+        use dynoxide::types::ProjectionType;
+
+        let key =
+            KeyNames::read(&gsi.key_schema).ok_or_else(|| corrupt("an index without a partition key"))?;
+        let mut held = vec![table_key.partition.clone(), key.partition.clone()];
+        held.extend(table_key.sort.clone());
+        held.extend(key.sort.clone());
+        let projected = match gsi.projection.projection_type {
+            Some(ProjectionType::KEYS_ONLY) => Some(held),
+            Some(ProjectionType::INCLUDE) => {
+                held.extend(gsi.projection.non_key_attributes.unwrap_or_default());
+                Some(held)
+            }
+            _ => None,
+        };
+        Ok(Self { name: gsi.index_name, key, projected })
+    }
+
+    /// The index's entry of an item. There is none unless the item has the index's keys.
+    pub(crate) fn entry(&self, item: &Item) -> Option<Item> {
+        self.key.of(item)?;
+        let held = |name: &String| self.projected.as_ref().is_none_or(|p| p.contains(name));
+        let entry: HashMap<_, _> = item
+            .iter()
+            .filter(|(name, _)| held(name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        Some(entry)
+    }
+}
+
+impl StreamSettings {
+    pub(crate) fn encode(&self) -> String {
+        format!("{} {}", self.view.name(), self.label)
+    }
+
+    pub(crate) fn decode(text: &str) -> Option<Self> {
+        let (view, label) = text.split_once(' ')?;
+        Some(Self { view: StreamView::from_name(view)?, label: label.to_owned() })
+    }
+}
+
+fn parse_json<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, DynoxideError> {
+    serde_json::from_str(json).map_err(|error| corrupt(&error.to_string()))
+}
+
+fn corrupt(what: &str) -> DynoxideError {
+    DynoxideError::InternalServerError(format!("unreadable table description: {what}"))
+}

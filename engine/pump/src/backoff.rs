@@ -1,0 +1,25 @@
+//! The wait before a batch is tried again: it doubles each time, and at least half of it is certain.
+
+use std::time::Duration;
+
+use crate::limits;
+
+/// The wait after so many failures. `jitter` is 0.0 to 1.0.
+pub(crate) fn wait(failures: u32, jitter: f64) -> Duration {
+    let doubled = 2u32.saturating_pow(failures.saturating_sub(1));
+    let longest = limits::BACKOFF_FIRST.saturating_mul(doubled).min(limits::BACKOFF_LONGEST);
+    longest.mul_f64(0.5 + jitter / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_up_to_a_bound_and_half_of_each_is_up_to_chance() {
+        let millis = |failures, jitter| wait(failures, jitter).as_millis();
+        assert_eq!([1, 2, 3, 7].map(|failures| millis(failures, 1.0)), [100, 200, 400, 6_400]);
+        assert_eq!([8, 100, u32::MAX].map(|failures| millis(failures, 1.0)), [10_000; 3]);
+        assert_eq!(millis(2, 0.0), 100);
+    }
+}

@@ -1,0 +1,170 @@
+//! The destination of batches that are given up: named objects, in memory or in a folder, as in an S3 bucket.
+//!
+//! An object is there whole or not at all. A folder's objects are files, the names' slashes folders.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A place for objects. Clones are the same place.
+#[derive(Debug, Clone)]
+pub struct Destination(FailureStore);
+
+#[derive(Debug, Clone)]
+enum FailureStore {
+    Memory(Arc<Mutex<BTreeMap<String, Vec<u8>>>>),
+    Folder(PathBuf),
+}
+
+/// The end of a file's name while the file is written.
+const UNFINISHED: &str = "unfinished";
+
+impl Destination {
+    /// A place in memory, empty.
+    #[must_use]
+    pub fn memory() -> Self {
+        Self(FailureStore::Memory(Arc::default()))
+    }
+
+    /// A folder, made when something is put there.
+    #[must_use]
+    pub fn folder(path: impl Into<PathBuf>) -> Self {
+        Self(FailureStore::Folder(path.into()))
+    }
+
+    /// Puts an object, in place of one of the same name.
+    ///
+    /// # Errors
+    /// If it cannot be written, or the name is not one.
+    pub fn put(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        match &self.0 {
+            FailureStore::Memory(objects) => {
+                lock(objects).insert(name.to_owned(), bytes.to_owned());
+            }
+            FailureStore::Folder(folder) => {
+                let path = file(folder, name)?;
+                if let Some(parent) = path.parent() {
+                    fs::create_dir_all(parent)?;
+                }
+                let unfinished = path.with_extension(UNFINISHED);
+                fs::write(&unfinished, bytes)?;
+                fs::rename(&unfinished, &path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The names of all objects, sorted.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn list(&self) -> io::Result<Vec<String>> {
+        match &self.0 {
+            FailureStore::Memory(objects) => Ok(lock(objects).keys().cloned().collect()),
+            FailureStore::Folder(folder) => {
+                let mut names = Vec::new();
+                list(folder, "", &mut names)?;
+                names.sort();
+                Ok(names)
+            }
+        }
+    }
+
+    /// An object.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`], if there is none of that name; others, if it cannot be read.
+    pub fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        match &self.0 {
+            FailureStore::Memory(objects) => lock(objects).get(name).cloned().ok_or_else(not_found),
+            FailureStore::Folder(folder) => fs::read(file(folder, name)?),
+        }
+    }
+
+    /// Deletes an object.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`], if there is none of that name; others, if it cannot be deleted.
+    pub fn delete(&self, name: &str) -> io::Result<()> {
+        match &self.0 {
+            FailureStore::Memory(objects) => lock(objects).remove(name).map(drop).ok_or_else(not_found),
+            FailureStore::Folder(folder) => fs::remove_file(file(folder, name)?),
+        }
+    }
+}
+
+fn lock(objects: &Mutex<BTreeMap<String, Vec<u8>>>) -> MutexGuard<'_, BTreeMap<String, Vec<u8>>> {
+    objects.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn not_found() -> io::Error {
+    io::ErrorKind::NotFound.into()
+}
+
+/// The file of an object. A name never leads out of the folder.
+fn file(folder: &Path, name: &str) -> io::Result<PathBuf> {
+    let inside = |part: Component<'_>| matches!(part, Component::Normal(_));
+    if name.is_empty() || !Path::new(name).components().all(inside) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not the name of an object"));
+    }
+    Ok(folder.join(name))
+}
+
+fn list(folder: &Path, prefix: &str, names: &mut Vec<String>) -> io::Result<()> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        // Names that are not text are none that were put.
+        let Ok(name) = entry.file_name().into_string() else {
+            continue;
+        };
+        let name = format!("{prefix}{name}");
+        if entry.file_type()?.is_dir() {
+            list(&entry.path(), &format!("{name}/"), names)?;
+        } else if entry.path().extension().is_none_or(|extension| extension != UNFINISHED) {
+            names.push(name);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn both(check: impl Fn(Destination)) {
+        check(Destination::memory());
+        let directory = tempfile::tempdir().unwrap();
+        check(Destination::folder(directory.path().join("failures")));
+    }
+
+    #[test]
+    fn objects_are_listed_read_and_deleted_as_they_were_put() {
+        both(|destination| {
+            assert_eq!(destination.list().unwrap(), [""; 0]);
+            destination.put("b/2026-01-01T00.00.00-x", b"2").unwrap();
+            destination.put("a", b"0").unwrap();
+            destination.put("a", b"1").unwrap();
+            assert_eq!(destination.list().unwrap(), ["a", "b/2026-01-01T00.00.00-x"]);
+            assert_eq!(destination.read("a").unwrap(), b"1");
+            destination.delete("a").unwrap();
+            assert_eq!(destination.read("a").unwrap_err().kind(), io::ErrorKind::NotFound);
+            assert_eq!(destination.delete("a").unwrap_err().kind(), io::ErrorKind::NotFound);
+            assert_eq!(destination.list().unwrap().len(), 1);
+        });
+    }
+
+    #[test]
+    fn a_name_never_leads_out_of_the_folder() {
+        let directory = tempfile::tempdir().unwrap();
+        let destination = Destination::folder(directory.path());
+        for name in ["", "../x", "/x", "a/../../x"] {
+            assert_eq!(destination.put(name, b"").unwrap_err().kind(), io::ErrorKind::InvalidInput, "{name}");
+        }
+    }
+}

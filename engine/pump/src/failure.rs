@@ -1,0 +1,167 @@
+//! The record of a batch that was given up, as the destination keeps it: Lambda's invocation record, as its S3
+//! destination has it, with the whole event.
+//!
+//! ```text
+//! aws/lambda/{mapping id}/{shard}/YYYY/MM/DD/YYYY-MM-DDTHH.MM.SS-{id}
+//! ```
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::batch::Batch;
+use crate::handler::UNHANDLED;
+use crate::identity;
+use crate::mapping::Mapping;
+use crate::response::Cause;
+use lately_engine::stream::{REGION, Record, Stream, shard_id};
+
+/// A batch that was given up, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Failure {
+    /// The invocation.
+    pub request_context: RequestContext,
+    /// The function's response. `None` if the function was never invoked.
+    pub response_context: Option<ResponseContext>,
+    /// The version of this format.
+    pub version: String,
+    /// When the batch was given up.
+    pub timestamp: String,
+    /// The batch.
+    #[serde(rename = "DDBStreamBatchInfo")]
+    pub batch: BatchInfo,
+    /// The event: invoking the function with it tries the batch again.
+    pub payload: String,
+}
+
+/// The invocation of the function.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RequestContext {
+    /// The last request's id.
+    pub request_id: String,
+    /// The function's name.
+    pub function_arn: String,
+    /// Why the batch was given up.
+    pub condition: Condition,
+    /// The number of invocations with these records, alone or with others.
+    pub approximate_invoke_count: u32,
+}
+
+/// Why a batch was given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Condition {
+    /// `MaximumRetryAttempts` were made.
+    RetryAttemptsExhausted,
+    /// Its records were older than `MaximumRecordAgeInSeconds`.
+    RecordAgeExceeded,
+}
+
+/// The function's response.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResponseContext {
+    /// Lambda's own status: 200, also when the function failed.
+    pub status_code: u16,
+    /// The version of the function that ran.
+    pub executed_version: String,
+    /// `Unhandled`, or nothing if the function answered which records failed.
+    pub function_error: Option<String>,
+}
+
+/// The batch's shard, records and times.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BatchInfo {
+    /// The shard's name.
+    pub shard_id: String,
+    /// The first record's sequence number.
+    pub start_sequence_number: String,
+    /// The last one's.
+    pub end_sequence_number: String,
+    /// When the first record was made.
+    pub approximate_arrival_of_first_record: String,
+    /// When the last one was.
+    pub approximate_arrival_of_last_record: String,
+    /// The number of records.
+    pub batch_size: usize,
+    /// The stream's name.
+    pub stream_arn: String,
+}
+
+impl Failure {
+    /// The record of a batch, and its name in the destination. `None` for a batch without records.
+    pub(crate) fn of(
+        batch: &Batch,
+        condition: Condition,
+        mapping: &Mapping,
+        stream: &Stream,
+        shard: u16,
+    ) -> Option<(String, Self)> {
+        let (first, last) = batch.ends()?;
+        let shard = shard_id(shard);
+        let start = first.sequence().to_string();
+        let now = timestamp(stream.now_micros());
+        let id = |kind, number| {
+            identity::uuid(kind, &format!("{}/{}/{start}", mapping.id(), stream.arn()), number)
+        };
+        let name = format!(
+            "aws/lambda/{}/{shard}/{}-{}",
+            mapping.id(),
+            now.strftime("%Y/%m/%d/%Y-%m-%dT%H.%M.%S"),
+            id(identity::OBJECT, 0),
+        );
+        let arrival =
+            |record: &Record| timestamp(record.at_micros()).strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let failure = Self {
+            request_context: RequestContext {
+                request_id: id(identity::REQUEST, u64::from(batch.invocations)).to_string(),
+                function_arn: function_arn(&mapping.function),
+                condition,
+                approximate_invoke_count: batch.invocations,
+            },
+            response_context: batch.cause.map(|cause| ResponseContext {
+                status_code: 200,
+                executed_version: "$LATEST".to_owned(),
+                function_error: (cause == Cause::Error).then(|| UNHANDLED.to_owned()),
+            }),
+            version: "1.0".to_owned(),
+            timestamp: now.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string(),
+            batch: BatchInfo {
+                shard_id: shard,
+                approximate_arrival_of_first_record: arrival(first),
+                approximate_arrival_of_last_record: arrival(last),
+                end_sequence_number: last.sequence().to_string(),
+                start_sequence_number: start,
+                batch_size: batch.len(),
+                stream_arn: stream.arn().to_owned(),
+            },
+            payload: batch.event(),
+        };
+        Some((name, failure))
+    }
+
+    /// Reads an object of a destination.
+    ///
+    /// # Errors
+    /// If it is not one of these.
+    pub fn parse(bytes: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(bytes)
+    }
+
+    /// The JSON that [`Failure::parse`] reads.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("the fields have string keys")
+    }
+}
+
+/// The name of a function, like those that dynoxide gives tables.
+fn function_arn(function: &str) -> String {
+    format!("arn:aws:lambda:{REGION}:000000000000:function:{function}")
+}
+
+/// A time beyond the year 9999 is the last there is.
+fn timestamp(micros: u64) -> Timestamp {
+    let micros = i64::try_from(micros).unwrap_or(i64::MAX);
+    Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX)
+}

@@ -1,0 +1,61 @@
+//! A pump from outside: how it is doing, what is to go wrong, and when it is to stop.
+
+use std::sync::Arc;
+
+use crate::checkpoint::Checkpoints;
+use crate::fault::PumpFaults;
+use crate::progress::ShardStatistics;
+use crate::state::PumpState;
+
+/// Watches and steers a pump. Clones are of the same pump.
+#[derive(Debug, Clone)]
+pub struct PumpHandle(Arc<PumpState>);
+
+impl PumpHandle {
+    pub(crate) fn new(shared: Arc<PumpState>) -> Self {
+        Self(shared)
+    }
+
+    /// The counts so far, by shard.
+    #[must_use]
+    pub fn statistics(&self) -> Vec<ShardStatistics> {
+        self.0.progress.statistics(&self.0.stream)
+    }
+
+    /// True if everything in the stream is settled: done, filtered or given up.
+    #[must_use]
+    pub fn idle(&self) -> bool {
+        self.0.progress.is_idle(&self.0.stream)
+    }
+
+    /// Returns once everything in the stream is settled: never, if the pump does not run.
+    pub async fn settled(&self) {
+        let mut changes = self.0.progress.changes();
+        while !self.idle() {
+            changes.changed().await.expect("the sender is part of what this borrows");
+        }
+    }
+
+    /// Up to where each lane is settled.
+    #[must_use]
+    pub fn checkpoints(&self) -> Checkpoints {
+        self.0.progress.checkpoints(&self.0.stream)
+    }
+
+    /// The faults now.
+    #[must_use]
+    pub fn faults(&self) -> PumpFaults {
+        self.0.faults()
+    }
+
+    /// Lets other things go wrong from now on.
+    pub fn set_faults(&self, faults: PumpFaults) {
+        self.0.set_faults(faults);
+    }
+
+    /// Stops the pump, for good. [`Pump::run`](crate::Pump::run) returns once invocations at work have
+    /// ended.
+    pub fn stop(&self) {
+        self.0.stopped.send_replace(true);
+    }
+}

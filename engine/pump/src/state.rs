@@ -1,0 +1,114 @@
+//! The state that a pump, its lanes and its handles share: what they wait for, and what stops them.
+
+use std::convert::Infallible;
+use std::future::{Future, pending};
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use lately_engine::stream::{SequenceNumber, Stream};
+use tokio::sync::{Notify, watch};
+use tokio::time::sleep;
+
+use crate::destination::Destination;
+use crate::fault::PumpFaults;
+use crate::handler::Handler;
+use crate::limits;
+use crate::mapping::Mapping;
+use crate::progress::Progress;
+
+/// The state of a pump.
+#[derive(Debug)]
+pub(crate) struct PumpState {
+    pub(crate) stream: Stream,
+    pub(crate) mapping: Mapping,
+    pub(crate) handler: Handler,
+    pub(crate) destination: Option<Destination>,
+    pub(crate) seed: u64,
+    pub(crate) checkpoint_file: Option<PathBuf>,
+    pub(crate) progress: Progress,
+    pub(crate) faults: Mutex<PumpFaults>,
+    /// Rings for each record and for changed faults. It wakes lanes in the order in which they wait; a watch
+    /// would in any order, and the same seed would not give the same deliveries.
+    pub(crate) bell: Notify,
+    pub(crate) stopped: watch::Sender<bool>,
+}
+
+/// The pump was stopped: the batch at hand is left as it is.
+#[derive(Debug)]
+pub(crate) struct Stopped;
+
+impl PumpState {
+    pub(crate) fn faults(&self) -> PumpFaults {
+        self.faults.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_faults(&self, faults: PumpFaults) {
+        *self.faults.lock().unwrap_or_else(PoisonError::into_inner) = faults;
+        self.bell.notify_waiters();
+    }
+
+    /// Rings the bell for each record.
+    pub(crate) async fn ring(&self, mut records: watch::Receiver<SequenceNumber>) -> Infallible {
+        loop {
+            records.changed().await.expect("the stream, which this holds, keeps the sender");
+            self.bell.notify_waiters();
+        }
+    }
+
+    /// Waits for something, unless the pump is stopped first.
+    pub(crate) async fn unless_stopped<T>(&self, work: impl Future<Output = T>) -> Result<T, Stopped> {
+        let mut stopped = self.stopped.subscribe();
+        tokio::select! {
+            biased;
+            _ = stopped.wait_for(|stopped| *stopped) => Err(Stopped),
+            result = work => Ok(result),
+        }
+    }
+
+    /// Waits while the pump is paused. A lane that never waits for anything else learns here that it is to stop.
+    pub(crate) async fn until_resumed(&self) -> Result<(), Stopped> {
+        loop {
+            let rung = self.bell.notified();
+            if *self.stopped.borrow() {
+                return Err(Stopped);
+            }
+            if !self.faults().paused {
+                return Ok(());
+            }
+            self.unless_stopped(rung).await?;
+        }
+    }
+
+    /// Waits for as long as deliveries are held back.
+    pub(crate) async fn hold_back(&self) -> Result<(), Stopped> {
+        let delay = self.faults().delay;
+        if !delay.is_zero() {
+            self.unless_stopped(sleep(delay)).await?;
+        }
+        self.until_resumed().await
+    }
+
+    pub(crate) fn write_checkpoints(&self) -> io::Result<()> {
+        match &self.checkpoint_file {
+            Some(file) => self.progress.checkpoints(&self.stream).write(file),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes checkpoints as they change, until that fails.
+    pub(crate) async fn keep_checkpoints(&self) -> io::Error {
+        if self.checkpoint_file.is_none() {
+            return pending().await;
+        }
+        let mut changes = self.progress.changes();
+        loop {
+            changes.borrow_and_update();
+            if let Err(error) = self.write_checkpoints() {
+                return error;
+            }
+            sleep(limits::CHECKPOINT_INTERVAL).await;
+            changes.changed().await.expect("the sender is part of what this borrows");
+        }
+    }
+}

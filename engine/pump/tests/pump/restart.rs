@@ -1,0 +1,66 @@
+//! A pump that is started again, or stopped.
+
+use std::path::Path;
+
+use lately_engine::Engine;
+use lately_pump::{Checkpoints, Mapping, PumpOptions, StartingPosition};
+use tokio::time::sleep;
+
+use crate::rig::{AT_ONCE, Log, SECOND, all, engine, mapping, options, put, put_all, start, start_with};
+use crate::support::{TABLE, definition};
+
+fn resumed(file: &Path) -> PumpOptions {
+    PumpOptions {
+        checkpoints: Checkpoints::read(file).unwrap(),
+        checkpoint_file: Some(file.to_owned()),
+        ..PumpOptions::default()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pump_that_is_started_again_goes_on_where_it_was() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("checkpoints.json");
+    let mapping = Mapping { batch_size: 1, starting_position: StartingPosition::Latest, ..mapping() };
+    let first = Log::new();
+    {
+        let engine = Engine::open(directory.path(), &options(1)).unwrap();
+        engine.create_table(&definition(), TABLE).unwrap();
+        put(&engine, "before").await;
+        // "2" never ends, so its process is killed.
+        let handler = first.handler(SECOND, all);
+        let running = start_with(&engine, mapping.clone(), handler, None, resumed(&file));
+        sleep(SECOND / 10).await;
+        put_all(&engine, 0..4).await;
+        sleep(SECOND * 5 / 2).await;
+        running.task.abort();
+        assert!(running.task.await.unwrap_err().is_cancelled());
+        sleep(10 * SECOND).await;
+    }
+    assert_eq!(first.keys(), [["0"], ["1"], ["2"]]);
+    assert_eq!(first.done().len(), 2, "a killed function goes no further");
+
+    let engine = Engine::open(directory.path(), &options(1)).unwrap();
+    let second = Log::new();
+    let running = start_with(&engine, mapping.clone(), second.handler(AT_ONCE, all), None, resumed(&file));
+    running.settle_and_stop().await;
+    assert_eq!(second.keys(), [["2"], ["3"]]);
+
+    // Stopped in order, it repeats nothing.
+    put(&engine, "4").await;
+    let third = Log::new();
+    let running = start_with(&engine, mapping, third.handler(AT_ONCE, all), None, resumed(&file));
+    running.settle_and_stop().await;
+    assert_eq!(third.keys(), [["4"]]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pump_that_is_stopped_waits_for_what_is_at_work() {
+    let (engine, log) = (engine(1), Log::new());
+    put_all(&engine, 0..2).await;
+    let mapping = Mapping { batch_size: 1, ..mapping() };
+    let running = start(&engine, mapping, log.handler(SECOND, all));
+    sleep(SECOND / 2).await;
+    let statistics = running.stop().await;
+    assert_eq!((log.done().len(), statistics.delivered, statistics.in_flight), (1, 1, 0));
+}

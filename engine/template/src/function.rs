@@ -1,0 +1,107 @@
+//! A function that a template declares: its events, its environment, and what its policies allow.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::parameter;
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "PascalCase", default)]
+pub(crate) struct DeclaredFunction {
+    pub(crate) events: BTreeMap<String, DeclaredEvent>,
+    pub(crate) environment: Environment,
+    pub(crate) timeout: Option<u32>,
+    pub(crate) policies: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct DeclaredEvent {
+    #[serde(rename = "Type")]
+    pub(crate) kind: String,
+    #[serde(default)]
+    pub(crate) properties: Value,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "PascalCase", default)]
+pub(crate) struct Environment {
+    pub(crate) variables: BTreeMap<String, Value>,
+}
+
+/// The seconds of a function of which the template says nothing: Lambda's own.
+pub(crate) const DEFAULT_TIMEOUT: u32 = 3;
+
+/// A statement of a function's inline policies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statement {
+    /// Its name.
+    pub sid: Option<String>,
+    /// `Allow` or `Deny`.
+    pub effect: String,
+    /// The actions, `dynamodb:Query` for example.
+    pub actions: Vec<String>,
+    /// The resources as `Fn::Sub` would have them: `${Table.Arn}/index/gsi1`.
+    pub resources: Vec<String>,
+    /// The conditions, or null.
+    pub conditions: Value,
+}
+
+/// A statement as it is written. One action or resource may stand without its list.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct Written {
+    sid: Option<String>,
+    effect: String,
+    action: Value,
+    resource: Value,
+    #[serde(default)]
+    condition: Value,
+}
+
+/// The statements of the policies that are written out.
+pub(crate) fn statements(policies: &Value) -> Result<Vec<Statement>, serde_json::Error> {
+    let documents = list(policies).iter().filter_map(|policy| policy.get("Statement"));
+    documents.flat_map(list).map(|written| Ok(Written::deserialize(written)?.statement())).collect()
+}
+
+impl Written {
+    fn statement(self) -> Statement {
+        let texts = |value: &Value| list(value).iter().map(as_sub).collect();
+        Statement {
+            sid: self.sid,
+            effect: self.effect,
+            actions: texts(&self.action),
+            resources: texts(&self.resource),
+            conditions: self.condition,
+        }
+    }
+}
+
+fn list(value: &Value) -> &[Value] {
+    match value {
+        Value::Array(items) => items,
+        one => std::slice::from_ref(one),
+    }
+}
+
+/// A value as `Fn::Sub` would have it; what it cannot express, as JSON.
+fn as_sub(value: &Value) -> String {
+    let part = |name: &str| value.get(name);
+    if let Some(name) = part("Ref").and_then(Value::as_str) {
+        return format!("${{{name}}}");
+    }
+    if let Some([Value::String(resource), Value::String(attribute)]) =
+        part("Fn::GetAtt").and_then(Value::as_array).map(Vec::as_slice)
+    {
+        return format!("${{{resource}.{attribute}}}");
+    }
+    // With values of its own or without.
+    let text = part("Fn::Sub").map(|text| text.get(0).unwrap_or(text));
+    if let Some(text) = text.and_then(Value::as_str) {
+        return text.to_owned();
+    }
+    parameter::text(value).unwrap_or_else(|| value.to_string())
+}

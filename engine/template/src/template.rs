@@ -1,0 +1,260 @@
+//! The template as a whole: each question that the program asks of it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use lately_engine::TableDefinition;
+use lately_pump::Mapping;
+use saphyr::{LoadableYamlNode, Yaml};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::error::TemplateError;
+use crate::function::{DEFAULT_TIMEOUT, DeclaredFunction, Statement};
+use crate::parameter::Parameters;
+use crate::schedule::Schedule;
+use crate::table::DeclaredTable;
+use crate::{function, mapping, parameter, schedule, yaml};
+
+/// A parsed template.
+#[derive(Debug, Clone)]
+pub struct Template {
+    /// Every resource, by its logical id.
+    pub resources: BTreeMap<String, Resource>,
+    parameters: Parameters,
+    /// `Globals.Function`: what every function has that does not say otherwise.
+    function_globals: Value,
+}
+
+/// A resource of a template.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Resource {
+    /// `AWS::DynamoDB::Table`, for example.
+    #[serde(rename = "Type")]
+    pub kind: String,
+    /// Its properties, short tags in their long form.
+    #[serde(default)]
+    pub properties: Value,
+}
+
+/// A route of the HTTP API that a function serves.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Route {
+    /// The function's logical id.
+    pub function: String,
+    /// The method in capitals; `ANY` is all of them.
+    pub method: String,
+    /// The path, parameters as `{name}` or `{name+}`.
+    pub path: String,
+}
+
+impl Template {
+    /// Parses the text of a template.
+    ///
+    /// # Errors
+    /// [`TemplateError::Yaml`] and [`TemplateError::Shape`].
+    pub fn parse(text: &str) -> Result<Self, TemplateError> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "PascalCase")]
+        struct Document {
+            resources: BTreeMap<String, Resource>,
+            #[serde(default)]
+            parameters: Parameters,
+            #[serde(default)]
+            globals: Globals,
+        }
+        #[derive(Deserialize, Default)]
+        #[serde(rename_all = "PascalCase")]
+        struct Globals {
+            #[serde(default)]
+            function: Map<String, Value>,
+        }
+        let documents = Yaml::load_from_str(text)?;
+        let json = documents.first().map_or(Value::Null, yaml::json);
+        let document: Document = serde_json::from_value(json).map_err(TemplateError::Shape)?;
+        Ok(Self {
+            resources: document.resources,
+            parameters: document.parameters,
+            function_globals: Value::Object(document.globals.function),
+        })
+    }
+
+    /// The template with a value for a parameter, as a deployment gives it.
+    ///
+    /// # Errors
+    /// [`TemplateError::Parameter`], if there is no such parameter.
+    pub fn with(mut self, parameter: &str, value: &str) -> Result<Self, TemplateError> {
+        if self.parameters.give(parameter, value) {
+            return Ok(self);
+        }
+        Err(TemplateError::Parameter(parameter.to_owned()))
+    }
+
+    /// The resources of a type, with their logical ids.
+    pub fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = (&'a str, &'a Resource)> {
+        let all = self.resources.iter();
+        all.filter(move |(_, resource)| resource.kind == kind).map(|(id, resource)| (id.as_str(), resource))
+    }
+
+    /// The one table it declares.
+    ///
+    /// # Errors
+    /// [`TemplateError::Tables`], unless there is exactly one; [`TemplateError::Resource`] and
+    /// [`TemplateError::Table`], if it is not as DynamoDB's are.
+    pub fn table(&self) -> Result<TableDefinition, TemplateError> {
+        let (id, resource) = self.table_resource()?;
+        let table: DeclaredTable = read(id, &resource.properties)?;
+        table.definition().map_err(|problem| TemplateError::Table { id: id.to_owned(), problem })
+    }
+
+    /// Every route of the HTTP API, sorted.
+    ///
+    /// # Errors
+    /// [`TemplateError::Resource`], if a function's events are not as SAM's are.
+    pub fn routes(&self) -> Result<Vec<Route>, TemplateError> {
+        let mut routes = Vec::new();
+        for (id, function) in self.functions()? {
+            for event in function.events.into_values() {
+                if event.kind != "HttpApi" {
+                    continue;
+                }
+                let HttpApi { path, method } = read(id, &event.properties)?;
+                routes.push(Route { function: id.to_owned(), method: method.to_uppercase(), path });
+            }
+        }
+        routes.sort();
+        Ok(routes)
+    }
+
+    /// Every mapping of the table's stream to a function, by the ids of function and event.
+    ///
+    /// # Errors
+    /// [`TemplateError::Resource`], if an event is not as SAM's are, or has a property that the pump does
+    /// not know; [`TemplateError::Mapping`] and [`TemplateError::Filter`], if a value is none that Lambda
+    /// takes; [`TemplateError::Tables`], if there is a mapping and not exactly one table.
+    pub fn mappings(&self) -> Result<Vec<Mapping>, TemplateError> {
+        let mut mappings = Vec::new();
+        for (id, function) in self.functions()? {
+            for (name, event) in &function.events {
+                if event.kind != "DynamoDB" {
+                    continue;
+                }
+                let (table, _) = self.table_resource()?;
+                let properties = self.parameters.resolve(&event.properties);
+                let declared: mapping::DeclaredMapping = read(id, &properties)?;
+                mappings.push(declared.mapping(id, name, table)?);
+            }
+        }
+        Ok(mappings)
+    }
+
+    /// Every schedule on which a function is invoked, by the ids of function and event.
+    ///
+    /// # Errors
+    /// [`TemplateError::Resource`], if an event is not as SAM's are; [`TemplateError::Schedule`], if only a
+    /// deployment knows what it says.
+    pub fn schedules(&self) -> Result<Vec<Schedule>, TemplateError> {
+        let mut schedules = Vec::new();
+        for (id, function) in self.functions()? {
+            for (name, event) in &function.events {
+                if event.kind != "ScheduleV2" {
+                    continue;
+                }
+                let declared: schedule::DeclaredSchedule = read(id, &event.properties)?;
+                let unknown = || TemplateError::Schedule { function: id.to_owned(), event: name.clone() };
+                schedules.push(declared.schedule(id, name, &self.parameters).ok_or_else(unknown)?);
+            }
+        }
+        Ok(schedules)
+    }
+
+    /// The environment of a function, its own variables over those of all functions. Those whose values
+    /// only a deployment knows are left out.
+    ///
+    /// # Errors
+    /// [`TemplateError::Function`], if there is no such function; [`TemplateError::Resource`], if its
+    /// environment is not as SAM's are.
+    pub fn environment(&self, function: &str) -> Result<BTreeMap<String, String>, TemplateError> {
+        let mut variables = self.every_function()?.environment.variables;
+        variables.extend(self.function(function)?.environment.variables);
+        let literal = |value: Value| parameter::text(&self.parameters.resolve(&value));
+        let literals = variables.into_iter().filter_map(|(name, value)| Some((name, literal(value)?)));
+        Ok(literals.collect())
+    }
+
+    /// The time limit of an invocation of a function.
+    ///
+    /// # Errors
+    /// [`TemplateError::Function`], if there is no such function; [`TemplateError::Resource`], if it is no number of
+    /// seconds.
+    pub fn timeout(&self, function: &str) -> Result<Duration, TemplateError> {
+        let seconds = self.function(function)?.timeout.or(self.every_function()?.timeout);
+        let seconds = seconds.unwrap_or(DEFAULT_TIMEOUT);
+        Ok(Duration::from_secs(seconds.into()))
+    }
+
+    /// The statements of a function's own policies. Managed policies and SAM's policy
+    /// templates, which are named rather than written out, are not among them.
+    ///
+    /// # Errors
+    /// [`TemplateError::Function`], if there is no such function; [`TemplateError::Resource`], if a
+    /// statement has parts that [`Statement`] does not.
+    pub fn statements(&self, function: &str) -> Result<Vec<Statement>, TemplateError> {
+        let policies = self.function(function)?.policies;
+        function::statements(&policies)
+            .map_err(|source| TemplateError::Resource { id: function.to_owned(), source })
+    }
+
+    fn table_resource(&self) -> Result<(&str, &Resource), TemplateError> {
+        let tables: Vec<_> = self.of_kind("AWS::DynamoDB::Table").collect();
+        let [table] = tables[..] else {
+            return Err(TemplateError::Tables(tables.len()));
+        };
+        Ok(table)
+    }
+
+    fn functions(&self) -> Result<Vec<(&str, DeclaredFunction)>, TemplateError> {
+        let functions = self.of_kind(FUNCTION);
+        functions.map(|(id, resource)| Ok((id, read(id, &resource.properties)?))).collect()
+    }
+
+    /// The properties of every function that does not declare its own.
+    fn every_function(&self) -> Result<DeclaredFunction, TemplateError> {
+        read("Globals", &self.function_globals)
+    }
+
+    fn function(&self, id: &str) -> Result<DeclaredFunction, TemplateError> {
+        let resource = self.resources.get(id).filter(|resource| resource.kind == FUNCTION);
+        let resource = resource.ok_or_else(|| TemplateError::Function(id.to_owned()))?;
+        read(id, &resource.properties)
+    }
+}
+
+const FUNCTION: &str = "AWS::Serverless::Function";
+
+fn read<T: DeserializeOwned>(id: &str, properties: &Value) -> Result<T, TemplateError> {
+    T::deserialize(properties).map_err(|source| TemplateError::Resource { id: id.to_owned(), source })
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct HttpApi {
+    path: String,
+    method: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_template_without_its_one_table_is_refused() {
+        let none = Template::parse("Resources: {}").unwrap();
+        assert!(matches!(none.table(), Err(TemplateError::Tables(0))));
+        assert!(matches!(Template::parse("a: [1"), Err(TemplateError::Yaml(_))));
+        assert!(matches!(Template::parse("[]"), Err(TemplateError::Shape(_))));
+        assert!(matches!(Template::parse(""), Err(TemplateError::Shape(_))));
+    }
+}

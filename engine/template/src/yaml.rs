@@ -1,0 +1,89 @@
+//! YAML as JSON, CloudFormation's short tags in their long form.
+
+use saphyr::{Scalar, Yaml};
+use serde_json::{Map, Value};
+
+/// A node as JSON, a short tag as the function it stands for.
+pub(crate) fn json(node: &Yaml<'_>) -> Value {
+    match node {
+        Yaml::Value(scalar) => scalar_json(scalar),
+        Yaml::Representation(text, ..) => Value::from(text.as_ref()),
+        Yaml::Sequence(items) => items.iter().map(json).collect(),
+        Yaml::Mapping(entries) => {
+            let entry = |(name, value): (&Yaml<'_>, &Yaml<'_>)| (name_of(name), json(value));
+            Value::Object(entries.iter().map(entry).collect())
+        }
+        Yaml::Tagged(tag, node) => {
+            let name = match tag.suffix.as_ref() {
+                name @ ("Ref" | "Condition") => name.to_owned(),
+                name => format!("Fn::{name}"),
+            };
+            let value = match (tag.suffix.as_ref(), json(node)) {
+                // `!GetAtt A.B` is `{"Fn::GetAtt": ["A", "B"]}`.
+                ("GetAtt", Value::String(path)) => path.splitn(2, '.').collect(),
+                (_, value) => value,
+            };
+            Value::Object(Map::from_iter([(name, value)]))
+        }
+        Yaml::Alias(_) | Yaml::BadValue => Value::Null,
+    }
+}
+
+fn scalar_json(scalar: &Scalar<'_>) -> Value {
+    match scalar {
+        Scalar::Null => Value::Null,
+        Scalar::Boolean(boolean) => Value::from(*boolean),
+        Scalar::Integer(integer) => Value::from(*integer),
+        Scalar::FloatingPoint(float) => Value::from(float.into_inner()),
+        Scalar::String(text) => Value::from(text.as_ref()),
+    }
+}
+
+/// A mapping's key: CloudFormation's are text, but YAML reads some (`200:`, `true:`) as other things.
+fn name_of(node: &Yaml<'_>) -> String {
+    match json(node) {
+        Value::String(name) => name,
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::Template;
+
+    #[test]
+    fn short_tags_take_their_long_form() {
+        let text = "
+Resources:
+  R:
+    Type: X
+    Properties:
+      A: !Ref Table
+      B: !Sub '${AWS::StackName}-table'
+      C: !GetAtt Table.StreamArn
+      D: !If [Live, !Ref Yes, 5]
+      E: !Sub
+        - '${a}'
+        - {a: !Ref B}
+      F: {Fn::Join: ['', [a, b]]}
+      G: !Equals [!Ref Stage, live]
+      H: !ImportValue shared
+      200: ok
+";
+        let template = Template::parse(text).unwrap();
+        let expected = json!({
+            "A": {"Ref": "Table"},
+            "B": {"Fn::Sub": "${AWS::StackName}-table"},
+            "C": {"Fn::GetAtt": ["Table", "StreamArn"]},
+            "D": {"Fn::If": ["Live", {"Ref": "Yes"}, 5]},
+            "E": {"Fn::Sub": ["${a}", {"a": {"Ref": "B"}}]},
+            "F": {"Fn::Join": ["", ["a", "b"]]},
+            "G": {"Fn::Equals": [{"Ref": "Stage"}, "live"]},
+            "H": {"Fn::ImportValue": "shared"},
+            "200": "ok",
+        });
+        assert_eq!(template.resources["R"].properties, expected);
+    }
+}

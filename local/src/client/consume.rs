@@ -1,0 +1,109 @@
+//! `lately consume`: a topic's events as lines, over HTTP.
+//!
+//! A batch is committed when its lines are written and flushed. What is stopped in between prints the batch again when it
+//! is started again: at least once, and nothing is left out.
+
+use std::io::Write;
+use std::time::Duration;
+
+use lately_keys::{Consumer, Topic};
+use lately_kit::token::Token;
+use lately_model::Start;
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use crate::client::Failure;
+use crate::client::ask::{Api, Call, LONG};
+use crate::client::remote::{ApiPlace, parse_token};
+use crate::client::text::json_line;
+
+/// The pause between polls when nothing is new: each poll writes an item of the table, also when it finds nothing.
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// Print a topic's events as they come, each line an event, from where one is
+#[derive(Clone, Debug, clap::Args)]
+pub struct ConsumeOptions {
+    /// The topic
+    topic: Topic,
+
+    /// The consumer's name: it remembers the place
+    name: Consumer,
+
+    #[command(flatten)]
+    place: ApiPlace,
+
+    /// A token with the scope consume
+    #[arg(long, env = "LATELY_TOKEN", value_name = "TOKEN", default_value = "dev", hide_env_values = true, value_parser = parse_token)]
+    token: Token,
+
+    /// Wait for more at the end
+    #[arg(long)]
+    follow: bool,
+
+    /// Where a consumer begins that is not there yet: earliest, latest or a time
+    #[arg(long, value_name = "START", default_value = "earliest", value_parser = str::parse::<Start>)]
+    from: Start,
+}
+
+/// The limit of a poll; an answer has at most 2.5 MB in any case.
+const LIMIT: u16 = 1000;
+
+/// A batch, its events as the text that they are.
+#[derive(Debug, Deserialize)]
+struct Polled<'a> {
+    batch: Option<Box<str>>,
+    #[serde(borrow)]
+    events: Vec<&'a RawValue>,
+    #[serde(borrow)]
+    late: Vec<&'a RawValue>,
+    caught_up: bool,
+}
+
+/// Prints events until there are no more, or for ever.
+///
+/// # Errors
+/// See [`Failure`].
+pub async fn run(
+    options: ConsumeOptions,
+    out: &mut (impl Write + Send),
+    told: &mut (impl Write + Send),
+) -> Result<(), Failure> {
+    let ConsumeOptions { topic, name, place, token, follow, from } = options;
+    let api = Api::at(place, token, LONG)?;
+    let consumer = format!("/topics/{topic}/consumers/{name}");
+    api.ask(&Call::put(&*consumer).json(&json!({ "start": start_text(from) }))).await?;
+    // Until it is committed, the same batch is given again; and a batch may be committed again.
+    let poll = Call::post(format!("{consumer}/poll")).json(&json!({ "limit": LIMIT })).repeatable();
+    let (mut events, mut late) = (0, 0);
+    loop {
+        let answer = api.ask(&poll).await?;
+        let polled: Polled<'_> = serde_json::from_slice(&answer.body)?;
+        for event in polled.late.iter().chain(&polled.events) {
+            writeln!(out, "{}", json_line(event.get()))?;
+        }
+        out.flush()?;
+        if let Some(batch) = &polled.batch {
+            let commit = Call::post(format!("{consumer}/commit")).json(&json!({ "batch": batch }));
+            api.ask(&commit.repeatable()).await?;
+        }
+        events += polled.events.len();
+        late += polled.late.len();
+        if polled.caught_up || polled.batch.is_none() {
+            if !follow {
+                writeln!(told, "{events} events, {late} late")?;
+                return Ok(());
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}
+
+/// A start as the API reads it.
+fn start_text(start: Start) -> String {
+    match start {
+        Start::Earliest => "earliest".to_owned(),
+        Start::Latest => "latest".to_owned(),
+        Start::Time(at) => at.to_string(),
+    }
+}

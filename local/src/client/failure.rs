@@ -1,0 +1,235 @@
+//! Why a command of the API did not do what it was told to, and the code that the process ends with.
+//!
+//! | code | means |
+//! | --- | --- |
+//! | 0 | done |
+//! | 1 | failed: the API cannot be reached, or cannot answer now (5xx) |
+//! | 2 | the command line is not what it should be |
+//! | 3 | refused (4xx) |
+//! | 4 | not found (404) |
+//! | 5 | in conflict with what is there (409, 412, 428) |
+//!
+//! Scripts act on them, so what was published stays.
+
+use std::fmt;
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use reqwest::StatusCode;
+use reqwest::header::RETRY_AFTER;
+
+use crate::client::remote::{ProblemReply, Reply, cause};
+use crate::client::text::plain;
+use crate::operate::FeedError;
+
+/// Why a command of the API failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// There is no answer.
+    #[error("{asked}: {cause}: is the API there? --url says where it is")]
+    Unreachable {
+        /// The request.
+        asked: String,
+        /// Why.
+        cause: String,
+        /// It may be otherwise in a moment.
+        passes: bool,
+    },
+    /// The answer is a problem.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// An answer is none of this API's.
+    #[error("the answer is not what it should be: {0}")]
+    Foreign(#[from] serde_json::Error),
+    /// No client could be made.
+    #[error(transparent)]
+    Client(#[from] reqwest::Error),
+    /// The input is invalid.
+    #[error("{0}")]
+    Input(String),
+    /// It is there already.
+    #[error("{0}")]
+    Conflict(String),
+    /// The command line asks for something impossible.
+    #[error("{0}")]
+    Usage(String),
+    /// The command stopped before its end. It says how to continue, and has the exit code of the cause.
+    #[error("{told}")]
+    Incomplete {
+        /// The cause, and how to continue.
+        told: String,
+        /// The process's exit code.
+        code: u8,
+    },
+    /// A feed could not be compared or mended.
+    #[error(transparent)]
+    Feed(#[from] FeedError),
+    /// Something could not be read or printed.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+/// A problem, as an answer to what was asked.
+#[derive(Debug)]
+pub struct Refusal {
+    asked: String,
+    pub(crate) status: StatusCode,
+    pub(crate) problem: Box<ProblemReply>,
+    request_id: Option<String>,
+    retry_after: Option<Duration>,
+}
+
+impl Refusal {
+    pub(crate) fn of(asked: String, reply: &Reply) -> Self {
+        let retry_after = reply.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+        Self {
+            asked,
+            status: reply.status,
+            problem: Box::new(reply.problem()),
+            request_id: reply.request_id(),
+            retry_after: retry_after.map(Duration::from_secs),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { asked, status, problem, request_id, .. } = self;
+        write!(f, "{asked}: {status}")?;
+        if !problem.code.is_empty() {
+            write!(f, " {}", plain(&problem.code))?;
+        }
+        if !problem.text().is_empty() {
+            write!(f, ": {}", plain(problem.text()))?;
+        }
+        if let Some(id) = request_id {
+            write!(f, " (request {})", plain(id))?;
+        }
+        let mut faults = problem.errors.iter();
+        faults.try_for_each(|fault| write!(f, "\n  {}: {}", plain(&fault.path), plain(&fault.message)))
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl Failure {
+    pub(crate) fn unreachable(asked: String, error: &reqwest::Error) -> Self {
+        Self::Unreachable { asked, cause: cause(error), passes: !error.is_builder() }
+    }
+
+    /// The code that the process ends with: see above.
+    #[must_use]
+    pub fn code(&self) -> u8 {
+        match self {
+            Self::Refused(refusal) => match refusal.status.as_u16() {
+                404 => 4,
+                409 | 412 | 428 => 5,
+                400..500 => 3,
+                _ => 1,
+            },
+            Self::Usage(_) => 2,
+            Self::Input(_) => 3,
+            Self::Conflict(_) => 5,
+            Self::Incomplete { code, .. } => *code,
+            Self::Unreachable { .. } | Self::Foreign(_) | Self::Client(_) | Self::Feed(_) | Self::Io(_) => 1,
+        }
+    }
+
+    /// True if the reader of the output has closed it. Then the command has nothing left to do.
+    #[must_use]
+    pub fn is_closed_pipe(&self) -> bool {
+        let io = match self {
+            Self::Io(error) | Self::Feed(FeedError::Io(error)) => error,
+            _ => return false,
+        };
+        io.kind() == ErrorKind::BrokenPipe
+    }
+
+    /// True if the API answered with this status.
+    pub(crate) fn has_status(&self, status: StatusCode) -> bool {
+        matches!(self, Self::Refused(refusal) if refusal.status == status)
+    }
+
+    /// True if a repetition may succeed in a moment.
+    pub(crate) fn passes(&self) -> bool {
+        match self {
+            Self::Unreachable { passes, .. } => *passes,
+            Self::Refused(refusal) => {
+                refusal.status.is_server_error() || refusal.status == StatusCode::TOO_MANY_REQUESTS
+            }
+            _ => false,
+        }
+    }
+
+    /// True if the request certainly changed nothing.
+    pub(crate) fn did_nothing(&self) -> bool {
+        matches!(self, Self::Refused(refusal) if refusal.status.is_client_error())
+    }
+
+    /// The response's `Retry-After`.
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Refused(refusal) => refusal.retry_after,
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+
+    use super::*;
+
+    fn refusal(status: u16, body: &str, headers: &[(&'static str, &'static str)]) -> Failure {
+        let headers: HeaderMap = headers
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
+            .collect();
+        let status = StatusCode::from_u16(status).expect("a status");
+        let reply = Reply { status, headers, body: body.into() };
+        Refusal::of("GET /topics".to_owned(), &reply).into()
+    }
+
+    #[test]
+    fn each_kind_of_status_has_its_code_and_only_some_pass() {
+        let codes = [
+            (400, 3, false),
+            (401, 3, false),
+            (403, 3, false),
+            (404, 4, false),
+            (409, 5, false),
+            (412, 5, false),
+            (413, 3, false),
+            (422, 3, false),
+            (428, 5, false),
+            (429, 3, true),
+            (500, 1, true),
+            (503, 1, true),
+            (302, 1, false),
+        ];
+        for (status, code, passes) in codes {
+            let failure = refusal(status, "", &[]);
+            assert_eq!((failure.code(), failure.passes()), (code, passes), "{status}");
+        }
+        assert_eq!(Failure::Usage(String::new()).code(), 2);
+    }
+
+    #[test]
+    fn a_problem_is_a_line_and_a_line_for_each_fault_and_nothing_of_it_moves_the_cursor() {
+        let body = r#"{"code":"invalid-event","detail":"2 faults","request_id":"8f1c","errors":[
+            {"path":"/type","message":"must be given"},{"path":"/\u001b[2J","message":"must be less\u0007"}]}"#;
+        let failure = refusal(422, body, &[("retry-after", "7")]);
+        let told = [
+            "GET /topics: 422 Unprocessable Entity invalid-event: 2 faults (request 8f1c)",
+            "  /type: must be given",
+            r"  /\u001b[2J: must be less\u0007",
+        ];
+        assert_eq!(failure.to_string(), told.join("\n"));
+        assert_eq!(failure.retry_after(), Some(Duration::from_secs(7)));
+        // A gateway's own answer is a message.
+        let failure = refusal(429, r#"{"message":"Too Many Requests"}"#, &[]);
+        assert_eq!(failure.to_string(), "GET /topics: 429 Too Many Requests: Too Many Requests");
+        assert_eq!(refusal(502, "<html>", &[]).to_string(), "GET /topics: 502 Bad Gateway");
+    }
+}

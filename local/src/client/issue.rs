@@ -1,0 +1,268 @@
+//! `lately issue`: a repository's issues.
+//!
+//! A change is made to the revision that one names, or else to the one that is read just before; somebody else's change in
+//! between is never lost, but said, and told apart by the code that the process ends with (5).
+
+use lately_keys::table::{IssueNumber, IssuePriority, IssueStatus, RepositoryKey};
+use lately_model::{IssueBody, IssueTitle, Label};
+use reqwest::StatusCode;
+use serde_json::{Map, Value, json};
+
+use crate::client::ask::{Access, Call, target};
+use crate::client::failure::Failure;
+use crate::client::issue_view::{ShownIssue, print, print_list};
+use crate::client::list::ListArguments;
+use crate::client::session::{Screen, Session, read};
+
+/// List, show, open, edit, close and reopen issues
+#[derive(Clone, Debug, clap::Args)]
+pub struct IssueOptions {
+    #[command(subcommand)]
+    command: IssueCommand,
+}
+
+#[derive(Clone, Debug, clap::Subcommand)]
+enum IssueCommand {
+    /// List a repository's issues, newest first
+    List {
+        #[command(flatten)]
+        repository: RepositoryArgument,
+
+        /// Only those that are open, or closed
+        #[arg(long, value_name = "STATUS", conflicts_with = "priority")]
+        status: Option<IssueStatus>,
+
+        /// Only those of a priority: high, medium or low
+        #[arg(long, value_name = "PRIORITY")]
+        priority: Option<IssuePriority>,
+
+        #[command(flatten)]
+        list: ListArguments,
+
+        #[command(flatten)]
+        access: Access,
+    },
+    /// Show an issue
+    Show {
+        #[command(flatten)]
+        place: IssueArgument,
+
+        #[command(flatten)]
+        access: Access,
+    },
+    /// Open an issue, as the token's user
+    Open {
+        #[command(flatten)]
+        repository: RepositoryArgument,
+
+        /// What it is about, in a line
+        #[arg(long)]
+        title: IssueTitle,
+
+        /// What it is about
+        #[arg(long)]
+        body: Option<IssueBody>,
+
+        /// What it is sorted by; more than once for several
+        #[arg(long = "label", value_name = "LABEL")]
+        labels: Vec<Label>,
+
+        #[command(flatten)]
+        access: Access,
+    },
+    /// Change an issue
+    Edit {
+        #[command(flatten)]
+        place: IssueArgument,
+
+        #[command(flatten)]
+        change: Box<IssueChangeArguments>,
+
+        #[command(flatten)]
+        read: Revision,
+
+        #[command(flatten)]
+        access: Access,
+    },
+    /// Close an issue
+    Close {
+        #[command(flatten)]
+        place: IssueArgument,
+
+        #[command(flatten)]
+        read: Revision,
+
+        #[command(flatten)]
+        access: Access,
+    },
+    /// Open an issue again
+    Reopen {
+        #[command(flatten)]
+        place: IssueArgument,
+
+        #[command(flatten)]
+        read: Revision,
+
+        #[command(flatten)]
+        access: Access,
+    },
+}
+
+/// Which repository.
+#[derive(Clone, Debug, clap::Args)]
+struct RepositoryArgument {
+    /// The repository
+    #[arg(value_name = "OWNER/REPO", value_parser = parse_repository)]
+    repository: RepositoryKey,
+}
+
+/// Which issue.
+#[derive(Clone, Debug, clap::Args)]
+struct IssueArgument {
+    #[command(flatten)]
+    repository: RepositoryArgument,
+
+    /// The issue's number
+    number: IssueNumber,
+}
+
+/// Which revision of it one has seen.
+#[derive(Clone, Copy, Debug, clap::Args)]
+struct Revision {
+    /// The revision that is changed, and no other; without it, the one that is there
+    #[arg(long, value_name = "REVISION")]
+    revision: Option<u64>,
+}
+
+/// What to change.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[group(required = true, multiple = true)]
+struct IssueChangeArguments {
+    /// What it is about, in a line
+    #[arg(long)]
+    title: Option<IssueTitle>,
+
+    /// What it is about
+    #[arg(long)]
+    body: Option<IssueBody>,
+
+    /// All that it is sorted by; more than once for several
+    #[arg(long = "label", value_name = "LABEL")]
+    labels: Vec<Label>,
+
+    /// Sort it by nothing
+    #[arg(long, conflicts_with = "labels")]
+    no_labels: bool,
+
+    /// open or closed
+    #[arg(long, value_name = "STATUS")]
+    status: Option<IssueStatus>,
+
+    /// high, medium or low; from then on, whatever its labels
+    #[arg(long, value_name = "PRIORITY")]
+    priority: Option<IssuePriority>,
+}
+
+fn parse_repository(text: &str) -> Result<RepositoryKey, String> {
+    let (owner, repo) = text.split_once('/').ok_or("must be an owner, a slash and a repository")?;
+    let owner = owner.parse().map_err(|error: lately_keys::NameError| error.to_string())?;
+    let repo = repo.parse().map_err(|error: lately_keys::NameError| error.to_string())?;
+    Ok(RepositoryKey { owner, repo })
+}
+
+impl RepositoryArgument {
+    fn issues(&self) -> String {
+        let RepositoryKey { owner, repo } = &self.repository;
+        format!("/repos/{owner}/{repo}/issues")
+    }
+}
+
+impl IssueArgument {
+    fn path(&self) -> String {
+        format!("{}/{}", self.repository.issues(), self.number.get())
+    }
+}
+
+impl IssueChangeArguments {
+    fn to(status: IssueStatus) -> Self {
+        Self { status: Some(status), ..Self::default() }
+    }
+
+    fn body(&self) -> Map<String, Value> {
+        let labels = (self.no_labels || !self.labels.is_empty()).then(|| json!(names(&self.labels)));
+        let fields = [
+            ("title", self.title.as_ref().map(|title| json!(title.as_str()))),
+            ("body", self.body.as_ref().map(|body| json!(body.as_str()))),
+            ("labels", labels),
+            ("status", self.status.map(|status| json!(status.as_str()))),
+            ("priority", self.priority.map(|priority| json!(priority.as_str()))),
+        ];
+        fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    }
+}
+
+fn names(labels: &[Label]) -> Vec<&str> {
+    labels.iter().map(Label::as_str).collect()
+}
+
+pub(super) async fn run(options: IssueOptions, screen: Screen<'_>) -> Result<(), Failure> {
+    match options.command {
+        IssueCommand::List { repository, status, priority, list, access } => {
+            let mut session = Session::open(access, screen)?;
+            let [limit, cursor] = list.query();
+            let status = ("status", status.map(|status| status.as_str().to_owned()));
+            let priority = ("priority", priority.map(|priority| priority.as_str().to_owned()));
+            let target = target(&repository.issues(), &[limit, cursor, status, priority]);
+            let reply = session.ask(&Call::get(target)).await?;
+            print_list(&mut session, &reply)
+        }
+        IssueCommand::Show { place, access } => {
+            let mut session = Session::open(access, screen)?;
+            let reply = session.ask(&Call::get(place.path())).await?;
+            print(&mut session, &reply)
+        }
+        IssueCommand::Open { repository, title, body, labels, access } => {
+            let mut session = Session::open(access, screen)?;
+            let mut issue = json!({ "title": title.as_str(), "labels": names(&labels) });
+            if let Some(body) = body {
+                issue["body"] = body.as_str().into();
+            }
+            let reply = session.ask(&Call::post(repository.issues()).json(&issue)).await?;
+            print(&mut session, &reply)
+        }
+        IssueCommand::Edit { place, change, read, access } => {
+            edit(&place, &change, read, Session::open(access, screen)?).await
+        }
+        IssueCommand::Close { place, read, access } => {
+            edit(&place, &IssueChangeArguments::to(IssueStatus::Closed), read, Session::open(access, screen)?)
+                .await
+        }
+        IssueCommand::Reopen { place, read, access } => {
+            edit(&place, &IssueChangeArguments::to(IssueStatus::Open), read, Session::open(access, screen)?)
+                .await
+        }
+    }
+}
+
+async fn edit(
+    place: &IssueArgument,
+    change: &IssueChangeArguments,
+    seen: Revision,
+    mut session: Session<'_>,
+) -> Result<(), Failure> {
+    let current = Call::get(format!("{}?consistent=true", place.path()));
+    let revision = match seen.revision {
+        Some(revision) => revision,
+        None => read::<ShownIssue>(&session.ask(&current).await?)?.revision,
+    };
+    match session.ask(&Call::patch(place.path(), revision).json(&change.body())).await {
+        Ok(reply) => print(&mut session, &reply),
+        Err(failure) => {
+            if failure.has_status(StatusCode::PRECONDITION_FAILED) {
+                let now: ShownIssue = read(&session.ask(&current).await?)?;
+                session.tell(now.now())?;
+            }
+            Err(failure)
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! `lately latest`: the newest events of a topic, or of a source in all topics or one.
+
+use lately_keys::{Actor, Subject, Topic};
+
+use crate::client::ask::Access;
+use crate::client::failure::Failure;
+use crate::client::session::{Screen, Session};
+use crate::client::timeline::PageArguments;
+
+/// Print the latest events of a topic, an actor or a subject, newest first
+#[derive(Clone, Debug, clap::Args)]
+#[group(id = "timeline", required = true, multiple = true, args = ["topic", "actor", "subject"])]
+pub struct LatestOptions {
+    /// The topic
+    topic: Option<Topic>,
+
+    /// What this actor did
+    #[arg(long, value_name = "ACTOR", conflicts_with = "subject")]
+    actor: Option<Actor>,
+
+    /// What was done to this subject
+    #[arg(long, value_name = "SUBJECT")]
+    subject: Option<Subject>,
+
+    #[command(flatten)]
+    page: PageArguments,
+
+    #[command(flatten)]
+    access: Access,
+}
+
+pub(super) async fn run(options: LatestOptions, screen: Screen<'_>) -> Result<(), Failure> {
+    let LatestOptions { topic, actor, subject, page, access } = options;
+    let mut session = Session::open(access, screen)?;
+    let source = match (actor, subject) {
+        (Some(actor), _) => Some(format!("/actors/{actor}/events")),
+        (None, Some(subject)) => Some(format!("/subjects/{subject}/events")),
+        (None, None) => None,
+    };
+    let topic = topic.map(|topic| topic.to_string());
+    match (source, topic) {
+        (Some(path), topic) => page.print(&mut session, &path, &[("topic", topic)], true).await,
+        (None, topic) => {
+            let path = format!("/topics/{}/events", topic.unwrap_or_default());
+            page.print(&mut session, &path, &[], false).await
+        }
+    }
+}

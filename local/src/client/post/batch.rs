@@ -1,0 +1,80 @@
+//! Lines that are posted together.
+
+use lately_keys::UnixMillis;
+use lately_model::limits::{BATCH_EVENTS, BODY_BYTES};
+use lately_model::{AcceptedTimes, BatchError, BodyForm};
+
+use crate::client::failure::Refusal;
+use crate::client::remote::FieldFault;
+
+/// A line that is not blank, without what is blank around it.
+#[derive(Debug)]
+pub(super) struct PostedLine {
+    /// Counted from 1.
+    pub(super) number: u64,
+    pub(super) text: Vec<u8>,
+}
+
+/// As many lines as a request may have.
+#[derive(Debug, Default)]
+pub(super) struct LineBatch {
+    /// The lines' numbers in their file.
+    numbers: Vec<u64>,
+    /// The lines.
+    pub(super) body: Vec<u8>,
+}
+
+impl LineBatch {
+    pub(super) fn len(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// Its first line and its last one.
+    pub(super) fn span(&self) -> (u64, u64) {
+        let ends = (self.numbers.first(), self.numbers.last());
+        (ends.0.copied().unwrap_or_default(), ends.1.copied().unwrap_or_default())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.numbers.is_empty()
+    }
+
+    pub(super) fn has_room_for(&self, line: &PostedLine) -> bool {
+        self.len() < BATCH_EVENTS && self.body.len() + line.text.len() < BODY_BYTES
+    }
+
+    pub(super) fn push(&mut self, line: PostedLine) {
+        self.numbers.push(line.number);
+        self.body.extend(line.text);
+        self.body.push(b'\n');
+    }
+
+    /// Says of each fault in which line it is. Of text that is no JSON, and of an event that is too large, an answer says
+    /// so in words only: there the batch is read as the API reads it.
+    pub(super) fn locate(&self, refusal: &mut Refusal) {
+        for fault in &mut refusal.problem.errors {
+            let place = fault.path.strip_prefix('/').map(|path| path.split_once('/').unwrap_or((path, "")));
+            let line =
+                place.and_then(|(index, rest)| Some((self.numbers.get(index.parse::<usize>().ok()?)?, rest)));
+            if let Some((number, rest)) = line {
+                fault.path =
+                    if rest.is_empty() { format!("line {number}") } else { format!("line {number} /{rest}") };
+            }
+        }
+        let parsed = lately_model::Batch::parse(
+            &self.body,
+            BodyForm::Ndjson,
+            AcceptedTimes::new(UnixMillis::MAX, None),
+        );
+        let (index, message) = match (&*refusal.problem.code, parsed) {
+            ("malformed-json", Err(BatchError::Malformed(malformed))) => {
+                (malformed.line - 1, format!("not JSON at column {}", malformed.column))
+            }
+            ("too-large", Err(BatchError::EventTooLarge { index })) => (index, "too large".to_owned()),
+            _ => return,
+        };
+        if let Some(number) = self.numbers.get(index) {
+            refusal.problem.errors.push(FieldFault { path: format!("line {number}"), message });
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The lines of a file or of standard input, in batches as large as may be.
+//!
+//! Reading blocks, so a thread of its own does it; a few lines ahead, and no more. Standard input may be slow: what it has
+//! given is posted when it pauses. Not so under a key that one gave: then batches are made of the lines alone, so that a
+//! repetition makes the same ones.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use lately_model::limits::BODY_BYTES;
+use tokio::sync::mpsc::{Receiver, channel};
+use tokio::time::timeout;
+
+use crate::client::failure::Failure;
+use crate::client::post::batch::{LineBatch, PostedLine};
+
+/// The number of lines read ahead.
+const AHEAD: usize = 64;
+
+/// After which time without a line those that are there are posted.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The lines that are left.
+#[derive(Debug)]
+pub(super) struct Lines {
+    lines: Receiver<Result<PostedLine, Failure>>,
+    /// The line that had no room in the last batch.
+    held: Option<PostedLine>,
+    /// Why there are no more.
+    failed: Option<Failure>,
+    /// True if a pause ends a batch.
+    may_pause: bool,
+}
+
+/// The file and the range of the lines to post.
+#[derive(Clone, Debug)]
+pub(super) struct Source {
+    pub(super) file: PathBuf,
+    pub(super) from: u64,
+    pub(super) to: u64,
+    /// True if the batches depend on the lines alone, and not on pauses.
+    pub(super) repeatable: bool,
+}
+
+impl Lines {
+    pub(super) fn open(source: &Source) -> Result<Self, Failure> {
+        let is_stdin = source.file == Path::new("-");
+        let file = match is_stdin {
+            true => None,
+            false => Some(File::open(&source.file).map_err(|error| {
+                Failure::Usage(format!("{} cannot be read: {error}", source.file.display()))
+            })?),
+        };
+        let (sender, lines) = channel(AHEAD);
+        let (from, to) = (source.from, source.to);
+        std::thread::spawn(move || {
+            let send = |line| sender.blocking_send(line).is_ok();
+            match file {
+                Some(file) => read(BufReader::new(file), from, to, send),
+                None => read(std::io::stdin().lock(), from, to, send),
+            }
+        });
+        Ok(Self { lines, held: None, failed: None, may_pause: is_stdin && !source.repeatable })
+    }
+
+    /// The next batch, or why there is none; nothing at the end.
+    pub(super) async fn next(&mut self) -> Option<Result<LineBatch, Failure>> {
+        let mut batch = LineBatch::default();
+        self.held.take().into_iter().for_each(|line| batch.push(line));
+        while self.failed.is_none() {
+            let next = self.lines.recv();
+            let next = match self.may_pause && !batch.is_empty() {
+                true => match timeout(PAUSE, next).await {
+                    Ok(next) => next,
+                    Err(_) => break,
+                },
+                false => next.await,
+            };
+            match next {
+                None => break,
+                Some(Ok(line)) if batch.has_room_for(&line) => batch.push(line),
+                Some(Ok(line)) => {
+                    self.held = Some(line);
+                    break;
+                }
+                Some(Err(failure)) => self.failed = Some(failure),
+            }
+        }
+        // What was read before something failed is posted first.
+        if batch.is_empty() { self.failed.take().map(Err) } else { Some(Ok(batch)) }
+    }
+}
+
+/// Reads lines until they end, or nobody wants them any more.
+fn read(mut input: impl BufRead, from: u64, to: u64, send: impl Fn(Result<PostedLine, Failure>) -> bool) {
+    for _ in 1..from {
+        if !matches!(input.skip_until(b'\n'), Ok(1..)) {
+            break;
+        }
+    }
+    for number in from..=to {
+        let line = match line(&mut input, number).transpose() {
+            None => return,
+            Some(Ok(text)) if text.is_empty() => continue,
+            Some(line) => line.map(|text| PostedLine { number, text }),
+        };
+        let is_last = line.is_err();
+        if !send(line) || is_last {
+            return;
+        }
+    }
+}
+
+/// The next line, without what is blank around it; nothing at the end.
+fn line(input: &mut impl BufRead, number: u64) -> Result<Option<Vec<u8>>, Failure> {
+    let longest = u64::try_from(BODY_BYTES).expect("a few MiB");
+    let mut text = Vec::new();
+    if input.take(longest).read_until(b'\n', &mut text)? == 0 {
+        return Ok(None);
+    }
+    if text.len() == BODY_BYTES && !text.ends_with(b"\n") {
+        return Err(Failure::Input(format!("line {number} is longer than {} MiB", BODY_BYTES >> 20)));
+    }
+    Ok(Some(text.trim_ascii().to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    fn lines(text: &[u8], from: u64, to: u64) -> Vec<(u64, String)> {
+        let found = RefCell::new(Vec::new());
+        read(text, from, to, |line| {
+            let line = line.expect("it can be read");
+            found.borrow_mut().push((line.number, String::from_utf8(line.text).expect("text")));
+            true
+        });
+        found.into_inner()
+    }
+
+    #[test]
+    fn lines_keep_their_numbers_and_blank_ones_are_passed_over() {
+        let text = b"a\n\r\n  b \r\n\t\nc";
+        let line = |number, text: &str| (number, text.to_owned());
+        assert_eq!(lines(text, 1, u64::MAX), [line(1, "a"), line(3, "b"), line(5, "c")]);
+        assert_eq!(lines(text, 2, 3), [line(3, "b")]);
+        assert_eq!(lines(text, 9, u64::MAX), []);
+        assert_eq!(lines(b"", 1, u64::MAX), []);
+    }
+
+    #[test]
+    fn a_line_that_fits_into_no_request_is_named() {
+        let mut text = b"a\n".to_vec();
+        text.resize(BODY_BYTES + 3, b'x');
+        let failures = RefCell::new(Vec::new());
+        read(&*text, 1, u64::MAX, |line| {
+            failures.borrow_mut().extend(line.err().map(|failure| failure.to_string()));
+            true
+        });
+        assert_eq!(failures.into_inner(), ["line 2 is longer than 3 MiB"]);
+    }
+
+    #[tokio::test]
+    async fn batches_are_as_large_as_a_request_may_be() {
+        let (sender, receiver) = channel(2_000);
+        for number in 1..=1_002 {
+            let large = if number > 1_000 { BODY_BYTES - 2 } else { 1 };
+            sender.send(Ok(PostedLine { number, text: vec![b'x'; large] })).await.expect("there is room");
+        }
+        sender.send(Err(Failure::Input("broken".to_owned()))).await.expect("there is room");
+        let mut lines = Lines { lines: receiver, held: None, failed: None, may_pause: false };
+        for span in [(1, 500), (501, 1_000), (1_001, 1_001), (1_002, 1_002)] {
+            let batch = lines.next().await.expect("there is more").expect("it can be read");
+            assert_eq!(batch.span(), span);
+            assert!(batch.body.len() <= BODY_BYTES);
+        }
+        assert!(matches!(lines.next().await, Some(Err(Failure::Input(_)))));
+        drop(sender);
+        assert!(lines.next().await.is_none());
+    }
+}

@@ -1,0 +1,126 @@
+//! `lately post`: one event, or the lines of a file or of standard input.
+//!
+//! What must hold for lines: each is written once, whatever fails on the way, and in their order unless several requests
+//! are under way at once. So each batch has an `Idempotency-Key` that is made of the run's and of the batch's first line,
+//! and what ends early says from which line on to go on, and under which key.
+
+mod batch;
+mod lines;
+mod progress;
+mod sending;
+mod stopped;
+
+use std::path::PathBuf;
+
+use lately_keys::table::IdempotencyKey;
+use lately_keys::{Actor, EventType, Subject, Topic, UnixMillis};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::client::ask::{Access, Call};
+use crate::client::failure::Failure;
+use crate::client::session::{Screen, Session};
+use crate::client::timeline::{Columns, rows};
+
+use stopped::Stopped;
+
+/// Write an event, or each line of a file or of standard input as one
+#[derive(Clone, Debug, clap::Args)]
+pub struct PostOptions {
+    /// The topic
+    topic: Topic,
+
+    /// What kind of event it is, as in post.created
+    #[arg(long = "type", value_name = "TYPE", required_unless_present = "file", conflicts_with = "file")]
+    event_type: Option<EventType>,
+
+    /// Who did it: the token's user, unless the token may write as anyone
+    #[arg(long, value_name = "ACTOR", required_unless_present = "file", conflicts_with = "file")]
+    actor: Option<Actor>,
+
+    /// What it was done to, as in repo:octo:hello
+    #[arg(long, value_name = "SUBJECT", conflicts_with = "file")]
+    subject: Option<Subject>,
+
+    /// Anything else, as JSON
+    #[arg(long, value_name = "JSON", value_parser = parse_json, conflicts_with = "file")]
+    data: Option<Box<RawValue>>,
+
+    /// When it happened, if not just now: more than a minute ago needs the scope import
+    #[arg(long, value_name = "TIME", conflicts_with = "file")]
+    at: Option<UnixMillis>,
+
+    /// Done once a day under this key, however often it is said; of lines, each batch has its own, made of this one
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<IdempotencyKey>,
+
+    #[command(flatten)]
+    lines: LineArguments,
+
+    #[command(flatten)]
+    access: Access,
+}
+
+/// How lines are posted.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Many events")]
+struct LineArguments {
+    /// Post each line of this file; - is standard input
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+
+    /// Begin with this line, counted from 1
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "file", value_parser = clap::value_parser!(u64).range(1..))]
+    from_line: u64,
+
+    /// End with this line
+    #[arg(long, value_name = "N", requires = "file")]
+    to_line: Option<u64>,
+
+    /// Have so many requests under way, 1 to 4: faster, and batches may change places
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "file", value_parser = clap::value_parser!(u8).range(1..=4))]
+    parallel: u8,
+
+    /// Tell no progress
+    #[arg(long, requires = "file")]
+    quiet: bool,
+}
+
+/// One event, as it is sent.
+#[derive(Debug, Serialize)]
+struct NewEvent {
+    #[serde(rename = "type")]
+    event_type: Option<EventType>,
+    actor: Option<Actor>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subject: Option<Subject>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<UnixMillis>,
+}
+
+fn parse_json(text: &str) -> Result<Box<RawValue>, String> {
+    serde_json::from_str(text).map_err(|_| "must be JSON: a text stands in double quotes".to_owned())
+}
+
+pub(super) async fn run(options: PostOptions, screen: Screen<'_>) -> Result<(), Failure> {
+    let PostOptions { topic, event_type, actor, subject, data, at, idempotency_key, lines, access } = options;
+    if lines.file.is_some() {
+        return sending::run(&topic, lines, idempotency_key, access, screen).await;
+    }
+    let mut session = Session::open(access, screen)?;
+    let event = NewEvent { event_type, actor, subject, data, at };
+    let call = Call::post(format!("/topics/{topic}/events")).json(&event);
+    let call = match idempotency_key {
+        Some(key) => call.under(key.to_string()),
+        None => call,
+    };
+    let reply = session.ask(&call).await?;
+    if !session.prints_json(&reply)? {
+        let columns = Columns { topic: false, id: true };
+        let mut table = session.table(&columns.titles());
+        session.rows(&mut table, &rows(columns, &[serde_json::from_slice(&reply.body)?])?)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,105 @@
+//! The progress of a post: on a terminal a line that is redrawn, elsewhere a line every few seconds.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+/// The time between two updates.
+const EVERY: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(5)];
+
+/// Takes the cursor back, and what is on the line away.
+const REDRAW: &str = "\r\u{1b}[K";
+
+/// The events since the last update.
+#[derive(Debug)]
+pub(super) struct Progress {
+    begun: Instant,
+    due: Instant,
+    events: u64,
+    requests: u64,
+    terminal: bool,
+    quiet: bool,
+    drawn: bool,
+}
+
+impl Progress {
+    pub(super) fn begun(now: Instant, quiet: bool) -> Self {
+        let terminal = io::stderr().is_terminal();
+        Self { begun: now, due: now + every(terminal), events: 0, requests: 0, terminal, quiet, drawn: false }
+    }
+
+    /// Counts a request's events, and tells if it is time to.
+    pub(super) fn add(&mut self, events: u64, now: Instant, told: &mut dyn Write) -> io::Result<()> {
+        self.events += events;
+        self.requests += 1;
+        if self.quiet || now < self.due {
+            return Ok(());
+        }
+        self.due = now + every(self.terminal);
+        if !self.terminal {
+            return writeln!(told, "{}", self.line(now));
+        }
+        self.drawn = true;
+        write!(told, "{REDRAW}{}", self.line(now))?;
+        told.flush()
+    }
+
+    /// Tells what was done in all, if all was done or not.
+    pub(super) fn end(&mut self, now: Instant, told: &mut dyn Write) -> io::Result<()> {
+        if self.drawn {
+            write!(told, "{REDRAW}")?;
+        }
+        if self.quiet { Ok(()) } else { writeln!(told, "{}", self.line(now)) }
+    }
+
+    fn line(&self, now: Instant) -> String {
+        let millis = now.duration_since(self.begun).as_millis();
+        let rate = u128::from(self.events) * 1_000 / millis.max(1);
+        let (events, requests) = (self.events, self.requests);
+        format!(
+            "{events} events in {requests} requests, {}.{} s, {rate} a second",
+            millis / 1_000,
+            millis / 100 % 10
+        )
+    }
+}
+
+fn every(terminal: bool) -> Duration {
+    let [drawn, line] = EVERY;
+    if terminal { drawn } else { line }
+}
+
+#[cfg(test)]
+mod tests {
+    use lately_kit::clock;
+
+    use super::*;
+
+    #[test]
+    fn it_is_told_every_few_seconds_and_at_the_end_and_not_to_who_wants_quiet() {
+        let begun = clock::monotonic_now();
+        let at = |seconds| begun + Duration::from_secs(seconds);
+        let told = |quiet| {
+            let mut progress = Progress { terminal: false, ..Progress::begun(begun, quiet) };
+            progress.due = at(5);
+            let mut told = Vec::new();
+            for seconds in 1..=7 {
+                progress.add(500, at(seconds), &mut told).expect("memory takes it");
+            }
+            progress.end(at(8), &mut told).expect("memory takes it");
+            String::from_utf8(told).expect("text")
+        };
+        let lines = "2500 events in 5 requests, 5.0 s, 500 a second\n3500 events in 7 requests, 8.0 s, 437 a second\n";
+        assert_eq!((told(false).as_str(), told(true).as_str()), (lines, ""));
+    }
+
+    #[test]
+    fn on_a_terminal_the_line_is_redrawn() {
+        let begun = clock::monotonic_now();
+        let mut progress = Progress { terminal: true, due: begun, ..Progress::begun(begun, false) };
+        let mut told = Vec::new();
+        progress.add(1, begun, &mut told).expect("memory takes it");
+        progress.end(begun, &mut told).expect("memory takes it");
+        let line = "1 events in 1 requests, 0.0 s, 1000 a second";
+        assert_eq!(String::from_utf8(told).expect("text"), format!("{REDRAW}{line}{REDRAW}{line}\n"));
+    }
+}

@@ -1,0 +1,138 @@
+//! Batches on their way: one request at a time, or a few.
+
+use futures_util::StreamExt;
+use futures_util::stream;
+use lately_keys::Topic;
+use lately_keys::limits::IDEMPOTENCY_KEY_BYTES;
+use lately_keys::table::IdempotencyKey;
+use lately_kit::{clock, entropy};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+
+use crate::client::ask::{Access, Api, Call, LONG};
+use crate::client::failure::Failure;
+use crate::client::post::batch::LineBatch;
+use crate::client::post::lines::{Lines, Source};
+use crate::client::post::progress::Progress;
+use crate::client::post::{LineArguments, Stopped};
+use crate::client::remote::Reply;
+use crate::client::session::{Screen, Session, read};
+
+/// Longest key of a run: the number of a line is put behind it.
+const KEY_BYTES: usize = IDEMPOTENCY_KEY_BYTES - 1 - 20;
+
+/// The accepted events of a batch.
+#[derive(Debug, Deserialize)]
+struct Accepted<'a> {
+    #[serde(borrow)]
+    events: Vec<&'a RawValue>,
+}
+
+/// The progress of a post.
+struct Run<'a> {
+    session: Session<'a>,
+    progress: Progress,
+    accepted: u64,
+    open: Vec<(u64, u64)>,
+    rest: u64,
+    why: Option<Failure>,
+}
+
+pub(super) async fn run(
+    topic: &Topic,
+    arguments: LineArguments,
+    key: Option<IdempotencyKey>,
+    access: Access,
+    screen: Screen<'_>,
+) -> Result<(), Failure> {
+    let LineArguments { file, from_line, to_line, parallel, quiet } = arguments;
+    let source = Source {
+        file: file.unwrap_or_default(),
+        from: from_line,
+        to: to_line.unwrap_or(u64::MAX),
+        repeatable: key.is_some(),
+    };
+    let key = key.map_or_else(|| format!("{:032x}", entropy::random_u128()), |key| key.to_string());
+    if key.len() > KEY_BYTES {
+        return Err(Failure::Usage(format!(
+            "--idempotency-key for lines has at most {KEY_BYTES} characters"
+        )));
+    }
+    let lines = Lines::open(&source)?;
+    let api = Api::of(access.clone(), LONG)?;
+    let mut run = Run {
+        session: Session::open(access, screen)?,
+        progress: Progress::begun(clock::monotonic_now(), quiet),
+        accepted: 0,
+        open: Vec::new(),
+        rest: from_line,
+        why: None,
+    };
+    let target = format!("/topics/{topic}/events");
+    // Nothing more is read or sent when something failed; what is under way is waited for.
+    let (running, stopped) = oneshot::channel::<()>();
+    let mut running = Some(running);
+    let batches = stream::unfold(lines, async |mut lines| Some((lines.next().await?, lines)));
+    let batches = batches.take_until(stopped);
+    let sending = batches.map(async |batch| {
+        let mut batch = batch?;
+        let reply = send(&api, &target, &key, &mut batch).await;
+        Ok((batch, reply))
+    });
+    let mut sent = Box::pin(sending.buffered(parallel.into()));
+    while let Some(done) = sent.next().await {
+        // What failed first is told of.
+        if let Err(failure) = run.note(done) {
+            run.why.get_or_insert(failure);
+            running = None;
+        }
+    }
+    drop((sent, running));
+    run.end(key)
+}
+
+/// Sends a batch under the key of its first line. Faults of a refusal get the numbers of their lines.
+async fn send(api: &Api, target: &str, key: &str, batch: &mut LineBatch) -> Result<Reply, Failure> {
+    let call = Call::post(target).body("application/x-ndjson", batch.body.clone());
+    let mut reply = api.ask(&call.under(format!("{key}@{}", batch.span().0))).await;
+    if let Err(Failure::Refused(refusal)) = &mut reply {
+        batch.locate(refusal);
+    }
+    reply
+}
+
+impl Run<'_> {
+    /// Notes how a batch went, or the reading of one.
+    fn note(&mut self, done: Result<(LineBatch, Result<Reply, Failure>), Failure>) -> Result<(), Failure> {
+        let (batch, reply) = done?;
+        self.rest = batch.span().1 + 1;
+        match reply {
+            Ok(reply) => self.count(&batch, &reply),
+            Err(failure) => {
+                self.open.push(batch.span());
+                Err(failure)
+            }
+        }
+    }
+
+    fn count(&mut self, batch: &LineBatch, reply: &Reply) -> Result<(), Failure> {
+        let events = u64::try_from(batch.len()).expect("some hundreds");
+        self.accepted += events;
+        if self.session.json {
+            let Accepted { events } = read(reply)?;
+            events.iter().try_for_each(|event| self.session.print_json(event.get()))?;
+        }
+        self.session.tell_cost(reply)?;
+        Ok(self.progress.add(events, clock::monotonic_now(), self.session.screen.told)?)
+    }
+
+    fn end(mut self, key: String) -> Result<(), Failure> {
+        self.progress.end(clock::monotonic_now(), self.session.screen.told)?;
+        let Self { accepted, open, rest, why, .. } = self;
+        match why {
+            None => Ok(()),
+            Some(why) => Err(Stopped { why, accepted, open, rest, key }.into()),
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! The calls of a scenario: a caller sends a request and checks the answer, at once or within a time.
+
+use std::cell::RefCell;
+use std::fmt::Display;
+use std::time::Duration;
+
+use lately_kit::clock;
+use lately_kit::token::Token;
+use reqwest::{Method, RequestBuilder};
+use serde_json::Value;
+
+use crate::client::remote::{Remote, Reply, cause};
+
+/// The wait before something is asked for again; it doubles up to the other.
+const PAUSE: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)];
+
+/// The characters of an answer that a failure repeats.
+const TOLD_CHARACTERS: usize = 400;
+
+/// Why a step failed: for people to read.
+#[derive(Debug, thiserror::Error)]
+#[error("{told}")]
+pub(super) struct StepFailure {
+    told: String,
+    /// It may be otherwise in a moment.
+    passes: bool,
+}
+
+/// The API, how long what is written behind may take, and what is to be deleted at the end.
+#[derive(Debug)]
+pub(super) struct ScenarioRun {
+    pub(super) remote: Remote,
+    pub(super) patience: Duration,
+    left: RefCell<Vec<String>>,
+}
+
+/// One who calls.
+#[derive(Debug)]
+pub(super) struct ScenarioCaller<'a> {
+    pub(super) name: String,
+    world: &'a ScenarioRun,
+    token: Option<Token>,
+}
+
+/// A call that is about to be made.
+#[derive(Debug)]
+pub(super) struct ScenarioCall<'a> {
+    world: &'a ScenarioRun,
+    line: String,
+    request: RequestBuilder,
+}
+
+/// An answer, and what was asked.
+#[derive(Debug)]
+pub(super) struct ScenarioAnswer {
+    line: String,
+    reply: Reply,
+    json: Value,
+}
+
+impl ScenarioRun {
+    pub(super) fn new(remote: Remote, patience: Duration) -> Self {
+        Self { remote, patience, left: RefCell::default() }
+    }
+
+    /// Repeats an attempt until it succeeds or the time is over. A failure that waiting cannot mend ends it at once.
+    pub(super) async fn wait<T>(
+        &self,
+        mut attempt: impl AsyncFnMut() -> Result<T, StepFailure>,
+    ) -> Result<T, StepFailure> {
+        let deadline = clock::monotonic_now() + self.patience;
+        let [mut pause, longest] = PAUSE;
+        loop {
+            let failure = match attempt().await {
+                Err(failure) if failure.passes => failure,
+                found => return found,
+            };
+            let left = deadline.saturating_duration_since(clock::monotonic_now());
+            if left.is_zero() {
+                let told = format!("after {} s: {failure}", self.patience.as_secs());
+                return Err(StepFailure { told, passes: false });
+            }
+            tokio::time::sleep(pause.min(left)).await;
+            pause = (pause * 2).min(longest);
+        }
+    }
+
+    pub(super) fn caller(&self, name: impl Into<String>, token: Option<Token>) -> ScenarioCaller<'_> {
+        ScenarioCaller { name: name.into(), world: self, token }
+    }
+
+    /// Notes what is to be deleted at the end.
+    pub(super) fn leaves(&self, path: impl Into<String>) {
+        self.left.borrow_mut().push(path.into());
+    }
+
+    /// The paths to delete, the last one first.
+    pub(super) fn left(&self) -> Vec<String> {
+        self.left.take().into_iter().rev().collect()
+    }
+}
+
+impl<'a> ScenarioCaller<'a> {
+    pub(super) fn get(&self, target: impl Display) -> ScenarioCall<'a> {
+        self.call(Method::GET, target)
+    }
+
+    pub(super) fn put(&self, target: impl Display) -> ScenarioCall<'a> {
+        self.call(Method::PUT, target)
+    }
+
+    pub(super) fn post(&self, target: impl Display) -> ScenarioCall<'a> {
+        self.call(Method::POST, target)
+    }
+
+    pub(super) fn patch(&self, target: impl Display) -> ScenarioCall<'a> {
+        self.call(Method::PATCH, target)
+    }
+
+    pub(super) fn delete(&self, target: impl Display) -> ScenarioCall<'a> {
+        self.call(Method::DELETE, target)
+    }
+
+    fn call(&self, method: Method, target: impl Display) -> ScenarioCall<'a> {
+        let (world, target) = (self.world, target.to_string());
+        let line = format!("{method} {target}");
+        ScenarioCall { world, line, request: world.remote.request(method, &target, self.token.as_ref()) }
+    }
+}
+
+impl ScenarioCall<'_> {
+    pub(super) fn json(self, body: &Value) -> Self {
+        self.text("application/json", body.to_string())
+    }
+
+    pub(super) fn text(self, content_type: &str, body: impl Into<String>) -> Self {
+        let request = self.request.header("content-type", content_type).body(body.into());
+        Self { request, ..self }
+    }
+
+    pub(super) fn header(self, name: &str, value: &str) -> Self {
+        Self { request: self.request.header(name, value), ..self }
+    }
+
+    /// The answer, if it has this status.
+    pub(super) async fn gives(self, status: u16) -> Result<ScenarioAnswer, StepFailure> {
+        let answer = self.ask().await?;
+        let is_so = answer.status() == status;
+        answer.holds(is_so, status)
+    }
+
+    /// The problem, if it is this one.
+    pub(super) async fn refused(self, status: u16, code: &str) -> Result<ScenarioAnswer, StepFailure> {
+        let answer = self.ask().await?;
+        let is_so = answer.is(status, code);
+        answer.holds(is_so, format_args!("{status} {code}"))
+    }
+
+    /// The first answer of which it is so; `what` was waited for, for whoever waits in vain.
+    pub(super) async fn until(
+        self,
+        what: &str,
+        is_so: impl Fn(&ScenarioAnswer) -> bool,
+    ) -> Result<ScenarioAnswer, StepFailure> {
+        let Self { world, line, request } = self;
+        let attempt = async || {
+            let request = request.try_clone().expect("a body is a text");
+            let answer = ScenarioCall { world, line: line.clone(), request }.ask().await?;
+            let is_so = is_so(&answer);
+            answer.holds(is_so, what)
+        };
+        world.wait(attempt).await
+    }
+
+    async fn ask(self) -> Result<ScenarioAnswer, StepFailure> {
+        let Self { line, request, .. } = self;
+        match Reply::to(request).await {
+            // What is no JSON has none of its members.
+            Ok(reply) => Ok(ScenarioAnswer {
+                json: serde_json::from_slice(&reply.body).unwrap_or_default(),
+                line,
+                reply,
+            }),
+            Err(error) => {
+                let told = format!("{line} has no answer: {}", cause(&error));
+                Err(StepFailure { told, passes: false })
+            }
+        }
+    }
+}
+
+impl ScenarioAnswer {
+    pub(super) fn status(&self) -> u16 {
+        self.reply.status.as_u16()
+    }
+
+    /// True if the answer is this problem.
+    pub(super) fn is(&self, status: u16, code: &str) -> bool {
+        self.status() == status && self.json["code"] == code
+    }
+
+    /// A part of it; null if there is none.
+    pub(super) fn at(&self, pointer: &str) -> &Value {
+        self.json.pointer(pointer).unwrap_or(&Value::Null)
+    }
+
+    /// A text in it.
+    pub(super) fn text(&self, pointer: &str) -> Result<String, StepFailure> {
+        let text = self.at(pointer).as_str().map(str::to_owned);
+        text.ok_or_else(|| self.is_not(format_args!("a text at {pointer}")))
+    }
+
+    /// A header of it.
+    pub(super) fn header(&self, name: &str) -> Result<String, StepFailure> {
+        let value = self.reply.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        value.ok_or_else(|| self.is_not(format_args!("one with the header {name}")))
+    }
+
+    /// The list at a place, its members' parts of a name.
+    pub(super) fn list(&self, pointer: &str, name: &str) -> Vec<String> {
+        let members = self.at(pointer).as_array().into_iter().flatten();
+        members
+            .map(|member| member[name].as_str().map_or_else(|| member[name].to_string(), str::to_owned))
+            .collect()
+    }
+
+    /// The ids of its events.
+    pub(super) fn ids(&self) -> Vec<String> {
+        self.list("/events", "id")
+    }
+
+    /// Itself, if this is at the place.
+    pub(super) fn shows(self, pointer: &str, value: impl Into<Value>) -> Result<Self, StepFailure> {
+        let value = value.into();
+        let is_so = *self.at(pointer) == value;
+        self.holds(is_so, format_args!("{value} at {pointer}"))
+    }
+
+    /// Itself, if its events are these.
+    pub(super) fn lists(self, ids: &[String]) -> Result<Self, StepFailure> {
+        let is_so = self.ids() == ids;
+        self.holds(is_so, format_args!("the events {ids:?}"))
+    }
+
+    /// Itself, if it is so: `what` says what it should have been.
+    pub(super) fn holds(self, is_so: bool, what: impl Display) -> Result<Self, StepFailure> {
+        if is_so { Ok(self) } else { Err(self.is_not(what)) }
+    }
+
+    /// A failure, although there was everything to get there.
+    pub(super) fn never(&self, what: impl Display) -> StepFailure {
+        StepFailure { passes: false, ..self.is_not(what) }
+    }
+
+    fn is_not(&self, what: impl Display) -> StepFailure {
+        let Reply { status, body, .. } = &self.reply;
+        let problem = self.reply.problem();
+        let told = match &*problem.code {
+            "" => String::from_utf8_lossy(body).chars().take(TOLD_CHARACTERS).collect(),
+            code => format!("{code}: {}", problem.text()),
+        };
+        let id = self.reply.request_id().map(|id| format!(" (request {id})")).unwrap_or_default();
+        let told = format!("{} is answered {} {told}{id}, not {what}", self.line, status.as_u16());
+        let passes = match status.as_u16() {
+            404 | 429 => true,
+            status => !(400..500).contains(&status),
+        };
+        StepFailure { told, passes }
+    }
+}

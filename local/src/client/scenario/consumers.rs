@@ -1,0 +1,119 @@
+//! The act on consumers: batches are polled and committed, late events come, and the position moves.
+
+use serde_json::{Value, json};
+
+use crate::client::scenario::call::{ScenarioAnswer, ScenarioCall, StepFailure};
+use crate::client::scenario::cast::{Cast, now, walk};
+use crate::client::scenario::stage::{ActResult, Stage};
+
+/// Most batches that a consumer is given of what a run has posted.
+const BATCHES: usize = 100;
+
+/// The age of the late event, in milliseconds.
+const LATE_MILLIS: u64 = 2 * 60 * 60 * 1000;
+
+pub(super) async fn consumers(stage: &mut Stage<'_>, cast: &Cast<'_>) -> ActResult {
+    let act = &ConsumersAct {
+        cast,
+        events: format!("/topics/{}/events", cast.topic),
+        path: format!("/topics/{}/consumers/scenario", cast.topic),
+    };
+    stage.step("a consumer is made", act.create()).await?;
+    let given = "it is given all events, oldest first, each batch until it is committed";
+    let all = stage.step(given, act.poll_all()).await?;
+    let late = stage.step("and what lands behind its place, as late", act.poll_late()).await?;
+    stage.step("it is sent elsewhere, and deleted", act.seek_and_delete(late, &all)).await?;
+    Ok(())
+}
+
+/// The values that every step of the act uses.
+struct ConsumersAct<'a> {
+    cast: &'a Cast<'a>,
+    /// The route of the topic's events.
+    events: String,
+    /// The route of the consumer.
+    path: String,
+}
+
+impl ConsumersAct<'_> {
+    async fn poll(&self, limit: u16) -> Result<ScenarioAnswer, StepFailure> {
+        let poll = self.cast.admin.post(format_args!("{}/poll", self.path)).json(&json!({"limit": limit}));
+        poll.until("a batch", |answer| answer.at("/batch").is_string()).await
+    }
+
+    fn commit(&self, batch: &str) -> ScenarioCall<'_> {
+        self.cast.admin.post(format_args!("{}/commit", self.path)).json(&json!({"batch": batch}))
+    }
+
+    async fn post(&self, event: Value) -> Result<String, StepFailure> {
+        let (events, Cast { admin, scenario, .. }) = (&self.events, self.cast);
+        let id = admin.post(events).json(&event).gives(201).await?.text("/id")?;
+        scenario.leaves(format!("{events}/{id}"));
+        Ok(id)
+    }
+
+    async fn create(&self) -> Result<ScenarioAnswer, StepFailure> {
+        let (path, Cast { admin, scenario, .. }) = (&self.path, self.cast);
+        for _ in 0..3 {
+            self.post(json!({"type": "note.added", "actor": "scenario"})).await?;
+        }
+        let start = json!({"start": "earliest", "settle_seconds": 0});
+        admin.put(path).json(&start).gives(201).await?.shows("/position", Value::Null)?;
+        scenario.leaves(&**path);
+        admin.put(path).json(&start).gives(200).await?.shows("/settle_seconds", 0)
+    }
+
+    async fn poll_all(&self) -> Result<Vec<String>, StepFailure> {
+        let Cast { admin, .. } = self.cast;
+        let mut all = Vec::new();
+        let target = format!("{}?consistent=true", self.events);
+        walk(admin, &target, |page| all.extend(page.ids())).await?;
+        all.reverse();
+        let (mut given, mut batches) = (Vec::new(), Vec::new());
+        while given.len() < all.len() && batches.len() < BATCHES {
+            let polled = self.poll(2).await?;
+            given.extend(polled.ids());
+            let batch = polled.text("/batch")?;
+            self.poll(2).await?.lists(&polled.ids())?.shows("/batch", &*batch)?;
+            self.commit(&batch).gives(204).await?;
+            batches.push(batch);
+        }
+        if let Some(last) = batches.last() {
+            self.commit(last).gives(204).await?;
+        }
+        if let [stale, _, ..] = &batches[..] {
+            self.commit(stale).refused(409, "stale-batch").await?;
+        }
+        let status = admin.get(&self.path).until("its place", |answer| answer.status() == 200).await?;
+        let is_so = given == all;
+        let status = status.shows("/outstanding", Value::Null)?;
+        status.holds(is_so, format_args!("after all batches: {all:?}"))?;
+        Ok(all)
+    }
+
+    async fn poll_late(&self) -> Result<String, StepFailure> {
+        let at = now().saturating_sub(LATE_MILLIS).to_string();
+        let late = self.post(json!({"type": "note.added", "actor": "scenario", "at": at})).await?;
+        for _ in 0..BATCHES {
+            let polled = self.poll(100).await?;
+            self.commit(&polled.text("/batch")?).gives(204).await?;
+            if polled.list("/late", "id").contains(&late) {
+                return Ok(late);
+            }
+        }
+        Err(self.poll(1).await?.never("the late event"))
+    }
+
+    async fn seek_and_delete(&self, late: String, all: &[String]) -> Result<ScenarioAnswer, StepFailure> {
+        let (path, Cast { admin, .. }) = (&self.path, self.cast);
+        admin.post(format_args!("{path}/seek")).json(&json!({"to": "earliest"})).gives(200).await?;
+        let first = self.poll(1).await?.lists(&[late])?;
+        self.commit(&first.text("/batch")?).gives(204).await?;
+        admin.post(format_args!("{path}/seek")).json(&json!({"to": all[0]})).gives(200).await?;
+        self.poll(1).await?.lists(&all[1..2])?;
+        let runs = admin.get(format_args!("{path}/runs"));
+        runs.until("no runs", |answer| answer.at("/runs") == &json!([])).await?;
+        admin.delete(path).gives(204).await?;
+        admin.get(path).until("404", |answer| answer.is(404, "not-found")).await
+    }
+}

@@ -1,0 +1,155 @@
+//! The act on events: written in every way, and read back as pages and timelines.
+
+use lately_keys::UnixMillis;
+use serde_json::{Value, json};
+
+use crate::client::scenario::call::{ScenarioAnswer, StepFailure};
+use crate::client::scenario::cast::{Cast, now, walk};
+use crate::client::scenario::stage::{ActResult, Stage};
+
+/// The age of the imported event, in milliseconds.
+const HOUR_MILLIS: u64 = 60 * 60 * 1000;
+
+pub(super) async fn events(stage: &mut Stage<'_>, cast: &Cast<'_>) -> ActResult {
+    let act = &EventsAct {
+        cast,
+        path: format!("/topics/{}/events", cast.topic),
+        subject: format!("repo:octo-{}:hello", cast.run),
+    };
+    let mut posted = stage.step("an event is written, and read by its id", act.write_one()).await?;
+    posted.extend(stage.step("batches are written: an array, and lines", act.write_batches()).await?);
+    posted.extend(stage.step("a post is repeated under its key, and is there once", act.repeat()).await?);
+    let hour_ago = now().saturating_sub(HOUR_MILLIS);
+    let import = stage.step("an import is written, by who may", act.import(hour_ago)).await?;
+    posted.extend(import.clone());
+    // Ids sort by time, as text too.
+    posted.sort();
+    let newest: Vec<_> = posted.iter().rev().cloned().collect();
+    stage.step("the latest are there, newest first, page by page", act.latest(&newest)).await?;
+    stage.step("and oldest first, when they have settled", act.oldest(&posted)).await?;
+    let note = stage.step("who keeps a cursor is told of what is newer", act.newer()).await?;
+    stage.step("a page is of one type, or of a time", act.narrowed(&note, hour_ago, &import)).await?;
+    let all: Vec<_> = note.into_iter().chain(newest).collect();
+    stage.step("the timelines of their actor and their subject have them", act.sources(&all)).await?;
+    Ok(())
+}
+
+/// The values that every step of the act uses.
+struct EventsAct<'a> {
+    cast: &'a Cast<'a>,
+    /// The route of the topic's events.
+    path: String,
+    /// The subject of every event.
+    subject: String,
+}
+
+impl EventsAct<'_> {
+    /// An event as a request holds it.
+    fn event(&self, kind: &str, number: u32) -> Value {
+        let actor = &*self.cast.ada.name;
+        json!({"type": kind, "actor": actor, "subject": self.subject, "data": {"number": number}})
+    }
+
+    /// The ids of the events that an answer accepts. The run deletes them at its end.
+    fn leave(&self, answer: &ScenarioAnswer) -> Vec<String> {
+        let one = answer.at("/id").as_str().map(str::to_owned);
+        let ids: Vec<_> = one.into_iter().chain(answer.ids()).collect();
+        ids.iter().for_each(|id| self.cast.scenario.leaves(format!("{}/{id}", self.path)));
+        ids
+    }
+
+    async fn write_one(&self) -> Result<Vec<String>, StepFailure> {
+        let Cast { ada, .. } = self.cast;
+        let posted = ada.post(&self.path).json(&self.event("post.created", 1)).gives(201).await?;
+        let ids = self.leave(&posted);
+        let at = format!("{}/{}", self.path, ids.concat());
+        let is_so = posted.header("location")? == at;
+        posted.shows("/actor", &*ada.name)?.holds(is_so, format_args!("one at {at}"))?;
+        let shown = ada.get(&at).until("the event", |answer| answer.status() == 200).await?;
+        shown.shows("/data/number", 1)?.shows("/subject", &*self.subject)?;
+        Ok(ids)
+    }
+
+    async fn write_batches(&self) -> Result<Vec<String>, StepFailure> {
+        let Cast { ada, .. } = self.cast;
+        let batch = (2..5).map(|number| self.event("post.created", number)).collect::<Vec<_>>();
+        let array = ada.post(&self.path).json(&Value::from(batch)).gives(201).await?;
+        let mut ids = self.leave(&array);
+        array.shows("/accepted", 3)?;
+        let lines = format!("{}\n{}\n", self.event("post.edited", 5), self.event("post.edited", 6));
+        let lines = ada.post(&self.path).text("application/x-ndjson", lines).gives(201).await?;
+        ids.extend(self.leave(&lines));
+        lines.shows("/accepted", 2)?;
+        Ok(ids)
+    }
+
+    async fn repeat(&self) -> Result<Vec<String>, StepFailure> {
+        let key = format!("scenario-{}", self.cast.run);
+        let post = |number| {
+            let post = self.cast.ada.post(&self.path).json(&self.event("post.created", number));
+            post.header("idempotency-key", &key)
+        };
+        let first = post(7).gives(201).await?;
+        let ids = self.leave(&first);
+        let again = post(7).gives(200).await?;
+        let replayed = again.header("idempotent-replayed")? == "true";
+        again.shows("/id", ids.concat())?.holds(replayed, "one that was given before")?;
+        post(8).refused(422, "idempotency-key-reused").await?;
+        Ok(ids)
+    }
+
+    async fn import(&self, at: UnixMillis) -> Result<Vec<String>, StepFailure> {
+        let Cast { admin, ada, .. } = self.cast;
+        let mut event = self.event("post.created", 0);
+        event["at"] = json!(at.to_string());
+        ada.post(&self.path).json(&event).refused(403, "forbidden").await?;
+        let imported = admin.post(&self.path).json(&event).gives(201).await?;
+        Ok(self.leave(&imported))
+    }
+
+    async fn latest(&self, newest: &[String]) -> Result<ScenarioAnswer, StepFailure> {
+        let mut ids = Vec::new();
+        let target = format!("{}?limit=3&consistent=true", self.path);
+        let last = walk(&self.cast.bob, &target, |page| ids.extend(page.ids())).await?;
+        last.holds(ids == newest, format_args!("after all pages: {newest:?}"))
+    }
+
+    async fn oldest(&self, posted: &[String]) -> Result<ScenarioAnswer, StepFailure> {
+        let page = self.cast.bob.get(format_args!("{}?order=asc", self.path));
+        let page = page.until("all events, oldest first", |page| page.ids() == posted).await?;
+        page.shows("/has_more", false)
+    }
+
+    async fn newer(&self) -> Result<Vec<String>, StepFailure> {
+        let (path, Cast { ada, bob, .. }) = (&self.path, self.cast);
+        let page = bob.get(format_args!("{path}?limit=1&consistent=true")).gives(200).await?;
+        let cursor = page.text("/newer")?;
+        let new = self.leave(&ada.post(path).json(&self.event("note.added", 9)).gives(201).await?);
+        let page = bob.get(format_args!("{path}?cursor={cursor}"));
+        page.until("the new event alone", |page| page.ids() == new).await?;
+        Ok(new)
+    }
+
+    async fn narrowed(
+        &self,
+        note: &[String],
+        hour_ago: UnixMillis,
+        import: &[String],
+    ) -> Result<ScenarioAnswer, StepFailure> {
+        let (path, Cast { bob, .. }) = (&self.path, self.cast);
+        let page = bob.get(format_args!("{path}?type=note.added"));
+        page.until("the one event of that type", |page| page.ids() == note).await?;
+        let end = hour_ago.saturating_add(1_000);
+        let page = bob.get(format_args!("{path}?consistent=true&to={end}"));
+        page.gives(200).await?.lists(import)
+    }
+
+    async fn sources(&self, all: &[String]) -> Result<(), StepFailure> {
+        let Cast { topic, ada, bob, .. } = self.cast;
+        for source in [format!("/actors/{}", ada.name), format!("/subjects/{}", self.subject)] {
+            let page = bob.get(format_args!("{source}/events?topic={topic}&limit=200"));
+            page.until("all that it did, or that was done to it", |page| page.ids() == all).await?;
+        }
+        Ok(())
+    }
+}

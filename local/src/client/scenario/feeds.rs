@@ -1,0 +1,121 @@
+//! The act on feeds: what a follow brings into a feed, and what leaves it again.
+
+use serde_json::json;
+
+use crate::client::scenario::call::{ScenarioAnswer, StepFailure};
+use crate::client::scenario::cast::Cast;
+use crate::client::scenario::stage::{ActResult, Stage};
+
+pub(super) async fn feeds(stage: &mut Stage<'_>, cast: &Cast<'_>) -> ActResult {
+    let Cast { topic, ada, bob, .. } = cast;
+    let source = format!("actor:{}", ada.name);
+    let following = format!("/users/{}/following", bob.name);
+    let act = &FeedsAct {
+        cast,
+        feed: format!("/feeds/{}", bob.name),
+        timeline: format!("/actors/{}/events", ada.name),
+        events: format!("/topics/{topic}/events"),
+        follow: format!("{following}/{source}"),
+        source,
+        following,
+    };
+    stage.step("who follows gets what was posted last", act.follow()).await?;
+    let posted = "a post shows in its followers' feeds, and in its author's";
+    let id = stage.step(posted, act.show_post()).await?;
+    stage.step("what is unread is counted, until it is seen", act.see(&id)).await?;
+    stage.step("who follows whom is listed, from both sides", act.list()).await?;
+    let deleted = "an event that is deleted leaves topic, timeline and feed";
+    stage.step(deleted, act.delete(&id)).await?;
+    stage.step("who unfollows is rid of it", act.unfollow()).await?;
+    Ok(())
+}
+
+/// The values that every step of the act uses. Bob follows ada.
+struct FeedsAct<'a> {
+    cast: &'a Cast<'a>,
+    /// Ada, as a source.
+    source: String,
+    /// The route of bob's feed.
+    feed: String,
+    /// The route of ada's timeline.
+    timeline: String,
+    /// The route of the topic's events.
+    events: String,
+    /// The route of all that bob follows.
+    following: String,
+    /// The route of bob's follow of ada.
+    follow: String,
+}
+
+impl FeedsAct<'_> {
+    async fn post(&self, words: &str) -> Result<String, StepFailure> {
+        let (events, Cast { ada, scenario, .. }) = (&self.events, self.cast);
+        let event = json!({"type": "post.created", "actor": ada.name, "data": {"words": words}});
+        let id = ada.post(events).json(&event).gives(201).await?.text("/id")?;
+        scenario.leaves(format!("{events}/{id}"));
+        Ok(id)
+    }
+
+    async fn follow(&self) -> Result<ScenarioAnswer, StepFailure> {
+        let Cast { bob, scenario, .. } = self.cast;
+        let before = self.post("before").await?;
+        let page = bob.get(&self.timeline);
+        page.until("the post of before", |page| page.ids().contains(&before)).await?;
+        let followed = bob.put(&self.follow).json(&json!({"backfill": 1})).gives(201).await?;
+        scenario.leaves(&*self.follow);
+        followed.shows("/source", &*self.source)?;
+        bob.put(&self.follow).json(&json!({})).gives(200).await?;
+        bob.get(&self.feed).until("the post of before", |page| page.ids().contains(&before)).await
+    }
+
+    async fn show_post(&self) -> Result<String, StepFailure> {
+        let Cast { ada, bob, .. } = self.cast;
+        let id = self.post("after").await?;
+        let waited = bob.get(format_args!("{}?wait_for={id}", self.feed));
+        let page = waited.until("the post", |page| page.ids().first() == Some(&id)).await?;
+        page.shows("/events/0/data/words", "after")?;
+        let own = ada.get(format_args!("/feeds/{}", ada.name));
+        own.until("the author's own post", |page| page.ids().contains(&id)).await?;
+        Ok(id)
+    }
+
+    async fn see(&self, id: &str) -> Result<ScenarioAnswer, StepFailure> {
+        let (feed, Cast { bob, .. }) = (&self.feed, self.cast);
+        let unread = bob.get(format_args!("{feed}/unread"));
+        unread.until("what is unread", |answer| answer.at("/unread").as_u64() > Some(0)).await?;
+        bob.put(format_args!("{feed}/seen")).json(&json!({"id": id})).gives(204).await?;
+        let unread = bob.get(format_args!("{feed}/unread"));
+        unread.until("that nothing is unread", |answer| answer.at("/unread") == 0).await
+    }
+
+    async fn list(&self) -> Result<ScenarioAnswer, StepFailure> {
+        let (source, Cast { ada, bob, .. }) = (&self.source, self.cast);
+        let list = bob.get(&self.following);
+        list.until("the source", |list| list.list("/following", "source") == [&**source]).await?;
+        let list = ada.get(format_args!("/sources/{source}/followers"));
+        list.until("the follower", |list| list.list("/followers", "user") == [&*bob.name]).await?;
+        let view = ada.get(format_args!("/sources/{source}"));
+        view.until("one follower", |view| view.at("/followers") == 1 && view.at("/mode") == "push").await
+    }
+
+    async fn delete(&self, id: &str) -> Result<(), StepFailure> {
+        let (events, Cast { ada, bob, .. }) = (&self.events, self.cast);
+        ada.delete(format_args!("{events}/{id}")).gives(204).await?;
+        let event = bob.get(format_args!("{events}/{id}"));
+        event.until("404", |answer| answer.is(404, "event-not-found")).await?;
+        for target in [&self.timeline, &self.feed] {
+            let is_without =
+                |page: &ScenarioAnswer| page.status() == 200 && page.ids().iter().all(|it| it != id);
+            bob.get(target).until("a page without it", is_without).await?;
+        }
+        Ok(())
+    }
+
+    async fn unfollow(&self) -> Result<ScenarioAnswer, StepFailure> {
+        let Cast { bob, .. } = self.cast;
+        bob.delete(&self.follow).gives(204).await?;
+        let list = bob.get(&self.following);
+        list.until("no source", |list| list.at("/following") == &json!([])).await?;
+        bob.get(&self.feed).until("an empty feed", |page| page.at("/events") == &json!([])).await
+    }
+}

@@ -1,0 +1,107 @@
+//! The session of a command: the API that it asks, and the screen that it prints to.
+//!
+//! Only data goes to standard output. Other messages go to standard error.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+
+use lately_kit::log::COST_HEADER;
+use serde::Deserialize;
+
+use crate::client::ask::{Access, Api, Call, SHORT};
+use crate::client::failure::Failure;
+use crate::client::remote::Reply;
+use crate::client::text::{json_line, plain};
+use crate::client::text_table::TextTable;
+
+/// One command's.
+pub(crate) struct Session<'a> {
+    pub(crate) api: Api,
+    pub(crate) json: bool,
+    cost: bool,
+    pub(crate) screen: Screen<'a>,
+}
+
+/// The outputs of a command, and the terminal's width if the output is a terminal.
+pub(crate) struct Screen<'a> {
+    pub(crate) out: &'a mut (dyn Write + Send),
+    pub(crate) told: &'a mut (dyn Write + Send),
+    pub(crate) columns: Option<usize>,
+}
+
+impl<'a> Session<'a> {
+    pub(crate) fn open(access: Access, screen: Screen<'a>) -> Result<Self, Failure> {
+        let (json, cost) = (access.json, access.cost);
+        Ok(Self { api: Api::of(access, SHORT)?, json, cost, screen })
+    }
+
+    /// Sends a request. Prints the response's cost if the command has `--cost`.
+    pub(crate) async fn ask(&mut self, call: &Call) -> Result<Reply, Failure> {
+        let reply = self.api.ask(call).await?;
+        self.tell_cost(&reply)?;
+        Ok(reply)
+    }
+
+    pub(crate) fn tell_cost(&mut self, reply: &Reply) -> io::Result<()> {
+        match reply.headers.get(COST_HEADER).and_then(|cost| cost.to_str().ok()) {
+            Some(cost) if self.cost => self.tell(plain(cost)),
+            _ => Ok(()),
+        }
+    }
+
+    /// A line beside the data.
+    pub(crate) fn tell(&mut self, line: impl Display) -> io::Result<()> {
+        writeln!(self.screen.told, "{line}")
+    }
+
+    /// A line of data.
+    pub(crate) fn print(&mut self, line: impl Display) -> io::Result<()> {
+        writeln!(self.screen.out, "{line}")
+    }
+
+    /// JSON as a line of data.
+    pub(crate) fn print_json(&mut self, json: &str) -> io::Result<()> {
+        self.print(json_line(json))
+    }
+
+    /// Prints an answer unchanged if the command has `--json`. True if it has.
+    pub(crate) fn prints_json(&mut self, reply: &Reply) -> io::Result<bool> {
+        if self.json && !reply.body.is_empty() {
+            self.print_json(&String::from_utf8_lossy(&reply.body))?;
+        }
+        Ok(self.json)
+    }
+
+    pub(crate) fn table(&self, titles: &[&'static str]) -> TextTable {
+        TextTable::new(titles, self.screen.columns)
+    }
+
+    pub(crate) fn rows(&mut self, table: &mut TextTable, rows: &[Vec<String>]) -> io::Result<()> {
+        table.print(self.screen.out, rows)
+    }
+
+    /// Names and values, one pair a line.
+    pub(crate) fn pairs(&mut self, pairs: &[(&str, String)]) -> io::Result<()> {
+        let widest = pairs.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+        let line = |(name, value): &(&str, String)| format!("{name:<widest$}  {}", plain(value));
+        pairs.iter().map(line).try_for_each(|line| self.print(line.trim_end()))
+    }
+
+    /// Prints the cursor of a list's next page, if there is one.
+    pub(crate) fn tell_next(&mut self, next: Option<&str>) -> io::Result<()> {
+        match next {
+            Some(next) if !self.json => self.tell(format_args!("more: --cursor {}", plain(next))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Reads an answer's JSON.
+pub(crate) fn read<'a, T: Deserialize<'a>>(reply: &'a Reply) -> Result<T, Failure> {
+    Ok(serde_json::from_slice(&reply.body)?)
+}
+
+/// The value as text; a dash for `None`.
+pub(crate) fn or_dash(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
+}

@@ -1,0 +1,179 @@
+//! Pages of events, as they are asked for and printed.
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use lately_keys::{EventId, EventType, Order, UnixMillis};
+use lately_model::PageSize;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::client::ask::{Call, target};
+use crate::client::failure::Failure;
+use crate::client::session::{Session, or_dash, read};
+use crate::client::text::json_line;
+
+/// Which events, and how many.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct PageArguments {
+    /// Events of a page: 1 to 200
+    #[arg(short = 'n', value_name = "N", default_value = "20")]
+    limit: PageSize,
+
+    /// How many pages, one after the other
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pages: u32,
+
+    /// Events of this type only
+    #[arg(long = "type", value_name = "TYPE")]
+    event_type: Option<EventType>,
+
+    /// Not before this time, as in 2026-11-20T09:30:00Z
+    #[arg(long, value_name = "TIME", value_parser = UnixMillis::parse_bound)]
+    from: Option<UnixMillis>,
+
+    /// Before this time
+    #[arg(long, value_name = "TIME", value_parser = UnixMillis::parse_bound)]
+    to: Option<UnixMillis>,
+
+    /// Newest first, or oldest first [default: desc]
+    #[arg(long, value_name = "ORDER", value_parser = order_parser())]
+    order: Option<Order>,
+
+    /// See every write that was acknowledged, at twice the price
+    #[arg(long)]
+    consistent: bool,
+
+    /// Go on from where a page ended, with the same arguments
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
+
+    /// Print the events' ids too
+    #[arg(long)]
+    ids: bool,
+}
+
+/// Reads an order by its name in the API.
+fn order_parser() -> impl TypedValueParser<Value = Order> {
+    let names = [("desc", "Newest first"), ("asc", "Oldest first")];
+    let names = names.map(|(name, help)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(names).map(|name| match name.as_str() {
+        "asc" => Order::OldestFirst,
+        _ => Order::NewestFirst,
+    })
+}
+
+/// A page, its events as the text that they are.
+#[derive(Debug, Deserialize)]
+pub(crate) struct ShownPage<'a> {
+    #[serde(borrow)]
+    pub(crate) events: Vec<&'a RawValue>,
+    pub(crate) next: Option<String>,
+    pub(crate) newer: Option<String>,
+    pub(crate) has_more: bool,
+    unread: Option<u64>,
+    #[serde(default)]
+    unread_more: bool,
+}
+
+/// The fields of an event that a row shows.
+#[derive(Debug, Deserialize)]
+pub(crate) struct ShownEvent<'a> {
+    pub(crate) id: EventId,
+    pub(crate) at: UnixMillis,
+    topic: Option<String>,
+    #[serde(rename = "type")]
+    event_type: String,
+    actor: String,
+    subject: Option<String>,
+    #[serde(borrow)]
+    data: Option<&'a RawValue>,
+}
+
+impl<'a> ShownEvent<'a> {
+    pub(crate) fn read(event: &'a RawValue) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(event.get())
+    }
+}
+
+/// The columns of a table of events.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Columns {
+    /// The topic, where there may be several.
+    pub(crate) topic: bool,
+    /// The id.
+    pub(crate) id: bool,
+}
+
+impl Columns {
+    pub(crate) fn titles(self) -> Vec<&'static str> {
+        let columns = [("id", self.id), ("time", true), ("topic", self.topic)];
+        let first = columns.into_iter().filter_map(|(title, shown)| shown.then_some(title));
+        first.chain(["type", "actor", "subject", "data"]).collect()
+    }
+
+    pub(crate) fn row(self, event: ShownEvent<'_>) -> Vec<String> {
+        let ShownEvent { id, at, topic, event_type, actor, subject, data } = event;
+        let topic = self.topic.then(|| or_dash(topic));
+        let first = self.id.then(|| id.to_string()).into_iter().chain([at.to_string()]).chain(topic);
+        let data = data.map_or_else(String::new, |data| json_line(data.get()).into_owned());
+        first.chain([event_type, actor, or_dash(subject), data]).collect()
+    }
+}
+
+impl PageArguments {
+    /// Prints the pages of a timeline: `path` is its route, `narrowed` what else its query says.
+    pub(crate) async fn print(
+        self,
+        session: &mut Session<'_>,
+        path: &str,
+        narrowed: &[(&str, Option<String>)],
+        several_topics: bool,
+    ) -> Result<(), Failure> {
+        let columns = Columns { topic: several_topics, id: self.ids };
+        let mut table = session.table(&columns.titles());
+        let mut cursor = self.cursor.clone();
+        for _ in 0..self.pages {
+            let query = self.query(cursor.take(), narrowed);
+            let reply = session.ask(&Call::get(target(path, &query))).await?;
+            let page: ShownPage<'_> = read(&reply)?;
+            if !session.prints_json(&reply)? {
+                session.rows(&mut table, &rows(columns, &page.events)?)?;
+                if let Some(unread) = page.unread {
+                    let more = if page.unread_more { " or more" } else { "" };
+                    session.tell(format_args!("{unread}{more} unread"))?;
+                }
+            }
+            cursor = page.next;
+            if !page.has_more {
+                break;
+            }
+        }
+        Ok(session.tell_next(cursor.as_deref())?)
+    }
+
+    fn query<'a>(
+        &self,
+        cursor: Option<String>,
+        narrowed: &[(&'a str, Option<String>)],
+    ) -> Vec<(&'a str, Option<String>)> {
+        let order = self.order.map(|order| match order {
+            Order::NewestFirst => "desc".to_owned(),
+            Order::OldestFirst => "asc".to_owned(),
+        });
+        let mut query = vec![
+            ("limit", Some(self.limit.get().to_string())),
+            ("type", self.event_type.as_ref().map(ToString::to_string)),
+            ("from", self.from.map(|from| from.to_string())),
+            ("to", self.to.map(|to| to.to_string())),
+            ("order", order),
+            ("consistent", self.consistent.then(|| "true".to_owned())),
+            ("cursor", cursor),
+        ];
+        query.extend_from_slice(narrowed);
+        query
+    }
+}
+
+/// Events as rows.
+pub(crate) fn rows(columns: Columns, events: &[&RawValue]) -> Result<Vec<Vec<String>>, Failure> {
+    events.iter().map(|event| Ok(columns.row(ShownEvent::read(event)?))).collect()
+}

@@ -1,0 +1,250 @@
+//! `lately topic`: topics and their settings.
+
+use lately_keys::{BucketWidth, Topic};
+use lately_model::View;
+use reqwest::StatusCode;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::client::ask::{Access, Call, target};
+use crate::client::failure::Failure;
+use crate::client::list::ListArguments;
+use crate::client::remote::Reply;
+use crate::client::session::{Screen, Session, or_dash, read};
+
+/// List, show, create and change topics
+#[derive(Clone, Debug, clap::Args)]
+pub struct TopicOptions {
+    #[command(subcommand)]
+    command: TopicCommand,
+}
+
+#[derive(Clone, Debug, clap::Subcommand)]
+enum TopicCommand {
+    /// List the topics
+    List {
+        #[command(flatten)]
+        list: ListArguments,
+
+        #[command(flatten)]
+        access: Access,
+    },
+    /// Show a topic and its newest buckets
+    Show {
+        /// The topic
+        topic: Topic,
+
+        #[command(flatten)]
+        access: Access,
+    },
+    /// Create a topic (scope admin)
+    Create {
+        /// The topic
+        topic: Topic,
+
+        /// How wide its buckets are, for ever: quarter-hour, hour, day or month [default: day]
+        #[arg(long, value_name = "WIDTH")]
+        bucket: Option<BucketWidth>,
+
+        #[command(flatten)]
+        settings: SettingsArguments,
+
+        #[command(flatten)]
+        access: Access,
+    },
+    /// Change a topic's settings; what is not said stays (scope admin)
+    Set {
+        /// The topic
+        topic: Topic,
+
+        #[command(flatten)]
+        settings: SettingsArguments,
+
+        #[command(flatten)]
+        access: Access,
+    },
+}
+
+/// What may be changed later, too.
+#[derive(Clone, Debug, clap::Args)]
+struct SettingsArguments {
+    /// How many days events are kept, or forever
+    #[arg(long, value_name = "DAYS", value_parser = parse_retention)]
+    retention_days: Option<RetentionArgument>,
+
+    /// With how many shards a bucket begins at least: 1, 2, 4 … 256
+    #[arg(long, value_name = "N")]
+    min_shards: Option<u16>,
+
+    /// To how many shards a bucket may grow
+    #[arg(long, value_name = "N")]
+    max_shards: Option<u16>,
+
+    /// Whether its events come into feeds
+    #[arg(long, value_name = "BOOL")]
+    fan_out: Option<bool>,
+
+    /// Where else its events appear: actor, subject, type, with commas between; '' for nowhere
+    #[arg(long, value_name = "VIEWS", value_parser = parse_views)]
+    views: Option<ViewsArgument>,
+}
+
+/// Days, or none for ever.
+#[derive(Clone, Copy, Debug)]
+struct RetentionArgument(Option<u32>);
+
+/// Views, by name.
+#[derive(Clone, Debug)]
+struct ViewsArgument(Vec<&'static str>);
+
+fn parse_retention(text: &str) -> Result<RetentionArgument, String> {
+    match text {
+        "forever" => Ok(RetentionArgument(None)),
+        days => {
+            let days = days.parse().map_err(|_| "must be a number of days, or forever".to_owned())?;
+            Ok(RetentionArgument(Some(days)))
+        }
+    }
+}
+
+fn parse_views(text: &str) -> Result<ViewsArgument, String> {
+    let views = text.split(',').filter(|view| !view.is_empty());
+    let views: Result<_, _> = views.map(|view| view.parse::<View>().map(View::as_str)).collect();
+    views.map(ViewsArgument).map_err(|error| error.to_string())
+}
+
+impl SettingsArguments {
+    fn body(self) -> Map<String, Value> {
+        let Self { retention_days, min_shards, max_shards, fan_out, views } = self;
+        let settings = [
+            ("retention_days", retention_days.map(|RetentionArgument(days)| json!(days))),
+            ("min_shards", min_shards.map(Value::from)),
+            ("max_shards", max_shards.map(Value::from)),
+            ("fan_out", fan_out.map(Value::from)),
+            ("views", views.map(|ViewsArgument(views)| json!(views))),
+        ];
+        settings.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    }
+}
+
+/// A topic as it is shown; in a list, without its buckets.
+#[derive(Debug, Deserialize)]
+struct ShownTopic {
+    topic: String,
+    bucket: String,
+    retention_days: Option<u32>,
+    min_shards: u16,
+    max_shards: u16,
+    fan_out: bool,
+    views: Vec<String>,
+    created_at: String,
+    #[serde(default)]
+    buckets: Vec<ShownBucket>,
+}
+
+#[derive(Debug, Deserialize)]
+struct ShownBucket {
+    label: String,
+    shards: u16,
+}
+
+#[derive(Debug, Deserialize)]
+struct ShownTopicList {
+    topics: Vec<ShownTopic>,
+    next: Option<String>,
+}
+
+pub(super) async fn run(options: TopicOptions, screen: Screen<'_>) -> Result<(), Failure> {
+    match options.command {
+        TopicCommand::List { list, access } => {
+            let mut session = Session::open(access, screen)?;
+            let reply = session.ask(&Call::get(target("/topics", &list.query()))).await?;
+            print_list(&mut session, &reply)
+        }
+        TopicCommand::Show { topic, access } => {
+            let mut session = Session::open(access, screen)?;
+            let reply = session.ask(&Call::get(format!("/topics/{topic}"))).await?;
+            print(&mut session, &reply)
+        }
+        TopicCommand::Create { topic, bucket, settings, access } => {
+            let mut session = Session::open(access, screen)?;
+            let path = format!("/topics/{topic}");
+            match session.ask(&Call::get(&*path)).await {
+                Ok(_) => {
+                    let there = format!("there is a topic {topic} already: lately topic set changes it");
+                    return Err(Failure::Conflict(there));
+                }
+                Err(failure) if failure.has_status(StatusCode::NOT_FOUND) => {}
+                Err(failure) => return Err(failure),
+            }
+            let mut body = settings.body();
+            body.extend(bucket.map(|bucket| ("bucket".to_owned(), json!(bucket))));
+            let reply = session.ask(&Call::put(path).json(&body)).await?;
+            print(&mut session, &reply)
+        }
+        TopicCommand::Set { topic, settings, access } => {
+            let body = settings.body();
+            if body.is_empty() {
+                return Err(Failure::Usage(
+                    "name at least one setting: see lately topic set --help".to_owned(),
+                ));
+            }
+            let mut session = Session::open(access, screen)?;
+            let path = format!("/topics/{topic}");
+            // A put would create it.
+            session.ask(&Call::get(&*path)).await?;
+            let reply = session.ask(&Call::put(path).json(&body)).await?;
+            print(&mut session, &reply)
+        }
+    }
+}
+
+fn print_list(session: &mut Session<'_>, reply: &Reply) -> Result<(), Failure> {
+    if session.prints_json(reply)? {
+        return Ok(());
+    }
+    let ShownTopicList { topics, next } = read(reply)?;
+    let row = |topic: ShownTopic| {
+        let shards = format!("{} to {}", topic.min_shards, topic.max_shards);
+        let days = or_dash(topic.retention_days);
+        vec![topic.topic, topic.bucket, days, shards, topic.fan_out.to_string(), topic.views.join(",")]
+    };
+    let rows: Vec<_> = topics.into_iter().map(row).collect();
+    let mut table = session.table(&["topic", "bucket", "days", "shards", "fan-out", "views"]);
+    session.rows(&mut table, &rows)?;
+    Ok(session.tell_next(next.as_deref())?)
+}
+
+fn print(session: &mut Session<'_>, reply: &Reply) -> Result<(), Failure> {
+    if session.prints_json(reply)? {
+        return Ok(());
+    }
+    let ShownTopic {
+        topic,
+        bucket,
+        retention_days,
+        min_shards,
+        max_shards,
+        fan_out,
+        views,
+        created_at,
+        buckets,
+    } = read(reply)?;
+    session.pairs(&[
+        ("topic", topic),
+        ("bucket", bucket),
+        ("kept", retention_days.map_or_else(|| "forever".to_owned(), |days| format!("{days} days"))),
+        ("shards", format!("{min_shards} to {max_shards}")),
+        ("fan-out", fan_out.to_string()),
+        ("views", views.join(",")),
+        ("created at", created_at),
+    ])?;
+    if !buckets.is_empty() {
+        session.print("")?;
+        let row = |bucket: ShownBucket| vec![bucket.label, bucket.shards.to_string()];
+        let rows: Vec<_> = buckets.into_iter().map(row).collect();
+        let mut table = session.table(&["bucket", "shards"]);
+        session.rows(&mut table, &rows)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! Fan-out's dead letters: the batches that it gave up. They are objects in a bucket on AWS, and in a folder here.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures_util::TryStreamExt;
+use object_store::local::LocalFileSystem;
+use object_store::path::Path as Name;
+use object_store::{ObjectStore, ObjectStoreExt};
+use serde_json::Value;
+
+use crate::operate::table::environment;
+
+/// Where failures are.
+#[derive(Clone, Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct DeadLettersPlace {
+    /// The bucket: the stack's output FailuresBucket
+    #[arg(long, env = "LATELY_FAILURES", value_name = "NAME")]
+    bucket: Option<String>,
+
+    /// The folder that the program said at its start
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
+}
+
+/// Dead letters could not be read or removed.
+#[derive(Debug, thiserror::Error)]
+pub enum DeadLettersError {
+    /// The bucket or the folder cannot be used.
+    #[error("the failures cannot be read: {0}")]
+    Store(#[from] object_store::Error),
+    /// An object is no failure.
+    #[error("{name} is not a failure of a stream mapping")]
+    Foreign {
+        /// The object's name.
+        name: String,
+    },
+}
+
+/// The dead letters of a bucket or folder.
+#[derive(Clone, Debug)]
+pub(crate) struct DeadLetters(Arc<dyn ObjectStore>);
+
+/// A batch of records that fan-out gave up.
+#[derive(Clone, Debug)]
+pub(crate) struct DeadLetter {
+    /// Why, in Lambda's word.
+    pub(crate) condition: String,
+    /// When.
+    pub(crate) at: String,
+    /// The number of records.
+    pub(crate) records: u64,
+    /// The event: invoking the function with it tries them again.
+    pub(crate) payload: String,
+}
+
+impl DeadLetters {
+    /// Opens a place.
+    ///
+    /// # Errors
+    /// If there is no such folder, or the environment says what cannot be of the bucket.
+    pub(crate) async fn open(place: &DeadLettersPlace) -> Result<Self, DeadLettersError> {
+        Ok(Self(match (&place.bucket, &place.folder) {
+            (_, Some(folder)) => Arc::new(LocalFileSystem::new_with_prefix(folder)?),
+            (bucket, None) => {
+                let bucket = bucket.as_deref().unwrap_or_default();
+                lately_report::bucket::open(bucket, &environment().await)?
+            }
+        }))
+    }
+
+    /// The names of all, oldest first as far as names tell.
+    ///
+    /// # Errors
+    /// If the place cannot be read.
+    pub(crate) async fn names(&self) -> Result<Vec<String>, DeadLettersError> {
+        let objects: Vec<_> = self.0.list(None).try_collect().await?;
+        let mut names: Vec<_> = objects.into_iter().map(|object| object.location.to_string()).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// One, by its name.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is no failure.
+    pub(crate) async fn read(&self, name: &str) -> Result<DeadLetter, DeadLettersError> {
+        let bytes = self.0.get(&Name::from(name)).await?.bytes().await?;
+        let json: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        let text = |pointer: &str| json.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        let payload = text("/payload").ok_or_else(|| DeadLettersError::Foreign { name: name.to_owned() })?;
+        Ok(DeadLetter {
+            condition: text("/requestContext/condition").unwrap_or_default(),
+            at: text("/timestamp").unwrap_or_default(),
+            records: json
+                .pointer("/DDBStreamBatchInfo/batchSize")
+                .and_then(Value::as_u64)
+                .unwrap_or_default(),
+            payload,
+        })
+    }
+
+    /// Removes one.
+    ///
+    /// # Errors
+    /// If it cannot be removed.
+    pub(crate) async fn remove(&self, name: &str) -> Result<(), DeadLettersError> {
+        Ok(self.0.delete(&Name::from(name)).await?)
+    }
+}

@@ -1,0 +1,153 @@
+//! An item of a table as the event that it becomes: pure.
+
+use std::fmt;
+use std::str::FromStr;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use lately_keys::published::{PublishedError, WriteKey};
+use lately_keys::{Actor, EventType, ShardCount, Subject};
+use lately_model::limits::EVENT_BYTES;
+use lately_model::{Data, DataError, Event};
+use lately_store::published::{self, Attributes, Design};
+
+use crate::operate::import::json::{Json, object};
+
+/// The attributes of an item that become the fields of an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Mapping {
+    pub(super) event_type: Given<EventType>,
+    pub(super) actor: Given<Actor>,
+    pub(super) subject_from: Option<String>,
+    /// All that becomes nothing else, if it is not said.
+    pub(super) data_from: Option<String>,
+}
+
+/// A value of all events, or an attribute that each event's item has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Given<T> {
+    Always(T),
+    Attribute(String),
+}
+
+/// An item that is no event of Lately's.
+#[derive(Debug, thiserror::Error)]
+#[error("{key}: {why}", key = KeyText(key))]
+pub struct Invalid {
+    key: WriteKey,
+    why: Why,
+}
+
+/// Why an item is no event of Lately's.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Why {
+    #[error("it has no {0}")]
+    Missing(String),
+    #[error("its {0} is neither a string nor a number")]
+    NoText(String),
+    #[error("its {attribute}: {fault}")]
+    Name { attribute: String, fault: String },
+    #[error("its data: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("its data {0}")]
+    Data(#[from] DataError),
+    #[error("its data is larger than {} KiB", EVENT_BYTES >> 10)]
+    TooLarge,
+    #[error("its key: {0}")]
+    Key(#[from] PublishedError),
+    #[error("it is older than what the topic keeps")]
+    TooOld,
+}
+
+/// A key as it is found in the table.
+struct KeyText<'a>(&'a WriteKey);
+
+impl fmt::Display for KeyText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} / {}", self.0.pk, self.0.sk)
+    }
+}
+
+impl Invalid {
+    pub(super) fn new(key: &WriteKey, why: Why) -> Self {
+        Self { key: key.clone(), why }
+    }
+}
+
+impl Mapping {
+    /// The event that an item of a design becomes, spread over so many shards.
+    pub(super) fn event(
+        &self,
+        item: &published::Event,
+        design: &Design,
+        shards: ShardCount,
+    ) -> Result<Event, Invalid> {
+        self.read(item, design, shards).map_err(|why| Invalid::new(&item.key, why))
+    }
+
+    fn read(&self, item: &published::Event, design: &Design, shards: ShardCount) -> Result<Event, Why> {
+        let attributes = &item.attributes;
+        Ok(Event {
+            id: design.event_id(&item.key, shards)?,
+            event_type: self.event_type.read(attributes)?,
+            actor: self.actor.read(attributes)?,
+            subject: match &self.subject_from {
+                None => None,
+                Some(name) => parsed::<Subject>(attributes, name)?,
+            },
+            data: self.data(attributes)?,
+        })
+    }
+
+    fn data(&self, attributes: &Attributes) -> Result<Option<Data>, Why> {
+        let json = match &self.data_from {
+            Some(name) => {
+                let Some(value) = attributes.get(name) else { return Ok(None) };
+                serde_json::to_string(&Json(value))?
+            }
+            None => {
+                let mut rest = object(attributes);
+                let taken =
+                    [self.event_type.attribute(), self.actor.attribute(), self.subject_from.as_deref()];
+                for name in taken.into_iter().flatten() {
+                    rest.remove(name);
+                }
+                if rest.is_empty() {
+                    return Ok(None);
+                }
+                serde_json::to_string(&rest)?
+            }
+        };
+        if json.len() > EVENT_BYTES { Err(Why::TooLarge) } else { Ok(Some(json.parse()?)) }
+    }
+}
+
+impl<T> Given<T> {
+    fn attribute(&self) -> Option<&str> {
+        match self {
+            Self::Always(_) => None,
+            Self::Attribute(name) => Some(name),
+        }
+    }
+}
+
+impl<T: Clone + FromStr<Err: fmt::Display>> Given<T> {
+    fn read(&self, attributes: &Attributes) -> Result<T, Why> {
+        match self {
+            Self::Always(value) => Ok(value.clone()),
+            Self::Attribute(name) => parsed(attributes, name)?.ok_or_else(|| Why::Missing(name.clone())),
+        }
+    }
+}
+
+/// An attribute as text, if the item has it.
+fn parsed<T: FromStr<Err: fmt::Display>>(attributes: &Attributes, name: &str) -> Result<Option<T>, Why> {
+    let text = match attributes.get(name) {
+        None => return Ok(None),
+        Some(AttributeValue::S(text) | AttributeValue::N(text)) => text,
+        Some(_) => return Err(Why::NoText(name.to_owned())),
+    };
+    let value = text
+        .parse()
+        .map_err(|fault: T::Err| Why::Name { attribute: name.to_owned(), fault: fault.to_string() });
+    value.map(Some)
+}

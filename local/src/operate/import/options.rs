@@ -1,0 +1,367 @@
+//! The options of `lately import`, and the part of them that identifies an import.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use jiff::Timestamp;
+use jiff::fmt::temporal::Pieces;
+use jiff::tz::Offset;
+use lately_keys::published::NaturalOrder;
+use lately_keys::{Actor, EventType, ShardCount, ShardCountError, Topic, User};
+use lately_store::published::{Design, KeyAttributes};
+
+use crate::operate::import::mapping::{Given, Mapping};
+
+/// Bring a table of a published design over into a topic. Stopped anywhere and run again, it goes on; an event is never
+/// there twice
+#[derive(Clone, Debug, clap::Args)]
+pub struct ImportOptions {
+    /// The design that the table was built with
+    #[arg(long, value_name = "DESIGN")]
+    design: DesignName,
+
+    /// The table that is there already; it is only read
+    #[arg(long, value_name = "NAME")]
+    pub(super) table: String,
+
+    /// The attribute that is its partition key
+    #[arg(long, value_name = "NAME", default_value = "pk")]
+    pk: String,
+
+    /// The attribute that is its sort key
+    #[arg(long, value_name = "NAME", default_value = "sk")]
+    sk: String,
+
+    /// Whose events, of reverse-ticks, chronological and user-month; more than once for several
+    #[arg(long = "user", value_name = "USER")]
+    pub(super) users: Vec<User>,
+
+    /// The shards that a sharded-day table was written with
+    #[arg(long, value_name = "N", value_parser = parse_shards)]
+    day_shards: Option<ShardCount>,
+
+    /// Which way the ticks of a chronological table are counted
+    #[arg(long, value_name = "ORDER")]
+    natural: Option<Natural>,
+
+    /// Where the days of an inverted-uuid table begin, as in +09:00 [default: +00:00]
+    #[arg(long, value_name = "OFFSET", value_parser = parse_offset, allow_hyphen_values = true)]
+    offset: Option<Offset>,
+
+    /// Lately's table: the stack's output TableName
+    #[arg(long, env = "LATELY_TABLE", value_name = "NAME", default_value = "lately")]
+    pub(super) into: String,
+
+    /// The topic that the events are to be in; it is there already
+    #[arg(long, value_name = "TOPIC")]
+    pub(super) topic: Topic,
+
+    /// The shards of each bucket that events are spread over, fixed when an import starts [default: the topic's min_shards]
+    #[arg(long, value_name = "N", value_parser = parse_shards)]
+    pub(super) shards: Option<ShardCount>,
+
+    #[command(flatten)]
+    types: Types,
+
+    #[command(flatten)]
+    actors: Actors,
+
+    /// The attribute that holds an event's subject; an item without it has none
+    #[arg(long, value_name = "ATTRIBUTE")]
+    subject_from: Option<String>,
+
+    /// The attribute that is an event's data [default: all that is nothing else, as an object]
+    #[arg(long, value_name = "ATTRIBUTE")]
+    data_from: Option<String>,
+
+    /// The first time, where an import begins [default: where the last one ended; 1970 where a partition has no end]
+    #[arg(long, value_name = "TIME")]
+    pub(super) since: Option<Timestamp>,
+
+    /// The time before which it ends, at least a minute ago [default: a minute before the start]
+    #[arg(long, value_name = "TIME")]
+    pub(super) until: Option<Timestamp>,
+
+    /// Write units a second, indexes included. A shard takes 1,000, and what is written live needs some of them
+    #[arg(long, value_name = "N", default_value = "500")]
+    pub(super) rate: NonZeroU32,
+
+    /// The file that says how far it is [default: named after the design, the table and the topic, in this folder]
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
+
+    /// Name what is no event of Lately's and go on, rather than stop there
+    #[arg(long)]
+    pub(super) skip_invalid: bool,
+
+    /// Read one page, print its first events as they would be, and write nothing
+    #[arg(long)]
+    pub(super) dry_run: bool,
+}
+
+/// One of the two: every event has a type.
+#[derive(Clone, Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+struct Types {
+    /// The attribute that holds an event's type
+    #[arg(long, value_name = "ATTRIBUTE")]
+    type_from: Option<String>,
+
+    /// The type of all events
+    #[arg(long = "type", value_name = "TYPE")]
+    event_type: Option<EventType>,
+}
+
+/// One of the two, or the user whose events they are.
+#[derive(Clone, Debug, clap::Args)]
+#[group(multiple = false)]
+struct Actors {
+    /// The attribute that holds an event's actor
+    #[arg(long, value_name = "ATTRIBUTE")]
+    actor_from: Option<String>,
+
+    /// The actor of all events [default: the user, where the design has users]
+    #[arg(long, value_name = "ACTOR")]
+    actor: Option<Actor>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DesignName {
+    ReverseTicks,
+    Chronological,
+    ShardedDay,
+    UserMonth,
+    InvertedUuid,
+    QuarterHour,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Natural {
+    NewestFirst,
+    OldestFirst,
+}
+
+/// Events of a table that are in one order, and what becomes of them.
+#[derive(Clone, Debug)]
+pub(super) struct Timeline {
+    pub(super) design: Design,
+    pub(super) mapping: Mapping,
+}
+
+/// The options contradict one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OptionsError {
+    /// The design needs it.
+    #[error("this design needs {0}")]
+    Needed(&'static str),
+    /// The design has no such thing.
+    #[error("this design has no {0}")]
+    Foreign(&'static str),
+    /// Nothing says who the actor is.
+    #[error("--actor-from or --actor must say whose events they are")]
+    NoActor,
+}
+
+impl DesignName {
+    /// True if the design's partitions are users'.
+    const fn has_users(self) -> bool {
+        matches!(self, Self::ReverseTicks | Self::Chronological | Self::UserMonth)
+    }
+}
+
+impl ImportOptions {
+    /// The timelines that are imported, one after the other.
+    pub(super) fn timelines(&self) -> Result<Vec<Timeline>, OptionsError> {
+        let Self { design, users, day_shards, natural, offset, .. } = self;
+        let foreign = [
+            (!users.is_empty() && !design.has_users(), "--user"),
+            (day_shards.is_some() && *design != DesignName::ShardedDay, "--day-shards"),
+            (natural.is_some() && *design != DesignName::Chronological, "--natural"),
+            (offset.is_some() && *design != DesignName::InvertedUuid, "--offset"),
+        ];
+        if let Some((_, option)) = foreign.into_iter().find(|(is_foreign, _)| *is_foreign) {
+            return Err(OptionsError::Foreign(option));
+        }
+        if users.is_empty() && design.has_users() {
+            return Err(OptionsError::Needed("--user"));
+        }
+        let by_user = |design: &dyn Fn(User) -> Design| {
+            let timeline = |user: &User| self.timeline(design(user.clone()), Some(user));
+            users.iter().map(timeline).collect()
+        };
+        let single = |design| Ok(vec![self.timeline(design, None)?]);
+        match design {
+            DesignName::ReverseTicks => by_user(&|user| Design::ReverseTicks { user }),
+            DesignName::Chronological => {
+                let natural = match natural.ok_or(OptionsError::Needed("--natural"))? {
+                    Natural::NewestFirst => NaturalOrder::NewestFirst,
+                    Natural::OldestFirst => NaturalOrder::OldestFirst,
+                };
+                by_user(&|user| Design::Chronological { user, natural })
+            }
+            DesignName::ShardedDay => {
+                single(Design::ShardedDay { shards: day_shards.ok_or(OptionsError::Needed("--day-shards"))? })
+            }
+            DesignName::UserMonth => by_user(&|user| Design::UserMonth { user }),
+            DesignName::InvertedUuid => {
+                single(Design::InvertedUuid { offset: offset.unwrap_or(Offset::UTC) })
+            }
+            DesignName::QuarterHour => single(Design::QuarterHour),
+        }
+    }
+
+    fn timeline(&self, design: Design, user: Option<&User>) -> Result<Timeline, OptionsError> {
+        let event_type = match (&self.types.event_type, &self.types.type_from) {
+            (Some(event_type), _) => Given::Always(event_type.clone()),
+            (None, from) => Given::Attribute(from.clone().ok_or(OptionsError::Needed("--type"))?),
+        };
+        let actor = match (&self.actors.actor, &self.actors.actor_from, user) {
+            (Some(actor), ..) => Given::Always(actor.clone()),
+            (None, Some(from), _) => Given::Attribute(from.clone()),
+            (None, None, user) => {
+                let actor = user.and_then(|user| user.as_str().parse().ok());
+                Given::Always(actor.ok_or(OptionsError::NoActor)?)
+            }
+        };
+        let (subject_from, data_from) = (self.subject_from.clone(), self.data_from.clone());
+        Ok(Timeline { design, mapping: Mapping { event_type, actor, subject_from, data_from } })
+    }
+
+    /// The table's key attributes.
+    pub(super) fn keys(&self) -> KeyAttributes {
+        KeyAttributes { pk: self.pk.clone(), sk: self.sk.clone() }
+    }
+
+    /// The options that identify an import, by their names: its source, its target and the mapping of items.
+    pub(super) fn identity(&self) -> BTreeMap<String, String> {
+        let design = self.design.to_possible_value();
+        let natural = self.natural.and_then(|natural| natural.to_possible_value());
+        let said = [
+            ("design", design.map(|design| design.get_name().to_owned())),
+            ("table", Some(self.table.clone())),
+            ("pk", Some(self.pk.clone())),
+            ("sk", Some(self.sk.clone())),
+            ("day-shards", self.day_shards.map(|shards| shards.to_string())),
+            ("natural", natural.map(|natural| natural.get_name().to_owned())),
+            ("offset", self.offset.map(|offset| offset.to_string())),
+            ("into", Some(self.into.clone())),
+            ("topic", Some(self.topic.to_string())),
+            ("type-from", self.types.type_from.clone()),
+            ("type", self.types.event_type.as_ref().map(ToString::to_string)),
+            ("actor-from", self.actors.actor_from.clone()),
+            ("actor", self.actors.actor.as_ref().map(ToString::to_string)),
+            ("subject-from", self.subject_from.clone()),
+            ("data-from", self.data_from.clone()),
+        ];
+        said.into_iter().filter_map(|(name, said)| Some((name.to_owned(), said?))).collect()
+    }
+
+    /// The file that says how far the import is.
+    pub(super) fn state(&self, design: &Design) -> PathBuf {
+        let named = || format!("import-{}-{}-{}.json", design.name(), self.table, self.topic).into();
+        self.state.clone().unwrap_or_else(named)
+    }
+}
+
+fn parse_shards(text: &str) -> Result<ShardCount, String> {
+    let shards = text.parse().ok().and_then(|count| ShardCount::new(count).ok());
+    shards.ok_or_else(|| ShardCountError.to_string())
+}
+
+fn parse_offset(text: &str) -> Result<Offset, String> {
+    // An offset stands behind a time, and nothing behind it.
+    let at = format!("1970-01-01T00:00{text}");
+    let pieces =
+        Pieces::parse(&at).ok().filter(|_| !text.contains('[') && !text.starts_with([':', '.', ',']));
+    pieces.and_then(|pieces| pieces.to_numeric_offset()).ok_or_else(|| "must be as +09:00".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::command_line::{Command, Lately};
+
+    fn parse(line: &str) -> Result<ImportOptions, clap::Error> {
+        let words = ["lately", "import", "--table", "old", "--topic", "posts"];
+        let said = Lately::try_parse_from(words.into_iter().chain(line.split(' ')))?;
+        match said.command {
+            Some(Command::Import(options)) => Ok(options),
+            _ => unreachable!("import was said"),
+        }
+    }
+
+    fn timelines(line: &str) -> Result<Vec<Timeline>, OptionsError> {
+        parse(line).expect(line).timelines()
+    }
+
+    #[test]
+    fn each_design_is_named_with_what_it_holds_constant() {
+        let designs = |line: &str| -> Vec<Design> {
+            let timelines = timelines(&format!("--type t --actor a --design {line}")).expect(line);
+            timelines.into_iter().map(|timeline| timeline.design).collect()
+        };
+        let user = |name: &str| name.parse::<User>().expect("a name");
+        assert_eq!(
+            designs("reverse-ticks --user ada --user bob"),
+            [Design::ReverseTicks { user: user("ada") }, Design::ReverseTicks { user: user("bob") }]
+        );
+        let natural = NaturalOrder::OldestFirst;
+        assert_eq!(
+            designs("chronological --natural oldest-first --user ada"),
+            [Design::Chronological { user: user("ada"), natural }]
+        );
+        let shards = ShardCount::new(4).expect("a power of two");
+        assert_eq!(designs("sharded-day --day-shards 4"), [Design::ShardedDay { shards }]);
+        assert_eq!(designs("user-month --user ada"), [Design::UserMonth { user: user("ada") }]);
+        assert_eq!(designs("inverted-uuid"), [Design::InvertedUuid { offset: Offset::UTC }]);
+        let offset = Offset::from_seconds(-(5 * 60 + 30) * 60).expect("an offset");
+        assert_eq!(designs("inverted-uuid --offset -05:30"), [Design::InvertedUuid { offset }]);
+        assert_eq!(designs("quarter-hour"), [Design::QuarterHour]);
+    }
+
+    #[test]
+    fn what_a_design_lacks_or_does_not_know_is_said() {
+        use OptionsError::{Foreign, Needed, NoActor};
+        for (line, error) in [
+            ("--type t --design reverse-ticks", Needed("--user")),
+            ("--type t --design chronological --user ada", Needed("--natural")),
+            ("--type t --design sharded-day --actor a", Needed("--day-shards")),
+            ("--type t --design quarter-hour", NoActor),
+            ("--type t --design quarter-hour --user ada", Foreign("--user")),
+            ("--type t --design quarter-hour --day-shards 4", Foreign("--day-shards")),
+            ("--type t --design user-month --user ada --natural newest-first", Foreign("--natural")),
+            ("--type t --design sharded-day --offset +09:00", Foreign("--offset")),
+        ] {
+            assert_eq!(timelines(line).map(|_| ()), Err(error), "{line}");
+        }
+        for line in [
+            "--design quarter-hour",
+            "--design quarter-hour --type t --type-from kind",
+            "--design quarter-hour --type T",
+            "--design sharded-day --type t --day-shards 3",
+            "--design inverted-uuid --type t --offset 9",
+            "--design inverted-uuid --type t --offset :30Z",
+            "--design inverted-uuid --type t --offset +09:00[Asia/Tokyo]",
+            "--design quarter-hour --type t --rate 0",
+            "--design quarter-hour --type t --since yesterday",
+        ] {
+            assert!(parse(line).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_user_is_the_actor_unless_another_is_named() {
+        let actor = |line: &str| {
+            let timelines = timelines(&format!("--type t --design user-month --user ada{line}"));
+            timelines.expect(line).remove(0).mapping.actor
+        };
+        let always = |name: &str| Given::Always(name.parse().expect("a name"));
+        assert_eq!(actor(""), always("ada"));
+        assert_eq!(actor(" --actor bob"), always("bob"));
+        assert_eq!(actor(" --actor-from who"), Given::Attribute("who".to_owned()));
+    }
+}

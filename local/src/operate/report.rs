@@ -1,0 +1,256 @@
+//! `lately report`: reports made by hand, listed and shown, at the table itself.
+//!
+//! A report is a run of its consumer, whoever makes it: what one run has reported, no other does. So a consumer's runs all
+//! go to one place, and a run by hand comes between those of the schedule.
+
+use std::io::Write;
+use std::time::Duration;
+
+use lately_keys::table::ConsumerKey;
+use lately_keys::{Consumer, EventId, Topic};
+use lately_kit::settings::SettingsError;
+use lately_model::{GroupBy, ListQuery, RunFiles, RunSpec, RunView, SumField};
+use lately_report::{
+    Counted, Group, OpenError, Outcome, Output, OutputError, Place, Report, Summary, SummaryHead,
+};
+use lately_store::{ConsumerError, TableError};
+
+use crate::operate::table::{TableArguments, environment};
+
+/// The time for one attempt of a run: tens of millions of events. The stack's function continues an unfinished run.
+const TIME: Duration = Duration::from_secs(60 * 60);
+
+/// Report what is new in a topic, and look at reports
+#[derive(Clone, Debug, clap::Args)]
+pub struct ReportOptions {
+    #[command(subcommand)]
+    command: ReportCommand,
+}
+
+#[derive(Clone, Debug, clap::Subcommand)]
+enum ReportCommand {
+    /// Report now what is new since the last report
+    Run {
+        #[command(flatten)]
+        table: TableArguments,
+
+        #[command(flatten)]
+        reports: Reports,
+
+        #[command(flatten)]
+        files: ReportFiles,
+
+        /// What the summary counts by: actor, subject or type
+        #[arg(long, value_name = "FIELD", default_value_t)]
+        group_by: GroupBy,
+
+        /// The field of the events' data that the summary adds up
+        #[arg(long, value_name = "FIELD")]
+        sum: Option<SumField>,
+    },
+    /// List the runs, newest first
+    List {
+        #[command(flatten)]
+        table: TableArguments,
+
+        #[command(flatten)]
+        reports: Reports,
+    },
+    /// Show the summary of a run
+    Show {
+        #[command(flatten)]
+        table: TableArguments,
+
+        #[command(flatten)]
+        reports: Reports,
+
+        #[command(flatten)]
+        files: ReportFiles,
+
+        /// The run, as the list names it
+        #[arg(value_name = "RUN")]
+        run: EventId,
+    },
+}
+
+/// Whose reports they are.
+#[derive(Clone, Debug, clap::Args)]
+struct Reports {
+    /// The topic that is reported
+    #[arg(long, value_name = "TOPIC")]
+    topic: Topic,
+
+    /// The consumer whose runs the reports are
+    #[arg(long, value_name = "NAME", default_value = "report")]
+    consumer: Consumer,
+}
+
+/// The files of the reports.
+#[derive(Clone, Debug, clap::Args)]
+struct ReportFiles {
+    /// Where the reports are: s3://bucket/prefix, or a folder
+    #[arg(long, env = "LATELY_REPORTS", value_name = "PLACE")]
+    output: Place,
+}
+
+impl ReportFiles {
+    async fn open(&self) -> Result<Output, OpenError> {
+        Output::open(&self.output, environment()).await
+    }
+}
+
+impl Reports {
+    fn key(self) -> ConsumerKey {
+        ConsumerKey { topic: self.topic, name: self.consumer }
+    }
+}
+
+/// Why a command about reports failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// The place of the reports cannot be used.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// No report could be made.
+    #[error(transparent)]
+    Run(#[from] lately_report::ReportError),
+    /// A file could not be read.
+    #[error("{0}\nIs --output the place where this run was written?")]
+    Output(#[from] OutputError),
+    /// The runs could not be listed.
+    #[error(transparent)]
+    Runs(#[from] ConsumerError),
+    /// The table could not be read.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// There is no such run.
+    #[error("there is no run {0}: `lately report list` names them")]
+    NoRun(EventId),
+    /// A run that has no files yet.
+    #[error("the run {0} is not done")]
+    NotDone(EventId),
+    /// The environment is not what it should be.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// Nothing could be printed.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+/// Runs a command about reports.
+///
+/// # Errors
+/// See [`ReportError`].
+pub async fn run(
+    options: ReportOptions,
+    out: &mut (impl Write + Send),
+    told: &mut (impl Write + Send),
+) -> Result<(), ReportError> {
+    match options.command {
+        ReportCommand::Run { table, reports, files, group_by, sum } => {
+            let (store, output) = (table.store().await?, files.open().await?);
+            let report = Report { consumer: reports.key(), spec: RunSpec { group_by, sum } };
+            loop {
+                match lately_report::run(&store, &output, &report, TIME).await? {
+                    Outcome::Unfinished { to } => writeln!(told, "{to} goes on")?,
+                    Outcome::Finished { to, events, late, files } => {
+                        writeln!(told, "{to}: {events} events, {late} of them late")?;
+                        break files.iter().try_for_each(|file| writeln!(out, "{file}"))?;
+                    }
+                    Outcome::Nothing => break writeln!(told, "nothing to report yet")?,
+                    Outcome::Busy { until } => break writeln!(told, "a run is under way, until {until}")?,
+                }
+            }
+        }
+        ReportCommand::List { table, reports } => {
+            let (store, consumer) = (table.store().await?, reports.key());
+            let mut query = ListQuery::default();
+            loop {
+                let list = store.op().runs(&consumer).list(&query).await?;
+                list.runs.iter().try_for_each(|run| print_run(out, run))?;
+                query.cursor = list.next;
+                if query.cursor.is_none() {
+                    break;
+                }
+            }
+        }
+        ReportCommand::Show { table, reports, files, run: to } => {
+            let (store, output) = (table.store().await?, files.open().await?);
+            let consumer = reports.key();
+            let run = store.op().runs(&consumer).find(to).await?.ok_or(ReportError::NoRun(to))?;
+            if run.committed.is_none() {
+                return Err(ReportError::NotDone(to));
+            }
+            let names = RunFiles::new(&consumer, run.incarnation, run.from, run.to);
+            print_summary(out, &output.summary(&names.summary()).await?)?;
+        }
+    }
+    Ok(())
+}
+
+fn print_run(out: &mut impl Write, run: &RunView) -> std::io::Result<()> {
+    let (from, to) = (run.from.at(), run.to.at());
+    match (run.events, run.late, run.files.first()) {
+        (Some(events), Some(late), Some(file)) => {
+            writeln!(out, "{}  {from} to {to}  {events} events  {late} late  {file}", run.to)
+        }
+        _ => writeln!(out, "{}  {from} to {to}  under way since {}", run.to, run.announced_at),
+    }
+}
+
+/// The value as text; an empty text for `None`.
+fn text(value: Option<&impl ToString>) -> String {
+    value.map(ToString::to_string).unwrap_or_default()
+}
+
+/// The groups as a table: what they have in common, their events, and what those add up to.
+fn print_summary(out: &mut impl Write, summary: &Summary) -> std::io::Result<()> {
+    let SummaryHead { topic, consumer, from, to, events, late, group_by, sum, not_summed } = &summary.head;
+    writeln!(out, "{topic} by {consumer}, {from} to {to}: {events} events, {late} of them late\n")?;
+    let title = [group_by.to_string(), "events".to_owned(), text(sum.as_ref())];
+    let row = |key: &str, Counted { count, sum, .. }: &Counted| {
+        [key.to_owned(), count.to_string(), text(sum.as_ref())]
+    };
+    let groups =
+        summary.groups.iter().map(|Group { key, counted }| row(key.as_deref().unwrap_or("-"), counted));
+    let others = summary.others.iter().map(|counted| row("(others)", counted));
+    let rows: Vec<_> = std::iter::once(title).chain(groups).chain(others).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
+    let [keys, counts, sums] = [0, 1, 2].map(width);
+    for [key, count, sum] in &rows {
+        let line = format!("{key:<keys$}  {count:>counts$}  {sum:>sums$}");
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    match not_summed {
+        Some(count @ 1..) => writeln!(out, "\n{count} numbers had too many digits to be added up"),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_is_shown_as_a_table() {
+        let summary = r#"{"topic":"billing","consumer":"report","from":"2026-11-21T03:00:00.000Z",
+            "to":"2026-11-21T03:15:00.000Z","events":7,"late":1,"group_by":"subject","sum":"amount","not_summed":1,
+            "groups":[{"key":null,"count":2,"sum":"0","numbers":0},{"key":"invoice:7","count":3,"sum":"1.50","numbers":3}],
+            "others":{"count":2,"sum":"1000.00","numbers":1}}"#;
+        let summary: Summary = serde_json::from_str(summary).expect("a summary as it is written");
+        let mut shown = Vec::new();
+        print_summary(&mut shown, &summary).expect("memory takes it");
+        let expected = [
+            "billing by report, 2026-11-21T03:00:00.000Z to 2026-11-21T03:15:00.000Z: 7 events, 1 of them late",
+            "",
+            "subject    events   amount",
+            "-               2        0",
+            "invoice:7       3     1.50",
+            "(others)        2  1000.00",
+            "",
+            "1 numbers had too many digits to be added up",
+            "",
+        ];
+        assert_eq!(String::from_utf8(shown).expect("text"), expected.join("\n"));
+    }
+}

@@ -1,0 +1,47 @@
+//! The table that an operator's command works on, with the AWS credentials of the environment.
+
+use aws_sdk_dynamodb::Client;
+use lately_kit::aws::{self, Environment};
+use lately_kit::limits::OPERATION_BUDGET;
+use lately_kit::settings::{Settings, SettingsError};
+use lately_kit::trust::TrustRoots;
+use lately_kit::world::World;
+use lately_store::Store;
+
+/// The table.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct TableArguments {
+    /// The table: the stack's output TableName
+    #[arg(long = "table", env = "LATELY_TABLE", value_name = "NAME", default_value = "lately")]
+    name: String,
+}
+
+impl TableArguments {
+    /// A store of it.
+    pub(crate) async fn store(&self) -> Result<Store, SettingsError> {
+        store_of(client().await, &self.name)
+    }
+}
+
+/// DynamoDB, as the environment says.
+pub(crate) async fn client() -> Client {
+    aws::client(&environment().await.sdk)
+}
+
+/// A store of a table, for feeds as the environment says (`FEED_RETENTION_DAYS`, `FAN_OUT_LIMIT`).
+pub(crate) fn store_of(client: Client, table: &str) -> Result<Store, SettingsError> {
+    let own = std::env::vars_os().filter(|(name, _)| name != "TABLE_NAME");
+    let vars = own.chain([("TABLE_NAME".into(), table.into())]);
+    let settings = Settings::from_vars(vars)?;
+    let store = Store::new(client, settings.table_name, World::new(), OPERATION_BUDGET);
+    Ok(store.with_feeds(settings.feeds))
+}
+
+/// The AWS environment as the AWS command line finds it: variables, profiles, roles. It trusts the system's roots.
+pub(crate) async fn environment() -> Environment {
+    let roots = TrustRoots::Native;
+    let chain = aws_config::defaults(aws::behavior()).http_client(aws::https(roots));
+    // Boxed: the chain has many links.
+    let sdk = Box::pin(chain.load()).await;
+    Environment { sdk, roots }
+}

@@ -1,0 +1,166 @@
+//! The faults that the program injects: into the stream, partitions and indexes.
+//!
+//! Throttles refuse the functions' writes to a partition, as too many writes would: so writers retry, and a hot bucket
+//! gets more shards. Throttles end by themselves; the other faults end when the page says so. A change takes effect whole.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use lately_engine::fault::{Fault as Injectable, Faults as Rules, Injected, Target, Throttle, When};
+use lately_engine::{EngineError, Lag};
+use lately_keys::UnixMillis;
+use lately_pump::{PumpFaults, PumpHandle};
+use serde::Serialize;
+
+use crate::seconds;
+use crate::serve::system::System;
+
+/// The faults now, and the parts of the program that inject them. Clones share the faults.
+#[derive(Clone, Debug)]
+pub(super) struct Injection {
+    system: System,
+    pump: PumpHandle,
+    chosen: Arc<Mutex<ChosenFaults>>,
+}
+
+/// The faults that only the console knows.
+#[derive(Debug, Default)]
+struct ChosenFaults {
+    throttles: Vec<ThrottledPartition>,
+    index_delay: Duration,
+}
+
+/// A partition whose writes are throttled.
+#[derive(Clone, Debug, PartialEq)]
+struct ThrottledPartition {
+    /// The beginning of the partition's key.
+    partition: String,
+    chance: f64,
+    /// The end of the throttle, by the engine's clock.
+    until: Duration,
+}
+
+/// A change of the faults. `None` leaves a fault as it is.
+#[derive(Debug, PartialEq)]
+pub(super) struct FaultsChange {
+    pub(super) stream: PumpFaults,
+    pub(super) throttles: Option<Vec<(String, f64, Duration)>>,
+    pub(super) index_delay: Option<Duration>,
+}
+
+/// All faults, as the page shows them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct FaultsView {
+    stream: StreamView,
+    throttles: Vec<ThrottleView>,
+    index_delay_seconds: f64,
+    injected: Vec<InjectedView>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct StreamView {
+    paused: bool,
+    delay_seconds: f64,
+    duplicate: f64,
+    crash_before: f64,
+    crash_after: f64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct ThrottleView {
+    partition: String,
+    chance: f64,
+    seconds_left: f64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct InjectedView {
+    at: Option<UnixMillis>,
+    operation: String,
+    partition: Option<String>,
+    what: &'static str,
+}
+
+impl Injection {
+    pub(super) fn new(system: System, pump: PumpHandle) -> Self {
+        Self { system, pump, chosen: Arc::default() }
+    }
+
+    fn chosen(&self) -> MutexGuard<'_, ChosenFaults> {
+        self.chosen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The faults of the stream now.
+    pub(super) fn stream(&self) -> PumpFaults {
+        self.pump.faults()
+    }
+
+    /// All faults now.
+    pub(super) fn view(&self) -> FaultsView {
+        let now = self.system.engine.clock().now();
+        let PumpFaults { paused, delay, duplicate, crash_before, crash_after, .. } = self.pump.faults();
+        let stream =
+            StreamView { paused, delay_seconds: delay.as_secs_f64(), duplicate, crash_before, crash_after };
+        let chosen = self.chosen();
+        let left = |throttled: &ThrottledPartition| {
+            let left = throttled.until.checked_sub(now).filter(|left| !left.is_zero())?;
+            let ThrottledPartition { ref partition, chance, .. } = *throttled;
+            Some(ThrottleView { partition: partition.clone(), chance, seconds_left: seconds::tenths(left) })
+        };
+        let injected = self.system.faults.injected();
+        FaultsView {
+            stream,
+            throttles: chosen.throttles.iter().filter_map(left).collect(),
+            index_delay_seconds: chosen.index_delay.as_secs_f64(),
+            injected: injected.into_iter().rev().map(InjectedView::of).collect(),
+        }
+    }
+
+    pub(super) fn apply(&self, change: FaultsChange) -> Result<(), EngineError> {
+        let mut chosen = self.chosen();
+        if let Some(delay) = change.index_delay.filter(|delay| *delay != chosen.index_delay) {
+            let lag = Lag { seed: 0, table: Duration::ZERO, index: delay, behind: 1.0 };
+            // The one change that may fail comes first.
+            self.system.engine.set_lag((!delay.is_zero()).then_some(lag))?;
+            chosen.index_delay = delay;
+        }
+        if let Some(throttles) = change.throttles {
+            let now = self.system.engine.clock().now();
+            let throttled =
+                |(partition, chance, time)| ThrottledPartition { partition, chance, until: now + time };
+            chosen.throttles = throttles.into_iter().map(throttled).collect();
+            let rules = chosen.throttles.iter().fold(Rules::default(), ThrottledPartition::add_to);
+            self.system.faults.set_faults(&rules);
+        }
+        self.pump.set_faults(change.stream);
+        Ok(())
+    }
+}
+
+impl ThrottledPartition {
+    /// The rules of the throttle. Only the batch's items of the partition are refused, unless these are all of its items.
+    fn add_to(rules: Rules, throttled: &Self) -> Rules {
+        let Self { ref partition, chance, until } = *throttled;
+        let target = || Target::writes().partition(partition);
+        let throttle = Injectable::Throttle(Throttle::TableKeyRange);
+        rules.rule_until(until, target(), When::Always, Injectable::Unprocessed(chance)).rule_until(
+            until,
+            target(),
+            When::Chance(chance),
+            throttle,
+        )
+    }
+}
+
+impl InjectedView {
+    fn of(injected: Injected) -> Self {
+        let Injected { operation, fault, at, partition, .. } = injected;
+        let millis = u64::try_from(at.as_millis()).ok();
+        let what = match fault {
+            Injectable::Unprocessed(_) => "unprocessed",
+            _ => "throttled",
+        };
+        let at = millis.and_then(|millis| UnixMillis::new(millis).ok());
+        Self { at, operation: format!("{operation:?}"), partition, what }
+    }
+}

@@ -1,0 +1,111 @@
+//! The console: a page for the person who runs this program, and the routes that the page uses beside the API.
+//!
+//! The API tells a client what the client may know. The console shows the inside of the system: the stream, the items, the
+//! calls of a read, the faults. Its routes are under `/local/`, for admins, and behind the same guard as the API. The
+//! console is local only: no function, no part of `template.yaml` and no part of the OpenAPI document contains it.
+//!
+//! The console reads the table through a client of its own, without injected faults. Actions that it starts (a redrive, a
+//! trace) run the functions' own code, so injected faults do apply to them.
+//!
+//! | for | see |
+//! | --- | --- |
+//! | the page itself | `files.rs` |
+//! | how the stream and fan-out are doing | `state.rs` |
+//! | what lands, as it lands | `live.rs` |
+//! | where things are stored | `storage.rs`, `item.rs` |
+//! | what a read touches | `trace.rs` |
+//! | what goes wrong | `faults.rs`, `injection.rs` |
+//! | what fan-out gave up | `dead_letters.rs` |
+//! | consumers and reports | `consumers.rs`, `report_files.rs` |
+//! | what is refused | `refusal.rs` |
+//! | the published designs beside ours | `designs/` |
+
+mod consumers;
+mod dead_letters;
+mod designs;
+mod faults;
+mod files;
+mod injection;
+mod item;
+mod limits;
+mod live;
+mod parts;
+mod refusal;
+mod report_files;
+mod state;
+mod storage;
+mod trace;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::middleware::{Next, from_fn};
+use axum::response::Response;
+use axum::routing::{get, post};
+use lately_kit::caller::Caller;
+use lately_kit::code::Code;
+use lately_kit::edge;
+use lately_kit::limits::OPERATION_BUDGET;
+use lately_kit::problem::Problem;
+use lately_kit::world::World;
+use lately_model::Scope;
+use lately_store::Store;
+
+use crate::serve::console::injection::Injection;
+use crate::serve::console::parts::ConsoleState;
+use crate::serve::system::TABLE;
+
+pub use parts::ConsoleParts;
+
+/// The console of a running program. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Console(Arc<ConsoleParts>);
+
+impl Console {
+    /// A console of a program.
+    #[must_use]
+    pub fn new(parts: ConsoleParts) -> Self {
+        Self(Arc::new(parts))
+    }
+
+    /// The API, and the console beside it.
+    pub fn router(&self) -> Router {
+        let system = &self.0.system;
+        let served = system.routes().into_router().merge(self.local());
+        edge::around(system.authorized(served).merge(files::routes()))
+    }
+
+    /// The routes that the page uses beside the API.
+    fn local(&self) -> Router {
+        let ConsoleParts { system, pump, .. } = &*self.0;
+        let shared = ConsoleState {
+            parts: Arc::clone(&self.0),
+            injection: Injection::new(system.clone(), pump.clone()),
+            looking: Store::new(system.engine.client(), TABLE, World::new(), OPERATION_BUDGET),
+        };
+        let faults = get(faults::get_faults).put(faults::put_faults).delete(faults::end_faults);
+        Router::new()
+            .route("/local/state", get(state::get_state))
+            .route("/local/live", get(live::get_live))
+            .route("/local/storage/topics/{topic}", get(storage::get_topic))
+            .route("/local/storage/events/{topic}/{id}", get(storage::get_event))
+            .route("/local/trace", post(trace::trace))
+            .route("/local/faults", faults)
+            .route("/local/failures", get(dead_letters::get_failures))
+            .route("/local/failures/{name}/redrive", post(dead_letters::redrive))
+            .route("/local/designs", get(designs::get_designs))
+            .route("/local/consumers", get(consumers::get_consumers))
+            .route("/local/reports/{*file}", get(report_files::get_report))
+            .route_layer(from_fn(admit))
+            .with_state(shared)
+    }
+}
+
+/// Lets admins through: these routes show all users' data.
+async fn admit(caller: Caller, request: Request, next: Next) -> Result<Response, Problem> {
+    if !caller.scopes.allow(Scope::Admin) || caller.topics.is_some() {
+        return Err(Problem::new(Code::Forbidden, "This needs the scope admin, for all topics."));
+    }
+    Ok(next.run(request).await)
+}

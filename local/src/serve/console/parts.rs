@@ -1,0 +1,47 @@
+//! The parts of a running program that the console's handlers share.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::Client;
+use lately_keys::table::ConsumerKey;
+use lately_pump::{Destination, PumpHandle};
+use lately_store::Store;
+use tokio::sync::watch;
+
+use crate::serve::console::injection::Injection;
+use crate::serve::system::System;
+
+/// The parts of a program that runs.
+#[derive(Debug)]
+pub struct ConsoleParts {
+    /// The engine, the store and the functions.
+    pub system: System,
+    /// Fan-out at work.
+    pub pump: PumpHandle,
+    /// The batches that fan-out gave up.
+    pub failures: Destination,
+    /// The folder that reports go to.
+    pub reports: PathBuf,
+    /// The consumer that the schedule reports for, and the time between two reports, if there is a schedule.
+    pub report: Option<(ConsumerKey, Duration)>,
+    /// Changes, or is dropped, when the program is to stop: then open streams end.
+    pub stopped: watch::Receiver<()>,
+}
+
+/// The state that the handlers share.
+#[derive(Clone, Debug)]
+pub(super) struct ConsoleState {
+    pub(super) parts: Arc<ConsoleParts>,
+    pub(super) injection: Injection,
+    /// A store whose calls meet no faults.
+    pub(super) looking: Store,
+}
+
+impl ConsoleState {
+    /// A client whose calls meet no faults.
+    pub(super) fn client(&self) -> Client {
+        self.parts.system.engine.client()
+    }
+}

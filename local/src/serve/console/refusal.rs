@@ -1,0 +1,53 @@
+//! The faults of a request of the page, each with its path: all of them at once, as the API reports them.
+
+use std::borrow::Cow;
+use std::fmt::Display;
+
+use lately_kit::code::Code;
+use lately_kit::problem::Problem;
+use lately_model::{Fault, Faults};
+use percent_encoding::percent_decode_str;
+use serde_json::Value;
+
+/// Faults as they are found.
+#[derive(Debug, Default)]
+pub(super) struct Refusals(Vec<Fault>);
+
+impl Refusals {
+    pub(super) fn add(&mut self, path: impl Into<String>, message: impl Display) {
+        self.0.push(Fault { path: path.into(), message: message.to_string() });
+    }
+
+    /// Adds a parameter or a field that the console does not know.
+    pub(super) fn unknown(&mut self, path: impl Into<String>) {
+        self.add(path, "is not known");
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The value, if nothing is wrong.
+    pub(super) fn or<T>(self, value: T) -> Result<T, Faults> {
+        Faults::new(self.0).map_or(Ok(value), Err)
+    }
+}
+
+/// The place of a member.
+pub(super) fn child(path: &str, name: &str) -> String {
+    format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"))
+}
+
+/// The parameters of a query string: names, and values decoded.
+pub(super) fn parameters(query: Option<&str>) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
+    let pairs = query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
+    pairs.map(|pair| pair.split_once('=').unwrap_or((pair, ""))).map(|(name, value)| {
+        // Bytes that are no text are no value of anything either.
+        (name, percent_decode_str(value).decode_utf8_lossy())
+    })
+}
+
+/// A body that is JSON; 400 `malformed-json`.
+pub(super) fn json(body: &[u8]) -> Result<Value, Problem> {
+    serde_json::from_slice(body).map_err(|error| Problem::new(Code::MalformedJson, error.to_string()))
+}

@@ -1,0 +1,202 @@
+//! The trace of a read: the calls of one GET, run in the process with a witness of its own.
+//!
+//! The routes are the API's and the caller is the one who asks, but the store is new: it remembers nothing, so the price
+//! is that of a process's first read, the directory included. The faults of the functions' calls apply to
+//! these calls too.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use aws_sdk_dynamodb::config::interceptors::{
+    BeforeDeserializationInterceptorContextRef, BeforeTransmitInterceptorContextRef,
+};
+use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
+use aws_sdk_dynamodb::error::BoxError;
+use aws_smithy_types::config_bag::{Storable, StoreReplace};
+use axum::Extension;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use lately_kit::answer;
+use lately_kit::body::Whole;
+use lately_kit::caller::{Caller, Identity};
+use lately_kit::code::Code;
+use lately_kit::log::COST_HEADER;
+use lately_kit::problem::Problem;
+use lately_model::{Fault, Faults};
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tower::ServiceExt;
+
+use crate::serve::console::limits::TRACED_BYTES;
+use crate::serve::console::parts::ConsoleState;
+use crate::serve::console::refusal::{self, child};
+
+#[derive(Serialize)]
+struct Trace {
+    status: u16,
+    cost: Option<String>,
+    calls: Vec<CallView>,
+    body: Option<Box<RawValue>>,
+}
+
+/// A call to DynamoDB.
+#[derive(Clone, Debug, Serialize)]
+struct CallView {
+    operation: String,
+    index: Option<String>,
+    /// The one that is queried, or that of the first item that is named.
+    partition: Option<String>,
+    /// The number of items that are named beside the first.
+    others: usize,
+    items: usize,
+    read_units: f64,
+    consistent: bool,
+}
+
+/// Writes down the calls of a client. Clones share the paper.
+#[derive(Clone, Debug, Default)]
+struct Witness(Arc<Mutex<Vec<CallView>>>);
+
+/// A call on its way: what is sent is not kept until the answer is there.
+#[derive(Debug)]
+struct Sent {
+    operation: String,
+    request: Value,
+}
+
+impl Storable for Sent {
+    type Storer = StoreReplace<Self>;
+}
+
+fn json(bytes: Option<&[u8]>) -> Value {
+    serde_json::from_slice(bytes.unwrap_or_default()).unwrap_or_default()
+}
+
+impl Intercept for Witness {
+    fn name(&self) -> &'static str {
+        "Witness"
+    }
+
+    fn read_before_transmit(
+        &self,
+        context: &BeforeTransmitInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        call: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let request = context.request();
+        let target = request.headers().get("x-amz-target").unwrap_or_default();
+        let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
+        let request = json(request.body().bytes());
+        call.interceptor_state().store_put(Sent { operation, request });
+        Ok(())
+    }
+
+    fn read_before_deserialization(
+        &self,
+        context: &BeforeDeserializationInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        call: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let response = json(context.response().body().bytes());
+        if let Some(sent) = call.load::<Sent>() {
+            let call = CallView::of(&sent.operation, &sent.request, &response);
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(call);
+        }
+        Ok(())
+    }
+}
+
+impl CallView {
+    fn of(operation: &str, request: &Value, response: &Value) -> Self {
+        let of_tables = |name: &str, inner: &str| -> Vec<Value> {
+            let tables = request[name].as_object().into_iter().flat_map(|tables| tables.values());
+            tables.flat_map(|table| table[inner].as_array().cloned().unwrap_or_default()).collect()
+        };
+        let mut keys = of_tables("RequestItems", "Keys").into_iter().map(|key| key["pk"]["S"].clone());
+        let own = ["Key", "Item"].map(|name| request[name]["pk"]["S"].clone());
+        let own = own.into_iter().chain([queried(request)]).find(Value::is_string);
+        let partition = own.or_else(|| keys.next()).and_then(|pk| pk.as_str().map(str::to_owned));
+        let capacity = &response["ConsumedCapacity"];
+        let capacities = capacity.as_array().map_or(std::slice::from_ref(capacity), Vec::as_slice);
+        let is_read = ["Query", "GetItem", "BatchGetItem"].contains(&operation);
+        let units = capacities.iter().filter(|_| is_read).filter_map(|it| it["CapacityUnits"].as_f64());
+        let of_table = request["RequestItems"].as_object().and_then(|tables| tables.values().next());
+        Self {
+            operation: operation.to_owned(),
+            index: request["IndexName"].as_str().map(str::to_owned),
+            partition,
+            others: keys.count(),
+            items: items(response),
+            read_units: units.sum(),
+            consistent: of_table.unwrap_or(request)["ConsistentRead"] == true,
+        }
+    }
+}
+
+/// The partition that a query is for: conditions begin with it.
+fn queried(request: &Value) -> Value {
+    let condition = request["KeyConditionExpression"].as_str().unwrap_or_default();
+    let first = condition.split(" AND ").next().unwrap_or_default();
+    let name = first.split_once(" = ").map_or("", |(_, name)| name);
+    request["ExpressionAttributeValues"][name]["S"].clone()
+}
+
+/// The number of items in an answer.
+fn items(response: &Value) -> usize {
+    let found = response["Responses"].as_object().into_iter().flat_map(|tables| tables.values());
+    let found: usize = found.filter_map(Value::as_array).map(Vec::len).sum();
+    let counted = response["Count"].as_u64().and_then(|count| usize::try_from(count).ok());
+    counted.unwrap_or_default() + found + usize::from(response["Item"].is_object())
+}
+
+/// Marks the answer to what is no route.
+#[derive(Clone, Copy)]
+struct Unrouted;
+
+pub(super) async fn trace(
+    State(shared): State<ConsoleState>,
+    caller: Caller,
+    Whole(body): Whole,
+) -> Result<Response, Problem> {
+    let request = Request::get(target(&body)?).extension(Identity::Known(caller)).body(Body::empty());
+    let request = request.map_err(|_| not_a_route())?;
+    let witness = Witness::default();
+    let config = shared.parts.system.faults.client().config().to_builder().interceptor(witness.clone());
+    let system = shared.parts.system.through(aws_sdk_dynamodb::Client::from_conf(config.build()));
+    let routes = system.map_err(|error| Problem::unavailable(&error))?.routes().into_router();
+    let unrouted = async || Extension(Unrouted);
+    let router = routes.fallback(unrouted).method_not_allowed_fallback(unrouted);
+    let answered = router.oneshot(request).await.unwrap_or_else(|never| match never {});
+    if answered.extensions().get::<Unrouted>().is_some() {
+        return Err(not_a_route());
+    }
+    let (parts, body) = answered.into_parts();
+    let body = to_bytes(body, TRACED_BYTES).await.map_err(|error| Problem::unavailable(&error))?;
+    let calls = std::mem::take(&mut *witness.0.lock().unwrap_or_else(PoisonError::into_inner));
+    let cost = parts.headers.get(COST_HEADER).and_then(|cost| cost.to_str().ok()).map(str::to_owned);
+    let body = serde_json::from_slice(&body).ok();
+    let trace = Trace { status: parts.status.as_u16(), cost, calls, body };
+    Ok(answer::json(StatusCode::OK, &trace).into_response())
+}
+
+/// The target of the read, out of `{"target"}`.
+fn target(body: &[u8]) -> Result<String, Problem> {
+    let body = refusal::json(body)?;
+    let Some(fields) = body.as_object() else { return Err(refused("", "must be a JSON object")) };
+    if let Some(name) = fields.keys().find(|name| *name != "target") {
+        return Err(refused(&child("", name), "is not known"));
+    }
+    let target = body["target"].as_str().filter(|target| target.starts_with('/'));
+    target.map(str::to_owned).ok_or_else(not_a_route)
+}
+
+fn not_a_route() -> Problem {
+    refused("/target", "must be the path and query of a GET of the API")
+}
+
+fn refused(path: &str, message: &str) -> Problem {
+    let fault = Fault { path: path.to_owned(), message: message.to_owned() };
+    Problem::of_faults(Code::InvalidBody, Faults::from(fault))
+}

@@ -1,0 +1,213 @@
+//! Demo topics, with events that look like somebody's last five days, and who follows whom.
+//!
+//! Written through the store, as imports: the same code as everything else. The data is made from a fixed
+//! seed; only its times depend on when the program starts. Business goes on while the program runs: in the topic
+//! `billing` something happens now and then, so that there is something to report.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use lately_keys::{Topic, UnixMillis};
+use lately_model::{Backfill, ListQuery, NewEvent, TopicChange};
+use lately_store::{
+    FollowError, ListError, PutTopicError, Store, Submission, TableError, TopicError, WriteError,
+};
+
+const SEED: u64 = 20_261_120;
+const DAY_MILLIS: u64 = 24 * 60 * 60 * 1000;
+const DAYS: u64 = 5;
+/// The most events in a batch.
+const BATCH: usize = 500;
+
+/// The topic that is reported.
+pub(crate) const BILLING: &str = "billing";
+
+/// The pause between two events of the topic, in milliseconds.
+const PAUSE_MILLIS: Range<u64> = 2_000..8_000;
+
+/// Why the demo topics could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum DemoError {
+    /// The topics could not be listed.
+    #[error(transparent)]
+    List(#[from] ListError),
+    /// A topic could not be read.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// A topic could not be created.
+    #[error(transparent)]
+    Topic(#[from] PutTopicError),
+    /// Events could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// A source could not be followed.
+    #[error(transparent)]
+    Follow(#[from] FollowError),
+}
+
+/// A demo topic.
+struct Demo {
+    topic: &'static str,
+    settings: &'static str,
+    events_a_day: u64,
+    event: fn(&mut fastrand::Rng) -> Sample,
+}
+
+/// An event of a demo topic.
+struct Sample {
+    event_type: &'static str,
+    actor: &'static str,
+    subject: Option<&'static str>,
+    data: String,
+}
+
+/// One of several.
+fn one<T: Copy>(of: &[T], random: &mut fastrand::Rng) -> T {
+    of[random.usize(..of.len())]
+}
+
+const PEOPLE: [&str; 3] = ["ada", "bob", "carol"];
+const ACCOUNTS: [&str; 4] = ["acme", "globex", "initech", "umbrella"];
+const REPOS: [&str; 3] = ["repo:octo:hello", "repo:octo:engine", "repo:lately:console"];
+const WORDS: [&str; 8] = [
+    "ordering events by their ids",
+    "a partition that got warm",
+    "reading less to know more",
+    "the price of a page",
+    "why newest comes first",
+    "cursors that never expire",
+    "what a retry may do",
+    "buckets, shards and patience",
+];
+
+/// Each user, and the sources that the user follows.
+const FOLLOWS: [(&str, &[&str]); 3] = [
+    ("ada", &["actor:bob", "subject:repo:octo:hello"]),
+    ("bob", &["actor:ada", "actor:carol"]),
+    ("carol", &["subject:repo:lately:console"]),
+];
+
+const DEMOS: [Demo; 3] = [
+    Demo {
+        topic: "posts",
+        settings: "{}",
+        events_a_day: 60,
+        event: |random| {
+            let (event_type, data) = match random.u8(..10) {
+                0..6 => {
+                    let words = one(&WORDS, random);
+                    ("post.created", format!(r#"{{"title":"On {words}","words":{}}}"#, random.u32(80..1200)))
+                }
+                6..9 => ("post.liked", format!(r#"{{"post":{}}}"#, random.u32(1..400))),
+                _ => (
+                    "post.edited",
+                    format!(r#"{{"post":{},"words":{}}}"#, random.u32(1..400), random.u32(80..1200)),
+                ),
+            };
+            Sample { event_type, actor: one(&PEOPLE, random), subject: None, data }
+        },
+    },
+    Demo {
+        topic: BILLING,
+        settings: r#"{"bucket":"hour","retention_days":90,"fan_out":false,"views":["actor","type"]}"#,
+        events_a_day: 96,
+        event: billing,
+    },
+    Demo {
+        topic: "deploys",
+        settings: r#"{"bucket":"month","min_shards":4}"#,
+        events_a_day: 12,
+        event: |random| {
+            let types = ["deploy.started", "deploy.finished", "deploy.finished", "deploy.rolled-back"];
+            let version = format!("1.{}.{}", random.u8(..40), random.u8(..10));
+            let data = format!(r#"{{"version":"{version}","seconds":{}}}"#, random.u32(20..400));
+            let subject = Some(one(&REPOS, random));
+            Sample { event_type: one(&types, random), actor: one(&PEOPLE, random), subject, data }
+        },
+    },
+];
+
+fn billing(random: &mut fastrand::Rng) -> Sample {
+    let types = ["invoice.issued", "invoice.paid", "usage.metered", "usage.metered", "refund.made"];
+    let amount = format!("{}.{:02}", random.u32(1..900), random.u32(..100));
+    let data = format!(r#"{{"amount":{amount},"currency":"EUR","invoice":{}}}"#, random.u32(10_000..99_999));
+    Sample { event_type: one(&types, random), actor: one(&ACCOUNTS, random), subject: None, data }
+}
+
+/// Creates the demo topics, unless there is any topic already. True if it did.
+pub(crate) async fn create(store: &Store) -> Result<bool, DemoError> {
+    let known = store.op().topics().list(&ListQuery::default()).await?;
+    if !known.topics.is_empty() {
+        return Ok(false);
+    }
+    let mut random = fastrand::Rng::with_seed(SEED);
+    let now = store.now();
+    for demo in DEMOS {
+        let topic: Topic = demo.topic.parse().expect("the demo's own name");
+        let settings = TopicChange::parse(demo.settings.as_bytes()).expect("the demo's own settings");
+        store.op().topic(&topic).put(&settings).await?;
+        let mut events: Vec<NewEvent> = (0..DAYS * demo.events_a_day)
+            .map(|_| {
+                let ago = random.u64(60_000..DAYS * DAY_MILLIS);
+                new_event((demo.event)(&mut random), Some(now.saturating_sub(ago)))
+            })
+            .collect();
+        events.sort_by_key(|event| event.at);
+        for batch in events.chunks(BATCH) {
+            let submission =
+                Submission { may_import: true, ..Submission::new(topic.clone(), batch.to_vec()) };
+            store.op().write(submission).await?;
+        }
+    }
+    Ok(true)
+}
+
+/// Lets the demo's users follow each other. What is there of a source by then is in their feeds: so this comes when
+/// fan-out is done with what was created.
+pub(crate) async fn follow(store: &Store) -> Result<(), DemoError> {
+    for (user, sources) in FOLLOWS {
+        let user = user.parse().expect("a demo's user");
+        for source in sources {
+            store
+                .op()
+                .user(&user)
+                .follow(&source.parse().expect("a demo's source"), Backfill::default())
+                .await?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether there is the topic that is reported: in a folder that was used before, there may be others alone.
+pub(crate) async fn has_billing(store: &Store) -> Result<bool, DemoError> {
+    match store.op().topic(&BILLING.parse().expect("the demo's own name")).view().await {
+        Ok(_) => Ok(true),
+        Err(TopicError::NotFound(_)) => Ok(false),
+        Err(TopicError::Table(error)) => Err(error.into()),
+    }
+}
+
+/// Lets something happen in the topic that is reported, now and then, until it is stopped.
+pub(crate) async fn go_on(store: Store) {
+    let topic: Topic = BILLING.parse().expect("the demo's own name");
+    let mut random = fastrand::Rng::with_seed(store.now().get());
+    loop {
+        tokio::time::sleep(Duration::from_millis(random.u64(PAUSE_MILLIS))).await;
+        let events = vec![new_event(billing(&mut random), None)];
+        let submission = Submission::new(topic.clone(), events);
+        if let Err(error) = store.op().write(submission).await {
+            tracing::warn!(%error, "an event of the demo could not be written");
+        }
+    }
+}
+
+fn new_event(sample: Sample, at: Option<UnixMillis>) -> NewEvent {
+    let Sample { event_type, actor, subject, data } = sample;
+    NewEvent {
+        event_type: event_type.parse().expect("a demo's type"),
+        actor: actor.parse().expect("a demo's actor"),
+        subject: subject.map(|subject| subject.parse().expect("a demo's subject")),
+        data: Some(data.parse().expect("a demo's data is JSON")),
+        at,
+    }
+}

@@ -1,0 +1,32 @@
+//! The literal tokens of the local program: they are published, and valid on this machine only.
+
+use lately_kit::token::Token;
+use lately_model::NewSession;
+use lately_model::limits::SESSION_SECONDS;
+use lately_store::{Store, TableError};
+
+/// The literal tokens: an admin, and users who read and write.
+pub const LITERAL: [&str; 4] = ["dev", "ada", "bob", "carol"];
+
+/// Makes the literal tokens' sessions: ordinary ones, found as every other.
+///
+/// In a table that was used before they are kept, so that what belongs to a session (an idempotency key of an admin's)
+/// still does; unless they are over.
+pub(crate) async fn create(store: &Store) -> Result<(), TableError> {
+    for literal in LITERAL {
+        let hash = Token::of(literal).hash();
+        if store.op().sessions().find(hash).await?.is_none() {
+            store.op().sessions().create(&session(literal), hash).await?;
+        }
+    }
+    Ok(())
+}
+
+fn session(literal: &str) -> NewSession {
+    let who = match literal {
+        "dev" => r#""scopes":["admin"]"#.to_owned(),
+        user => format!(r#""user":"{user}","scopes":["read","write"]"#),
+    };
+    let body = format!(r#"{{{who},"ttl_seconds":{SESSION_SECONDS}}}"#);
+    NewSession::parse(body.as_bytes()).expect("the program's own sessions")
+}

@@ -1,0 +1,113 @@
+//! The report function, invoked by a schedule, and by the stream to continue unfinished runs.
+
+use std::time::Duration;
+
+use lately_pump::{Handler, HandlerError};
+use lately_report::{Answer, Output};
+use lately_store::Store;
+use tokio::sync::mpsc;
+use tokio::time::MissedTickBehavior;
+
+use crate::serve::system::System;
+
+/// The report function. Its answers go to a channel, so that the program prints each report.
+#[derive(Clone, Debug)]
+pub(crate) struct ReportFunction {
+    store: Store,
+    output: Output,
+    /// The time for an invocation.
+    time: Duration,
+    told: mpsc::UnboundedSender<Answer>,
+}
+
+impl ReportFunction {
+    pub(crate) fn new(system: &System, output: Output, told: mpsc::UnboundedSender<Answer>) -> Self {
+        Self { store: system.store.clone(), output, time: system.report_time, told }
+    }
+
+    /// Invokes the function with an event.
+    async fn invoke(&self, event: &str) -> Result<String, HandlerError> {
+        let answer = lately_report::handle(&self.store, &self.output, event.as_bytes(), self.time).await;
+        let answer = answer.map_err(|error| HandlerError::new(error.to_string()))?;
+        let json = serde_json::to_string(&answer).map_err(|error| HandlerError::new(error.to_string()))?;
+        // When the program is about to end, nobody listens.
+        drop(self.told.send(answer));
+        Ok(json)
+    }
+
+    /// The function, as a stream mapping invokes it.
+    pub(crate) fn handler(self) -> Handler {
+        Handler::new(move |event| {
+            let report_function = self.clone();
+            async move { report_function.invoke(&event).await }
+        })
+    }
+
+    /// Invokes the function with the schedule's input, at once and then every so often, until it is stopped.
+    pub(crate) async fn run(self, every: Duration, input: String) {
+        let mut ticks = tokio::time::interval(every);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            if let Err(error) = self.invoke(&input).await {
+                tracing::error!(%error, "no report could be made");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lately_keys::table::ConsumerKey;
+    use lately_model::{NewEvent, RunSpec, TopicChange};
+    use lately_pump::PumpFaults;
+    use lately_report::{Outcome, Report};
+    use lately_store::Submission;
+    use lately_template::Template;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_run_that_was_left_unfinished_is_gone_on_with_by_the_stream() {
+        let system = System::open(None).await.expect("it is in memory");
+        let store = &system.store;
+        let topic: lately_keys::Topic = "billing".parse().expect("a topic's name");
+        store.op().topic(&topic).put(&TopicChange::default()).await.expect("it is new");
+        let event = NewEvent {
+            event_type: "a".parse().expect("a type"),
+            actor: "acme".parse().expect("an actor"),
+            subject: None,
+            data: None,
+            at: Some(store.now().saturating_sub(60_000)),
+        };
+        let submission = Submission { may_import: true, ..Submission::new(topic.clone(), vec![event]) };
+        store.op().write(submission).await.expect("there is the topic");
+
+        let folder = tempfile::tempdir().expect("a folder of one's own");
+        let output = Output::folder(folder.path()).expect("it is there");
+        let (told, mut answers) = mpsc::unbounded_channel();
+        let report_function = ReportFunction::new(&system, output.clone(), told);
+        let pump = system
+            .report_pump(report_function.handler(), PumpFaults::default(), None)
+            .expect("it is declared");
+        let pumping = pump.handle();
+        tokio::spawn(pump.run());
+        let consumer = ConsumerKey { topic, name: "report".parse().expect("a name") };
+        let report = Report { consumer, spec: RunSpec::default() };
+        // So little time that all of it is kept in reserve.
+        let left = lately_report::run(store, &output, &report, Duration::from_secs(1)).await.expect("begun");
+        let Outcome::Unfinished { to: end } = left else { panic!("{left:?}") };
+        // Where the template's rule of the bucket removes what a crash left.
+        let attempts = folder.path().join(".attempts");
+        assert!(attempts.exists());
+        pumping.settled().await;
+        let outcomes = answers.recv().await.expect("it is invoked").outcomes;
+        let [Outcome::Finished { to, events: 1, .. }] = &outcomes[..] else { panic!("{outcomes:?}") };
+        assert_eq!(*to, end);
+        assert!(answers.try_recv().is_err(), "and once");
+        assert!(!attempts.exists());
+        let template = Template::parse(crate::serve::system::TEMPLATE).expect("it is what was built");
+        let rules = &template.resources["Reports"].properties["LifecycleConfiguration"]["Rules"];
+        assert_eq!(rules[0]["Prefix"]["Fn::Sub"], "${ReportPrefix}/.attempts/");
+    }
+}

@@ -1,0 +1,264 @@
+//! The parts of the system, put together.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use aws_sdk_dynamodb::Client;
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use lately_engine::fault::LiveClient;
+use lately_engine::{Clock, Engine, EngineError, TableDefinition};
+use lately_keys::table::ConsumerKey;
+use lately_keys::{Consumer, Topic};
+use lately_kit::limits::{OPERATION_BUDGET, TIME_TO_ANSWER};
+use lately_kit::route::Routes;
+use lately_kit::settings::{Settings, SettingsError};
+use lately_kit::world::World;
+use lately_kit::{clock, edge};
+use lately_pump::{Checkpoints, Destination, Handler, HandlerError, Mapping, Pump, PumpFaults, PumpOptions};
+use lately_store::{Store, TableError};
+use lately_template::{Template, TemplateError};
+use serde::Deserialize;
+
+use crate::serve::{demo, literal_tokens};
+
+/// The template, as it was when this program was built.
+pub const TEMPLATE: &str = include_str!("../../../template.yaml");
+
+/// The table's name here.
+pub(crate) const TABLE: &str = "lately";
+
+/// The file of a folder that says how far its stream was handled.
+const CHECKPOINTS: &str = "checkpoints.json";
+
+/// The same for what the function of reports is given.
+const REPORT_CHECKPOINTS: &str = "report-checkpoints.json";
+
+/// The retries of a batch if the template sets no number. With a small number, a developer who injects faults need not wait
+/// until the batch's records are too old.
+const RETRIES: u32 = 8;
+
+/// The parameters of a deployment that reports the demo's topic.
+const REPORT: [(&str, &str); 2] = [("ReportTopic", demo::BILLING), ("ReportSum", "amount")];
+
+/// The engine with the table, and a store on it.
+#[derive(Clone, Debug)]
+pub struct System {
+    /// DynamoDB.
+    pub engine: Engine,
+    /// The store that all functions share. Its calls meet the faults.
+    pub store: Store,
+    /// The faults of the functions' calls, and of no other calls: none at first.
+    pub faults: LiveClient,
+    /// The time that fan-out has for a batch.
+    pub(crate) fan_out_time: Duration,
+    /// The time that the report function has.
+    pub(crate) report_time: Duration,
+    template: Template,
+    bodies: Bodies,
+}
+
+/// The most bytes of a request's body, by function.
+#[derive(Clone, Copy, Debug)]
+struct Bodies {
+    write_event: usize,
+    query_latest: usize,
+    follow: usize,
+    records: usize,
+    consume: usize,
+}
+
+/// Why the system could not be put together.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The engine could not be opened.
+    #[error("DynamoDB cannot start: {0}")]
+    Engine(#[from] EngineError),
+    /// The template is not what it should be.
+    #[error("template.yaml: {0}")]
+    Template(#[from] TemplateError),
+    /// The template's environment of a function is invalid.
+    #[error("template.yaml: {0}")]
+    Settings(#[from] SettingsError),
+    /// Nothing is said of how a function is invoked.
+    #[error("template.yaml: {0} has no stream, or no schedule")]
+    NotInvoked(&'static str),
+    /// The schedule does not say whose report is due.
+    #[error("template.yaml: the schedule's input: {0}")]
+    Schedule(#[from] serde_json::Error),
+    /// The stream's checkpoints cannot be read.
+    #[error("how far the stream was handled cannot be read: {0}")]
+    Checkpoints(#[from] std::io::Error),
+    /// The tokens that are good here could not be made.
+    #[error("the tokens cannot be made: {0}")]
+    Tokens(#[from] TableError),
+}
+
+impl System {
+    /// A system in memory, or in a folder.
+    ///
+    /// # Errors
+    /// If the folder cannot be used.
+    pub async fn open(data: Option<&Path>) -> Result<Self, OpenError> {
+        let options = lately_engine::Options { clock: Clock::from_fn(clock::unix_now), ..Default::default() };
+        let engine = match data {
+            None => Engine::memory(&options),
+            Some(folder) => Engine::open(folder, &options),
+        }?;
+        let template = Template::parse(TEMPLATE)?;
+        let client = engine.client();
+        // In a folder that was used before, the table is there already.
+        if client.describe_table().table_name(TABLE).send().await.is_err() {
+            engine.create_table(&template.table()?, TABLE)?;
+        }
+        let faults = engine.live_client();
+        let store = store(faults.client(), &template)?;
+        literal_tokens::create(&store).await?;
+        let bytes = |function| Ok::<_, OpenError>(settings(&template, function)?.body_bytes);
+        let bodies = Bodies {
+            write_event: bytes("WriteEventFunction")?,
+            query_latest: bytes("QueryLatestFunction")?,
+            follow: bytes("FollowFunction")?,
+            records: bytes("RecordsFunction")?,
+            consume: bytes("ConsumeFunction")?,
+        };
+        let time = |function| Ok::<_, OpenError>(template.timeout(function)?.saturating_sub(TIME_TO_ANSWER));
+        let [fan_out_time, report_time] = [time("FanOutFunction")?, time("ReportFunction")?];
+        Ok(Self { engine, store, faults, fan_out_time, report_time, template, bodies })
+    }
+
+    /// The same system, whose functions use another client.
+    pub(crate) fn through(&self, client: Client) -> Result<Self, OpenError> {
+        Ok(Self { store: store(client, &self.template)?, ..self.clone() })
+    }
+
+    /// The table that the template declares.
+    pub(crate) fn table(&self) -> Result<TableDefinition, OpenError> {
+        Ok(self.template.table()?)
+    }
+
+    /// The routes of all functions.
+    #[must_use]
+    pub fn routes(&self) -> Routes {
+        let Bodies { write_event, query_latest, follow, records, consume } = self.bodies;
+        let store = || self.store.clone();
+        lately_write_event::routes(store())
+            .with_bodies_of(write_event)
+            .and(lately_query_latest::routes(store()).with_bodies_of(query_latest))
+            .and(lately_follow::routes(store()).with_bodies_of(follow))
+            .and(lately_records::routes(store()).with_bodies_of(records))
+            .and(lately_consume::routes(store()).with_bodies_of(consume))
+    }
+
+    /// The API, as the gateway, the authorizer and the functions make it.
+    pub fn api(&self) -> Router {
+        edge::around(self.authorized(self.routes().into_router()))
+    }
+
+    /// Routes behind the authorizer.
+    pub(crate) fn authorized(&self, routes: Router) -> Router {
+        let authorizer = from_fn_with_state(self.store.clone(), lately_authorize::authorize);
+        // Of known routes only: to others the gateway says that there is none, whoever asks.
+        routes.route_layer(authorizer)
+    }
+
+    /// The stream and fan-out, as the template maps one to the other. It goes on from where it was in a folder.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn pump(
+        &self,
+        failures: Destination,
+        faults: PumpFaults,
+        data: Option<&Path>,
+    ) -> Result<Pump, OpenError> {
+        let file = data.map(|folder| folder.join(CHECKPOINTS));
+        let fan_out = fan_out(self.store.clone(), self.fan_out_time);
+        self.pump_of("FanOutFunction", fan_out, Some(failures), faults, file)
+    }
+
+    /// The stream and the function of reports, `handler`: it continues the runs that an invocation left unfinished.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub(crate) fn report_pump(
+        &self,
+        handler: Handler,
+        faults: PumpFaults,
+        data: Option<&Path>,
+    ) -> Result<Pump, OpenError> {
+        let file = data.map(|folder| folder.join(REPORT_CHECKPOINTS));
+        self.pump_of("ReportFunction", handler, None, faults, file)
+    }
+
+    fn pump_of(
+        &self,
+        function: &'static str,
+        handler: Handler,
+        failures: Option<Destination>,
+        faults: PumpFaults,
+        checkpoint_file: Option<PathBuf>,
+    ) -> Result<Pump, OpenError> {
+        let mapping = self.template.mappings()?.into_iter().find(|mapping| mapping.function == function);
+        let mapping = mapping.ok_or(OpenError::NotInvoked(function))?;
+        let maximum_retries = Some(mapping.maximum_retries.unwrap_or(RETRIES));
+        let mapping = Mapping { maximum_retries, ..mapping };
+        let stream = self.engine.stream(TABLE).ok_or(OpenError::NotInvoked(function))?;
+        let checkpoints = checkpoint_file.as_deref().map(Checkpoints::read).transpose()?.flatten();
+        let options = PumpOptions { faults, checkpoints, checkpoint_file, ..PumpOptions::default() };
+        Ok(Pump::new(&stream, mapping, handler, failures, options))
+    }
+
+    /// The event that the schedule invokes the report function with, for the demo's topic.
+    pub(crate) fn report_input(&self) -> Result<String, OpenError> {
+        let give = |template: Template, (name, value)| template.with(name, value);
+        let template = REPORT.into_iter().try_fold(self.template.clone(), give)?;
+        let schedule = template.schedules()?.into_iter().find(|it| it.function == "ReportFunction");
+        schedule.map(|schedule| schedule.input).ok_or(OpenError::NotInvoked("ReportFunction"))
+    }
+
+    /// The consumer whose runs those reports are.
+    ///
+    /// # Errors
+    /// If the template does not say it.
+    pub fn reported(&self) -> Result<ConsumerKey, OpenError> {
+        let Scheduled { detail: Due { topic, consumer: name } } =
+            serde_json::from_str(&self.report_input()?)?;
+        Ok(ConsumerKey { topic, name })
+    }
+}
+
+/// The schedule's event, as far as it says whose report is due.
+#[derive(Deserialize)]
+struct Scheduled {
+    detail: Due,
+}
+
+#[derive(Deserialize)]
+struct Due {
+    topic: Topic,
+    consumer: Consumer,
+}
+
+/// The settings that the template gives a function.
+fn settings(template: &Template, function: &str) -> Result<Settings, OpenError> {
+    let mut variables = template.environment(function)?;
+    variables.insert("TABLE_NAME".to_owned(), TABLE.to_owned());
+    Ok(Settings::from_vars(variables)?)
+}
+
+fn store(client: Client, template: &Template) -> Result<Store, OpenError> {
+    let store = Store::new(client, TABLE, World::new(), OPERATION_BUDGET);
+    Ok(store.with_feeds(settings(template, "FanOutFunction")?.feeds))
+}
+
+fn fan_out(store: Store, time: Duration) -> Handler {
+    Handler::new(move |event| {
+        let store = store.clone();
+        async move {
+            let answer = lately_fan_out::handle(&store, event.as_bytes(), time).await;
+            let answer = answer.map_err(|error| HandlerError::new(error.to_string()))?;
+            serde_json::to_string(&answer).map_err(|error| HandlerError::new(error.to_string()))
+        }
+    })
+}

@@ -1,0 +1,59 @@
+//! The text that the program prints at its start: addresses, folders, and commands that work as they stand.
+
+use std::io::Write;
+use std::net::SocketAddr;
+
+use crate::serve::folders::Folders;
+use crate::serve::options::{ReportInterval, ServeOptions};
+
+pub(crate) fn print(
+    out: &mut impl Write,
+    api: SocketAddr,
+    dynamodb: SocketAddr,
+    folders: &Folders,
+    options: &ServeOptions,
+) -> std::io::Result<()> {
+    let kept = match &options.data {
+        Some(folder) => format!("kept in {}", folder.display()),
+        None => "in memory: gone when this stops; --data DIR keeps it".to_owned(),
+    };
+    let (failures, reports) = (folders.failures.path().display(), folders.reports.path().display());
+    let of_billing = match options.report_every {
+        ReportInterval(Some(_)) if !options.no_demo => "   of the topic billing: each is told of here",
+        _ => "",
+    };
+    write!(
+        out,
+        r#"Lately is running.
+
+  Console   http://{api}/
+  API       http://{api}
+  DynamoDB  http://{dynamodb}   table lately, any credentials
+  Data      {kept}
+  Failures  {failures}   of fan-out: lately dlq list --folder …
+  Reports   {reports}{of_billing}
+  Tokens    dev (admin) · ada, bob, carol (users)
+
+Try it:
+
+  curl -s -X PUT http://{api}/topics/hello -H 'Authorization: Bearer dev' -d '{{}}'
+  curl -s http://{api}/topics/hello/events -H 'Authorization: Bearer ada' -d '{{"type":"greeting","actor":"ada","data":{{"text":"hi"}}}}'
+  curl -s 'http://{api}/topics/hello/events?limit=10' -H 'Authorization: Bearer ada'
+"#
+    )?;
+    if !options.no_demo {
+        write!(
+            out,
+            r#"  curl -si 'http://{api}/topics/posts/events?limit=5' -H 'Authorization: Bearer bob'
+  curl -s 'http://{api}/topics/billing/events?type=invoice.paid&limit=5' -H 'Authorization: Bearer dev'
+  curl -s -X PUT http://{api}/users/carol/following/actor:ada -H 'Authorization: Bearer carol'
+  curl -s 'http://{api}/feeds/bob?limit=5' -H 'Authorization: Bearer bob'
+  curl -s -X PUT http://{api}/topics/billing/consumers/me -H 'Authorization: Bearer dev' -d '{{"start":"earliest"}}'
+  curl -s -X POST http://{api}/topics/billing/consumers/me/poll -H 'Authorization: Bearer dev' -d '{{"limit":3}}'
+  lately consume billing printer --follow --url http://{api}
+"#
+        )?;
+    }
+    writeln!(out, "\nStop with Ctrl-C.")?;
+    out.flush()
+}
