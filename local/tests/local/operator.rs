@@ -229,9 +229,12 @@ fn what_is_new_in_billing_is_reported_on_a_schedule() {
     let events = std::fs::read_to_string(folder.join(out.lines().next().unwrap())).unwrap();
     assert!(ids(&events).starts_with(&reported[..480]), "another consumer reports all of it for itself");
     for (arguments, word) in [
-        (&["report", "list", "--topic", "nowhere"][..], "no such topic"),
-        (&["report", "list", "--topic", "billing", "--consumer", "nobody"], "no such consumer"),
-        (&["report", "run", "--topic", "nowhere", "--output", place], "no such topic"),
+        (&["report", "list", "--topic", "nowhere"][..], "there is no topic nowhere"),
+        (
+            &["report", "list", "--topic", "billing", "--consumer", "nobody"],
+            "the topic billing has no consumer nobody",
+        ),
+        (&["report", "run", "--topic", "nowhere", "--output", place], "there is no topic nowhere"),
         (&["report", "run", "--topic", "billing", "--output", "gs://x"], "must be s3://bucket/prefix"),
         (&["report", "show", "--topic", "billing", "--output", place, "42"], "UUID"),
         (&["report", "show", "--topic", "billing", "--output", place, ID], "there is no run"),
