@@ -88,7 +88,7 @@ impl Rig {
 
 fn attribute(value: &Value) -> Option<AttributeValue> {
     let (kind, value) = value.as_object()?.iter().next()?;
-    let texts = || value.as_array()?.iter().map(|text| Some(text.as_str()?.to_owned())).collect();
+    let texts = || value.as_array()?.iter().map(|text| Some(text.as_str()?.to_owned())).collect::<Option<Vec<_>>>();
     Some(match kind.as_str() {
         "S" => AttributeValue::S(value.as_str()?.to_owned()),
         "N" => AttributeValue::N(value.as_str()?.to_owned()),
