@@ -9,7 +9,7 @@ fuzz_target!(|text: &str| {
     if let Some(token) = Token::bearer(text) {
         assert!(!token.reveal().is_empty() && text.contains(token.reveal()));
         assert_eq!(token.reveal(), token.reveal().trim());
-        assert!(!format!("{token:?}").contains(token.reveal()) || token.reveal().len() < 8);
+        assert_eq!(format!("{token:?}"), "Token(…)");
         assert_eq!(token.hash().to_string().len(), 64);
     }
     let (one, other) = text.split_once('\n').map_or((text, None), |(one, other)| (one, Some(other)));
