@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use aws_smithy_runtime_api::client::http::{HttpConnector as _, SharedHttpConnector};
+use aws_smithy_runtime_api::client::http::{HttpConnector as _, HttpConnectorSettings, SharedHttpConnector};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
 use bytes::Bytes;
@@ -56,7 +56,10 @@ impl HttpService for Https {
         let request = request.map(SdkBody::from_body_1_x).try_into();
         let request = request.map_err(|error| HttpError::new(HttpErrorKind::Unknown, error))?;
         let too_long = || HttpError::new(HttpErrorKind::Timeout, TooLong(self.call_timeout));
-        let connector = self.connector.get_or_init(|| aws::connector(self.roots, BUCKET_CONNECT_TIMEOUT));
+        let connector = self.connector.get_or_init(|| {
+            let times = HttpConnectorSettings::builder().connect_timeout(BUCKET_CONNECT_TIMEOUT).build();
+            aws::connector(self.roots, times)
+        });
         let answer = timeout_at(end, connector.call(request)).await.map_err(|_| too_long())?;
         let answer = answer.map_err(|error| HttpError::new(kind(&error), error))?;
         let answer =

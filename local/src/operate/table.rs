@@ -25,7 +25,7 @@ impl TableArguments {
 
 /// DynamoDB, as the environment says.
 pub(crate) async fn client() -> Client {
-    aws::client(&environment().await.sdk)
+    environment().await.client()
 }
 
 /// A store of a table, for feeds as the environment says (`FEED_RETENTION_DAYS`, `FAN_OUT_LIMIT`).

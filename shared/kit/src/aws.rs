@@ -8,8 +8,6 @@
 //! store does, which knows what each attempt may have done and how much of the request's time is left.
 //! HTTP is the SDK's own client, with rustls on ring, which builds in seconds and needs no set-up at the start.
 
-use std::time::Duration;
-
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
@@ -19,7 +17,7 @@ use aws_sdk_dynamodb::config::{
 use aws_smithy_http_client::Connector;
 use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
 use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore};
-use aws_smithy_runtime_api::client::http::{HttpConnectorSettings, SharedHttpConnector};
+use aws_smithy_runtime_api::client::http::{HttpConnectorSettings, SharedHttpConnector, http_client_fn};
 use aws_types::SdkConfig;
 
 use crate::limits::{CALL_TIMEOUT, CONNECT_TIMEOUT, CONNECTION_KEPT, READ_TIMEOUT};
@@ -45,6 +43,21 @@ pub struct Environment {
     pub roots: TrustRoots,
 }
 
+impl Environment {
+    /// A client of DynamoDB.
+    ///
+    /// Its connector is made here. The SDK's own HTTP client makes one to test itself at the start, drops it, and makes the
+    /// next one for the first call.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        let times =
+            HttpConnectorSettings::builder().connect_timeout(CONNECT_TIMEOUT).read_timeout(READ_TIMEOUT);
+        let connector = connector(self.roots, times.build());
+        let https = http_client_fn(move |_, _| connector.clone());
+        Client::from_conf(bounded(Builder::from(&self.sdk)).http_client(https).build())
+    }
+}
+
 /// What a function's environment says.
 ///
 /// # Errors
@@ -65,8 +78,7 @@ fn of_vars(var: impl Fn(&str) -> Option<String>) -> Result<Environment, Environm
     let mut sdk = SdkConfig::builder()
         .behavior_version(behavior())
         .region(Region::new(required("AWS_REGION")?))
-        .credentials_provider(SharedCredentialsProvider::new(credentials))
-        .http_client(https(roots));
+        .credentials_provider(SharedCredentialsProvider::new(credentials));
     sdk.set_endpoint_url(var("AWS_ENDPOINT_URL"));
     Ok(Environment { sdk: sdk.build(), roots })
 }
@@ -80,29 +92,24 @@ pub fn behavior() -> BehaviorVersion {
 /// The one implementation of TLS.
 const TLS: Provider = Provider::Rustls(CryptoMode::Ring);
 
-/// HTTPS for the SDK's clients.
+/// HTTPS for what the SDK asks before it has credentials, with timeouts of its own.
 #[must_use]
 pub fn https(roots: TrustRoots) -> SharedHttpClient {
-    let client = aws_smithy_http_client::Builder::new().pool_idle_timeout(CONNECTION_KEPT);
-    client.tls_provider(TLS).tls_context(tls_context(roots.store())).build_https()
+    aws_smithy_http_client::Builder::new()
+        .tls_provider(TLS)
+        .tls_context(tls_context(roots.store()))
+        .build_https()
 }
 
-/// The same HTTPS for a client that is not the SDK's and bounds its calls itself.
+/// HTTPS within these times. Connections are kept and used again.
 #[must_use]
-pub fn connector(roots: TrustRoots, connect_timeout: Duration) -> SharedHttpConnector {
-    let settings = HttpConnectorSettings::builder().connect_timeout(connect_timeout).build();
-    let connector = Connector::builder().pool_idle_timeout(CONNECTION_KEPT).connector_settings(settings);
+pub fn connector(roots: TrustRoots, times: HttpConnectorSettings) -> SharedHttpConnector {
+    let connector = Connector::builder().pool_idle_timeout(CONNECTION_KEPT).connector_settings(times);
     SharedHttpConnector::new(connector.tls_provider(TLS).tls_context(tls_context(roots.store())).build())
 }
 
 fn tls_context(trusted: TrustStore) -> TlsContext {
     TlsContext::builder().with_trust_store(trusted).build().expect("a trust store is all that it needs")
-}
-
-/// A client of DynamoDB.
-#[must_use]
-pub fn client(config: &SdkConfig) -> Client {
-    Client::from_conf(bounded(Builder::from(config)).build())
 }
 
 /// A client's settings, with every call bounded in time and made once.

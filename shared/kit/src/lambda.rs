@@ -50,7 +50,7 @@ pub fn service(
         let router = router.clone();
         async move {
             let response = router.oneshot(gateway::repaired(request)?).await?;
-            Ok::<_, Error>(gateway::one_value_each(response))
+            Ok::<_, Error>(gateway::Answer(response))
         }
     });
     Adapter::from(answer).map_request(gateway::invocation)
@@ -110,7 +110,7 @@ fn made_of(
     environment: &Environment,
     function: &'static str,
 ) -> (Store, Option<Meters>) {
-    let client = aws::client(&environment.sdk);
+    let client = environment.client();
     let store = Store::new(client, &*settings.table_name, World::new(), OPERATION_BUDGET);
     let store = store.with_feeds(settings.feeds);
     let namespace = settings.metrics_namespace.as_deref();

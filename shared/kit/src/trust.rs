@@ -55,8 +55,7 @@ impl TrustRoots {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
+    use aws_smithy_runtime_api::client::http::HttpConnectorSettings;
     use base64::Engine;
     use base64::engine::general_purpose::STANDARD;
     use sha2::{Digest, Sha256};
@@ -127,7 +126,7 @@ mod tests {
         for (text, roots) in [("amazon", TrustRoots::Amazon), ("native", TrustRoots::Native)] {
             assert_eq!(text.parse(), Ok(roots));
             // What cannot be read as certificates panics when a connector is made.
-            drop(crate::aws::connector(roots, Duration::from_secs(1)));
+            drop(crate::aws::connector(roots, HttpConnectorSettings::default()));
         }
         assert_eq!("".parse::<TrustRoots>(), Err(TrustRootsError));
     }

@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use aws_smithy_runtime_api::client::http::HttpConnector;
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
@@ -67,8 +68,12 @@ fn say(mut connection: &TcpStream, words: &str) {
     connection.write_all(words.as_bytes()).unwrap();
 }
 
+fn connecting_within(time: Duration) -> HttpConnectorSettings {
+    HttpConnectorSettings::builder().connect_timeout(time).build()
+}
+
 fn https() -> SharedHttpConnector {
-    connector(TrustRoots::Amazon, PATIENCE)
+    connector(TrustRoots::Amazon, connecting_within(PATIENCE))
 }
 
 /// The whole body of the answer to a GET.
@@ -143,7 +148,7 @@ async fn a_connection_takes_no_longer_than_it_may_and_neither_does_tls() {
     // It takes connections, and says nothing.
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let url = format!("https://localhost:{}/", listener.local_addr().unwrap().port());
-    let error = get(&connector(TrustRoots::Amazon, SOON), &url).await.unwrap_err();
+    let error = get(&connector(TrustRoots::Amazon, connecting_within(SOON)), &url).await.unwrap_err();
     assert!(error.is_timeout(), "{error:?}");
 
     drop(listener);
@@ -182,7 +187,7 @@ async fn only_a_server_that_the_roots_vouch_for_is_talked_to() {
 
     for roots in [TrustRoots::Amazon, TrustRoots::Native] {
         let (url, serving) = secure_server().await;
-        let error = get(&connector(roots, PATIENCE), &url).await.unwrap_err();
+        let error = get(&connector(roots, connecting_within(PATIENCE)), &url).await.unwrap_err();
         assert!(format!("{error:?}").contains("InvalidCertificate"), "{error:?}");
         serving.await.unwrap();
     }
@@ -207,6 +212,19 @@ fn calls_are_bounded_and_made_once() {
     let timeouts = config.timeout_config().unwrap();
     assert_eq!(timeouts.operation_timeout(), Some(CALL_TIMEOUT));
     assert_eq!(timeouts.connect_timeout(), Some(CONNECT_TIMEOUT));
+}
+
+#[tokio::test]
+async fn a_call_ends_if_its_answer_does_not_begin() {
+    let environment = environment(&PLATFORM).unwrap();
+    let (address, _served) = server(|listener| request(&accept(&listener)));
+    let sdk = environment.sdk.to_builder().endpoint_url(format!("http://{address}")).build();
+    let client = Environment { sdk, ..environment }.client();
+    let begun = tokio::time::Instant::now();
+    tokio::time::pause();
+    let error = client.describe_endpoints().send().await.unwrap_err();
+    assert!(error.as_service_error().is_none(), "{error:?}");
+    assert!((READ_TIMEOUT..CALL_TIMEOUT).contains(&begun.elapsed()), "{:?}", begun.elapsed());
 }
 
 #[tokio::test]

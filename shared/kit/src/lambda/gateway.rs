@@ -9,9 +9,10 @@
 //! 2. [`repaired`], after the library: restores the path that `..` and the like were resolved in, and takes the caller and
 //!    the request ids from the contexts.
 //!
-//! [`one_value_each`] does the same for responses: an event has one value for each header.
+//! An [`Answer`] does the same for responses.
 
 use std::collections::HashMap;
+use std::pin::Pin;
 
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpRequestContext};
 use axum::body::Body;
@@ -21,8 +22,9 @@ use axum::http::uri::{InvalidUri, Uri};
 use axum::response::Response;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use lambda_http::RequestExt;
+use http_body_util::BodyExt;
 use lambda_http::request::{LambdaRequest, RequestContext};
+use lambda_http::{IntoResponse, RequestExt};
 use lambda_runtime::LambdaEvent;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde::de::{Deserialize, Deserializer, Error as _};
@@ -113,16 +115,36 @@ pub(super) fn repaired(mut request: lambda_http::Request) -> Result<Request, Inv
     Ok(request.map(Body::new))
 }
 
-/// A response whose headers have one value each, because the event that is sent has no room for a second.
-pub(super) fn one_value_each(mut response: Response) -> Response {
-    let headers = response.headers_mut();
+/// The router's response, for `lambda_http` to send: text as it is, and what is encoded or no text as base64.
+///
+/// The library's own conversion has an encoder of every charset of the web in it, which is a tenth of a binary's size. All
+/// our text is UTF-8.
+#[derive(Debug)]
+pub(super) struct Answer(pub(super) Response);
+
+impl IntoResponse for Answer {
+    fn into_response(self) -> Pin<Box<dyn Future<Output = lambda_http::Response<lambda_http::Body>> + Send>> {
+        Box::pin(async {
+            let (mut parts, body) = self.0.into_parts();
+            give_one_value_each(&mut parts.headers);
+            let body = body.collect().await.expect("a body that is in memory cannot fail").to_bytes().into();
+            let body = match String::from_utf8(body) {
+                Ok(text) => lambda_http::Body::Text(text),
+                Err(bytes) => lambda_http::Body::Binary(bytes.into_bytes()),
+            };
+            lambda_http::Response::from_parts(parts, body)
+        })
+    }
+}
+
+/// Joins the values of a header, because the event that is sent has no room for a second one.
+fn give_one_value_each(headers: &mut HeaderMap) {
     let names = headers.keys().filter(|name| headers.get_all(*name).iter().count() > 1);
     for name in names.cloned().collect::<Vec<_>>() {
         let values: Vec<_> = headers.get_all(&name).iter().map(HeaderValue::as_bytes).collect();
         let joined = HeaderValue::from_bytes(&values.join(&b", "[..])).expect("values joined are a value");
         headers.insert(name, joined);
     }
-    response
 }
 
 fn target(path: &str, query: Option<&str>) -> Result<Uri, InvalidUri> {
@@ -161,8 +183,7 @@ fn identity(context: &ApiGatewayV2httpRequestContext) -> Identity {
 mod tests {
     use std::panic::catch_unwind;
 
-    use axum::http::{Method, StatusCode};
-    use axum::response::IntoResponse;
+    use axum::http::Method;
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -243,13 +264,25 @@ mod tests {
 
     #[test]
     fn a_response_has_one_value_for_each_header() {
-        let response = (StatusCode::OK, [("vary", "a"), ("lately-cost", "read_units=0.5")]).into_response();
-        let mut response = one_value_each(response);
-        assert_eq!(response.headers()["vary"], "a");
-        response.headers_mut().append("vary", HeaderValue::from_static("b"));
-        let response = one_value_each(response);
-        assert_eq!(response.headers().get_all("vary").iter().collect::<Vec<_>>(), ["a, b"]);
-        assert_eq!(response.headers()["lately-cost"], "read_units=0.5");
+        let mut headers: HeaderMap = HeaderMap::new();
+        headers.append("vary", HeaderValue::from_static("a"));
+        headers.append("lately-cost", HeaderValue::from_static("read_units=0.5"));
+        give_one_value_each(&mut headers);
+        assert_eq!(headers["vary"], "a");
+        headers.append("vary", HeaderValue::from_static("b"));
+        give_one_value_each(&mut headers);
+        assert_eq!(headers.get_all("vary").iter().collect::<Vec<_>>(), ["a, b"]);
+        assert_eq!(headers["lately-cost"], "read_units=0.5");
+    }
+
+    #[tokio::test]
+    async fn a_response_is_text_or_what_is_none() {
+        for (bytes, is_text) in
+            [(&b"[]"[..], true), ("Zo\u{eb}".as_bytes(), true), (b"", true), (b"\x1f\x8b\x08", false)]
+        {
+            let (_, body) = Answer(Response::new(Body::from(bytes))).into_response().await.into_parts();
+            assert_eq!((matches!(body, lambda_http::Body::Text(_)), &*body), (is_text, bytes));
+        }
     }
 
     proptest! {

@@ -1,7 +1,7 @@
 //! A table as the template declares it, a world that stands still unless it is moved, and short forms.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
@@ -70,15 +70,18 @@ impl Ambient for World {
     }
 }
 
-pub(crate) fn definition() -> TableDefinition {
-    let text = include_str!("../../../../template.yaml");
-    Template::parse(text).unwrap().table().unwrap()
+pub(crate) fn definition() -> &'static TableDefinition {
+    static DEFINITION: LazyLock<TableDefinition> = LazyLock::new(|| {
+        let text = include_str!("../../../../template.yaml");
+        Template::parse(text).unwrap().table().unwrap()
+    });
+    &DEFINITION
 }
 
 /// An engine with the table, in a world's time.
 pub(crate) fn engine(world: &World, options: Options) -> Engine {
     let engine = Engine::memory(&Options { clock: world.clock(), ..options }).unwrap();
-    engine.create_table(&definition(), TABLE).unwrap();
+    engine.create_table(definition(), TABLE).unwrap();
     engine
 }
 
