@@ -100,7 +100,7 @@ fn client_hellos(binary: &Binary, api: &RuntimeApi, times: u16) -> Result<Option
     for round in 0..=times {
         let _process = Process::start(&binary.path, api, &[("AWS_ENDPOINT_URL", &endpoint.url())])?;
         let handed_over = api.poll()?.answer(event)?;
-        let arrived = endpoint.client_hello()?;
+        let arrived = endpoint.client_hello(handed_over)?;
         if round > 0 {
             hellos.push(arrived.duration_since(handed_over));
         }

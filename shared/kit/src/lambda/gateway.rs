@@ -28,6 +28,7 @@ use lambda_http::{IntoResponse, RequestExt};
 use lambda_runtime::LambdaEvent;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde::de::{Deserialize, Deserializer, Error as _};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::caller::{Caller, Context, Identity};
@@ -46,13 +47,9 @@ pub struct HttpEvent(ApiGatewayV2httpRequest);
 
 impl<'de> Deserialize<'de> for HttpEvent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut event = Map::deserialize(deserializer)?;
-        // The event's type refuses the whole event for one header value outside ASCII. A server takes such a value.
-        let headers = event.remove("headers").unwrap_or_default();
-        let mut event: ApiGatewayV2httpRequest =
-            serde_json::from_value(Value::Object(event)).map_err(D::Error::custom)?;
-        event.headers = headers_of(serde_json::from_value(headers).map_err(D::Error::custom)?);
-        Self::checked(event).map_err(D::Error::custom)
+        let json = Box::<RawValue>::deserialize(deserializer)?;
+        let event = serde_json::from_str(json.get()).or_else(|_| without_refused_headers(json.get()));
+        Self::checked(event.map_err(D::Error::custom)?).map_err(D::Error::custom)
     }
 }
 
@@ -152,6 +149,15 @@ fn target(path: &str, query: Option<&str>) -> Result<Uri, InvalidUri> {
         None | Some("") => path.parse(),
         Some(query) => format!("{path}?{query}").parse(),
     }
+}
+
+/// An event that its type refuses as a whole, as it does for one header value outside ASCII. A server takes such a value.
+fn without_refused_headers(json: &str) -> serde_json::Result<ApiGatewayV2httpRequest> {
+    let mut event: Map<_, _> = serde_json::from_str(json)?;
+    let headers = event.remove("headers").unwrap_or_default();
+    let mut event: ApiGatewayV2httpRequest = serde_json::from_value(Value::Object(event))?;
+    event.headers = headers_of(serde_json::from_value(headers)?);
+    Ok(event)
 }
 
 /// The headers, without those that no server would have passed on either.
