@@ -117,7 +117,7 @@ class Consumers {
     const facts = [
       ["position", data.position ? el("code", {}, data.position) : "at the beginning"],
       ["behind", seconds(data.lag_seconds)],
-      ["late events", count(data.late)],
+      ["late events", data.late_more ? `${count(data.late)} or more` : count(data.late)],
       ["settles for", seconds(data.settle_seconds)],
       ["outstanding batch", data.outstanding ? el("code", {}, data.outstanding) : "none"],
     ];
@@ -181,7 +181,7 @@ class Consumers {
       ),
       rows.length > 0
         ? table("The batch, oldest first", ["At", "Type", "Actor", "Data", "Late"], rows)
-        : empty("Nothing new."),
+        : empty(caughtUp ? "Nothing new." : "Nothing yet: poll again.", ...(caughtUp ? [] : ["Late events are still being looked for."])),
       batch !== null && el("div", { class: "actions" }, commit, el("code", {}, batch)),
     );
   }

@@ -89,7 +89,7 @@ pub async fn run(
         }
         events += polled.events.len();
         late += polled.late.len();
-        if polled.caught_up || polled.batch.is_none() {
+        if polled.caught_up {
             if !follow {
                 writeln!(told, "{events} events, {late} late")?;
                 return Ok(());

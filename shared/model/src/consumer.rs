@@ -286,7 +286,7 @@ impl Seek {
     }
 }
 
-/// A consumer: `{"position","outstanding","lag_seconds","late","settle_seconds"}`.
+/// A consumer: `{"position","outstanding","lag_seconds","late","late_more"?,"settle_seconds"}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ConsumerView {
     /// All at or before it is committed; none at the beginning of everything.
@@ -297,6 +297,9 @@ pub struct ConsumerView {
     pub lag_seconds: u64,
     /// How many events landed behind the position and are not committed.
     pub late: u64,
+    /// Whether there may be more of them than one request could count. Told only if so.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub late_more: bool,
     /// How far behind now it stays.
     pub settle_seconds: SettleSeconds,
 }
@@ -396,12 +399,15 @@ mod tests {
             outstanding: batch,
             lag_seconds: 7,
             late: 2,
+            late_more: false,
             settle_seconds: SettleSeconds::default(),
         };
         let json = format!(
             r#"{{"position":"{ID}","outstanding":"a-b","lag_seconds":7,"late":2,"settle_seconds":10}}"#
         );
         assert_eq!(serde_json::to_string(&view).unwrap(), json);
+        let more = serde_json::to_string(&ConsumerView { late_more: true, ..view }).unwrap();
+        assert_eq!(more, json.replace(r#""late":2"#, r#""late":2,"late_more":true"#));
         let nothing = Polled { batch: None, events: vec![], late: vec![], caught_up: true };
         let json = r#"{"batch":null,"events":[],"late":[],"caught_up":true}"#;
         assert_eq!(serde_json::to_string(&nothing).unwrap(), json);

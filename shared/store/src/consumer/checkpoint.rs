@@ -6,7 +6,8 @@
 //!   start S (an id: what is at or before it is never given), position S (all at or before it is committed)
 //!   mode S? (polls | runs: what it was first used for), known L (16 N: the ledger's counters that are dealt with)
 //!   running S? (the end of the run under way), last S? (the batch that was committed last), deleting BOOL?
-//!   a batch that is given out:  batch S, upto S (an id), late B (ids, 16 bytes each), seen L (16 N)
+//!   a batch that is given out:  batch S, upto S (an id), late B (ids, 16 bytes each), dealt L (16 N)
+//!   sweeps L? of M: shard N, count N, behind S (an id): a partition that was looked through in part
 //! ```
 //!
 //! It changes under its revision alone, as a whole. Whoever loses looks at what is there and decides again, so every
@@ -14,6 +15,7 @@
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
+use lately_keys::limits::LATE_SHARDS;
 use lately_keys::table::ConsumerKey;
 use lately_keys::{EventId, Place, TableKey, UnixMillis};
 use lately_model::{BatchToken, Revision, SettleSeconds};
@@ -66,8 +68,20 @@ pub(crate) struct Checkpoint {
     pub(crate) known: Counters,
     pub(crate) running: Option<EventId>,
     pub(crate) outstanding: Option<Outstanding>,
+    /// At most one of each partition.
+    pub(crate) sweeps: Vec<Sweep>,
     pub(crate) last: Option<BatchToken>,
     pub(crate) deleting: bool,
+}
+
+/// A partition of the late ledger that is too long to be looked through at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Sweep {
+    pub(crate) shard: u8,
+    /// How often the partition was counted when this began at its first entry.
+    pub(crate) count: u64,
+    /// What had landed by then at or before this id is settled.
+    pub(crate) behind: EventId,
 }
 
 /// A batch that is given out.
@@ -78,8 +92,8 @@ pub(crate) struct Outstanding {
     pub(crate) upto: EventId,
     /// What it holds from behind the position, oldest first.
     pub(crate) late: Vec<EventId>,
-    /// The counters as they were read before that was looked for.
-    pub(crate) seen: Counters,
+    /// The counters that are dealt with once it is committed.
+    pub(crate) dealt: Counters,
 }
 
 /// The place before all events. The one id that it excludes is that of the first moment of 1970 with all bits zero.
@@ -110,6 +124,7 @@ impl Checkpoint {
             known: Counters::default(),
             running: None,
             outstanding: None,
+            sweeps: Vec::new(),
             last: None,
             deleting: false,
         }
@@ -141,11 +156,14 @@ impl Checkpoint {
         if self.deleting {
             put("deleting", AttributeValue::Bool(true));
         }
-        if let Some(Outstanding { batch, upto, late, seen }) = &self.outstanding {
+        if let Some(Outstanding { batch, upto, late, dealt }) = &self.outstanding {
             put("batch", text(batch.to_string()));
             put("upto", text(upto.to_string()));
             put("late", encode_ids(late));
-            put("seen", seen.encode());
+            put("dealt", dealt.encode());
+        }
+        if !self.sweeps.is_empty() {
+            put("sweeps", AttributeValue::L(self.sweeps.iter().map(Sweep::encode).collect()));
         }
         item
     }
@@ -159,8 +177,17 @@ impl Checkpoint {
                 batch,
                 upto: fields.parsed("upto")?,
                 late: decode_ids(fields, "late")?,
-                seen: Counters::decode(item, "seen")?,
+                // Without it, its partitions are looked through once more.
+                dealt: match item.contains_key("dealt") {
+                    true => Counters::decode(item, "dealt")?,
+                    false => Counters::default(),
+                },
             }),
+        };
+        let sweeps = match item.get("sweeps") {
+            None => Vec::new(),
+            Some(AttributeValue::L(sweeps)) => sweeps.iter().map(Sweep::decode).collect::<Result<_, _>>()?,
+            Some(_) => return Err(fields.corrupt("sweeps")),
         };
         let settle = SettleSeconds::new(fields.number("settle")?);
         Ok(Self {
@@ -174,8 +201,30 @@ impl Checkpoint {
             known: Counters::decode(item, "known")?,
             running: fields.optional_parsed("running")?,
             outstanding,
+            sweeps,
             last: fields.optional_parsed("last")?,
             deleting: fields.flag("deleting"),
+        })
+    }
+}
+
+impl Sweep {
+    fn encode(&self) -> AttributeValue {
+        let Self { shard, count, behind } = self;
+        let parts =
+            [("shard", number(*shard)), ("count", number(*count)), ("behind", text(behind.to_string()))];
+        AttributeValue::M(parts.map(|(name, value)| (name.to_owned(), value)).into())
+    }
+
+    fn decode(value: &AttributeValue) -> Result<Self, Corrupt> {
+        let nothing = Item::new();
+        let fields = Fields(value.as_m().unwrap_or(&nothing));
+        let shard: u8 = fields.number("shard")?;
+        let shard = Some(shard).filter(|shard| *shard < LATE_SHARDS);
+        Ok(Self {
+            shard: shard.ok_or_else(|| fields.corrupt("shard"))?,
+            count: fields.number("count")?,
+            behind: fields.parsed("behind")?,
         })
     }
 }
@@ -288,7 +337,7 @@ mod tests {
                 batch: BatchToken::new(Revision::new(7), Revision::new(9)),
                 upto: id,
                 late: vec![id],
-                seen: Counters::default(),
+                dealt: Counters::default(),
             }),
             ..checkpoint()
         };
@@ -298,16 +347,37 @@ mod tests {
             added,
             [
                 r#"batch S("7-9")"#,
+                &format!("dealt L {zeros}"),
                 "deleting Bool(true)",
                 r#"last S("7-8")"#,
                 "late B [01, 90, a4, cd, d3, e7, 72, 22, 9f, 99, fd, b7, 4f, ee, e7, 52]",
                 r#"mode S("polls")"#,
                 &format!(r#"running S("{ID}")"#),
-                &format!("seen L {zeros}"),
                 &format!(r#"upto S("{ID}")"#),
             ]
         );
         assert_eq!(golden(&Checkpoint { mode: Some(Mode::Runs), ..checkpoint() })[2], r#"mode S("runs")"#);
+    }
+
+    #[test]
+    fn golden_bytes_of_sweeps() {
+        let sweep = Sweep { shard: 3, count: 17, behind: ID.parse().unwrap() };
+        let item = Checkpoint { sweeps: vec![sweep.clone()], ..checkpoint() }.encode();
+        let stored = [("shard", number(3_u8)), ("count", number(17_u64)), ("behind", text(ID))];
+        let stored = AttributeValue::M(stored.map(|(name, value)| (name.to_owned(), value)).into());
+        assert_eq!(item["sweeps"], AttributeValue::L(vec![stored]));
+        assert_eq!(Checkpoint::decode(&item).unwrap().sweeps, [sweep]);
+    }
+
+    #[test]
+    fn a_batch_that_does_not_say_what_it_deals_with_deals_with_nothing() {
+        let batch = BatchToken::new(Revision::new(7), Revision::new(9));
+        let dealt = Counters::default();
+        let outstanding = Outstanding { batch, upto: beginning(), late: Vec::new(), dealt };
+        let all = Checkpoint { outstanding: Some(outstanding), ..checkpoint() };
+        let mut item = all.encode();
+        item.remove("dealt").unwrap();
+        assert_eq!(Checkpoint::decode(&item), Ok(all));
     }
 
     #[test]
@@ -318,6 +388,7 @@ mod tests {
             ("known", AttributeValue::L(vec![])),
             ("position", text("x")),
             ("batch", text("1-1")),
+            ("sweeps", AttributeValue::L(vec![number(1_u8)])),
         ] {
             let mut item = checkpoint().encode();
             item.insert(name.to_owned(), value);

@@ -24,8 +24,6 @@ impl ConsumerHandle<'_> {
         let outstanding = outstanding.ok_or(ConsumerError::StaleBatch)?;
         let ledger = Ledger { consumer, incarnation: checkpoint.incarnation };
         LedgerHandle::of(self.op, ledger).settle(&outstanding.late, &batch.to_string()).await?;
-        let touched = outstanding.seen.risen_since(&checkpoint.known);
-        let settled = LedgerHandle::of(self.op, ledger).settled_shards(touched).await?;
         let commit = |found: &Checkpoint| {
             if found.last == Some(batch) {
                 return Ok(None);
@@ -35,7 +33,7 @@ impl ConsumerHandle<'_> {
             }
             Ok(Some(Checkpoint {
                 position: outstanding.upto,
-                known: found.known.with(&outstanding.seen, &settled),
+                known: found.known.max(&outstanding.dealt),
                 last: Some(batch),
                 outstanding: None,
                 ..found.clone()

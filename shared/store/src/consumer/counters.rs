@@ -22,10 +22,29 @@ impl Counters {
         counters.filter(|(_, (now, known))| **now > *known).map(|(shard, _)| shard).collect()
     }
 
+    /// How often a partition was counted.
+    pub(crate) fn of(&self, shard: u8) -> u64 {
+        self.0[usize::from(shard)]
+    }
+
+    /// Takes it that a partition was counted so often.
+    pub(crate) fn raise(&mut self, shard: u8, count: u64) {
+        let counter = &mut self.0[usize::from(shard)];
+        *counter = (*counter).max(count);
+    }
+
+    /// The higher of two readings, for each partition.
+    pub(crate) fn max(mut self, other: &Self) -> Self {
+        for shard in 0..LATE_SHARDS {
+            self.raise(shard, other.of(shard));
+        }
+        self
+    }
+
     /// This reading, with that of another for some partitions.
     pub(crate) fn with(mut self, seen: &Self, shards: &[u8]) -> Self {
-        for shard in shards.iter().map(|shard| usize::from(*shard)) {
-            self.0[shard] = self.0[shard].max(seen.0[shard]);
+        for shard in shards {
+            self.raise(*shard, seen.of(*shard));
         }
         self
     }

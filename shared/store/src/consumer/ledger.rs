@@ -37,8 +37,29 @@ pub(crate) struct Ledger<'a> {
 pub(crate) struct Unsettled {
     /// Oldest first.
     pub(crate) ids: Vec<EventId>,
-    /// Where the next ones are; none if these are the last.
-    pub(crate) next: Option<Item>,
+    /// The last entry that was looked at; none if there are no more.
+    pub(crate) last: Option<EventId>,
+}
+
+/// A partition as it was looked through, to its end or until a request may read no more.
+#[derive(Debug)]
+pub(crate) struct Walked {
+    /// The unsettled entries up to an id, oldest first.
+    pub(crate) ids: Vec<EventId>,
+    /// Up to where all are settled, if it is worth to be kept: a page of entries or more.
+    pub(crate) behind: Option<EventId>,
+    /// Why it ended.
+    pub(crate) ending: WalkEnding,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WalkEnding {
+    /// There is nothing more.
+    Exhausted,
+    /// An unsettled entry lies behind the id.
+    Ahead,
+    /// There may be more.
+    Cut,
 }
 
 impl Ledger<'_> {
@@ -109,15 +130,47 @@ impl LedgerHandle<'_> {
         done
     }
 
-    /// Unsettled entries of a partition, up to an id, 1 MB of the partition at a time.
+    /// Looks for the unsettled entries of a partition up to an id, from behind another on. Ends with more than `most`, or
+    /// when the request may read no more; one page is read in any case, so that whoever goes on behind it comes to an end.
+    pub(crate) async fn walk(
+        self,
+        shard: u8,
+        behind: Option<EventId>,
+        upto: EventId,
+        most: usize,
+    ) -> Result<Walked, TableError> {
+        let mut walked = Walked { ids: Vec::new(), behind, ending: WalkEnding::Exhausted };
+        let mut after = behind;
+        loop {
+            let page = self.unsettled(shard, after, LAST).await?;
+            let late = page.ids.partition_point(|id| *id <= upto);
+            walked.ids.extend(&page.ids[..late]);
+            if late < page.ids.len() {
+                walked.ending = WalkEnding::Ahead;
+                return Ok(walked);
+            }
+            let Some(last) = page.last else { return Ok(walked) };
+            if walked.ids.is_empty() {
+                walked.behind = Some(last);
+            }
+            if walked.ids.len() > most || self.op.table.is_spent() {
+                walked.ending = WalkEnding::Cut;
+                return Ok(walked);
+            }
+            after = Some(last);
+        }
+    }
+
+    /// Unsettled entries of a partition between two ids, 1 MB of the partition at a time.
     pub(crate) async fn unsettled(
         self,
         shard: u8,
+        after: Option<EventId>,
         upto: EventId,
-        after: Option<Item>,
     ) -> Result<Unsettled, TableError> {
         let ledger = self.ledger;
         let partition = ledger.partition(shard).unwrap_or_default();
+        let after = after.map(|id| ledger.key(id));
         let answer = self
             .op
             .table
@@ -135,7 +188,8 @@ impl LedgerHandle<'_> {
             .await?;
         self.op.table.meter.items(usize::try_from(answer.scanned_count()).unwrap_or(0));
         let ids = answer.items().iter().map(|item| Fields(item).parsed("sk")).collect::<Result<_, _>>()?;
-        Ok(Unsettled { ids, next: answer.last_evaluated_key })
+        let last = answer.last_evaluated_key.as_ref().map(|key| Fields(key).parsed("sk")).transpose()?;
+        Ok(Unsettled { ids, last })
     }
 
     /// Marks entries as settled. One that is not there any more, or another incarnation's, is left alone.
@@ -173,11 +227,11 @@ impl LedgerHandle<'_> {
         for shard in shards {
             let mut after = None;
             let waits = loop {
-                let page = self.unsettled(shard, LAST, after).await?;
+                let page = self.unsettled(shard, after, LAST).await?;
                 if !page.ids.is_empty() {
                     break true;
                 }
-                after = page.next;
+                after = page.last;
                 if after.is_none() {
                     break false;
                 }

@@ -9,18 +9,22 @@
 //! and given later, as late. It may have been given before: that it landed in front of the announcement is not known from
 //! its record, and polls have no files to look into.
 //!
+//! The ledger keeps what is settled for a while. A poll looks through it as far as one request may read, writes down how far
+//! it came, and goes on there the next time.
+//!
 //! A poll that finds nothing costs three reads (the checkpoint, the directory, and one of each shard of the bucket at the
 //! position) and one write (the announcement). Each batch is one write more, and so is its commit.
+
+use std::collections::BTreeSet;
 
 use lately_keys::{EventId, Fingerprint, Order};
 use lately_model::{BatchToken, Event, EventQuery, PollRequest, Polled};
 
 use crate::consumer::ConsumerHandle;
 use crate::consumer::announcement::AnnouncementHandle;
-use crate::consumer::checkpoint::{Checkpoint, Mode, Outstanding, too_busy};
+use crate::consumer::checkpoint::{Checkpoint, Mode, Outstanding, Sweep, too_busy};
 use crate::consumer::counters::Counters;
-use crate::consumer::ledger::Ledger;
-use crate::consumer::ledger::LedgerHandle;
+use crate::consumer::ledger::{Ledger, LedgerHandle, WalkEnding};
 use crate::consumer::{ConsumerError, ConsumerNotFound, existing};
 use crate::error::TableError;
 use crate::latest::page::{Draft, Ending, Sent};
@@ -45,6 +49,22 @@ struct Late {
     /// Whether an answer has no room for the next one.
     is_full: bool,
     /// Whether there are more.
+    more: bool,
+    /// The counters that are dealt with once these events are.
+    dealt: Counters,
+    /// How far the other partitions were looked through.
+    sweeps: Vec<Sweep>,
+}
+
+/// What waits in the ledger, of what could be looked through.
+#[derive(Default)]
+struct Waiting {
+    /// Each with its partition, oldest first.
+    ids: Vec<(EventId, u8)>,
+    /// The partitions that hold nothing else, and their counters.
+    whole: Vec<(u8, u64)>,
+    sweeps: Vec<Sweep>,
+    /// Whether there may be more.
     more: bool,
 }
 
@@ -135,23 +155,21 @@ impl Polling<'_> {
         let late = self.late_events(&seen, limit).await?;
         let ahead = self.ahead(watermark, limit, &late).await?;
         let caught_up = ahead.complete && !late.more;
-        let late = late.events;
+        let Late { events: late, dealt, sweeps, .. } = late;
         let revision = checkpoint.revision.next();
         if late.is_empty() && ahead.upto.is_none() {
             let polled = Polled { batch: None, events: Vec::new(), late, caught_up };
             // What was counted and is settled need not be looked at again.
-            let ledger = Ledger { consumer: &checkpoint.consumer, incarnation: checkpoint.incarnation };
-            let touched = seen.risen_since(&checkpoint.known);
-            let settled = LedgerHandle::of(self.op, ledger).settled_shards(touched).await?;
-            let known = checkpoint.known.with(&seen, &settled);
-            let next = (!settled.is_empty()).then(|| Checkpoint { revision, known, ..checkpoint.clone() });
+            let known = checkpoint.known.max(&dealt);
+            let is_new = (known, &sweeps) != (checkpoint.known, &checkpoint.sweeps);
+            let next = is_new.then(|| Checkpoint { revision, known, sweeps, ..checkpoint.clone() });
             return Ok(Given { polled, next });
         }
         let batch = BatchToken::new(checkpoint.incarnation, revision);
         let ids = late.iter().map(|event| event.id).collect();
         let upto = ahead.upto.unwrap_or(checkpoint.position);
-        let outstanding = Some(Outstanding { batch, upto, late: ids, seen });
-        let next = Some(Checkpoint { revision, outstanding, ..checkpoint.clone() });
+        let outstanding = Some(Outstanding { batch, upto, late: ids, dealt });
+        let next = Some(Checkpoint { revision, outstanding, sweeps, ..checkpoint.clone() });
         let polled = Polled { batch: Some(batch), events: ahead.events, late, caught_up };
         Ok(Given { polled, next })
     }
@@ -183,27 +201,15 @@ impl Polling<'_> {
     async fn late_events(self, seen: &Counters, limit: usize) -> Result<Late, TableError> {
         let stored = self.stored;
         let checkpoint = self.checkpoint;
-        let Checkpoint { consumer, incarnation, known, position, .. } = checkpoint;
-        let ledger = Ledger { consumer, incarnation: *incarnation };
-        let mut late = Late::default();
-        let mut ids = Vec::new();
-        for shard in seen.risen_since(known) {
-            let (mut after, mut found) = (None, 0);
-            loop {
-                let page = LedgerHandle::of(self.op, ledger).unsettled(shard, *position, after).await?;
-                found += page.ids.len();
-                ids.extend(page.ids);
-                after = page.next;
-                if after.is_none() || found > limit {
-                    break;
-                }
-            }
-        }
-        ids.sort();
-        late.more = ids.len() > limit;
-        ids.truncate(limit);
+        let consumer = &checkpoint.consumer;
+        let ledger = Ledger { consumer, incarnation: checkpoint.incarnation };
+        let Waiting { ids: waiting, whole, sweeps, more } = self.waiting(seen, limit).await?;
+        let mut late =
+            Late { more: more || waiting.len() > limit, dealt: checkpoint.known, sweeps, ..Late::default() };
+        let ids: Vec<_> = waiting.iter().map(|(id, _)| *id).take(limit).collect();
         // Events may be large: no more are read at once than surely fit, and then as many as fit by those before.
         let (mut rest, mut step) = (&*ids, POINTERS_AT_FIRST);
+        let mut left: BTreeSet<EventId> = waiting.iter().map(|(id, _)| *id).collect();
         while !rest.is_empty() {
             let is_spent = self.op.table.is_spent() && rest.len() < ids.len();
             if late.is_full || is_spent {
@@ -220,8 +226,54 @@ impl Polling<'_> {
             if let Some(mean) = late.bytes.checked_div(late.events.len()) {
                 step = (PAGE_BYTES.saturating_sub(late.bytes) / mean.max(1)).clamp(1, BATCH_KEYS);
             }
+            for id in &gone {
+                left.remove(id);
+            }
+        }
+        for event in &late.events {
+            left.remove(&event.id);
+        }
+        let is_left = |shard| waiting.iter().any(|(id, of)| *of == shard && left.contains(id));
+        for (shard, count) in whole {
+            if !is_left(shard) {
+                late.dealt.raise(shard, count);
+            }
         }
         Ok(late)
+    }
+
+    /// What waits in the partitions that were counted in, as far as they may be looked through at once. Begins with any of
+    /// them, so that each has its turn.
+    async fn waiting(self, seen: &Counters, limit: usize) -> Result<Waiting, TableError> {
+        let Checkpoint { consumer, incarnation, known, position, sweeps, .. } = self.checkpoint;
+        let ledger = LedgerHandle::of(self.op, Ledger { consumer, incarnation: *incarnation });
+        let mut risen = seen.risen_since(known);
+        let mut waiting = Waiting::default();
+        if risen.is_empty() {
+            return Ok(waiting);
+        }
+        let first = self.op.ambient().entropy() % risen.len() as u128;
+        risen.rotate_left(usize::try_from(first).unwrap_or_default());
+        for (walks, shard) in risen.into_iter().enumerate() {
+            let sweep = sweeps.iter().find(|sweep| sweep.shard == shard);
+            if walks > 0 && self.op.table.is_spent() {
+                waiting.sweeps.extend(sweep.cloned());
+                waiting.more = true;
+                continue;
+            }
+            let count = sweep.map_or(seen.of(shard), |sweep| sweep.count);
+            let walked = ledger.walk(shard, sweep.map(|sweep| sweep.behind), *position, limit).await?;
+            if walked.ending == WalkEnding::Exhausted {
+                waiting.whole.push((shard, count));
+            } else {
+                waiting.sweeps.extend(walked.behind.map(|behind| Sweep { shard, count, behind }));
+                waiting.more |= walked.ending == WalkEnding::Cut;
+            }
+            waiting.ids.extend(walked.ids.into_iter().map(|id| (id, shard)));
+        }
+        waiting.ids.sort_unstable();
+        waiting.sweeps.sort_unstable_by_key(|sweep| sweep.shard);
+        Ok(waiting)
     }
 
     /// What follows on the position up to an end, as much as may be given beside the late events.

@@ -9,8 +9,7 @@ use crate::consumer::ConsumerHandle;
 use crate::consumer::announcement::Announcement;
 use crate::consumer::announcement::AnnouncementHandle;
 use crate::consumer::checkpoint::{Checkpoint, beginning, too_busy};
-use crate::consumer::ledger::Ledger;
-use crate::consumer::ledger::LedgerHandle;
+use crate::consumer::ledger::{Ledger, LedgerHandle, WalkEnding};
 use crate::consumer::seek::before;
 use crate::consumer::{ConsumerError, existing};
 use crate::error::TableError;
@@ -81,11 +80,13 @@ impl ConsumerHandle<'_> {
         stored: &StoredTopic,
     ) -> Result<ConsumerView, TableError> {
         let Checkpoint { position, ref outstanding, settle, .. } = *checkpoint;
+        let (late, late_more) = self.count_unsettled(checkpoint).await?;
         Ok(ConsumerView {
             position: Some(position).filter(|position| *position != beginning()),
             outstanding: outstanding.as_ref().map(|outstanding| outstanding.batch),
             lag_seconds: self.lag_seconds(checkpoint, stored).await?,
-            late: self.count_unsettled(checkpoint).await?,
+            late,
+            late_more,
             settle_seconds: settle,
         })
     }
@@ -104,27 +105,25 @@ impl ConsumerHandle<'_> {
         Ok(oldest.map_or(0, |oldest| now.get().saturating_sub(oldest.get()) / 1000))
     }
 
-    /// How many events landed behind the position and wait. Nothing is read of partitions that were not counted in since
-    /// they were settled.
-    async fn count_unsettled(self, checkpoint: &Checkpoint) -> Result<u64, TableError> {
-        let Checkpoint { consumer, incarnation, known, position, .. } = checkpoint;
+    /// How many events landed behind the position and wait, and whether there may be more than could be counted. Nothing
+    /// is read of partitions that were not counted in since they were settled.
+    async fn count_unsettled(self, checkpoint: &Checkpoint) -> Result<(u64, bool), TableError> {
+        let Checkpoint { consumer, incarnation, known, position, sweeps, .. } = checkpoint;
         let Some(announcement) = AnnouncementHandle::of(self.op, checkpoint).find().await? else {
-            return Ok(0);
+            return Ok((0, false));
         };
-        let ledger = Ledger { consumer, incarnation: *incarnation };
+        let ledger = LedgerHandle::of(self.op, Ledger { consumer, incarnation: *incarnation });
         let mut waiting = 0;
         for shard in announcement.counters.risen_since(known) {
-            let mut after = None;
-            loop {
-                let page = LedgerHandle::of(self.op, ledger).unsettled(shard, *position, after).await?;
-                waiting += page.ids.len() as u64;
-                after = page.next;
-                if after.is_none() {
-                    break;
-                }
+            // What has landed since in front of where a sweep stands is counted when the next one begins.
+            let behind = sweeps.iter().find(|sweep| sweep.shard == shard).map(|sweep| sweep.behind);
+            let walked = ledger.walk(shard, behind, *position, usize::MAX).await?;
+            waiting += walked.ids.len() as u64;
+            if walked.ending == WalkEnding::Cut {
+                return Ok((waiting, true));
             }
         }
-        Ok(waiting)
+        Ok((waiting, false))
     }
 
     fn creation(self, checkpoint: &Checkpoint) -> Result<Vec<TransactWriteItem>, BuildError> {

@@ -137,7 +137,7 @@ impl RunHandle<'_> {
                 while !pages.complete && pending.len() > LATE_PER_PAGE {
                     pending = self.write_page(&mut pages, pending).await?;
                 }
-                after = candidates.next;
+                after = candidates.last;
                 if after.is_none() {
                     break;
                 }
@@ -195,9 +195,9 @@ impl RunHandle<'_> {
         Ok(pages.without_written(pending))
     }
 
-    async fn candidates(self, shard: u8, after: Option<Item>) -> Result<Unsettled, TableError> {
+    async fn candidates(self, shard: u8, after: Option<EventId>) -> Result<Unsettled, TableError> {
         let run = self.run;
-        LedgerHandle::of(&self.op.step(), run.ledger()).unsettled(shard, run.from, after).await
+        LedgerHandle::of(&self.op.step(), run.ledger()).unsettled(shard, after, run.from).await
     }
 
     /// Ids by the run that covers them; none if there is no such run.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use aws_sdk_dynamodb::types::AttributeValue;
 use lately_engine::fault::{Faults, Network};
 use lately_engine::{Engine, Options};
-use lately_keys::table::{DirectoryKey, EventKey, TopicKey};
+use lately_keys::table::{DirectoryKey, EventKey, LateEventKey, TopicKey};
 use lately_keys::{Bucket, BucketWidth, EventId, Order, Shard, TableKey, Tick, UnixMillis};
 use lately_model::{EventQuery, NewConsumer, NewEvent, PollRequest};
 use lately_store::{Cost, Store};
@@ -18,8 +18,9 @@ use crate::support::{
     BUDGET, Item, TABLE, World, change, engine, event, ids, pass, query, store, submission, topic,
 };
 
-/// Read units of a request, and a full query more: the last one has begun before they were spent.
-const MOST_UNITS: u64 = 1_024 + 256;
+/// Read units of a request, and a full query more: the last one has begun before they were spent. A poll's reads of its
+/// checkpoint and of what lies ahead are a few.
+const MOST_UNITS: u64 = 1_024 + 256 + 16;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -162,8 +163,8 @@ async fn unread_is_counted_no_longer_than_a_request_may_take() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_poll_reads_no_more_late_events_than_it_gives() {
+/// A rig whose consumer has committed one event, and a request for as many as there may be.
+async fn polled() -> (Rig, PollRequest) {
     let mut rig = Rig::new().await;
     let body = NewConsumer::parse(br#"{"start":"earliest"}"#).unwrap();
     rig.store.op().consumer(&nightly()).put(&body).await.unwrap();
@@ -174,7 +175,12 @@ async fn a_poll_reads_no_more_late_events_than_it_gives() {
     let polled = rig.store.op().consumer(&nightly()).poll(request).await.unwrap();
     assert_eq!(ids(&polled.events), [first]);
     rig.store.op().consumer(&nightly()).commit(polled.batch.unwrap()).await.unwrap();
+    (rig, request)
+}
 
+#[tokio::test(start_paused = true)]
+async fn a_poll_reads_no_more_late_events_than_it_gives() {
+    let (mut rig, request) = polled().await;
     let mut late = BTreeSet::new();
     for n in 0..40 {
         let at = Some(rig.world.now().saturating_sub(3_600_000 + n));
@@ -202,6 +208,55 @@ async fn a_poll_reads_no_more_late_events_than_it_gives() {
     }
     assert_eq!(given, late);
     assert!(rig.unsettled().await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_ledger_is_looked_through_in_steps_and_nothing_is_missed() {
+    let (mut rig, request) = polled().await;
+    let mut late = BTreeSet::from([rig.write(Duration::from_secs(3_600)).await]);
+    rig.tell().await;
+    let (last, entry) = rig.ledger().await.pop_first().unwrap();
+    let key = |id| LateEventKey { consumer: nightly(), id };
+    // What is settled stays for a while. These entries are large, so that few of them are more than a poll may read.
+    let began = rig.world.now().saturating_sub(2 * 3_600_000).get();
+    let settled = (began..).map(|at| id(UnixMillis::new(at).unwrap(), at));
+    let settled = settled.filter(|id| key(*id).encode().pk == key(last).encode().pk);
+    for id in settled.take(300) {
+        let item =
+            keyed(&key(id), [("incarnation", entry["incarnation"].clone()), ("by", s("x".repeat(40_000)))]);
+        rig.engine.client().put_item().table_name(TABLE).set_item(Some(item)).send().await.unwrap();
+    }
+
+    let (mut given, mut empty) = (BTreeSet::new(), 0);
+    loop {
+        let op = rig.store.op();
+        let view = op.consumer(&nightly()).view().await.unwrap();
+        assert_bounded(&op.cost());
+        let op = rig.store.op();
+        let polled = op.consumer(&nightly()).poll(request).await.unwrap();
+        assert_bounded(&op.cost());
+        assert!(polled.late.iter().all(|event| given.insert(event.id)), "given twice");
+        if let Some(batch) = polled.batch {
+            rig.store.op().consumer(&nightly()).commit(batch).await.unwrap();
+        } else if polled.caught_up {
+            assert!(!view.late_more);
+            break;
+        } else {
+            assert!(empty > 0 || view.late_more && view.late == 0, "{view:?}");
+            empty += 1;
+        }
+        if empty == 1 && late.len() == 1 {
+            // They land in front of where the first poll came to.
+            late.extend(rig.write_many(64, Duration::from_secs(3 * 3_600)).await);
+            rig.tell().await;
+        }
+    }
+    assert_eq!(given, late);
+    assert!(empty >= 2, "the ledger is too short for this test");
+    assert!(rig.unsettled().await.is_empty());
+    let op = rig.store.op();
+    assert!(op.consumer(&nightly()).poll(request).await.unwrap().caught_up);
+    assert!(op.cost().read_units.halves < 20, "{}", op.cost().of_read());
 }
 
 /// A topic with an event of today and one of its first day, a month of buckets ago, that were kept for a day.
