@@ -43,7 +43,7 @@ FIRST = {
     "LogLevel": "info",
 }
 # Each function's environment, a mapping's, and the schedule's input change.
-UPGRADE = FIRST | {"LogLevel": "debug", "FanOutLimit": "500", "ReportGroupBy": "type"}
+UPGRADE = FIRST | {"LogLevel": "warn", "FanOutLimit": "500", "ReportGroupBy": "type"}
 
 
 def deployable():

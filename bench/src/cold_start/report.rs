@@ -13,12 +13,18 @@ const INSTRUCTIONS: u64 = 1_900_000;
 /// From the first event to TLS under way.
 const CLIENT_HELLO: Duration = Duration::from_millis(1);
 
+/// The same of `fan-out`, which prepares two calls before the first one connects. No client waits for it.
+const CLIENT_HELLO_OF_FAN_OUT: Duration = Duration::from_micros(1_500);
+
 /// Memory at the first poll, 6.5 MB; and after the first event, with a page of a hundred in it.
 const RSS_AT_POLL: u64 = 13 * 1024 * 1024 / 2;
 const RSS_AFTER: u64 = 10 * 1024 * 1024;
 
 /// A binary's size: 4.8 MB.
 const BYTES: u64 = 48 * 1024 * 1024 / 10;
+
+/// The same of `report`, which has a client of S3 with the tables of forty checksums: 6 MB. No client waits for it.
+const BYTES_OF_REPORT: u64 = 6 * 1024 * 1024;
 
 /// All of one function.
 #[derive(Clone, Debug)]
@@ -76,7 +82,7 @@ impl ColdStartReport {
         let mut figures = vec![
             figure("start", format!("{ratio:.2}×"), ratio.into(), START.into(), ratio <= START),
             bytes("rss_at_poll", one.rss_at_poll, RSS_AT_POLL),
-            bytes("binary", one.bytes, BYTES),
+            bytes("binary", one.bytes, if one.function == "report" { BYTES_OF_REPORT } else { BYTES }),
         ];
         if let Some(count) = one.instructions {
             let millions = format!("{} M", hundredths(count, 1_000_000));
@@ -85,11 +91,11 @@ impl ColdStartReport {
         }
         if let Some(hello) = one.client_hello {
             let millis = hello.as_secs_f64() * 1e3;
-            let budget = CLIENT_HELLO.as_secs_f64() * 1e3;
-            let is_ok = hello <= CLIENT_HELLO;
+            let budget = if one.function == "fan-out" { CLIENT_HELLO_OF_FAN_OUT } else { CLIENT_HELLO };
             let text = format!("{millis:.2} ms");
-            figures
-                .insert(figures.len() - 2, figure("client_hello", text, millis.into(), budget.into(), is_ok));
+            let budget_millis = budget.as_secs_f64() * 1e3;
+            let hello = figure("client_hello", text, millis.into(), budget_millis.into(), hello <= budget);
+            figures.insert(figures.len() - 2, hello);
         }
         if let Some(rss) = one.rss_after {
             figures.insert(figures.len() - 1, bytes("rss_after", rss, RSS_AFTER));
@@ -123,6 +129,8 @@ impl ColdStartReport {
         };
         table.push_str(&format!(
             "| budget | {START}× | {} M | {} ms | {} MB | {} MB | {} MB |\n\n\
+             `fan-out` may take {:.1} ms to TLS: it prepares two calls before the first one connects. `report` may have {} MB: it has a \
+             client of S3.\n\
              From spawn to first poll, hello took {:.2} ms and hello-dynamodb {:.2} ms.",
             hundredths(INSTRUCTIONS, 1_000_000),
             CLIENT_HELLO.as_millis(),
@@ -130,6 +138,8 @@ impl ColdStartReport {
             hundredths(RSS_AFTER, MEGABYTE),
             // Rounded up, because the cap is rounded down to a byte.
             hundredths(BYTES + MEGABYTE / 200, MEGABYTE),
+            CLIENT_HELLO_OF_FAN_OUT.as_secs_f64() * 1e3,
+            BYTES_OF_REPORT / MEGABYTE,
             millis(0),
             millis(1),
         ));

@@ -24,9 +24,12 @@
 mod document;
 mod issue;
 
+use std::io::Read;
+
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
+use flate2::read::GzDecoder;
 use lately_keys::table::{ProfileKey, SessionId, SettingsKey};
 use lately_keys::{App, Topic, User};
 use lately_kit::answer::{self, Json};
@@ -43,8 +46,19 @@ use lately_model::{
 };
 use lately_store::Store;
 
+/// The OpenAPI document, compressed by `build.rs`.
+const OPENAPI: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/openapi.json.gz"));
+
 /// The OpenAPI document. A test holds it against the template's routes.
-pub const OPENAPI: &str = include_str!("openapi.json");
+///
+/// # Panics
+/// If it was not built with the program.
+#[must_use]
+pub fn openapi() -> String {
+    let mut text = String::new();
+    GzDecoder::new(OPENAPI).read_to_string(&mut text).expect("it is what build.rs compressed");
+    text
+}
 
 /// The routes of this function.
 #[must_use]
@@ -159,5 +173,5 @@ async fn get_health() -> Response {
 }
 
 async fn get_openapi() -> Response {
-    ([(CONTENT_TYPE, "application/json")], OPENAPI).into_response()
+    ([(CONTENT_TYPE, "application/json")], openapi()).into_response()
 }

@@ -30,7 +30,7 @@ use crate::drift::expected;
 
 /// The OpenAPI document.
 pub(crate) static OPENAPI: LazyLock<Value> =
-    LazyLock::new(|| serde_json::from_str(lately_records::OPENAPI).expect("the document is JSON"));
+    LazyLock::new(|| serde_json::from_str(&lately_records::openapi()).expect("the document is JSON"));
 
 /// An API on a table of its own.
 #[derive(Clone)]

@@ -38,60 +38,60 @@ pub enum Rule {
     Unlimited(Scope),
 }
 
-/// Every route's rule.
-pub const RULES: &[(Method, &str, Rule)] = &[
-    (Method::PUT, "/topics/{topic}", Rule::OnTopic(Scope::Admin)),
-    (Method::GET, "/topics/{topic}", Rule::OnTopic(Scope::Read)),
+/// Every route, with its rule, and with what its responses tell of their cost.
+pub const RULES: &[(Method, &str, Rule, Price)] = &[
+    (Method::PUT, "/topics/{topic}", Rule::OnTopic(Scope::Admin), Price::Write),
+    (Method::GET, "/topics/{topic}", Rule::OnTopic(Scope::Read), Price::Read),
     // The topics that the caller may see.
-    (Method::GET, "/topics", Rule::Holds(Scope::Read)),
-    (Method::POST, "/topics/{topic}/events", Rule::OnTopic(Scope::Write)),
-    (Method::GET, "/topics/{topic}/events", Rule::OnTopic(Scope::Read)),
-    (Method::GET, "/topics/{topic}/events/{id}", Rule::OnTopic(Scope::Read)),
-    (Method::DELETE, "/topics/{topic}/events/{id}", Rule::OnTopic(Scope::Write)),
+    (Method::GET, "/topics", Rule::Holds(Scope::Read), Price::Read),
+    (Method::POST, "/topics/{topic}/events", Rule::OnTopic(Scope::Write), Price::Write),
+    (Method::GET, "/topics/{topic}/events", Rule::OnTopic(Scope::Read), Price::Read),
+    (Method::GET, "/topics/{topic}/events/{id}", Rule::OnTopic(Scope::Read), Price::Read),
+    (Method::DELETE, "/topics/{topic}/events/{id}", Rule::OnTopic(Scope::Write), Price::Write),
     // Of the topics that the caller may see, as in feeds.
-    (Method::GET, "/actors/{actor}/events", Rule::Holds(Scope::Read)),
-    (Method::GET, "/subjects/{subject}/events", Rule::Holds(Scope::Read)),
-    (Method::GET, "/feeds/{user}", Rule::AsUser(Scope::Read)),
-    (Method::GET, "/feeds/{user}/unread", Rule::AsUser(Scope::Read)),
-    (Method::PUT, "/feeds/{user}/seen", Rule::AsUser(Scope::Write)),
-    (Method::PUT, "/users/{user}/following/{source}", Rule::AsUser(Scope::Write)),
-    (Method::DELETE, "/users/{user}/following/{source}", Rule::AsUser(Scope::Write)),
-    (Method::GET, "/users/{user}/following", Rule::AsUser(Scope::Read)),
-    (Method::GET, "/sources/{source}/followers", Rule::Holds(Scope::Read)),
-    (Method::GET, "/sources/{source}", Rule::Holds(Scope::Read)),
-    (Method::GET, "/users/{user}/profile", Rule::AsUser(Scope::Read)),
-    (Method::PUT, "/users/{user}/profile", Rule::AsUser(Scope::Write)),
-    (Method::DELETE, "/users/{user}/profile", Rule::AsUser(Scope::Write)),
-    (Method::GET, "/settings/{app}", Rule::Holds(Scope::Read)),
-    (Method::PUT, "/settings/{app}", Rule::Holds(Scope::Admin)),
-    (Method::DELETE, "/settings/{app}", Rule::Holds(Scope::Admin)),
-    (Method::POST, "/repos/{owner}/{repo}/issues", Rule::OnIssues(Scope::Write)),
-    (Method::GET, "/repos/{owner}/{repo}/issues", Rule::OnIssues(Scope::Read)),
-    (Method::GET, "/repos/{owner}/{repo}/issues/{number}", Rule::OnIssues(Scope::Read)),
-    (Method::PATCH, "/repos/{owner}/{repo}/issues/{number}", Rule::OnIssues(Scope::Write)),
-    (Method::POST, "/sessions", Rule::Unlimited(Scope::Admin)),
-    (Method::GET, "/sessions/{id}", Rule::Unlimited(Scope::Admin)),
-    (Method::DELETE, "/sessions/{id}", Rule::Unlimited(Scope::Admin)),
-    (Method::PUT, "/topics/{topic}/consumers/{name}", Rule::OnTopic(Scope::Consume)),
-    (Method::GET, "/topics/{topic}/consumers/{name}", Rule::OnTopic(Scope::Consume)),
-    (Method::POST, "/topics/{topic}/consumers/{name}/poll", Rule::OnTopic(Scope::Consume)),
-    (Method::POST, "/topics/{topic}/consumers/{name}/commit", Rule::OnTopic(Scope::Consume)),
-    (Method::POST, "/topics/{topic}/consumers/{name}/seek", Rule::OnTopic(Scope::Consume)),
-    (Method::GET, "/topics/{topic}/consumers/{name}/runs", Rule::OnTopic(Scope::Consume)),
-    (Method::DELETE, "/topics/{topic}/consumers/{name}", Rule::OnTopic(Scope::Consume)),
-    (Method::GET, "/health", Rule::Open),
-    (Method::GET, "/openapi.json", Rule::Open),
+    (Method::GET, "/actors/{actor}/events", Rule::Holds(Scope::Read), Price::ReadShared),
+    (Method::GET, "/subjects/{subject}/events", Rule::Holds(Scope::Read), Price::ReadShared),
+    (Method::GET, "/feeds/{user}", Rule::AsUser(Scope::Read), Price::ReadShared),
+    (Method::GET, "/feeds/{user}/unread", Rule::AsUser(Scope::Read), Price::ReadShared),
+    (Method::PUT, "/feeds/{user}/seen", Rule::AsUser(Scope::Write), Price::Write),
+    (Method::PUT, "/users/{user}/following/{source}", Rule::AsUser(Scope::Write), Price::Write),
+    (Method::DELETE, "/users/{user}/following/{source}", Rule::AsUser(Scope::Write), Price::Write),
+    (Method::GET, "/users/{user}/following", Rule::AsUser(Scope::Read), Price::Read),
+    (Method::GET, "/sources/{source}/followers", Rule::Holds(Scope::Read), Price::Read),
+    (Method::GET, "/sources/{source}", Rule::Holds(Scope::Read), Price::Read),
+    (Method::GET, "/users/{user}/profile", Rule::AsUser(Scope::Read), Price::Read),
+    (Method::PUT, "/users/{user}/profile", Rule::AsUser(Scope::Write), Price::Write),
+    (Method::DELETE, "/users/{user}/profile", Rule::AsUser(Scope::Write), Price::Write),
+    (Method::GET, "/settings/{app}", Rule::Holds(Scope::Read), Price::Read),
+    (Method::PUT, "/settings/{app}", Rule::Holds(Scope::Admin), Price::Write),
+    (Method::DELETE, "/settings/{app}", Rule::Holds(Scope::Admin), Price::Write),
+    (Method::POST, "/repos/{owner}/{repo}/issues", Rule::OnIssues(Scope::Write), Price::Write),
+    (Method::GET, "/repos/{owner}/{repo}/issues", Rule::OnIssues(Scope::Read), Price::Read),
+    (Method::GET, "/repos/{owner}/{repo}/issues/{number}", Rule::OnIssues(Scope::Read), Price::Read),
+    (Method::PATCH, "/repos/{owner}/{repo}/issues/{number}", Rule::OnIssues(Scope::Write), Price::Write),
+    (Method::POST, "/sessions", Rule::Unlimited(Scope::Admin), Price::Write),
+    (Method::GET, "/sessions/{id}", Rule::Unlimited(Scope::Admin), Price::Read),
+    (Method::DELETE, "/sessions/{id}", Rule::Unlimited(Scope::Admin), Price::Write),
+    (Method::PUT, "/topics/{topic}/consumers/{name}", Rule::OnTopic(Scope::Consume), Price::Write),
+    (Method::GET, "/topics/{topic}/consumers/{name}", Rule::OnTopic(Scope::Consume), Price::Read),
+    (Method::POST, "/topics/{topic}/consumers/{name}/poll", Rule::OnTopic(Scope::Consume), Price::Read),
+    (Method::POST, "/topics/{topic}/consumers/{name}/commit", Rule::OnTopic(Scope::Consume), Price::Write),
+    (Method::POST, "/topics/{topic}/consumers/{name}/seek", Rule::OnTopic(Scope::Consume), Price::Write),
+    (Method::GET, "/topics/{topic}/consumers/{name}/runs", Rule::OnTopic(Scope::Consume), Price::Read),
+    (Method::DELETE, "/topics/{topic}/consumers/{name}", Rule::OnTopic(Scope::Consume), Price::Write),
+    (Method::GET, "/health", Rule::Open, Price::Free),
+    (Method::GET, "/openapi.json", Rule::Open, Price::Free),
 ];
 
 impl Rule {
-    /// The rule of a route, if it has one.
+    /// The rule of a route and its price, if there is such a route.
     #[must_use]
-    pub fn of(method: &Method, path: &str) -> Option<Self> {
-        let rule = RULES.iter().find(|(ruled, at, _)| ruled == method && *at == path);
-        rule.map(|(.., rule)| *rule)
+    pub fn of(method: &Method, path: &str) -> Option<(Self, Price)> {
+        let route = RULES.iter().find(|(ruled, at, ..)| ruled == method && *at == path);
+        route.map(|(.., rule, price)| (*rule, *price))
     }
 
-    async fn admits(self, parts: &mut Parts) -> Result<(), Problem> {
+    async fn admits(self, caller: Result<Caller, Problem>, parts: &mut Parts) -> Result<(), Problem> {
         let scope = match self {
             Self::Open => return Ok(()),
             Self::Holds(scope)
@@ -100,7 +100,7 @@ impl Rule {
             | Self::OnIssues(scope)
             | Self::Unlimited(scope) => scope,
         };
-        let caller = Caller::from_request_parts(parts, &()).await?;
+        let caller = caller?;
         if !caller.scopes.allow(scope) {
             return Err(Problem::new(Code::Forbidden, format!("This needs the scope {scope}.")));
         }
@@ -149,9 +149,10 @@ pub(crate) async fn admit(State(gate): State<Gate>, mut request: Request, next: 
         request.extensions_mut().insert(cap);
     }
     let (mut parts, body) = request.into_parts();
-    let topics = Caller::from_request_parts(&mut parts, &()).await.ok().and_then(|caller| caller.topics);
+    let caller = Caller::from_request_parts(&mut parts, &()).await;
+    let topics = caller.as_ref().ok().and_then(|caller| caller.topics.clone());
     let op = store.filter(|_| price != Price::Free).map(|store| Op(store.op().limited_to(topics.as_deref())));
-    let response = match rule.admits(&mut parts).await {
+    let response = match rule.admits(caller, &mut parts).await {
         Err(refused) => refused.into_response(),
         Ok(()) => {
             if let Some(op) = &op {
@@ -174,13 +175,13 @@ mod tests {
 
     #[test]
     fn no_route_has_two_rules() {
-        let routes: BTreeSet<_> = RULES.iter().map(|(method, path, _)| (method.as_str(), *path)).collect();
+        let routes: BTreeSet<_> = RULES.iter().map(|(method, path, ..)| (method.as_str(), *path)).collect();
         assert_eq!(routes.len(), RULES.len());
     }
 
     #[test]
     fn where_a_topic_is_in_the_path_a_limit_to_topics_holds() {
-        for (method, path, rule) in RULES {
+        for (method, path, rule, _) in RULES {
             let on_topic = matches!(rule, Rule::OnTopic(_));
             assert_eq!(on_topic, path.starts_with("/topics/{topic}"), "{method} {path}");
         }
@@ -188,7 +189,7 @@ mod tests {
 
     #[test]
     fn where_issues_are_in_the_path_a_limit_to_topics_holds_for_theirs() {
-        for (method, path, rule) in RULES {
+        for (method, path, rule, _) in RULES {
             let on_issues = matches!(rule, Rule::OnIssues(_));
             assert_eq!(on_issues, path.starts_with("/repos/{owner}/{repo}/issues"), "{method} {path}");
         }
@@ -196,7 +197,7 @@ mod tests {
 
     #[test]
     fn where_a_user_is_in_the_path_it_is_the_callers() {
-        for (method, path, rule) in RULES {
+        for (method, path, rule, _) in RULES {
             assert_eq!(matches!(rule, Rule::AsUser(_)), path.contains("{user}"), "{method} {path}");
         }
     }

@@ -1,13 +1,13 @@
 //! The store's handle of one request: made at the edge, given to the handler, turned into `Lately-Cost` at the end.
 //!
-//! Every response of a route that uses the table carries what the request cost, failures included. A route declares with
-//! [`Price`] which figures its clients are told.
+//! Every response of a route that uses the table carries what the request cost, failures included. Its line in the table of
+//! routes (`access.rs`) says which figures its clients are told.
 
 use std::ops::Deref;
 
 use axum::extract::FromRequestParts;
+use axum::http::HeaderValue;
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, Method};
 use axum::response::Response;
 use lately_store::Cost;
 
@@ -53,21 +53,6 @@ pub enum Price {
 }
 
 impl Price {
-    /// The price of a route.
-    #[must_use]
-    pub fn of(method: &Method, path: &str) -> Self {
-        match path {
-            "/health" | "/openapi.json" => Self::Free,
-            "/actors/{actor}/events"
-            | "/subjects/{subject}/events"
-            | "/feeds/{user}"
-            | "/feeds/{user}/unread" => Self::ReadShared,
-            "/topics/{topic}/consumers/{name}/poll" => Self::Read,
-            _ if method == Method::GET => Self::Read,
-            _ => Self::Write,
-        }
-    }
-
     /// The response with the cost of its request, as the route tells it.
     pub(crate) fn told(self, mut response: Response, Op(op): &Op, is_limited: bool) -> Response {
         let cost: Cost = op.cost();

@@ -56,10 +56,10 @@ impl Routes {
         H: Handler<T, ()>,
         T: 'static,
     {
-        let rule = Rule::of(&method, path);
-        let rule = rule.unwrap_or_else(|| panic!("{method} {path} has no rule in access.rs"));
+        let route = Rule::of(&method, path);
+        let (rule, price) = route.unwrap_or_else(|| panic!("{method} {path} has no rule in access.rs"));
         let filter = MethodFilter::try_from(method.clone()).expect("routes have common methods");
-        let gate = Gate { rule, price: Price::of(&method, path), cap: None, store: None };
+        let gate = Gate { rule, price, cap: None, store: None };
         self.served.push(Served { handler: on(filter, handler), gate });
         self.declared.push((method, path));
         self

@@ -64,7 +64,7 @@ impl Settings {
         });
         let metrics_namespace =
             read.parsed("METRICS_NAMESPACE", "1 to 255 of A-Z a-z 0-9 _ . / # : -, and not AWS/…", namespace);
-        let log_level = read.parsed("LOG_LEVEL", "error, warn, info, debug or trace", level);
+        let log_level = read.parsed("LOG_LEVEL", "error, warn or info", level);
         if !read.faults.is_empty() {
             return Err(SettingsError(read.faults));
         }
@@ -112,7 +112,7 @@ fn namespace(text: &str) -> Option<String> {
 }
 
 fn level(text: &str) -> Option<Level> {
-    let levels = [Level::ERROR, Level::WARN, Level::INFO, Level::DEBUG, Level::TRACE];
+    let levels = [Level::ERROR, Level::WARN, Level::INFO];
     levels.into_iter().find(|level| level.as_str().eq_ignore_ascii_case(text))
 }
 
@@ -137,14 +137,14 @@ mod tests {
     fn what_is_said_is_read() {
         let vars = [
             ("BODY_BYTES", "65536"),
-            ("LOG_LEVEL", "debug"),
+            ("LOG_LEVEL", "warn"),
             ("TABLE_NAME", "a-b.c_1"),
             ("METRICS_NAMESPACE", "Lately/Test"),
             ("FAN_OUT_LIMIT", "7"),
             ("FEED_RETENTION_DAYS", "30"),
         ];
         let settings = Settings::from_vars(vars).unwrap();
-        assert_eq!((settings.body_bytes, settings.log_level), (65_536, Level::DEBUG));
+        assert_eq!((settings.body_bytes, settings.log_level), (65_536, Level::WARN));
         assert_eq!(settings.metrics_namespace.as_deref(), Some("Lately/Test"));
         assert_eq!(
             (settings.feeds.fan_out_limit, settings.feeds.retention),
@@ -169,7 +169,7 @@ mod tests {
             "TABLE_NAME must be 3 to 255 of A-Z a-z 0-9 _ . -; BODY_BYTES must be 1 to 3145728; \
              FAN_OUT_LIMIT must be a whole number; FEED_RETENTION_DAYS must be 0 to 36500; \
              METRICS_NAMESPACE must be 1 to 255 of A-Z a-z 0-9 _ . / # : -, and not AWS/…; \
-             LOG_LEVEL must be error, warn, info, debug or trace"
+             LOG_LEVEL must be error, warn or info"
         );
         let nothing: [(&str, &str); 0] = [];
         assert_eq!(Settings::from_vars(nothing).unwrap_err().to_string(), "TABLE_NAME must be set");

@@ -26,8 +26,11 @@ use lately_keys::{
 use lately_model::limits::IMPORT_SECONDS;
 use lately_model::{Data, Event, RetentionDays, Views};
 
+use crate::error::TableError;
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::limits::{ENTRY_BYTES, ENTRY_EXPIRY_BYTES, ENTRY_KEY_BYTES, ENTRY_MARK_BYTES};
+use crate::op::Op;
+use crate::topic::TopicError;
 
 /// An event as timelines list it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -184,6 +187,18 @@ impl TimelineEntry {
     pub(crate) fn pointer(&self) -> Option<EventKey> {
         let Body::Pointer(width) = self.body else { return None };
         Some(EventKey::new(self.topic.clone(), width, self.id))
+    }
+
+    /// The key of the event; none if its topic is gone.
+    pub(crate) async fn event_key(&self, op: &Op) -> Result<Option<Key>, TableError> {
+        if let Some(key) = self.pointer() {
+            return Ok(Some(key.encode()));
+        }
+        match op.topic(&self.topic).settings().await {
+            Ok(settings) => Ok(Some(EventKey::new(self.topic.clone(), settings.bucket, self.id).encode())),
+            Err(TopicError::NotFound(_)) => Ok(None),
+            Err(TopicError::Table(error)) => Err(error),
+        }
     }
 
     /// The attributes that are the entry's own, wherever it stands.

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{EventKey, FeedEntryKey, PullMarkerKey};
-use lately_keys::{Key, Place, Source, TableKey, UnixMillis, User};
+use lately_keys::{Place, Source, TableKey, UnixMillis, User};
 
 use crate::entry::{TimelineEntry, own_feed, place_in_feed};
 use crate::error::TableError;
@@ -19,7 +19,6 @@ use crate::fan_out::FanOut;
 use crate::fan_out::page::Page;
 use crate::item::{Fields, keyed};
 use crate::limits::{CONFLICTS, SHARDS_AT_ONCE, TOLD_APART_MILLIS};
-use crate::topic::TopicError;
 
 impl FanOut<'_> {
     /// Whether an event is not there any more.
@@ -130,25 +129,14 @@ impl FanOut<'_> {
     ) -> Result<Vec<TimelineEntry>, TableError> {
         let mut keys = Vec::with_capacity(entries.len());
         for entry in &entries {
-            keys.push(self.event_of(entry).await?);
+            let key = entry.event_key(self.op).await?;
+            keys.push(key.ok_or_else(|| TableError::unavailable("the topic of an entry is gone"))?);
         }
         let there = self.op.table.existing(&keys).await?;
         let (kept, gone): (Vec<_>, Vec<_>) =
             entries.into_iter().zip(&keys).partition(|(_, key)| there.contains(key));
         self.delete(gone.iter().map(|(entry, _)| place_in_feed(entry.id, user)).collect()).await?;
         Ok(kept.into_iter().map(|(entry, _)| entry).collect())
-    }
-
-    /// The key of the event that an entry lists.
-    pub(super) async fn event_of(&self, entry: &TimelineEntry) -> Result<Key, TableError> {
-        if let Some(key) = entry.pointer() {
-            return Ok(key.encode());
-        }
-        let settings = self.op.topic(&entry.topic).settings().await.map_err(|error| match error {
-            TopicError::NotFound(_) => TableError::unavailable("the topic of an entry is gone"),
-            TopicError::Table(error) => error,
-        })?;
-        Ok(EventKey::new(entry.topic.clone(), settings.bucket, entry.id).encode())
     }
 }
 

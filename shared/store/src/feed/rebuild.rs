@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::{EventKey, FeedEntryKey, SourceEntryKey};
+use lately_keys::table::{FeedEntryKey, SourceEntryKey};
 use lately_keys::{Actor, EventId, Place, Source, TableKey};
 
 use crate::entry::TimelineEntry;
@@ -16,7 +16,6 @@ use crate::feed::FeedHandle;
 use crate::item::keyed;
 use crate::limits::{BATCH_ITEMS, CONFLICTS};
 use crate::pull_marker::PullMarker;
-use crate::topic::TopicError;
 
 impl FeedHandle<'_> {
     /// Puts those of some entries into a feed that belong to it, and deletes the others from it.
@@ -101,13 +100,8 @@ impl FeedHandle<'_> {
 
     /// Whether an entry's event is there.
     async fn has_event(self, entry: &TimelineEntry) -> Result<bool, TableError> {
-        let settings = match self.op.topic(&entry.topic).settings().await {
-            Ok(settings) => settings,
-            Err(TopicError::NotFound(_)) => return Ok(false),
-            Err(TopicError::Table(error)) => return Err(error),
-        };
-        let key = EventKey::new(entry.topic.clone(), settings.bucket, entry.id).encode();
-        Ok(self.op.table.get_item(keyed(Place::Table, key)).await?.is_some())
+        let Some(key) = entry.event_key(self.op).await? else { return Ok(false) };
+        Ok(!self.op.table.existing(&[key]).await?.is_empty())
     }
 
     async fn write_entry(self, entry: &TimelineEntry, belongs: bool) -> Result<(), TableError> {

@@ -213,14 +213,14 @@ async fn a_poll_reads_no_more_late_events_than_it_gives() {
 #[tokio::test(start_paused = true)]
 async fn a_long_ledger_is_looked_through_in_steps_and_nothing_is_missed() {
     let (mut rig, request) = polled().await;
-    let mut late = BTreeSet::from([rig.write(Duration::from_secs(3_600)).await]);
+    let mut late = BTreeSet::from([rig.write(Duration::from_secs(4 * 3_600)).await]);
     rig.tell().await;
-    let (last, entry) = rig.ledger().await.pop_first().unwrap();
+    let (first, entry) = rig.ledger().await.pop_first().unwrap();
     let key = |id| LateEventKey { consumer: nightly(), id };
     // What is settled stays for a while. These entries are large, so that few of them are more than a poll may read.
     let began = rig.world.now().saturating_sub(2 * 3_600_000).get();
     let settled = (began..).map(|at| id(UnixMillis::new(at).unwrap(), at));
-    let settled = settled.filter(|id| key(*id).encode().pk == key(last).encode().pk);
+    let settled = settled.filter(|id| key(*id).encode().pk == key(first).encode().pk);
     for id in settled.take(300) {
         let item =
             keyed(&key(id), [("incarnation", entry["incarnation"].clone()), ("by", s("x".repeat(40_000)))]);
