@@ -4,12 +4,12 @@
 //! fan-out did not find the follower.
 
 use lately_keys::table::{FollowerKey, SourceEntryKey};
-use lately_keys::{EventId, Order, Source, UnixMillis};
+use lately_keys::{EventId, Order, UnixMillis};
 
 use crate::entry::TimelineEntry;
 use crate::error::TableError;
 use crate::fan_out::FanOut;
-use crate::fan_out::walk::{Backfill, Purpose, Walk};
+use crate::fan_out::walk::{Backfill, Purpose, Walk, WalkStep};
 use crate::follow::{Edge, Follower};
 use crate::latest::span::IdRange;
 use crate::limits::BACKFILL_ENTRIES;
@@ -33,22 +33,21 @@ impl FanOut<'_> {
         let stored = self.op.source(source).stored().await?;
         let pulled_from = stored.marker(source, since).map(|marker| marker.since);
         if pulled_from.is_some() {
-            self.settle_marker(user, source).await?;
+            self.feed(user).settle_marker(source).await?;
         }
         // The marker brings what is newer. Of the older entries the newest are wanted, pulled or not.
         let behind = pulled_from.map(|from| from.max(EventId::first_of(since)));
         let purpose = Purpose::Backfill(Backfill { since, wanted, looked_at: 0 });
         self.begin_walk(key, id, at, Walk { user: user.clone(), behind, purpose }).await
     }
+}
 
+impl WalkStep<'_> {
     /// Copies some entries of a source's timeline into a feed, newest first: all since the follow, and of those before it
     /// as many as are wanted. The walk that is left.
-    pub(super) async fn copy_some(
-        &self,
-        source: &Source,
-        walk: Walk,
-        backfill: Backfill,
-    ) -> Result<Option<Walk>, TableError> {
+    pub(super) async fn copy_some(self, walk: Walk, backfill: Backfill) -> Result<Option<Walk>, TableError> {
+        let Self { fan_out, source } = self;
+        let op = fan_out.op;
         let Backfill { since, wanted, looked_at } = backfill;
         let followed_at = EventId::first_of(since);
         let oldest = if wanted == 0 { followed_at } else { EventId::first_of(UnixMillis::MIN) };
@@ -56,13 +55,13 @@ impl FanOut<'_> {
         let Some(ids) = newest.and_then(|newest| IdRange::new(oldest, newest)) else { return Ok(None) };
         // Mostly the first query finds them all. If not, few of the source's events fan out.
         let is_first = looked_at == 0 && walk.behind.is_none_or(|behind| behind == followed_at);
-        let most = self.op.store.feeds().entries_per_query;
+        let most = op.store.feeds().entries_per_query;
         let limit = if is_first && wanted > 0 { most.min(wanted.into()) } else { most };
         let partition = SourceEntryKey::partition(source);
         let range = EntryRange { partition: &partition, ids, order: Order::NewestFirst, consistent: true };
-        let found = self.op.timeline_entries(&range, Some(limit)).await?;
+        let found = op.timeline_entries(&range, Some(limit)).await?;
 
-        let now = self.op.now().get() / 1000;
+        let now = op.now().get() / 1000;
         let is_older = |entry: &TimelineEntry| entry.id < followed_at;
         let older = found.entries.iter().filter(|entry| is_older(entry)).count();
         let looked_at = looked_at.saturating_add(u32::try_from(older).unwrap_or(u32::MAX));
@@ -74,9 +73,9 @@ impl FanOut<'_> {
         older.truncate(wanted.into());
         let wanted = wanted.saturating_sub(u16::try_from(older.len()).unwrap_or(u16::MAX));
         entries.append(&mut older);
-        let retention = self.op.store.feeds().retention;
-        self.deliver(entries.iter().map(|entry| entry.in_feed(&walk.user, retention)).collect()).await?;
-        self.take_back_deleted(&walk.user, entries).await?;
+        let retention = op.store.feeds().retention;
+        fan_out.deliver(entries.iter().map(|entry| entry.in_feed(&walk.user, retention)).collect()).await?;
+        fan_out.feed(&walk.user).take_back_deleted(entries).await?;
 
         let Some(behind) = found.stopped_at else { return Ok(None) };
         if behind < followed_at && (wanted == 0 || looked_at >= BACKFILL_ENTRIES) {

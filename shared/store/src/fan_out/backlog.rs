@@ -36,7 +36,7 @@ use lately_keys::{BucketWidth, EventId, Key, Place, Source, TableKey, Topic, Uni
 use crate::entry::{TimelineEntry, own_feed, place_in_feed};
 use crate::error::TableError;
 use crate::fan_out::writer::Write;
-use crate::fan_out::{FanOut, count};
+use crate::fan_out::{FanOut, count, fresh_id};
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::limits::{
     BACKLOG_EVENTS_AT_ONCE, BACKLOG_EVENTS_PER_ITEM, BACKLOG_EVENTS_PER_STEP, BACKLOG_ITEMS_PER_STEP,
@@ -218,34 +218,41 @@ impl FanOut<'_> {
         events: &[LeftEvent],
     ) -> Result<(), TableError> {
         for events in events.chunks(BACKLOG_EVENTS_PER_ITEM) {
-            let key = BacklogKey { backlog: backlog.clone(), id: self.fresh_id()? };
+            let key = BacklogKey { backlog: backlog.clone(), id: fresh_id(self.op)? };
             let item = BacklogItem { key, written: written.clone(), events: events.to_vec(), step: 0 };
             self.op.table.put_item(&item.encode()).await?;
             count(&self.done.left, events.len());
         }
         Ok(())
     }
+}
 
-    /// Works on the oldest events of a backlog, if one of some records tells of its oldest item, or of an older one that is gone:
+/// One step of a backlog.
+#[derive(Clone, Copy)]
+pub(super) struct BacklogStep<'a> {
+    pub(super) fan_out: FanOut<'a>,
+    pub(super) backlog: &'a Backlog,
+}
+
+impl BacklogStep<'_> {
+    /// Works on the oldest events of the backlog, if one of some records tells of its oldest item, or of an older one that is gone:
     /// a step may have died after it had deleted that. Otherwise the oldest item has a record of its own still to come.
-    pub(super) async fn work_off(
-        &self,
-        backlog: &Backlog,
-        told: &BTreeSet<EventId>,
-    ) -> Result<(), TableError> {
-        let (items, more) = self.oldest_of(backlog).await?;
+    pub(super) async fn run(self, told: &BTreeSet<EventId>) -> Result<(), TableError> {
+        let Self { fan_out, backlog } = self;
+        let (items, more) = self.oldest().await?;
         let is_due = |first: &&BacklogItem| told.first().is_some_and(|told| *told <= first.key.id);
         let Some(first) = items.first().filter(is_due) else { return Ok(()) };
-        self.done.saw(items.iter().flat_map(|item| &item.events).map(|event| event.at).min());
+        fan_out.done.saw(items.iter().flat_map(|item| &item.events).map(|event| event.at).min());
         let left = LeftWork::default();
-        let step = FanOut { left: &left, backlog: Some(backlog), ..*self };
+        let step =
+            BacklogStep { fan_out: FanOut { left: &left, backlog: Some(backlog), ..fan_out }, backlog };
         match backlog {
             Backlog::Source(source) => step.handle_again(source, &items).await?,
             Backlog::Feed(user) => step.settle_in_feed(user, &items).await?,
         }
         let mut rest = left.take(backlog);
         let left_nothing = rest.is_empty();
-        if !self.put_left(&left).await.is_empty() {
+        if !fan_out.put_left(&left).await.is_empty() {
             return Err(TableError::unavailable("events were not put into a backlog"));
         }
         if rest.is_empty() && more {
@@ -257,37 +264,38 @@ impl FanOut<'_> {
             match items.next() {
                 Some(item) => {
                     let item = BacklogItem { written, events, step: item.step + 1, ..item };
-                    self.op.table.put_item(&item.encode()).await?;
+                    fan_out.op.table.put_item(&item.encode()).await?;
                 }
                 // Of what was written, some is to be removed by now.
-                None => self.put_to(backlog.clone(), written, &events).await?,
+                None => fan_out.put_to(backlog.clone(), written, &events).await?,
             }
         }
         let is_over = left_nothing && !more;
-        self.delete(items.map(|item| item.key.encode()).collect()).await?;
+        fan_out.delete(items.map(|item| item.key.encode()).collect()).await?;
         // An item that was put meanwhile may have been told of while these were older.
         let next = match is_over {
-            true => self.oldest_of(backlog).await?.0.into_iter().next(),
+            true => self.oldest().await?.0.into_iter().next(),
             false => None,
         };
         match next {
             Some(next) => {
                 let next = BacklogItem { step: next.step + 1, ..next };
-                Ok(self.op.table.put_item(&next.encode()).await?)
+                fan_out.op.table.put_item(&next.encode()).await
             }
             None => Ok(()),
         }
     }
 
     /// The items of a step, and whether there are more.
-    async fn oldest_of(&self, backlog: &Backlog) -> Result<(Vec<BacklogItem>, bool), TableError> {
+    async fn oldest(self) -> Result<(Vec<BacklogItem>, bool), TableError> {
         let answer = self
+            .fan_out
             .op
             .table
             .query(|query| {
                 query
                     .key_condition_expression("pk = :pk")
-                    .expression_attribute_values(":pk", text(backlog.to_string()))
+                    .expression_attribute_values(":pk", text(self.backlog.to_string()))
                     .limit(i32::try_from(BACKLOG_ITEMS_PER_STEP).unwrap_or(i32::MAX))
                     .consistent_read(true)
             })
@@ -306,7 +314,7 @@ impl FanOut<'_> {
     }
 
     /// Handles events under a source as if their records had come again.
-    async fn handle_again(&self, source: &Source, items: &[BacklogItem]) -> Result<(), TableError> {
+    async fn handle_again(self, source: &Source, items: &[BacklogItem]) -> Result<(), TableError> {
         let events = items.iter().flat_map(|item| item.events.iter().map(|event| (&item.written, event)));
         let handled: Vec<_> =
             events.map(|(written, event)| self.handle_left(source, written, event)).collect();
@@ -314,7 +322,7 @@ impl FanOut<'_> {
     }
 
     async fn handle_left(
-        &self,
+        self,
         source: &Source,
         written: &Written,
         event: &LeftEvent,
@@ -322,19 +330,19 @@ impl FanOut<'_> {
         let LeftEvent { id, at, .. } = *event;
         if let Some((topic, width)) = written {
             let key = EventKey::new(topic.clone(), *width, id);
-            let item = self.op.table.get_item(keyed(Place::Table, key.encode())).await?;
+            let item = self.fan_out.op.table.get_item(keyed(Place::Table, key.encode())).await?;
             let entry = item.map(|item| TimelineEntry::of(&key, &item, at)).transpose()?.flatten();
             if let Some(entry) = entry.filter(|entry| entry.sources().any(|listed| listed == *source)) {
-                return Box::pin(self.bring(&key, &entry, at, vec![source.clone()], None)).await;
+                return Box::pin(self.fan_out.bring(&key, &entry, at, vec![source.clone()], None)).await;
             }
         }
         // An attempt that died may have written it, also for followers who have left since.
-        Box::pin(self.clear(event, vec![source.clone()], None, written.is_some())).await
+        Box::pin(self.fan_out.clear(event, vec![source.clone()], None, written.is_some())).await
     }
 
     /// Makes a feed what it must be as regards some events: with a copy of each that is there and that the user follows,
     /// without one of each other.
-    async fn settle_in_feed(&self, user: &User, items: &[BacklogItem]) -> Result<(), TableError> {
+    async fn settle_in_feed(self, user: &User, items: &[BacklogItem]) -> Result<(), TableError> {
         for BacklogItem { written, events, .. } in items {
             for events in events.chunks(BACKLOG_EVENTS_AT_ONCE) {
                 let entries = match written {
@@ -349,7 +357,7 @@ impl FanOut<'_> {
 
     /// Those of some events that are there, and that belong into a feed now.
     async fn followed(
-        &self,
+        self,
         user: &User,
         topic: &Topic,
         width: BucketWidth,
@@ -359,26 +367,27 @@ impl FanOut<'_> {
         let keys: HashMap<Key, (EventKey, UnixMillis)> = keys.map(|key| (key.0.encode(), key)).collect();
         let wanted: Vec<_> = keys.keys().map(|key| keyed(Place::Table, key.clone())).collect();
         let mut entries = Vec::new();
-        for item in self.op.table.get_items(&wanted, true).await? {
+        for item in self.fan_out.op.table.get_items(&wanted, true).await? {
             if let Some((key, at)) = keys.get(&Fields(&item).key()?) {
                 entries.extend(TimelineEntry::of(key, &item, *at)?.filter(|entry| entry.fans_out));
             }
         }
         entries.sort_by_key(|entry| entry.id);
-        let edges = self.op.user(user).edges(&entries).await?;
+        let edges = self.fan_out.op.user(user).edges(&entries).await?;
         entries
             .retain(|entry| is_own(entry, user) || entry.sources().any(|source| edges.contains_key(&source)));
         Ok(entries)
     }
 
     async fn settle(
-        &self,
+        self,
         user: &User,
         written: &Written,
         events: &[LeftEvent],
         mut entries: Vec<TimelineEntry>,
     ) -> Result<(), TableError> {
-        let retention = self.op.store.feeds().retention;
+        let fan_out = self.fan_out;
+        let retention = fan_out.op.store.feeds().retention;
         let shown: BTreeSet<EventId> = entries.iter().map(|entry| entry.id).collect();
         let gone = events.iter().filter(|event| !shown.contains(&event.id));
         let gone = gone.map(|event| Write::Delete(place_in_feed(event.id, user)));
@@ -386,12 +395,12 @@ impl FanOut<'_> {
         let by_key: HashMap<Key, LeftEvent> =
             events.iter().map(|event| (place_in_feed(event.id, user), *event)).collect();
         let later = |key: &Key| Later { written: written.clone(), event: by_key[key] };
-        let left = self.write_or_leave(copies.chain(gone).collect(), later).await?;
+        let left = fan_out.write_or_leave(copies.chain(gone).collect(), later).await?;
         entries.retain(|entry| !left.contains(&place_in_feed(entry.id, user)));
-        count(&self.done.deliveries, entries.len());
+        count(&fan_out.done.deliveries, entries.len());
         let (own, others): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| is_own(entry, user));
-        self.take_back_deleted(user, own).await?;
-        self.withdraw(user, others).await
+        fan_out.feed(user).take_back_deleted(own).await?;
+        fan_out.feed(user).withdraw(others).await
     }
 }
 

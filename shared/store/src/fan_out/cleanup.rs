@@ -15,7 +15,7 @@ use lately_keys::{EventId, SortKey, Source, UnixMillis, User};
 use crate::entry::TimelineEntry;
 use crate::error::TableError;
 use crate::fan_out::FanOut;
-use crate::fan_out::walk::{Purpose, Walk};
+use crate::fan_out::walk::{Purpose, Walk, WalkStep};
 use crate::follow::leaver;
 use crate::item::{Fields, text};
 
@@ -34,33 +34,34 @@ impl FanOut<'_> {
         let left = LeaverKey { source: source.clone(), shard: *shard, at, user: user.clone() };
         self.op.table.put_item(&leaver(&left)).await?;
         self.op.user(&key.user).whole_follow(key).await?;
-        self.settle_marker(user, source).await?;
+        self.feed(user).settle_marker(source).await?;
         let walk = Walk { user: user.clone(), behind: None, purpose: Purpose::Cleanup };
         self.begin_walk(key, id, at, walk).await
     }
+}
 
+impl WalkStep<'_> {
     /// Cleans up some entries; the walk that is left.
-    pub(super) async fn clean_some(&self, source: &Source, walk: Walk) -> Result<Option<Walk>, TableError> {
-        let (entries, behind) = self.read_feed(&walk.user, source, walk.behind).await?;
-        self.withdraw(&walk.user, entries).await?;
+    pub(super) async fn clean_some(self, walk: Walk) -> Result<Option<Walk>, TableError> {
+        let (entries, behind) = self.read_feed(&walk.user, walk.behind).await?;
+        self.fan_out.feed(&walk.user).withdraw(entries).await?;
         Ok(behind.map(|behind| Walk { behind: Some(behind), ..walk }))
     }
 
     /// The entries that a source lists on a page of a feed, read consistently, and the last entry that was looked at if
     /// there may be more.
     async fn read_feed(
-        &self,
+        self,
         user: &User,
-        source: &Source,
         behind: Option<EventId>,
     ) -> Result<(Vec<TimelineEntry>, Option<EventId>), TableError> {
-        let (filter, name) = match source {
+        let op = self.fan_out.op;
+        let (filter, name) = match self.source {
             Source::Actor(name) => ("a = :name", name.as_str()),
             Source::Subject(name) => ("s = :name", name.as_str()),
         };
         let least = behind.map_or(BEFORE_ENTRIES.to_owned(), |behind| behind.sort_key().to_string());
-        let answer = self
-            .op
+        let answer = op
             .table
             .query(|query| {
                 query
@@ -69,11 +70,11 @@ impl FanOut<'_> {
                     .expression_attribute_values(":pk", text(FeedEntryKey::partition(user)))
                     .expression_attribute_values(":least", text(least.as_str()))
                     .expression_attribute_values(":name", text(name))
-                    .limit(i32::try_from(self.op.store.feeds().entries_per_query).unwrap_or(i32::MAX))
+                    .limit(i32::try_from(op.store.feeds().entries_per_query).unwrap_or(i32::MAX))
                     .consistent_read(true)
             })
             .await?;
-        self.op.table.meter.items(usize::try_from(answer.scanned_count()).unwrap_or(0));
+        op.table.meter.items(usize::try_from(answer.scanned_count()).unwrap_or(0));
         let entries = answer.items().iter().map(TimelineEntry::decode).collect::<Result<_, _>>()?;
         let stopped_at = answer.last_evaluated_key().map(|key| Fields(key).parsed::<SortKey>("sk"));
         Ok((entries, stopped_at.transpose()?.map(SortKey::id)))

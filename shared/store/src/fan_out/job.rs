@@ -21,9 +21,11 @@ use lately_keys::table::{Job, JobKey, JobPage, JobTask};
 use lately_keys::{BucketWidth, Place, TableKey, UnixMillis, User};
 
 use crate::entry::TimelineEntry;
+use crate::error::TableError;
 use crate::fan_out::walk::{Backfill, Purpose, Walk};
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::limits::JOB_SECONDS;
+use crate::op::Op;
 
 /// A page of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +70,11 @@ impl JobWork {
     /// The page that begins behind a follower.
     pub(super) fn behind(&self, last: &User) -> Self {
         Self { after: Some(last.clone()), ..self.clone() }
+    }
+
+    /// Puts it as a page of a job. By itself: it is not to wait for a batch, and a batch of entries not to lack a place.
+    pub(super) async fn put(&self, op: &Op, job: &Job, page: JobPage) -> Result<(), TableError> {
+        op.table.put_item(&self.encode(job, page)).await
     }
 
     pub(super) fn encode(&self, job: &Job, page: JobPage) -> Item {

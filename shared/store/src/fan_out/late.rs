@@ -19,16 +19,24 @@ use crate::consumer::ledger::Ledger;
 use crate::consumer::ledger::LedgerHandle;
 use crate::error::TableError;
 use crate::fan_out::record::{Landed, Record};
-use crate::fan_out::{FanOut, count, plan};
+use crate::fan_out::{Done, count, plan};
 use crate::limits::{RAILS_AT_ONCE, WRITES_AT_ONCE};
+use crate::op::Op;
 use crate::run::cover::Covering;
 
 /// A record by its place in the batch, and the event that it tells of.
 type Placed<'a> = (usize, &'a Landed);
 
-impl FanOut<'_> {
+/// Notes late events for one batch of records.
+#[derive(Clone, Copy)]
+pub(super) struct LateNotes<'a> {
+    pub(super) op: &'a Op,
+    pub(super) done: &'a Done,
+}
+
+impl LateNotes<'_> {
     /// Notes what landed late. The places of the records for which that could not be done.
-    pub(super) async fn note_late(&self, records: &[Record]) -> BTreeSet<usize> {
+    pub(super) async fn note(&self, records: &[Record]) -> BTreeSet<usize> {
         let mut by_topic: BTreeMap<&Topic, Vec<Placed<'_>>> = BTreeMap::new();
         for (place, record) in records.iter().enumerate() {
             if let Some(landed) = &record.landed {

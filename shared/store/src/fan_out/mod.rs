@@ -50,8 +50,10 @@ use lately_keys::{EventId, Key, UnixMillis};
 use crate::ambient::{entropy_u64, tick};
 use crate::cost::Cost;
 use crate::error::TableError;
-use crate::fan_out::backlog::LeftWork;
+use crate::fan_out::backlog::{BacklogStep, LeftWork};
 use crate::fan_out::job::JobWork;
+use crate::fan_out::late::LateNotes;
+use crate::fan_out::page::JobStep;
 use crate::fan_out::record::{Change, What};
 use crate::fan_out::writer::{Write, Writer};
 use crate::item::Item;
@@ -98,7 +100,8 @@ impl Op {
         let rails: Vec<_> =
             plan::rails(records).into_iter().map(|rail| writer.rail(fan_out.run(records, rail))).collect();
         let rails = stream::iter(rails).buffer_unordered(RAILS_AT_ONCE).collect::<Vec<_>>();
-        let work = future::join(rails, Box::pin(fan_out.note_late(records)));
+        let notes = LateNotes { op: &op, done: &done };
+        let work = future::join(rails, Box::pin(notes.note(records)));
         let (stopped, unnoted) = writer.during(work).await;
         let unleft = fan_out.put_left(&left).await;
         let failures: BTreeSet<usize> = stopped.into_iter().flatten().chain(unnoted).chain(unleft).collect();
@@ -171,8 +174,9 @@ impl FanOut<'_> {
         let told: Vec<_> = backlog.collect();
         if let (Some(first), Some(place)) = (told.first(), rail.first()) {
             let ids = told.iter().map(|key| key.id).collect();
-            let step = FanOut { place: *place, ..*self };
-            let failure = Box::pin(step.work_off(&first.backlog, &ids)).await.err()?;
+            let fan_out = FanOut { place: *place, ..*self };
+            let step = BacklogStep { fan_out, backlog: &first.backlog };
+            let failure = Box::pin(step.run(&ids)).await.err()?;
             tracing::warn!(sequence = records[*place].sequence(), %failure, "a stream record was not handled");
             return Some(*place);
         }
@@ -203,8 +207,11 @@ impl FanOut<'_> {
             What::Source { source, was_pushed, stored } => {
                 self.source_changed(source, *was_pushed, stored, at).await
             }
-            What::Job(key, work) => Box::pin(self.run_job(key, work)).await,
-            What::Backlog(key) => Box::pin(self.work_off(&key.backlog, &[key.id].into())).await,
+            What::Job(key, work) => Box::pin(JobStep { fan_out: *self, key, work }.run()).await,
+            What::Backlog(key) => {
+                let step = BacklogStep { fan_out: *self, backlog: &key.backlog };
+                Box::pin(step.run(&[key.id].into())).await
+            }
         }
     }
 
@@ -224,23 +231,18 @@ impl FanOut<'_> {
         self.writer.write(keys.into_iter().map(Write::Delete).collect()).await
     }
 
-    /// Puts a page of a job. By itself: it is not to wait for a batch, and a batch of entries not to lack a place.
-    async fn put_job(&self, job: &Job, page: JobPage, work: &JobWork) -> Result<(), TableError> {
-        self.op.table.put_item(&work.encode(job, page)).await
-    }
-
     /// Puts the first page of each of some jobs.
     async fn put_first_pages(&self, jobs: Vec<Job>, work: &JobWork) -> Result<(), TableError> {
-        let puts: Vec<_> = jobs.iter().map(|job| self.put_job(job, JobPage::default(), work)).collect();
+        let puts: Vec<_> = jobs.iter().map(|job| work.put(self.op, job, JobPage::default())).collect();
         stream::iter(puts).buffer_unordered(WRITES_AT_ONCE).try_collect::<()>().await?;
         count(&self.done.jobs, jobs.len());
         Ok(())
     }
+}
 
-    /// An id of now.
-    fn fresh_id(&self) -> Result<EventId, TableError> {
-        let ambient = self.op.ambient();
-        let clock = tick(ambient).map_err(TableError::unavailable)?;
-        self.op.store.generator().next(clock, 0.into(), entropy_u64(ambient)).map_err(TableError::unavailable)
-    }
+/// An id of now.
+fn fresh_id(op: &Op) -> Result<EventId, TableError> {
+    let ambient = op.ambient();
+    let clock = tick(ambient).map_err(TableError::unavailable)?;
+    op.store.generator().next(clock, 0.into(), entropy_u64(ambient)).map_err(TableError::unavailable)
 }

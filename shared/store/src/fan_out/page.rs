@@ -6,15 +6,17 @@
 //! knows also who was on that one's page.
 
 use lately_keys::table::{EventKey, Job, JobKey};
-use lately_keys::{EventId, Shard, Source, UnixMillis, User};
+use lately_keys::{EventId, Shard, Source, User};
 
 use crate::entry::{TimelineEntry, place_in_feed};
 use crate::error::TableError;
 use crate::fan_out::FanOut;
 use crate::fan_out::backlog::Later;
+use crate::fan_out::belongs::is_gone;
 use crate::fan_out::job::{JobWork, PageTask, Task};
 use crate::fan_out::writer::Write;
 use crate::follow::{Follower, FollowerRange};
+use crate::op::Op;
 use crate::source::StoredSource;
 
 /// Some followers of a shard.
@@ -54,16 +56,24 @@ impl Page {
     }
 }
 
-impl FanOut<'_> {
-    /// Does a page of a job.
-    pub(super) async fn run_job(&self, key: &JobKey, work: &JobWork) -> Result<(), TableError> {
-        let JobKey { job, page: number } = key;
+/// One step of a job: a page of it.
+#[derive(Clone, Copy)]
+pub(super) struct JobStep<'a> {
+    pub(super) fan_out: FanOut<'a>,
+    pub(super) key: &'a JobKey,
+    pub(super) work: &'a JobWork,
+}
+
+impl JobStep<'_> {
+    /// Does the page.
+    pub(super) async fn run(self) -> Result<(), TableError> {
+        let Self { fan_out, key: JobKey { job, page: number }, work } = self;
         let task = match &work.task {
             Task::Page(task) => task,
-            Task::Walk(walk) => return self.walk(key, walk.clone(), work).await,
+            Task::Walk(walk) => return self.walk(walk.clone()).await,
         };
         let Job { source, shard, .. } = job;
-        let page = self.page_of(source, *shard, work.after.clone()).await?;
+        let page = Page::read(fan_out.op, source, *shard, work.after.clone()).await?;
         let next = match page.followers.last().filter(|_| page.more) {
             None => None,
             Some(last) => {
@@ -75,66 +85,63 @@ impl FanOut<'_> {
         match task {
             PageTask::Push(entry, width) => {
                 if let Some((number, next)) = &next {
-                    self.put_job(job, *number, next).await?;
+                    next.put(fan_out.op, job, *number).await?;
                 }
                 let key = EventKey::new(entry.topic.clone(), *width, entry.id);
-                self.push(entry, &key, &page, work.changed_at()).await
+                self.push(entry, &key, &page).await
             }
             PageTask::Remove => {
                 if let Some((number, next)) = &next {
-                    self.put_job(job, *number, next).await?;
+                    next.put(fan_out.op, job, *number).await?;
                 }
-                let stored = self.op.source(source).stored().await?;
+                let stored = fan_out.op.source(source).stored().await?;
                 let holders = page.holders(&stored, job.id);
                 let copies = holders.map(|user| Write::Delete(place_in_feed(job.id, user))).collect();
                 let later = |_: &_| Later::remove(job.id, work.changed_at(), true);
-                self.write_or_leave(copies, later).await.map(drop)
+                fan_out.write_or_leave(copies, later).await.map(drop)
             }
             PageTask::Promote => {
-                let stored = self.op.source(source).stored().await?;
+                let stored = fan_out.op.source(source).stored().await?;
                 let markers = page.followers.iter().filter_map(|follower| {
                     Some(stored.marker(source, follower.since)?.encode(&follower.user))
                 });
-                self.put(markers.collect()).await?;
-                for user in &self.gone(&page, work.changed_at()).await? {
-                    self.settle_marker(user, source).await?;
+                fan_out.put(markers.collect()).await?;
+                for user in &page.gone(fan_out.op, work.changed_at()).await? {
+                    fan_out.feed(user).settle_marker(source).await?;
                 }
                 match &next {
-                    Some((number, next)) => Ok(self.put_job(job, *number, next).await?),
-                    None => self.op.source(source).promote_shard(*shard, job.id).await,
+                    Some((number, next)) => next.put(fan_out.op, job, *number).await,
+                    None => fan_out.op.source(source).promote_shard(*shard, job.id).await,
                 }
             }
         }
     }
 
     /// Puts an event's copies into the feeds of a page.
-    async fn push(
-        &self,
-        entry: &TimelineEntry,
-        key: &EventKey,
-        page: &Page,
-        at: UnixMillis,
-    ) -> Result<(), TableError> {
+    async fn push(self, entry: &TimelineEntry, key: &EventKey, page: &Page) -> Result<(), TableError> {
+        let (fan_out, at) = (self.fan_out, self.work.changed_at());
         let mut users = page.users().collect();
-        self.copy_into(entry, &mut users, |_| Later::write(key, at, entry.fans_out)).await?;
-        let gone = self.gone(page, at).await?;
-        if self.is_gone(key).await? {
-            return self.take_away(entry, entry.places(users.into_iter().chain(&gone)), at).await;
+        fan_out.copy_into(entry, &mut users, |_| Later::write(key, at, entry.fans_out)).await?;
+        let gone = page.gone(fan_out.op, at).await?;
+        if is_gone(fan_out.op, key).await? {
+            return fan_out.take_away(entry, entry.places(users.into_iter().chain(&gone)), at).await;
         }
-        self.take_back(gone, entry).await
+        fan_out.take_back(gone, entry).await
     }
+}
 
+impl Page {
     /// Reads a page of a shard.
-    pub(super) async fn page_of(
-        &self,
+    pub(super) async fn read(
+        op: &Op,
         source: &Source,
         shard: Shard,
         after: Option<User>,
-    ) -> Result<Page, TableError> {
+    ) -> Result<Self, TableError> {
         let range = FollowerRange { shard, after };
-        let limit = usize::from(self.op.store.feeds().followers_per_job);
-        let read = self.op.source(source).followers_of(&range, limit, true).await?;
+        let limit = usize::from(op.store.feeds().followers_per_job);
+        let read = op.source(source).followers_of(&range, limit, true).await?;
         let source = source.clone();
-        Ok(Page { source, shard, after: range.after, followers: read.followers, more: read.more })
+        Ok(Self { source, shard, after: range.after, followers: read.followers, more: read.more })
     }
 }

@@ -13,6 +13,7 @@ use lately_keys::{EventId, Key, ShardCount, Source, UnixMillis, User};
 use crate::entry::{TimelineEntry, own_feed, place_at_source, place_in_feed};
 use crate::error::TableError;
 use crate::fan_out::backlog::{Later, LeftEvent};
+use crate::fan_out::belongs::{gone_from, is_gone};
 use crate::fan_out::job::{JobWork, PageTask, Task};
 use crate::fan_out::page::Page;
 use crate::fan_out::writer::Write;
@@ -72,8 +73,8 @@ impl FanOut<'_> {
         self.copy_into(entry, &mut users, later).await?;
         users.extend(&own);
 
-        let gone = self.gone_from(&pages, at).await?;
-        if self.is_gone(key).await? {
+        let gone = gone_from(self.op, &pages, at).await?;
+        if is_gone(self.op, key).await? {
             return self.take_away(entry, entry.places(users.into_iter().chain(&gone)), at).await;
         }
         self.take_back(gone, entry).await
@@ -142,7 +143,7 @@ impl FanOut<'_> {
             pages.extend(found);
         }
         if was_written {
-            users.append(&mut self.gone_from(&pages, at).await?);
+            users.append(&mut gone_from(self.op, &pages, at).await?);
         }
         let copies = users.iter().map(|user| Write::Delete(place_in_feed(id, user))).collect();
         self.write_or_leave(copies, later).await.map(drop)
@@ -172,7 +173,7 @@ impl FanOut<'_> {
                     (false, _) => None,
                     // Who came after the counts were read finds the source's entry.
                     (true, 0) => Some(Page::of_nobody(&jobs.source, shard)),
-                    (true, _) => Some(self.page_of(&jobs.source, shard, None).await?),
+                    (true, _) => Some(Page::read(self.op, &jobs.source, shard, None).await?),
                 };
                 Ok::<_, TableError>((shard, page.filter(|page| !page.more)))
             })

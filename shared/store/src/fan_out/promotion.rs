@@ -15,7 +15,7 @@ use lately_keys::{Source, UnixMillis};
 
 use crate::error::TableError;
 use crate::fan_out::job::{JobWork, PageTask, Task};
-use crate::fan_out::{FanOut, count};
+use crate::fan_out::{FanOut, count, fresh_id};
 use crate::follow::Counts;
 use crate::limits::FOLLOWER_SHARDS;
 use crate::source::{Mode, StoredSource};
@@ -35,7 +35,7 @@ impl FanOut<'_> {
         if counts.values().map(|counts| counts.here).sum::<u64>() <= limit {
             return Ok(());
         }
-        let promotion = self.fresh_id()?;
+        let promotion = fresh_id(self.op)?;
         if self.op.source(source).begin_promotion(shards, promotion).await? {
             count(&self.done.promotions, 1);
         }
@@ -58,7 +58,7 @@ impl FanOut<'_> {
         }
         if unpromoted.is_empty() {
             // Above every marker's id, whatever the clocks say: what is not pushed is pulled by everyone.
-            let from = self.fresh_id()?.max(promotion.just_after().unwrap_or(*promotion));
+            let from = fresh_id(self.op)?.max(promotion.just_after().unwrap_or(*promotion));
             self.op.source(source).end_promotion(*promotion, from).await?;
         }
         Ok(())

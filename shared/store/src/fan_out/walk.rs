@@ -17,8 +17,9 @@ use lately_keys::table::{BegunKey, FollowerKey, Job, JobKey, JobPage, JobTask};
 use lately_keys::{EventId, Place, Shard, Source, TableKey as _, Tick, UnixMillis, User};
 
 use crate::error::TableError;
-use crate::fan_out::FanOut;
 use crate::fan_out::job::{JobWork, Task};
+use crate::fan_out::page::JobStep;
+use crate::fan_out::{FanOut, fresh_id};
 use crate::follow::Edge;
 use crate::item::{keyed, number};
 use crate::single::PutIf;
@@ -80,51 +81,64 @@ impl FanOut<'_> {
         let FollowerKey { source, shard, .. } = key;
         let job = Job { task: walk.task(), id, source: source.clone(), shard: *shard };
         let work = JobWork::first(Task::Walk(walk.clone()), at);
-        self.walk(&JobKey { job, page: JobPage::default() }, walk, &work).await
+        let key = JobKey { job, page: JobPage::default() };
+        JobStep { fan_out: *self, key: &key, work: &work }.walk(walk).await
     }
+}
 
-    /// Takes a step. The job's next page goes on from there.
-    pub(super) async fn walk(&self, step: &JobKey, walk: Walk, work: &JobWork) -> Result<(), TableError> {
-        let (job, user) = (&step.job, walk.user.clone());
+impl JobStep<'_> {
+    /// Takes a step of a walk. The job's next page goes on from there.
+    pub(super) async fn walk(self, walk: Walk) -> Result<(), TableError> {
+        let Self { fan_out: FanOut { op, .. }, key: JobKey { job, page }, work } = self;
+        let user = walk.user.clone();
         let backfill = match walk.purpose {
             Purpose::Cleanup => None,
             Purpose::Backfill(Backfill { since, .. }) => {
                 let follow = Edge { source: job.source.clone(), shard: job.shard, since };
-                Some((follow, self.is_repeated(step, work).await?))
+                Some((follow, self.is_repeated().await?))
             }
         };
-        let mut rest = self.take_step(&job.source, walk).await?;
+        let mut rest = WalkStep { fan_out: self.fan_out, source: &job.source }.take(walk).await?;
         if let Some((follow, is_repeated)) = backfill {
-            let is_over = self.op.user(&user).edge(&job.source).await? != Some(follow);
+            let is_over = op.user(&user).edge(&job.source).await? != Some(follow);
             if is_repeated || is_over {
                 let cleanup = Walk { user, behind: None, purpose: Purpose::Cleanup };
                 // Of its own name: another delivery may have begun the same cleanup before this one wrote, and to put the
                 // same page again would begin nothing.
-                let job = Job { task: cleanup.task(), id: self.fresh_id()?, ..job.clone() };
+                let job = Job { task: cleanup.task(), id: fresh_id(op)?, ..job.clone() };
                 let work = JobWork { task: Task::Walk(cleanup), ..work.clone() };
-                self.put_job(&job, JobPage::default(), &work).await?;
+                work.put(op, &job, JobPage::default()).await?;
             }
             rest = rest.filter(|_| !is_over);
         }
         let Some(rest) = rest else { return Ok(()) };
-        let next = step.page.next().ok_or_else(|| TableError::unavailable("a job has too many pages"))?;
-        self.put_job(job, next, &JobWork { task: Task::Walk(rest), ..work.clone() }).await
+        let next = page.next().ok_or_else(|| TableError::unavailable("a job has too many pages"))?;
+        JobWork { task: Task::Walk(rest), ..work.clone() }.put(op, job, next).await
     }
 
     /// Whether an earlier attempt began the step. This one is marked.
-    async fn is_repeated(&self, step: &JobKey, work: &JobWork) -> Result<bool, TableError> {
-        let mut mark = keyed(Place::Table, BegunKey(step.clone()).encode());
-        mark.insert("expires_at".to_owned(), number(work.expires_at));
-        let put = self.op.table.put_item_if(&mark, "attribute_not_exists(pk)", None).await?;
+    async fn is_repeated(self) -> Result<bool, TableError> {
+        let mut mark = keyed(Place::Table, BegunKey(self.key.clone()).encode());
+        mark.insert("expires_at".to_owned(), number(self.work.expires_at));
+        let put = self.fan_out.op.table.put_item_if(&mark, "attribute_not_exists(pk)", None).await?;
         Ok(put != PutIf::Done)
     }
+}
 
-    /// The walk that is left after a step.
-    async fn take_step(&self, source: &Source, mut walk: Walk) -> Result<Option<Walk>, TableError> {
-        for _ in 0..self.op.store.feeds().queries_per_step {
+/// The queries of one step of a walk.
+#[derive(Clone, Copy)]
+pub(super) struct WalkStep<'a> {
+    pub(super) fan_out: FanOut<'a>,
+    pub(super) source: &'a Source,
+}
+
+impl WalkStep<'_> {
+    /// The walk that is left after the step.
+    async fn take(self, mut walk: Walk) -> Result<Option<Walk>, TableError> {
+        for _ in 0..self.fan_out.op.store.feeds().queries_per_step {
             let rest = match walk.purpose {
-                Purpose::Cleanup => self.clean_some(source, walk).await?,
-                Purpose::Backfill(backfill) => self.copy_some(source, walk, backfill).await?,
+                Purpose::Cleanup => self.clean_some(walk).await?,
+                Purpose::Backfill(backfill) => self.copy_some(walk, backfill).await?,
             };
             match rest {
                 Some(rest) => walk = rest,
