@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use lately_keys::{EventId, Order};
 use lately_model::{EventQuery, SourceQuery, TimeRange};
 use lately_store::Cost;
-use lately_store::published::{Table, Walk};
+use lately_store::published::{DesignTable, Walk};
 
 use super::stage::millis;
 use super::workload::{SINCE_SECONDS, Workload, later};
@@ -54,7 +54,7 @@ fn ago(seconds: u32) -> Timestamp {
 }
 
 /// The answers of a published design.
-pub(super) async fn of_published(table: &Table, since_seconds: u32) -> Answers {
+pub(super) async fn of_published(table: &DesignTable, since_seconds: u32) -> Answers {
     let before = |at| later(at, SignedDuration::from_nanos(-1));
     let (first, last) =
         (later(Workload::end(), SignedDuration::from_hours(-24 * 31)), before(Workload::end()));

@@ -11,7 +11,7 @@ use lately_keys::UnixMillis;
 use lately_keys::published::{KeyType, KeyValue, WriteKey};
 use lately_model::NewEvent;
 use lately_store::Store;
-use lately_store::published::{Attributes, Design, KeyAttributes, Table};
+use lately_store::published::{Attributes, Design, DesignTable, KeyAttributes};
 
 use super::workload::{Happening, Workload};
 use crate::DEFINITION;
@@ -49,9 +49,9 @@ pub(super) fn elsewhere(design: &Design, options: Options, budget: Duration) -> 
 }
 
 /// A timeline in such a table.
-pub(super) fn timeline(store: &Store, design: Design) -> Table {
+pub(super) fn timeline(store: &Store, design: Design) -> DesignTable {
     let [pk, sk] = KEYS.map(str::to_owned);
-    Table::new(store.clone(), design, KeyAttributes { pk, sk })
+    DesignTable::new(store.clone(), design, KeyAttributes { pk, sk })
 }
 
 /// An event of a published design, of 512 bytes as stored.
@@ -70,7 +70,7 @@ pub(super) fn of_design(design: &Design, Happening { at, entropy, .. }: Happenin
 }
 
 /// Writes what happens to a timeline.
-pub(super) async fn fill(table: &Table, design: &Design, happenings: impl Iterator<Item = Happening>) {
+pub(super) async fn fill(table: &DesignTable, design: &Design, happenings: impl Iterator<Item = Happening>) {
     let mut events = happenings.map(|happening| of_design(design, happening)).peekable();
     while events.peek().is_some() {
         table.write(events.by_ref().take(AT_ONCE)).await.expect("an engine without faults");

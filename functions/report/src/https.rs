@@ -41,7 +41,7 @@ impl Https {
 /// A call took too long.
 #[derive(Debug, thiserror::Error)]
 #[error("a call took longer than {0:?}")]
-struct TooLong(Duration);
+struct CallTooLong(Duration);
 
 impl HttpConnector for Https {
     fn connect(&self, _: &ClientOptions) -> Result<HttpClient> {
@@ -55,7 +55,7 @@ impl HttpService for Https {
         let end = Instant::now() + self.call_timeout;
         let request = request.map(SdkBody::from_body_1_x).try_into();
         let request = request.map_err(|error| HttpError::new(HttpErrorKind::Unknown, error))?;
-        let too_long = || HttpError::new(HttpErrorKind::Timeout, TooLong(self.call_timeout));
+        let too_long = || HttpError::new(HttpErrorKind::Timeout, CallTooLong(self.call_timeout));
         let connector = self.connector.get_or_init(|| {
             let times = HttpConnectorSettings::builder().connect_timeout(BUCKET_CONNECT_TIMEOUT).build();
             aws::connector(self.roots, times)
@@ -102,7 +102,7 @@ impl Body for Timed {
             let interrupted = |error| HttpError::new_boxed(HttpErrorKind::Interrupted, error);
             return Poll::Ready(frame.map(|frame| frame.map_err(interrupted)));
         }
-        let too_long = TooLong(self.call_timeout);
+        let too_long = CallTooLong(self.call_timeout);
         self.end.as_mut().poll(cx).map(|()| Some(Err(HttpError::new(HttpErrorKind::Timeout, too_long))))
     }
 

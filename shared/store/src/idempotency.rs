@@ -37,7 +37,7 @@ pub struct Idempotency {
 
 /// What is remembered of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Record {
+pub(crate) struct KeyRecord {
     pub(crate) body_hash: [u8; 32],
     pub(crate) ids: Vec<EventId>,
     pub(crate) accepted_at: UnixMillis,
@@ -50,7 +50,7 @@ pub(crate) enum Recorded {
     /// It did not; it is recorded now.
     First,
     /// It did, or another one under its key.
-    Before(Record),
+    Before(KeyRecord),
 }
 
 /// A request to a topic with an idempotency key.
@@ -77,7 +77,7 @@ impl KeyedRequest<'_> {
         let idempotency = self.idempotency;
         let topic = self.topic;
         let now = accepted_at.get() / 1000;
-        let wanted = Record { body_hash: idempotency.body_hash, ids, accepted_at, done: false };
+        let wanted = KeyRecord { body_hash: idempotency.body_hash, ids, accepted_at, done: false };
         let mut item = keyed(Place::Table, key(topic, idempotency));
         item.extend(encode(&wanted));
         item.insert("expires_at".to_owned(), number(now + IDEMPOTENCY_SECONDS));
@@ -135,7 +135,7 @@ fn key(topic: &Topic, idempotency: &Idempotency) -> Key {
     IdempotencyItemKey { caller, topic: topic.clone(), key }.encode()
 }
 
-fn encode(record: &Record) -> Item {
+fn encode(record: &KeyRecord) -> Item {
     let ids: Vec<u8> = record.ids.iter().flat_map(|id| *id.as_uuid().as_bytes()).collect();
     Item::from([
         ("hash".to_owned(), AttributeValue::B(Blob::new(record.body_hash))),
@@ -144,7 +144,7 @@ fn encode(record: &Record) -> Item {
     ])
 }
 
-fn decode(item: &Item) -> Result<Record, Corrupt> {
+fn decode(item: &Item) -> Result<KeyRecord, Corrupt> {
     let fields = Fields(item);
     let ids = fields.bytes("ids")?.chunks(16).map(EventId::from_slice).collect::<Option<_>>();
     // Until it was stored, only the end of a record told when it was made, in whole seconds.
@@ -155,7 +155,7 @@ fn decode(item: &Item) -> Result<Record, Corrupt> {
             UnixMillis::new(made.saturating_mul(1000)).map_err(|_| fields.corrupt("expires_at"))?
         }
     };
-    Ok(Record {
+    Ok(KeyRecord {
         body_hash: fields.bytes("hash")?.try_into().map_err(|_| fields.corrupt("hash"))?,
         ids: ids.ok_or_else(|| fields.corrupt("ids"))?,
         accepted_at,
@@ -168,8 +168,8 @@ mod tests {
     use super::*;
     use crate::item::text;
 
-    fn record() -> Record {
-        Record {
+    fn record() -> KeyRecord {
+        KeyRecord {
             body_hash: [7; 32],
             ids: vec!["0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap()],
             accepted_at: UnixMillis::new(1_720_781_000_123).unwrap(),
@@ -196,7 +196,7 @@ mod tests {
         item.remove("at");
         item.insert("expires_at".to_owned(), number(1_720_781_000 + IDEMPOTENCY_SECONDS));
         let accepted_at = UnixMillis::new(1_720_781_000_000).unwrap();
-        assert_eq!(decode(&item), Ok(Record { accepted_at, ..record() }));
+        assert_eq!(decode(&item), Ok(KeyRecord { accepted_at, ..record() }));
         item.insert("at".to_owned(), text("noon"));
         decode(&item).unwrap_err();
     }

@@ -80,16 +80,16 @@ impl EventWriter<'_> {
         if too_old.is_empty() { Ok(placed) } else { Err(PlaceError::TooOld(too_old)) }
     }
 
-    fn drafts(self, events: &[NewEvent], ids: Option<&[EventId]>) -> Result<Vec<Draft>, TableError> {
+    fn drafts(self, events: &[NewEvent], ids: Option<&[EventId]>) -> Result<Vec<EventDraft>, TableError> {
         if let Some(ids) = ids {
-            return Ok(ids.iter().copied().map(Draft::Given).collect());
+            return Ok(ids.iter().copied().map(EventDraft::Given).collect());
         }
         let clock = tick(self.op.ambient()).map_err(TableError::unavailable)?;
         let latest = clock.at().saturating_add(FUTURE_SECONDS * 1000);
         let draft = |event: &NewEvent| {
             let entropy = self.op.ambient().entropy();
             match event.at {
-                Some(at) => Ok(Draft::Import { at, entropy, shard: entropy_u64(self.op.ambient()) }),
+                Some(at) => Ok(EventDraft::Import { at, entropy, shard: entropy_u64(self.op.ambient()) }),
                 None => {
                     let id = self
                         .op
@@ -101,7 +101,7 @@ impl EventWriter<'_> {
                     if id.at() > latest {
                         return Err(TableError::unavailable("this process's ids run ahead of its clock"));
                     }
-                    Ok(Draft::New { tick: id.tick(), entropy })
+                    Ok(EventDraft::New { tick: id.tick(), entropy })
                 }
             }
         };
@@ -152,13 +152,13 @@ impl EventWriter<'_> {
 
 /// An id that lacks its shard, which the bucket's entry decides.
 #[derive(Clone, Copy, Debug)]
-enum Draft {
+enum EventDraft {
     Given(EventId),
     New { tick: Tick, entropy: u128 },
     Import { at: UnixMillis, entropy: u128, shard: u64 },
 }
 
-impl Draft {
+impl EventDraft {
     fn at(self) -> UnixMillis {
         match self {
             Self::Given(id) => id.at(),

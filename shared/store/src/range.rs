@@ -41,16 +41,16 @@ pub struct Range {
     /// Not read yet.
     directory: Option<DirectoryRange>,
     /// Listed, and not begun yet.
-    ahead: VecDeque<Stop>,
+    ahead: VecDeque<RangeStop>,
     /// Being read.
-    lanes: Vec<Lane>,
+    lanes: Vec<RangeLane>,
     /// How many events were seen, and their bytes as stored.
     seen: (u64, u64),
 }
 
 /// A bucket to read, and which of its ids are wanted.
 #[derive(Clone, Copy, Debug)]
-struct Stop {
+struct RangeStop {
     bucket: Bucket,
     shards: ShardCount,
     ids: IdRange,
@@ -58,7 +58,7 @@ struct Stop {
 
 /// A shard being read.
 #[derive(Debug)]
-struct Lane {
+struct RangeLane {
     /// The partition key's text.
     partition: String,
     /// What was not asked for yet.
@@ -68,7 +68,7 @@ struct Lane {
 }
 
 /// What a query gave.
-struct Answer {
+struct RangeAnswer {
     lane: usize,
     events: VecDeque<Event>,
     bytes: u64,
@@ -154,7 +154,7 @@ impl Range {
                 .filter_map(|entry| {
                     let oldest = entry.bucket.first().max(entry.oldest_kept(now));
                     let ids = self.ids?.within(oldest, entry.bucket.last())?;
-                    Some(Stop { bucket: entry.bucket, shards: entry.shards, ids })
+                    Some(RangeStop { bucket: entry.bucket, shards: entry.shards, ids })
                 })
                 .collect();
             self.directory = match (page.value.more, entries.last()) {
@@ -162,14 +162,14 @@ impl Range {
                 _ => None,
             };
         }
-        while let Some(Stop { bucket, shards, ids }) = self.ahead.front().copied() {
+        while let Some(RangeStop { bucket, shards, ids }) = self.ahead.front().copied() {
             if !self.lanes.is_empty() && self.lanes.len() + usize::from(shards.get()) > FULL_PAGES {
                 break;
             }
             self.ahead.pop_front();
             self.lanes.extend(shards.shards().map(|shard| {
                 let partition = EventPartition { topic: self.topic.clone(), bucket, shard };
-                Lane { partition: partition.to_string(), unread: Some(ids), events: VecDeque::new() }
+                RangeLane { partition: partition.to_string(), unread: Some(ids), events: VecDeque::new() }
             }));
         }
         Ok(true)
@@ -182,9 +182,9 @@ impl Range {
         let queries: Vec<_> =
             hungry.filter_map(|(n, lane)| Some(self.query(n, lane, lane.unread?, limit, op))).collect();
         op.table.meter.round();
-        let answers: Vec<Answer> =
+        let answers: Vec<RangeAnswer> =
             stream::iter(queries).buffer_unordered(QUERIES_AT_ONCE).try_collect().await?;
-        for Answer { lane, events, bytes, stopped_at } in answers {
+        for RangeAnswer { lane, events, bytes, stopped_at } in answers {
             self.seen = (self.seen.0 + events.len() as u64, self.seen.1 + bytes);
             let lane = &mut self.lanes[lane];
             lane.unread = match (lane.unread, stopped_at.and_then(EventId::just_after)) {
@@ -199,11 +199,11 @@ impl Range {
     async fn query(
         &self,
         lane: usize,
-        Lane { partition, .. }: &Lane,
+        RangeLane { partition, .. }: &RangeLane,
         ids: IdRange,
         limit: Option<i32>,
         op: &Op,
-    ) -> Result<Answer, TableError> {
+    ) -> Result<RangeAnswer, TableError> {
         // Sort keys are inverted ids: the newest comes first.
         let (least, greatest) = (ids.newest.sort_key(), ids.oldest.sort_key());
         let answer = op
@@ -221,7 +221,7 @@ impl Range {
             .await?;
         op.table.meter.items(answer.items().len());
         let stopped_at = answer.last_evaluated_key().map(|key| Fields(key).parsed::<SortKey>("sk"));
-        Ok(Answer {
+        Ok(RangeAnswer {
             lane,
             events: answer.items().iter().map(decode).collect::<Result<_, _>>()?,
             bytes: answer.items().iter().map(|item| Fields(item).stored_bytes() as u64).sum(),

@@ -31,12 +31,12 @@ use crate::topic::shard_count;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StoredSource {
     pub(crate) shards: ShardCount,
-    pub(crate) mode: Mode,
+    pub(crate) mode: PushMode,
 }
 
 /// How a source's events come into feeds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum PushMode {
     /// They are copied into each of them.
     #[default]
     Push,
@@ -64,9 +64,11 @@ impl StoredSource {
             if item.contains_key("shards") { shard_count(fields, "shards")? } else { ShardCount::ONE };
         let promotion = || fields.parsed("promotion");
         let mode = match fields.optional_text("mode")? {
-            None => Mode::Push,
-            Some(PROMOTING) => Mode::Promoting { promotion: promotion()?, unpromoted: unpromoted(fields)? },
-            Some(PULL) => Mode::Pull { promotion: promotion()?, from: fields.parsed("pull_from")? },
+            None => PushMode::Push,
+            Some(PROMOTING) => {
+                PushMode::Promoting { promotion: promotion()?, unpromoted: unpromoted(fields)? }
+            }
+            Some(PULL) => PushMode::Pull { promotion: promotion()?, from: fields.parsed("pull_from")? },
             Some(_) => return Err(fields.corrupt("mode")),
         };
         Ok(Self { shards, mode })
@@ -79,8 +81,8 @@ impl StoredSource {
     /// minute before it too, whatever number of older events was asked for.
     pub(crate) fn marker(&self, source: &Source, since: UnixMillis) -> Option<PullMarker> {
         let promotion = match self.mode {
-            Mode::Push => return None,
-            Mode::Promoting { promotion, .. } | Mode::Pull { promotion, .. } => promotion,
+            PushMode::Push => return None,
+            PushMode::Promoting { promotion, .. } | PushMode::Pull { promotion, .. } => promotion,
         };
         let followed = EventId::first_of(since.saturating_sub(PULL_OVERLAP_MILLIS));
         Some(PullMarker { source: source.clone(), since: followed.max(promotion) })
@@ -89,8 +91,8 @@ impl StoredSource {
     /// Whether an event of the source is copied into feeds.
     pub(crate) fn pushes(&self, id: EventId) -> bool {
         match self.mode {
-            Mode::Push | Mode::Promoting { .. } => true,
-            Mode::Pull { from, .. } => id < from,
+            PushMode::Push | PushMode::Promoting { .. } => true,
+            PushMode::Pull { from, .. } => id < from,
         }
     }
 
@@ -98,8 +100,10 @@ impl StoredSource {
     /// pushed whatever the id: by a clock that is ahead, an id may lie behind the first that is pulled.
     pub(crate) fn may_have_pushed(&self, id: EventId) -> bool {
         match self.mode {
-            Mode::Push | Mode::Promoting { .. } => true,
-            Mode::Pull { from, .. } => id < EventId::first_of(from.at().saturating_add(PULL_OVERLAP_MILLIS)),
+            PushMode::Push | PushMode::Promoting { .. } => true,
+            PushMode::Pull { from, .. } => {
+                id < EventId::first_of(from.at().saturating_add(PULL_OVERLAP_MILLIS))
+            }
         }
     }
 }
@@ -253,7 +257,7 @@ mod tests {
             stored(&[("mode", text("promoting")), ("promotion", text(PROMOTION)), ("unpromoted", shards)])
         };
         let unpromoted = [0, 7].map(Shard::from).into();
-        let mode = Mode::Promoting { promotion: PROMOTION.parse().unwrap(), unpromoted };
+        let mode = PushMode::Promoting { promotion: PROMOTION.parse().unwrap(), unpromoted };
         assert_eq!(promoting(&["7", "0"]).unwrap().mode, mode);
         assert!(promoting(&["256"]).is_err());
         assert!(stored(&[("mode", text("promoting"))]).is_err());

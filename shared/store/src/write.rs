@@ -22,7 +22,7 @@ use crate::entry::{TimelineEntry, own_feed};
 use crate::error::TableError;
 use crate::event::Acceptance;
 use crate::idempotency::KeyedRequest;
-use crate::idempotency::{Idempotency, Record, Recorded};
+use crate::idempotency::{Idempotency, KeyRecord, Recorded};
 use crate::item::{Fields, Item, keyed};
 use crate::limits::{BATCH_ITEMS, BATCHES_AT_ONCE, LAST_LOOK, OWN_ENTRY_SECONDS};
 use crate::op::Op;
@@ -144,7 +144,7 @@ impl Op {
             Recorded::Before(record) if record.body_hash != idempotency.body_hash => {
                 return Err(WriteError::KeyReused);
             }
-            Recorded::Before(Record { ids, done: true, .. }) => {
+            Recorded::Before(KeyRecord { ids, done: true, .. }) => {
                 let events = events.into_iter().zip(ids).map(|(event, id)| Event::of(event, id)).collect();
                 return Ok(Written { events, replayed: true });
             }
@@ -159,7 +159,7 @@ impl Op {
             (None, None) => {
                 return Err(TableError::unavailable("an unfinished request is not recorded").into());
             }
-            (Some(Record { ids, accepted_at, .. }), _) => {
+            (Some(KeyRecord { ids, accepted_at, .. }), _) => {
                 let acceptance = Acceptance { at: accepted_at, ..first };
                 let placed = writer.place(events, Some(ids), acceptance).await.map_err(refused)?;
                 let failed = writer.put_missing(&placed).await;

@@ -27,7 +27,7 @@ use lately_keys::published::WriteKey;
 use lately_kit::settings::SettingsError;
 use lately_model::Event;
 use lately_model::limits::{BATCH_EVENTS, IMPORT_SECONDS};
-use lately_store::published::{self, Page, ReadError, Table, Walk};
+use lately_store::published::{self, DesignTable, Page, ReadError, Walk};
 use lately_store::{Cost, ImportError as WriteError, Store, TableError, TopicError};
 
 use crate::operate::import::mapping::Why;
@@ -193,7 +193,7 @@ impl<'a> Import<'a> {
 
     /// The next events of a timeline.
     async fn page(&mut self, timeline: &Timeline) -> Result<Page, ImportError> {
-        let table = Table::new(self.source.clone(), timeline.design.clone(), self.options.keys());
+        let table = DesignTable::new(self.source.clone(), timeline.design.clone(), self.options.keys());
         let limit = u32::try_from(BATCH_EVENTS).ok().and_then(NonZeroU32::new).expect("a few hundred");
         let State { since, until, .. } = self.state;
         // What was acknowledged a minute ago is there: at twice the price, which is little beside the writes'.

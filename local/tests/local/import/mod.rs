@@ -22,7 +22,7 @@ use lately_keys::{EventId, ShardCount, Topic, UnixMillis};
 use lately_kit::limits::OPERATION_BUDGET;
 use lately_kit::world::World;
 use lately_model::{Event, EventQuery, PageSize, TopicChange};
-use lately_store::published::{Attributes, Design, KeyAttributes, Table};
+use lately_store::published::{Attributes, Design, DesignTable, KeyAttributes};
 use lately_store::{Ambient, Store};
 use lately_template::Template;
 use serde_json::Value;
@@ -104,9 +104,9 @@ impl Scene {
         Self { design, engine, folder: TempDir::new().unwrap() }
     }
 
-    fn table(&self) -> Table {
+    fn table(&self) -> DesignTable {
         let keys = KeyAttributes { pk: "partition".to_owned(), sk: "time".to_owned() };
-        Table::new(store(self.engine.client(), SOURCE), self.design.clone(), keys)
+        DesignTable::new(store(self.engine.client(), SOURCE), self.design.clone(), keys)
     }
 
     /// Writes events into the design's table, each told by its number.

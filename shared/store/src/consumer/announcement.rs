@@ -17,7 +17,7 @@ use lately_keys::table::{AnnouncementKey, ConsumerKey};
 use lately_keys::{Consumer, EventId, Place, TableKey, UnixMillis};
 use lately_model::Revision;
 
-use crate::consumer::checkpoint::{Checkpoint, Mode, incarnation};
+use crate::consumer::checkpoint::{Checkpoint, ConsumerMode, incarnation};
 use crate::consumer::counters::Counters;
 use crate::consumer::ledger::{Ledger, LedgerHandle};
 use crate::error::TableError;
@@ -57,9 +57,9 @@ impl Announcement {
         let fields = Fields(item);
         let key = AnnouncementKey::decode(fields.text("pk")?, fields.text("sk")?);
         let AnnouncementKey { topic, name } = key.ok_or_else(|| fields.corrupt("sk"))?;
-        let run = match Mode::of(fields)? {
-            Some(Mode::Runs) => Some((fields.parsed("from")?, fields.millis("at")?)),
-            Some(Mode::Polls) | None => None,
+        let run = match ConsumerMode::of(fields)? {
+            Some(ConsumerMode::Runs) => Some((fields.parsed("from")?, fields.millis("at")?)),
+            Some(ConsumerMode::Polls) | None => None,
         };
         Ok(Self {
             consumer: ConsumerKey { topic, name },
@@ -151,7 +151,7 @@ impl AnnouncementHandle<'_> {
             .expression_attribute_values(":from", text(checkpoint.position.to_string()))
             .expression_attribute_values(":to", text(to.to_string()))
             .expression_attribute_values(":at", number(at.get()))
-            .expression_attribute_values(":mode", text(Mode::Runs.as_str()))
+            .expression_attribute_values(":mode", text(ConsumerMode::Runs.as_str()))
             .expression_attribute_values(":ours", number(checkpoint.incarnation.get()))
     }
 
@@ -171,7 +171,7 @@ impl AnnouncementHandle<'_> {
                     .expression_attribute_names("#to", "to")
                     .expression_attribute_names("#mode", "mode")
                     .expression_attribute_values(":to", text(to.to_string()))
-                    .expression_attribute_values(":mode", text(Mode::Polls.as_str()))
+                    .expression_attribute_values(":mode", text(ConsumerMode::Polls.as_str()))
                     .expression_attribute_values(":ours", number(checkpoint.incarnation.get()))
                     .return_values(ReturnValue::AllNew)
             })

@@ -29,14 +29,14 @@ use crate::revision::{Guarded, REVISION, revision_of};
 
 /// What a consumer is used for, from its first use on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum ConsumerMode {
     /// Its events are polled, in batches.
     Polls,
     /// They are reported, in runs.
     Runs,
 }
 
-impl Mode {
+impl ConsumerMode {
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Polls => "polls",
@@ -64,7 +64,7 @@ pub(crate) struct Checkpoint {
     pub(crate) settle: SettleSeconds,
     pub(crate) start: EventId,
     pub(crate) position: EventId,
-    pub(crate) mode: Option<Mode>,
+    pub(crate) mode: Option<ConsumerMode>,
     pub(crate) known: Counters,
     pub(crate) running: Option<EventId>,
     pub(crate) outstanding: Option<Outstanding>,
@@ -197,7 +197,7 @@ impl Checkpoint {
             settle: settle.map_err(|_| fields.corrupt("settle"))?,
             start: fields.parsed("start")?,
             position: fields.parsed("position")?,
-            mode: Mode::of(fields)?,
+            mode: ConsumerMode::of(fields)?,
             known: Counters::decode(item, "known")?,
             running: fields.optional_parsed("running")?,
             outstanding,
@@ -329,7 +329,7 @@ mod tests {
         );
         let id: EventId = ID.parse().unwrap();
         let all = Checkpoint {
-            mode: Some(Mode::Polls),
+            mode: Some(ConsumerMode::Polls),
             running: Some(id),
             last: Some(BatchToken::new(Revision::new(7), Revision::new(8))),
             deleting: true,
@@ -356,7 +356,10 @@ mod tests {
                 &format!(r#"upto S("{ID}")"#),
             ]
         );
-        assert_eq!(golden(&Checkpoint { mode: Some(Mode::Runs), ..checkpoint() })[2], r#"mode S("runs")"#);
+        assert_eq!(
+            golden(&Checkpoint { mode: Some(ConsumerMode::Runs), ..checkpoint() })[2],
+            r#"mode S("runs")"#
+        );
     }
 
     #[test]

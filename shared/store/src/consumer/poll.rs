@@ -22,12 +22,12 @@ use lately_model::{BatchToken, Event, EventQuery, PollRequest, Polled};
 
 use crate::consumer::ConsumerHandle;
 use crate::consumer::announcement::AnnouncementHandle;
-use crate::consumer::checkpoint::{Checkpoint, Mode, Outstanding, Sweep, too_busy};
+use crate::consumer::checkpoint::{Checkpoint, ConsumerMode, Outstanding, Sweep, too_busy};
 use crate::consumer::counters::Counters;
 use crate::consumer::ledger::{Ledger, LedgerHandle, WalkEnding};
 use crate::consumer::{ConsumerError, ConsumerNotFound, existing};
 use crate::error::TableError;
-use crate::latest::page::{Draft, Ending, Sent};
+use crate::latest::page::{Ending, PageDraft, Sent};
 use crate::latest::span::{IdRange, Span};
 use crate::limits::{BATCH_KEYS, CONFLICTS, PAGE_BYTES, POINTERS_AT_FIRST};
 use crate::op::Op;
@@ -122,9 +122,9 @@ impl ConsumerHandle<'_> {
     async fn polled(self, checkpoint: Checkpoint) -> Result<Checkpoint, ConsumerError> {
         let consumer = checkpoint.consumer.clone();
         let use_it = |found: &Checkpoint| match found.mode {
-            Some(Mode::Polls) => Ok(None),
-            Some(Mode::Runs) => Err(ConsumerError::HasRuns),
-            None => Ok(Some(Checkpoint { mode: Some(Mode::Polls), ..found.clone() })),
+            Some(ConsumerMode::Polls) => Ok(None),
+            Some(ConsumerMode::Runs) => Err(ConsumerError::HasRuns),
+            None => Ok(Some(Checkpoint { mode: Some(ConsumerMode::Polls), ..found.clone() })),
         };
         Ok(existing(self.change(Some(checkpoint), use_it).await?, &consumer)?)
     }
@@ -289,7 +289,7 @@ impl Polling<'_> {
             return Ok(Ahead { events: Vec::new(), upto: None, complete: ids.is_none() });
         }
         let query = EventQuery { consistent: true, ..EventQuery::default() };
-        let mut draft = Draft::beside(late.bytes, limit, Fingerprint::of("poll").finish(), &span);
+        let mut draft = PageDraft::beside(late.bytes, limit, Fingerprint::of("poll").finish(), &span);
         let topic = &checkpoint.consumer.topic;
         let ending = self.op.topic(topic).fill(&mut draft, stored, &query, &span).await?;
         let mut events = draft.finish(ending).events;

@@ -5,7 +5,7 @@ use lately_model::{ConsumerView, Seek, SeekTo};
 
 use crate::consumer::ConsumerHandle;
 use crate::consumer::announcement::AnnouncementHandle;
-use crate::consumer::checkpoint::{Checkpoint, Mode, beginning};
+use crate::consumer::checkpoint::{Checkpoint, ConsumerMode, beginning};
 use crate::consumer::{ConsumerError, existing};
 
 impl ConsumerHandle<'_> {
@@ -23,7 +23,7 @@ impl ConsumerHandle<'_> {
         let now = self.op.now();
         let position = before(seek.to, now);
         let moved = |found: &Checkpoint| {
-            if found.mode == Some(Mode::Runs) {
+            if found.mode == Some(ConsumerMode::Runs) {
                 return Err(ConsumerError::HasRuns);
             }
             let start = found.start.min(position);

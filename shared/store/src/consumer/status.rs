@@ -14,7 +14,7 @@ use crate::consumer::seek::before;
 use crate::consumer::{ConsumerError, existing};
 use crate::error::TableError;
 use crate::item::Item;
-use crate::latest::page::Draft;
+use crate::latest::page::PageDraft;
 use crate::latest::span::{IdRange, Span};
 use crate::limits::{CONFLICTS, CONSUMERS};
 use crate::topic::StoredTopic;
@@ -98,7 +98,7 @@ impl ConsumerHandle<'_> {
         let ids = first.and_then(|first| IdRange::new(first, EventId::last_of(now)));
         let span = Span { order: Order::OldestFirst, ids, position: None, now };
         let query = EventQuery { consistent: true, ..EventQuery::default() };
-        let mut draft = Draft::beside(0, 1, Fingerprint::of("lag").finish(), &span);
+        let mut draft = PageDraft::beside(0, 1, Fingerprint::of("lag").finish(), &span);
         let topic = &checkpoint.consumer.topic;
         let ending = self.op.topic(topic).fill(&mut draft, stored, &query, &span).await?;
         let oldest = draft.finish(ending).events.first().map(|event| event.at());

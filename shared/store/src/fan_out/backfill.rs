@@ -9,7 +9,7 @@ use lately_keys::{EventId, Order, UnixMillis};
 use crate::entry::TimelineEntry;
 use crate::error::TableError;
 use crate::fan_out::FanOut;
-use crate::fan_out::walk::{Backfill, Purpose, Walk, WalkStep};
+use crate::fan_out::walk::{Backfill, FeedWalk, Purpose, WalkStep};
 use crate::follow::{Edge, Follower};
 use crate::latest::span::IdRange;
 use crate::limits::BACKFILL_ENTRIES;
@@ -38,14 +38,18 @@ impl FanOut<'_> {
         // The marker brings what is newer. Of the older entries the newest are wanted, pulled or not.
         let behind = pulled_from.map(|from| from.max(EventId::first_of(since)));
         let purpose = Purpose::Backfill(Backfill { since, wanted, looked_at: 0 });
-        self.begin_walk(key, id, at, Walk { user: user.clone(), behind, purpose }).await
+        self.begin_walk(key, id, at, FeedWalk { user: user.clone(), behind, purpose }).await
     }
 }
 
 impl WalkStep<'_> {
     /// Copies some entries of a source's timeline into a feed, newest first: all since the follow, and of those before it
     /// as many as are wanted. The walk that is left.
-    pub(super) async fn copy_some(self, walk: Walk, backfill: Backfill) -> Result<Option<Walk>, TableError> {
+    pub(super) async fn copy_some(
+        self,
+        walk: FeedWalk,
+        backfill: Backfill,
+    ) -> Result<Option<FeedWalk>, TableError> {
         let Self { fan_out, source } = self;
         let op = fan_out.op;
         let Backfill { since, wanted, looked_at } = backfill;
@@ -82,6 +86,6 @@ impl WalkStep<'_> {
             return Ok(None);
         }
         let purpose = Purpose::Backfill(Backfill { since, wanted, looked_at });
-        Ok(Some(Walk { user: walk.user, behind: Some(behind), purpose }))
+        Ok(Some(FeedWalk { user: walk.user, behind: Some(behind), purpose }))
     }
 }

@@ -54,12 +54,12 @@ pub(super) struct LeftEvent {
 }
 
 /// What events of an item have in common: where they are, or nothing if they were deleted.
-pub(super) type Written = Option<(Topic, BucketWidth)>;
+pub(super) type LeftIn = Option<(Topic, BucketWidth)>;
 
 /// An event to write or to remove later.
 #[derive(Clone, Debug)]
 pub(super) struct Later {
-    pub(super) written: Written,
+    pub(super) written: LeftIn,
     pub(super) event: LeftEvent,
 }
 
@@ -78,7 +78,7 @@ impl Later {
 
 /// What a batch, or a step, leaves to backlogs.
 #[derive(Debug, Default)]
-pub(super) struct LeftWork(Mutex<BTreeMap<(Backlog, Written), LeftEvents>>);
+pub(super) struct LeftWork(Mutex<BTreeMap<(Backlog, LeftIn), LeftEvents>>);
 
 /// Events, and the places in the batch of the records that they follow from.
 #[derive(Debug, Default)]
@@ -96,7 +96,7 @@ impl LeftWork {
     }
 
     /// The events that are left to one backlog, which then has none.
-    fn take(&self, backlog: &Backlog) -> Vec<(Written, Vec<LeftEvent>)> {
+    fn take(&self, backlog: &Backlog) -> Vec<(LeftIn, Vec<LeftEvent>)> {
         let mut all = self.all();
         let (ours, others) = std::mem::take(&mut *all).into_iter().partition(|((of, _), _)| of == backlog);
         *all = others;
@@ -104,7 +104,7 @@ impl LeftWork {
         ours.into_iter().map(|((_, written), left)| (written, left.events.into_iter().collect())).collect()
     }
 
-    fn all(&self) -> MutexGuard<'_, BTreeMap<(Backlog, Written), LeftEvents>> {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<(Backlog, LeftIn), LeftEvents>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -113,7 +113,7 @@ impl LeftWork {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct BacklogItem {
     key: BacklogKey,
-    written: Written,
+    written: LeftIn,
     events: Vec<LeftEvent>,
     step: u64,
 }
@@ -214,7 +214,7 @@ impl FanOut<'_> {
     async fn put_to(
         &self,
         backlog: Backlog,
-        written: Written,
+        written: LeftIn,
         events: &[LeftEvent],
     ) -> Result<(), TableError> {
         for events in events.chunks(BACKLOG_EVENTS_PER_ITEM) {
@@ -324,7 +324,7 @@ impl BacklogStep<'_> {
     async fn handle_left(
         self,
         source: &Source,
-        written: &Written,
+        written: &LeftIn,
         event: &LeftEvent,
     ) -> Result<(), TableError> {
         let LeftEvent { id, at, .. } = *event;
@@ -382,7 +382,7 @@ impl BacklogStep<'_> {
     async fn settle(
         self,
         user: &User,
-        written: &Written,
+        written: &LeftIn,
         events: &[LeftEvent],
         mut entries: Vec<TimelineEntry>,
     ) -> Result<(), TableError> {
@@ -414,7 +414,7 @@ mod tests {
 
     const ID: &str = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
 
-    fn item(written: Written) -> BacklogItem {
+    fn item(written: LeftIn) -> BacklogItem {
         let id = ID.parse().unwrap();
         let event = |at: u64, fans_out| LeftEvent { id, at: UnixMillis::new(at * 1000).unwrap(), fans_out };
         let key = BacklogKey { backlog: Backlog::Source("actor:ada".parse().unwrap()), id };

@@ -16,7 +16,7 @@ use lately_keys::{Place, Source, TableKey, UnixMillis, User};
 use crate::entry::{TimelineEntry, own_feed, place_in_feed};
 use crate::error::TableError;
 use crate::fan_out::FanOut;
-use crate::fan_out::page::Page;
+use crate::fan_out::page::ShardPage;
 use crate::item::{Fields, keyed};
 use crate::limits::{CONFLICTS, SHARDS_AT_ONCE, TOLD_APART_MILLIS};
 use crate::op::Op;
@@ -27,13 +27,17 @@ pub(super) async fn is_gone(op: &Op, key: &EventKey) -> Result<bool, TableError>
 }
 
 /// Who has left since a change, and may have been on one of some pages when that was handled.
-pub(super) async fn gone_from(op: &Op, pages: &[Page], at: UnixMillis) -> Result<BTreeSet<User>, TableError> {
+pub(super) async fn gone_from(
+    op: &Op,
+    pages: &[ShardPage],
+    at: UnixMillis,
+) -> Result<BTreeSet<User>, TableError> {
     let gone: Vec<_> = pages.iter().map(|page| page.gone(op, at)).collect();
     let gone: Vec<_> = stream::iter(gone).buffered(SHARDS_AT_ONCE).try_collect().await?;
     Ok(gone.into_iter().flatten().collect())
 }
 
-impl Page {
+impl ShardPage {
     /// Who has left since a change, and may have been on the page when that, or an attempt before, was handled.
     pub(super) async fn gone(&self, op: &Op, at: UnixMillis) -> Result<BTreeSet<User>, TableError> {
         let since = at.saturating_sub(TOLD_APART_MILLIS);

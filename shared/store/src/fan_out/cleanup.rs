@@ -15,7 +15,7 @@ use lately_keys::{EventId, SortKey, Source, UnixMillis, User};
 use crate::entry::TimelineEntry;
 use crate::error::TableError;
 use crate::fan_out::FanOut;
-use crate::fan_out::walk::{Purpose, Walk, WalkStep};
+use crate::fan_out::walk::{FeedWalk, Purpose, WalkStep};
 use crate::follow::leaver;
 use crate::item::{Fields, text};
 
@@ -35,17 +35,17 @@ impl FanOut<'_> {
         self.op.table.put_item(&leaver(&left)).await?;
         self.op.user(&key.user).whole_follow(key).await?;
         self.feed(user).settle_marker(source).await?;
-        let walk = Walk { user: user.clone(), behind: None, purpose: Purpose::Cleanup };
+        let walk = FeedWalk { user: user.clone(), behind: None, purpose: Purpose::Cleanup };
         self.begin_walk(key, id, at, walk).await
     }
 }
 
 impl WalkStep<'_> {
     /// Cleans up some entries; the walk that is left.
-    pub(super) async fn clean_some(self, walk: Walk) -> Result<Option<Walk>, TableError> {
+    pub(super) async fn clean_some(self, walk: FeedWalk) -> Result<Option<FeedWalk>, TableError> {
         let (entries, behind) = self.read_feed(&walk.user, walk.behind).await?;
         self.fan_out.feed(&walk.user).withdraw(entries).await?;
-        Ok(behind.map(|behind| Walk { behind: Some(behind), ..walk }))
+        Ok(behind.map(|behind| FeedWalk { behind: Some(behind), ..walk }))
     }
 
     /// The entries that a source lists on a page of a feed, read consistently, and the last entry that was looked at if

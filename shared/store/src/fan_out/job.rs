@@ -22,7 +22,7 @@ use lately_keys::{BucketWidth, Place, TableKey, UnixMillis, User};
 
 use crate::entry::TimelineEntry;
 use crate::error::TableError;
-use crate::fan_out::walk::{Backfill, Purpose, Walk};
+use crate::fan_out::walk::{Backfill, FeedWalk, Purpose};
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::limits::JOB_SECONDS;
 use crate::op::Op;
@@ -43,7 +43,7 @@ pub(super) enum Task {
     /// For the followers of a page.
     Page(PageTask),
     /// For one user, in steps.
-    Walk(Walk),
+    Walk(FeedWalk),
 }
 
 /// The work for each follower of a page.
@@ -107,11 +107,14 @@ impl JobWork {
             }
             JobTask::Remove => Task::Page(PageTask::Remove),
             JobTask::Promote => Task::Page(PageTask::Promote),
-            JobTask::Cleanup => Task::Walk(Walk::decode(fields, Purpose::Cleanup)?),
+            JobTask::Cleanup => Task::Walk(FeedWalk::decode(fields, Purpose::Cleanup)?),
             JobTask::Backfill => {
                 let since = UnixMillis::new(fields.number("since")?).map_err(|_| fields.corrupt("since"))?;
                 let (wanted, looked_at) = (fields.number("k")?, fields.number("seen")?);
-                Task::Walk(Walk::decode(fields, Purpose::Backfill(Backfill { since, wanted, looked_at }))?)
+                Task::Walk(FeedWalk::decode(
+                    fields,
+                    Purpose::Backfill(Backfill { since, wanted, looked_at }),
+                )?)
             }
         };
         let (after, expires_at) = (fields.optional_parsed("after")?, fields.number("expires_at")?);
@@ -119,7 +122,7 @@ impl JobWork {
     }
 }
 
-impl Walk {
+impl FeedWalk {
     fn attributes(&self) -> Item {
         let mut item = Item::from([("user".to_owned(), text(self.user.as_str()))]);
         if let Some(behind) = self.behind {
@@ -161,7 +164,7 @@ mod tests {
     }
 
     fn walk(purpose: Purpose) -> Task {
-        Task::Walk(Walk { user: "bob".parse().unwrap(), behind: Some(ID.parse().unwrap()), purpose })
+        Task::Walk(FeedWalk { user: "bob".parse().unwrap(), behind: Some(ID.parse().unwrap()), purpose })
     }
 
     fn backfill() -> Purpose {

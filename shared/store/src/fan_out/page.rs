@@ -21,7 +21,7 @@ use crate::source::StoredSource;
 
 /// Some followers of a shard.
 #[derive(Debug)]
-pub(super) struct Page {
+pub(super) struct ShardPage {
     pub(super) source: Source,
     pub(super) shard: Shard,
     /// The follower behind whom it begins.
@@ -31,7 +31,7 @@ pub(super) struct Page {
     pub(super) more: bool,
 }
 
-impl Page {
+impl ShardPage {
     pub(super) fn users(&self) -> impl Iterator<Item = &User> {
         self.followers.iter().map(|follower| &follower.user)
     }
@@ -73,7 +73,7 @@ impl JobStep<'_> {
             Task::Walk(walk) => return self.walk(walk.clone()).await,
         };
         let Job { source, shard, .. } = job;
-        let page = Page::read(fan_out.op, source, *shard, work.after.clone()).await?;
+        let page = ShardPage::read(fan_out.op, source, *shard, work.after.clone()).await?;
         let next = match page.followers.last().filter(|_| page.more) {
             None => None,
             Some(last) => {
@@ -118,7 +118,7 @@ impl JobStep<'_> {
     }
 
     /// Puts an event's copies into the feeds of a page.
-    async fn push(self, entry: &TimelineEntry, key: &EventKey, page: &Page) -> Result<(), TableError> {
+    async fn push(self, entry: &TimelineEntry, key: &EventKey, page: &ShardPage) -> Result<(), TableError> {
         let (fan_out, at) = (self.fan_out, self.work.changed_at());
         let mut users = page.users().collect();
         fan_out.copy_into(entry, &mut users, |_| Later::write(key, at, entry.fans_out)).await?;
@@ -130,7 +130,7 @@ impl JobStep<'_> {
     }
 }
 
-impl Page {
+impl ShardPage {
     /// Reads a page of a shard.
     pub(super) async fn read(
         op: &Op,

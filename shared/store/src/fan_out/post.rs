@@ -15,7 +15,7 @@ use crate::error::TableError;
 use crate::fan_out::backlog::{Later, LeftEvent};
 use crate::fan_out::belongs::{gone_from, is_gone};
 use crate::fan_out::job::{JobWork, PageTask, Task};
-use crate::fan_out::page::Page;
+use crate::fan_out::page::ShardPage;
 use crate::fan_out::writer::Write;
 use crate::fan_out::{FanOut, count};
 use crate::follow::Counts;
@@ -66,7 +66,7 @@ impl FanOut<'_> {
                 }
             }
         }
-        let mut users: BTreeSet<&User> = pages.iter().flat_map(Page::users).collect();
+        let mut users: BTreeSet<&User> = pages.iter().flat_map(ShardPage::users).collect();
         if let Some(own) = &own {
             users.remove(own);
         }
@@ -158,7 +158,7 @@ impl FanOut<'_> {
         shards: ShardCount,
         work: &JobWork,
         with_leavers: bool,
-    ) -> Result<Vec<Page>, TableError> {
+    ) -> Result<Vec<ShardPage>, TableError> {
         let counts = self.op.source(&jobs.source).counts(shards).await?;
         let audience: u64 = counts.values().map(|counts| counts.here).sum();
         let is_small = audience <= u64::from(self.op.store.feeds().audience);
@@ -172,8 +172,8 @@ impl FanOut<'_> {
                 let page = match (is_few, counts.here) {
                     (false, _) => None,
                     // Who came after the counts were read finds the source's entry.
-                    (true, 0) => Some(Page::of_nobody(&jobs.source, shard)),
-                    (true, _) => Some(Page::read(self.op, &jobs.source, shard, None).await?),
+                    (true, 0) => Some(ShardPage::of_nobody(&jobs.source, shard)),
+                    (true, _) => Some(ShardPage::read(self.op, &jobs.source, shard, None).await?),
                 };
                 Ok::<_, TableError>((shard, page.filter(|page| !page.more)))
             })

@@ -18,7 +18,7 @@ use crate::fan_out::job::{JobWork, PageTask, Task};
 use crate::fan_out::{FanOut, count, fresh_id};
 use crate::follow::Counts;
 use crate::limits::FOLLOWER_SHARDS;
-use crate::source::{Mode, StoredSource};
+use crate::source::{PushMode, StoredSource};
 
 impl FanOut<'_> {
     /// Begins a promotion if there are too many followers, which the counts of one shard give reason to ask.
@@ -28,7 +28,7 @@ impl FanOut<'_> {
             return Ok(());
         }
         let StoredSource { shards, mode } = self.op.source(source).stored().await?;
-        if mode != Mode::Push || counts.here.saturating_mul(shards.get().into()) <= limit {
+        if mode != PushMode::Push || counts.here.saturating_mul(shards.get().into()) <= limit {
             return Ok(());
         }
         let counts = self.op.source(source).counts(shards).await?;
@@ -49,7 +49,7 @@ impl FanOut<'_> {
         stored: &StoredSource,
         at: UnixMillis,
     ) -> Result<(), TableError> {
-        let Mode::Promoting { promotion, unpromoted } = &stored.mode else { return Ok(()) };
+        let PushMode::Promoting { promotion, unpromoted } = &stored.mode else { return Ok(()) };
         if was_pushed {
             let work = JobWork::first(Task::Page(PageTask::Promote), at);
             let (task, id) = (JobTask::Promote, *promotion);

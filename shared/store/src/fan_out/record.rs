@@ -20,7 +20,7 @@ use crate::fan_out::job::JobWork;
 use crate::fan_out::walk::walk_id;
 use crate::follow::{Counts, Follower};
 use crate::item::{Corrupt, Fields, Item};
-use crate::source::{Mode, StoredSource};
+use crate::source::{PushMode, StoredSource};
 
 /// A record of the table's stream.
 #[derive(Debug)]
@@ -103,7 +103,7 @@ impl Record {
     /// # Errors
     /// If it is not a list of records at all.
     pub fn batch(event: &[u8]) -> Result<Vec<Self>, NoBatch> {
-        let event: Event<'_> = serde_json::from_slice(event)?;
+        let event: StreamEvent<'_> = serde_json::from_slice(event)?;
         Ok(event.records.into_iter().map(Self::read).collect())
     }
 
@@ -137,7 +137,7 @@ impl Record {
 }
 
 #[derive(Deserialize)]
-struct Event<'a> {
+struct StreamEvent<'a> {
     #[serde(rename = "Records", borrow)]
     records: Vec<&'a RawValue>,
 }
@@ -245,7 +245,7 @@ impl Delivered {
             AnyKey::SourceItem(key) if !removed => {
                 let before = self.before().ok().map(StoredSource::decode).transpose()?.unwrap_or_default();
                 let stored = StoredSource::decode(self.after()?)?;
-                Some(What::Source { source: key.source, was_pushed: before.mode == Mode::Push, stored })
+                Some(What::Source { source: key.source, was_pushed: before.mode == PushMode::Push, stored })
             }
             AnyKey::Job(key) if !removed => {
                 let work = JobWork::decode(&key.job, self.after()?)?;

@@ -26,7 +26,7 @@ use crate::single::PutIf;
 
 /// How far a walk has come, and for whom it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Walk {
+pub(super) struct FeedWalk {
     pub(super) user: User,
     /// The oldest entry that was looked at; none before the first step.
     pub(super) behind: Option<EventId>,
@@ -53,7 +53,7 @@ pub(super) struct Backfill {
     pub(super) looked_at: u32,
 }
 
-impl Walk {
+impl FeedWalk {
     pub(super) const fn task(&self) -> JobTask {
         match self.purpose {
             Purpose::Cleanup => JobTask::Cleanup,
@@ -76,7 +76,7 @@ impl FanOut<'_> {
         key: &FollowerKey,
         id: EventId,
         at: UnixMillis,
-        walk: Walk,
+        walk: FeedWalk,
     ) -> Result<(), TableError> {
         let FollowerKey { source, shard, .. } = key;
         let job = Job { task: walk.task(), id, source: source.clone(), shard: *shard };
@@ -88,7 +88,7 @@ impl FanOut<'_> {
 
 impl JobStep<'_> {
     /// Takes a step of a walk. The job's next page goes on from there.
-    pub(super) async fn walk(self, walk: Walk) -> Result<(), TableError> {
+    pub(super) async fn walk(self, walk: FeedWalk) -> Result<(), TableError> {
         let Self { fan_out: FanOut { op, .. }, key: JobKey { job, page }, work } = self;
         let user = walk.user.clone();
         let backfill = match walk.purpose {
@@ -102,7 +102,7 @@ impl JobStep<'_> {
         if let Some((follow, is_repeated)) = backfill {
             let is_over = op.user(&user).edge(&job.source).await? != Some(follow);
             if is_repeated || is_over {
-                let cleanup = Walk { user, behind: None, purpose: Purpose::Cleanup };
+                let cleanup = FeedWalk { user, behind: None, purpose: Purpose::Cleanup };
                 // Of its own name: another delivery may have begun the same cleanup before this one wrote, and to put the
                 // same page again would begin nothing.
                 let job = Job { task: cleanup.task(), id: fresh_id(op)?, ..job.clone() };
@@ -134,7 +134,7 @@ pub(super) struct WalkStep<'a> {
 
 impl WalkStep<'_> {
     /// The walk that is left after the step.
-    async fn take(self, mut walk: Walk) -> Result<Option<Walk>, TableError> {
+    async fn take(self, mut walk: FeedWalk) -> Result<Option<FeedWalk>, TableError> {
         for _ in 0..self.fan_out.op.store.feeds().queries_per_step {
             let rest = match walk.purpose {
                 Purpose::Cleanup => self.clean_some(walk).await?,

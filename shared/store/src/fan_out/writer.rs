@@ -41,7 +41,7 @@ pub(super) enum Write {
 
 /// What the writer did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Written {
+pub(super) struct WriteTotals {
     pub(super) calls: u64,
     pub(super) items: u64,
 }
@@ -66,7 +66,7 @@ struct State {
     /// Rails at work, and how many of them wait for the writer.
     rails: usize,
     waiting: usize,
-    written: Written,
+    written: WriteTotals,
 }
 
 #[derive(Debug)]
@@ -98,7 +98,7 @@ struct Left {
 /// How a write ended.
 #[derive(Clone, Debug)]
 enum End {
-    Written,
+    WriteTotals,
     Refused,
     Failed(TableError),
 }
@@ -190,7 +190,7 @@ impl<'a> Writer<'a> {
     }
 
     /// What was written so far.
-    pub(super) fn written(&self) -> Written {
+    pub(super) fn written(&self) -> WriteTotals {
         self.state().written
     }
 
@@ -314,7 +314,7 @@ impl<'a> Writer<'a> {
 
     fn finish(&self, batch: Vec<(u64, Queued)>) {
         self.state().written.items += batch.len() as u64;
-        self.end(batch, || End::Written);
+        self.end(batch, || End::WriteTotals);
     }
 
     fn fail(&self, batch: Vec<(u64, Queued)>, error: impl Fn() -> TableError) {
@@ -329,7 +329,7 @@ impl<'a> Writer<'a> {
                 let mut left = ticket.left();
                 left.writes -= 1;
                 match end() {
-                    End::Written => {}
+                    End::WriteTotals => {}
                     End::Refused => left.refused.push(queued.key.clone()),
                     End::Failed(error) => left.failed = Some(error),
                 }

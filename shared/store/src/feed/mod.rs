@@ -24,13 +24,13 @@ use crate::entry::TimelineEntry;
 use crate::error::TableError;
 use crate::feed::marks::Marks;
 use crate::item::{Item, keyed};
-use crate::latest::page::{Budget, Draft, Ending};
+use crate::latest::page::{Budget, Ending, PageDraft};
 use crate::latest::span::{IdRange, Span};
 use crate::latest::wave::Wave;
 use crate::limits::EXPECTED_EVENT_BYTES;
 use crate::op::Op;
 use crate::timeline::filter::Filter;
-use crate::timeline::reading::{OWN_LANE, Reading};
+use crate::timeline::reading::{OWN_LANE, TimelineReading};
 use crate::timeline::{TimelineError, is_consistent, wait_for_event, with_filters};
 
 /// The feed of one user, in one request.
@@ -55,12 +55,12 @@ impl FeedHandle<'_> {
         let fingerprint = with_filters(Fingerprint::of("feed").text(user.as_str()), &query.page, None);
         let now = self.op.now();
         let span = Span::new(&query.page, fingerprint, now)?;
-        let mut draft = Draft::new(query.page.limit, fingerprint, &span);
+        let mut draft = PageDraft::new(query.page.limit, fingerprint, &span);
         let Some(ids) = span.ids else {
             let page = draft.finish(Ending::Exhausted);
             return Ok(FeedPage { page, unread: None });
         };
-        let mut reading = Reading {
+        let mut reading = TimelineReading {
             op: self.op,
             filter: Filter { event_type: query.page.event_type.as_ref(), topic: None, topics, now },
             order: span.order,
@@ -101,7 +101,7 @@ impl FeedHandle<'_> {
     }
 }
 
-impl Reading<'_> {
+impl TimelineReading<'_> {
     /// Reads the marks of a feed, and as much of its own entries as one query gives; then the wave knows all its
     /// lanes.
     async fn begin_feed(

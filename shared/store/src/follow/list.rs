@@ -11,7 +11,7 @@ use crate::follow::UserHandle;
 use crate::follow::{Edge, Follower, FollowerRange};
 use crate::item::text;
 use crate::list::ListError;
-use crate::source::Mode;
+use crate::source::PushMode;
 use crate::source::SourceHandle;
 
 impl UserHandle<'_> {
@@ -103,9 +103,9 @@ impl SourceHandle<'_> {
         let stored = self.stored().await?;
         let counts = self.counts(stored.shards).await?;
         let mode = match stored.mode {
-            Mode::Push => SourceMode::Push,
-            Mode::Promoting { .. } => SourceMode::Promoting,
-            Mode::Pull { .. } => SourceMode::Pull,
+            PushMode::Push => SourceMode::Push,
+            PushMode::Promoting { .. } => SourceMode::Promoting,
+            PushMode::Pull { .. } => SourceMode::Pull,
         };
         let followers = counts.values().map(|counts| counts.here).sum();
         Ok(SourceView { source: source.clone(), followers, mode })

@@ -29,7 +29,7 @@ use crate::error::TableError;
 use crate::item::{Item, number, text};
 use crate::limits::{CROWDED_SHARD, PULL_SOURCES};
 use crate::op::Op;
-use crate::source::Mode;
+use crate::source::PushMode;
 use crate::source::SourceHandle;
 use crate::transaction::{Fault, Transacted, Transaction};
 
@@ -83,7 +83,7 @@ impl UserHandle<'_> {
             return Ok(Followed { since: edge.since, created: false });
         }
         let stored = self.op.source(source).stored().await?;
-        if stored.mode != Mode::Push && self.pull_sources().await? >= PULL_SOURCES {
+        if stored.mode != PushMode::Push && self.pull_sources().await? >= PULL_SOURCES {
             return Err(FollowError::TooManyPullSources { user: user.clone(), followed: source.clone() });
         }
         let follower = Follower { user: user.clone(), since: self.op.now(), backfill: backfill.get() };

@@ -15,7 +15,7 @@ const ENVELOPE_BYTES: usize = 320;
 
 /// A page being filled.
 #[derive(Debug)]
-pub(super) struct Draft {
+pub(super) struct IssueDraft {
     query: Fingerprint,
     pub(super) order: Order,
     view: IssueView,
@@ -31,7 +31,7 @@ pub(super) struct Draft {
     is_full: bool,
 }
 
-impl Draft {
+impl IssueDraft {
     pub(super) fn new(repository: &RepositoryKey, query: &IssueQuery) -> Result<Self, CursorError> {
         let fingerprint = fingerprint(repository, query);
         let cursor = query.cursor.as_deref().map(|text| Cursor::decode(text, fingerprint)).transpose()?;

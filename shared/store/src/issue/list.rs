@@ -10,7 +10,7 @@ use lately_model::{IssueList, IssueQuery, IssueView};
 
 use crate::error::TableError;
 use crate::issue::RepositoryHandle;
-use crate::issue::draft::Draft;
+use crate::issue::draft::IssueDraft;
 use crate::issue::stored::ReadIssue;
 use crate::issue::view;
 use crate::item::text;
@@ -45,8 +45,8 @@ pub(super) struct Asked {
 
 /// A page, and what was read for it: also what does not belong to it.
 #[derive(Debug)]
-struct Page {
-    draft: Draft,
+struct IssuePage {
+    draft: IssueDraft,
     read: Vec<ReadIssue>,
 }
 
@@ -75,9 +75,9 @@ impl RepositoryHandle<'_> {
         Ok(page.draft.finish())
     }
 
-    async fn page_of_issues(self, query: &IssueQuery) -> Result<Page, IssuesError> {
+    async fn page_of_issues(self, query: &IssueQuery) -> Result<IssuePage, IssuesError> {
         let repository = self.repository;
-        let mut draft = Draft::new(repository, query)?;
+        let mut draft = IssueDraft::new(repository, query)?;
         // Who waited for an issue is shown it.
         let consistent = query.view == IssueView::All && (query.consistent || query.wait_for.is_some());
         let mut read = Vec::new();
@@ -99,7 +99,7 @@ impl RepositoryHandle<'_> {
                 draft.exhaust();
             }
         }
-        Ok(Page { draft, read })
+        Ok(IssuePage { draft, read })
     }
 
     pub(super) async fn query_issues(

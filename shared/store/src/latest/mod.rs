@@ -32,8 +32,8 @@ use lately_keys::{CursorError, EventType, Fingerprint, Order, Topic, UnixMillis}
 use lately_model::{Event, EventQuery, Page};
 
 use crate::error::TableError;
-use crate::latest::page::{Budget, Draft, Ending};
-use crate::latest::run::Reading;
+use crate::latest::page::{Budget, Ending, PageDraft};
+use crate::latest::run::LatestReading;
 use crate::latest::span::Span;
 use crate::limits::WAVE_BUCKETS;
 use crate::topic::TopicHandle;
@@ -64,7 +64,7 @@ impl TopicHandle<'_> {
         let fingerprint = fingerprint(topic, query);
         let span = Span::new(query, fingerprint, self.op.now())?;
 
-        let mut draft = Draft::new(query.limit, fingerprint, &span);
+        let mut draft = PageDraft::new(query.limit, fingerprint, &span);
         let ending = self.fill(&mut draft, &stored, query, &span).await?;
         Ok(draft.finish(ending))
     }
@@ -72,13 +72,13 @@ impl TopicHandle<'_> {
     /// Fills a draft with what lies in a span of a topic.
     pub(crate) async fn fill(
         self,
-        draft: &mut Draft<Event>,
+        draft: &mut PageDraft<Event>,
         stored: &StoredTopic,
         query: &EventQuery,
         span: &Span,
     ) -> Result<Ending, TableError> {
         let topic = self.topic;
-        let mut reading = Reading::new(self.op, topic, stored, query, span);
+        let mut reading = LatestReading::new(self.op, topic, stored, query, span);
         let mut budget = Budget::default();
         let mut buckets = 1;
         let ending = loop {

@@ -5,7 +5,7 @@ use lately_model::{Event, Page, PageSize, TimelineEvent};
 
 use crate::latest::rank::Placed;
 use crate::latest::span::Span;
-use crate::latest::wave::Edge;
+use crate::latest::wave::WaveEdge;
 use crate::limits::{FILTERED_ITEMS_PER_PAGE, PAGE_BYTES, QUERIES_PER_PAGE};
 use crate::op::Op;
 
@@ -72,7 +72,7 @@ pub(crate) enum Ending {
 
 /// A page being filled.
 #[derive(Debug)]
-pub(crate) struct Draft<T> {
+pub(crate) struct PageDraft<T> {
     limit: usize,
     query: Fingerprint,
     order: Order,
@@ -83,7 +83,7 @@ pub(crate) struct Draft<T> {
     bytes: usize,
 }
 
-impl<T: Sent> Draft<T> {
+impl<T: Sent> PageDraft<T> {
     pub(crate) fn new(limit: PageSize, query: Fingerprint, span: &Span) -> Self {
         Self::beside(0, limit.get().into(), query, span)
     }
@@ -105,7 +105,7 @@ impl<T: Sent> Draft<T> {
     }
 
     /// Takes what a wave gave; how the page ends, if it ends there. `rest` events of the wave are left over.
-    pub(crate) fn take(&mut self, events: Vec<T>, rest: usize, edge: Edge) -> Option<Ending> {
+    pub(crate) fn take(&mut self, events: Vec<T>, rest: usize, edge: WaveEdge) -> Option<Ending> {
         for event in events {
             let bytes = event.sent_bytes();
             if bytes > self.room() && !self.events.is_empty() {

@@ -11,25 +11,25 @@ use crate::event::decode;
 use crate::item::{Fields, text};
 use crate::latest::page::{Budget, Ending, Sent};
 use crate::latest::span::Span;
-use crate::latest::walk::{Stop, Walk};
-use crate::latest::wave::{Answer, Ask, Lane, Wave, bucket_end};
+use crate::latest::walk::{DirectoryStop, DirectoryWalk};
+use crate::latest::wave::{Ask, Wave, WaveAnswer, WaveLane, bucket_end};
 use crate::limits::{EXPECTED_EVENT_BYTES, QUERIES_AT_ONCE};
 use crate::op::Op;
 use crate::topic::StoredTopic;
 
 /// A page being read.
-pub(super) struct Reading<'a> {
+pub(super) struct LatestReading<'a> {
     op: &'a Op,
     topic: &'a Topic,
     event_type: Option<&'a EventType>,
     consistent: bool,
-    walk: Walk,
+    walk: DirectoryWalk,
     expected_bytes: u32,
     /// How many events were seen, and their bytes as stored.
     seen: (u64, u64),
 }
 
-impl<'a> Reading<'a> {
+impl<'a> LatestReading<'a> {
     pub(super) fn new(
         op: &'a Op,
         topic: &'a Topic,
@@ -43,7 +43,7 @@ impl<'a> Reading<'a> {
             topic,
             event_type: event_type.as_ref(),
             consistent: *consistent,
-            walk: Walk::new(topic, stored, *span, event_type.clone(), *consistent),
+            walk: DirectoryWalk::new(topic, stored, *span, event_type.clone(), *consistent),
             expected_bytes: op.store.event_bytes().get(topic).unwrap_or(EXPECTED_EVENT_BYTES),
             seen: (0, 0),
         }
@@ -104,7 +104,7 @@ impl<'a> Reading<'a> {
             }
             self.op.table.meter.round();
             let queries: Vec<_> = asks.into_iter().map(|ask| self.query(ask, wave.lane(ask.lane))).collect();
-            let answers: Vec<(Answer<Event>, Seen)> =
+            let answers: Vec<(WaveAnswer<Event>, Seen)> =
                 stream::iter(queries).buffer_unordered(QUERIES_AT_ONCE).try_collect().await?;
             let mut absorbed = Vec::with_capacity(answers.len());
             for (answer, seen) in answers {
@@ -127,8 +127,8 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn lane(&self, stop: Stop, shard: Shard) -> Lane {
-        let Stop { bucket, shards, has_types, ids } = stop;
+    fn lane(&self, stop: DirectoryStop, shard: Shard) -> WaveLane {
+        let DirectoryStop { bucket, shards, has_types, ids } = stop;
         let topic = self.topic.clone();
         // An index is never read consistently; where the client wants that, the events themselves are filtered.
         let by_type = self.event_type.filter(|_| has_types && !self.consistent);
@@ -138,7 +138,7 @@ impl<'a> Reading<'a> {
             }
             None => EventPartition { topic, bucket, shard }.to_string(),
         };
-        Lane {
+        WaveLane {
             partition,
             by_type: by_type.is_some(),
             filtered: self.event_type.is_some() && by_type.is_none(),
@@ -147,7 +147,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    async fn query(&self, ask: Ask, lane: &Lane) -> Result<(Answer<Event>, Seen), TableError> {
+    async fn query(&self, ask: Ask, lane: &WaveLane) -> Result<(WaveAnswer<Event>, Seen), TableError> {
         let place = if lane.by_type { Place::Gsi1 } else { Place::Table };
         let (pk, sk) = (place.pk(), place.sk());
         // Sort keys are inverted ids: the newest comes first.
@@ -177,7 +177,7 @@ impl<'a> Reading<'a> {
         let events = answer.items().iter().map(decode).collect::<Result<_, _>>()?;
         let bytes = answer.items().iter().map(|item| Fields(item).stored_bytes() as u64).sum();
         let stopped_at = stopped_at.transpose()?.map(SortKey::id);
-        Ok((Answer { ask, events, stopped_at }, Seen { looked_at, bytes }))
+        Ok((WaveAnswer { ask, events, stopped_at }, Seen { looked_at, bytes }))
     }
 }
 

@@ -15,7 +15,7 @@ use crate::topic::StoredTopic;
 
 /// A bucket to read, and which of its ids are wanted.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stop {
+pub(super) struct DirectoryStop {
     pub(super) bucket: Bucket,
     pub(super) shards: ShardCount,
     /// Whether the bucket keeps the `type` view.
@@ -24,12 +24,12 @@ pub(super) struct Stop {
 }
 
 #[derive(Debug)]
-pub(super) struct Walk {
+pub(super) struct DirectoryWalk {
     span: Span,
     event_type: Option<EventType>,
     consistent: bool,
     /// Read, and not visited yet.
-    ahead: VecDeque<Stop>,
+    ahead: VecDeque<DirectoryStop>,
     /// Not read yet.
     unread: Option<DirectoryRange>,
     queries: u32,
@@ -37,7 +37,7 @@ pub(super) struct Walk {
     pub(super) at: Option<EventId>,
 }
 
-impl Walk {
+impl DirectoryWalk {
     pub(super) fn new(
         topic: &Topic,
         stored: &StoredTopic,
@@ -60,7 +60,7 @@ impl Walk {
     }
 
     /// The next bucket to read, without going there; none at the end, or when the walk may go no further.
-    pub(super) async fn peek(&mut self, op: &Op) -> Result<Option<Stop>, TableError> {
+    pub(super) async fn peek(&mut self, op: &Op) -> Result<Option<DirectoryStop>, TableError> {
         while self.ahead.is_empty() && !self.is_spent(op) {
             let Some(range) = self.unread.take() else { break };
             self.queries += 1;
@@ -83,7 +83,7 @@ impl Walk {
 
     /// Goes to the bucket that was peeked at.
     pub(super) fn advance(&mut self) {
-        if let Some(Stop { bucket, .. }) = self.ahead.pop_front() {
+        if let Some(DirectoryStop { bucket, .. }) = self.ahead.pop_front() {
             self.at = Some(bucket_end(bucket, self.span.order));
         }
     }
@@ -102,11 +102,11 @@ impl Walk {
     }
 
     /// A bucket, if anything in it may be wanted.
-    fn stop(&self, entry: &Entry) -> Option<Stop> {
+    fn stop(&self, entry: &Entry) -> Option<DirectoryStop> {
         let wanted = self.event_type.as_ref().is_none_or(|event_type| entry.types.may_hold(event_type));
         let Entry { bucket, shards, ref types, .. } = *entry;
         let oldest = bucket.first().max(entry.oldest_kept(self.span.now));
         let ids = self.span.ids?.within(oldest, bucket.last())?;
-        wanted.then_some(Stop { bucket, shards, has_types: types.are_kept(), ids })
+        wanted.then_some(DirectoryStop { bucket, shards, has_types: types.are_kept(), ids })
     }
 }

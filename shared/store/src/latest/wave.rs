@@ -12,7 +12,7 @@ use crate::limits::FILTERED_ITEMS_AT_FIRST;
 
 /// One partition that a wave reads.
 #[derive(Clone, Debug)]
-pub(crate) struct Lane {
+pub(crate) struct WaveLane {
     /// The partition key's text.
     pub(crate) partition: String,
     /// Whether it is one of the index that lists by type.
@@ -36,7 +36,7 @@ pub(crate) struct Ask {
 
 /// What a lane answered.
 #[derive(Debug)]
-pub(crate) struct Answer<T> {
+pub(crate) struct WaveAnswer<T> {
     pub(crate) ask: Ask,
     pub(crate) events: Vec<T>,
     /// The last event that was looked at, if the query ended before its range did.
@@ -62,7 +62,7 @@ enum Known {
 #[derive(Debug)]
 pub(crate) struct Wave<T> {
     order: Order,
-    lanes: Vec<Lane>,
+    lanes: Vec<WaveLane>,
     known: Vec<Known>,
     rounds: u32,
     /// Sorted in the order of the walk.
@@ -74,17 +74,17 @@ pub(crate) struct Wave<T> {
 }
 
 impl<T: Placed> Wave<T> {
-    pub(crate) fn new(order: Order, lanes: Vec<Lane>, end: EventId) -> Self {
+    pub(crate) fn new(order: Order, lanes: Vec<WaveLane>, end: EventId) -> Self {
         let known = vec![Known::Nothing; lanes.len()];
         Self { order, lanes, known, rounds: 0, events: Vec::new(), end, cut: false }
     }
 
-    pub(crate) fn lane(&self, lane: usize) -> &Lane {
+    pub(crate) fn lane(&self, lane: usize) -> &WaveLane {
         &self.lanes[lane]
     }
 
     /// Reads one more partition. It may begin behind what is wanted, and is then not asked at all.
-    pub(crate) fn push(&mut self, lane: Lane) {
+    pub(crate) fn push(&mut self, lane: WaveLane) {
         let (first, _) = lane.ids.ends(self.order);
         self.lanes.push(lane);
         self.known.push(ahead(first, self.order).map_or(Known::Nothing, Known::UpTo));
@@ -103,7 +103,7 @@ impl<T: Placed> Wave<T> {
     pub(crate) fn asks(&self, wanted: usize, event_bytes: u32) -> Vec<Ask> {
         let tau = wanted.checked_sub(1).and_then(|last| self.events.get(last)).map(T::id);
         let ask = |(lane, known): (usize, &Known)| {
-            let Lane { ids, filtered, shards, .. } = self.lanes[lane];
+            let WaveLane { ids, filtered, shards, .. } = self.lanes[lane];
             let (first, last) = ids.ends(self.order);
             let (from, before) = match *known {
                 Known::All => return None,
@@ -127,9 +127,9 @@ impl<T: Placed> Wave<T> {
     }
 
     /// Takes in what a round's asks gave.
-    pub(crate) fn absorb(&mut self, answers: Vec<Answer<T>>) {
+    pub(crate) fn absorb(&mut self, answers: Vec<WaveAnswer<T>>) {
         self.rounds += 1;
-        for Answer { ask, events, stopped_at } in answers {
+        for WaveAnswer { ask, events, stopped_at } in answers {
             let (_, last) = self.lanes[ask.lane].ids.ends(self.order);
             let (_, asked) = ask.ids.ends(self.order);
             self.known[ask.lane] = match stopped_at.unwrap_or(asked) {
@@ -161,13 +161,13 @@ impl<T: Placed> Wave<T> {
     }
 
     /// Where the walk stands when all that this wave holds is taken.
-    pub(crate) fn edge(&self) -> Edge {
+    pub(crate) fn edge(&self) -> WaveEdge {
         let frontier = match self.frontier() {
             Known::Nothing => None,
             Known::UpTo(id) => Some(id),
             Known::All => Some(self.end),
         };
-        Edge { frontier, cut: self.cut, more: self.known.iter().any(|known| *known != Known::All) }
+        WaveEdge { frontier, cut: self.cut, more: self.known.iter().any(|known| *known != Known::All) }
     }
 
     /// The first `wanted` events, and how many more are known.
@@ -205,7 +205,7 @@ impl<T: Placed> Wave<T> {
 
 /// Where a walk stands behind a wave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Edge {
+pub(crate) struct WaveEdge {
     /// All before this, this included, is known; none if nothing is.
     pub(crate) frontier: Option<EventId>,
     /// The wave was given up there.

@@ -71,13 +71,13 @@ use crate::store::Store;
 
 /// A timeline in a table of a published design.
 #[derive(Clone, Debug)]
-pub struct Table {
+pub struct DesignTable {
     store: Store,
     design: Design,
     keys: KeyAttributes,
 }
 
-impl Table {
+impl DesignTable {
     /// A timeline of a store's table, which has these key attributes, of the [design's types](Design::key_types).
     #[must_use]
     pub const fn new(store: Store, design: Design, keys: KeyAttributes) -> Self {

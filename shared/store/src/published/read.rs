@@ -10,7 +10,7 @@ use crate::cost::Cost;
 use crate::error::TableError;
 use crate::limits::{PUBLISHED_UNITS_PER_READ, QUERIES_AT_ONCE, QUERIES_PER_PAGE, WAVE_BUCKETS};
 use crate::op::Op;
-use crate::published::Table;
+use crate::published::DesignTable;
 use crate::published::key::{Event, attribute};
 use crate::published::stop::{Answer, Lane, Stop};
 use crate::published::walk::{Position, Span, Walk};
@@ -35,10 +35,10 @@ pub enum ReadError {
     Position(#[source] PublishedError),
     /// The table could not be read.
     #[error(transparent)]
-    Table(#[from] TableError),
+    DesignTable(#[from] TableError),
 }
 
-impl Table {
+impl DesignTable {
     /// The next events of a walk. Fewer than asked for, and even none, where it has done as much work as one read may;
     /// it then says that there may be more.
     ///
@@ -56,7 +56,7 @@ impl Table {
 
 /// A page being read.
 struct Reading<'a> {
-    table: &'a Table,
+    table: &'a DesignTable,
     walk: &'a Walk,
     span: Span<'a>,
     page: Page,
@@ -160,7 +160,7 @@ impl Reading<'_> {
 
     /// Asks a lane for all that the page can still take: any of it may lie there.
     async fn query(&self, lane: &Lane, forward: bool) -> Result<Answer, TableError> {
-        let Table { keys, design, .. } = self.table;
+        let DesignTable { keys, design, .. } = self.table;
         let Lane { partition, keys: wanted, behind, .. } = lane;
         let limit = i32::try_from(self.missing()).unwrap_or(i32::MAX);
         let start = behind.as_ref().map(|sk| keys.item(partition, sk));

@@ -13,10 +13,10 @@ use crate::error::TableError;
 use crate::item::Item;
 use crate::limits::{BATCH_ITEMS, BATCHES_AT_ONCE};
 use crate::op::Op;
-use crate::published::Table;
+use crate::published::DesignTable;
 use crate::published::key::Attributes;
 
-impl Table {
+impl DesignTable {
     /// Writes events. Of several with one key the last is written, as if they came one after another.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use lately_model::{RunSpec, SettleSeconds};
 use crate::ambient::entropy_u64;
 use crate::consumer::ConsumerNotFound;
 use crate::consumer::announcement::AnnouncementHandle;
-use crate::consumer::checkpoint::{Checkpoint, Mode, beginning, too_busy};
+use crate::consumer::checkpoint::{Checkpoint, ConsumerMode, beginning, too_busy};
 use crate::error::TableError;
 use crate::item::{Item, number, text};
 use crate::limits::CONFLICTS;
@@ -63,7 +63,7 @@ impl RunsHandle<'_> {
                 return Err(ConsumerNotFound { consumer: consumer.clone() }.into());
             }
             let begun = match (checkpoint.mode, checkpoint.running) {
-                (Some(Mode::Polls), _) => return Err(RunError::HasPolls),
+                (Some(ConsumerMode::Polls), _) => return Err(RunError::HasPolls),
                 (_, Some(_)) => self.take_over(&checkpoint, lease).await?,
                 (_, None) => self.announce(&checkpoint, spec, lease).await?,
             };
@@ -225,7 +225,7 @@ impl RunsHandle<'_> {
         let new = put(run.encode()).condition_expression("attribute_not_exists(pk)").build()?;
         let running = Checkpoint {
             revision: checkpoint.revision.next(),
-            mode: Some(Mode::Runs),
+            mode: Some(ConsumerMode::Runs),
             running: Some(run.to),
             ..checkpoint.clone()
         };

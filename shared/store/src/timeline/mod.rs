@@ -26,12 +26,12 @@ use lately_model::{EventQuery, Page, SourceQuery, TimelineEvent};
 use crate::entry::TimelineEntry;
 use crate::error::TableError;
 use crate::item::keyed;
-use crate::latest::page::{Budget, Draft, Ending};
+use crate::latest::page::{Budget, Ending, PageDraft};
 use crate::latest::span::Span;
 use crate::limits::WAITED_FOR_SECONDS;
 use crate::op::Op;
 use crate::timeline::filter::Filter;
-use crate::timeline::reading::Reading;
+use crate::timeline::reading::TimelineReading;
 use crate::wait::wait_for;
 
 /// Why a source's timeline or a feed could not be read.
@@ -75,11 +75,11 @@ impl TimelineHandle<'_> {
         let fingerprint = with_filters(fingerprint, &query.page, topic);
         let now = self.op.now();
         let span = Span::new(&query.page, fingerprint, now)?;
-        let mut draft = Draft::new(query.page.limit, fingerprint, &span);
+        let mut draft = PageDraft::new(query.page.limit, fingerprint, &span);
         let Some(ids) = span.ids else {
             return Ok(draft.finish(Ending::Exhausted));
         };
-        let mut reading = Reading {
+        let mut reading = TimelineReading {
             op: self.op,
             filter: Filter { event_type: query.page.event_type.as_ref(), topic, topics, now },
             order: span.order,

@@ -18,7 +18,7 @@ use crate::event::unless_over;
 use crate::item::{Fields, Item, keyed};
 use crate::latest::page::Sent;
 use crate::limits::{BATCH_KEYS, POINTERS_AT_FIRST};
-use crate::timeline::reading::Reading;
+use crate::timeline::reading::TimelineReading;
 
 /// What became of some entries.
 #[derive(Debug, Default)]
@@ -41,7 +41,7 @@ impl Resolved {
     }
 }
 
-impl Reading<'_> {
+impl TimelineReading<'_> {
     /// The events of entries, in their order, until they fill a page that has so many bytes left.
     pub(super) async fn resolve(
         &mut self,

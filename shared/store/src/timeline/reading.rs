@@ -9,9 +9,9 @@ use lately_model::TimelineEvent;
 
 use crate::entry::TimelineEntry;
 use crate::error::TableError;
-use crate::latest::page::{Budget, Draft, Ending};
+use crate::latest::page::{Budget, Ending, PageDraft};
 use crate::latest::span::IdRange;
-use crate::latest::wave::{Answer, Ask, Lane, Wave};
+use crate::latest::wave::{Ask, Wave, WaveAnswer, WaveLane};
 use crate::limits::{EXPECTED_EVENT_BYTES, QUERIES_AT_ONCE};
 use crate::op::Op;
 use crate::timeline::filter::Filter;
@@ -22,7 +22,7 @@ pub(crate) const OWN_LANE: usize = 0;
 
 /// A page of entries being read.
 #[derive(Debug)]
-pub(crate) struct Reading<'a> {
+pub(crate) struct TimelineReading<'a> {
     pub(crate) op: &'a Op,
     pub(crate) filter: Filter<'a>,
     pub(crate) order: Order,
@@ -30,7 +30,7 @@ pub(crate) struct Reading<'a> {
     pub(crate) budget: Budget,
 }
 
-impl Reading<'_> {
+impl TimelineReading<'_> {
     /// The wave of a page of one timeline.
     pub(crate) fn wave(&self, partition: String, ids: IdRange) -> Wave<TimelineEntry> {
         let (_, end) = ids.ends(self.order);
@@ -38,17 +38,17 @@ impl Reading<'_> {
     }
 
     /// A lane of a wave in which filtering queries are spread over so many.
-    pub(crate) fn lane(&self, partition: String, ids: IdRange, lanes: u16) -> Lane {
+    pub(crate) fn lane(&self, partition: String, ids: IdRange, lanes: u16) -> WaveLane {
         let filtered = self.filter.is_narrow();
         // Timelines are not alike as shards are: unless it is filtered, each is asked for all that may matter.
-        Lane { partition, by_type: false, filtered, shards: if filtered { lanes } else { 1 }, ids }
+        WaveLane { partition, by_type: false, filtered, shards: if filtered { lanes } else { 1 }, ids }
     }
 
     /// Fills a page from a wave, and says why it ends.
     pub(crate) async fn fill(
         &mut self,
         wave: &mut Wave<TimelineEntry>,
-        draft: &mut Draft<TimelineEvent>,
+        draft: &mut PageDraft<TimelineEvent>,
     ) -> Result<Ending, TableError> {
         let mut taken = 0;
         loop {
@@ -106,7 +106,7 @@ impl Reading<'_> {
     }
 
     /// Asks one lane.
-    pub(crate) async fn query(&self, ask: Ask, lane: &Lane) -> Result<(Ask, FoundEntries), TableError> {
+    pub(crate) async fn query(&self, ask: Ask, lane: &WaveLane) -> Result<(Ask, FoundEntries), TableError> {
         let range = self.range(&lane.partition, ask.ids);
         Ok((ask, self.op.timeline_entries(&range, Some(ask.limit)).await?))
     }
@@ -121,7 +121,7 @@ impl Reading<'_> {
         wave: &mut Wave<TimelineEntry>,
         ask: Ask,
         found: FoundEntries,
-    ) -> Answer<TimelineEntry> {
+    ) -> WaveAnswer<TimelineEntry> {
         let stopped_at = found.stopped_at.map(|id| self.place_of(id, ask, &found.entries));
         let entries = found.entries;
         let looked_at = entries.len();
@@ -136,7 +136,7 @@ impl Reading<'_> {
         if events.is_empty() && looked_at > 0 {
             wave.expect_few(ask.lane);
         }
-        Answer { ask, events, stopped_at }
+        WaveAnswer { ask, events, stopped_at }
     }
 
     /// How far a lane is known that ended at an entry. The page's cursor may hold that: so if the caller may not see the

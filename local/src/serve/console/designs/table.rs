@@ -10,7 +10,7 @@ use lately_kit::limits::OPERATION_BUDGET;
 use lately_kit::problem::Problem;
 use lately_kit::world::World;
 use lately_model::{Event, PageSize};
-use lately_store::published::{Attributes, Design, KeyAttributes, Table, Walk};
+use lately_store::published::{Attributes, Design, DesignTable, KeyAttributes, Walk};
 use lately_store::{Cost, Store};
 
 use crate::serve::console::designs::{
@@ -36,7 +36,7 @@ pub(super) async fn compare(
     created.map_err(|error| Problem::unavailable(&error))?;
     let store = Store::new(engine.client(), TABLE, World::new(), OPERATION_BUDGET);
     let [pk, sk] = KEYS.map(str::to_owned);
-    let table = Table::new(store, design.clone(), KeyAttributes { pk, sk });
+    let table = DesignTable::new(store, design.clone(), KeyAttributes { pk, sk });
     let mut items = Vec::new();
     for event in events {
         // The same event has the same chance each time.
@@ -100,7 +100,7 @@ fn attributes(event: &Event) -> Attributes {
 
 /// The latest, read in the design's own way, what that cost, and whether all were found.
 async fn latest(
-    table: &Table,
+    table: &DesignTable,
     events: &[Event],
     limit: PageSize,
 ) -> Result<(Vec<lately_store::published::Event>, Cost, bool), Problem> {

@@ -32,7 +32,7 @@ fn query(text: &str) -> IssueQuery {
 
 /// A page of the issues 1 to 12, as if a query gave so many at once, and whether it was asked for in vain.
 fn page(query: &IssueQuery, at_once: usize) -> IssueList {
-    let mut draft = Draft::new(&repository(), query).unwrap();
+    let mut draft = IssueDraft::new(&repository(), query).unwrap();
     while let Some((lowest, highest)) = draft.left.filter(|_| draft.is_open()) {
         let mut found: Vec<u32> = (lowest.get()..=highest.get().min(12)).collect();
         if draft.order == Order::NewestFirst {
@@ -58,7 +58,7 @@ fn a_cursor_is_of_one_query_and_one_order() {
     let cursor = first.next.unwrap();
     for same in ["status=open&limit=7", "limit=1&status=open&order=desc"] {
         let query = query(&format!("{same}&cursor={cursor}"));
-        assert!(Draft::new(&repository(), &query).is_ok(), "{same}");
+        assert!(IssueDraft::new(&repository(), &query).is_ok(), "{same}");
     }
     for other in [
         "",
@@ -69,16 +69,16 @@ fn a_cursor_is_of_one_query_and_one_order() {
         "status=open&order=asc",
     ] {
         let query = query(&format!("{other}&cursor={cursor}"));
-        assert_eq!(Draft::new(&repository(), &query).unwrap_err(), CursorError::Foreign, "{other}");
+        assert_eq!(IssueDraft::new(&repository(), &query).unwrap_err(), CursorError::Foreign, "{other}");
     }
     let elsewhere = RepositoryKey { owner: "octo".parse().unwrap(), repo: "world".parse().unwrap() };
     let query = query(&format!("status=open&cursor={cursor}"));
-    assert_eq!(Draft::new(&elsewhere, &query).unwrap_err(), CursorError::Foreign);
+    assert_eq!(IssueDraft::new(&elsewhere, &query).unwrap_err(), CursorError::Foreign);
 }
 
 #[test]
 fn a_page_ends_at_its_bytes_but_takes_one_issue_however_large() {
-    let mut draft = Draft::new(&repository(), &query("limit=200")).unwrap();
+    let mut draft = IssueDraft::new(&repository(), &query("limit=200")).unwrap();
     let mut taken = 0;
     while draft.take(&issue(200 - taken, 60_000)) {
         taken += 1;
@@ -108,10 +108,10 @@ fn an_issue_is_never_larger_than_it_is_taken_to_be() {
 
 #[test]
 fn a_page_shows_an_issue_at_its_place_or_has_not_come_to_it_or_is_of_another_view() {
-    let mut draft = Draft::new(&repository(), &query("status=open&from=2&to=9&limit=3")).unwrap();
+    let mut draft = IssueDraft::new(&repository(), &query("status=open&from=2&to=9&limit=3")).unwrap();
     let old = Issue { revision: Revision::new(7), ..issue(8, 0) };
     assert!(draft.take(&old) && draft.take(&issue(5, 0)));
-    let is_shown = |draft: &Draft, number| draft.shows(&issue(number, 0), Revision::new(8));
+    let is_shown = |draft: &IssueDraft, number| draft.shows(&issue(number, 0), Revision::new(8));
     assert!(!is_shown(&draft, 8), "of an earlier revision");
     assert!(draft.shows(&old, Revision::new(7)));
     assert!(!is_shown(&draft, 7), "it was passed, and is not there");

@@ -22,9 +22,9 @@ fn query() -> Fingerprint {
     Fingerprint::of("test").finish()
 }
 
-fn draft(order: Order, limit: u16, position: Option<EventId>) -> Draft<Event> {
+fn draft(order: Order, limit: u16, position: Option<EventId>) -> PageDraft<Event> {
     let span = Span { order, ids: None, position, now: UnixMillis::MAX };
-    Draft::new(PageSize::new(limit).unwrap(), query(), &span)
+    PageDraft::new(PageSize::new(limit).unwrap(), query(), &span)
 }
 
 /// Where a cursor goes on.
@@ -37,7 +37,7 @@ fn place(cursor: Option<&str>) -> (Order, Option<EventId>) {
     }
 }
 
-const EXACT: Edge = Edge { frontier: None, cut: false, more: false };
+const EXACT: WaveEdge = WaveEdge { frontier: None, cut: false, more: false };
 
 #[test]
 fn an_events_json_is_no_longer_than_it_is_counted() {
@@ -65,7 +65,7 @@ fn newer_begins_no_later_than_two_seconds_before_the_page() {
     let now = UnixMillis::new(10_000).unwrap();
     for (newest, begins) in [(7_000, id(7_000)), (9_000, EventId::last_of(UnixMillis::new(7_999).unwrap()))] {
         let span = Span { order: Order::NewestFirst, ids: None, position: None, now };
-        let mut draft = Draft::new(PageSize::default(), query(), &span);
+        let mut draft = PageDraft::new(PageSize::default(), query(), &span);
         draft.take(vec![event(newest, 10)], 0, EXACT);
         let page = draft.finish(Ending::Exhausted);
         assert_eq!(place(page.newer.as_deref()), (Order::OldestFirst, Some(begins)));
@@ -76,7 +76,7 @@ fn newer_begins_no_later_than_two_seconds_before_the_page() {
 fn a_full_page_looks_for_more_only_when_its_wave_held_none() {
     let events = || vec![event(9, 10), event(8, 10)];
     assert_eq!(draft(Order::NewestFirst, 2, None).take(events(), 0, EXACT), None);
-    let more = Edge { frontier: Some(id(8)), more: true, ..EXACT };
+    let more = WaveEdge { frontier: Some(id(8)), more: true, ..EXACT };
     let full = Some(Ending::Full { more: true });
     assert_eq!(draft(Order::NewestFirst, 2, None).take(events(), 0, more), full);
 }
@@ -103,7 +103,7 @@ fn an_event_that_fits_no_page_has_one_of_its_own() {
 
 #[test]
 fn a_page_cut_short_goes_on_where_it_stopped_looking() {
-    let cut = Edge { frontier: Some(id(3)), cut: true, more: true };
+    let cut = WaveEdge { frontier: Some(id(3)), cut: true, more: true };
     for (order, events) in [(Order::NewestFirst, vec![event(9, 10)]), (Order::NewestFirst, vec![])] {
         let newest = events.first().map(|event| event.id);
         let mut draft = draft(order, 50, None);

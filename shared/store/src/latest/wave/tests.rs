@@ -44,7 +44,7 @@ impl Case {
         for number in 0..3 {
             let bucket = Self::bucket(number);
             let ids = IdRange::new(EventId::first_of(bucket.first()), EventId::last_of(bucket.last()));
-            lanes.extend((0..self.shards[number]).map(|shard| Lane {
+            lanes.extend((0..self.shards[number]).map(|shard| WaveLane {
                 partition: format!("{number}/{shard}"),
                 by_type: false,
                 filtered: self.filtered[number],
@@ -86,7 +86,7 @@ impl Case {
     }
 
     /// Answers a round as DynamoDB does; `answered` counts the answers so far.
-    fn answer(&self, asks: Vec<Ask>, answered: &mut usize) -> Vec<Answer<Event>> {
+    fn answer(&self, asks: Vec<Ask>, answered: &mut usize) -> Vec<WaveAnswer<Event>> {
         let shelves = self.shelves();
         let answer = |ask: Ask| {
             let megabyte = self.megabytes[*answered % self.megabytes.len()];
@@ -96,7 +96,7 @@ impl Case {
             let looked_at = range.len().min(ask.limit.min(megabyte) as usize);
             // At the limit DynamoDB stops without looking whether there is more.
             let stopped = looked_at == ask.limit as usize || looked_at < range.len();
-            Answer {
+            WaveAnswer {
                 ask,
                 stopped_at: if stopped { range[..looked_at].last().map(|(event, _)| event.id) } else { None },
                 events: range[..looked_at]
@@ -194,7 +194,7 @@ proptest! {
             wave.absorb(case.answer(asks, &mut answered));
         }
         wave.cut();
-        let Edge { frontier, cut, .. } = wave.edge();
+        let WaveEdge { frontier, cut, .. } = wave.edge();
         let frontier = frontier.expect("every lane has answered");
         prop_assert!(cut);
         let rank = Rank::of(frontier, case.order);
@@ -245,8 +245,14 @@ impl Shared {
         IdRange::new(self.oldest[lane], EventId::last_of(UnixMillis::MAX)).unwrap()
     }
 
-    fn lane(&self, lane: usize) -> Lane {
-        Lane { partition: lane.to_string(), by_type: false, filtered: false, shards: 1, ids: self.ids(lane) }
+    fn lane(&self, lane: usize) -> WaveLane {
+        WaveLane {
+            partition: lane.to_string(),
+            by_type: false,
+            filtered: false,
+            shards: 1,
+            ids: self.ids(lane),
+        }
     }
 
     /// What some lanes list, in the order of the walk.
@@ -258,14 +264,14 @@ impl Shared {
         truth
     }
 
-    fn answer(&self, ask: Ask, answered: usize) -> Answer<Event> {
+    fn answer(&self, ask: Ask, answered: usize) -> WaveAnswer<Event> {
         let megabyte = self.megabytes[answered % self.megabytes.len()];
         let mut events = self.truth(ask.lane..ask.lane + 1);
         events.retain(|event| event.id >= ask.ids.oldest && event.id <= ask.ids.newest);
         let looked_at = events.len().min(ask.limit.min(megabyte) as usize);
         let stopped = looked_at == ask.limit as usize || looked_at < events.len();
         events.truncate(looked_at);
-        Answer { ask, stopped_at: events.last().filter(|_| stopped).map(|event| event.id), events }
+        WaveAnswer { ask, stopped_at: events.last().filter(|_| stopped).map(|event| event.id), events }
     }
 }
 

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use lately_engine::{Lag, Options};
 use lately_keys::Order;
 use lately_keys::published::WriteKey;
-use lately_store::published::{Attributes, Design, Position, ReadError, Table, Walk};
+use lately_store::published::{Attributes, Design, DesignTable, Position, ReadError, Walk};
 
 use super::support::{
     all, at, designs, engine, entropy, later, limit, number, numbered, numbers, reverse_ticks, scene,
@@ -44,7 +44,7 @@ fn events(design: &Design, numbers: std::ops::Range<usize>) -> Vec<(WriteKey, At
     numbers.map(event).collect()
 }
 
-async fn filled(design: &Design) -> Table {
+async fn filled(design: &Design) -> DesignTable {
     let (_, _, table) = scene(design);
     // Not in the order of their times.
     let mut events = events(design, 0..EVENTS);

@@ -6,7 +6,7 @@ use lately_keys::Shard;
 use lately_keys::published::{
     InvertedUuid, NaturalOrder, QuarterHour, ShardedDay, ShardedDayPlace, Token, WriteKey,
 };
-use lately_store::published::{Attributes, Design, Table, Walk};
+use lately_store::published::{Attributes, Design, DesignTable, Walk};
 
 use super::support::{
     all, at, chronological, designs, entropy, inverted_uuid, later, limit, numbered, numbers, reverse_ticks,
@@ -22,7 +22,7 @@ fn nanos(nanos: i64) -> SignedDuration {
 }
 
 /// The numbers of all events of the day, newest first.
-async fn day(table: &Table) -> Vec<usize> {
+async fn day(table: &DesignTable) -> Vec<usize> {
     let walk = Walk::newest_first(at("2026-03-14T00:00:00Z"), at("2026-03-15T00:00:00Z"), limit(99));
     numbers(&all(table, &walk).await.0)
 }

@@ -62,7 +62,7 @@ async fn what_is_throttled_for_as_long_as_an_operation_may_take_is_unavailable()
         let client = engine.client_with(stuck);
         let table = table(client.client(), &world, &design);
         let read = table.read(&Walk::newest_first(begin(), end(), limit(1))).await;
-        assert!(matches!(read, Err(ReadError::Table(TableError::Unavailable(_)))));
+        assert!(matches!(read, Err(ReadError::DesignTable(TableError::Unavailable(_)))));
         assert!(table.write(events(&design, 1)).await.is_err());
         assert!(table.write(events(&design, 30)).await.is_err());
     }

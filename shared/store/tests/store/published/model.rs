@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use lately_keys::Order;
 use lately_keys::published::{KeyValue, WriteKey};
-use lately_store::published::{Attributes, Design, Table, Walk};
+use lately_store::published::{Attributes, Design, DesignTable, Walk};
 
 use super::support::{at, designs, engine, limit, number, numbered, numbers, table};
 use crate::support::{World, seeds};
@@ -93,7 +93,7 @@ fn some_walk(random: &mut fastrand::Rng) -> Walk {
 }
 
 /// Reads a walk to its end, with something done before each page but the first.
-async fn walked(table: &Table, walk: &Walk, mut between: impl AsyncFnMut()) -> Vec<usize> {
+async fn walked(table: &DesignTable, walk: &Walk, mut between: impl AsyncFnMut()) -> Vec<usize> {
     let mut walk = walk.clone();
     let mut found: Vec<lately_store::published::Event> = Vec::new();
     loop {

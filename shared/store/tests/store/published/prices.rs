@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::{SignedDuration, Timestamp};
 use lately_keys::published::{KeyValue, NaturalOrder, WriteKey};
 use lately_store::Cost;
-use lately_store::published::{Attributes, Design, Table, Walk};
+use lately_store::published::{Attributes, Design, DesignTable, Walk};
 
 use super::support::{
     all, at, chronological, designs, entropy, inverted_uuid, later, limit, reverse_ticks, scene, sharded_day,
@@ -36,7 +36,7 @@ fn of_512_bytes(key: WriteKey) -> (WriteKey, Attributes) {
     (key, Attributes::from([("data".to_owned(), AttributeValue::S(data))]))
 }
 
-async fn day(design: &Design) -> Table {
+async fn day(design: &Design) -> DesignTable {
     let (_, _, table) = scene(design);
     let at = |n| later(now(), SignedDuration::from_secs(-29 - 30 * i64::try_from(n).unwrap()));
     let key = |n| design.write_key(at(n), entropy(n)).unwrap();

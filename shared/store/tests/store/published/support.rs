@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use lately_engine::{Attribute, Engine, KeyNames, Options, TableDefinition};
 use lately_keys::published::{KeyType, NaturalOrder, WriteKey};
 use lately_keys::{Order, ShardCount};
-use lately_store::published::{Attributes, Design, Event, KeyAttributes, Page, Table, Walk};
+use lately_store::published::{Attributes, Design, DesignTable, Event, KeyAttributes, Page, Walk};
 use lately_store::{Cost, Store};
 
 use crate::support::{BUDGET, World};
@@ -85,14 +85,14 @@ pub(super) fn engine(world: &World, design: &Design, options: Options) -> Engine
     engine
 }
 
-pub(super) fn table(client: Client, world: &World, design: &Design) -> Table {
+pub(super) fn table(client: Client, world: &World, design: &Design) -> DesignTable {
     let store = Store::new(client, TABLE, world.clone(), BUDGET);
     let keys = KeyAttributes { pk: "partition".to_owned(), sk: "time".to_owned() };
-    Table::new(store, design.clone(), keys)
+    DesignTable::new(store, design.clone(), keys)
 }
 
 /// An empty table on an engine where nothing goes wrong.
-pub(super) fn scene(design: &Design) -> (World, Engine, Table) {
+pub(super) fn scene(design: &Design) -> (World, Engine, DesignTable) {
     let world = World::new(1);
     let engine = engine(&world, design, Options::default());
     let table = table(engine.client(), &world, design);
@@ -120,7 +120,7 @@ pub(super) fn entropy(number: usize) -> u128 {
 }
 
 /// Reads a walk to its end.
-pub(super) async fn all(table: &Table, walk: &Walk) -> (Vec<Event>, Cost) {
+pub(super) async fn all(table: &DesignTable, walk: &Walk) -> (Vec<Event>, Cost) {
     let (page, mut cost) = table.read(walk).await.unwrap();
     let Page { mut events, mut position, mut has_more } = page;
     while has_more {
