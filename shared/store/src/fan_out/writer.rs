@@ -98,7 +98,7 @@ struct Left {
 /// How a write ended.
 #[derive(Clone, Debug)]
 enum End {
-    WriteTotals,
+    Written,
     Refused,
     Failed(TableError),
 }
@@ -314,7 +314,7 @@ impl<'a> Writer<'a> {
 
     fn finish(&self, batch: Vec<(u64, Queued)>) {
         self.state().written.items += batch.len() as u64;
-        self.end(batch, || End::WriteTotals);
+        self.end(batch, || End::Written);
     }
 
     fn fail(&self, batch: Vec<(u64, Queued)>, error: impl Fn() -> TableError) {
@@ -329,7 +329,7 @@ impl<'a> Writer<'a> {
                 let mut left = ticket.left();
                 left.writes -= 1;
                 match end() {
-                    End::WriteTotals => {}
+                    End::Written => {}
                     End::Refused => left.refused.push(queued.key.clone()),
                     End::Failed(error) => left.failed = Some(error),
                 }
