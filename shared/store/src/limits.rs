@@ -220,9 +220,11 @@ pub const BUSY_FOR: Duration = Duration::from_secs(5);
 /// Busy partitions that a process remembers. One that it forgets is tried again.
 pub const BUSY_PARTITIONS: usize = 4_096;
 
-/// Events that one step of a backlog works on: what a partition takes in half a second. A step is short, because the records
-/// behind it in the stream wait.
+/// Events that one step of a backlog works on at most: what a partition takes in half a second.
 pub const BACKLOG_EVENTS_PER_STEP: usize = 500;
+
+/// After which a step of a backlog begins nothing more, because the records behind it in the stream wait.
+pub const BACKLOG_STEP_TIME: Duration = Duration::from_millis(200);
 
 /// Items of a backlog that one step reads: what a busy shard of the stream makes in some seconds.
 pub const BACKLOG_ITEMS_PER_STEP: usize = 100;

@@ -21,11 +21,12 @@
 //!   looks once more after it has deleted the items: an item may have been put, and told of in vain, before.
 //! - An event is looked up when its turn comes. One that is gone by then is removed, not written.
 //!
-//! All records of a backlog are in one lane of the stream, so its steps do not run side by side. A step takes about
-//! half a second at most, since records of others wait behind it.
+//! All records of a backlog are in one lane of the stream, so its steps do not run side by side. A step begins nothing
+//! more after a fifth of a second, since records of others wait behind it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -40,8 +41,9 @@ use crate::fan_out::{FanOut, count, fresh_id};
 use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::limits::{
     BACKLOG_EVENTS_AT_ONCE, BACKLOG_EVENTS_PER_ITEM, BACKLOG_EVENTS_PER_STEP, BACKLOG_ITEMS_PER_STEP,
-    RAILS_AT_ONCE, WRITES_AT_ONCE,
+    BACKLOG_STEP_TIME, RAILS_AT_ONCE, WRITES_AT_ONCE,
 };
+use crate::op::Op;
 
 /// An event in a backlog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -225,34 +227,31 @@ impl FanOut<'_> {
         }
         Ok(())
     }
-}
 
-/// One step of a backlog.
-#[derive(Clone, Copy)]
-pub(super) struct BacklogStep<'a> {
-    pub(super) fan_out: FanOut<'a>,
-    pub(super) backlog: &'a Backlog,
-}
-
-impl BacklogStep<'_> {
-    /// Works on the oldest events of the backlog, if one of some records tells of its oldest item, or of an older one that is gone:
+    /// Works on the oldest events of a backlog, if one of some records tells of its oldest item, or of an older one that is gone:
     /// a step may have died after it had deleted that. Otherwise the oldest item has a record of its own still to come.
-    pub(super) async fn run(self, told: &BTreeSet<EventId>) -> Result<(), TableError> {
-        let Self { fan_out, backlog } = self;
-        let (items, more) = self.oldest().await?;
+    pub(super) async fn work_off(
+        &self,
+        backlog: &Backlog,
+        told: &BTreeSet<EventId>,
+    ) -> Result<(), TableError> {
+        let (items, more) = oldest_of(self.op, backlog).await?;
         let is_due = |first: &&BacklogItem| told.first().is_some_and(|told| *told <= first.key.id);
         let Some(first) = items.first().filter(is_due) else { return Ok(()) };
-        fan_out.done.saw(items.iter().flat_map(|item| &item.events).map(|event| event.at).min());
+        self.done.saw(items.iter().flat_map(|item| &item.events).map(|event| event.at).min());
         let left = LeftWork::default();
-        let step =
-            BacklogStep { fan_out: FanOut { left: &left, backlog: Some(backlog), ..fan_out }, backlog };
+        let step = BacklogStep {
+            fan_out: FanOut { left: &left, backlog: Some(backlog), ..*self },
+            backlog,
+            until: self.op.ambient().monotonic() + BACKLOG_STEP_TIME,
+        };
         match backlog {
             Backlog::Source(source) => step.handle_again(source, &items).await?,
             Backlog::Feed(user) => step.settle_in_feed(user, &items).await?,
         }
         let mut rest = left.take(backlog);
         let left_nothing = rest.is_empty();
-        if !fan_out.put_left(&left).await.is_empty() {
+        if !self.put_left(&left).await.is_empty() {
             return Err(TableError::unavailable("events were not put into a backlog"));
         }
         if rest.is_empty() && more {
@@ -264,53 +263,74 @@ impl BacklogStep<'_> {
             match items.next() {
                 Some(item) => {
                     let item = BacklogItem { written, events, step: item.step + 1, ..item };
-                    fan_out.op.table.put_item(&item.encode()).await?;
+                    self.op.table.put_item(&item.encode()).await?;
                 }
                 // Of what was written, some is to be removed by now.
-                None => fan_out.put_to(backlog.clone(), written, &events).await?,
+                None => self.put_to(backlog.clone(), written, &events).await?,
             }
         }
         let is_over = left_nothing && !more;
-        fan_out.delete(items.map(|item| item.key.encode()).collect()).await?;
+        self.delete(items.map(|item| item.key.encode()).collect()).await?;
         // An item that was put meanwhile may have been told of while these were older.
         let next = match is_over {
-            true => self.oldest().await?.0.into_iter().next(),
+            true => oldest_of(self.op, backlog).await?.0.into_iter().next(),
             false => None,
         };
         match next {
             Some(next) => {
                 let next = BacklogItem { step: next.step + 1, ..next };
-                fan_out.op.table.put_item(&next.encode()).await
+                self.op.table.put_item(&next.encode()).await
             }
             None => Ok(()),
         }
     }
+}
 
-    /// The items of a step, and whether there are more.
-    async fn oldest(self) -> Result<(Vec<BacklogItem>, bool), TableError> {
-        let answer = self
-            .fan_out
-            .op
-            .table
-            .query(|query| {
-                query
-                    .key_condition_expression("pk = :pk")
-                    .expression_attribute_values(":pk", text(self.backlog.to_string()))
-                    .limit(i32::try_from(BACKLOG_ITEMS_PER_STEP).unwrap_or(i32::MAX))
-                    .consistent_read(true)
-            })
-            .await?;
-        let mut events = 0;
-        let mut items = Vec::new();
-        for item in answer.items() {
-            if events >= BACKLOG_EVENTS_PER_STEP {
-                return Ok((items, true));
-            }
-            let item = BacklogItem::decode(item)?;
-            events += item.events.len();
-            items.push(item);
+/// The items of a step, and whether there are more.
+async fn oldest_of(op: &Op, backlog: &Backlog) -> Result<(Vec<BacklogItem>, bool), TableError> {
+    let answer = op
+        .table
+        .query(|query| {
+            query
+                .key_condition_expression("pk = :pk")
+                .expression_attribute_values(":pk", text(backlog.to_string()))
+                .limit(i32::try_from(BACKLOG_ITEMS_PER_STEP).unwrap_or(i32::MAX))
+                .consistent_read(true)
+        })
+        .await?;
+    let mut events = 0;
+    let mut items = Vec::new();
+    for item in answer.items() {
+        if events >= BACKLOG_EVENTS_PER_STEP {
+            return Ok((items, true));
         }
-        Ok((items, answer.last_evaluated_key().is_some()))
+        let item = BacklogItem::decode(item)?;
+        events += item.events.len();
+        items.push(item);
+    }
+    Ok((items, answer.last_evaluated_key().is_some()))
+}
+
+/// One step of a backlog, as it handles events.
+#[derive(Clone, Copy)]
+struct BacklogStep<'a> {
+    fan_out: FanOut<'a>,
+    backlog: &'a Backlog,
+    /// When it begins nothing more. What it begins at once is handled in any case, so a backlog comes to an end.
+    until: Duration,
+}
+
+impl BacklogStep<'_> {
+    /// Leaves events to the next step if this one has no time for them. Whether it has none.
+    fn leaves(self, written: &LeftIn, events: &[LeftEvent]) -> bool {
+        let FanOut { op, left, place, .. } = self.fan_out;
+        if op.ambient().monotonic() < self.until {
+            return false;
+        }
+        for event in events {
+            left.add(self.backlog.clone(), Later { written: written.clone(), event: *event }, place);
+        }
+        true
     }
 
     /// Handles events under a source as if their records had come again.
@@ -327,6 +347,9 @@ impl BacklogStep<'_> {
         written: &LeftIn,
         event: &LeftEvent,
     ) -> Result<(), TableError> {
+        if self.leaves(written, std::slice::from_ref(event)) {
+            return Ok(());
+        }
         let LeftEvent { id, at, .. } = *event;
         if let Some((topic, width)) = written {
             let key = EventKey::new(topic.clone(), *width, id);
@@ -345,6 +368,9 @@ impl BacklogStep<'_> {
     async fn settle_in_feed(self, user: &User, items: &[BacklogItem]) -> Result<(), TableError> {
         for BacklogItem { written, events, .. } in items {
             for events in events.chunks(BACKLOG_EVENTS_AT_ONCE) {
+                if self.leaves(written, events) {
+                    continue;
+                }
                 let entries = match written {
                     Some((topic, width)) => self.followed(user, topic, *width, events).await?,
                     None => Vec::new(),

@@ -50,7 +50,7 @@ use lately_keys::{EventId, Key, UnixMillis};
 use crate::ambient::{entropy_u64, tick};
 use crate::cost::Cost;
 use crate::error::TableError;
-use crate::fan_out::backlog::{BacklogStep, LeftWork};
+use crate::fan_out::backlog::LeftWork;
 use crate::fan_out::job::JobWork;
 use crate::fan_out::late::LateNotes;
 use crate::fan_out::page::JobStep;
@@ -174,9 +174,8 @@ impl FanOut<'_> {
         let told: Vec<_> = backlog.collect();
         if let (Some(first), Some(place)) = (told.first(), rail.first()) {
             let ids = told.iter().map(|key| key.id).collect();
-            let fan_out = FanOut { place: *place, ..*self };
-            let step = BacklogStep { fan_out, backlog: &first.backlog };
-            let failure = Box::pin(step.run(&ids)).await.err()?;
+            let step = FanOut { place: *place, ..*self };
+            let failure = Box::pin(step.work_off(&first.backlog, &ids)).await.err()?;
             tracing::warn!(sequence = records[*place].sequence(), %failure, "a stream record was not handled");
             return Some(*place);
         }
@@ -208,10 +207,7 @@ impl FanOut<'_> {
                 self.source_changed(source, *was_pushed, stored, at).await
             }
             What::Job(key, work) => Box::pin(JobStep { fan_out: *self, key, work }.run()).await,
-            What::Backlog(key) => {
-                let step = BacklogStep { fan_out: *self, backlog: &key.backlog };
-                Box::pin(step.run(&[key.id].into())).await
-            }
+            What::Backlog(key) => Box::pin(self.work_off(&key.backlog, &[key.id].into())).await,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lately_engine::Operation;
-use lately_engine::fault::{Fault, Faults, FaultyClient, Moment, Target, Throttle, When};
+use lately_engine::fault::{Fault, Faults, FaultyClient, Moment, Network, Target, Throttle, When};
 use lately_keys::table::AnyKey;
 use lately_store::{Ambient, FeedSettings, Store};
 
@@ -191,6 +191,29 @@ async fn a_long_backlog_is_worked_off_in_short_steps() {
 }
 
 /// Fans everything out in processes that die at the given call, until one does not.
+#[tokio::test(start_paused = true)]
+async fn a_step_is_soon_over_also_where_calls_are_slow() {
+    for partition in ["SOURCE#actor:ada", "FEED#ada"] {
+        let mut scene = Scene::new(FeedSettings::default()).await;
+        scene.settle().await;
+        let posted = scene.post(&scene.posts, vec![event("note", None); 400]).await;
+        fan_out_while_busy(&mut scene, partition).await;
+        let slow = Network { seed: 1, longest: Duration::from_millis(40), stall: None };
+        let client = scene.engine.client_with(Faults::default()).over(slow);
+        let store = store(client, &scene.world).with_feeds(scene.settings);
+        let mut steps = Vec::new();
+        while scene.has_news() {
+            let begun = tokio::time::Instant::now();
+            assert_eq!(fan_out(&store, &scene.news()).await.failed, None);
+            steps.push(begun.elapsed());
+        }
+        // What was begun is ended.
+        assert!(steps.iter().all(|took| *took < Duration::from_millis(1_500)), "{partition}: {steps:?}");
+        assert_eq!((scene.listed("actor:ada").await.len(), scene.shown("ada").await.len()), (400, 400));
+        assert_eq!((posted.len(), waiting(&scene).await), (400, 0));
+    }
+}
+
 async fn settle_in_spite_of_crashes(scene: &mut Scene, moment: Moment) {
     while scene.has_news() {
         let news = scene.news();
