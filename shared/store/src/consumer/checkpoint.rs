@@ -80,7 +80,7 @@ pub(crate) struct Sweep {
     pub(crate) shard: u8,
     /// How often the partition was counted when this began at its first entry.
     pub(crate) count: u64,
-    /// What had landed by then at or before this id is settled.
+    /// All entries at or before this id that had landed by then are settled.
     pub(crate) behind: EventId,
 }
 

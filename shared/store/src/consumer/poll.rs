@@ -265,7 +265,7 @@ impl Polling<'_> {
             let walked = ledger.walk(shard, sweep.map(|sweep| sweep.behind), *position, limit).await?;
             if walked.ending == WalkEnding::Exhausted {
                 waiting.whole.push((shard, count));
-                // What landed since the sweep began may lie in front of where it stood.
+                // An event that landed since the sweep began may lie before the place that the sweep had reached.
                 waiting.more |= count < seen.of(shard);
             } else {
                 waiting.sweeps.extend(walked.behind.map(|behind| Sweep { shard, count, behind }));

@@ -115,7 +115,7 @@ impl ConsumerHandle<'_> {
         let ledger = LedgerHandle::of(self.op, Ledger { consumer, incarnation: *incarnation });
         let mut waiting = 0;
         for shard in announcement.counters.risen_since(known) {
-            // What has landed since in front of where a sweep stands is counted when the next one begins.
+            // Events that landed before the place that a sweep has reached are counted when the next sweep begins.
             let behind = sweeps.iter().find(|sweep| sweep.shard == shard).map(|sweep| sweep.behind);
             let walked = ledger.walk(shard, behind, *position, usize::MAX).await?;
             waiting += walked.ids.len() as u64;

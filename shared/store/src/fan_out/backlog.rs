@@ -316,7 +316,7 @@ async fn oldest_of(op: &Op, backlog: &Backlog) -> Result<(Vec<BacklogItem>, bool
 struct BacklogStep<'a> {
     fan_out: FanOut<'a>,
     backlog: &'a Backlog,
-    /// When it begins nothing more. What it begins at once is handled in any case, so a backlog comes to an end.
+    /// When it begins nothing more. It handles the events that it begins at once in any case, so a backlog comes to an end.
     until: Duration,
 }
 

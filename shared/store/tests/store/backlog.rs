@@ -207,7 +207,7 @@ async fn a_step_is_soon_over_also_where_calls_are_slow() {
             assert_eq!(fan_out(&store, &scene.news()).await.failed, None);
             steps.push(begun.elapsed());
         }
-        // What was begun is ended.
+        // A step ends the work that it has begun.
         assert!(steps.iter().all(|took| *took < Duration::from_millis(1_500)), "{partition}: {steps:?}");
         assert_eq!((scene.listed("actor:ada").await.len(), scene.shown("ada").await.len()), (400, 400));
         assert_eq!((posted.len(), waiting(&scene).await), (400, 0));

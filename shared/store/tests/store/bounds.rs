@@ -217,7 +217,7 @@ async fn a_long_ledger_is_looked_through_in_steps_and_nothing_is_missed() {
     rig.tell().await;
     let (first, entry) = rig.ledger().await.pop_first().unwrap();
     let key = |id| LateEventKey { consumer: nightly(), id };
-    // What is settled stays for a while. These entries are large, so that few of them are more than a poll may read.
+    // Settled entries stay for a while. These entries are large, so that few of them are more than a poll may read.
     let began = rig.world.now().saturating_sub(2 * 3_600_000).get();
     let settled = (began..).map(|at| id(UnixMillis::new(at).unwrap(), at));
     let settled = settled.filter(|id| key(*id).encode().pk == key(first).encode().pk);
