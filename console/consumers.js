@@ -181,7 +181,9 @@ class Consumers {
       ),
       rows.length > 0
         ? table("The batch, oldest first", ["At", "Type", "Actor", "Data", "Late"], rows)
-        : empty(caughtUp ? "Nothing new." : "Nothing yet: poll again.", ...(caughtUp ? [] : ["Late events are still being looked for."])),
+        : caughtUp
+          ? empty("Nothing new.")
+          : empty("Nothing yet: poll again.", "The consumer still looks for late events."),
       batch !== null && el("div", { class: "actions" }, commit, el("code", {}, batch)),
     );
   }

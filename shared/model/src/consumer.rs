@@ -297,7 +297,7 @@ pub struct ConsumerView {
     pub lag_seconds: u64,
     /// How many events landed behind the position and are not committed.
     pub late: u64,
-    /// Whether there may be more of them than one request could count. Told only if so.
+    /// True if one request could not count all of them. The answer has this field only then.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub late_more: bool,
     /// How far behind now it stays.

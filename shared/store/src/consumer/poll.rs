@@ -15,7 +15,7 @@
 //! A poll that finds nothing costs three reads (the checkpoint, the directory, and one of each shard of the bucket at the
 //! position) and one write (the announcement). Each batch is one write more, and so is its commit.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use lately_keys::{EventId, Fingerprint, Order};
 use lately_model::{BatchToken, Event, EventQuery, PollRequest, Polled};
@@ -56,15 +56,15 @@ struct Late {
     sweeps: Vec<Sweep>,
 }
 
-/// What waits in the ledger, of what could be looked through.
+/// The unsettled entries that a poll found in the ledger, and how far it looked.
 #[derive(Default)]
 struct Waiting {
-    /// Each with its partition, oldest first.
-    ids: Vec<(EventId, u8)>,
-    /// The partitions that hold nothing else, and their counters.
+    /// Each with its partition.
+    ids: BTreeMap<EventId, u8>,
+    /// The partitions that hold no other unsettled entries, and their counters.
     whole: Vec<(u8, u64)>,
     sweeps: Vec<Sweep>,
-    /// Whether there may be more.
+    /// True if entries that the poll did not reach may be unsettled.
     more: bool,
 }
 
@@ -203,13 +203,12 @@ impl Polling<'_> {
         let checkpoint = self.checkpoint;
         let consumer = &checkpoint.consumer;
         let ledger = Ledger { consumer, incarnation: checkpoint.incarnation };
-        let Waiting { ids: waiting, whole, sweeps, more } = self.waiting(seen, limit).await?;
+        let Waiting { ids: mut left, whole, sweeps, more } = self.waiting(seen, limit).await?;
         let mut late =
-            Late { more: more || waiting.len() > limit, dealt: checkpoint.known, sweeps, ..Late::default() };
-        let ids: Vec<_> = waiting.iter().map(|(id, _)| *id).take(limit).collect();
+            Late { more: more || left.len() > limit, dealt: checkpoint.known, sweeps, ..Late::default() };
+        let ids: Vec<_> = left.keys().copied().take(limit).collect();
         // Events may be large: no more are read at once than surely fit, and then as many as fit by those before.
         let (mut rest, mut step) = (&*ids, POINTERS_AT_FIRST);
-        let mut left: BTreeSet<EventId> = waiting.iter().map(|(id, _)| *id).collect();
         while !rest.is_empty() {
             let is_spent = self.op.table.is_spent() && rest.len() < ids.len();
             if late.is_full || is_spent {
@@ -233,17 +232,16 @@ impl Polling<'_> {
         for event in &late.events {
             left.remove(&event.id);
         }
-        let is_left = |shard| waiting.iter().any(|(id, of)| *of == shard && left.contains(id));
         for (shard, count) in whole {
-            if !is_left(shard) {
+            if left.values().all(|other| *other != shard) {
                 late.dealt.raise(shard, count);
             }
         }
         Ok(late)
     }
 
-    /// What waits in the partitions that were counted in, as far as they may be looked through at once. Begins with any of
-    /// them, so that each has its turn.
+    /// Finds the unsettled entries of the partitions whose counters rose, until the request may read no more. It begins with
+    /// a random partition, so that each has its turn.
     async fn waiting(self, seen: &Counters, limit: usize) -> Result<Waiting, TableError> {
         let Checkpoint { consumer, incarnation, known, position, sweeps, .. } = self.checkpoint;
         let ledger = LedgerHandle::of(self.op, Ledger { consumer, incarnation: *incarnation });
@@ -273,7 +271,6 @@ impl Polling<'_> {
             }
             waiting.ids.extend(walked.ids.into_iter().map(|id| (id, shard)));
         }
-        waiting.ids.sort_unstable();
         waiting.sweeps.sort_unstable_by_key(|sweep| sweep.shard);
         Ok(waiting)
     }

@@ -21,12 +21,12 @@ use crate::item::{Fields, keyed};
 use crate::limits::{CONFLICTS, SHARDS_AT_ONCE, TOLD_APART_MILLIS};
 use crate::op::Op;
 
-/// Whether an event is not there any more.
+/// True if an event no longer exists.
 pub(super) async fn is_gone(op: &Op, key: &EventKey) -> Result<bool, TableError> {
     Ok(op.table.existing(&[key.encode()]).await?.is_empty())
 }
 
-/// Who has left since a change, and may have been on one of some pages when that was handled.
+/// The users who have left since a change, and who may have been on one of these pages when the change was handled.
 pub(super) async fn gone_from(
     op: &Op,
     pages: &[ShardPage],
@@ -38,7 +38,7 @@ pub(super) async fn gone_from(
 }
 
 impl ShardPage {
-    /// Who has left since a change, and may have been on the page when that, or an attempt before, was handled.
+    /// The users who have left since a change, and who may have been on the page when an attempt handled the change.
     pub(super) async fn gone(&self, op: &Op, at: UnixMillis) -> Result<BTreeSet<User>, TableError> {
         let since = at.saturating_sub(TOLD_APART_MILLIS);
         let covers = |user: &User| self.covers(user);
