@@ -217,7 +217,12 @@ fn calls_are_bounded_and_made_once() {
 #[tokio::test]
 async fn a_call_ends_if_its_answer_does_not_begin() {
     let environment = environment(&PLATFORM).unwrap();
-    let (address, _served) = server(|listener| request(&accept(&listener)));
+    // It reads the request, says nothing, and keeps the connection.
+    let (address, _served) = server(|listener| {
+        let connection = accept(&listener);
+        request(&connection);
+        connection
+    });
     let sdk = environment.sdk.to_builder().endpoint_url(format!("http://{address}")).build();
     let client = Environment { sdk, ..environment }.client();
     let begun = tokio::time::Instant::now();
