@@ -9,8 +9,8 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use lately_bench::DEFINITION;
 use lately_engine::{Engine, Options};
+use lately_rig::definition;
 use mimalloc::MiMalloc;
 use tokio::runtime::{Builder, Runtime};
 
@@ -33,7 +33,7 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let engine = Engine::memory(&Options::default()).expect("memory is there");
-        engine.create_table(&DEFINITION, TABLE).expect("the definition is valid");
+        engine.create_table(definition(), TABLE).expect("the definition is valid");
         Self {
             runtime: Builder::new_current_thread().build().expect("a runtime needs nothing"),
             client: engine.client(),
@@ -150,7 +150,7 @@ fn query_of_50(bencher: Bencher<'_, '_>, records: u64) {
 #[divan::bench(sample_count = 200, sample_size = 1)]
 fn open_and_create_table() -> Engine {
     let engine = Engine::memory(&Options::default()).expect("memory is there");
-    engine.create_table(&DEFINITION, TABLE).expect("the definition is valid");
+    engine.create_table(definition(), TABLE).expect("the definition is valid");
     engine
 }
 

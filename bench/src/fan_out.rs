@@ -3,9 +3,9 @@
 
 use crate::progress::Progress;
 use crate::report::{Cell, Report, Table};
-use crate::simulation::simulate;
 use crate::topic::{Behind, Bench};
 use crate::writes::{tenths, units};
+use lately_rig::simulate;
 
 const FOLLOWERS: [u64; 5] = [1, 10, 100, 1_000, 10_000];
 

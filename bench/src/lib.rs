@@ -11,11 +11,6 @@
 //! Each prints tables, or with `--json` JSON; with `--write` it commits them, and what is published is made from that
 //! (`published.rs`); `publish` makes it anew and measures nothing. `cargo bench -p bench` times calls to the embedded engine.
 
-use std::sync::LazyLock;
-
-use lately_engine::TableDefinition;
-use lately_template::Template;
-
 pub mod block;
 pub mod chart;
 pub mod designs;
@@ -26,12 +21,5 @@ pub mod progress;
 pub mod published;
 pub mod reads;
 pub mod report;
-mod simulation;
 mod topic;
 pub mod writes;
-
-/// The table, as the project's template declares it.
-pub static DEFINITION: LazyLock<TableDefinition> = LazyLock::new(|| {
-    let template = Template::parse(include_str!("../../template.yaml")).expect("the project's template");
-    template.table().expect("the template declares one table")
-});

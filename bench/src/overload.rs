@@ -15,13 +15,14 @@ use lately_keys::table::AnyKey;
 use lately_model::NewEvent;
 use lately_pump::{Destination, Handler, HandlerError, Pump, PumpOptions};
 use lately_store::{Store, Submission};
+use lately_table::Connection;
 use lately_template::Template;
 
-use crate::DEFINITION;
 use crate::progress::Progress;
 use crate::report::{Cell, Report, Table};
-use crate::simulation::{SimulatedWorld, simulate};
 use crate::topic::{BUDGET, Bench, NOON, TABLE};
+use lately_rig::definition;
+use lately_rig::{World, simulate};
 
 /// The time of an invocation, without the reserve that the function needs to end in order.
 const INVOCATION: Duration = Duration::from_secs(52);
@@ -132,7 +133,7 @@ pub fn run(scale: OverloadScale) -> Overload {
 async fn overload(scale: OverloadScale) -> Overload {
     let limits = PartitionLimits { write_units: scale.write_units, ..PartitionLimits::default() };
     let options = Options { partitions: Some(limits), ..Options::default() };
-    let bench = Bench::at(NOON, 0, r#"{"min_shards":8}"#, &DEFINITION, options).await;
+    let bench = Bench::at(NOON, 0, r#"{"min_shards":8}"#, definition(), options).await;
     bench.follow("fan", "actor:busy").await;
     for number in 0..scale.quiet {
         bench.follow(&format!("reader-{number}"), &format!("actor:quiet-{number}")).await;
@@ -231,7 +232,8 @@ impl Functions {
         let seed = made.len() as u64 + 1;
         let network = Network { seed, longest: WAY, stall: None };
         let client = self.bench.engine.client_with(Faults::default()).over(network);
-        let store = Store::new(client, TABLE, SimulatedWorld::new(self.bench.now(), seed), BUDGET);
+        let store =
+            Store::new(Connection::new(client, TABLE, World::beginning(self.bench.now(), seed), BUDGET));
         made.push(store.clone());
         store
     }

@@ -6,9 +6,9 @@ use lately_store::FeedSettings;
 
 use crate::progress::Progress;
 use crate::report::{Cell, Report, Table};
-use crate::simulation::simulate;
 use crate::topic::{Behind, Bench, of_512_bytes, page_size};
 use crate::writes::{tenths, units};
+use lately_rig::simulate;
 
 const PLACEMENTS: u64 = 100;
 const LIMITS: [u16; 3] = [10, 50, 100];

@@ -7,9 +7,9 @@ use lately_engine::{Engine, Options, TableDefinition};
 use lately_keys::Topic;
 use lately_model::{Backfill, EventQuery, NewEvent, PageSize, TopicChange};
 use lately_store::{Cost, FanOutOutcome, Record, Store, Submission};
+use lately_table::Connection;
 
-use crate::DEFINITION;
-use crate::simulation::SimulatedWorld;
+use lately_rig::{World, definition, engine_of};
 
 /// 2026-03-14T12:00:00Z.
 pub(crate) const NOON: Duration = Duration::from_secs(1_773_489_600);
@@ -33,7 +33,7 @@ pub(crate) struct Bench {
 impl Bench {
     /// A topic that is new, at noon.
     pub(crate) async fn new(seed: u64, settings: &str) -> Self {
-        Self::at(NOON, seed, settings, &DEFINITION, Options::default()).await
+        Self::at(NOON, seed, settings, definition(), Options::default()).await
     }
 
     /// A topic that is new, in a table of this definition, which may lack what nobody needs.
@@ -41,14 +41,12 @@ impl Bench {
         now: Duration,
         seed: u64,
         settings: &str,
-        definition: &TableDefinition,
+        table: &TableDefinition,
         options: Options,
     ) -> Self {
-        let world = SimulatedWorld::new(now, seed);
-        let options = Options { clock: world.clock(), ..options };
-        let engine = Engine::memory(&options).expect("memory is there");
-        engine.create_table(definition, TABLE).expect("the definition is valid");
-        let store = Store::new(engine.client(), TABLE, world, BUDGET);
+        let world = World::beginning(now, seed);
+        let engine = engine_of(&world, table, TABLE, options);
+        let store = Store::new(Connection::new(engine.client(), TABLE, world, BUDGET));
         let topic = "posts".parse().expect("a topic");
         let change = TopicChange::parse(settings.as_bytes()).expect("settings");
         store.op().topic(&topic).put(&change).await.expect("a topic that is new");

@@ -3,8 +3,8 @@
 
 use crate::progress::Progress;
 use crate::report::{Cell, Report, Table};
-use crate::simulation::simulate;
 use crate::topic::{Bench, QUIET};
+use lately_rig::simulate;
 
 const BY_TYPE: &str = r#"{"fan_out":false,"views":["actor","subject","type"]}"#;
 

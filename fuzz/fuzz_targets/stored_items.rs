@@ -13,6 +13,7 @@ use lately_keys::Topic;
 use lately_kit::world::World;
 use lately_model::{EventQuery, FeedQuery, SourceQuery, TopicChange};
 use lately_store::Store;
+use lately_table::Connection;
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 use tokio::runtime::Runtime;
@@ -46,7 +47,7 @@ impl Rig {
         if client.put_item().table_name(TABLE).set_item(Some(item)).send().await.is_err() {
             return;
         }
-        let store = Store::new(self.engine.client(), TABLE, World::new(), Duration::from_secs(5));
+        let store = Store::new(Connection::new(self.engine.client(), TABLE, World::new(), Duration::from_secs(5)));
         let made = async |topic: &Topic| {
             let change = TopicChange::parse(b"{}").unwrap();
             drop(store.op().topic(topic).put(&change).await);

@@ -3,14 +3,15 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use lately_bench::DEFINITION;
 use lately_engine::{Engine, Options};
 use lately_keys::table::ConsumerKey;
 use lately_keys::{Topic, UnixMillis};
 use lately_kit::clock;
 use lately_kit::world::World;
 use lately_model::{NewConsumer, NewEvent, TopicChange};
+use lately_rig::definition;
 use lately_store::{Store, Submission};
+use lately_table::Connection;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
@@ -37,13 +38,13 @@ impl LocalTable {
     pub(super) fn start() -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let engine = Engine::memory(&Options::default())?;
-        engine.create_table(&DEFINITION, "lately")?;
-        runtime.block_on(fill(&Store::new(
+        engine.create_table(definition(), "lately")?;
+        runtime.block_on(fill(&Store::new(Connection::new(
             engine.client(),
             "lately",
             World::new(),
             Duration::from_secs(10),
-        )))?;
+        ))))?;
         let listener = runtime.block_on(TcpListener::bind(("127.0.0.1", 0)))?;
         let address = listener.local_addr()?;
         runtime.spawn(async move { engine.serve(listener, std::future::pending()).await });

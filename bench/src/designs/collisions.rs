@@ -7,17 +7,17 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use lately_engine::{Engine, Options};
+use lately_designs::{Design, Walk};
+use lately_engine::Options;
 use lately_keys::Topic;
 use lately_model::{EventQuery, TopicChange};
-use lately_store::published::{Design, Walk};
 use lately_store::{Store, Submission};
+use lately_table::Connection;
 
 use super::stage::{elsewhere, of_design, timeline};
 use super::workload::{Happening, Workload, later};
-use crate::DEFINITION;
-use crate::simulation::{SimulatedWorld, simulate};
 use crate::topic::{NOON, QUIET, of_512_bytes, page_size};
+use lately_rig::{TABLE, World, engine, simulate};
 
 const BUDGET: Duration = Duration::from_secs(10);
 
@@ -43,10 +43,11 @@ pub(super) fn lost_by_published(design: &Design, writers: u32) -> u64 {
 /// The same of Lately: every process has the same reading of its clock.
 pub(super) fn lost_by_lately(writers: u32) -> u64 {
     simulate(async {
-        let clock = SimulatedWorld::new(NOON, 0).clock();
-        let engine = Engine::memory(&Options { clock, ..Options::default() }).expect("memory is there");
-        engine.create_table(&DEFINITION, "lately").expect("the definition is valid");
-        let process = |seed| Store::new(engine.client(), "lately", SimulatedWorld::new(NOON, seed), BUDGET);
+        let engine = engine(&World::beginning(NOON, 0), Options::default());
+        let process = |seed| {
+            let world = World::beginning(NOON, seed);
+            Store::new(Connection::new(engine.client(), TABLE, world, BUDGET))
+        };
         let topic: Topic = "posts".parse().expect("a topic");
         let change = TopicChange::parse(QUIET.as_bytes()).expect("settings");
         process(0).op().topic(&topic).put(&change).await.expect("a topic that is new");

@@ -5,9 +5,8 @@
 //! program, for ever; it is here with four, as for a quiet program, and with 32, as one for the burst must choose.
 
 use jiff::tz::Offset;
-use lately_keys::published::NaturalOrder;
+use lately_designs::{Design, NaturalOrder};
 use lately_keys::{ShardCount, User};
-use lately_store::published::Design;
 
 /// One of those who are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@
 //! | what is lost when clocks are too coarse | `collisions.rs` |
 //! | the pictures | `plot.rs` |
 //!
-//! Each design is read and written as its author published it, by `lately_store::published`. Everything but the modelled
+//! Each design is read and written as its author published it, by `lately_designs`. Everything but the modelled
 //! rates is counted by the embedded engine, in simulated time and from seeds: a run is the same on every machine.
 
 mod collisions;
@@ -36,11 +36,11 @@ use lately_store::Cost;
 
 use crate::progress::Progress;
 use crate::report::{Cell, Report, Table};
-use crate::simulation::simulate;
 use crate::topic::Behind;
 use crate::writes::{tenths, units};
 use contender::{Contender, OF_TOPICS, OF_USERS};
 use jobs::Job;
+use lately_rig::simulate;
 use offering::Taken;
 use reading::Answers;
 use workload::Workload;

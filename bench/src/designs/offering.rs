@@ -8,16 +8,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::SignedDuration;
+use lately_designs::Design;
 use lately_engine::{Options, PartitionLimits};
 use lately_store::Submission;
-use lately_store::published::Design;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::stage::{elsewhere, lately, of_design, timeline};
 use super::workload::{Happening, Workload, later, offered};
-use crate::simulation::simulate;
 use crate::topic::{QUIET, of_512_bytes};
+use lately_rig::simulate;
 
 /// Writes of so long come at once.
 const SLOT: SignedDuration = SignedDuration::from_millis(10);

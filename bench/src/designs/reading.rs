@@ -8,10 +8,10 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use lately_designs::{DesignTable, Walk};
 use lately_keys::{EventId, Order};
 use lately_model::{EventQuery, SourceQuery, TimeRange};
 use lately_store::Cost;
-use lately_store::published::{DesignTable, Walk};
 
 use super::stage::millis;
 use super::workload::{SINCE_SECONDS, Workload, later};

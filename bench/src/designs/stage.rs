@@ -4,19 +4,17 @@
 
 use std::time::Duration;
 
-use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::Timestamp;
-use lately_engine::{Attribute, Engine, KeyNames, Options, TableDefinition};
+use lately_designs::{Design, DesignTable, KeyAttributes, KeyType, KeyValue, WriteKey};
+use lately_engine::{Attribute, KeyNames, Options, TableDefinition};
 use lately_keys::UnixMillis;
-use lately_keys::published::{KeyType, KeyValue, WriteKey};
 use lately_model::NewEvent;
-use lately_store::Store;
-use lately_store::published::{Attributes, Design, DesignTable, KeyAttributes};
+use lately_table::{Connection, Item};
 
 use super::workload::{Happening, Workload};
-use crate::DEFINITION;
-use crate::simulation::SimulatedWorld;
 use crate::topic::{Bench, of_512_bytes};
+use lately_rig::definition;
+use lately_rig::{World, engine_of};
 
 /// Events of one call of the writer's: enough that its batches are under way at once.
 const AT_ONCE: usize = 500;
@@ -25,7 +23,7 @@ const TABLE: &str = "elsewhere";
 const KEYS: [&str; 2] = ["pk", "sk"];
 
 /// A store of an empty table of a published design. `budget` is how long it tries to write.
-pub(super) fn elsewhere(design: &Design, options: Options, budget: Duration) -> Store {
+pub(super) fn elsewhere(design: &Design, options: Options, budget: Duration) -> Connection {
     let types = design.key_types();
     let attribute = |name: &str, of: KeyType| {
         let kind = match of {
@@ -42,20 +40,19 @@ pub(super) fn elsewhere(design: &Design, options: Options, budget: Duration) -> 
         ttl_attribute: None,
         stream: None,
     };
-    let world = SimulatedWorld::new(since_epoch(Workload::end()), 0);
-    let engine = Engine::memory(&Options { clock: world.clock(), ..options }).expect("memory is there");
-    engine.create_table(&definition, TABLE).expect("the definition is valid");
-    Store::new(engine.client(), TABLE, world, budget)
+    let world = World::beginning(since_epoch(Workload::end()), 0);
+    let engine = engine_of(&world, &definition, TABLE, options);
+    Connection::new(engine.client(), TABLE, world, budget)
 }
 
 /// A timeline in such a table.
-pub(super) fn timeline(store: &Store, design: Design) -> DesignTable {
+pub(super) fn timeline(connection: &Connection, design: Design) -> DesignTable {
     let [pk, sk] = KEYS.map(str::to_owned);
-    DesignTable::new(store.clone(), design, KeyAttributes { pk, sk })
+    DesignTable::new(connection.clone(), design, KeyAttributes { pk, sk })
 }
 
 /// An event of a published design, of 512 bytes as stored.
-pub(super) fn of_design(design: &Design, Happening { at, entropy, .. }: Happening) -> (WriteKey, Attributes) {
+pub(super) fn of_design(design: &Design, Happening { at, entropy, .. }: Happening) -> (WriteKey, Item) {
     let key = design.write_key(at, entropy).expect("the design has a key for our time");
     // A number takes a byte for two digits, one more, and one for a minus.
     let bytes = |value: &KeyValue| match value {
@@ -66,7 +63,7 @@ pub(super) fn of_design(design: &Design, Happening { at, entropy, .. }: Happenin
     };
     let names = KEYS.concat().len() + "data".len();
     let data = "x".repeat(512 - names - bytes(&key.pk) - bytes(&key.sk));
-    (key, Attributes::from([("data".to_owned(), AttributeValue::S(data))]))
+    (key, Item::new().with("data", data))
 }
 
 /// Writes what happens to a timeline.
@@ -79,8 +76,8 @@ pub(super) async fn fill(table: &DesignTable, design: &Design, happenings: impl 
 
 /// A topic of Lately, at the workloads' end. `stream` says whether its changes are to be read.
 pub(super) async fn lately(settings: &str, stream: bool, options: Options) -> Bench {
-    let without = TableDefinition { stream: None, ttl_attribute: None, ..DEFINITION.clone() };
-    let definition = if stream { &DEFINITION } else { &without };
+    let without = TableDefinition { stream: None, ttl_attribute: None, ..definition().clone() };
+    let definition = if stream { definition() } else { &without };
     Bench::at(since_epoch(Workload::end()), 0, settings, definition, options).await
 }
 

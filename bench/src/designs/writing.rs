@@ -7,8 +7,8 @@ use super::contender::Contender;
 use super::stage::{elsewhere, lately, of_design, timeline};
 use super::workload::offered;
 use super::{BUDGET, BY_ACTOR};
-use crate::simulation::simulate;
 use crate::topic::{Behind, QUIET};
+use lately_rig::simulate;
 
 /// The price of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub(super) fn of_user(contender: Contender) -> Price {
     }
 }
 
-async fn to_published(design: &lately_store::published::Design) -> Cost {
+async fn to_published(design: &lately_designs::Design) -> Cost {
     let table = timeline(&elsewhere(design, Options::default(), BUDGET), design.clone());
     let event = offered(1, 1).into_iter().map(|happening| of_design(design, happening));
     table.write(event).await.expect("an engine without faults")

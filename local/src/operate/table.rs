@@ -7,6 +7,7 @@ use lately_kit::settings::{Settings, SettingsError};
 use lately_kit::trust::TrustRoots;
 use lately_kit::world::World;
 use lately_store::Store;
+use lately_table::Connection;
 
 /// The table.
 #[derive(Clone, Debug, clap::Args)]
@@ -33,8 +34,12 @@ pub(crate) fn store_of(client: Client, table: &str) -> Result<Store, SettingsErr
     let own = std::env::vars_os().filter(|(name, _)| name != "TABLE_NAME");
     let vars = own.chain([("TABLE_NAME".into(), table.into())]);
     let settings = Settings::from_vars(vars)?;
-    let store = Store::new(client, settings.table_name, World::new(), OPERATION_BUDGET);
-    Ok(store.with_feeds(settings.feeds))
+    Ok(Store::new(connection(client, settings.table_name)).with_feeds(settings.feeds))
+}
+
+/// A connection to a table, with the time that a function's operation has.
+pub(crate) fn connection(client: Client, table: impl Into<String>) -> Connection {
+    Connection::new(client, table, World::new(), OPERATION_BUDGET)
 }
 
 /// The AWS environment as the AWS command line finds it: variables, profiles, roles. It trusts the system's roots.

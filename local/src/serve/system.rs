@@ -17,6 +17,7 @@ use lately_kit::world::World;
 use lately_kit::{clock, edge};
 use lately_pump::{Checkpoints, Destination, Handler, HandlerError, Mapping, Pump, PumpFaults, PumpOptions};
 use lately_store::{Store, TableError};
+use lately_table::Connection;
 use lately_template::{Template, TemplateError};
 use serde::Deserialize;
 
@@ -248,7 +249,7 @@ fn settings(template: &Template, function: &str) -> Result<Settings, OpenError> 
 }
 
 fn store(client: Client, template: &Template) -> Result<Store, OpenError> {
-    let store = Store::new(client, TABLE, World::new(), OPERATION_BUDGET);
+    let store = Store::new(Connection::new(client, TABLE, World::new(), OPERATION_BUDGET));
     Ok(store.with_feeds(settings(template, "FanOutFunction")?.feeds))
 }
 

@@ -222,6 +222,7 @@ fn time(time: Duration) -> String {
 #[test]
 fn every_figure_is_its_constants() {
     use lately_keys::limits as keys;
+    use lately_table::limits as table;
     macro_rules! figures {
         ($($module:ident::$name:ident = $figure:expr),* $(,)?) => {
             [$((stringify!($module), stringify!($name), { use $module::$name as it; $figure(it) })),*]
@@ -259,8 +260,8 @@ fn every_figure_is_its_constants() {
         store::PAGE_BYTES = bytes,
         store::QUERIES_AT_ONCE = |n: usize| count(n as u128),
         store::QUERIES_PER_PAGE = count,
-        store::UNITS_PER_REQUEST = count,
-        store::ANSWER_RESERVE = time,
+        table::UNITS_PER_REQUEST = count,
+        table::ANSWER_RESERVE = time,
         store::FILTERED_ITEMS_PER_PAGE = count,
         store::ASCENDING_LAG_MILLIS = millis,
         store::DIRECTORY_AGE = time,
@@ -270,7 +271,7 @@ fn every_figure_is_its_constants() {
         store::OWN_ENTRY_SECONDS = |n: u64| seconds(n.into()),
         store::WAITED_FOR_SECONDS = |n: u64| seconds(n.into()),
         store::LONGEST_VISIBILITY_WAIT = time,
-        store::ATTEMPTS = count,
+        table::ATTEMPTS = count,
         kit::OPERATION_BUDGET = time,
         kit::CALL_TIMEOUT = time,
         store::FAN_OUT_LIMIT = count,

@@ -38,7 +38,6 @@
 //! | spreading a hot partition | [`Shard`], [`ShardCount`] |
 //! | every key of the table | [`table`] |
 //! | paging | [`Cursor`], [`Fingerprint`] |
-//! | five designs others have published | [`published`] |
 
 #![deny(missing_docs)]
 
@@ -51,7 +50,6 @@ mod id;
 mod key;
 pub mod limits;
 mod name;
-pub mod published;
 mod shard;
 mod sort_key;
 mod source;

@@ -10,6 +10,7 @@ use axum::Router;
 use lambda_http::{Adapter, Service};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use lately_store::Store;
+use lately_table::Connection;
 use serde::{Deserialize, Serialize};
 use tower::ServiceExt;
 
@@ -111,7 +112,7 @@ fn made_of(
     function: &'static str,
 ) -> (Store, Option<Meters>) {
     let client = environment.client();
-    let store = Store::new(client, &*settings.table_name, World::new(), OPERATION_BUDGET);
+    let store = Store::new(Connection::new(client, &*settings.table_name, World::new(), OPERATION_BUDGET));
     let store = store.with_feeds(settings.feeds);
     let namespace = settings.metrics_namespace.as_deref();
     let meters = namespace.map(|namespace| Meters::new(namespace, function, store.clone(), log::line));
@@ -175,7 +176,7 @@ mod tests {
     async fn an_invocation_is_one_line_also_if_it_fails() {
         let config = aws::bounded(aws_sdk_dynamodb::config::Builder::new()).build();
         let client = aws_sdk_dynamodb::Client::from_conf(config);
-        let store = Store::new(client, "lately", World::new(), OPERATION_BUDGET);
+        let store = Store::new(Connection::new(client, "lately", World::new(), OPERATION_BUDGET));
         let meters =
             Meters::new("Lately", "fan-out", store, |line| LINES.lock().unwrap().push(line.to_owned()));
         let id = || RequestId("8f1c".to_owned());

@@ -1,42 +1,39 @@
-//! The directory: which buckets of a topic hold anything, and what each one holds.
+//! The directory: the buckets of a topic that hold events, with the shards and types of each.
 //!
 //! ```text
 //! TOPIC#{topic} / BUCKET#{label}
 //!   shards N, retention_days N?, expires_at N?
-//!   types SS? (the types in the bucket, where its `type` view is kept), any_type BOOL? (there are more)
+//!   types SS? (the types in the bucket, if it keeps its `type` view), any_type BOOL? (there are more types)
 //! ```
 //!
-//! What must hold:
+//! Three rules hold:
 //! - **D1** An entry that covers shard and type is durable before any event that needs it is written.
-//! - **D2** What an entry covers only grows. So a writer may remember it for ever, and a reader that reads the
-//!   directory consistently after a write was acknowledged finds that write.
-//! - **D3** A reader may use what it read for a second from when its query was sent. Directory queries are
-//!   always consistent, so a second is all that it can be behind.
+//! - **D2** The coverage of an entry only grows. So a writer may remember an entry for ever, and a reader that reads
+//!   the directory consistently after a write was acknowledged finds that write.
+//! - **D3** A reader may use a directory page for one second after it sent its query. Directory queries are always
+//!   consistent, so the page is at most a second behind.
 //!
-//! Whether a bucket keeps its `type` view is decided when its entry is made, and never changes: a view that
-//! starts in the middle of a bucket would not list what came before.
+//! The creation of a bucket's entry decides whether the bucket keeps its `type` view, and this never changes: a view
+//! that started in the middle of a bucket would not list the earlier events.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity, ReturnValue};
 use lately_keys::table::{DirectoryKey, TopicKey};
-use lately_keys::{
-    Bucket, BucketWidth, EventType, Key, Order, Place, ShardCount, TableKey, Topic, UnixMillis,
-};
+use lately_keys::{Bucket, BucketWidth, EventType, Order, ShardCount, TableKey, Topic, UnixMillis};
 use lately_model::{RetentionDays, TopicSettings};
+use lately_table::limits::CONFLICTS;
+use lately_table::{Condition, Corrupt, Item, PutIf, Query, TableError, Update, Value};
 
-use crate::error::TableError;
-use crate::item::{Corrupt, Fields, Item, keyed, number, text};
-use crate::limits::{CONFLICTS, DIRECTORY_ENTRIES, DIRECTORY_GRACE_SECONDS, TYPES_PER_BUCKET};
+use crate::limits::{DIRECTORY_ENTRIES, DIRECTORY_GRACE_SECONDS, TYPES_PER_BUCKET};
 use crate::op::Op;
 use crate::store::{Aged, Sent};
 use crate::topic::{retention_days, shard_count};
 
-/// Which entry: a bucket of a topic.
+/// The name of an entry: a bucket of a topic.
 pub(crate) type EntryName = (Topic, Bucket);
 
-/// What a bucket holds.
+/// The directory's entry for a bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) bucket: Bucket,
@@ -45,14 +42,14 @@ pub(crate) struct Entry {
     pub(crate) retention: Option<RetentionDays>,
 }
 
-/// Which types of events a bucket holds.
+/// The types of events that a bucket holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Types {
     /// The bucket does not keep the `type` view.
     NotKept,
-    /// It does, and holds these.
+    /// The bucket keeps the view, and holds events of these types.
     Listed(BTreeSet<EventType>),
-    /// It does, and holds too many to list.
+    /// The bucket keeps the view, and holds too many types to list.
     Any,
 }
 
@@ -112,7 +109,7 @@ impl DirectoryRange {
         &self.topic
     }
 
-    /// What is left of the range behind a bucket.
+    /// The rest of the range after a bucket, in the range's order.
     pub(crate) fn behind(&self, bucket: Bucket) -> Option<Self> {
         let mut rest = self.clone();
         match self.order {
@@ -128,7 +125,7 @@ impl DirectoryRange {
 pub(crate) struct DirectoryPage {
     /// In the range's order.
     pub(crate) entries: Vec<Entry>,
-    /// Whether there may be entries behind these.
+    /// Whether there may be entries after these.
     pub(crate) more: bool,
 }
 
@@ -171,26 +168,17 @@ impl Directory<'_> {
         newest: Bucket,
         limit: u16,
     ) -> Result<DirectoryPage, TableError> {
-        let topic = self.topic;
-        let answer = self
-            .op
-            .table
-            .query(|query| {
-                query
-                    .key_condition_expression("pk = :pk AND sk BETWEEN :oldest AND :newest")
-                    .expression_attribute_values(":pk", text(TopicKey::partition(topic)))
-                    .expression_attribute_values(":oldest", text(DirectoryKey::sort_key(oldest)))
-                    .expression_attribute_values(":newest", text(DirectoryKey::sort_key(newest)))
-                    .scan_index_forward(order == Order::OldestFirst)
-                    .limit(limit.into())
-                    .consistent_read(true)
-            })
-            .await?;
-        let entries = answer.items().iter().map(decode).collect::<Result<Vec<_>, _>>()?;
-        Ok(DirectoryPage { entries, more: answer.last_evaluated_key().is_some() })
+        let query = Query::partition(TopicKey::partition(self.topic))
+            .between(DirectoryKey::sort_key(oldest), DirectoryKey::sort_key(newest))
+            .backward(order == Order::NewestFirst)
+            .limit(limit)
+            .consistent(true);
+        let page = self.op.table.query(&query).await?;
+        let entries = page.items.iter().map(decode).collect::<Result<_, _>>()?;
+        Ok(DirectoryPage { entries, more: page.next.is_some() })
     }
 
-    /// Makes sure that the directory covers events of some types in a bucket (D1), and says how.
+    /// Makes sure that the directory covers events of some types in a bucket (D1). Returns the entry that covers them.
     pub(crate) async fn cover(
         self,
         settings: &TopicSettings,
@@ -212,36 +200,34 @@ impl Directory<'_> {
             if let Some(entry) = written {
                 return Ok(entry);
             }
-            // Another writer was first, or the entry is gone: look again.
+            // Another writer was first, or the entry has been deleted: read it again.
             self.op.store.entries().remove(&name);
         }
         Err(TableError::unavailable("other writers keep changing the directory"))
     }
 
-    /// Doubles a bucket's shards, unless it has more already than those that were too few.
+    /// Doubles a bucket's shards, unless it already has more shards than the number that was too low.
     ///
-    /// Growing is a help and no duty: if it fails, the write that asked for it goes on as it is.
+    /// Growth is optional: if it fails, the write that asked for it continues with the shards that there are.
     pub(crate) async fn grow(self, settings: &TopicSettings, bucket: Bucket, under: ShardCount) {
         let topic = self.topic;
         let name = (topic.clone(), bucket);
-        // Of many writers that are refused at once one is enough; the others go on trying.
+        // If many writers are refused at once, one of them grows the bucket; the others retry their writes.
         let Ok(_one_at_a_time) = self.op.store.growing().try_lock() else { return };
         let grown = self.op.store.entries().get(&name).is_some_and(|entry| entry.shards > under);
         let wanted = under.doubled(settings.max_shards);
         if grown || wanted == under {
             return;
         }
-        let update = Update {
-            expression: "SET shards = :wanted",
-            condition: "shards = :under",
-            values: vec![(":wanted", number(wanted.get())), (":under", number(under.get()))],
-        };
-        match self.update_entry(&name, update).await {
+        let update = Update::of(&key(&name))
+            .set("shards", wanted.get())
+            .only_if(Condition::equals("shards", under.get()));
+        match self.update_entry(&name, &update).await {
             Ok(Some(entry)) => {
-                self.op.table.meter.shards_doubled();
+                self.op.table.meter().shards_doubled();
                 tracing::info!(shards = entry.shards.get(), bucket = %bucket, "a hot bucket has grown");
             }
-            // Too late: another process has grown it. Learn by how much.
+            // Another process has grown the bucket: read its new number of shards.
             Ok(None) => {
                 if let Err(error) = self.read_entry(&name).await {
                     tracing::warn!(%error, "the directory could not be read after growth elsewhere");
@@ -251,19 +237,16 @@ impl Directory<'_> {
         }
     }
 
-    /// Gives a bucket that is covered at least so many shards.
+    /// Gives a bucket that has an entry at least this number of shards.
     pub(crate) async fn raise(self, bucket: Bucket, to: ShardCount) -> Result<(), TableError> {
         let topic = self.topic;
         let name = (topic.clone(), bucket);
-        let update = Update {
-            expression: "SET shards = :wanted",
-            condition: "shards < :wanted",
-            values: vec![(":wanted", number(to.get()))],
-        };
-        if self.update_entry(&name, update).await?.is_some() {
+        let update =
+            Update::of(&key(&name)).set("shards", to.get()).only_if(Condition::below("shards", to.get()));
+        if self.update_entry(&name, &update).await?.is_some() {
             return Ok(());
         }
-        // It has as many by now, or is gone.
+        // The entry has as many shards already, or has been deleted.
         match self.read_entry(&name).await? {
             Some(entry) if entry.shards >= to => Ok(()),
             _ => Err(TableError::unavailable("the bucket's entry in the directory is gone")),
@@ -271,9 +254,7 @@ impl Directory<'_> {
     }
 
     async fn read_entry(self, name: &EntryName) -> Result<Option<Arc<Entry>>, TableError> {
-        let Some(item) = self.op.table.get_item(keyed(Place::Table, key(name))).await? else {
-            return Ok(None);
-        };
+        let Some(item) = self.op.table.get(key(name).encode()).await? else { return Ok(None) };
         Ok(Some(self.remember_entry(name, decode(&item)?)))
     }
 
@@ -283,7 +264,7 @@ impl Directory<'_> {
         entry
     }
 
-    /// Makes a bucket's entry. `None` if there is one by now.
+    /// Creates a bucket's entry. `None` if another writer has created it.
     async fn create_entry(
         self,
         name: &EntryName,
@@ -295,8 +276,7 @@ impl Directory<'_> {
             None => None,
             Some(previous) => {
                 let first = Bucket::containing(bucket.width(), UnixMillis::MIN);
-                let newest_first = Order::NewestFirst;
-                let page = self.query_entries(newest_first, first, previous, 1).await?;
+                let page = self.query_entries(Order::NewestFirst, first, previous, 1).await?;
                 page.entries.into_iter().next()
             }
         };
@@ -311,29 +291,16 @@ impl Directory<'_> {
             },
             retention: settings.retention_days,
         };
-        let item = encode(name, &entry);
-        let put = self
-            .op
-            .table
-            .call_if(|| {
-                self.op
-                    .table
-                    .client
-                    .put_item()
-                    .table_name(&*self.op.table.name)
-                    .set_item(Some(item.clone()))
-                    .condition_expression("attribute_not_exists(pk)")
-                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                    .send()
-            })
-            .await?;
-        let Some(answer) = put else { return Ok(None) };
-        self.op.table.meter.write(answer.consumed_capacity());
+        let put = self.op.table.put_if(&encode(name, &entry), &Condition::no_item()).await?;
+        if put != PutIf::Done {
+            return Ok(None);
+        }
         self.op.store.forget_directory_pages(topic);
         Ok(Some(self.remember_entry(name, entry)))
     }
 
-    /// Adds types to a bucket's entry. `None` if the entry is gone, lists no types, or has no room for so many any more.
+    /// Adds types to a bucket's entry. `None` if the entry has been deleted, lists no types, or has no more room for so
+    /// many.
     async fn add_types(
         self,
         name: &EntryName,
@@ -346,105 +313,61 @@ impl Directory<'_> {
             Types::Listed(listed) => listed.len(),
             Types::NotKept | Types::Any => 0,
         };
-        // An entry that was removed meanwhile may have come back without the view; and other writers may have added types
-        // that this process does not know of. The condition sees what is stored.
+        // The entry may have been deleted and created again without the view, and other writers may have added types
+        // that this process does not know. So the condition looks at the stored entry.
+        let is_kept = Condition::exists("types");
+        let update = Update::of(&key(name));
         let update = match TYPES_PER_BUCKET.checked_sub(missing.len()) {
-            Some(room) if listed <= room => Update {
-                expression: "ADD types :added",
-                condition: "attribute_exists(types) AND size(types) <= :room",
-                values: vec![(":added", type_set(&missing)), (":room", number(room as u64))],
-            },
-            _ => Update {
-                expression: "SET any_type = :any",
-                condition: "attribute_exists(types)",
-                values: vec![(":any", AttributeValue::Bool(true))],
-            },
+            Some(room) if listed <= room => update
+                .add("types", type_set(&missing))
+                .only_if(is_kept.and(Condition::size_at_most("types", room as u64))),
+            _ => update.set("any_type", true).only_if(is_kept),
         };
-        self.update_entry(name, update).await
+        self.update_entry(name, &update).await
     }
 
-    /// Updates an entry under a condition, and remembers what it became. `None` if the condition failed.
-    async fn update_entry(self, name: &EntryName, update: Update) -> Result<Option<Arc<Entry>>, TableError> {
-        let updated = self
-            .op
-            .table
-            .call_if(|| {
-                let values = update.values.iter().cloned().map(|(name, value)| (name.to_owned(), value));
-                self.op
-                    .table
-                    .client
-                    .update_item()
-                    .table_name(&*self.op.table.name)
-                    .set_key(Some(keyed(Place::Table, key(name))))
-                    .update_expression(update.expression)
-                    .condition_expression(update.condition)
-                    .set_expression_attribute_values(Some(values.collect()))
-                    .return_values(ReturnValue::AllNew)
-                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                    .send()
-            })
-            .await?;
-        let Some(answer) = updated else { return Ok(None) };
-        self.op.table.meter.write(answer.consumed_capacity());
+    /// Updates an entry, and remembers the updated entry. `None` if the update's condition failed.
+    async fn update_entry(self, name: &EntryName, update: &Update) -> Result<Option<Arc<Entry>>, TableError> {
+        let Some(item) = self.op.table.update_and_get(update).await? else { return Ok(None) };
         self.op.store.forget_directory_pages(&name.0);
-        let item =
-            answer.attributes().ok_or_else(|| TableError::unavailable("an update returned no item"))?;
-        Ok(Some(self.remember_entry(name, decode(item)?)))
+        Ok(Some(self.remember_entry(name, decode(&item)?)))
     }
 }
 
-/// An update of an entry.
-#[derive(Debug)]
-struct Update {
-    expression: &'static str,
-    condition: &'static str,
-    values: Vec<(&'static str, AttributeValue)>,
+fn key((topic, bucket): &EntryName) -> DirectoryKey {
+    DirectoryKey { topic: topic.clone(), bucket: *bucket }
 }
 
-fn key((topic, bucket): &EntryName) -> Key {
-    DirectoryKey { topic: topic.clone(), bucket: *bucket }.encode()
-}
-
-fn type_set(types: &BTreeSet<EventType>) -> AttributeValue {
-    AttributeValue::Ss(types.iter().map(EventType::to_string).collect())
+fn type_set(types: &BTreeSet<EventType>) -> Value {
+    Value::texts(types.iter().map(EventType::as_str))
 }
 
 fn encode(name: &EntryName, entry: &Entry) -> Item {
-    let mut item = keyed(Place::Table, key(name));
-    item.insert("shards".to_owned(), number(entry.shards.get()));
-    match &entry.types {
-        Types::NotKept => {}
-        Types::Listed(types) => {
-            item.insert("types".to_owned(), type_set(types));
-        }
-        Types::Any => {
-            item.insert("any_type".to_owned(), AttributeValue::Bool(true));
-        }
-    }
-    if let Some(days) = entry.retention {
-        item.insert("retention_days".to_owned(), number(days.get()));
-        let expires_at =
-            entry.bucket.last().saturating_add(days.millis()).get() / 1000 + DIRECTORY_GRACE_SECONDS;
-        item.insert("expires_at".to_owned(), number(expires_at));
-    }
-    item
+    let item = Item::at(&key(name)).with("shards", entry.shards.get());
+    let item = match &entry.types {
+        Types::NotKept => item,
+        Types::Listed(types) => item.with("types", type_set(types)),
+        Types::Any => item.with("any_type", true),
+    };
+    let Some(days) = entry.retention else { return item };
+    let expires_at = entry.bucket.last().saturating_add(days.millis()).get() / 1000 + DIRECTORY_GRACE_SECONDS;
+    item.with("retention_days", days.get()).with("expires_at", expires_at)
 }
 
 fn decode(item: &Item) -> Result<Entry, Corrupt> {
-    let fields = Fields(item);
-    let key = DirectoryKey::decode(fields.text("pk")?, fields.text("sk")?);
-    let types = match fields.texts("types")? {
-        _ if fields.flag("any_type") => Types::Any,
+    let DirectoryKey { bucket, .. } = item.key_as()?;
+    let types = match item.texts("types")? {
+        _ if item.flag("any_type") => Types::Any,
         None => Types::NotKept,
         Some(types) => {
             let types = types.iter().map(|event_type| event_type.parse()).collect::<Result<_, _>>();
-            Types::Listed(types.map_err(|_| fields.corrupt("types"))?)
+            Types::Listed(types.map_err(|_| item.corrupt("types"))?)
         }
     };
     Ok(Entry {
-        bucket: key.ok_or_else(|| fields.corrupt("sk"))?.bucket,
-        shards: shard_count(fields, "shards")?,
+        bucket,
+        shards: shard_count(item, "shards")?,
         types,
-        retention: retention_days(fields, "retention_days")?,
+        retention: retention_days(item, "retention_days")?,
     })
 }

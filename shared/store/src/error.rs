@@ -5,34 +5,8 @@
 //! steps that the operation takes.
 
 use std::error::Error;
-use std::fmt::Display;
 
-use crate::item::Corrupt;
-
-/// DynamoDB could not be reached, or refused the calls, for as long as the operation may take.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("DynamoDB is not available: {cause}")]
-pub struct Unavailable {
-    cause: String,
-}
-
-/// The table could not be read or written.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum TableError {
-    /// A later attempt can succeed.
-    #[error(transparent)]
-    Unavailable(#[from] Unavailable),
-    /// A stored item does not have the form that its key promises.
-    #[error(transparent)]
-    Corrupt(#[from] Corrupt),
-}
-
-impl TableError {
-    /// DynamoDB did not do what the operation needs.
-    pub(crate) fn unavailable(cause: impl Display) -> Self {
-        Self::Unavailable(Unavailable { cause: cause.to_string() })
-    }
-}
+use lately_table::TableError;
 
 /// Why one thing could not be read: `N` says which thing does not exist.
 #[derive(Clone, Debug, thiserror::Error)]

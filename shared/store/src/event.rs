@@ -3,38 +3,33 @@
 //! ```text
 //! EVENTS#{topic}#{label}#SHARD{n} / {inverted id}
 //!   t S (type), a S (actor), s S? (subject), d S? (data, the client's JSON text), expires_at N?
-//!   v S? (letters: a, s, f where else it belongs: the views by actor and subject, fan-out;
-//!         p a post, or i an import; k written under an idempotency key), gsi1pk, gsi1sk (the view by type)
+//!   v S? (letters: a in the view by actor, s in the view by subject, f fans out, p a post, i an import,
+//!         k written under an idempotency key), gsi1pk, gsi1sk (the view by type)
 //! ```
 //!
-//! Whether an event is an import is decided when its request is accepted, and stored: how late the event lands changes
-//! nothing. An event with neither `p` nor `i` is of a release that decided when the event had landed
+//! When a request is accepted, Lately decides whether its events are imports, and stores the decision: a late landing
+//! does not change it. An event with neither `p` nor `i` is of a release that decided when the event had landed
 //! (docs/adr/0010-accepted-events.md).
 //!
 //! Attribute names are short: an event of up to about 900 bytes fits 1 KB, which is one write unit.
 
 use std::collections::HashMap;
 
-use aws_sdk_dynamodb::error::SdkError;
-use aws_sdk_dynamodb::operation::delete_item::{DeleteItemError, DeleteItemOutput};
-use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, ReturnValuesOnConditionCheckFailure};
 use lately_keys::table::{DeletedEventKey, EventKey, TypeViewKey};
-use lately_keys::{Actor, BucketWidth, EventId, Place, SortKey, TableKey, UnixMillis};
-use lately_model::{AcceptedTimes, Data, Event, NewEvent, TopicSettings};
+use lately_keys::{Actor, BucketWidth, EventId, SortKey, Subject, TableKey, UnixMillis};
+use lately_model::{AcceptedTimes, Data, Event, NewEvent, RetentionDays, TopicSettings};
+use lately_table::{Condition, Corrupt, Item, TableError};
 
-use crate::call::Failed;
 use crate::directory::Entry;
-use crate::error::TableError;
-use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::limits::DELETION_SECONDS;
 use crate::topic::TopicError;
 use crate::topic::TopicHandle;
 
-/// The topic has no such event: it was never written, was deleted, or has expired.
+/// The topic has no such event: nobody wrote it, it was deleted, or it has expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no event {id}")]
 pub struct EventNotFound {
-    /// The event that was asked for.
+    /// The id that was looked up.
     pub id: EventId,
 }
 
@@ -70,138 +65,84 @@ pub enum DeleteEventError {
 }
 
 impl TopicHandle<'_> {
-    /// An event by its id. The read is consistent: who was told an id finds the event.
+    /// An event by its id. The read is consistent: a client that knows an id finds the event.
     ///
     /// # Errors
     /// See [`GetEventError`].
     pub async fn event(self, id: EventId) -> Result<Event, GetEventError> {
-        let topic = self.topic;
-        let settings = self.settings().await?;
-        let key = EventKey::new(topic.clone(), settings.bucket, id).encode();
-        let item = self.op.table.get_item(keyed(Place::Table, key)).await?.ok_or(EventNotFound { id })?;
-        self.op.table.meter.items(1);
-        let event =
-            unless_over(&item, self.op.now()).map_err(TableError::from)?.ok_or(EventNotFound { id })?;
-        Ok(event)
+        let key = EventKey::new(self.topic.clone(), self.settings().await?.bucket, id);
+        let item = self.op.table.get(key.encode()).await?.ok_or(EventNotFound { id })?;
+        self.op.table.meter().items(1);
+        let event = unless_over(&item, self.op.now()).map_err(TableError::from)?;
+        Ok(event.ok_or(EventNotFound { id })?)
     }
 
-    /// Those of some events that there are, in the order asked for; none of them twice. The read is
-    /// consistent.
+    /// Events by their ids, in the order of the ids, without those that do not exist. No event is returned twice. The
+    /// read is consistent.
     ///
     /// # Errors
     /// See [`TopicError`].
     pub async fn events_of(self, ids: &[EventId]) -> Result<Vec<Event>, TopicError> {
         let width = self.settings().await?.bucket;
-        let events = self.find_events(width, ids).await?;
-        Ok(events)
+        Ok(self.find_events(width, ids).await?)
     }
 
-    /// Those of some events that there are, in the order asked for.
+    /// As [`TopicHandle::events_of`], in buckets of a known width.
     pub(crate) async fn find_events(
         self,
         width: BucketWidth,
         ids: &[EventId],
     ) -> Result<Vec<Event>, TableError> {
-        let topic = self.topic;
-        let key = |id: &EventId| keyed(Place::Table, EventKey::new(topic.clone(), width, *id).encode());
+        let key = |id: &EventId| EventKey::new(self.topic.clone(), width, *id).encode();
         let keys: Vec<_> = ids.iter().map(key).collect();
         let now = self.op.now();
         let mut found = HashMap::new();
-        for item in self.op.table.get_items(&keys, true).await? {
+        for item in self.op.table.get_many(&keys, true).await? {
             found.extend(unless_over(&item, now)?.map(|event| (event.id, event)));
         }
         Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
     }
 
-    /// Deletes an event, if it is there. With `by`, only if it is that actor's.
+    /// Deletes an event, if it exists. If `by` is given, the event must be that actor's.
     ///
     /// # Errors
     /// See [`DeleteEventError`].
     pub async fn delete_event(self, id: EventId, by: Option<&Actor>) -> Result<(), DeleteEventError> {
-        let topic = self.topic;
-        let settings = self.settings().await?;
-        let key = keyed(Place::Table, EventKey::new(topic.clone(), settings.bucket, id).encode());
-        let mut note = false;
-        loop {
-            match self.delete_unless(&key, by, note).await {
-                Ok(answer) => {
-                    self.op.table.meter.write(answer.consumed_capacity());
-                    return Ok(());
-                }
-                Err(Failed::Condition { error, .. }) => {
-                    let there = in_the_way(error).unwrap_or_default();
-                    let actor = Fields(&there).optional_text("a").map_err(TableError::from)?;
-                    if note || by.is_some_and(|by| actor != Some(by.as_str())) {
-                        return Err(DeleteEventError::NotYours { id });
-                    }
-                }
-                Err(Failed::Table(error)) => return Err(error.into()),
-            }
-            self.note_deletion(id).await?;
-            note = true;
+        let key = EventKey::new(self.topic.clone(), self.settings().await?.bucket, id).encode();
+        // An event that came without an idempotency key is deleted with one call.
+        let unkeyed = Condition::lacks("v", KEYED);
+        let may_delete = match by {
+            Some(by) => Condition::equals("a", by.as_str()).and(unkeyed),
+            None => unkeyed,
+        };
+        let may_delete = Condition::no_item().or(may_delete);
+        let Some(event) = self.op.table.delete_or_get(key.clone(), &may_delete).await? else { return Ok(()) };
+        let actor = event.optional_text("a").map_err(TableError::from)?;
+        if by.is_some_and(|by| actor != Some(by.as_str())) {
+            return Err(DeleteEventError::NotYours { id });
+        }
+        self.note_deletion(id).await?;
+        let Some(by) = by else { return Ok(self.op.table.delete(key).await?) };
+        let may_delete = Condition::no_item().or(Condition::equals("a", by.as_str()));
+        match self.op.table.delete_if(key, &may_delete).await? {
+            true => Ok(()),
+            false => Err(DeleteEventError::NotYours { id }),
         }
     }
 
-    /// Deletes an event, if it is there, with `by` if it is that actor's; and, unless its deletion is noted, only if no
-    /// repetition of a request can bring it back.
-    async fn delete_unless(
-        self,
-        key: &Item,
-        by: Option<&Actor>,
-        noted: bool,
-    ) -> Result<DeleteItemOutput, Failed<SdkError<DeleteItemError>>> {
-        let conditions: Vec<_> = [(by.is_some(), "a = :actor"), (!noted, "NOT contains(v, :keyed)")]
-            .into_iter()
-            .filter_map(|(wanted, condition)| wanted.then_some(condition))
-            .collect();
-        self.op
-            .table
-            .call(|| {
-                let mut delete = self
-                    .op
-                    .table
-                    .client
-                    .delete_item()
-                    .table_name(&*self.op.table.name)
-                    .set_key(Some(key.clone()))
-                    .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-                    .return_consumed_capacity(ReturnConsumedCapacity::Total);
-                if !conditions.is_empty() {
-                    let condition = format!("attribute_not_exists(pk) OR ({})", conditions.join(" AND "));
-                    delete = delete.condition_expression(condition);
-                }
-                if let Some(actor) = by {
-                    delete = delete.expression_attribute_values(":actor", text(actor.as_str()));
-                }
-                if !noted {
-                    delete = delete.expression_attribute_values(":keyed", text(KEYED));
-                }
-                delete.send()
-            })
-            .await
-    }
-
-    /// Notes that an event is deleted, before it is: from then on no repetition of its request writes it.
+    /// Notes the deletion of an event, before the event is deleted. From then on, no repetition of the event's request
+    /// writes the event.
     async fn note_deletion(self, id: EventId) -> Result<(), TableError> {
-        let topic = self.topic;
-        let mut note = keyed(Place::Table, DeletedEventKey { topic: topic.clone(), id }.encode());
-        note.insert("expires_at".to_owned(), number(self.op.now().get() / 1000 + DELETION_SECONDS));
-        self.op.table.put_item(&note).await
-    }
-}
-
-/// The event whose deletion a condition has prevented.
-fn in_the_way(error: SdkError<DeleteItemError>) -> Option<Item> {
-    match error.into_service_error() {
-        DeleteItemError::ConditionalCheckFailedException(failed) => failed.item,
-        _ => None,
+        let note = Item::at(&DeletedEventKey { topic: self.topic.clone(), id })
+            .with("expires_at", self.op.now().get() / 1000 + DELETION_SECONDS);
+        self.op.table.put(&note).await
     }
 }
 
 /// The letter of events that were written under an idempotency key.
 const KEYED: &str = "k";
 
-/// How a request was accepted, when it first came. What follows from it is stored with the request's events.
+/// The circumstances in which a request was first accepted. The letters of the request's events follow from them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Acceptance {
     /// When the request came.
@@ -222,19 +163,20 @@ impl Acceptance {
     }
 }
 
-/// Whether an item's time is over, though it may not have been removed yet.
+/// Whether an item has expired. TTL may not have removed it yet.
 pub(crate) fn is_over(item: &Item, now: UnixMillis) -> Result<bool, Corrupt> {
-    let expires_at: Option<u64> = Fields(item).optional_number("expires_at")?;
+    let expires_at: Option<u64> = item.optional_number("expires_at")?;
     Ok(expires_at.is_some_and(|seconds| seconds <= now.get() / 1000))
 }
 
-/// An event out of its item, unless its time is over: to the millisecond, as for pages, which know the retention.
+/// The event of an item, unless the event has expired. The end is exact to the millisecond, as for pages, which know
+/// the retention.
 ///
-/// The item has the second in which the event's last millisecond lies. A retention is whole days, so which millisecond of
-/// that second it is, the event's own time says.
+/// The item stores the end in seconds, rounded up. A retention is whole days, so the event's end has the same
+/// milliseconds within a second as the event's own time.
 pub(crate) fn unless_over(item: &Item, now: UnixMillis) -> Result<Option<Event>, Corrupt> {
     let event = decode(item)?;
-    let expires_at: Option<u64> = Fields(item).optional_number("expires_at")?;
+    let expires_at: Option<u64> = item.optional_number("expires_at")?;
     let over = expires_at.is_some_and(|seconds| {
         let early = (1000 - event.at().get() % 1000) % 1000;
         seconds.saturating_mul(1000).saturating_sub(early) <= now.get()
@@ -242,7 +184,7 @@ pub(crate) fn unless_over(item: &Item, now: UnixMillis) -> Result<Option<Event>,
     Ok((!over).then_some(event))
 }
 
-/// The item of an event in a bucket; `accepted` are the letters of how its request was accepted.
+/// The item of an event in a bucket, with the letters of its request's [`Acceptance`].
 pub(crate) fn encode(
     event: &Event,
     key: &EventKey,
@@ -250,42 +192,35 @@ pub(crate) fn encode(
     settings: &TopicSettings,
     accepted: [&str; 2],
 ) -> Item {
-    let mut item = keyed(Place::Table, key.encode());
-    item.insert("t".to_owned(), text(event.event_type.as_str()));
-    item.insert("a".to_owned(), text(event.actor.as_str()));
-    if let Some(subject) = &event.subject {
-        item.insert("s".to_owned(), text(subject.as_str()));
+    let views = [(settings.views.actor, "a"), (settings.views.subject, "s"), (settings.fan_out, "f")];
+    let views = views.into_iter().filter_map(|(wanted, letter)| wanted.then_some(letter));
+    // Rounded up, so that an event is kept for no less than its retention.
+    let expires_at =
+        |retention: RetentionDays| event.at().saturating_add(retention.millis()).get().div_ceil(1000);
+    let item = Item::at(key)
+        .with("t", event.event_type.as_str())
+        .with("a", event.actor.as_str())
+        .with_some("s", event.subject.as_ref().map(Subject::as_str))
+        .with_some("d", event.data.as_ref().map(Data::as_str))
+        .with("v", views.chain(accepted).collect::<String>())
+        .with_some("expires_at", entry.retention.map(expires_at));
+    match entry.types.are_kept() {
+        true => item.also_at(&TypeViewKey::new(key, event.event_type.clone())),
+        false => item,
     }
-    if let Some(data) = &event.data {
-        item.insert("d".to_owned(), text(data.as_str()));
-    }
-    let elsewhere = [(settings.views.actor, "a"), (settings.views.subject, "s"), (settings.fan_out, "f")]
-        .into_iter()
-        .filter_map(|(wanted, letter)| wanted.then_some(letter));
-    item.insert("v".to_owned(), text(elsewhere.chain(accepted).collect::<String>()));
-    if let Some(retention) = entry.retention {
-        // Rounded up: an event is kept for no less than its time.
-        let expires_at = event.at().saturating_add(retention.millis()).get().div_ceil(1000);
-        item.insert("expires_at".to_owned(), number(expires_at));
-    }
-    if entry.types.are_kept() {
-        item.extend(keyed(Place::Gsi1, TypeViewKey::new(key, event.event_type.clone()).encode()));
-    }
-    item
 }
 
-/// An event, out of its item: as a read gives it, or the table's stream.
+/// The event of an item that a read or the table's stream returned.
 ///
 /// # Errors
-/// If the item is no event's.
+/// If the item is not an event.
 pub fn decode(item: &Item) -> Result<Event, Corrupt> {
-    let fields = Fields(item);
-    let data = fields.optional_text("d")?.map(|text| Data::from_stored(text.to_owned()));
+    let data = item.optional_text("d")?.map(|text| Data::from_stored(text.to_owned()));
     Ok(Event {
-        id: fields.parsed::<SortKey>("sk")?.id(),
-        event_type: fields.parsed("t")?,
-        actor: fields.parsed("a")?,
-        subject: fields.optional_parsed("s")?,
-        data: data.transpose().map_err(|_| fields.corrupt("d"))?,
+        id: item.parsed::<SortKey>("sk")?.id(),
+        event_type: item.parsed("t")?,
+        actor: item.parsed("a")?,
+        subject: item.optional_parsed("s")?,
+        data: data.transpose().map_err(|_| item.corrupt("d"))?,
     })
 }

@@ -1,41 +1,37 @@
-//! Idempotency: a request that is repeated under its key is answered as it was the first time.
+//! Idempotency: a request that is repeated under its key gets the response of the first request.
 //!
 //! ```text
 //! IDEMPOTENCY#{caller}#{topic}#{key}
-//!   hash B (SHA-256 of the body), ids B (16 bytes each), at N (when it came, in milliseconds), done BOOL?, expires_at N
+//!   hash B (SHA-256 of the body), ids B (16 bytes each), at N (when the request came, in milliseconds), done BOOL?,
+//!   expires_at N
 //! ```
 //!
-//! The record is written first, conditionally, with the ids that the events will have, and marked `done`
-//! after all of them are written. A repetition that finds it done answers from it. One that finds it not done writes the
-//! events that are not there, under the same ids, unless they were written and have been deleted since (`write.rs`); it
-//! judges their times as the first request did. Expired means absent.
+//! A request first writes its record, conditionally, with the ids that its events will have. It marks the record `done`
+//! after all events are written. A repetition that finds the record done responds from the record. A repetition that
+//! finds the record not done writes the missing events under the same ids, except for events that were written and have
+//! been deleted since (`write.rs`); it judges the events' times as the first request did. An expired record counts as
+//! absent.
 
-use std::collections::HashMap;
-
-use aws_sdk_dynamodb::primitives::Blob;
-use aws_sdk_dynamodb::types::AttributeValue;
 use lately_keys::table::{IdempotencyItemKey, IdempotencyKey};
-use lately_keys::{Caller, EventId, Key, Place, TableKey, Topic, UnixMillis};
+use lately_keys::{Caller, EventId, TableKey, Topic, UnixMillis};
+use lately_table::{Condition, Corrupt, Item, PutIf, TableError, Update, Value};
 
-use crate::error::TableError;
 use crate::event::is_over;
-use crate::item::{Corrupt, Fields, Item, keyed, number};
 use crate::limits::IDEMPOTENCY_SECONDS;
 use crate::op::Op;
-use crate::single::PutIf;
 
-/// What a client sent to make a repetition known as such.
+/// The part of a request by which its repetition is recognized.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Idempotency {
-    /// Who sent it.
+    /// The caller who sent the request.
     pub caller: Caller,
-    /// The key that was sent.
+    /// The `Idempotency-Key` of the request.
     pub key: IdempotencyKey,
-    /// The SHA-256 of the body that was sent with it.
+    /// The SHA-256 of the request's body.
     pub body_hash: [u8; 32],
 }
 
-/// What is remembered of a request.
+/// A request as it is recorded under its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeyRecord {
     pub(crate) body_hash: [u8; 32],
@@ -44,12 +40,12 @@ pub(crate) struct KeyRecord {
     pub(crate) done: bool,
 }
 
-/// Whether a request came before.
+/// Whether a request's key was recorded before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Recorded {
-    /// It did not; it is recorded now.
+    /// It was not. The request is recorded now.
     First,
-    /// It did, or another one under its key.
+    /// It was, for this request or for another.
     Before(KeyRecord),
 }
 
@@ -74,16 +70,9 @@ impl KeyedRequest<'_> {
         ids: Vec<EventId>,
         accepted_at: UnixMillis,
     ) -> Result<Recorded, TableError> {
-        let idempotency = self.idempotency;
-        let topic = self.topic;
-        let now = accepted_at.get() / 1000;
-        let wanted = KeyRecord { body_hash: idempotency.body_hash, ids, accepted_at, done: false };
-        let mut item = keyed(Place::Table, key(topic, idempotency));
-        item.extend(encode(&wanted));
-        item.insert("expires_at".to_owned(), number(now + IDEMPOTENCY_SECONDS));
-        let condition = "attribute_not_exists(pk) OR expires_at <= :now";
-        let values = HashMap::from([(":now".to_owned(), number(now))]);
-        let found = match self.op.table.put_item_if(&item, condition, Some(values)).await? {
+        let wanted = KeyRecord { body_hash: self.idempotency.body_hash, ids, accepted_at, done: false };
+        let is_free = Condition::no_item().or(Condition::at_most("expires_at", accepted_at.get() / 1000));
+        let found = match self.op.table.put_if(&encode(&self.key(), &wanted), &is_free).await? {
             PutIf::Done => return Ok(Recorded::First),
             PutIf::Refused(Some(there)) => decode(&there)?,
             // DynamoDB did not return the record, so read the record.
@@ -92,81 +81,70 @@ impl KeyedRequest<'_> {
                 _ => wanted.clone(),
             },
         };
-        // The same ids, which are random: our own earlier attempt.
+        // Ids are random, so the same ids were written by our own earlier attempt.
         Ok(if found == wanted { Recorded::First } else { Recorded::Before(found) })
     }
 
-    /// What is recorded under a key, if anything is.
+    /// The record under the request's key, if there is one.
     pub(crate) async fn recorded(self) -> Result<Option<Recorded>, TableError> {
-        let idempotency = self.idempotency;
-        let topic = self.topic;
-        let key = keyed(Place::Table, key(topic, idempotency));
-        match self.op.table.get_item(key).await? {
+        match self.op.table.get(self.key().encode()).await? {
             Some(item) if !is_over(&item, self.op.now())? => Ok(Some(Recorded::Before(decode(&item)?))),
             _ => Ok(None),
         }
     }
 
-    /// Marks a request as done. If that fails, a repetition will write the same events again, to no effect.
+    /// Marks a request as done. If that fails, a repetition writes the same events again, which changes nothing.
     pub(crate) async fn finish(self) {
-        let idempotency = self.idempotency;
-        let topic = self.topic;
-        let marked = self
-            .op
-            .table
-            .update_if(|update| {
-                update
-                    .set_key(Some(keyed(Place::Table, key(topic, idempotency))))
-                    .update_expression("SET done = :done")
-                    .condition_expression("attribute_exists(pk)")
-                    .expression_attribute_values(":done", AttributeValue::Bool(true))
-            })
-            .await;
-        match marked {
-            Ok(Some(_)) => {}
-            Ok(None) => tracing::warn!("an idempotency record was gone before it was done"),
+        let done = Update::of(&self.key()).set("done", true).only_if(Condition::exists("pk"));
+        match self.op.table.update(&done).await {
+            Ok(true) => {}
+            Ok(false) => tracing::warn!("an idempotency record was gone before it was done"),
             Err(error) => tracing::warn!(%error, "an idempotency record was not marked done"),
         }
     }
+
+    fn key(self) -> IdempotencyItemKey {
+        let Idempotency { caller, key, .. } = self.idempotency.clone();
+        IdempotencyItemKey { caller, topic: self.topic.clone(), key }
+    }
 }
 
-fn key(topic: &Topic, idempotency: &Idempotency) -> Key {
-    let Idempotency { caller, key, .. } = idempotency.clone();
-    IdempotencyItemKey { caller, topic: topic.clone(), key }.encode()
-}
-
-fn encode(record: &KeyRecord) -> Item {
+fn encode(key: &IdempotencyItemKey, record: &KeyRecord) -> Item {
     let ids: Vec<u8> = record.ids.iter().flat_map(|id| *id.as_uuid().as_bytes()).collect();
-    Item::from([
-        ("hash".to_owned(), AttributeValue::B(Blob::new(record.body_hash))),
-        ("ids".to_owned(), AttributeValue::B(Blob::new(ids))),
-        ("at".to_owned(), number(record.accepted_at.get())),
-    ])
+    Item::at(key)
+        .with("hash", Value::bytes(record.body_hash))
+        .with("ids", Value::bytes(ids))
+        .with("at", record.accepted_at.get())
+        .with_flag("done", record.done)
+        .with("expires_at", record.accepted_at.get() / 1000 + IDEMPOTENCY_SECONDS)
 }
 
 fn decode(item: &Item) -> Result<KeyRecord, Corrupt> {
-    let fields = Fields(item);
-    let ids = fields.bytes("ids")?.chunks(16).map(EventId::from_slice).collect::<Option<_>>();
-    // Until it was stored, only the end of a record told when it was made, in whole seconds.
-    let accepted_at = match item.contains_key("at") {
-        true => fields.millis("at")?,
+    let ids = item.bytes("ids")?.chunks(16).map(EventId::from_slice).collect::<Option<_>>();
+    // Records of earlier releases have no `at`. Their end says when they were made, in whole seconds.
+    let accepted_at = match item.has("at") {
+        true => item.millis("at")?,
         false => {
-            let made = fields.number::<u64>("expires_at")?.saturating_sub(IDEMPOTENCY_SECONDS);
-            UnixMillis::new(made.saturating_mul(1000)).map_err(|_| fields.corrupt("expires_at"))?
+            let made = item.number::<u64>("expires_at")?.saturating_sub(IDEMPOTENCY_SECONDS);
+            UnixMillis::new(made.saturating_mul(1000)).map_err(|_| item.corrupt("expires_at"))?
         }
     };
     Ok(KeyRecord {
-        body_hash: fields.bytes("hash")?.try_into().map_err(|_| fields.corrupt("hash"))?,
-        ids: ids.ok_or_else(|| fields.corrupt("ids"))?,
+        body_hash: item.bytes("hash")?.try_into().map_err(|_| item.corrupt("hash"))?,
+        ids: ids.ok_or_else(|| item.corrupt("ids"))?,
         accepted_at,
-        done: fields.flag("done"),
+        done: item.flag("done"),
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::item::text;
+
+    fn key() -> IdempotencyItemKey {
+        let (caller, topic, key) = ("user:ada".parse(), "posts".parse(), "k".parse());
+        IdempotencyItemKey { caller: caller.unwrap(), topic: topic.unwrap(), key: key.unwrap() }
+    }
 
     fn record() -> KeyRecord {
         KeyRecord {
@@ -181,23 +159,22 @@ mod tests {
     fn golden_bytes() {
         let id =
             [0x01, 0x90, 0xa4, 0xcd, 0xd3, 0xe7, 0x72, 0x22, 0x9f, 0x99, 0xfd, 0xb7, 0x4f, 0xee, 0xe7, 0x52];
-        let expected = [
-            ("hash", AttributeValue::B(Blob::new([7; 32]))),
-            ("ids", AttributeValue::B(Blob::new(id))),
-            ("at", AttributeValue::N("1720781000123".to_owned())),
-        ];
-        assert_eq!(encode(&record()), expected.map(|(name, value)| (name.to_owned(), value)).into());
-        assert_eq!(decode(&encode(&record())), Ok(record()));
+        let key_text = "IDEMPOTENCY#user:ada#posts#k";
+        let expected = Item::from([("pk", key_text), ("sk", key_text)])
+            .with("hash", Value::bytes([7; 32]))
+            .with("ids", Value::bytes(id))
+            .with("at", 1_720_781_000_123_u64)
+            .with("expires_at", 1_720_867_400_u64);
+        assert_eq!(encode(&key(), &record()), expected);
+        assert_eq!(decode(&expected), Ok(record()));
     }
 
     #[test]
-    fn a_record_of_an_earlier_release_came_a_day_before_it_ends() {
-        let mut item = encode(&record());
+    fn an_older_record_was_made_a_day_before_its_end() {
+        let mut item = encode(&key(), &record());
         item.remove("at");
-        item.insert("expires_at".to_owned(), number(1_720_781_000 + IDEMPOTENCY_SECONDS));
         let accepted_at = UnixMillis::new(1_720_781_000_000).unwrap();
         assert_eq!(decode(&item), Ok(KeyRecord { accepted_at, ..record() }));
-        item.insert("at".to_owned(), text("noon"));
-        decode(&item).unwrap_err();
+        decode(&item.with("at", "noon")).unwrap_err();
     }
 }

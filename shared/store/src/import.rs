@@ -1,33 +1,33 @@
-//! Importing: events of the past, under ids that they have already.
+//! Importing: events of the past, which already have their ids.
 //!
-//! Whoever imports may die at any moment and begin again, so ids are given, and derived from where the events come from:
-//! to write them once more changes nothing. The shard is part of an id, so the number of shards is the importer's and not
-//! the bucket's: buckets get at least that many, and keep what they have above it.
+//! An importer may die at any moment and start again. So it gives the ids, and derives them from the events' origin:
+//! then a second import of the same events changes nothing. An id contains its shard, so the importer also gives the
+//! number of shards. Each bucket of the import gets at least that many shards, and keeps any that it has beyond.
 //!
-//! Growth would not help: what is imported stays in its shards. So a throttle doubles nothing here, and who imports goes
-//! at a rate that its shards can take.
+//! A throttled import does not double the shards: its events' ids name their shards, so new shards would take none of
+//! them. Importers must limit their rate to what their shards can take.
 
 use lately_keys::{EventId, ShardCount, UnixMillis};
 use lately_model::{AcceptedTimes, Event, NewEvent, TopicSettings};
+use lately_table::TableError;
 
 use crate::directory::Directory;
-use crate::error::TableError;
 use crate::event::Acceptance;
 use crate::placing::PlaceError;
 use crate::topic::TopicError;
 use crate::topic::TopicHandle;
 use crate::write::EventWriter;
 
-/// Why events were not imported, or not all. To import them once more is safe.
+/// Why events were not imported, or only some of them. Importing them again is safe.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// The topic could not be read, or does not exist.
     #[error(transparent)]
     Topic(#[from] TopicError),
-    /// An id names a shard that the import does not have. Nothing was written.
+    /// An id names a shard beyond the import's number of shards. Nothing was written.
     #[error("an id names a shard beyond the import's {0} shards")]
     Shard(ShardCount),
-    /// These events are less than a minute old, so they are no import. Nothing was written.
+    /// These events are less than a minute old, so they are not imports. Nothing was written.
     #[error("events are too new to be imported")]
     TooNew(Vec<usize>),
     /// These events are older than the topic's retention. Nothing was written.
@@ -48,8 +48,8 @@ impl From<PlaceError> for ImportError {
 }
 
 impl TopicHandle<'_> {
-    /// Writes events under the ids that they have, of different ids, spread over so many shards. When it returns, they are
-    /// durable.
+    /// Writes events under their own ids, which must differ, with ids spread over this number of shards. The events are
+    /// durable when this returns.
     ///
     /// # Errors
     /// See [`ImportError`].
@@ -71,7 +71,7 @@ impl TopicHandle<'_> {
             _ => {}
         }
 
-        // New buckets begin with the import's shards, and none grows by it.
+        // New buckets begin with the import's number of shards, and the import doubles no bucket's shards.
         let min_shards = settings.min_shards.max(shards);
         let settings = TopicSettings { min_shards, max_shards: shards, ..settings };
         let (ids, events): (Vec<EventId>, Vec<NewEvent>) = events.into_iter().map(apart).unzip();
@@ -87,7 +87,7 @@ impl TopicHandle<'_> {
     }
 }
 
-/// An event as it is placed: its id, and all else.
+/// An event's id, and the rest of the event.
 fn apart(event: Event) -> (EventId, NewEvent) {
     let Event { id, event_type, actor, subject, data } = event;
     (id, NewEvent { event_type, actor, subject, data, at: Some(id.at()) })

@@ -1,4 +1,5 @@
-//! What Lately does with the table: one file or folder per subject, planned purely, run against DynamoDB, merged purely.
+//! Lately's operations on its table (`lately-table`), one file or folder per subject: planned purely, run against DynamoDB,
+//! merged purely.
 //!
 //! A request works with one [`Op`], which [`Store::op`] makes. The operations are methods of the subject:
 //! `op.topic(&topic).latest(&query)`, `op.feed(&user).page(&query)`, `op.issue(&key).change(…)`. The `Op` knows what the
@@ -7,8 +8,6 @@
 //! | for | see |
 //! | --- | --- |
 //! | the store, and one request's handle | `store.rs`, `op.rs` |
-//! | the table: calls, retries, price, items | `call.rs`, `cost.rs`, `item.rs`, `single.rs`, `batch_get.rs`, `batch_put.rs`, `query.rs`, `transaction.rs`, `revision.rs` |
-//! | clocks and random bits | `ambient.rs` |
 //! | errors that subjects share | `error.rs`, `list.rs` |
 //! | topics | `topic.rs` |
 //! | which buckets hold anything | `directory.rs` |
@@ -24,16 +23,10 @@
 //! | the work that follows from the table's stream | `fan_out/` |
 //! | entries of timelines and feeds, and marks | `entry.rs`, `pull_marker.rs` |
 //! | timelines of sources, feeds | `timeline/`, `feed/`, `wait.rs` |
-//! | tables of designs that others have published | `published/` |
 
 #![deny(missing_docs)]
 
-mod ambient;
-mod batch_get;
-mod batch_put;
-mod call;
 mod consumer;
-mod cost;
 mod directory;
 mod entry;
 mod error;
@@ -44,34 +37,26 @@ mod follow;
 mod idempotency;
 mod import;
 mod issue;
-mod item;
 mod latest;
 pub mod limits;
 mod list;
 mod op;
 mod placing;
-pub mod published;
 mod pull_marker;
-mod query;
 mod range;
 mod record;
-mod revision;
 mod run;
 mod session;
 mod settings;
-mod single;
 mod source;
 mod store;
 mod timeline;
 mod topic;
-mod transaction;
 mod wait;
 mod write;
 
-pub use ambient::Ambient;
 pub use consumer::{ConsumerError, ConsumerHandle, ConsumerNotFound};
-pub use cost::{Cost, Tally, Units};
-pub use error::{FindError, TableError, Unavailable};
+pub use error::FindError;
 pub use event::{DeleteEventError, EventNotFound, GetEventError, decode as decode_event};
 pub use fan_out::{FanOutOutcome, NoBatch, Record};
 pub use feed::{FeedFinding, FeedHandle, FeedReport, SeeError};
@@ -82,7 +67,7 @@ pub use issue::{
     ChangeIssueError, GetIssueError, IssueHandle, IssueNotFound, IssuesError, IssuesHandle, MigrationPlan,
     MigrationReport, OpenIssueError, RepositoryHandle,
 };
-pub use item::Corrupt;
+pub use lately_table::{Ambient, Corrupt, Cost, Item, TableError, Tally, Unavailable, Units};
 pub use latest::LatestError;
 pub use list::ListError;
 pub use op::Op;

@@ -6,15 +6,6 @@ use lately_keys::ShardCount;
 use lately_keys::limits::{NAME_BYTES, SUBJECT_BYTES};
 use lately_model::limits::{FUTURE_SECONDS, IMPORT_SECONDS};
 
-/// Items in one `BatchWriteItem`: DynamoDB's cap.
-pub const BATCH_ITEMS: usize = 25;
-
-/// Batch calls of one request under way at once: 500 events are 20 calls, five rounds of four.
-pub const BATCHES_AT_ONCE: usize = 4;
-
-/// Items read by one `BatchGetItem`: DynamoDB's cap.
-pub const BATCH_KEYS: usize = 100;
-
 /// Entries that the comparison of a feed looks at at once: their keys are one `BatchGetItem`.
 pub const COMPARED_ENTRIES: u32 = 100;
 
@@ -34,19 +25,6 @@ pub const QUERY_BYTES: usize = 1024 * 1024;
 /// Events of a range that are held at once: 32 full queries, so that as many shards are read at the price of their bytes.
 /// A bucket of more shards is read in smaller pages, of as many events as fit if they are as large as those before.
 pub const READ_AHEAD_BYTES: usize = 32 * QUERY_BYTES;
-
-/// Read units after which a read of a published design ends: 32 MB, or half of that where it is consistent. Its events
-/// may be as large as items can be, and as many as are asked for. A round that has begun is finished: it may add a full
-/// query for each partition.
-pub const PUBLISHED_UNITS_PER_READ: u64 = 4_096;
-
-/// Read units after which a page, a poll or a count of what is unread ends: 8 MB, or half of that where it is consistent,
-/// and a third of what one partition gives in a second. A round of queries that has begun is finished.
-pub const UNITS_PER_REQUEST: u64 = 1_024;
-
-/// A read begins no further round of queries with less time left: a round and the answer take less, unless DynamoDB does
-/// not answer.
-pub const ANSWER_RESERVE: Duration = Duration::from_secs(2);
 
 /// Buckets of one wave, at most.
 pub const WAVE_BUCKETS: usize = 16;
@@ -97,9 +75,8 @@ pub const OWN_ENTRY_SECONDS: u64 = 24 * 60 * 60;
 pub const LAST_LOOK: Duration = Duration::from_secs(2);
 
 /// Sessions that are listed at once.
-pub const LISTED_SESSIONS: i32 = 100;
+pub const LISTED_SESSIONS: u16 = 100;
 
-/// Topics, directory entries and directory pages kept in memory. An entry is a few hundred bytes.
 /// Topics, directory entries, directory pages and feeds remembered. Each is a few hundred bytes at most.
 pub const CACHED_TOPICS: usize = 1_024;
 /// See [`CACHED_TOPICS`].
@@ -206,10 +183,6 @@ pub const LANDED_WITHIN_MILLIS: u64 = 1_000;
 /// waits between them are half a second, on average.
 pub const OLD_SHARD_ATTEMPTS: u32 = 6;
 
-/// Attempts of one call for a client that waits: at most 5.6 s of waiting, within the operation's 10 s. Fan-out has no such
-/// number: its calls are tried until its deadline.
-pub const ATTEMPTS: u32 = 12;
-
 /// How often fan-out tries a write to a partition that is too busy, before the write is left to the partition's backlog:
 /// three waits, 90 ms on average and 175 ms at most.
 pub const BUSY_ATTEMPTS: u32 = 4;
@@ -235,12 +208,6 @@ pub const BACKLOG_EVENTS_PER_ITEM: usize = 500;
 /// Events that a step of a feed's backlog reads at once: 6 MB if they are as large as they may be.
 pub const BACKLOG_EVENTS_AT_ONCE: usize = 25;
 
-/// The first wait between two attempts is at most this, each further one at most twice the one before.
-pub const FIRST_WAIT: Duration = Duration::from_millis(25);
-
-/// No wait between two attempts is longer.
-pub const LONGEST_WAIT: Duration = Duration::from_millis(800);
-
 /// Events older than this are not waited for: the stream is behind by less, or by so much that five seconds do not help.
 pub const WAITED_FOR_SECONDS: u64 = 120;
 
@@ -252,9 +219,6 @@ pub const FIRST_LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// No pause between two looks is longer: a wait is no more than some fifteen looks.
 pub const LONGEST_LOOK_AGAIN: Duration = Duration::from_millis(800);
-
-/// Rounds in which a read, a decision and a conditional write may lose against other writers.
-pub const CONFLICTS: u32 = 16;
 
 /// Queries of one page of issues. One fills it, and a few more if issues are large; only if an older writer has left
 /// thousands of issues where they do not belong does it end early, and says so.
@@ -277,12 +241,10 @@ const _: () = {
     assert!(ISSUE_QUERIES as usize > PAGE_BYTES / 1_000_000);
     assert!(WRITE_BACKS_AT_ONCE <= WRITE_BACKS_PER_PAGE);
     assert!(READ_AHEAD_BYTES / QUERY_BYTES <= QUERIES_AT_ONCE);
-    // What is read eventually consistently costs a unit for 8 KB.
-    assert!(PUBLISHED_UNITS_PER_READ * 8 * 1024 == READ_AHEAD_BYTES as u64);
     // Ids of sixteen bytes, and room for a key.
     assert!(LATE_PER_PAGE * 16 + 1024 <= 400 * 1000);
-    assert!(COMPARED_ENTRIES as usize <= BATCH_KEYS);
-    assert!(POINTERS_AT_FIRST <= BATCH_KEYS);
+    assert!(COMPARED_ENTRIES as usize <= lately_table::limits::BATCH_KEYS);
+    assert!(POINTERS_AT_FIRST <= lately_table::limits::BATCH_KEYS);
     assert!(POINTERS_AT_FIRST == PAGE_BYTES / lately_model::limits::EVENT_BYTES);
     assert!("FEED#".len() + NAME_BYTES <= "SOURCE#subject:".len() + SUBJECT_BYTES);
     assert!(QUERIES_PER_PAGE as usize >= 2 * lately_keys::limits::SHARDS as usize);

@@ -1,8 +1,7 @@
 //! Lists, a page at a time: why one could not be read.
 
 use lately_keys::CursorError;
-
-use crate::error::TableError;
+use lately_table::TableError;
 
 /// Why a list could not be read.
 #[derive(Debug, thiserror::Error)]

@@ -22,11 +22,10 @@ use std::sync::{Arc, OnceLock};
 
 use lately_keys::table::{ConsumerKey, IssueKey, RepositoryKey};
 use lately_keys::{Source, Topic, UnixMillis, User};
+use lately_model::Revision;
+use lately_table::{Ambient, Cost, Table};
 
-use crate::ambient::Ambient;
-use crate::call::Table;
 use crate::consumer::ConsumerHandle;
-use crate::cost::Cost;
 use crate::feed::FeedHandle;
 use crate::follow::UserHandle;
 use crate::issue::{IssueHandle, IssuesHandle, RepositoryHandle};
@@ -65,8 +64,7 @@ impl Op {
     /// request consists of such steps. The step's price is part of this request's price once the step is dropped.
     #[must_use]
     pub fn step(&self) -> Self {
-        let table = self.store.table_for(self.store.budget(), &self.table.meter);
-        Self { table, ..self.clone() }
+        Self { table: self.store.step_of(&self.table), ..self.clone() }
     }
 
     /// The same request, which repeats calls until the deadline: no client waits for the response.
@@ -79,7 +77,7 @@ impl Op {
     /// shown, where a page holds items of several topics.
     #[must_use]
     pub fn cost(&self) -> Cost {
-        let cost = self.table.meter.total();
+        let cost = self.table.meter().total();
         match self.topics.as_ref().and(self.shown.get()) {
             Some(&items) => Cost { items, ..cost },
             None => cost,
@@ -110,6 +108,11 @@ impl Op {
 
     pub(crate) fn ambient(&self) -> &dyn Ambient {
         self.store.ambient()
+    }
+
+    /// The first revision of a record that is created now.
+    pub(crate) fn first_revision(&self) -> Revision {
+        Revision::first(self.ambient().since_epoch())
     }
 
     /// A topic and its events.

@@ -11,14 +11,13 @@ use lately_keys::table::EventKey;
 use lately_keys::{Bucket, EventId, EventType, ShardCount, Tick, UnixMillis};
 use lately_model::limits::FUTURE_SECONDS;
 use lately_model::{Event, NewEvent};
+use lately_table::limits::BATCHES_AT_ONCE;
+use lately_table::{Item, TableError, entropy_u64, tick};
 
-use crate::ambient::{entropy_u64, tick};
 use crate::directory::Directory;
 use crate::directory::Entry;
-use crate::error::TableError;
 use crate::event::{self, Acceptance};
-use crate::item::Item;
-use crate::limits::{BATCHES_AT_ONCE, OLD_SHARD_ATTEMPTS};
+use crate::limits::OLD_SHARD_ATTEMPTS;
 use crate::write::EventWriter;
 
 /// An event that has its place.

@@ -1,36 +1,33 @@
-//! A range of a topic, all of it, oldest first: what a report reads.
+//! A whole range of a topic, oldest first: the events that a report reads.
 //!
-//! The directory and every shard of every bucket in it are read consistently, so what was acknowledged before the range
-//! was begun is in it. Each shard is a lane, read a page at a time; an event is given when no lane can still hold an older
-//! one. Some buckets are read at once, no more than there is room for, and a lane is read on only when all that it gave is
-//! given: what is held is at most [`READ_AHEAD_BYTES`], as far as the size of events can be told from those before.
+//! The directory and every shard of every bucket in it are read consistently, so the range contains every event that
+//! was acknowledged before the reading began. Each shard is a lane, read a page at a time. An event is given once no
+//! lane can still return an older one. As many buckets are read at once as there is room for, and a lane reads its next
+//! page only when all its events are given. So at most [`READ_AHEAD_BYTES`] are held, as far as the size of earlier
+//! events tells the size of later ones.
 //!
-//! The price is that of the bytes, a unit for 4 KB, and one unit at most for each query; one more query for each 32 buckets.
+//! The price is one read unit for each 4 KB, at most one more for each query, and one more query for each 32 buckets.
 //!
-//! What must hold: an event is given once, in order, and [`Range::position`] is never ahead of what was given: a range
-//! that begins there goes on where this one stopped.
+//! Each event is given once, in order, and [`Range::position`] is never ahead of the given events: a range that begins
+//! there continues where this one stopped.
 
 use std::collections::VecDeque;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::EventPartition;
-use lately_keys::{Bucket, EventId, Order, ShardCount, SortKey, Topic, UnixMillis};
+use lately_keys::{Bucket, EventId, Order, Place, ShardCount, SortKey, Topic, UnixMillis};
 use lately_model::Event;
+use lately_table::{Cost, TableError};
 
-use crate::cost::Cost;
-use crate::directory::Directory;
-use crate::directory::DirectoryRange;
-use crate::error::TableError;
+use crate::directory::{Directory, DirectoryRange};
 use crate::event::decode;
-use crate::item::{Fields, text};
 use crate::latest::span::IdRange;
 use crate::latest::unit_of;
 use crate::limits::{EXPECTED_EVENT_BYTES, QUERIES_AT_ONCE, QUERY_BYTES, READ_AHEAD_BYTES};
 use crate::op::Op;
-use crate::topic::TopicError;
-use crate::topic::TopicHandle;
+use crate::topic::{TopicError, TopicHandle};
 
-/// A range of a topic being read.
+/// A range of a topic that is being read.
 #[derive(Debug)]
 pub struct Range {
     op: Op,
@@ -38,17 +35,17 @@ pub struct Range {
     ids: Option<IdRange>,
     to: EventId,
     position: EventId,
-    /// Not read yet.
+    /// The part of the directory that is not read yet.
     directory: Option<DirectoryRange>,
-    /// Listed, and not begun yet.
+    /// The buckets that are listed, and not begun yet.
     ahead: VecDeque<RangeStop>,
-    /// Being read.
+    /// The shards that are being read.
     lanes: Vec<RangeLane>,
-    /// How many events were seen, and their bytes as stored.
+    /// The number of events read so far, and their bytes as stored.
     seen: (u64, u64),
 }
 
-/// A bucket to read, and which of its ids are wanted.
+/// A bucket to read, and the range of its ids to read.
 #[derive(Clone, Copy, Debug)]
 struct RangeStop {
     bucket: Bucket,
@@ -56,28 +53,28 @@ struct RangeStop {
     ids: IdRange,
 }
 
-/// A shard being read.
+/// A shard that is being read.
 #[derive(Debug)]
 struct RangeLane {
     /// The partition key's text.
     partition: String,
-    /// What was not asked for yet.
+    /// The ids that are not read yet.
     unread: Option<IdRange>,
-    /// Read, and not given yet.
+    /// The events that are read, and not given yet.
     events: VecDeque<Event>,
 }
 
-/// What a query gave.
+/// The answer to a query.
 struct RangeAnswer {
     lane: usize,
     events: VecDeque<Event>,
     bytes: u64,
-    /// The last event that was looked at, if the query ended before its range did.
+    /// The last event that was read, if the query ended before its range did.
     stopped_at: Option<EventId>,
 }
 
 impl TopicHandle<'_> {
-    /// A range of a topic, behind `after` and up to `to`.
+    /// A range of a topic: the events after `after` and up to `to`.
     ///
     /// # Errors
     /// See [`TopicError`].
@@ -105,8 +102,8 @@ impl TopicHandle<'_> {
 }
 
 impl Range {
-    /// The next events, oldest first; none if all were given. Each call has the time of one operation; after one that
-    /// failed it may be called again.
+    /// The next events, oldest first; `None` once all are given. Each call has the time of one operation. A call that
+    /// failed may be repeated.
     ///
     /// # Errors
     /// If the table could not be read.
@@ -120,19 +117,19 @@ impl Range {
         }
     }
 
-    /// All events up to this one were given.
+    /// All events up to this id have been given.
     #[must_use]
     pub const fn position(&self) -> EventId {
         self.position
     }
 
-    /// What the request, of which the range is a part, has cost so far.
+    /// The cost so far of the request that the range is a part of.
     #[must_use]
     pub fn cost(&self) -> Cost {
         self.op.cost()
     }
 
-    /// One round of queries, and what can be given then; none at the end.
+    /// One round of queries, and the events that can be given then; `None` at the end.
     async fn read(&mut self, op: &Op) -> Result<Option<Vec<Event>>, TableError> {
         if self.lanes.is_empty() && !self.begin_lanes(op).await? {
             self.position = self.to.max(self.position);
@@ -142,7 +139,7 @@ impl Range {
         Ok(Some(self.settled()))
     }
 
-    /// Begins with the next buckets, as many as there is room for; whether there are any.
+    /// Begins to read the next buckets, as many as there is room for. Returns whether there are any.
     async fn begin_lanes(&mut self, op: &Op) -> Result<bool, TableError> {
         while self.ahead.is_empty() {
             let Some(range) = &self.directory else { return Ok(false) };
@@ -175,13 +172,13 @@ impl Range {
         Ok(true)
     }
 
-    /// Asks the lanes of which nothing is left to give.
+    /// Reads the next page of each lane whose events are all given.
     async fn read_lanes(&mut self, op: &Op) -> Result<(), TableError> {
         let limit = self.limit();
         let hungry = self.lanes.iter().enumerate().filter(|(_, lane)| lane.events.is_empty());
         let queries: Vec<_> =
             hungry.filter_map(|(n, lane)| Some(self.query(n, lane, lane.unread?, limit, op))).collect();
-        op.table.meter.round();
+        op.table.meter().round();
         let answers: Vec<RangeAnswer> =
             stream::iter(queries).buffer_unordered(QUERIES_AT_ONCE).try_collect().await?;
         for RangeAnswer { lane, events, bytes, stopped_at } in answers {
@@ -201,36 +198,25 @@ impl Range {
         lane: usize,
         RangeLane { partition, .. }: &RangeLane,
         ids: IdRange,
-        limit: Option<i32>,
+        limit: Option<u32>,
         op: &Op,
     ) -> Result<RangeAnswer, TableError> {
-        // Sort keys are inverted ids: the newest comes first.
-        let (least, greatest) = (ids.newest.sort_key(), ids.oldest.sort_key());
-        let answer = op
-            .table
-            .query(|query| {
-                query
-                    .key_condition_expression("pk = :pk AND sk BETWEEN :least AND :greatest")
-                    .expression_attribute_values(":pk", text(partition.as_str()))
-                    .expression_attribute_values(":least", text(least.to_string()))
-                    .expression_attribute_values(":greatest", text(greatest.to_string()))
-                    .scan_index_forward(false)
-                    .set_limit(limit)
-                    .consistent_read(true)
-            })
-            .await?;
-        op.table.meter.items(answer.items().len());
-        let stopped_at = answer.last_evaluated_key().map(|key| Fields(key).parsed::<SortKey>("sk"));
+        let mut query = ids.query(Place::Table, partition, Order::OldestFirst).consistent(true);
+        if let Some(limit) = limit {
+            query = query.limit(limit);
+        }
+        let page = op.table.query(&query).await?;
+        op.table.meter().items(page.items.len());
         Ok(RangeAnswer {
             lane,
-            events: answer.items().iter().map(decode).collect::<Result<_, _>>()?,
-            bytes: answer.items().iter().map(|item| Fields(item).stored_bytes() as u64).sum(),
-            stopped_at: stopped_at.transpose()?.map(SortKey::id),
+            events: page.items.iter().map(decode).collect::<Result<_, _>>()?,
+            bytes: page.items.iter().map(|item| item.stored_bytes() as u64).sum(),
+            stopped_at: page.next.map(|key| key.parsed::<SortKey>("sk")).transpose()?.map(SortKey::id),
         })
     }
 
-    /// For how many events to ask a lane; none if there is room for as many as a query can give.
-    fn limit(&self) -> Option<i32> {
+    /// The number of events to ask a lane for; `None` if there is room for as many as a query can return.
+    fn limit(&self) -> Option<u32> {
         let lanes = self.lanes.len();
         if lanes <= FULL_PAGES {
             return None;
@@ -239,10 +225,10 @@ impl Range {
         let mean = self.seen.1.checked_div(self.seen.0).and_then(|mean| u32::try_from(mean).ok());
         let bytes = mean.unwrap_or(known).max(1);
         let room = u32::try_from(READ_AHEAD_BYTES / lanes).unwrap_or(u32::MAX);
-        i32::try_from((room / bytes).max(unit_of(bytes))).ok()
+        Some((room / bytes).max(unit_of(bytes)))
     }
 
-    /// What no answer can come before any more, oldest first. Lanes that are done with are left behind.
+    /// The events that no later answer can precede, oldest first. Lanes that are read and given are removed.
     fn settled(&mut self) -> Vec<Event> {
         let unread = self.lanes.iter().filter_map(|lane| lane.unread).map(|ids| ids.oldest).min();
         let mut settled = Vec::new();
@@ -250,12 +236,12 @@ impl Range {
             let count = lane.events.partition_point(|event| unread.is_none_or(|unread| event.id < unread));
             settled.extend(lane.events.drain(..count));
         }
-        // Runs that are sorted already: this merges them.
+        // Each lane's events are sorted already, so this merges them.
         settled.sort_by_key(|event| event.id);
         self.lanes.retain(|lane| lane.unread.is_some() || !lane.events.is_empty());
         let position = match unread {
             Some(unread) => unread.just_before(),
-            // Up to the next bucket there is nothing.
+            // There are no other events up to the next bucket.
             None => settled.last().map(|last| last.id),
         };
         self.position = self.position.max(position.unwrap_or(self.position));
@@ -263,5 +249,5 @@ impl Range {
     }
 }
 
-/// How many lanes there is room for if each holds as much as a query can give.
+/// The number of lanes that there is room for if each holds as much as a query can return.
 const FULL_PAGES: usize = READ_AHEAD_BYTES / QUERY_BYTES;

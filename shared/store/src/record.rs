@@ -6,42 +6,41 @@
 //!   d S (the document, the client's own text), revision N, w N (random bits of the write)
 //! ```
 //!
-//! A read and a write are one call each. Nothing is overwritten that the writer has not seen, and a write that fails
-//! says why in the same call: DynamoDB answers a failed condition with the item. The bits `w` tell our own write from
-//! another's of the same text, which for a counter would be an increment lost.
+//! A read and a write are one call each. A write replaces only the revision that the writer has seen. If the condition
+//! fails, DynamoDB returns the item, so the same call says why the write failed. The bits `w` differ in every write:
+//! after an ambiguous attempt, they distinguish our own write from another writer's write of the same text. Without
+//! them, two writers that increment a counter could take one increment for both.
 
 use std::fmt::Debug;
 
 use lately_keys::table::{ProfileKey, SettingsKey};
-use lately_keys::{Key, Place, TableKey};
+use lately_keys::{Key, TableKey};
 use lately_model::{Document, Precondition, Revision};
+use lately_table::{Corrupt, Guarded, Item, REVISION, Rounds, TableError, entropy_u64, revision_of};
 
-use crate::ambient::entropy_u64;
-use crate::error::{FindError, TableError};
-use crate::item::{Corrupt, Fields, Item, keyed, number, text};
+use crate::error::FindError;
 use crate::op::Op;
-use crate::revision::{Guarded, REVISION, Rounds, revision_of};
 
-/// A key that a document is kept under.
+/// The key of a document.
 pub trait DocumentKey: TableKey + Debug + Sync {}
 
 impl DocumentKey for ProfileKey {}
 impl DocumentKey for SettingsKey {}
 
-/// A document as it is kept.
+/// A document as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredDocument {
-    /// Which state of the record it is.
+    /// The record's revision.
     pub revision: Revision,
-    /// What was sent.
+    /// The document, as the client sent it.
     pub document: Document,
 }
 
-/// The record has no document: it was never written, or was deleted.
+/// The record has no document: nobody wrote one, or it was deleted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no record under the key")]
 pub struct DocumentNotFound {
-    /// The record that was asked for.
+    /// The key that was read.
     pub key: Key,
 }
 
@@ -51,13 +50,14 @@ pub type GetDocumentError = FindError<DocumentNotFound>;
 /// Why a document could not be written or deleted.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteDocumentError {
-    /// The record exists, and the writer did not say which revision to replace.
+    /// The record exists, and the writer did not name the revision to replace.
     #[error("the record exists, so the revision to replace is required")]
     RevisionRequired,
-    /// The record differs from what the writer has seen. The record's revision; none if there is no record.
+    /// The record does not have the revision that the writer expects. The record's revision; `None` if there is no
+    /// record.
     #[error("the record has another revision than the writer expects")]
     Mismatch(Option<Revision>),
-    /// The table could not be written. What was asked for may be done or not.
+    /// The table could not be written. The write may have happened.
     #[error(transparent)]
     Table(#[from] TableError),
 }
@@ -78,22 +78,20 @@ impl<K> Clone for RecordHandle<'_, K> {
 impl<K> Copy for RecordHandle<'_, K> {}
 
 impl<K: DocumentKey> RecordHandle<'_, K> {
-    /// A document. Unless `consistent`, it may be one that was replaced a moment ago; who then writes under its revision
-    /// is refused.
+    /// The document. Unless the read is consistent, it may return a document that was replaced a moment ago; a write
+    /// under that document's revision then fails.
     ///
     /// # Errors
     /// See [`GetDocumentError`].
     pub async fn get(self, consistent: bool) -> Result<StoredDocument, GetDocumentError> {
-        let key = self.key;
-        let found = self.find(consistent).await?;
-        let found =
-            found.ok_or_else(|| GetDocumentError::NotFound(DocumentNotFound { key: key.encode() }))?;
-        self.op.table.meter.items(1);
+        let not_found = || GetDocumentError::NotFound(DocumentNotFound { key: self.key.encode() });
+        let found = self.find(consistent).await?.ok_or_else(not_found)?;
+        self.op.table.meter().items(1);
         Ok(found)
     }
 
-    /// Creates a document, or replaces the one of the revision that the precondition names. The new revision, and
-    /// whether it was created.
+    /// Creates the document, or replaces the revision that the precondition names. Returns the new revision, and
+    /// whether the document was created.
     ///
     /// # Errors
     /// See [`WriteDocumentError`].
@@ -111,27 +109,28 @@ impl<K: DocumentKey> RecordHandle<'_, K> {
         }
     }
 
-    /// Deletes the document of the revision that the precondition names. If there is none, that is as good.
+    /// Deletes the document if it has the revision that the precondition names. A missing document counts as deleted.
     ///
     /// # Errors
     /// See [`WriteDocumentError`].
     pub async fn delete(self, precondition: Precondition) -> Result<(), WriteDocumentError> {
-        let key = self.key;
-        let item_key = keyed(Place::Table, key.encode());
-        match self.op.table.delete_revised(&item_key, precondition.revision()).await? {
+        match self.op.table.delete_revised(self.key.encode(), precondition.revision()).await? {
             Guarded::Written => Ok(()),
             Guarded::Stale(there) => Err(refusal(precondition, there.as_ref())?),
             Guarded::Unknown => Err(unknown().into()),
         }
     }
 
-    /// Reads a document, lets `update` say what is to be there, and writes it; again, from what is there then, if
-    /// another writer came in between, up to [`CONFLICTS`](crate::limits::CONFLICTS) times. `None` from `update` leaves
-    /// all as it is. What is there in the end: if it was written, it follows directly on what `update` was shown last.
+    /// Reads the document, asks `update` for its replacement, and writes the replacement. If another writer came first,
+    /// this starts again from that writer's document, up to [`CONFLICTS`](lately_table::limits::CONFLICTS) times. If
+    /// `update` returns `None`, nothing is written.
+    ///
+    /// Returns the document that is stored in the end. A document that was written directly follows the one that
+    /// `update` saw last.
     ///
     /// # Errors
-    /// If the table could not be read or written, or other writers kept coming first. As after any write that failed, what
-    /// was asked for may be done or not.
+    /// If the table could not be read or written, or other writers came first every time. As after any write that
+    /// failed, the write may have happened.
     pub async fn update_with_retry(
         self,
         mut update: impl FnMut(Option<&Document>) -> Option<Document>,
@@ -145,12 +144,10 @@ impl<K: DocumentKey> RecordHandle<'_, K> {
             let replaced = known.as_ref().map(|known| known.revision);
             let (revision, item) = self.next_item(&document, replaced);
             match self.op.table.put_revised(&item, replaced).await? {
-                Guarded::Written => {
-                    return Ok(Some(StoredDocument { revision, document }));
-                }
-                // Told by the failed write: no need to read it.
+                Guarded::Written => return Ok(Some(StoredDocument { revision, document })),
+                // The failed write has returned the item, so a read is not needed.
                 Guarded::Stale(there) => known = there.as_ref().map(decode).transpose()?,
-                // To reconcile with what may be our own write could do the same twice.
+                // The stored document may contain our own write, and `update` would then apply its change twice.
                 Guarded::Unknown => return Err(unknown()),
             }
             rounds.lose().await?;
@@ -158,30 +155,27 @@ impl<K: DocumentKey> RecordHandle<'_, K> {
     }
 
     async fn find(self, consistent: bool) -> Result<Option<StoredDocument>, TableError> {
-        let key = self.key;
-        let item = self.op.table.read_item(keyed(Place::Table, key.encode()), consistent).await?;
+        let item = self.op.table.read(self.key.encode(), consistent).await?;
         Ok(item.as_ref().map(decode).transpose()?)
     }
 
-    /// The item that is to follow the known revision, or to be the first, and its revision.
+    /// The item that follows the known revision, or the first item, and its revision.
     fn next_item(self, document: &Document, known: Option<Revision>) -> (Revision, Item) {
-        let key = self.key;
         let revision = known.map_or_else(|| self.op.first_revision(), Revision::next);
-        let mut item = keyed(Place::Table, key.encode());
-        item.insert("d".to_owned(), text(document.as_str()));
-        item.insert(REVISION.to_owned(), number(revision.get()));
-        item.insert("w".to_owned(), number(entropy_u64(self.op.ambient())));
+        let item = Item::at(self.key)
+            .with("d", document.as_str())
+            .with(REVISION, revision.get())
+            .with("w", entropy_u64(self.op.ambient()));
         (revision, item)
     }
 }
 
 fn decode(item: &Item) -> Result<StoredDocument, Corrupt> {
-    let fields = Fields(item);
-    let document = Document::from_stored(fields.text("d")?.to_owned()).map_err(|_| fields.corrupt("d"))?;
+    let document = Document::from_stored(item.text("d")?.to_owned()).map_err(|_| item.corrupt("d"))?;
     Ok(StoredDocument { revision: revision_of(item)?, document })
 }
 
-/// Why a write was refused, by what is there.
+/// Why a write was refused, by the item that is there.
 fn refusal(precondition: Precondition, there: Option<&Item>) -> Result<WriteDocumentError, TableError> {
     Ok(match (precondition, there) {
         (Precondition::None, Some(_)) => WriteDocumentError::RevisionRequired,

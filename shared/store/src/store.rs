@@ -1,16 +1,13 @@
-//! The store: a table, a client, and what may be remembered between operations.
+//! The store: a connection to the table, and caches that live between operations.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_sdk_dynamodb::Client;
 use lately_keys::{Generator, Topic, UnixMillis, User};
+use lately_table::{Ambient, Connection, Table, Tally, now};
 use quick_cache::sync::Cache;
 use tokio::sync::Mutex;
 
-use crate::ambient::{Ambient, now};
-use crate::call::Table;
-use crate::cost::{Meter, Tally};
 use crate::directory::{DirectoryPage, DirectoryRange, Entry, EntryName};
 use crate::limits::{
     BUSY_FOR, BUSY_PARTITIONS, CACHED_DIRECTORY_PAGES, CACHED_ENTRIES, CACHED_TOPICS, DIRECTORY_AGE,
@@ -22,8 +19,8 @@ use crate::topic::StoredTopic;
 
 /// Lately's table. Cheap to clone; one serves a whole process.
 ///
-/// What it remembers may always be forgotten: a topic's settings for seconds, directory entries for as long
-/// as there is room (what an entry covers only grows), directory pages for a second.
+/// The store's caches may be dropped at any time. They hold a topic's settings for seconds, directory pages for a second, and
+/// directory entries for as long as there is room (an entry's coverage only grows).
 #[derive(Clone, Debug)]
 pub struct Store {
     inner: Arc<Inner>,
@@ -32,10 +29,7 @@ pub struct Store {
 
 #[derive(Debug)]
 struct Inner {
-    client: Client,
-    table: Arc<str>,
-    ambient: Arc<dyn Ambient>,
-    budget: Duration,
+    connection: Connection,
     generator: Generator,
     topics: Cache<Topic, Arc<Aged<StoredTopic>>>,
     entries: Cache<EntryName, Arc<Entry>>,
@@ -44,18 +38,14 @@ struct Inner {
     pulls: Cache<User, u32>,
     busy: Cache<String, Sent>,
     growing: Mutex<()>,
-    meter: Arc<Meter>,
 }
 
 impl Store {
-    /// A store of a table. `budget` is how long one operation may take, its retries included.
+    /// A store of a table.
     #[must_use]
-    pub fn new(client: Client, table: impl Into<String>, ambient: impl Ambient, budget: Duration) -> Self {
+    pub fn new(connection: Connection) -> Self {
         let inner = Inner {
-            client,
-            table: table.into().into(),
-            ambient: Arc::new(ambient),
-            budget,
+            connection,
             generator: Generator::new(),
             topics: Cache::new(CACHED_TOPICS),
             entries: Cache::new(CACHED_ENTRIES),
@@ -64,7 +54,6 @@ impl Store {
             pulls: Cache::new(CACHED_ENTRIES),
             busy: Cache::new(BUSY_PARTITIONS),
             growing: Mutex::new(()),
-            meter: Arc::default(),
         };
         Self { inner: Arc::new(inner), feeds: FeedSettings::default() }
     }
@@ -81,39 +70,33 @@ impl Store {
         now(self.ambient())
     }
 
-    /// The handle of one request, which has as much time as the store gives one operation.
+    /// The handle of one request, which has as much time as the connection gives one operation.
     #[must_use]
     pub fn op(&self) -> Op {
-        self.op_within(self.inner.budget)
+        Op::new(self.clone(), self.inner.connection.begin())
     }
 
-    /// The handle of one request that has so much time.
+    /// The handle of one request that has this much time.
     #[must_use]
     pub fn op_within(&self, time: Duration) -> Op {
-        Op::new(self.clone(), self.table_for(time, &self.inner.meter))
+        Op::new(self.clone(), self.inner.connection.begin_within(time))
     }
 
-    /// The table for an operation whose price is part of another meter's.
-    pub(crate) fn table_for(&self, time: Duration, whole: &Arc<Meter>) -> Table {
-        let Inner { client, table, ambient, .. } = &*self.inner;
-        Table::new(client.clone(), Arc::clone(table), Arc::clone(ambient), time, whole)
+    /// A part of an operation, with a deadline of its own.
+    pub(crate) fn step_of(&self, whole: &Table) -> Table {
+        self.inner.connection.begin_step(whole)
     }
 
-    /// How long one operation may take.
-    pub(crate) fn budget(&self) -> Duration {
-        self.inner.budget
-    }
-
-    /// What was done since this was last asked: by operations that are over, of this store and its clones.
+    /// The work since the tally was last taken, of operations that are over, of this store and its clones.
     #[must_use]
     pub fn take_tally(&self) -> Tally {
-        self.inner.meter.take()
+        self.inner.connection.take_tally()
     }
 
     /// The table's name.
     #[must_use]
     pub fn table_name(&self) -> &str {
-        &self.inner.table
+        self.inner.connection.table_name()
     }
 
     pub(crate) const fn feeds(&self) -> &FeedSettings {
@@ -123,7 +106,7 @@ impl Store {
     /// The clocks and the random source that the store was given.
     #[must_use]
     pub fn ambient(&self) -> &dyn Ambient {
-        &*self.inner.ambient
+        self.inner.connection.ambient()
     }
 
     pub(crate) fn generator(&self) -> &Generator {
@@ -138,7 +121,7 @@ impl Store {
         &self.inner.event_bytes
     }
 
-    /// How many sources feeds pulled when they were last read: a guess at what stands before their entries.
+    /// How many sources each feed pulled when the feed was last read: a guess at the number of markers before its entries.
     pub(crate) fn pulls_of(&self) -> &Cache<User, u32> {
         &self.inner.pulls
     }
@@ -171,7 +154,7 @@ impl Store {
         page.filter(|aged| aged.sent.is_within(DIRECTORY_AGE, self.ambient()))
     }
 
-    /// So that a process finds at once what it wrote itself.
+    /// Drops a topic's directory pages, so that a process finds its own writes at once.
     pub(crate) fn forget_directory_pages(&self, topic: &Topic) {
         self.inner.directory_pages.retain(|range, _| range.topic() != topic);
     }
@@ -181,7 +164,7 @@ impl Store {
     }
 }
 
-/// Something read, and when its query was sent.
+/// A value that was read, and when its query was sent.
 #[derive(Debug)]
 pub(crate) struct Aged<T> {
     pub(crate) value: T,
@@ -190,8 +173,8 @@ pub(crate) struct Aged<T> {
 
 /// A moment by both clocks.
 ///
-/// Both, because a process may be frozen between two requests, for hours: then the monotonic clock may have
-/// stood still; and the wall clock may be set back.
+/// A process may be frozen between two requests, for hours, and the monotonic clock may stand still meanwhile. The wall clock
+/// may be set back. So an age is trusted only if both clocks agree.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
     wall: Duration,

@@ -1,46 +1,46 @@
-//! Topics: created once, changed under a revision, remembered for seconds.
+//! Topics: created once, changed under a revision, cached for seconds.
 //!
 //! ```text
 //! TOPIC#{topic} / CONFIG
 //!   bucket S, retention_days N?, min_shards N, max_shards N, fan_out BOOL, views S ("actor subject type"),
 //!   created_at N (milliseconds), revision N, gsi1pk, gsi1sk
-//!   kept_days N? (the longest retention there ever was; none if events were once kept for ever, or if it is not known)
+//!   kept_days N? (the longest retention that the topic ever had; absent if the topic once had no retention, or if
+//!                 this is not known)
 //! ```
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use aws_sdk_dynamodb::types::AttributeValue;
 use lately_keys::table::{TopicKey, TopicListKey};
 use lately_keys::{
-    Cursor, CursorError, Fingerprint, Order, Place, Position, ShardCount, TableKey, Topic, UnixMillis,
+    Cursor, CursorError, Fingerprint, Key, Order, Place, Position, ShardCount, TableKey, Topic, UnixMillis,
 };
 use lately_model::{
     BucketView, ListQuery, PageSize, RetentionDays, Revision, TopicChange, TopicFault, TopicList,
     TopicSettings, TopicSummary, TopicView, View, Views,
 };
+use lately_table::{Corrupt, Guarded, Item, Query, REVISION, Rounds, TableError, revision_of};
 
 use crate::directory::Directory;
 use crate::directory::DirectoryRange;
-use crate::error::{FindError, TableError};
-use crate::item::{Corrupt, Fields, Item, keyed, number, text};
+use crate::error::FindError;
 use crate::list::ListError;
 use crate::op::Op;
-use crate::revision::{Guarded, REVISION, Rounds, revision_of};
 use crate::store::{Aged, Sent};
 
 /// A topic as it is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StoredTopic {
     pub(crate) settings: TopicSettings,
-    /// The longest retention there ever was; none if there was none once, or if that is not known.
+    /// The longest retention that the topic ever had; `None` if the topic once had no retention, or if this is not
+    /// known.
     kept: Option<RetentionDays>,
     created_at: UnixMillis,
     revision: Revision,
 }
 
 impl StoredTopic {
-    /// The first millisecond of which any event may still be kept, however the retention was changed.
+    /// The time of the oldest event that may still be kept, however the retention was changed.
     pub(crate) fn oldest_kept(&self, now: UnixMillis) -> UnixMillis {
         self.kept.map_or(UnixMillis::MIN, |kept| kept.oldest(now))
     }
@@ -50,7 +50,7 @@ impl StoredTopic {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no topic {topic}")]
 pub struct TopicNotFound {
-    /// The topic that was asked for.
+    /// The topic's name.
     pub topic: Topic,
 }
 
@@ -60,7 +60,7 @@ pub type TopicError = FindError<TopicNotFound>;
 /// Why a topic could not be created or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum PutTopicError {
-    /// Its settings do not fit each other, or what is stored.
+    /// The settings contradict each other, or the stored topic.
     #[error(transparent)]
     Refused(#[from] TopicFault),
     /// The table could not be read or written.
@@ -82,17 +82,16 @@ pub struct TopicsHandle<'a> {
 }
 
 impl TopicHandle<'_> {
-    /// Creates a topic, or changes it. The `bool` says whether it was created.
+    /// Creates the topic, or changes it. The `bool` says whether it was created.
     ///
     /// # Errors
     /// See [`PutTopicError`].
     pub async fn put(self, change: &TopicChange) -> Result<(TopicView, bool), PutTopicError> {
         let (stored, created) = self.ensure(change).await?;
-        let view = self.view_of(stored).await?;
-        Ok((view, created))
+        Ok((self.view_of(stored).await?, created))
     }
 
-    /// Makes a topic what a change says, or creates it so.
+    /// Applies a change to the topic, or creates the topic with the change.
     async fn ensure(self, change: &TopicChange) -> Result<(StoredTopic, bool), PutTopicError> {
         let topic = self.topic;
         let mut rounds = Rounds::new(&self.op.table);
@@ -121,7 +120,8 @@ impl TopicHandle<'_> {
                 break (wanted, false);
             }
             let replaced = known.map(|known| known.revision);
-            // A change is what is to be so, and may be made twice: what is not known to be written is looked at again.
+            // A change names the settings that the topic is to have, so it may be applied twice. After a write that
+            // failed or may have failed, the next round reads the topic again.
             if self.op.table.put_revised(&encode(topic, wanted), replaced).await? == Guarded::Written {
                 break (wanted, known.is_none());
             }
@@ -131,20 +131,19 @@ impl TopicHandle<'_> {
         Ok((stored, created))
     }
 
-    /// A topic with its newest buckets.
+    /// The topic with its newest buckets.
     ///
     /// # Errors
     /// See [`TopicError`].
     pub async fn view(self) -> Result<TopicView, TopicError> {
         let stored = self.read().await?;
-        let view = self.view_of(stored).await?;
-        Ok(view)
+        Ok(self.view_of(stored).await?)
     }
 }
 
 impl TopicsHandle<'_> {
-    /// A page of all topics, by name. With `own`, only of these, which are read by themselves: nothing that a caller gets
-    /// depends on topics that it may not see.
+    /// A page of the topics that the caller may see, by name. If the caller may not see all topics, only the caller's
+    /// own topics are read. So nothing in the response depends on other topics.
     ///
     /// # Errors
     /// See [`ListError`].
@@ -167,46 +166,33 @@ impl TopicsHandle<'_> {
         Ok(TopicList { topics, next })
     }
 
-    /// The first topics behind one, and whether there may be more.
+    /// The first topics after one, and whether there may be more.
     async fn all(
         self,
         after: Option<Topic>,
         limit: PageSize,
     ) -> Result<(Vec<TopicSummary>, bool), TableError> {
-        let start = after.map(|topic| {
-            let mut start = keyed(Place::Table, TopicKey { topic: topic.clone() }.encode());
-            start.extend(keyed(Place::Gsi1, TopicListKey { topic }.encode()));
-            start
-        });
-        let answer = self
-            .op
-            .table
-            .query(|ask| {
-                ask.set_index_name(Place::Gsi1.index().map(str::to_owned))
-                    .key_condition_expression("gsi1pk = :pk")
-                    .expression_attribute_values(":pk", text(TopicListKey::PARTITION))
-                    .set_exclusive_start_key(start.clone())
-                    .limit(limit.get().into())
-            })
-            .await?;
-        self.op.table.meter.items(answer.items().len());
-        self.op.table.meter.round();
-        let topics = answer.items().iter().map(summary).collect::<Result<_, _>>()?;
-        Ok((topics, answer.last_evaluated_key().is_some()))
+        let start =
+            after.map(|topic| Item::at(&TopicKey { topic: topic.clone() }).also_at(&TopicListKey { topic }));
+        let topics = Query::of(Place::Gsi1, TopicListKey::PARTITION).start(start).limit(limit.get());
+        let page = self.op.table.query(&topics).await?;
+        self.op.table.meter().items(page.items.len());
+        self.op.table.meter().round();
+        let topics = page.items.iter().map(summary).collect::<Result<_, _>>()?;
+        Ok((topics, page.next.is_some()))
     }
 
-    /// Of some topics, the first behind one, and whether there are more.
+    /// The first of the caller's own topics after one, and whether there are more.
     async fn own(
         self,
         own: &[Topic],
         after: Option<Topic>,
         limit: PageSize,
     ) -> Result<(Vec<TopicSummary>, bool), TableError> {
-        let behind: BTreeSet<_> = own.iter().filter(|topic| after.as_ref() < Some(*topic)).collect();
-        let key = |topic: &Topic| keyed(Place::Table, TopicKey { topic: topic.clone() }.encode());
-        let keys: Vec<_> = behind.into_iter().map(key).collect();
-        let items = self.op.table.get_items(&keys, false).await?;
-        self.op.table.meter.round();
+        let wanted: BTreeSet<_> = own.iter().filter(|topic| after.as_ref() < Some(*topic)).collect();
+        let keys: Vec<_> = wanted.into_iter().map(key_of).collect();
+        let items = self.op.table.get_many(&keys, false).await?;
+        self.op.table.meter().round();
         let mut topics = items.iter().map(summary).collect::<Result<Vec<_>, _>>()?;
         topics.sort_by(|one, other| one.topic.cmp(&other.topic));
         let more = topics.len() > usize::from(limit.get());
@@ -216,15 +202,14 @@ impl TopicsHandle<'_> {
 }
 
 impl TopicHandle<'_> {
-    /// A topic's settings, which may be some seconds old.
+    /// The topic's settings, which may be some seconds old.
     pub(crate) async fn settings(self) -> Result<TopicSettings, TopicError> {
         Ok(self.stored().await?.settings)
     }
 
-    /// A topic, which may be some seconds old.
+    /// The topic, which may be some seconds old.
     pub(crate) async fn stored(self) -> Result<StoredTopic, TopicError> {
-        let topic = self.topic;
-        if let Some(known) = self.op.store.cached_topic(topic) {
+        if let Some(known) = self.op.store.cached_topic(self.topic) {
             return Ok(known.value);
         }
         let sent = Sent::now(self.op.ambient());
@@ -250,19 +235,16 @@ impl TopicHandle<'_> {
     }
 
     fn remember(self, value: StoredTopic, sent: Sent) {
-        let topic = self.topic;
-        self.op.store.cache_topic(topic.clone(), Arc::new(Aged { value, sent }));
+        self.op.store.cache_topic(self.topic.clone(), Arc::new(Aged { value, sent }));
     }
 
     async fn read(self) -> Result<StoredTopic, TopicError> {
-        let topic = self.topic;
-        self.find().await?.ok_or_else(|| TopicError::NotFound(TopicNotFound { topic: topic.clone() }))
+        let not_found = || TopicError::NotFound(TopicNotFound { topic: self.topic.clone() });
+        self.find().await?.ok_or_else(not_found)
     }
 
     async fn find(self) -> Result<Option<StoredTopic>, TableError> {
-        let topic = self.topic;
-        let key = keyed(Place::Table, TopicKey { topic: topic.clone() }.encode());
-        let item = self.op.table.get_item(key).await?;
+        let item = self.op.table.get(key_of(self.topic)).await?;
         Ok(item.as_ref().map(decode).transpose()?)
     }
 
@@ -281,59 +263,50 @@ impl TopicHandle<'_> {
     }
 }
 
+fn key_of(topic: &Topic) -> Key {
+    TopicKey { topic: topic.clone() }.encode()
+}
+
 fn encode(topic: &Topic, stored: StoredTopic) -> Item {
     let StoredTopic { settings, kept, created_at, revision } = stored;
-    let mut item = keyed(Place::Table, TopicKey { topic: topic.clone() }.encode());
-    item.extend(keyed(Place::Gsi1, TopicListKey { topic: topic.clone() }.encode()));
     let views: Vec<_> = settings.views.iter().map(View::as_str).collect();
-    item.extend(
-        [
-            ("bucket", text(settings.bucket.as_str())),
-            ("min_shards", number(settings.min_shards.get())),
-            ("max_shards", number(settings.max_shards.get())),
-            ("fan_out", AttributeValue::Bool(settings.fan_out)),
-            ("views", text(views.join(" "))),
-            ("created_at", number(created_at.get())),
-            (REVISION, number(revision.get())),
-        ]
-        .map(|(name, value)| (name.to_owned(), value)),
-    );
-    for (name, days) in [("retention_days", settings.retention_days), ("kept_days", kept)] {
-        item.extend(days.map(|days| (name.to_owned(), number(days.get()))));
-    }
-    item
+    Item::at(&TopicKey { topic: topic.clone() })
+        .also_at(&TopicListKey { topic: topic.clone() })
+        .with("bucket", settings.bucket.as_str())
+        .with_some("retention_days", settings.retention_days.map(RetentionDays::get))
+        .with("min_shards", settings.min_shards.get())
+        .with("max_shards", settings.max_shards.get())
+        .with("fan_out", settings.fan_out)
+        .with("views", views.join(" "))
+        .with("created_at", created_at.get())
+        .with(REVISION, revision.get())
+        .with_some("kept_days", kept.map(RetentionDays::get))
 }
 
 fn decode(item: &Item) -> Result<StoredTopic, Corrupt> {
-    let fields = Fields(item);
-    let views = fields.text("views")?.split_ascii_whitespace().map(str::parse::<View>);
+    let views = item.text("views")?.split_ascii_whitespace().map(str::parse::<View>);
     let settings = TopicSettings {
-        bucket: fields.parsed("bucket")?,
-        retention_days: retention_days(fields, "retention_days")?,
-        min_shards: shard_count(fields, "min_shards")?,
-        max_shards: shard_count(fields, "max_shards")?,
-        fan_out: fields.flag("fan_out"),
-        views: views.collect::<Result<Views, _>>().map_err(|_| fields.corrupt("views"))?,
+        bucket: item.parsed("bucket")?,
+        retention_days: retention_days(item, "retention_days")?,
+        min_shards: shard_count(item, "min_shards")?,
+        max_shards: shard_count(item, "max_shards")?,
+        fan_out: item.flag("fan_out"),
+        views: views.collect::<Result<Views, _>>().map_err(|_| item.corrupt("views"))?,
     };
-    let created_at =
-        UnixMillis::new(fields.number("created_at")?).map_err(|_| fields.corrupt("created_at"))?;
-    let kept = retention_days(fields, "kept_days")?;
+    let (kept, created_at) = (retention_days(item, "kept_days")?, item.millis("created_at")?);
     Ok(StoredTopic { settings, kept, created_at, revision: revision_of(item)? })
 }
 
 fn summary(item: &Item) -> Result<TopicSummary, Corrupt> {
     let StoredTopic { settings, created_at, .. } = decode(item)?;
-    Ok(TopicSummary { topic: Fields(item).parsed("gsi1sk")?, settings, created_at })
+    Ok(TopicSummary { topic: item.parsed("gsi1sk")?, settings, created_at })
 }
 
-pub(crate) fn shard_count(fields: Fields<'_>, name: &'static str) -> Result<ShardCount, Corrupt> {
-    ShardCount::new(fields.number(name)?).map_err(|_| fields.corrupt(name))
+pub(crate) fn shard_count(item: &Item, name: &'static str) -> Result<ShardCount, Corrupt> {
+    ShardCount::new(item.number(name)?).map_err(|_| item.corrupt(name))
 }
 
-pub(crate) fn retention_days(
-    fields: Fields<'_>,
-    name: &'static str,
-) -> Result<Option<RetentionDays>, Corrupt> {
-    let days = fields.optional_number(name)?;
-    days.map(RetentionDays::new).transpose().map_err(|_| fields.corrupt(name))
+pub(crate) fn retention_days(item: &Item, name: &'static str) -> Result<Option<RetentionDays>, Corrupt> {
+    let days = item.optional_number(name)?;
+    days.map(RetentionDays::new).transpose().map_err(|_| item.corrupt(name))
 }

@@ -1,17 +1,16 @@
-//! Waiting for what is written behind: looked for again and again, until it shows or time is up.
+//! Waiting for an item that follows from a write: a read repeated until the item shows or time is up.
 //!
-//! Who writes and then reads what follows from the write (a timeline of a source, a feed, an index) may come too
-//! early by some hundred milliseconds. The pauses between two looks double up to a cap, so a short delay is met
-//! soon and a long one does not cost many looks; each is random within its upper half, so that those who wait
-//! for the same do not look together.
+//! A client that writes and then reads a timeline of a source, a feed or an index may be some hundred milliseconds too early.
+//! The pauses between two reads double up to a cap: a short delay is noticed soon, and a long delay does not cost many reads.
+//! Each pause is random within its upper half, so that clients that wait for the same item do not read together.
 
 use std::time::Duration;
 
-use crate::ambient::{Ambient, entropy_u64};
+use lately_table::{Ambient, entropy_u64};
+
 use crate::limits::{FIRST_LOOK_AGAIN, LONGEST_LOOK_AGAIN, LONGEST_VISIBILITY_WAIT};
 
-/// Looks until there is something to see: `None` if there was nothing within [`LONGEST_VISIBILITY_WAIT`], or when
-/// no time is left.
+/// Looks until there is something to see; `None` after [`LONGEST_VISIBILITY_WAIT`], or when no time is left.
 pub(crate) async fn wait_for<T, E, Looking>(
     ambient: &dyn Ambient,
     time_left: Duration,

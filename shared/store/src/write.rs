@@ -11,24 +11,21 @@
 
 use std::collections::BTreeSet;
 
-use aws_sdk_dynamodb::types::{ConditionCheck, Put, ReturnConsumedCapacity, TransactWriteItem};
 use futures_util::stream::{self, StreamExt};
 use lately_keys::table::{DeletedEventKey, EventKey};
-use lately_keys::{EventId, Place, TableKey, Topic, UnixMillis};
+use lately_keys::{EventId, TableKey, Topic, UnixMillis};
 use lately_model::{AcceptedTimes, AtError, Event, NewEvent, TopicSettings};
+use lately_table::limits::{BATCH_ITEMS, BATCHES_AT_ONCE};
+use lately_table::{Condition, Fault, Item, TableError, Transacted, Transaction};
 
-use crate::call::{Meaning, is_own_range_hot, meaning, unavailable};
 use crate::entry::{TimelineEntry, own_feed};
-use crate::error::TableError;
 use crate::event::Acceptance;
 use crate::idempotency::KeyedRequest;
 use crate::idempotency::{Idempotency, KeyRecord, Recorded};
-use crate::item::{Fields, Item, keyed};
-use crate::limits::{BATCH_ITEMS, BATCHES_AT_ONCE, LAST_LOOK, OWN_ENTRY_SECONDS};
+use crate::limits::{LAST_LOOK, OWN_ENTRY_SECONDS};
 use crate::op::Op;
 use crate::placing::{PlaceError, Placed};
 use crate::topic::TopicError;
-use crate::transaction::{Fault, Transacted, Transaction};
 
 /// Events to write.
 #[derive(Clone, Debug)]
@@ -206,8 +203,7 @@ impl EventWriter<'_> {
         }
         tracing::warn!(%error, failed = unknown.len(), "events of a batch could not be written");
         let op = self.op.store.op_within(LAST_LOOK);
-        let keys: Result<Vec<_>, _> =
-            unknown.iter().map(|index| Fields(&placed[*index].item).key()).collect();
+        let keys: Result<Vec<_>, _> = unknown.iter().map(|index| placed[*index].item.key()).collect();
         let keys = keys.map_err(TableError::from)?;
         let look = tokio::time::timeout(LAST_LOOK, op.table.existing(&keys));
         let mut rejected = Vec::new();
@@ -250,26 +246,10 @@ impl EventWriter<'_> {
 
     /// Puts an event unless it is there, or was deleted; whether it was put.
     async fn put_if_missing(self, placed: &Placed) -> Result<bool, TableError> {
-        let topic = self.topic;
-        let absent = "attribute_not_exists(pk)";
-        let deletion = DeletedEventKey { topic: topic.clone(), id: placed.event.id }.encode();
-        let put = Put::builder()
-            .table_name(&*self.op.table.name)
-            .set_item(Some(placed.item.clone()))
-            .condition_expression(absent)
-            .build()
-            .map_err(TableError::unavailable)?;
-        let not_deleted = ConditionCheck::builder()
-            .table_name(&*self.op.table.name)
-            .set_key(Some(keyed(Place::Table, deletion)))
-            .condition_expression(absent)
-            .build()
-            .map_err(TableError::unavailable)?;
-        let writes = vec![
-            TransactWriteItem::builder().put(put).build(),
-            TransactWriteItem::builder().condition_check(not_deleted).build(),
-        ];
-        let transaction = Transaction::new(writes, self.op.ambient());
+        let deletion = DeletedEventKey { topic: self.topic.clone(), id: placed.event.id };
+        let transaction = Transaction::new(self.op.ambient())
+            .put_if(placed.item.clone(), Condition::no_item())
+            .check(deletion.encode(), Condition::no_item());
         let mut attempts = self.op.table.attempts();
         loop {
             attempts.start_round();
@@ -326,33 +306,16 @@ impl EventWriter<'_> {
         }
         let until = self.op.now().get() / 1000 + OWN_ENTRY_SECONDS;
         let own = entry.before_fan_out(settings.bucket, &user, self.op.store.feeds().retention, until);
-        self.op.table.meter.call();
-        let put = self
-            .op
-            .table
-            .client
-            .put_item()
-            .table_name(&*self.op.table.name)
-            .set_item(Some(own))
-            .condition_expression("attribute_not_exists(pk)")
-            .return_consumed_capacity(ReturnConsumedCapacity::Total)
-            .send()
-            .await;
-        match put {
-            Ok(answer) => self.op.table.meter.write(answer.consumed_capacity()),
-            // Fan-out was faster.
-            Err(error) if meaning(&error) == Meaning::Condition => {}
-            Err(error) => {
-                let error = unavailable(&error);
-                tracing::warn!(%error, "an own post is not in its feed yet");
-            }
+        // Fan-out may be faster: then its entry stays.
+        if let Err(error) = self.op.table.try_put_if(&own, &Condition::no_item()).await {
+            tracing::warn!(%error, "an own post is not in its feed yet");
         }
     }
 
     /// Puts up to 25 events with one call, and alone what the call did not take: then the error says why.
     async fn put_batch(self, batch: &[(usize, &Placed)]) -> Vec<(usize, TableError)> {
         let items: Vec<&Item> = batch.iter().map(|(_, placed)| &placed.item).collect();
-        let left = match self.op.table.batch_put(&items, [Place::Table.pk(), Place::Table.sk()]).await {
+        let left = match self.op.table.put_many(&items).await {
             Ok(left) => left,
             Err(error) => return batch.iter().map(|(index, _)| (*index, error.clone())).collect(),
         };
@@ -370,33 +333,13 @@ impl EventWriter<'_> {
 
     async fn put(self, placed: &Placed) -> Result<(), TableError> {
         let mut attempts = self.op.table.attempts();
-        loop {
-            attempts.start();
-            let put = self
-                .op
-                .table
-                .client
-                .put_item()
-                .table_name(&*self.op.table.name)
-                .set_item(Some(placed.item.clone()))
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
-                .await;
-            let error = match put {
-                Ok(answer) => {
-                    self.op.table.meter.write(answer.consumed_capacity());
-                    return Ok(());
-                }
-                Err(error) => error,
-            };
-            if is_own_range_hot(&error) {
+        while let Some(refusal) = attempts.put(&placed.item).await? {
+            if refusal.is_range_hot {
                 self.grow_around(placed, attempts.made()).await;
             }
-            match meaning(&error) {
-                Meaning::Refused | Meaning::Ambiguous => attempts.pause(&error).await?,
-                Meaning::Condition | Meaning::Final => return Err(unavailable(&error)),
-            }
+            attempts.pause(refusal).await?;
         }
+        Ok(())
     }
 }
 

@@ -1,14 +1,14 @@
 //! An item of a table as the event that it becomes: pure.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use lately_keys::published::{PublishedError, WriteKey};
+use lately_designs::{self as designs, Design, PublishedError, WriteKey};
 use lately_keys::{Actor, EventType, ShardCount, Subject};
 use lately_model::limits::EVENT_BYTES;
 use lately_model::{Data, DataError, Event};
-use lately_store::published::{self, Attributes, Design};
 
 use crate::operate::import::json::{Json, object};
 
@@ -77,15 +77,15 @@ impl Mapping {
     /// The event that an item of a design becomes, spread over so many shards.
     pub(super) fn event(
         &self,
-        item: &published::Event,
+        item: &designs::Event,
         design: &Design,
         shards: ShardCount,
     ) -> Result<Event, Invalid> {
         self.read(item, design, shards).map_err(|why| Invalid::new(&item.key, why))
     }
 
-    fn read(&self, item: &published::Event, design: &Design, shards: ShardCount) -> Result<Event, Why> {
-        let attributes = &item.attributes;
+    fn read(&self, item: &designs::Event, design: &Design, shards: ShardCount) -> Result<Event, Why> {
+        let attributes = item.attributes.attributes();
         Ok(Event {
             id: design.event_id(&item.key, shards)?,
             event_type: self.event_type.read(attributes)?,
@@ -98,7 +98,7 @@ impl Mapping {
         })
     }
 
-    fn data(&self, attributes: &Attributes) -> Result<Option<Data>, Why> {
+    fn data(&self, attributes: &HashMap<String, AttributeValue>) -> Result<Option<Data>, Why> {
         let json = match &self.data_from {
             Some(name) => {
                 let Some(value) = attributes.get(name) else { return Ok(None) };
@@ -131,7 +131,7 @@ impl<T> Given<T> {
 }
 
 impl<T: Clone + FromStr<Err: fmt::Display>> Given<T> {
-    fn read(&self, attributes: &Attributes) -> Result<T, Why> {
+    fn read(&self, attributes: &HashMap<String, AttributeValue>) -> Result<T, Why> {
         match self {
             Self::Always(value) => Ok(value.clone()),
             Self::Attribute(name) => parsed(attributes, name)?.ok_or_else(|| Why::Missing(name.clone())),
@@ -140,7 +140,10 @@ impl<T: Clone + FromStr<Err: fmt::Display>> Given<T> {
 }
 
 /// An attribute as text, if the item has it.
-fn parsed<T: FromStr<Err: fmt::Display>>(attributes: &Attributes, name: &str) -> Result<Option<T>, Why> {
+fn parsed<T: FromStr<Err: fmt::Display>>(
+    attributes: &HashMap<String, AttributeValue>,
+    name: &str,
+) -> Result<Option<T>, Why> {
     let text = match attributes.get(name) {
         None => return Ok(None),
         Some(AttributeValue::S(text) | AttributeValue::N(text)) => text,

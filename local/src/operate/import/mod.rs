@@ -22,18 +22,18 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use lately_designs::{self as designs, DesignTable, Page, ReadError, Walk, WriteKey};
 use lately_keys::ShardCount;
-use lately_keys::published::WriteKey;
 use lately_kit::settings::SettingsError;
 use lately_model::Event;
 use lately_model::limits::{BATCH_EVENTS, IMPORT_SECONDS};
-use lately_store::published::{self, DesignTable, Page, ReadError, Walk};
 use lately_store::{Cost, ImportError as WriteError, Store, TableError, TopicError};
+use lately_table::Connection;
 
 use crate::operate::import::mapping::Why;
 use crate::operate::import::options::Timeline;
 use crate::operate::import::state::{ImportRequest, State};
-use crate::operate::table::{client, store_of};
+use crate::operate::table::{client, connection, store_of};
 
 pub use mapping::Invalid;
 pub use options::{ImportOptions, OptionsError};
@@ -98,16 +98,17 @@ pub async fn run(
     told: &mut (impl Write + Send),
 ) -> Result<(), ImportError> {
     let client = client().await;
-    let (source, target) = (store_of(client.clone(), &options.table)?, store_of(client, &options.into)?);
+    let source = connection(client.clone(), &*options.table);
+    let target = store_of(client, &options.into)?;
     between(&source, &target, options, out, told).await
 }
 
-/// Imports from one store's table into another's.
+/// Imports from a table of a published design into Lately's.
 ///
 /// # Errors
 /// See [`ImportError`].
 pub async fn between(
-    source: &Store,
+    source: &Connection,
     target: &Store,
     options: ImportOptions,
     out: &mut (impl Write + Send),
@@ -129,7 +130,7 @@ pub async fn between(
 
 /// An import under way.
 struct Import<'a> {
-    source: &'a Store,
+    source: &'a Connection,
     target: &'a Store,
     options: ImportOptions,
     timelines: Vec<Timeline>,
@@ -140,7 +141,11 @@ struct Import<'a> {
 }
 
 impl<'a> Import<'a> {
-    async fn plan(source: &'a Store, target: &'a Store, options: ImportOptions) -> Result<Self, ImportError> {
+    async fn plan(
+        source: &'a Connection,
+        target: &'a Store,
+        options: ImportOptions,
+    ) -> Result<Self, ImportError> {
         let timelines = options.timelines()?;
         let topic = target.op().topic(&options.topic).view().await.map_err(|error| match error {
             TopicError::NotFound(_) => ImportError::TopicNotFound,
@@ -208,7 +213,7 @@ impl<'a> Import<'a> {
     async fn write(
         &mut self,
         timeline: &Timeline,
-        items: &[published::Event],
+        items: &[designs::Event],
         told: &mut impl Write,
     ) -> Result<(), ImportError> {
         let mut events = Vec::with_capacity(items.len());

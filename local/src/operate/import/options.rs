@@ -8,9 +8,8 @@ use clap::ValueEnum;
 use jiff::Timestamp;
 use jiff::fmt::temporal::Pieces;
 use jiff::tz::Offset;
-use lately_keys::published::NaturalOrder;
+use lately_designs::{Design, KeyAttributes, NaturalOrder};
 use lately_keys::{Actor, EventType, ShardCount, ShardCountError, Topic, User};
-use lately_store::published::{Design, KeyAttributes};
 
 use crate::operate::import::mapping::{Given, Mapping};
 

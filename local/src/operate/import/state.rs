@@ -9,9 +9,8 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use jiff::Timestamp;
-use lately_keys::published::{KeyValue, WriteKey};
+use lately_designs::{KeyValue, Position, WriteKey};
 use lately_keys::{ShardCount, User};
-use lately_store::published::Position;
 use serde::{Deserialize, Serialize};
 
 /// What is written. Another layout has another number.

@@ -204,7 +204,7 @@ impl Subscription {
         };
         match key(record) {
             Some(AnyKey::Event(key)) if self.wanted.topic.as_ref() == Some(&key.partition().topic) => {
-                match record.new_image().filter(|_| came).map(|item| decode_event(&item)) {
+                match record.new_image().filter(|_| came).map(|item| decode_event(&item.into())) {
                     Some(Ok(event)) => tell(piece, "event", &event),
                     // A page cannot show it either.
                     Some(Err(error)) => tracing::warn!(%error, "an event that landed cannot be read"),

@@ -51,6 +51,7 @@ use lately_kit::problem::Problem;
 use lately_kit::world::World;
 use lately_model::Scope;
 use lately_store::Store;
+use lately_table::Connection;
 
 use crate::serve::console::injection::Injection;
 use crate::serve::console::parts::ConsoleState;
@@ -82,7 +83,12 @@ impl Console {
         let shared = ConsoleState {
             parts: Arc::clone(&self.0),
             injection: Injection::new(system.clone(), pump.clone()),
-            looking: Store::new(system.engine.client(), TABLE, World::new(), OPERATION_BUDGET),
+            looking: Store::new(Connection::new(
+                system.engine.client(),
+                TABLE,
+                World::new(),
+                OPERATION_BUDGET,
+            )),
         };
         let faults = get(faults::get_faults).put(faults::put_faults).delete(faults::end_faults);
         Router::new()

@@ -7,6 +7,7 @@ use lately_engine::fault::{Fault, Faults, Target};
 use lately_kit::world::World;
 use lately_model::limits::{BATCH_EVENTS, BODY_BYTES, EVENT_BYTES};
 use lately_store::Store;
+use lately_table::Connection;
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Api, ago, event, event_ago, request};
@@ -187,7 +188,7 @@ async fn an_ill_formed_key_is_refused() {
 /// The API with a client of DynamoDB to which things happen, and some time to try again.
 fn faulty(api: &Api, faults: Faults, time: Duration) -> Api {
     let client = api.system.engine.client_with(faults).client();
-    let store = Store::new(client, "lately", World::new(), time);
+    let store = Store::new(Connection::new(client, "lately", World::new(), time));
     let routes = lately_write_event::routes(store.clone())
         .and(lately_query_latest::routes(store.clone()))
         .and(lately_records::routes(store));

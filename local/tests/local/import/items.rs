@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use lately_designs::{Design, KeyValue, WriteKey};
 use lately_engine::fault::Faults;
-use lately_keys::published::{KeyValue, WriteKey};
 use lately_model::{Event, TopicChange};
-use lately_store::published::Design;
 use serde_json::{Value, json};
 
 use crate::import::{LATELY, Scene, USUAL, attributes, entropy, sharded_day, store, times, topic, user};
@@ -14,7 +13,9 @@ use crate::import::{LATELY, Scene, USUAL, attributes, entropy, sharded_day, stor
 /// Puts items into the table under keys of the design, in the order of time.
 async fn put(scene: &Scene, n: usize, more: &[(&str, AttributeValue)]) {
     let mut item = attributes(n);
-    item.extend(more.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+    for (name, value) in more {
+        item.set(*name, value.clone());
+    }
     let key = scene.design.write_key(times(n + 1)[n].1, entropy(n)).unwrap();
     scene.table().write([(key, item)]).await.unwrap();
 }

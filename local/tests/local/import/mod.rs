@@ -15,15 +15,15 @@ use jiff::{SignedDuration, Timestamp};
 use lately::TEMPLATE;
 use lately::command_line::{Command, Lately};
 use lately::operate::import::ImportError;
+use lately_designs::{Design, DesignTable, KeyAttributes, KeyType, NaturalOrder};
 use lately_engine::fault::{Fault, Faults, Moment, Target};
 use lately_engine::{Attribute, Engine, KeyNames, Options, TableDefinition};
-use lately_keys::published::{KeyType, NaturalOrder};
 use lately_keys::{EventId, ShardCount, Topic, UnixMillis};
 use lately_kit::limits::OPERATION_BUDGET;
 use lately_kit::world::World;
 use lately_model::{Event, EventQuery, PageSize, TopicChange};
-use lately_store::published::{Attributes, Design, DesignTable, KeyAttributes};
 use lately_store::{Ambient, Store};
+use lately_table::Connection;
 use lately_template::Template;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -82,8 +82,12 @@ impl Ambient for Still {
     }
 }
 
+fn connection(client: Client, table: &str) -> Connection {
+    Connection::new(client, table, Still(World::new()), OPERATION_BUDGET)
+}
+
 fn store(client: Client, table: &str) -> Store {
-    Store::new(client, table, Still(World::new()), OPERATION_BUDGET)
+    Store::new(connection(client, table))
 }
 
 fn topic() -> Topic {
@@ -106,7 +110,7 @@ impl Scene {
 
     fn table(&self) -> DesignTable {
         let keys = KeyAttributes { pk: "partition".to_owned(), sk: "time".to_owned() };
-        DesignTable::new(store(self.engine.client(), SOURCE), self.design.clone(), keys)
+        DesignTable::new(connection(self.engine.client(), SOURCE), self.design.clone(), keys)
     }
 
     /// Writes events into the design's table, each told by its number.
@@ -146,7 +150,7 @@ impl Scene {
         let Some(Command::Import(options)) = Lately::try_parse_from(said).unwrap().command else {
             unreachable!()
         };
-        let (source, target) = (store(client.clone(), SOURCE), store(client, LATELY));
+        let (source, target) = (connection(client.clone(), SOURCE), store(client, LATELY));
         let (mut out, mut told) = (Vec::new(), Vec::new());
         let result = lately::operate::import::between(&source, &target, options, &mut out, &mut told).await;
         let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -225,14 +229,11 @@ fn designs() -> [Design; 7] {
     ]
 }
 
-fn attributes(n: usize) -> Attributes {
-    let text = |text: &str| AttributeValue::S(text.to_owned());
+fn attributes(n: usize) -> lately_table::Item {
     let number = |digits: String| AttributeValue::N(digits);
-    Attributes::from([
-        ("kind".to_owned(), text("post.created")),
-        ("n".to_owned(), number(n.to_string())),
-        ("amount".to_owned(), number("12345678901234567890123456789012345678".to_owned())),
-    ])
+    lately_table::Item::from([("kind", "post.created")])
+        .with("n", number(n.to_string()))
+        .with("amount", number("12345678901234567890123456789012345678".to_owned()))
 }
 
 /// Random bits that are the same for the same number, and fall into shards in turn.

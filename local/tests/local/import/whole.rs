@@ -1,8 +1,7 @@
 //! An import as an operator runs it, and as it is documented: what it costs, and every line of its page.
 
-use aws_sdk_dynamodb::types::AttributeValue;
-use lately_keys::published::{KeyType, KeyValue, WriteKey};
-use lately_store::published::{Attributes, Design};
+use lately_designs::{Design, KeyType, KeyValue, WriteKey};
+use lately_table::Item;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -13,7 +12,7 @@ use crate::program::{Program, call_dynamodb, command, http};
 const PAGE: &str = include_str!("../../../../docs/designs.md");
 
 /// What makes an item 512 bytes as stored.
-fn of_512_bytes(key: &WriteKey) -> Attributes {
+fn of_512_bytes(key: &WriteKey) -> Item {
     let bytes = |value: &KeyValue| match value {
         KeyValue::S(text) => text.len(),
         KeyValue::N(number) => {
@@ -22,7 +21,7 @@ fn of_512_bytes(key: &WriteKey) -> Attributes {
     };
     let names = "partition".len() + "time".len() + "data".len();
     let data = "x".repeat(512 - names - bytes(&key.pk) - bytes(&key.sk));
-    Attributes::from([("data".to_owned(), AttributeValue::S(data))])
+    Item::new().with("data", data)
 }
 
 #[tokio::test]

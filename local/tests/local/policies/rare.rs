@@ -13,6 +13,7 @@ use lately_kit::world::World;
 use lately_model::{NewEvent, RunSpec};
 use lately_report::{Outcome, Report};
 use lately_store::{Ambient, Idempotency, Store, Submission};
+use lately_table::Connection;
 use serde_json::{Value, json};
 
 use crate::policies::Watched;
@@ -85,7 +86,7 @@ pub(super) async fn writes(watched: &Watched) {
         Fault::Throttle(Throttle::Account),
     );
     let lost = write_event.client(&api.system.engine.client_with(lost).client());
-    let hurried = Store::new(lost, "lately", World::new(), Duration::from_millis(200));
+    let hurried = Store::new(Connection::new(lost, "lately", World::new(), Duration::from_millis(200)));
     let routes = lately_write_event::routes(hurried);
     let body = Value::from(vec![event(); 25]).to_string();
     let part = api.serving(routes).call("dev", "POST /topics/posts/events", body).await;
@@ -200,7 +201,8 @@ pub(super) async fn reports(watched: &Watched) {
     let dying = api.system.engine.client_with(dying);
     let victim = report.store(&dying.client());
     assert!(Box::pin(dying.run(lately_report::run(&victim, &output, &due, TIME))).await.is_none());
-    let later = Store::new(report.client(&client), "lately", Later(World::new()), OPERATION_BUDGET);
+    let later =
+        Store::new(Connection::new(report.client(&client), "lately", Later(World::new()), OPERATION_BUDGET));
     let done = lately_report::run(&later, &output, &due, TIME).await.unwrap();
     assert!(matches!(done, Outcome::Finished { .. }), "{done:?}");
     for operation in ["GET /topics/billing/consumers/report/runs", "DELETE /topics/billing/consumers/report"]

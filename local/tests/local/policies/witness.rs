@@ -12,6 +12,7 @@ use lately::TEMPLATE;
 use lately_kit::limits::OPERATION_BUDGET;
 use lately_kit::world::World;
 use lately_store::Store;
+use lately_table::Connection;
 use lately_template::{Statement, Template};
 use serde_json::Value;
 
@@ -50,7 +51,7 @@ impl Witness {
 
     /// A store whose calls it writes down.
     pub(super) fn store(&self, client: &Client) -> Store {
-        Store::new(self.client(client), "lately", World::new(), OPERATION_BUDGET)
+        Store::new(Connection::new(self.client(client), "lately", World::new(), OPERATION_BUDGET))
     }
 
     pub(super) fn saw(&self, action: &str, resource: &str, places: impl IntoIterator<Item = String>) {

@@ -126,7 +126,7 @@ static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 async fn a_request_is_one_line_whose_dimensions_no_client_chooses() {
     let config = crate::aws::bounded(aws_sdk_dynamodb::config::Builder::new()).build();
     let client = aws_sdk_dynamodb::Client::from_conf(config);
-    let store = Store::new(client, "lately", World::new(), Duration::from_secs(1));
+    let store = Store::new(lately_table::Connection::new(client, "lately", World::new(), Duration::from_secs(1)));
     let meters = Meters::new("Lately", "records", store, |line| LINES.lock().unwrap().push(line.to_owned()));
     let routes = Routes::new().on(Method::GET, "/health", async || StatusCode::NO_CONTENT);
     let failing = async || Problem::new(Code::Unavailable, "").into_response();

@@ -1,33 +1,36 @@
 //! Sixteen counters, one for each partition of a late ledger.
 //!
-//! They only rise: whoever puts an entry into a partition counts it there afterwards. Who has read them, and then all of a
-//! partition, has dealt with what was counted; a partition whose counter rose since is looked at again. Nothing is ever
-//! reset, so nothing is lost between a reset and a count.
+//! Counters only rise. A writer that puts an entry into a partition counts the partition afterwards. A reader reads the
+//! counters first, and then all of a partition: so it has dealt with everything that was counted. If the counter rises
+//! later, the reader looks at the partition again. Counters are never reset, so nothing is lost between a reset and a
+//! count.
 
-use aws_sdk_dynamodb::types::AttributeValue;
 use lately_keys::limits::LATE_SHARDS;
-
-use crate::item::{Corrupt, Fields, Item, number};
+use lately_table::{Corrupt, Item, Value};
 
 const COUNTERS: usize = LATE_SHARDS as usize;
+
+/// The attribute of each partition's counter, in an item that has one attribute for each.
+const ATTRIBUTES: [&str; COUNTERS] =
+    ["l0", "l1", "l2", "l3", "l4", "l5", "l6", "l7", "l8", "l9", "l10", "l11", "l12", "l13", "l14", "l15"];
 
 /// A reading of the counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counters([u64; COUNTERS]);
 
 impl Counters {
-    /// The partitions that were counted in since another reading.
+    /// The partitions whose counters rose since another reading.
     pub(crate) fn risen_since(&self, known: &Self) -> Vec<u8> {
         let counters = (0..LATE_SHARDS).zip(self.0.iter().zip(known.0));
         counters.filter(|(_, (now, known))| **now > *known).map(|(shard, _)| shard).collect()
     }
 
-    /// How often a partition was counted.
+    /// The counter of a partition.
     pub(crate) fn of(&self, shard: u8) -> u64 {
         self.0[usize::from(shard)]
     }
 
-    /// Takes it that a partition was counted so often.
+    /// Raises the counter of a partition to a count, unless it is higher already.
     pub(crate) fn raise(&mut self, shard: u8, count: u64) {
         let counter = &mut self.0[usize::from(shard)];
         *counter = (*counter).max(count);
@@ -41,7 +44,7 @@ impl Counters {
         self
     }
 
-    /// This reading, with that of another for some partitions.
+    /// This reading, raised to another one for some partitions.
     pub(crate) fn with(mut self, seen: &Self, shards: &[u8]) -> Self {
         for shard in shards {
             self.raise(*shard, seen.of(*shard));
@@ -49,38 +52,29 @@ impl Counters {
         self
     }
 
-    /// The attribute that counts a partition, where each has one of its own.
-    pub(crate) fn attribute(shard: u8) -> String {
-        format!("l{shard}")
+    /// The attribute of a partition's counter.
+    pub(crate) fn attribute(shard: u8) -> &'static str {
+        ATTRIBUTES[usize::from(shard)]
     }
 
-    /// Reads the counters of an item that has an attribute for each; one that never rose is absent.
+    /// Reads the counters of an item that has one attribute for each. A counter that never rose has no attribute.
     pub(crate) fn of_attributes(item: &Item) -> Result<Self, Corrupt> {
         let mut counters = Self::default();
-        for (shard, counter) in (0..LATE_SHARDS).zip(&mut counters.0) {
-            let Some(value) = item.get(&Self::attribute(shard)) else { continue };
-            *counter = read(value).ok_or_else(|| Fields(item).corrupt("a counter"))?;
+        for (counter, attribute) in counters.0.iter_mut().zip(ATTRIBUTES) {
+            *counter = item.optional_number(attribute)?.unwrap_or_default();
         }
         Ok(counters)
     }
 
     /// A reading as one attribute.
-    pub(crate) fn encode(&self) -> AttributeValue {
-        AttributeValue::L(self.0.map(number).into())
+    pub(crate) fn encode(&self) -> Value {
+        Value::list(self.0)
     }
 
-    /// Reads what [`Counters::encode`] wrote.
+    /// Reads the attribute that [`Counters::encode`] wrote.
     pub(crate) fn decode(item: &Item, name: &'static str) -> Result<Self, Corrupt> {
-        let corrupt = || Fields(item).corrupt(name);
-        let list = item.get(name).and_then(|value| value.as_l().ok()).ok_or_else(corrupt)?;
-        let counters: Option<Vec<u64>> = list.iter().map(read).collect();
-        let counters = counters.and_then(|counters| counters.try_into().ok());
-        counters.map(Self).ok_or_else(corrupt)
+        item.number_list::<u64>(name)?.try_into().map(Self).map_err(|_| item.corrupt(name))
     }
-}
-
-fn read(value: &AttributeValue) -> Option<u64> {
-    value.as_n().ok()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -95,15 +89,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_reading_comes_back(counters in counters()) {
-            let item = Item::from([("known".to_owned(), counters.encode())]);
+        fn a_reading_is_decoded_as_it_was_encoded(counters in counters()) {
+            let item = Item::new().with("known", counters.encode());
             prop_assert_eq!(Counters::decode(&item, "known"), Ok(counters));
-            let attributes = counters.0.iter().zip(0..).map(|(count, shard)| (Counters::attribute(shard), number(*count)));
+            let attributes = (0..LATE_SHARDS).map(Counters::attribute).zip(counters.0);
             prop_assert_eq!(Counters::of_attributes(&attributes.collect()), Ok(counters));
         }
 
         #[test]
-        fn what_rose_is_known_once_it_is_taken(known in counters(), seen in counters()) {
+        fn exactly_the_partitions_that_a_reading_takes_are_known(known in counters(), seen in counters()) {
             let risen = seen.risen_since(&known);
             let taken = known.with(&seen, &risen);
             prop_assert!(seen.risen_since(&taken).is_empty());
@@ -114,7 +108,8 @@ mod tests {
     }
 
     #[test]
-    fn an_item_without_counters_was_never_counted_in() {
+    fn absent_attributes_are_zero_and_an_absent_reading_is_corrupt() {
+        assert_eq!((Counters::attribute(0), Counters::attribute(15)), ("l0", "l15"));
         assert_eq!(Counters::of_attributes(&Item::new()), Ok(Counters::default()));
         Counters::decode(&Item::new(), "known").unwrap_err();
     }

@@ -1,46 +1,48 @@
-//! Consumers: named readers of a topic, each with a checkpoint, and how nothing that lands late is lost to them.
+//! Consumers: named readers of a topic, each with a checkpoint. No event that lands late is lost to them.
 //!
-//! A consumer reads oldest first up to a watermark, some seconds behind now. Ids are given before events land, clocks
-//! differ, writes stall, imports go into the past: so an event can land behind what was read already. This is how it is
-//! found:
+//! A consumer reads oldest first, up to a watermark some seconds behind now. An event gets its id before it lands,
+//! clocks differ, writes stall, and imports write into the past. So an event can land behind the position of a consumer
+//! that has already read past it. Three parts find such an event:
 //!
-//! - **Announcement** (`announcement.rs`): whoever is about to read up to `to` says so first, durably. Then the directory
-//!   and the shards are read consistently.
-//! - **Ledger** (`ledger.rs`): fan-out sees every event after it landed, and reads the announcements after that. An event
-//!   at or before `to` is a *candidate*: it may have landed after it was read past. If it was not there when the
-//!   announcement was made, then this is seen here, for what fan-out reads is later than what has landed. A candidate is
-//!   noted in the ledger, and then its partition is counted.
-//! - **Counters** (`counters.rs`): a reader looks only at partitions that were counted since it last settled all of them.
+//! - **Announcement** (`announcement.rs`): a consumer that is about to read up to an id `to` first announces `to`
+//!   durably. Then it reads the directory and the shards consistently.
+//! - **Ledger** (`ledger.rs`): fan-out sees every event after the event has landed, and only then reads the
+//!   announcements. An event at or before `to` is a *candidate*: the consumer may have read past it before it landed.
+//!   No such event is missed: if it landed after the announcement was made, fan-out reads that announcement. Fan-out
+//!   notes the candidate in the ledger, and then counts the candidate's partition.
+//! - **Counters** (`counters.rs`): a reader looks only at partitions whose counters rose since it last settled all
+//!   their entries.
 //!
-//! What a candidate turns out to be, its reader decides: a report looks it up in the files of the run that covers it
-//! (`run/late.rs`), which is exact; a poll gives it again, as late.
+//! The reader decides about each candidate. A report looks the event up in the files of the run that covers it
+//! (`run/late.rs`), which is exact. A poll gives the event again, as late.
 //!
 //! | for | see |
 //! | --- | --- |
 //! | a consumer's state, and how it changes | `checkpoint.rs` |
-//! | making one, and what is told of it | `status.rs` |
-//! | the next batch, and its end | `poll.rs`, `commit.rs` |
-//! | going elsewhere, and going away | `seek.rs`, `remove.rs` |
+//! | creating a consumer, and its view | `status.rs` |
+//! | the next batch | `poll.rs` |
+//! | committing a batch, and seeking | `position.rs` |
+//! | deleting a consumer | `remove.rs` |
 //!
-//! What must hold, whoever sleeps for how long and wherever a process dies: a consumer that was deleted and made again is
-//! another (its *incarnation* is told by the time of its creation), and nothing that was begun for the first reaches the
-//! second. An announcement is there as long as its consumer is; all that refers to an incarnation is written under it.
+//! Two rules hold, however long a process sleeps and wherever it dies. A consumer that is deleted and created again is
+//! another *incarnation*, named by the time of its creation: nothing that was begun for the first incarnation reaches
+//! the second. And an announcement exists as long as its consumer does. Every item that is written for an incarnation
+//! names it.
 
 pub(crate) mod announcement;
 pub(crate) mod checkpoint;
-mod commit;
 pub(crate) mod counters;
 pub(crate) mod ledger;
 mod poll;
+mod position;
 mod remove;
-mod seek;
 mod status;
 
 use lately_keys::CursorError;
 use lately_keys::table::ConsumerKey;
+use lately_table::TableError;
 
 use crate::consumer::checkpoint::Checkpoint;
-use crate::error::TableError;
 use crate::limits::CONSUMERS;
 use crate::op::Op;
 use crate::topic::TopicError;
@@ -87,6 +89,7 @@ pub(crate) fn existing(
     let found = found.filter(|found| !found.deleting);
     found.ok_or_else(|| ConsumerNotFound { consumer: consumer.clone() })
 }
+
 /// One consumer, in one request.
 #[derive(Clone, Copy, Debug)]
 pub struct ConsumerHandle<'a> {

@@ -1,42 +1,43 @@
-//! A poll: the next batch of a consumer, the same again until it is committed.
+//! A poll: the consumer's next batch, and the same batch again until it is committed.
 //!
-//! A batch is a range and a list: what lies between the position and some event, and the late ones. They are written into
-//! the checkpoint before they are given, and read again for whoever asks again; so a batch that was given out holds, the
-//! next time, all that it held, and what landed in its range meanwhile. What makes it larger than an answer may be
-//! shortens it, under another name: nobody can have committed what they were not given.
+//! A batch consists of a range (the events between the position and some later event) and a list (the late events).
+//! Both are written into the checkpoint before the batch is given. The next poll reads the same batch again: it holds
+//! all that it held the first time, and the events that have landed in its range meanwhile. If the batch has become too
+//! large for one response, it is cut short and gets another token: nobody can have committed events that they were not
+//! given.
 //!
-//! The watermark is announced before anything is read. So an event that lands behind what was given is noted in the ledger,
-//! and given later, as late. It may have been given before: that it landed in front of the announcement is not known from
-//! its record, and polls have no files to look into.
+//! The watermark is announced before anything is read. So an event that lands behind the watermark is noted in the
+//! ledger, and given later, as late. It may have been given before: its record does not show whether it landed before
+//! the announcement, and polls have no files to look into.
 //!
-//! The ledger keeps what is settled for a while. A poll looks through it as far as one request may read, writes down how far
-//! it came, and goes on there the next time.
+//! The ledger keeps settled entries for a while. A poll looks through the ledger as far as one request may read, stores
+//! how far it came, and continues there the next time.
 //!
-//! A poll that finds nothing costs three reads (the checkpoint, the directory, and one of each shard of the bucket at the
-//! position) and one write (the announcement). Each batch is one write more, and so is its commit.
+//! A poll that finds nothing costs three reads (the checkpoint, the directory, and one of each shard of the bucket at
+//! the position) and one write (the announcement). Each batch costs one more write, and so does its commit.
 
 use std::collections::BTreeMap;
 
 use lately_keys::{EventId, Fingerprint, Order};
 use lately_model::{BatchToken, Event, EventQuery, PollRequest, Polled};
+use lately_table::limits::{BATCH_KEYS, CONFLICTS};
+use lately_table::{Guarded, TableError};
 
-use crate::consumer::ConsumerHandle;
 use crate::consumer::announcement::AnnouncementHandle;
 use crate::consumer::checkpoint::{Checkpoint, ConsumerMode, Outstanding, Sweep, too_busy};
 use crate::consumer::counters::Counters;
 use crate::consumer::ledger::{Ledger, LedgerHandle, WalkEnding};
-use crate::consumer::{ConsumerError, ConsumerNotFound, existing};
-use crate::error::TableError;
+use crate::consumer::{ConsumerError, ConsumerHandle, ConsumerNotFound, existing};
 use crate::latest::page::{Ending, PageDraft, Sent};
 use crate::latest::span::{IdRange, Span};
-use crate::limits::{BATCH_KEYS, CONFLICTS, PAGE_BYTES, POINTERS_AT_FIRST};
+use crate::limits::{PAGE_BYTES, POINTERS_AT_FIRST};
 use crate::op::Op;
-use crate::revision::Guarded;
 use crate::topic::StoredTopic;
 
-/// What a poll would give, and what the consumer must be before it does.
+/// A poll's response.
 struct Given {
     polled: Polled,
+    /// The checkpoint that must be written before the response is given.
     next: Option<Checkpoint>,
 }
 
@@ -46,13 +47,13 @@ struct Late {
     events: Vec<Event>,
     /// Their bytes as sent.
     bytes: usize,
-    /// Whether an answer has no room for the next one.
+    /// Whether the response has no room for the next late event.
     is_full: bool,
-    /// Whether there are more.
+    /// Whether there are more late events.
     more: bool,
-    /// The counters that are dealt with once these events are.
+    /// The counters that are dealt with once these events are committed.
     dealt: Counters,
-    /// How far the other partitions were looked through.
+    /// The partitions that were looked through in part.
     sweeps: Vec<Sweep>,
 }
 
@@ -69,7 +70,7 @@ struct Waiting {
 }
 
 impl Late {
-    /// Takes events, as many as fit.
+    /// Takes as many events as fit.
     fn take(&mut self, events: Vec<Event>) {
         for event in events {
             let bytes = event.sent_bytes();
@@ -84,17 +85,17 @@ impl Late {
     }
 }
 
-/// Events that follow on the position.
+/// The events after the position.
 struct Ahead {
     events: Vec<Event>,
-    /// How far the topic is known; none if no further than the position.
+    /// The last id up to which the topic was read; `None` if that is the position.
     upto: Option<EventId>,
-    /// All up to the end was read.
+    /// Whether the topic was read up to the end that was asked for.
     complete: bool,
 }
 
 impl ConsumerHandle<'_> {
-    /// The next batch of a consumer, or the one that is given out already.
+    /// The outstanding batch of a consumer, or its next batch if there is none.
     ///
     /// # Errors
     /// See [`ConsumerError`].
@@ -111,26 +112,26 @@ impl ConsumerHandle<'_> {
             let Some(next) = given.next else { return Ok(given.polled) };
             found = match self.op.table.put_revised(&next.encode(), Some(checkpoint.revision)).await? {
                 Guarded::Written => return Ok(given.polled),
-                // Another poll, maybe our own of which nobody knew: what it wrote down is given.
+                // Another poll was first, or an attempt of this one was applied: its batch is given.
                 Guarded::Stale(_) | Guarded::Unknown => self.checkpoint().await?,
             };
         }
         Err(too_busy().into())
     }
 
-    /// A consumer that is polled from now on, if it was not used for anything yet.
+    /// Marks the consumer as polled, if it has not been used yet.
     async fn polled(self, checkpoint: Checkpoint) -> Result<Checkpoint, ConsumerError> {
         let consumer = checkpoint.consumer.clone();
-        let use_it = |found: &Checkpoint| match found.mode {
+        let mark = |found: &Checkpoint| match found.mode {
             Some(ConsumerMode::Polls) => Ok(None),
             Some(ConsumerMode::Runs) => Err(ConsumerError::HasRuns),
             None => Ok(Some(Checkpoint { mode: Some(ConsumerMode::Polls), ..found.clone() })),
         };
-        Ok(existing(self.change(Some(checkpoint), use_it).await?, &consumer)?)
+        Ok(existing(self.change(Some(checkpoint), mark).await?, &consumer)?)
     }
 }
 
-/// One poll of a consumer that has no batch to give again.
+/// One poll of a consumer, from the checkpoint that it read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Polling<'a> {
     pub(crate) op: &'a Op,
@@ -149,7 +150,8 @@ impl Polling<'_> {
         let checkpoint = self.checkpoint;
         let limit = usize::from(request.limit.get());
         let watermark = checkpoint.watermark(self.op.now());
-        // Before anything is read: what lands behind it from now on is noted.
+        // The announcement comes before every read: from now on, fan-out notes each event that lands behind the
+        // watermark.
         let seen = AnnouncementHandle::of(self.op, checkpoint).announce_poll(watermark).await?;
         let seen = seen.ok_or_else(|| ConsumerNotFound { consumer: checkpoint.consumer.clone() })?;
         let late = self.late_events(&seen, limit).await?;
@@ -159,7 +161,7 @@ impl Polling<'_> {
         let revision = checkpoint.revision.next();
         if late.is_empty() && ahead.upto.is_none() {
             let polled = Polled { batch: None, events: Vec::new(), late, caught_up };
-            // What was counted and is settled need not be looked at again.
+            // The next poll need not look again at partitions whose entries are all settled.
             let known = checkpoint.known.max(&dealt);
             let is_new = (known, &sweeps) != (checkpoint.known, &checkpoint.sweeps);
             let next = is_new.then(|| Checkpoint { revision, known, sweeps, ..checkpoint.clone() });
@@ -174,7 +176,7 @@ impl Polling<'_> {
         Ok(Given { polled, next })
     }
 
-    /// The batch that is given out. Whether there is anything behind it, it does not say.
+    /// Gives the outstanding batch again. It does not look for events behind the batch.
     async fn again(self, outstanding: &Outstanding) -> Result<Given, ConsumerError> {
         let stored = self.stored;
         let checkpoint = self.checkpoint;
@@ -197,7 +199,8 @@ impl Polling<'_> {
         Ok(Given { polled, next })
     }
 
-    /// What waits in the ledger behind the position, oldest first, as much as may be given. What was deleted is settled.
+    /// The events of the unsettled entries up to the position, oldest first, as many as may be given. Entries of
+    /// deleted events are settled.
     async fn late_events(self, seen: &Counters, limit: usize) -> Result<Late, TableError> {
         let stored = self.stored;
         let checkpoint = self.checkpoint;
@@ -207,7 +210,8 @@ impl Polling<'_> {
         let mut late =
             Late { more: more || left.len() > limit, dealt: checkpoint.known, sweeps, ..Late::default() };
         let ids: Vec<_> = left.keys().copied().take(limit).collect();
-        // Events may be large: no more are read at once than surely fit, and then as many as fit by those before.
+        // Events may be large. The first step reads no more than fit at the largest size; later steps go by the mean
+        // size of the events before.
         let (mut rest, mut step) = (&*ids, POINTERS_AT_FIRST);
         while !rest.is_empty() {
             let is_spent = self.op.table.is_spent() && rest.len() < ids.len();
@@ -240,8 +244,8 @@ impl Polling<'_> {
         Ok(late)
     }
 
-    /// Finds the unsettled entries of the partitions whose counters rose, until the request may read no more. It begins with
-    /// a random partition, so that each has its turn.
+    /// Finds the unsettled entries of the partitions whose counters rose, until the request may read no more. It begins
+    /// with a random partition, so that each partition gets its turn.
     async fn waiting(self, seen: &Counters, limit: usize) -> Result<Waiting, TableError> {
         let Checkpoint { consumer, incarnation, known, position, sweeps, .. } = self.checkpoint;
         let ledger = LedgerHandle::of(self.op, Ledger { consumer, incarnation: *incarnation });
@@ -275,7 +279,7 @@ impl Polling<'_> {
         Ok(waiting)
     }
 
-    /// What follows on the position up to an end, as much as may be given beside the late events.
+    /// The events after the position and up to an end, as many as may be given beside the late events.
     async fn ahead(self, to: EventId, limit: usize, late: &Late) -> Result<Ahead, TableError> {
         let stored = self.stored;
         let checkpoint = self.checkpoint;
@@ -291,7 +295,7 @@ impl Polling<'_> {
         let ending = self.op.topic(topic).fill(&mut draft, stored, &query, &span).await?;
         let mut events = draft.finish(ending).events;
         let complete = matches!(ending, Ending::Exhausted | Ending::Full { more: false });
-        // A page takes its first event whatever its size: here it need not be the first.
+        // A page takes its first event whatever the event's size. But in this response, late events come before it.
         if let ([only], false) = (&*events, late.events.is_empty())
             && late.bytes + only.sent_bytes() > PAGE_BYTES
         {
@@ -307,5 +311,5 @@ impl Polling<'_> {
     }
 }
 
-/// Who settled the entry of an event that is not there any more.
+/// The `by` of a settled entry whose event has been deleted.
 const GONE: &str = "gone";

@@ -1,27 +1,22 @@
-//! A consumer is made, changed, and told about.
+//! A consumer is created or changed, and its view is made.
 
-use aws_sdk_dynamodb::error::BuildError;
-use aws_sdk_dynamodb::types::{Put, TransactWriteItem};
 use lately_keys::{EventId, Fingerprint, Order};
 use lately_model::{ConsumerView, EventQuery, NewConsumer};
+use lately_table::limits::CONFLICTS;
+use lately_table::{Condition, TableError, Transacted, Transaction};
 
-use crate::consumer::ConsumerHandle;
-use crate::consumer::announcement::Announcement;
-use crate::consumer::announcement::AnnouncementHandle;
+use crate::consumer::announcement::{Announcement, AnnouncementHandle};
 use crate::consumer::checkpoint::{Checkpoint, beginning, too_busy};
 use crate::consumer::ledger::{Ledger, LedgerHandle, WalkEnding};
-use crate::consumer::seek::before;
-use crate::consumer::{ConsumerError, existing};
-use crate::error::TableError;
-use crate::item::Item;
+use crate::consumer::position::before;
+use crate::consumer::{ConsumerError, ConsumerHandle, existing};
 use crate::latest::page::PageDraft;
 use crate::latest::span::{IdRange, Span};
-use crate::limits::{CONFLICTS, CONSUMERS};
+use crate::limits::CONSUMERS;
 use crate::topic::StoredTopic;
-use crate::transaction::{Transacted, Transaction};
 
 impl ConsumerHandle<'_> {
-    /// Makes a consumer, or changes how far behind now it stays. The `bool` says whether it was made.
+    /// Creates a consumer, or changes its settle time. The `bool` says whether the consumer was created.
     ///
     /// # Errors
     /// See [`ConsumerError`].
@@ -33,7 +28,7 @@ impl ConsumerHandle<'_> {
         let first = Checkpoint::new(consumer, start, settle, self.op.first_revision());
         for _ in 0..CONFLICTS {
             let Some(found) = self.checkpoint().await? else {
-                // Consumers that are made at once may exceed it, by as many as they are.
+                // Consumers that are created at the same time may exceed the cap, by their number.
                 if self.op.topic(&consumer.topic).announcements().await?.len() >= CONSUMERS {
                     return Err(ConsumerError::TooManyConsumers);
                 }
@@ -56,7 +51,7 @@ impl ConsumerHandle<'_> {
         Err(too_busy().into())
     }
 
-    /// A consumer.
+    /// The consumer's view.
     ///
     /// # Errors
     /// See [`ConsumerError`].
@@ -68,10 +63,12 @@ impl ConsumerHandle<'_> {
         Ok(view)
     }
 
-    /// Makes a consumer and its announcement, unless there is one of its name.
+    /// Creates a consumer and its announcement, unless there is a consumer of its name.
     pub(crate) async fn create(self, checkpoint: &Checkpoint) -> Result<Transacted, TableError> {
-        let writes = self.creation(checkpoint).map_err(TableError::unavailable)?;
-        self.op.table.transact(&Transaction::new(writes, self.op.ambient())).await
+        let transaction = Transaction::new(self.op.ambient())
+            .put_if(checkpoint.encode(), Condition::no_item())
+            .put(Announcement::first(checkpoint));
+        self.op.table.transact(&transaction).await
     }
 
     pub(super) async fn view_of(
@@ -91,7 +88,7 @@ impl ConsumerHandle<'_> {
         })
     }
 
-    /// How old the oldest event behind the position is.
+    /// The age of the oldest event after the position.
     async fn lag_seconds(self, checkpoint: &Checkpoint, stored: &StoredTopic) -> Result<u64, TableError> {
         let now = self.op.now();
         let first = checkpoint.position.just_after();
@@ -105,8 +102,8 @@ impl ConsumerHandle<'_> {
         Ok(oldest.map_or(0, |oldest| now.get().saturating_sub(oldest.get()) / 1000))
     }
 
-    /// How many events landed behind the position and wait, and whether there may be more than could be counted. Nothing
-    /// is read of partitions that were not counted in since they were settled.
+    /// The number of unsettled events behind the position, and whether there may be more than could be counted.
+    /// Partitions whose counters have not risen since they were settled are not read.
     async fn count_unsettled(self, checkpoint: &Checkpoint) -> Result<(u64, bool), TableError> {
         let Checkpoint { consumer, incarnation, known, position, sweeps, .. } = checkpoint;
         let Some(announcement) = AnnouncementHandle::of(self.op, checkpoint).find().await? else {
@@ -124,12 +121,5 @@ impl ConsumerHandle<'_> {
             }
         }
         Ok((waiting, false))
-    }
-
-    fn creation(self, checkpoint: &Checkpoint) -> Result<Vec<TransactWriteItem>, BuildError> {
-        let put = |item: Item| Put::builder().table_name(&*self.op.table.name).set_item(Some(item));
-        let announcement = put(Announcement::first(checkpoint)).build()?;
-        let checkpoint = put(checkpoint.encode()).condition_expression("attribute_not_exists(pk)").build()?;
-        Ok([checkpoint, announcement].map(|put| TransactWriteItem::builder().put(put).build()).into())
     }
 }

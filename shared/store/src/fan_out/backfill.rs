@@ -1,13 +1,13 @@
 //! Backfill: a new follower's feed gets the source's entries since the follow, and some older ones.
 //!
-//! It runs after the follow landed and reads the source's timeline consistently. So it finds every event whose
-//! fan-out did not find the follower.
+//! It runs after the follow landed, and reads the source's timeline consistently. So it finds every event whose fan-out did
+//! not find the follower.
 
 use lately_keys::table::{FollowerKey, SourceEntryKey};
 use lately_keys::{EventId, Order, UnixMillis};
+use lately_table::TableError;
 
 use crate::entry::TimelineEntry;
-use crate::error::TableError;
 use crate::fan_out::FanOut;
 use crate::fan_out::walk::{Backfill, FeedWalk, Purpose, WalkStep};
 use crate::follow::{Edge, Follower};
@@ -27,7 +27,7 @@ impl FanOut<'_> {
         let Follower { since, backfill: wanted, .. } = *follower;
         let follow = Edge { source: source.clone(), shard: *shard, since };
         if self.op.user(&key.user).whole_follow(key).await? != Some(follow) {
-            // This follow is over. If the user follows again, that has a record of its own.
+            // This follow is over. A new follow has a record of its own.
             return Ok(());
         }
         let stored = self.op.source(source).stored().await?;
@@ -35,7 +35,8 @@ impl FanOut<'_> {
         if pulled_from.is_some() {
             self.feed(user).settle_marker(source).await?;
         }
-        // The marker brings what is newer. Of the older entries the newest are wanted, pulled or not.
+        // The feed pulls the newer entries by its marker. The newest of the older entries are copied, also from a source
+        // that is pulled.
         let behind = pulled_from.map(|from| from.max(EventId::first_of(since)));
         let purpose = Purpose::Backfill(Backfill { since, wanted, looked_at: 0 });
         self.begin_walk(key, id, at, FeedWalk { user: user.clone(), behind, purpose }).await
@@ -43,8 +44,8 @@ impl FanOut<'_> {
 }
 
 impl WalkStep<'_> {
-    /// Copies some entries of a source's timeline into a feed, newest first: all since the follow, and of those before it
-    /// as many as are wanted. The walk that is left.
+    /// Copies some entries of a source's timeline into a feed, newest first: all entries since the follow, and as many older
+    /// ones as are wanted. Returns the walk that is left.
     pub(super) async fn copy_some(
         self,
         walk: FeedWalk,
@@ -57,13 +58,13 @@ impl WalkStep<'_> {
         let oldest = if wanted == 0 { followed_at } else { EventId::first_of(UnixMillis::MIN) };
         let newest = walk.behind.map_or(Some(EventId::last_of(UnixMillis::MAX)), EventId::just_before);
         let Some(ids) = newest.and_then(|newest| IdRange::new(oldest, newest)) else { return Ok(None) };
-        // Mostly the first query finds them all. If not, few of the source's events fan out.
+        // Mostly the first query finds all wanted entries. If not, few of the source's events fan out.
         let is_first = looked_at == 0 && walk.behind.is_none_or(|behind| behind == followed_at);
         let most = op.store.feeds().entries_per_query;
         let limit = if is_first && wanted > 0 { most.min(wanted.into()) } else { most };
         let partition = SourceEntryKey::partition(source);
         let range = EntryRange { partition: &partition, ids, order: Order::NewestFirst, consistent: true };
-        let found = op.timeline_entries(&range, Some(limit)).await?;
+        let found = op.timeline_entries(&range, limit).await?;
 
         let now = op.now().get() / 1000;
         let is_older = |entry: &TimelineEntry| entry.id < followed_at;

@@ -1,4 +1,4 @@
-//! Backlogs: writes to a partition that takes no more of them now.
+//! Backlogs: writes that wait because their partition takes no more writes now.
 //!
 //! ```text
 //! JOB#BACKLOG#SOURCE#{source} or JOB#BACKLOG#FEED#{user} / {id}
@@ -7,38 +7,36 @@
 //!   step N (how often the item was put)
 //! ```
 //!
-//! A timeline and a feed are one partition each, which takes 1,000 writes a second. An actor or a feed that gets more
-//! must not hold up all others whose records are in the same lane of the stream. So after some attempts (`writer.rs`)
-//! a batch leaves such writes: for each busy partition it puts one item that lists the events, and is then done. The
-//! item's own stream record begins a *step*: the oldest items are read, their events are handled as if their records
-//! had come again, finished items are deleted, and what is left is put back, which makes the next stream record.
+//! A timeline and a feed are one partition each, which takes 1,000 writes a second. A busy actor or feed must not hold up all
+//! others whose records are in the same lane of the stream (a quarter of a shard, read batch by batch). So after some attempts
+//! (`writer.rs`) a batch of records leaves such writes to a backlog: it puts one item for each busy partition, which lists the
+//! events, and is then done. The stream record of that item begins a *step*: the step reads the oldest items, handles their
+//! events as if their records had come again, and deletes the finished items. It puts back the events that are left, which
+//! makes the next stream record.
 //!
-//! What must hold:
-//! - An item is put before the batch is answered, and deleted after its events are handled. A step that dies is
-//!   repeated, and everything it does may be done twice.
-//! - Only the record of the oldest item begins a step: many items make many records, and each step holds up their lane. A
-//!   step that leaves anything behind puts the oldest item back, which makes its next record. One that leaves nothing
-//!   looks once more after it has deleted the items: an item may have been put, and told of in vain, before.
-//! - An event is looked up when its turn comes. One that is gone by then is removed, not written.
+//! These rules must hold:
+//! - A batch puts an item before it answers, and a step deletes an item after it handled the item's events. A step that dies
+//!   is repeated, and everything that it does may be done twice.
+//! - Only the record of the oldest item begins a step, because many items make many records, and each step delays the other
+//!   records of the lane. A step that leaves events behind puts the oldest item back, which makes the next record.
+//!   A step that leaves none looks for items once more after it deleted the finished ones: the record of a new item may have
+//!   come while older items were there, and then began no step.
+//! - A step looks up each event when it handles the event. An event that no longer exists is removed, not written.
 //!
-//! All records of a backlog are in one lane of the stream, so its steps do not run side by side. A step begins nothing
-//! more after a fifth of a second, since records of others wait behind it.
+//! All records of a backlog are in one lane of the stream, so no two of its steps run at once. A step begins nothing new
+//! after a fifth of a second, because other records wait behind it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use aws_sdk_dynamodb::primitives::Blob;
-use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{Backlog, BacklogKey, EventKey};
-use lately_keys::{BucketWidth, EventId, Key, Place, Source, TableKey, Topic, UnixMillis, User};
+use lately_keys::{BucketWidth, EventId, Key, Source, TableKey, Topic, UnixMillis, User};
+use lately_table::{Corrupt, Item, Query, TableError, Value, Write};
 
 use crate::entry::{TimelineEntry, own_feed, place_in_feed};
-use crate::error::TableError;
-use crate::fan_out::writer::Write;
 use crate::fan_out::{FanOut, count, fresh_id};
-use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::limits::{
     BACKLOG_EVENTS_AT_ONCE, BACKLOG_EVENTS_PER_ITEM, BACKLOG_EVENTS_PER_STEP, BACKLOG_ITEMS_PER_STEP,
     BACKLOG_STEP_TIME, RAILS_AT_ONCE, WRITES_AT_ONCE,
@@ -49,13 +47,13 @@ use crate::op::Op;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct LeftEvent {
     pub(super) id: EventId,
-    /// When it was written or deleted, in whole seconds.
+    /// When the event was written or deleted, in whole seconds.
     pub(super) at: UnixMillis,
-    /// Whether its topic fans out: if not, it is in no feed.
+    /// Whether the event's topic fans out. If not, the event is in no feed.
     pub(super) fans_out: bool,
 }
 
-/// What events of an item have in common: where they are, or nothing if they were deleted.
+/// The topic and the bucket width of all events of an item; `None` if they were deleted.
 pub(super) type LeftIn = Option<(Topic, BucketWidth)>;
 
 /// An event to write or to remove later.
@@ -78,11 +76,11 @@ impl Later {
     }
 }
 
-/// What a batch, or a step, leaves to backlogs.
+/// The events that a batch of records, or a step, leaves to backlogs.
 #[derive(Debug, Default)]
 pub(super) struct LeftWork(Mutex<BTreeMap<(Backlog, LeftIn), LeftEvents>>);
 
-/// Events, and the places in the batch of the records that they follow from.
+/// Events, and the places of their records in the batch.
 #[derive(Debug, Default)]
 struct LeftEvents {
     events: BTreeSet<LeftEvent>,
@@ -97,7 +95,7 @@ impl LeftWork {
         left.places.insert(place);
     }
 
-    /// The events that are left to one backlog, which then has none.
+    /// Takes out the events that are left to one backlog.
     fn take(&self, backlog: &Backlog) -> Vec<(LeftIn, Vec<LeftEvent>)> {
         let mut all = self.all();
         let (ours, others) = std::mem::take(&mut *all).into_iter().partition(|((of, _), _)| of == backlog);
@@ -120,39 +118,33 @@ struct BacklogItem {
     step: u64,
 }
 
-/// An event's bytes: its id, four of its time, one more.
+/// The bytes of one event: its id, its time, and whether its topic fans out.
 const EVENT_BYTES: usize = 16 + 4 + 1;
 
 impl BacklogItem {
     fn encode(&self) -> Item {
-        let mut item = keyed(Place::Table, self.key.encode());
-        if let Some((topic, width)) = &self.written {
-            item.insert("o".to_owned(), text(topic.as_str()));
-            item.insert("b".to_owned(), text(width.as_str()));
-        }
         let mut bytes = Vec::with_capacity(self.events.len() * EVENT_BYTES);
         for LeftEvent { id, at, fans_out } in &self.events {
             bytes.extend(id.as_uuid().as_bytes());
             bytes.extend(u32::try_from(at.get() / 1000).unwrap_or(u32::MAX).to_be_bytes());
             bytes.push(u8::from(*fans_out));
         }
-        item.insert("e".to_owned(), AttributeValue::B(Blob::new(bytes)));
-        item.insert("step".to_owned(), number(self.step));
-        item
+        Item::at(&self.key)
+            .with_some("o", self.written.as_ref().map(|(topic, _)| topic.as_str()))
+            .with_some("b", self.written.as_ref().map(|(_, width)| width.as_str()))
+            .with("e", Value::bytes(bytes))
+            .with("step", self.step)
     }
 
     fn decode(item: &Item) -> Result<Self, Corrupt> {
-        let fields = Fields(item);
-        let key = BacklogKey::decode(fields.text("pk")?, fields.text("sk")?);
-        let topic = fields.optional_parsed("o")?;
-        let written = topic.map(|topic| Ok((topic, fields.parsed("b")?))).transpose()?;
-        let bytes = fields.bytes("e")?;
-        let events: Option<Vec<_>> = bytes.chunks(EVENT_BYTES).map(left_event).collect();
+        let topic = item.optional_parsed("o")?;
+        let written = topic.map(|topic| Ok((topic, item.parsed("b")?))).transpose()?;
+        let events: Option<Vec<_>> = item.bytes("e")?.chunks(EVENT_BYTES).map(left_event).collect();
         Ok(Self {
-            key: key.ok_or_else(|| fields.corrupt("sk"))?,
+            key: item.key_as()?,
             written,
-            events: events.ok_or_else(|| fields.corrupt("e"))?,
-            step: fields.number("step")?,
+            events: events.ok_or_else(|| item.corrupt("e"))?,
+            step: item.number("step")?,
         })
     }
 }
@@ -167,7 +159,8 @@ fn left_event(bytes: &[u8]) -> Option<LeftEvent> {
 }
 
 impl FanOut<'_> {
-    /// Writes what can be written now, and leaves writes to busy partitions to their backlogs; the keys of these.
+    /// Writes items, and leaves writes to busy partitions to the backlogs of these. Returns the keys of the writes that are
+    /// left.
     pub(super) async fn write_or_leave(
         &self,
         writes: Vec<Write>,
@@ -193,7 +186,7 @@ impl FanOut<'_> {
         Ok(left.into_iter().collect())
     }
 
-    /// Puts what is left to backlogs. The places of the records for which that could not be done.
+    /// Puts the events that are left into backlogs. Returns the places of the records for which this failed.
     pub(super) async fn put_left(&self, left: &LeftWork) -> BTreeSet<usize> {
         let left = std::mem::take(&mut *left.all());
         let puts: Vec<_> = left
@@ -222,14 +215,15 @@ impl FanOut<'_> {
         for events in events.chunks(BACKLOG_EVENTS_PER_ITEM) {
             let key = BacklogKey { backlog: backlog.clone(), id: fresh_id(self.op)? };
             let item = BacklogItem { key, written: written.clone(), events: events.to_vec(), step: 0 };
-            self.op.table.put_item(&item.encode()).await?;
+            self.op.table.put(&item.encode()).await?;
             count(&self.done.left, events.len());
         }
         Ok(())
     }
 
-    /// Works on the oldest events of a backlog, if one of some records tells of its oldest item, or of an older one that is gone:
-    /// a step may have died after it had deleted that. Otherwise the oldest item has a record of its own still to come.
+    /// Takes a step of a backlog, if one of the records in `told` is of the oldest item, or of an even older item that no
+    /// longer exists: a step may have died after it deleted that item. Otherwise the record of the oldest item is still to
+    /// come.
     pub(super) async fn work_off(
         &self,
         backlog: &Backlog,
@@ -255,7 +249,7 @@ impl FanOut<'_> {
             return Err(TableError::unavailable("events were not put into a backlog"));
         }
         if rest.is_empty() && more {
-            // Put back without events, so that there is a next step.
+            // The oldest item is put back without events, so that there is a next step.
             rest.push((first.written.clone(), Vec::new()));
         }
         let mut items = items.into_iter();
@@ -263,15 +257,16 @@ impl FanOut<'_> {
             match items.next() {
                 Some(item) => {
                     let item = BacklogItem { written, events, step: item.step + 1, ..item };
-                    self.op.table.put_item(&item.encode()).await?;
+                    self.op.table.put(&item.encode()).await?;
                 }
-                // Of what was written, some is to be removed by now.
+                // More items than before: some of the written events were deleted since, and deleted events need an item of
+                // their own.
                 None => self.put_to(backlog.clone(), written, &events).await?,
             }
         }
         let is_over = left_nothing && !more;
         self.delete(items.map(|item| item.key.encode()).collect()).await?;
-        // An item that was put meanwhile may have been told of while these were older.
+        // The record of a newer item may have come while these older items were there, and then began no step.
         let next = match is_over {
             true => oldest_of(self.op, backlog).await?.0.into_iter().next(),
             false => None,
@@ -279,7 +274,7 @@ impl FanOut<'_> {
         match next {
             Some(next) => {
                 let next = BacklogItem { step: next.step + 1, ..next };
-                self.op.table.put_item(&next.encode()).await
+                self.op.table.put(&next.encode()).await
             }
             None => Ok(()),
         }
@@ -288,19 +283,12 @@ impl FanOut<'_> {
 
 /// The items of a step, and whether there are more.
 async fn oldest_of(op: &Op, backlog: &Backlog) -> Result<(Vec<BacklogItem>, bool), TableError> {
-    let answer = op
-        .table
-        .query(|query| {
-            query
-                .key_condition_expression("pk = :pk")
-                .expression_attribute_values(":pk", text(backlog.to_string()))
-                .limit(i32::try_from(BACKLOG_ITEMS_PER_STEP).unwrap_or(i32::MAX))
-                .consistent_read(true)
-        })
-        .await?;
+    let most = u32::try_from(BACKLOG_ITEMS_PER_STEP).unwrap_or(u32::MAX);
+    let query = Query::partition(backlog.to_string()).limit(most).consistent(true);
+    let page = op.table.query(&query).await?;
     let mut events = 0;
     let mut items = Vec::new();
-    for item in answer.items() {
+    for item in &page.items {
         if events >= BACKLOG_EVENTS_PER_STEP {
             return Ok((items, true));
         }
@@ -308,20 +296,21 @@ async fn oldest_of(op: &Op, backlog: &Backlog) -> Result<(Vec<BacklogItem>, bool
         events += item.events.len();
         items.push(item);
     }
-    Ok((items, answer.last_evaluated_key().is_some()))
+    Ok((items, page.next.is_some()))
 }
 
-/// One step of a backlog, as it handles events.
+/// One step of a backlog, while it handles events.
 #[derive(Clone, Copy)]
 struct BacklogStep<'a> {
     fan_out: FanOut<'a>,
     backlog: &'a Backlog,
-    /// When it begins nothing more. It handles the events that it begins at once in any case, so a backlog comes to an end.
+    /// The step begins nothing new after this time. It handles the events that it begins at once in any case, so a backlog
+    /// comes to an end.
     until: Duration,
 }
 
 impl BacklogStep<'_> {
-    /// Leaves events to the next step if this one has no time for them. Whether it has none.
+    /// Leaves events to the next step if this step has no time for them. Returns true if they are left.
     fn leaves(self, written: &LeftIn, events: &[LeftEvent]) -> bool {
         let FanOut { op, left, place, .. } = self.fan_out;
         if op.ambient().monotonic() < self.until {
@@ -353,18 +342,18 @@ impl BacklogStep<'_> {
         let LeftEvent { id, at, .. } = *event;
         if let Some((topic, width)) = written {
             let key = EventKey::new(topic.clone(), *width, id);
-            let item = self.fan_out.op.table.get_item(keyed(Place::Table, key.encode())).await?;
+            let item = self.fan_out.op.table.get(key.encode()).await?;
             let entry = item.map(|item| TimelineEntry::of(&key, &item, at)).transpose()?.flatten();
             if let Some(entry) = entry.filter(|entry| entry.sources().any(|listed| listed == *source)) {
                 return Box::pin(self.fan_out.bring(&key, &entry, at, vec![source.clone()], None)).await;
             }
         }
-        // An attempt that died may have written it, also for followers who have left since.
+        // An attempt that died may have written entries, also into feeds of followers who have left since.
         Box::pin(self.fan_out.clear(event, vec![source.clone()], None, written.is_some())).await
     }
 
-    /// Makes a feed what it must be as regards some events: with a copy of each that is there and that the user follows,
-    /// without one of each other.
+    /// Corrects a feed as regards some events: puts an entry for each event that exists and that the user follows, and
+    /// deletes the entries of the others.
     async fn settle_in_feed(self, user: &User, items: &[BacklogItem]) -> Result<(), TableError> {
         for BacklogItem { written, events, .. } in items {
             for events in events.chunks(BACKLOG_EVENTS_AT_ONCE) {
@@ -381,7 +370,7 @@ impl BacklogStep<'_> {
         Ok(())
     }
 
-    /// Those of some events that are there, and that belong into a feed now.
+    /// Those of some events that exist and belong into a feed now.
     async fn followed(
         self,
         user: &User,
@@ -391,10 +380,10 @@ impl BacklogStep<'_> {
     ) -> Result<Vec<TimelineEntry>, TableError> {
         let keys = events.iter().map(|event| (EventKey::new(topic.clone(), width, event.id), event.at));
         let keys: HashMap<Key, (EventKey, UnixMillis)> = keys.map(|key| (key.0.encode(), key)).collect();
-        let wanted: Vec<_> = keys.keys().map(|key| keyed(Place::Table, key.clone())).collect();
+        let wanted: Vec<_> = keys.keys().cloned().collect();
         let mut entries = Vec::new();
-        for item in self.fan_out.op.table.get_items(&wanted, true).await? {
-            if let Some((key, at)) = keys.get(&Fields(&item).key()?) {
+        for item in self.fan_out.op.table.get_many(&wanted, true).await? {
+            if let Some((key, at)) = keys.get(&item.key()?) {
                 entries.extend(TimelineEntry::of(key, &item, *at)?.filter(|entry| entry.fans_out));
             }
         }
@@ -454,25 +443,21 @@ mod tests {
         let id = id.as_uuid();
         let events =
             [&id.as_bytes()[..], &[0, 0, 0, 1, 1], id.as_bytes(), &[0x66, 0x91, 0x53, 0, 0]].concat();
-        let expected = [
-            ("pk", text("JOB#BACKLOG#SOURCE#actor:ada")),
-            ("sk", text(ID)),
-            ("o", text("posts")),
-            ("b", text("hour")),
-            ("e", AttributeValue::B(Blob::new(events))),
-            ("step", number(3_u64)),
-        ];
-        assert_eq!(stored, expected.map(|(name, value)| (name.to_owned(), value)).into());
+        let expected = Item::from([("pk", "JOB#BACKLOG#SOURCE#actor:ada"), ("sk", ID)])
+            .with("o", "posts")
+            .with("b", "hour")
+            .with("e", Value::bytes(events))
+            .with("step", 3_u64);
+        assert_eq!(stored, expected);
     }
 
     #[test]
-    fn an_item_comes_back_as_it_was() {
+    fn an_item_decodes_to_itself() {
         for written in [None, Some(("posts".parse().unwrap(), BucketWidth::Month))] {
             let item = item(written);
             assert_eq!(BacklogItem::decode(&item.encode()), Ok(item));
         }
-        let mut cut = item(None).encode();
-        cut.insert("e".to_owned(), AttributeValue::B(Blob::new([1; 22])));
+        let cut = item(None).encode().with("e", Value::bytes([1; 22]));
         assert!(BacklogItem::decode(&cut).is_err());
     }
 }

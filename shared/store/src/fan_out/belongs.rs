@@ -5,21 +5,22 @@
 //! The deletion and the cleanup remove the entries that were written before they ran. So one of the two sides removes each
 //! entry, whichever came first.
 //!
-//! What must hold: each check reads consistently, and reads after the writes that it judges are durable.
+//! One rule must hold: each check reads consistently, and reads after the writes that it judges are durable.
 
 use std::collections::BTreeSet;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::{EventKey, FeedEntryKey, PullMarkerKey};
-use lately_keys::{Place, Source, TableKey, UnixMillis, User};
+use lately_keys::table::{EventKey, FeedEntryKey};
+use lately_keys::{Source, TableKey, UnixMillis, User};
+use lately_table::TableError;
+use lately_table::limits::CONFLICTS;
 
 use crate::entry::{TimelineEntry, own_feed, place_in_feed};
-use crate::error::TableError;
 use crate::fan_out::FanOut;
 use crate::fan_out::page::ShardPage;
-use crate::item::{Fields, keyed};
-use crate::limits::{CONFLICTS, SHARDS_AT_ONCE, TOLD_APART_MILLIS};
+use crate::limits::{SHARDS_AT_ONCE, TOLD_APART_MILLIS};
 use crate::op::Op;
+use crate::pull_marker::PullMarker;
 
 /// True if an event no longer exists.
 pub(super) async fn is_gone(op: &Op, key: &EventKey) -> Result<bool, TableError> {
@@ -54,26 +55,22 @@ impl<'a> FanOut<'a> {
 }
 
 impl FanOut<'_> {
-    /// Takes an entry out of the feeds of those who have it and follow none of its sources.
+    /// Removes an entry from the feeds of those users who have the entry and follow none of its sources.
     pub(super) async fn take_back(
         &self,
         users: BTreeSet<User>,
         entry: &TimelineEntry,
     ) -> Result<(), TableError> {
-        let places = users.iter().map(|user| keyed(Place::Table, place_in_feed(entry.id, user)));
-        let places: Vec<_> = places.collect();
-        let found = self.op.table.get_items(&places, true).await?;
-        for item in &found {
-            let fields = Fields(item);
-            let key = FeedEntryKey::decode(fields.text("pk")?, fields.text("sk")?);
-            let FeedEntryKey { user, .. } = key.ok_or_else(|| fields.corrupt("pk"))?;
+        let places: Vec<_> = users.iter().map(|user| place_in_feed(entry.id, user)).collect();
+        for item in self.op.table.get_many(&places, true).await? {
+            let FeedEntryKey { user, .. } = item.key_as()?;
             self.feed(&user).withdraw(vec![entry.clone()]).await?;
         }
         Ok(())
     }
 }
 
-/// One user's feed, made what it must be.
+/// Corrections of one user's feed.
 #[derive(Clone, Copy)]
 pub(super) struct FeedMend<'a> {
     fan_out: FanOut<'a>,
@@ -81,7 +78,8 @@ pub(super) struct FeedMend<'a> {
 }
 
 impl FeedMend<'_> {
-    /// Makes a source's marker in a feed what it must be now: there if the source is followed and not pushed.
+    /// Puts or deletes a source's pull marker in the feed: the marker must be there if the user follows the source and the
+    /// source is not pushed.
     pub(super) async fn settle_marker(self, source: &Source) -> Result<(), TableError> {
         let Self { fan_out, user } = self;
         let mut edge = fan_out.op.user(user).edge(source).await?;
@@ -93,10 +91,7 @@ impl FeedMend<'_> {
             match marker {
                 Some(marker) => fan_out.put(vec![marker.encode(user)]).await?,
                 None if edge.is_some() => {}
-                None => {
-                    let key = PullMarkerKey { user: user.clone(), source: source.clone() };
-                    fan_out.delete(vec![key.encode()]).await?;
-                }
+                None => fan_out.delete(vec![PullMarker::key(user, source)]).await?,
             }
             let now = fan_out.op.user(user).edge(source).await?;
             if now == edge {
@@ -107,14 +102,14 @@ impl FeedMend<'_> {
         Err(keeps_changing())
     }
 
-    /// Takes entries out of a feed none of whose sources its user follows.
+    /// Removes those of some entries from the feed whose sources the user does not follow.
     pub(super) async fn withdraw(self, entries: Vec<TimelineEntry>) -> Result<(), TableError> {
         let Self { fan_out, user } = self;
         let is_own = |entry: &TimelineEntry| own_feed(&entry.actor).as_ref() == Some(user);
         let mut entries: Vec<_> = entries.into_iter().filter(|entry| !is_own(entry)).collect();
         for _ in 0..CONFLICTS {
             let (followed, unfollowed) = self.by_follow(entries).await?;
-            // Who removed the event may have come between the end of one follow and the beginning of another.
+            // The event may have been deleted between two follows. Then its deletion did not reach this feed.
             self.take_back_deleted(followed).await?;
             if unfollowed.is_empty() {
                 return Ok(());
@@ -124,7 +119,7 @@ impl FeedMend<'_> {
             if followed.is_empty() {
                 return Ok(());
             }
-            // Followed again meanwhile: the backfill may have been here before.
+            // The user follows again by now, and this removal may have come after the backfill.
             let retention = fan_out.op.store.feeds().retention;
             fan_out.put(followed.iter().map(|entry| entry.in_feed(user, retention)).collect()).await?;
             entries = self.take_back_deleted(followed).await?;
@@ -132,7 +127,7 @@ impl FeedMend<'_> {
         Err(keeps_changing())
     }
 
-    /// Sorts entries into those of whose sources a user follows one, and the others.
+    /// Splits entries: those with a source that the user follows, and the others.
     pub(super) async fn by_follow(
         self,
         entries: Vec<TimelineEntry>,
@@ -142,7 +137,7 @@ impl FeedMend<'_> {
         Ok(entries.into_iter().partition(|entry| entry.sources().any(|source| edges.contains_key(&source))))
     }
 
-    /// Takes entries out of a feed whose events are gone; the others.
+    /// Removes those of some entries from the feed whose events no longer exist. Returns the others.
     pub(super) async fn take_back_deleted(
         self,
         entries: Vec<TimelineEntry>,

@@ -1,10 +1,10 @@
-//! Jobs: what is left to do for many followers, kept in the table, whose stream runs it.
+//! Jobs: work for many followers that a batch leaves for later. A job's pages are items, and their stream records run them.
 //!
 //! ```text
 //! JOB#{task}#{id}#{source}#{n} / {page}
-//!   after S? (the follower behind whom the page begins), expires_at N
+//!   after S? (the page begins after this follower), expires_at N
 //!   push:   the entry's attributes (`entry.rs`), until N? (when the event expires), b S (the topic's bucket width)
-//!   remove, promote: nothing more
+//!   remove, promote: no further attributes
 //!   cleanup, backfill: user S, behind S? (the id of the oldest entry that was looked at)
 //!   backfill: since N (when the follow began), k N (older entries still wanted), seen N (older entries looked at)
 //!
@@ -12,27 +12,26 @@
 //!   expires_at N
 //! ```
 //!
-//! A page of a job is made of what makes it alone, down to when it expires: making it again changes nothing, and is
-//! not run again. A page puts the next one before it does anything else, so the pages of a job run at the same time;
-//! only a promotion's wait for each other, because its last page says that all is done. The pages of a cleanup and of a
-//! backfill are the steps of one walk (`walk.rs`): each puts the next one when it ends.
+//! A page is a pure function of the change that it follows from, also its expiry. So a second put of a page changes nothing,
+//! and begins no second run. A page puts the next page before it does anything else, so the pages of a job run at the same
+//! time. Only a promotion's pages wait for each other, because the last page says that all are done. The pages of a cleanup
+//! and of a backfill are the steps of one walk (`walk.rs`): each step puts the next page when it ends.
 
 use lately_keys::table::{Job, JobKey, JobPage, JobTask};
-use lately_keys::{BucketWidth, Place, TableKey, UnixMillis, User};
+use lately_keys::{BucketWidth, UnixMillis, User};
+use lately_table::{Corrupt, Item, TableError};
 
 use crate::entry::TimelineEntry;
-use crate::error::TableError;
 use crate::fan_out::walk::{Backfill, FeedWalk, Purpose};
-use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::limits::JOB_SECONDS;
 use crate::op::Op;
 
 /// A page of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct JobWork {
-    /// The follower behind whom the page begins.
+    /// The page begins after this follower.
     pub(super) after: Option<User>,
-    /// When the job is forgotten, in unix seconds.
+    /// When the page expires, in unix seconds.
     pub(super) expires_at: u64,
     pub(super) task: Task,
 }
@@ -40,18 +39,20 @@ pub(super) struct JobWork {
 /// The work of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Task {
-    /// For the followers of a page.
+    /// Work for the followers of a page.
     Page(PageTask),
-    /// For one user, in steps.
+    /// Work for one user, in steps.
     Walk(FeedWalk),
 }
 
 /// The work for each follower of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PageTask {
-    /// The entry to write, and the width of its topic's buckets.
+    /// Writes an entry. Also the width of the buckets of the entry's topic.
     Push(TimelineEntry, BucketWidth),
+    /// Deletes the entry of the event that the job is named after.
     Remove,
+    /// Puts a pull marker.
     Promote,
 }
 
@@ -61,90 +62,75 @@ impl JobWork {
         Self { after: None, expires_at: changed_at.get() / 1000 + JOB_SECONDS, task }
     }
 
-    /// When what it follows from was changed.
+    /// When the change was made that the job follows from.
     pub(super) fn changed_at(&self) -> UnixMillis {
         let seconds = self.expires_at.saturating_sub(JOB_SECONDS);
         UnixMillis::new(seconds.saturating_mul(1000)).unwrap_or(UnixMillis::MIN)
     }
 
-    /// The page that begins behind a follower.
+    /// The page that begins after a follower.
     pub(super) fn behind(&self, last: &User) -> Self {
         Self { after: Some(last.clone()), ..self.clone() }
     }
 
-    /// Puts it as a page of a job. By itself: it is not to wait for a batch, and a batch of entries not to lack a place.
+    /// Puts a page of a job. The put is a call of its own: it must not wait for a batch, nor take a place in a batch of entries.
     pub(super) async fn put(&self, op: &Op, job: &Job, page: JobPage) -> Result<(), TableError> {
-        op.table.put_item(&self.encode(job, page)).await
+        op.table.put(&self.encode(job, page)).await
     }
 
     pub(super) fn encode(&self, job: &Job, page: JobPage) -> Item {
-        let mut item = keyed(Place::Table, JobKey { job: job.clone(), page }.encode());
-        match &self.task {
+        let item = Item::at(&JobKey { job: job.clone(), page });
+        let item = match &self.task {
             Task::Page(PageTask::Push(entry, width)) => {
-                item.extend(entry.attributes());
-                item.insert("b".to_owned(), text(width.as_str()));
-                if let Some(until) = entry.expires_at {
-                    item.insert("until".to_owned(), number(until));
-                }
+                entry.add_to(item).with("b", width.as_str()).with_some("until", entry.expires_at)
             }
-            Task::Walk(walk) => item.extend(walk.attributes()),
-            Task::Page(PageTask::Remove | PageTask::Promote) => {}
-        }
-        if let Some(after) = &self.after {
-            item.insert("after".to_owned(), text(after.as_str()));
-        }
-        item.insert("expires_at".to_owned(), number(self.expires_at));
-        item
+            Task::Page(PageTask::Remove | PageTask::Promote) => item,
+            Task::Walk(walk) => walk.add_to(item),
+        };
+        item.with_some("after", self.after.as_ref().map(User::as_str)).with("expires_at", self.expires_at)
     }
 
     pub(super) fn decode(job: &Job, item: &Item) -> Result<Self, Corrupt> {
-        let fields = Fields(item);
         let task = match job.task {
             JobTask::Push => {
                 let mut entry = TimelineEntry::with_id(item, job.id)?;
-                entry.expires_at = fields.optional_number("until")?;
-                Task::Page(PageTask::Push(entry, fields.parsed("b")?))
+                entry.expires_at = item.optional_number("until")?;
+                Task::Page(PageTask::Push(entry, item.parsed("b")?))
             }
             JobTask::Remove => Task::Page(PageTask::Remove),
             JobTask::Promote => Task::Page(PageTask::Promote),
-            JobTask::Cleanup => Task::Walk(FeedWalk::decode(fields, Purpose::Cleanup)?),
+            JobTask::Cleanup => Task::Walk(FeedWalk::decode(item, Purpose::Cleanup)?),
             JobTask::Backfill => {
-                let since = UnixMillis::new(fields.number("since")?).map_err(|_| fields.corrupt("since"))?;
-                let (wanted, looked_at) = (fields.number("k")?, fields.number("seen")?);
-                Task::Walk(FeedWalk::decode(
-                    fields,
-                    Purpose::Backfill(Backfill { since, wanted, looked_at }),
-                )?)
+                let (since, wanted, looked_at) =
+                    (item.millis("since")?, item.number("k")?, item.number("seen")?);
+                let backfill = Purpose::Backfill(Backfill { since, wanted, looked_at });
+                Task::Walk(FeedWalk::decode(item, backfill)?)
             }
         };
-        let (after, expires_at) = (fields.optional_parsed("after")?, fields.number("expires_at")?);
-        Ok(Self { after, expires_at, task })
+        Ok(Self { after: item.optional_parsed("after")?, expires_at: item.number("expires_at")?, task })
     }
 }
 
 impl FeedWalk {
-    fn attributes(&self) -> Item {
-        let mut item = Item::from([("user".to_owned(), text(self.user.as_str()))]);
-        if let Some(behind) = self.behind {
-            item.insert("behind".to_owned(), text(behind.to_string()));
+    fn add_to(&self, item: Item) -> Item {
+        let item = item
+            .with("user", self.user.as_str())
+            .with_some("behind", self.behind.map(|behind| behind.to_string()));
+        match self.purpose {
+            Purpose::Cleanup => item,
+            Purpose::Backfill(Backfill { since, wanted, looked_at }) => {
+                item.with("since", since.get()).with("k", wanted).with("seen", looked_at)
+            }
         }
-        if let Purpose::Backfill(Backfill { since, wanted, looked_at }) = self.purpose {
-            item.insert("since".to_owned(), number(since.get()));
-            item.insert("k".to_owned(), number(wanted));
-            item.insert("seen".to_owned(), number(looked_at));
-        }
-        item
     }
 
-    fn decode(fields: Fields<'_>, purpose: Purpose) -> Result<Self, Corrupt> {
-        Ok(Self { user: fields.parsed("user")?, behind: fields.optional_parsed("behind")?, purpose })
+    fn decode(item: &Item, purpose: Purpose) -> Result<Self, Corrupt> {
+        Ok(Self { user: item.parsed("user")?, behind: item.optional_parsed("behind")?, purpose })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use lately_keys::table::EventKey;
 
     use super::*;
@@ -157,9 +143,8 @@ mod tests {
 
     fn entry(data: &str) -> TimelineEntry {
         let key = EventKey::new("posts".parse().unwrap(), BucketWidth::Hour, ID.parse().unwrap());
-        let event = [("t", "note"), ("a", "ada"), ("d", data), ("v", "asf")];
-        let mut event: Item = event.into_iter().map(|(name, value)| (name.to_owned(), text(value))).collect();
-        event.insert("expires_at".to_owned(), number(1_720_900_000_u64));
+        let event = Item::from([("t", "note"), ("a", "ada"), ("d", data), ("v", "asf")])
+            .with("expires_at", 1_720_900_000_u64);
         TimelineEntry::of(&key, &event, key.id().at()).unwrap().unwrap()
     }
 
@@ -172,40 +157,27 @@ mod tests {
         Purpose::Backfill(Backfill { since, wanted: 30, looked_at: 1_000 })
     }
 
-    fn shown(item: &Item) -> BTreeMap<&str, &str> {
-        item.iter()
-            .map(|(name, value)| (name.as_str(), value.as_s().or(value.as_n()).unwrap().as_str()))
-            .collect()
+    /// The attributes that every page has. The job follows from a change at 1,720,800,000 seconds.
+    fn stored(task: &str, page: &str) -> Item {
+        let pk = format!("JOB#{task}#{ID}#actor:ada#7");
+        Item::from([("pk", &*pk), ("sk", page)]).with("expires_at", 1_720_972_800_u64)
     }
 
     #[test]
     fn golden_bytes_of_a_walk() {
         let at = UnixMillis::new(1_720_800_000_999).unwrap();
-        let work = JobWork::first(walk(backfill()), at);
-        let item = work.encode(&job(JobTask::Backfill), JobPage::new(2).unwrap());
-        let pk = format!("JOB#BACKFILL#{ID}#actor:ada#7");
-        let expected = BTreeMap::from([
-            ("pk", pk.as_str()),
-            ("sk", "00000002"),
-            ("user", "bob"),
-            ("behind", ID),
-            ("since", "1720799999000"),
-            ("k", "30"),
-            ("seen", "1000"),
-            ("expires_at", "1720972800"),
-        ]);
-        assert_eq!(shown(&item), expected);
-        let item =
-            JobWork::first(walk(Purpose::Cleanup), at).encode(&job(JobTask::Cleanup), JobPage::default());
-        let pk = format!("JOB#CLEANUP#{ID}#actor:ada#7");
-        let expected = BTreeMap::from([
-            ("pk", pk.as_str()),
-            ("sk", "00000000"),
-            ("user", "bob"),
-            ("behind", ID),
-            ("expires_at", "1720972800"),
-        ]);
-        assert_eq!(shown(&item), expected);
+        let page = JobPage::new(2).unwrap();
+        let item = JobWork::first(walk(backfill()), at).encode(&job(JobTask::Backfill), page);
+        let expected = stored("BACKFILL", "00000002")
+            .with("user", "bob")
+            .with("behind", ID)
+            .with("since", 1_720_799_999_000_u64)
+            .with("k", 30_u64)
+            .with("seen", 1_000_u64);
+        assert_eq!(item, expected);
+        let page = JobPage::default();
+        let item = JobWork::first(walk(Purpose::Cleanup), at).encode(&job(JobTask::Cleanup), page);
+        assert_eq!(item, stored("CLEANUP", "00000000").with("user", "bob").with("behind", ID));
     }
 
     #[test]
@@ -214,25 +186,20 @@ mod tests {
         let work = JobWork::first(Task::Page(PageTask::Push(entry("1"), BucketWidth::Hour)), at)
             .behind(&"bob".parse().unwrap());
         let item = work.encode(&job(JobTask::Push), JobPage::default());
-        let pk = format!("JOB#PUSH#{ID}#actor:ada#7");
-        let expected = BTreeMap::from([
-            ("pk", pk.as_str()),
-            ("sk", "00000000"),
-            ("t", "note"),
-            ("a", "ada"),
-            ("o", "posts"),
-            ("v", "a"),
-            ("d", "1"),
-            ("b", "hour"),
-            ("until", "1720900000"),
-            ("after", "bob"),
-            ("expires_at", "1720972800"),
-        ]);
-        assert_eq!(shown(&item), expected);
+        let expected = stored("PUSH", "00000000")
+            .with("t", "note")
+            .with("a", "ada")
+            .with("o", "posts")
+            .with("v", "a")
+            .with("d", "1")
+            .with("b", "hour")
+            .with("until", 1_720_900_000_u64)
+            .with("after", "bob");
+        assert_eq!(item, expected);
     }
 
     #[test]
-    fn what_a_job_needs_to_know_comes_back() {
+    fn a_page_of_each_job_decodes_to_itself() {
         let large = format!("\"{}\"", "x".repeat(2_000));
         for (name, task) in [
             (JobTask::Push, Task::Page(PageTask::Push(entry("1"), BucketWidth::Hour))),

@@ -1,30 +1,32 @@
-//! Events that landed behind what a consumer has announced: they are noted in its ledger.
+//! Late events: those that land behind the position that a consumer has announced are noted in the consumer's ledger.
 //!
-//! Of every event that was not there before, whatever its topic's views: the topic's announcements are read, once for a
-//! batch, after the batch was received, and so after all of its events had landed. An event at or before what is announced
-//! is a candidate. For a consumer that reports it is none if it landed so long before the run that covers it was announced
-//! that it was there when the run was read; that is decided from the record, so that it is the same whenever it is handled.
+//! This holds for every new event, whatever views its topic keeps. A batch reads the announcements of a topic once, after the
+//! batch was received, and so after all of its events landed. An event at or before an announced position is a candidate. For
+//! a consumer that produces reports, the event is no candidate if it landed so long before the announcement of the run that
+//! covers the event that the run has read it. The stream record says when the event landed, so the result is the same whenever
+//! the record is handled.
 //!
-//! What must hold: an entry is put before it is counted, and a partition is counted also for an entry that was there
-//! already and waits: whoever put it may have died before counting. A record is handled when both are durable.
+//! These rules must hold. An entry is put before its partition is counted. A partition is counted also if the entry was there
+//! already and still waits, because the process that put it may have died before it counted. A record is handled when both
+//! writes are durable.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::stream::{self, StreamExt};
 use lately_keys::table::LateEventKey;
 use lately_keys::{EventId, Topic};
+use lately_table::TableError;
 
 use crate::consumer::announcement::Announcement;
 use crate::consumer::ledger::Ledger;
 use crate::consumer::ledger::LedgerHandle;
-use crate::error::TableError;
 use crate::fan_out::record::{Landed, Record};
 use crate::fan_out::{Done, count, plan};
 use crate::limits::{RAILS_AT_ONCE, WRITES_AT_ONCE};
 use crate::op::Op;
 use crate::run::cover::Covering;
 
-/// A record by its place in the batch, and the event that it tells of.
+/// A record's place in the batch, and the record's event.
 type Placed<'a> = (usize, &'a Landed);
 
 /// Notes late events for one batch of records.
@@ -35,7 +37,7 @@ pub(super) struct LateNotes<'a> {
 }
 
 impl LateNotes<'_> {
-    /// Notes what landed late. The places of the records for which that could not be done.
+    /// Notes the late events of some records. Returns the places of the records for which this failed.
     pub(super) async fn note(&self, records: &[Record]) -> BTreeSet<usize> {
         let mut by_topic: BTreeMap<&Topic, Vec<Placed<'_>>> = BTreeMap::new();
         for (place, record) in records.iter().enumerate() {
@@ -99,7 +101,8 @@ impl LateNotes<'_> {
         unnoted
     }
 
-    /// Counts entries that were noted; how many. None if the consumer was deleted meanwhile: then they are dropped.
+    /// Counts entries that were noted, and returns their number. If the consumer was deleted meanwhile, the entries are
+    /// dropped and the number is 0.
     async fn count_or_drop(
         &self,
         ledger: Ledger<'_>,
@@ -115,7 +118,7 @@ impl LateNotes<'_> {
         Ok(0)
     }
 
-    /// Whether a consumer may have read past an event before it landed.
+    /// Whether a consumer may have read past an event's position before the event landed.
     async fn is_candidate(
         &self,
         announced: &Announcement,

@@ -1,29 +1,29 @@
-//! Fan-out: what follows from a change of the table, done when its stream tells of it.
+//! Fan-out: the work that follows from each change of the table. The records of the table's stream begin it.
 //!
-//! | a change | what follows | see |
+//! | change | work | see |
 //! | --- | --- | --- |
-//! | an event landed behind what a consumer has announced | it is noted in the consumer's ledger | `late.rs` |
-//! | an event was written, or deleted | entries under its sources, and in the feeds of their followers | `post.rs` |
-//! | a user began to follow | entries from before, and the mark to pull | `backfill.rs` |
-//! | a user no longer follows | entries and mark are removed | `cleanup.rs` |
-//! | a backfill or a cleanup takes more than a step | a job goes on with it | `walk.rs` |
-//! | a source has more followers | beyond a number of them, it is pulled | `promotion.rs` |
+//! | an event landed behind a consumer's announced position | it is noted in the consumer's ledger | `late.rs` |
+//! | an event was written or deleted | entries under its sources, and in the feeds of their followers | `post.rs` |
+//! | a user began to follow | older entries, and the pull marker | `backfill.rs` |
+//! | a user no longer follows | entries and marker are removed | `cleanup.rs` |
+//! | a backfill or a cleanup takes more than a step | a job continues it | `walk.rs` |
+//! | a source has more followers | beyond a limit, feeds pull the source | `promotion.rs` |
 //! | a page of a job was put | the job is done for the page's followers | `page.rs` |
 //! | writes were left to a backlog | they are made, in steps | `backlog.rs` |
 //!
-//! What must hold, whatever is delivered twice, late or in any order between items, and wherever a process dies:
-//! - **Nothing is missed.** An event's entries stand under its sources before its followers are read; a follower
-//!   is there before the sources' entries are read for it.
-//! - **Nothing comes back.** Whoever has written an entry then looks, consistently, whether its event is still
-//!   there, and who left since the change, and removes it if need be (`belongs.rs`). What deletes an event or a follow removes the
-//!   entries that were written before.
+//! Records may be delivered twice, late, and in any order between items, and a process may die anywhere. Still these rules must
+//! hold:
+//! - **Nothing is missed.** Fan-out writes an event's entries under its sources before it reads the followers. A follower is
+//!   stored before a backfill reads the sources' entries for them.
+//! - **Nothing comes back.** After each write of an entry, fan-out reads consistently whether the event still exists and who
+//!   has left since the change, and removes the entry if it does not belong (`belongs.rs`). The deletion of an event or of a
+//!   follow removes the entries that were written before.
 //!
-//! A *rail* is one item: its records are handled in order, those of different items at the same time. A record that
-//! fails stops its own rail and no other. What landed late is noted beside the rails, for the whole batch.
+//! A *rail* is one item: its records are handled in order, and those of different items at the same time. A record that fails
+//! stops its own rail and no other. Late events are noted beside the rails, for the whole batch.
 //!
-//! Nothing is given up while the stream keeps its record: a call is repeated until the invocation's deadline, and a
-//! record until it is too old. Writes to a partition that takes no more are left to its backlog, so that all other
-//! records of the batch go on.
+//! Nothing is given up while the stream keeps its record: a call is repeated until the invocation's deadline, and a record
+//! until it is too old. Writes to a busy partition are left to its backlog, so all other records of the batch go on.
 
 mod backfill;
 mod backlog;
@@ -46,30 +46,27 @@ use futures_util::future;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{Backlog, Job, JobPage};
 use lately_keys::{EventId, Key, UnixMillis};
+use lately_table::{Cost, Item, TableError, Write, entropy_u64, tick};
 
-use crate::ambient::{entropy_u64, tick};
-use crate::cost::Cost;
-use crate::error::TableError;
 use crate::fan_out::backlog::LeftWork;
 use crate::fan_out::job::JobWork;
 use crate::fan_out::late::LateNotes;
 use crate::fan_out::page::JobStep;
 use crate::fan_out::record::{Change, What};
-use crate::fan_out::writer::{Write, Writer};
-use crate::item::Item;
+use crate::fan_out::writer::Writer;
 use crate::limits::{RAILS_AT_ONCE, WRITES_AT_ONCE};
 use crate::op::Op;
 
 pub use record::{NoBatch, Record};
 
-/// What became of a batch of records.
+/// The outcome of a batch of records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FanOutOutcome {
-    /// The sequence number of the first record that was not handled; it and all behind it must be delivered again.
+    /// The sequence number of the first record that was not handled. This record and all later ones must be delivered again.
     pub failed: Option<String>,
     /// How many records were not handled.
     pub failures: usize,
-    /// When the oldest change was made that was handled, also of those in a backlog: in whole seconds, rounded down.
+    /// The time of the oldest change of the batch, those in backlogs included: in whole seconds, rounded down.
     pub oldest: Option<UnixMillis>,
     /// Copies of events that were written into feeds.
     pub deliveries: u64,
@@ -77,7 +74,7 @@ pub struct FanOutOutcome {
     pub late: u64,
     /// Jobs that were begun.
     pub jobs: u64,
-    /// Sources that began to be pulled.
+    /// Promotions that were begun.
     pub promotions: u64,
     /// Events whose writes were left to a backlog.
     pub left: u64,
@@ -85,13 +82,13 @@ pub struct FanOutOutcome {
     pub write_calls: u64,
     /// Items that these calls wrote.
     pub written_items: u64,
-    /// What all of it cost.
+    /// The cost of the whole batch.
     pub cost: Cost,
 }
 
 impl Op {
-    /// Does what follows from the records of a shard of the table's stream, in the order in which they came. It is
-    /// over when the request's time is: until then, it repeats calls that fail.
+    /// Handles records of one shard of the table's stream, given in their order. Calls that fail are repeated until the
+    /// request's deadline.
     pub async fn fan_out(&self, records: &[Record]) -> FanOutOutcome {
         let op = self.until_deadline();
         let writer = Writer::new(&op.table);
@@ -122,7 +119,7 @@ impl Op {
     }
 }
 
-/// A batch of records being handled.
+/// A batch of records that is being handled.
 #[derive(Clone, Copy)]
 struct FanOut<'a> {
     op: &'a Op,
@@ -130,13 +127,13 @@ struct FanOut<'a> {
     done: &'a Done,
     /// Collects the writes that are left to backlogs.
     left: &'a LeftWork,
-    /// The record at hand, by its place in the batch.
+    /// The place in the batch of the record that is being handled.
     place: usize,
-    /// The backlog whose step this is: its partition is tried although it is known to be busy.
+    /// The backlog whose step this is. The step writes to the backlog's partition although the partition is known to be busy.
     backlog: Option<&'a Backlog>,
 }
 
-/// What a batch has come to so far.
+/// The figures of a batch so far.
 #[derive(Debug, Default)]
 struct Done {
     deliveries: AtomicU64,
@@ -144,8 +141,8 @@ struct Done {
     jobs: AtomicU64,
     promotions: AtomicU64,
     left: AtomicU64,
-    /// When the oldest change of a backlog was made, in milliseconds counted down from the greatest number; 0 if there was
-    /// none.
+    /// The time of the oldest change of a backlog, in milliseconds counted down from the greatest number; 0 if there was no
+    /// such change.
     age: AtomicU64,
 }
 
@@ -165,7 +162,8 @@ fn count(counter: &AtomicU64, more: usize) {
 }
 
 impl FanOut<'_> {
-    /// Handles the records of a rail, by their places in the batch, up to the first that fails.
+    /// Handles the records of a rail, which are given by their places in the batch. Returns the place of the first record that
+    /// fails.
     async fn run(&self, records: &[Record], rail: Vec<usize>) -> Option<usize> {
         let backlog = rail.iter().filter_map(|place| match &records[*place].change {
             Ok(Some(Change { what: What::Backlog(key), .. })) => Some(key),
@@ -236,7 +234,7 @@ impl FanOut<'_> {
     }
 }
 
-/// An id of now.
+/// A new id with the current time.
 fn fresh_id(op: &Op) -> Result<EventId, TableError> {
     let ambient = op.ambient();
     let clock = tick(ambient).map_err(TableError::unavailable)?;

@@ -1,20 +1,19 @@
 //! A page of followers, and the jobs that are done for each of them.
 //!
-//! Who is on a page may leave while it is handled. A cleanup writes that down before it looks at the feed
-//! (`cleanup.rs`), and here it is read after all is written: what was written too late for the one to see it, the other
-//! takes back. What is read goes back to the change that the page follows from. So who handles it after one that died
-//! knows also who was on that one's page.
+//! A follower can unfollow while their page is processed. Cleanup first records the leaver, and then looks through the feed
+//! (`cleanup.rs`); a job first writes its entries, and then reads the leavers. So each entry is removed by one side or the
+//! other. A job reads the leavers since the change that the job follows from. So an attempt that follows one that died also
+//! finds the leavers who were on the earlier attempt's page.
 
 use lately_keys::table::{EventKey, Job, JobKey};
 use lately_keys::{EventId, Shard, Source, User};
+use lately_table::{TableError, Write};
 
 use crate::entry::{TimelineEntry, place_in_feed};
-use crate::error::TableError;
 use crate::fan_out::FanOut;
 use crate::fan_out::backlog::Later;
 use crate::fan_out::belongs::is_gone;
 use crate::fan_out::job::{JobWork, PageTask, Task};
-use crate::fan_out::writer::Write;
 use crate::follow::{Follower, FollowerRange};
 use crate::op::Op;
 use crate::source::StoredSource;
@@ -24,10 +23,10 @@ use crate::source::StoredSource;
 pub(super) struct ShardPage {
     pub(super) source: Source,
     pub(super) shard: Shard,
-    /// The follower behind whom it begins.
+    /// The page begins after this follower.
     after: Option<User>,
     followers: Vec<Follower>,
-    /// Whether there may be more behind it.
+    /// Whether there may be more followers after the page.
     pub(super) more: bool,
 }
 
@@ -41,15 +40,15 @@ impl ShardPage {
         Self { source: source.clone(), shard, after: None, followers: Vec::new(), more: false }
     }
 
-    /// Whose feeds may have a copy of an event of the source. One that is pulled was copied by backfills alone, into the feeds
-    /// of those who followed after its time.
+    /// The followers whose feeds may have a copy of an event of the source. Only backfills copy an event that is pulled, into
+    /// the feeds of those who followed after the event's time.
     pub(super) fn holders(&self, stored: &StoredSource, id: EventId) -> impl Iterator<Item = &User> {
         let was_pushed = stored.may_have_pushed(id);
         let may_hold = move |follower: &&Follower| was_pushed || id < EventId::first_of(follower.since);
         self.followers.iter().filter(may_hold).map(|follower| &follower.user)
     }
 
-    /// Whether it would have a follower of that name.
+    /// Whether the page would contain a follower with this name.
     pub(super) fn covers(&self, user: &User) -> bool {
         let last = self.followers.last().filter(|_| self.more);
         self.after.as_ref().is_none_or(|after| after < user) && last.is_none_or(|last| *user <= last.user)
@@ -65,7 +64,7 @@ pub(super) struct JobStep<'a> {
 }
 
 impl JobStep<'_> {
-    /// Does the page.
+    /// Does the work of the page.
     pub(super) async fn run(self) -> Result<(), TableError> {
         let Self { fan_out, key: JobKey { job, page: number }, work } = self;
         let task = match &work.task {

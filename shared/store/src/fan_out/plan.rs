@@ -1,4 +1,4 @@
-//! Decisions that need no table.
+//! Decisions that need no table. Pure.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,8 @@ use lately_keys::{Key, UnixMillis};
 use crate::fan_out::record::{Change, Record, What};
 use crate::limits::{CLOCKS_APART_MILLIS, LANDED_WITHIN_MILLIS};
 
-/// The rails of a batch: the places of each item's records, in order. The records of a backlog's items are one rail.
+/// The rails of a batch: for each item, the places of its records, in order. The records of all items of a backlog are one
+/// rail.
 pub(super) fn rails(records: &[Record]) -> Vec<Vec<usize>> {
     let mut rails: Vec<Vec<usize>> = Vec::new();
     let mut of_item: HashMap<&Key, usize> = HashMap::new();
@@ -22,7 +23,7 @@ pub(super) fn rails(records: &[Record]) -> Vec<Vec<usize>> {
             }
             continue;
         }
-        // A record that does not say whose it is stands alone.
+        // A record that does not name its item is a rail of its own.
         let rail = record.item.as_ref().map(|item| *of_item.entry(item).or_insert(rails.len()));
         match rail.and_then(|rail| rails.get_mut(rail)) {
             Some(rail) => rail.push(place),
@@ -32,8 +33,8 @@ pub(super) fn rails(records: &[Record]) -> Vec<Vec<usize>> {
     rails
 }
 
-/// Whether an event that landed then may not have been there when a run was read that was announced then. DynamoDB tells
-/// the one, rounded down; a reporter's clock the other.
+/// Whether an event may have landed after a run was read. DynamoDB says when the event landed, rounded down to seconds; the
+/// reporter's clock says when the run was announced.
 pub(super) fn may_be_missed(landed_at: UnixMillis, announced_at: UnixMillis) -> bool {
     landed_at.saturating_add(LANDED_WITHIN_MILLIS + CLOCKS_APART_MILLIS) >= announced_at
 }
@@ -53,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn each_item_is_a_rail_in_its_own_order() {
+    fn the_records_of_an_item_are_a_rail_in_order() {
         let key = |name: &str| format!(r#""Keys":{{"pk":{{"S":"{name}"}},"sk":{{"S":"x"}}}}"#);
         let (a, b) = (key("a"), key("b"));
         let none = r#""Keys":{}"#;
@@ -63,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backlogs_records_are_one_rail() {
+    fn the_records_of_a_backlog_are_one_rail() {
         let item = |backlog: &str, sk: char| {
             let id = format!("0190a4cd-d3e7-7222-9f99-fdb74feee75{sk}");
             format!(r#""Keys":{{"pk":{{"S":"JOB#BACKLOG#{backlog}"}},"sk":{{"S":"{id}"}}}},"NewImage":{{}}"#)
@@ -78,9 +79,9 @@ mod tests {
     }
 
     #[test]
-    fn what_landed_more_than_a_minute_before_a_run_was_announced_was_read_by_it() {
+    fn a_run_reads_what_landed_a_minute_before_its_announcement() {
         let millis = |millis| UnixMillis::new(millis).unwrap();
-        // It may have landed a second later than it is said.
+        // DynamoDB rounds down, so the event may have landed a second later.
         assert!(may_be_missed(millis(1_000_000), millis(1_061_000)));
         assert!(!may_be_missed(millis(1_000_000), millis(1_061_001)));
         assert!(may_be_missed(millis(1_000_000), millis(0)));

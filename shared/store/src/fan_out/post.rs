@@ -1,22 +1,23 @@
-//! An event that was written, or deleted: its entries under its sources, and in feeds.
+//! An event that was written or deleted: its entries under its sources, and in feeds.
 //!
-//! The order is what makes it right. Written: the sources' entries, then each source's item, then its followers,
-//! all read consistently, then their copies; so who follows too late to be read finds the source's entry. Deleted:
-//! the sources' entries first, then the copies; so who follows too late to be read finds none.
+//! The order of the steps makes the result correct:
+//! - For a written event, fan-out writes the sources' entries, then reads each source's item and followers consistently, and
+//!   then writes the copies. The backfill of a user who follows too late for these reads finds the source's entry.
+//! - For a deleted event, fan-out deletes the sources' entries first, and then the copies. The backfill of a user who follows
+//!   too late finds no entry.
 
 use std::collections::BTreeSet;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{EventKey, Job, JobTask};
 use lately_keys::{EventId, Key, ShardCount, Source, UnixMillis, User};
+use lately_table::{TableError, Write};
 
 use crate::entry::{TimelineEntry, own_feed, place_at_source, place_in_feed};
-use crate::error::TableError;
 use crate::fan_out::backlog::{Later, LeftEvent};
 use crate::fan_out::belongs::{gone_from, is_gone};
 use crate::fan_out::job::{JobWork, PageTask, Task};
 use crate::fan_out::page::ShardPage;
-use crate::fan_out::writer::Write;
 use crate::fan_out::{FanOut, count};
 use crate::follow::Counts;
 use crate::limits::{FAN_OUT_RESERVE, SHARDS_AT_ONCE, TOLD_APART_MILLIS};
@@ -32,7 +33,8 @@ impl FanOut<'_> {
         self.bring(key, entry, at, entry.sources().collect(), own).await
     }
 
-    /// Brings an event to some of its sources and to their followers, and into its author's own feed.
+    /// Writes the entries of an event under some of its sources, in the feeds of their followers, and in the author's own
+    /// feed.
     pub(super) async fn bring(
         &self,
         key: &EventKey,
@@ -47,7 +49,7 @@ impl FanOut<'_> {
         let in_own_feed = own.iter().map(|user| entry.in_feed(user, retention));
         let writes = at_sources.chain(in_own_feed).map(Write::Put).collect();
         let left = self.write_or_leave(writes, later).await?;
-        // The followers of a source are read once the source has the entry, and not before.
+        // The followers of a source are read only after the source has the entry.
         sources.retain(|source| !left.contains(&place_at_source(entry.id, source)));
         own = own.filter(|user| !left.contains(&place_in_feed(entry.id, user)));
         if sources.is_empty() && own.is_none() {
@@ -80,7 +82,8 @@ impl FanOut<'_> {
         self.take_back(gone, entry).await
     }
 
-    /// Puts copies of an event into feeds. Those feeds that it was left to a backlog for are taken out of the users.
+    /// Puts copies of an event into the feeds of some users. The users whose copies are left to a backlog are removed from
+    /// `users`.
     pub(super) async fn copy_into(
         &self,
         entry: &TimelineEntry,
@@ -97,7 +100,7 @@ impl FanOut<'_> {
         Ok(())
     }
 
-    /// Takes away what was written of an event that is gone.
+    /// Deletes the entries that were written of an event that no longer exists.
     pub(super) async fn take_away(
         &self,
         entry: &TimelineEntry,
@@ -114,8 +117,8 @@ impl FanOut<'_> {
         self.clear(&event, entry.sources().collect(), own, false).await
     }
 
-    /// Removes an event from some of its sources, and then from the feeds of their followers; if it was being written, also
-    /// from the feeds of those who have left since.
+    /// Removes the entries of an event from some of its sources, and then from the feeds of their followers. If an attempt
+    /// may have written them, also from the feeds of followers who have left since.
     pub(super) async fn clear(
         &self,
         event: &LeftEvent,
@@ -149,9 +152,11 @@ impl FanOut<'_> {
         self.write_or_leave(copies, later).await.map(drop)
     }
 
-    /// A source's followers, a page for each of their shards, if they are few and there is time; all that are not in
-    /// these pages are left to jobs. Shards in which nobody is are among them if somebody may have left since the change and
-    /// `with_leavers` says that an attempt before may have written to these.
+    /// A source's followers, one page for each shard, if they are few and there is time. All other followers are left to
+    /// jobs.
+    ///
+    /// A shard without followers has a page if followers may have left it since the change, and `with_leavers` says that an
+    /// earlier attempt may have written into their feeds.
     async fn few_or_jobs(
         &self,
         jobs: Job,
@@ -171,7 +176,7 @@ impl FanOut<'_> {
             .map(async |(shard, counts)| {
                 let page = match (is_few, counts.here) {
                     (false, _) => None,
-                    // Who came after the counts were read finds the source's entry.
+                    // The backfill of a user who follows after the counts were read finds the source's entry.
                     (true, 0) => Some(ShardPage::of_nobody(&jobs.source, shard)),
                     (true, _) => Some(ShardPage::read(self.op, &jobs.source, shard, None).await?),
                 };
@@ -191,7 +196,7 @@ impl FanOut<'_> {
     }
 }
 
-/// The jobs for a source's followers, as that of the first shard.
+/// The job for a source's first follower shard. The jobs for the other shards differ only in the shard.
 fn jobs(task: JobTask, id: EventId, source: &Source) -> Job {
     Job { task, id, source: source.clone(), shard: 0.into() }
 }

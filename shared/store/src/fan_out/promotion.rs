@@ -1,19 +1,19 @@
-//! From push to pull: a source with more followers than can be pushed to.
+//! Promotion: a source with too many followers to push to changes from push to pull.
 //!
 //! ```text
-//! push ── a shard's counts say that there are too many ──► promoting, with the id that marks its start
+//! push ── a shard's counts show too many followers ──► promoting, with the id that marks the promotion's start
 //!                                     a job for each follower shard puts a marker into every feed
 //! pull ◄── the last shard is done ── events from a new id on are no longer pushed
 //! ```
 //!
-//! Nobody is left out. Who followed before it began is in one of the shards that it began with, and gets a marker
-//! from their jobs; who follows later finds the source promoting, and gets one from the backfill. Each step follows
-//! from the stream record of the one before, so it is taken whoever dies where.
+//! Every follower gets a marker. A user who followed before the promotion began is in one of the shards that it began with,
+//! and gets a marker from that shard's job. A user who follows later finds the source promoting, and gets a marker from the
+//! backfill. The stream record of each step begins the next step. So a promotion goes on wherever a process dies.
 
 use lately_keys::table::{Job, JobTask};
 use lately_keys::{Source, UnixMillis};
+use lately_table::TableError;
 
-use crate::error::TableError;
 use crate::fan_out::job::{JobWork, PageTask, Task};
 use crate::fan_out::{FanOut, count, fresh_id};
 use crate::follow::Counts;
@@ -21,7 +21,8 @@ use crate::limits::FOLLOWER_SHARDS;
 use crate::source::{PushMode, StoredSource};
 
 impl FanOut<'_> {
-    /// Begins a promotion if there are too many followers, which the counts of one shard give reason to ask.
+    /// Begins a promotion if the source has too many followers. The counts of all shards are read only if the counts of this
+    /// shard suggest it.
     pub(super) async fn counted(&self, source: &Source, counts: Counts) -> Result<(), TableError> {
         let limit = self.op.store.feeds().fan_out_limit;
         if counts.here.saturating_mul(FOLLOWER_SHARDS.get().into()) <= limit {
@@ -57,7 +58,7 @@ impl FanOut<'_> {
             self.put_first_pages(jobs.collect(), &work).await?;
         }
         if unpromoted.is_empty() {
-            // Above every marker's id, whatever the clocks say: what is not pushed is pulled by everyone.
+            // Above the id of every marker, whatever the clocks say. So every feed pulls the events that are not pushed.
             let from = fresh_id(self.op)?.max(promotion.just_after().unwrap_or(*promotion));
             self.op.source(source).end_promotion(*promotion, from).await?;
         }

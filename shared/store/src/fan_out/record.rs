@@ -1,17 +1,20 @@
-//! A record of the table's stream, as Lambda delivers it, read as the change that it is.
+//! A record of the table's stream, as Lambda delivers it, decoded into the change that it describes.
 //!
 //! ```text
 //! {"Records":[{"eventName":"INSERT","userIdentity":…?,"dynamodb":{"SequenceNumber":"…",
 //!   "ApproximateCreationDateTime":1479499740,"Keys":{…},"NewImage":{…}?,"OldImage":{…}?}}, …]}
 //! ```
 //!
-//! A record that cannot be read is one that fails, and does not take the others of its batch with it. Changes of
-//! items that fan-out has nothing to do with are none; so are the removals of items whose time was over, because
-//! everything that follows from such an item has the same time.
+//! A record that cannot be read fails alone: the other records of its batch are handled. Changes of items that do not concern
+//! fan-out are ignored. So are the removals of expired items, because everything that was written for such an item expires at
+//! the same time.
+
+use std::collections::HashMap;
 
 use aws_lambda_events::dynamodb::{EventRecord, UserIdentity};
 use lately_keys::table::{AnyKey, BacklogKey, EventKey, FollowerCountKey, FollowerKey, JobKey};
 use lately_keys::{EventId, Key, Source, TimeError, Topic, UnixMillis};
+use lately_table::{Corrupt, Item};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -19,31 +22,31 @@ use crate::entry::TimelineEntry;
 use crate::fan_out::job::JobWork;
 use crate::fan_out::walk::walk_id;
 use crate::follow::{Counts, Follower};
-use crate::item::{Corrupt, Fields, Item};
 use crate::source::{PushMode, StoredSource};
 
 /// A record of the table's stream.
 #[derive(Debug)]
 pub struct Record {
     sequence: String,
-    /// When the change was made; none if the record does not say.
+    /// When the change was made; `None` if the record does not say.
     pub(super) at: Option<UnixMillis>,
-    /// The item that changed; none if the record does not say.
+    /// The key of the item that changed; `None` if the record does not say.
     pub(super) item: Option<Key>,
     pub(super) change: Result<Option<Change>, Poison>,
-    /// The event that it tells of, if that was not there before.
+    /// The event that the record is about, if the event is new.
     pub(super) landed: Option<Landed>,
 }
 
-/// An event that landed, and when: in whole seconds, rounded down.
+/// An event that landed.
 #[derive(Debug)]
 pub(super) struct Landed {
     pub(super) topic: Topic,
     pub(super) id: EventId,
+    /// When it landed, in whole seconds, rounded down.
     pub(super) at: UnixMillis,
 }
 
-/// A text that is no batch of records. It says where, and nothing of what stands there.
+/// A text that is no batch of records. The error names the place in the text, and quotes nothing.
 #[derive(Debug, thiserror::Error)]
 #[error("this is no batch of stream records: line {}, column {}", .0.line(), .0.column())]
 pub struct NoBatch(#[from] serde_json::Error);
@@ -51,7 +54,7 @@ pub struct NoBatch(#[from] serde_json::Error);
 /// Why a record cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Poison {
-    /// Where, and nothing of what stands there: it is logged.
+    /// The error is logged, so it names the place in the record, and quotes nothing.
     #[error("it is not what a record is: line {}, column {}", .0.line(), .0.column())]
     Json(#[from] serde_json::Error),
     #[error(transparent)]
@@ -62,21 +65,22 @@ pub(super) enum Poison {
     Lacks(&'static str),
 }
 
-/// A change from which something follows, and when it was made: in whole seconds, rounded down.
+/// A change that fan-out handles.
 #[derive(Debug)]
 pub(super) struct Change {
+    /// When it was made, in whole seconds, rounded down.
     pub(super) at: UnixMillis,
-    /// An id of the change's own, made of its record.
+    /// The change's own id, which is derived from the record.
     pub(super) id: EventId,
     pub(super) what: What,
 }
 
-/// What has changed.
+/// The change itself.
 #[derive(Debug)]
 pub(super) enum What {
-    /// An event was written, that timelines list.
+    /// An event was written that timelines list.
     Posted(EventKey, TimelineEntry),
-    /// One was deleted.
+    /// An event was deleted that timelines list.
     Deleted(TimelineEntry),
     /// A user began to follow.
     Followed(FollowerKey, Follower),
@@ -87,7 +91,7 @@ pub(super) enum What {
     /// A source's item changed.
     Source {
         source: Source,
-        /// Whether it was pushed before.
+        /// Whether the source was pushed before.
         was_pushed: bool,
         stored: StoredSource,
     },
@@ -101,13 +105,13 @@ impl Record {
     /// Reads the event that Lambda is invoked with.
     ///
     /// # Errors
-    /// If it is not a list of records at all.
+    /// If it is no list of records.
     pub fn batch(event: &[u8]) -> Result<Vec<Self>, NoBatch> {
         let event: StreamEvent<'_> = serde_json::from_slice(event)?;
         Ok(event.records.into_iter().map(Self::read).collect())
     }
 
-    /// The record's name in its shard.
+    /// The record's sequence number, which names it within its shard.
     #[must_use]
     pub fn sequence(&self) -> &str {
         &self.sequence
@@ -142,7 +146,7 @@ struct StreamEvent<'a> {
     records: Vec<&'a RawValue>,
 }
 
-/// What must be known of a record that cannot be read.
+/// The part of a record that is needed even if the record cannot be read.
 #[derive(Deserialize)]
 struct Named {
     dynamodb: Sequence,
@@ -154,7 +158,7 @@ struct Sequence {
     sequence_number: String,
 }
 
-/// A record with its images as the SDK has items.
+/// A record with its images as items.
 struct Delivered {
     event: EventName,
     /// Whether TTL removed the item.
@@ -162,9 +166,10 @@ struct Delivered {
     /// When the change was made, in seconds; zero if the record does not say.
     seconds: i64,
     keys: Item,
-    /// The item after the change, and before it; empty if there was none.
-    after: Item,
-    before: Item,
+    /// The item after the change, if the record has it.
+    after: Option<Item>,
+    /// The item before the change, if the record has it.
+    before: Option<Item>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -189,11 +194,15 @@ impl TryFrom<EventRecord> for Delivered {
             event,
             is_expiry: user_identity.as_ref().is_some_and(is_ttl),
             seconds: change.approximate_creation_date_time.timestamp(),
-            keys: change.keys.into(),
-            after: change.new_image.into(),
-            before: change.old_image.into(),
+            keys: item(change.keys),
+            after: (!change.new_image.is_empty()).then(|| item(change.new_image)),
+            before: (!change.old_image.is_empty()).then(|| item(change.old_image)),
         })
     }
+}
+
+fn item(attributes: serde_dynamo::Item) -> Item {
+    Item::from(HashMap::<String, _>::from(attributes))
 }
 
 /// Whether DynamoDB's TTL made the change.
@@ -203,7 +212,7 @@ fn is_ttl(identity: &UserIdentity) -> bool {
 
 impl Delivered {
     fn key(&self) -> Result<Key, Poison> {
-        Ok(Fields(&self.keys).key()?)
+        Ok(self.keys.key()?)
     }
 
     fn landed(&self, key: Option<&AnyKey>) -> Result<Option<Landed>, Poison> {
@@ -243,7 +252,7 @@ impl Delivered {
                 Some(What::Counted(key, counts))
             }
             AnyKey::SourceItem(key) if !removed => {
-                let before = self.before().ok().map(StoredSource::decode).transpose()?.unwrap_or_default();
+                let before = self.before.as_ref().map(StoredSource::decode).transpose()?.unwrap_or_default();
                 let stored = StoredSource::decode(self.after()?)?;
                 Some(What::Source { source: key.source, was_pushed: before.mode == PushMode::Push, stored })
             }
@@ -257,14 +266,14 @@ impl Delivered {
     }
 
     fn after(&self) -> Result<&Item, Poison> {
-        Some(&self.after).filter(|image| !image.is_empty()).ok_or(Poison::Lacks("NewImage"))
+        self.after.as_ref().ok_or(Poison::Lacks("NewImage"))
     }
 
     fn before(&self) -> Result<&Item, Poison> {
-        Some(&self.before).filter(|image| !image.is_empty()).ok_or(Poison::Lacks("OldImage"))
+        self.before.as_ref().ok_or(Poison::Lacks("OldImage"))
     }
 
-    /// When the change was made. DynamoDB says it in whole seconds, and may write them as a float.
+    /// When the change was made. DynamoDB gives whole seconds, sometimes as a float.
     fn at(&self) -> Result<UnixMillis, Poison> {
         let seconds = u64::try_from(self.seconds).ok().filter(|&seconds| seconds > 0);
         let seconds = seconds.ok_or(Poison::Lacks("a time that is one"))?;
@@ -289,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_follower_that_came_and_one_that_went() {
+    fn a_new_and_a_removed_follower_are_changes() {
         let new = r#","NewImage":{"since":{"N":"5"},"k":{"N":"7"},"sk":{"S":"bob"},"more":{"M":{"x":{"B":"eA=="}}}}"#;
         let record = changed("INSERT", "FOLLOWERS#actor:ada#3", "bob", new);
         assert_eq!(record.sequence(), "42");
@@ -302,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_lands_once() {
+    fn only_the_insert_of_an_event_is_its_landing() {
         let id: EventId = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap();
         let sk = id.sort_key().to_string();
         let told = |name: &str| {
@@ -310,25 +319,25 @@ mod tests {
             changed(name, "EVENTS#logs#2024-07-12#SHARD126", &sk, images)
         };
         let record = told("INSERT");
-        assert!(matches!(record.change, Ok(None)), "it is in no view");
+        assert!(matches!(record.change, Ok(None)), "no view lists the event");
         let Landed { topic, id: landed, at } = record.landed.unwrap();
         assert_eq!((topic.as_str(), landed, at.get()), ("logs", id, 1_479_499_740_000));
         assert!(told("MODIFY").landed.is_none() && told("REMOVE").landed.is_none());
     }
 
     #[test]
-    fn what_fan_out_has_nothing_to_do_with_is_nothing() {
+    fn changes_that_do_not_concern_fan_out_are_ignored() {
         for (pk, sk) in
             [("FEED#bob", "#SEEN"), ("TOPIC#posts", "CONFIG"), ("WHAT#", "x"), ("USER#bob", "PROFILE")]
         {
             assert!(matches!(changed("INSERT", pk, sk, "").change, Ok(None)), "{pk}");
         }
-        // A job that is over, and counts that are.
+        // The removal of a shard's counts.
         assert!(matches!(changed("REMOVE", "FOLLOWERS#actor:ada#3", "#COUNT", "").change, Ok(None)));
     }
 
     #[test]
-    fn what_expired_is_nothing_and_what_another_service_removed_is_not() {
+    fn only_removals_by_dynamodbs_ttl_are_ignored() {
         let removed = |principal: &str| {
             one(&format!(
                 r#""eventName":"REMOVE","userIdentity":{{"type":"Service","principalId":"{principal}"}},
@@ -341,10 +350,10 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_cannot_be_read_keeps_its_name() {
+    fn a_record_that_cannot_be_read_keeps_its_sequence_number() {
         let poison = changed("INSERT", "FOLLOWERS#actor:ada#3", "bob", r#","NewImage":{"since":{"S":"x"}}"#);
         assert_eq!((poison.sequence(), poison.change.is_err()), ("42", true));
-        assert!(poison.item.is_some(), "and stops its own rail");
+        assert!(poison.item.is_some(), "the record stops its own rail");
         let poison = one(r#""dynamodb":{"SequenceNumber":"43"}"#);
         assert_eq!((poison.sequence(), poison.change.is_err(), poison.item.is_none()), ("43", true, true));
         assert_eq!(one(r#""eventName":7"#).sequence(), "");

@@ -2,33 +2,31 @@
 //!
 //! A feed can hold millions of entries. One delivery must neither hold its lane of the stream for as long as the walk
 //! takes, nor begin again at the top after a failure. So a delivery takes one step of a bounded number of queries. If
-//! something is left, the step puts a page of a job, and the stream record of that page takes the next step.
+//! entries are left, the step puts a page of a job, and the stream record of that page takes the next step.
 //!
-//! What must hold:
-//! - A step ends only after its writes are durable, and the page that it puts begins where it ended. So a step that is
+//! These rules must hold:
+//! - A step ends only after its writes are durable, and the page that it puts begins at the step's end. So a step that is
 //!   delivered again repeats at most itself.
 //! - A backfill whose follow is over by the end of a step becomes a cleanup. The cleanup that the unfollow began may have
 //!   passed before the step wrote.
-//! - An attempt of a backfill's step may die after it wrote entries and before it looked whether their events are still
-//!   there. If such an event is deleted meanwhile, the next attempt does not find it in the timeline. So a step marks that
-//!   it has begun, and an attempt that finds the mark begins a cleanup, which looks at every entry of the source.
+//! - An attempt of a backfill's step may die after it wrote entries and before it checked that their events still exist. If
+//!   such an event is deleted meanwhile, the next attempt does not find it in the timeline. So a step marks that it has
+//!   begun, and an attempt that finds the mark begins a cleanup, which looks at every entry of the source.
 
 use lately_keys::table::{BegunKey, FollowerKey, Job, JobKey, JobPage, JobTask};
-use lately_keys::{EventId, Place, Shard, Source, TableKey as _, Tick, UnixMillis, User};
+use lately_keys::{EventId, Shard, Source, Tick, UnixMillis, User};
+use lately_table::{Condition, Item, PutIf, TableError};
 
-use crate::error::TableError;
 use crate::fan_out::job::{JobWork, Task};
 use crate::fan_out::page::JobStep;
 use crate::fan_out::{FanOut, fresh_id};
 use crate::follow::Edge;
-use crate::item::{keyed, number};
-use crate::single::PutIf;
 
-/// How far a walk has come, and for whom it is.
+/// A walk: its user, its purpose, and how far it has come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FeedWalk {
     pub(super) user: User,
-    /// The oldest entry that was looked at; none before the first step.
+    /// The oldest entry that the walk has looked at; `None` before the first step.
     pub(super) behind: Option<EventId>,
     pub(super) purpose: Purpose,
 }
@@ -49,7 +47,7 @@ pub(super) struct Backfill {
     pub(super) since: UnixMillis,
     /// How many older entries are still wanted.
     pub(super) wanted: u16,
-    /// How many older entries were looked at.
+    /// How many older entries the walk has looked at.
     pub(super) looked_at: u32,
 }
 
@@ -62,7 +60,7 @@ impl FeedWalk {
     }
 }
 
-/// An id for the walk that a stream record asks for: the same each time the record is delivered.
+/// An id for the walk that a stream record begins. Each delivery of the record gives the same id.
 pub(super) fn walk_id(sequence: &str, at: UnixMillis) -> EventId {
     let digits = sequence.bytes().map(|digit| u64::from(digit.wrapping_sub(b'0')));
     let number = digits.fold(0_u64, |number, digit| number.wrapping_mul(10).wrapping_add(digit));
@@ -103,8 +101,8 @@ impl JobStep<'_> {
             let is_over = op.user(&user).edge(&job.source).await? != Some(follow);
             if is_repeated || is_over {
                 let cleanup = FeedWalk { user, behind: None, purpose: Purpose::Cleanup };
-                // Of its own name: another delivery may have begun the same cleanup before this one wrote, and to put the
-                // same page again would begin nothing.
+                // The job has a new id. Another delivery may have begun the same cleanup before this one wrote, and a put of
+                // the same page would begin nothing.
                 let job = Job { task: cleanup.task(), id: fresh_id(op)?, ..job.clone() };
                 let work = JobWork { task: Task::Walk(cleanup), ..work.clone() };
                 work.put(op, &job, JobPage::default()).await?;
@@ -116,12 +114,10 @@ impl JobStep<'_> {
         JobWork { task: Task::Walk(rest), ..work.clone() }.put(op, job, next).await
     }
 
-    /// Whether an earlier attempt began the step. This one is marked.
+    /// Marks that the step has begun. Returns true if an earlier attempt has marked it.
     async fn is_repeated(self) -> Result<bool, TableError> {
-        let mut mark = keyed(Place::Table, BegunKey(self.key.clone()).encode());
-        mark.insert("expires_at".to_owned(), number(self.work.expires_at));
-        let put = self.fan_out.op.table.put_item_if(&mark, "attribute_not_exists(pk)", None).await?;
-        Ok(put != PutIf::Done)
+        let mark = Item::at(&BegunKey(self.key.clone())).with("expires_at", self.work.expires_at);
+        Ok(self.fan_out.op.table.put_if(&mark, &Condition::no_item()).await? != PutIf::Done)
     }
 }
 
@@ -133,7 +129,7 @@ pub(super) struct WalkStep<'a> {
 }
 
 impl WalkStep<'_> {
-    /// The walk that is left after the step.
+    /// Takes the step. Returns the walk that is left.
     async fn take(self, mut walk: FeedWalk) -> Result<Option<FeedWalk>, TableError> {
         for _ in 0..self.fan_out.op.store.feeds().queries_per_step {
             let rest = match walk.purpose {
@@ -154,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_records_walk_keeps_its_id_and_neighbours_have_others() {
+    fn each_record_has_a_walk_id_that_stays_the_same() {
         let at = UnixMillis::new(1_479_499_740_000).unwrap();
         let id = walk_id("4421584500000000017450439091", at);
         assert_eq!((id, id.at()), (walk_id("4421584500000000017450439091", at), at));

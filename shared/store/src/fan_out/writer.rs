@@ -1,45 +1,34 @@
-//! The one writer of a batch: the writes of all its rails, in calls of 25.
+//! The one writer of a batch of records: it puts the writes of all rails into calls of 25 items.
 //!
-//! A call costs its round trip however few items it has, so a call waits until it is full, or until no rail could
-//! add to it: all wait for their writes, or for something else for too long. What a call leaves unprocessed goes
-//! into a later one.
+//! A call costs a round trip however few items it has. So the writer sends a call when it is full, or when no rail can add to
+//! it: each rail waits for its own writes, or the call has waited long enough for rails that are reading ([`LINGER`]). Items
+//! that a call leaves unprocessed go into a later call.
 //!
-//! What must hold: of one item there is no more than one write in a call and none in two calls at once, and they
-//! are made in the order in which they were asked for. A rail is told when all that it asked for is durable.
+//! Two rules must hold. An item has no more than one write in a call and is in no two calls at once, and its writes are made
+//! in the order in which the rails asked for them. A rail continues only after all of its writes are durable.
 //!
 //! A partition takes 1,000 write units a second. A rail that can leave a write for later ([`Writer::write_or_refuse`])
-//! is told soon that the write's partition takes no more: after [`BUSY_ATTEMPTS`], and once a call with writes of this
-//! partition alone was refused for this reason. A call of several partitions does not say which one is busy, and a
-//! limit of the table or the account is no reason to write more.
+//! learns soon that the write's partition is busy: after [`BUSY_ATTEMPTS`], and only if DynamoDB refused a call with writes
+//! to this partition alone because its key range is hot. A call to several partitions does not tell which partition is busy.
+//! And a backlog is one more write, which makes a limit of the table or the account worse.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use aws_sdk_dynamodb::error::BuildError;
-use aws_sdk_dynamodb::types::{DeleteRequest, PutRequest, ReturnConsumedCapacity, WriteRequest};
 use futures_util::future::{self, Either};
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use lately_keys::{Key, Place};
+use lately_keys::Key;
+use lately_table::limits::BATCH_ITEMS;
+use lately_table::{BatchOutcome, Refusal, Table, TableError, Write};
 use tokio::sync::Notify;
 
-use crate::call::Table;
-use crate::call::{Meaning, is_batchs_range_hot, is_throttle, meaning, unavailable};
-use crate::error::TableError;
-use crate::item::{Corrupt, Fields, Item, keyed};
-use crate::limits::{BATCH_ITEMS, BUSY_ATTEMPTS, LINGER, WRITES_AT_ONCE};
+use crate::limits::{BUSY_ATTEMPTS, LINGER, WRITES_AT_ONCE};
 
 #[cfg(test)]
 mod tests;
 
-/// A write of one item.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Write {
-    Put(Item),
-    Delete(Key),
-}
-
-/// What the writer did.
+/// How many calls the writer has made, and how many items these have written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct WriteTotals {
     pub(super) calls: u64,
@@ -49,22 +38,24 @@ pub(super) struct WriteTotals {
 pub(super) struct Writer<'a> {
     table: &'a Table,
     state: Mutex<State>,
-    /// There is something to do, or a reason to look.
+    /// Wakes the writer: a rail has asked for writes, or has ended.
     changed: Notify,
 }
 
 #[derive(Default)]
 struct State {
-    /// In the order in which they were asked for.
+    /// The writes in the order in which the rails asked for them.
     queue: BTreeMap<u64, Queued>,
-    /// The last write of each queued item.
+    /// For each queued item, the place of its last write in the queue.
     newest: HashMap<Key, u64>,
     in_flight: HashSet<Key>,
-    /// Partitions that take no more now.
+    /// Partitions that take no more writes now.
     busy: HashSet<String>,
+    /// How many writes were queued: the place of the next one.
     asked: u64,
-    /// Rails at work, and how many of them wait for the writer.
+    /// Rails at work.
     rails: usize,
+    /// Rails that wait for the writer.
     waiting: usize,
     written: WriteTotals,
 }
@@ -74,14 +65,15 @@ struct Queued {
     key: Key,
     write: Write,
     attempts: u32,
-    /// A call with it and others was refused as a whole: it may be its fault. Or its partition may be busy.
+    /// The write gets a call of its own. DynamoDB refused a whole call with this write and others, so this write may be the
+    /// reason; or the write's partition may be busy.
     alone: bool,
-    /// Whether all who asked for it can leave it for later.
+    /// Whether all rails that asked for the write can leave it for later.
     may_refuse: bool,
     tickets: Vec<Arc<Ticket>>,
 }
 
-/// What a rail waits for.
+/// The writes that a rail waits for.
 #[derive(Debug)]
 struct Ticket {
     left: Mutex<Left>,
@@ -103,39 +95,12 @@ enum End {
     Failed(TableError),
 }
 
-impl Write {
-    pub(super) fn key(&self) -> Result<Key, Corrupt> {
-        match self {
-            Self::Put(item) => Fields(item).key(),
-            Self::Delete(key) => Ok(key.clone()),
-        }
-    }
-
-    fn request(&self) -> Result<WriteRequest, BuildError> {
-        let request = WriteRequest::builder();
-        Ok(match self {
-            Self::Put(item) => {
-                request.put_request(PutRequest::builder().set_item(Some(item.clone())).build()?).build()
-            }
-            Self::Delete(key) => {
-                let key = keyed(Place::Table, key.clone());
-                request.delete_request(DeleteRequest::builder().set_key(Some(key)).build()?).build()
-            }
-        })
-    }
-}
-
-fn key_of_request(request: &WriteRequest) -> Option<Key> {
-    let put = request.put_request().map(PutRequest::item);
-    Fields(put.or_else(|| request.delete_request().map(DeleteRequest::key))?).key().ok()
-}
-
 impl<'a> Writer<'a> {
     pub(super) fn new(table: &'a Table) -> Self {
         Self { table, state: Mutex::default(), changed: Notify::new() }
     }
 
-    /// Does some work, and writes what its rails ask for meanwhile.
+    /// Drives some work to its end, and makes the writes that its rails ask for meanwhile.
     pub(super) async fn during<T>(&self, work: impl Future<Output = T>) -> T {
         match future::select(pin!(work), pin!(self.run())).await {
             Either::Left((done, _)) => done,
@@ -143,7 +108,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Runs a rail: calls are sent when all rails that there are wait for them.
+    /// Runs a rail. The writer counts the rails, and sends a call once all of them wait.
     pub(super) async fn rail<T>(&self, rail: impl Future<Output = T>) -> T {
         self.state().rails += 1;
         let done = rail.await;
@@ -152,12 +117,13 @@ impl<'a> Writer<'a> {
         done
     }
 
-    /// Writes items; when it returns, they are durable.
+    /// Writes items. All of them are durable when this returns.
     pub(super) async fn write(&self, writes: Vec<Write>) -> Result<(), TableError> {
         self.ask(writes, false).await.map(drop)
     }
 
-    /// Writes items; when it returns, they are durable, but for those whose partitions take no more: their keys.
+    /// Writes items, and returns the keys of those that are not written because their partitions are busy. All others are
+    /// durable when this returns.
     pub(super) async fn write_or_refuse(&self, writes: Vec<Write>) -> Result<Vec<Key>, TableError> {
         self.ask(writes, true).await
     }
@@ -189,7 +155,7 @@ impl<'a> Writer<'a> {
         left.failed.take().map_or_else(|| Ok(std::mem::take(&mut left.refused)), Err)
     }
 
-    /// What was written so far.
+    /// The calls and items so far.
     pub(super) fn written(&self) -> WriteTotals {
         self.state().written
     }
@@ -222,51 +188,34 @@ impl<'a> Writer<'a> {
     }
 
     async fn call(&self, batch: Vec<(u64, Queued)>) {
-        let requests: Result<Vec<_>, _> = batch.iter().map(|(_, queued)| queued.write.request()).collect();
-        let requests = match requests {
-            Ok(requests) => requests,
-            Err(error) => return self.fail(batch, || TableError::unavailable(&error)),
-        };
-        self.table.meter.call();
         self.state().written.calls += 1;
-        let answer = self
-            .table
-            .client
-            .batch_write_item()
-            .request_items(&*self.table.name, requests)
-            .return_consumed_capacity(ReturnConsumedCapacity::Total)
-            .send()
-            .await;
-        let mut busy = None;
-        let (left, error, throttled): (Vec<_>, _, _) = match answer {
-            Ok(answer) => {
-                self.table.meter.write(answer.consumed_capacity());
-                let unprocessed = answer.unprocessed_items().into_iter().flatten();
-                let unprocessed: HashSet<Key> =
-                    unprocessed.flat_map(|(_, left)| left).filter_map(key_of_request).collect();
-                let (left, done): (Vec<_>, Vec<_>) =
-                    batch.into_iter().partition(|(_, queued)| unprocessed.contains(&queued.key));
+        let writes: Vec<_> = batch.iter().map(|(_, queued)| &queued.write).collect();
+        let (left, refusal) = match self.table.batch_write(&writes).await {
+            BatchOutcome::Written(unprocessed) => {
+                let (mut left, mut done) = (Vec::new(), Vec::new());
+                for (place, queued) in batch.into_iter().enumerate() {
+                    if unprocessed.contains(&place) { left.push(queued) } else { done.push(queued) }
+                }
                 self.finish(done);
-                (left, TableError::unavailable("a batch was not processed"), true)
+                let error = TableError::unavailable("a batch was not processed");
+                (left, Refusal { error, is_range_hot: false, is_throttle: true })
             }
-            Err(error) if meaning(&error) == Meaning::Final => {
+            BatchOutcome::Refused(refusal) => (batch, refusal),
+            BatchOutcome::Failed(error) => {
                 let [_] = &*batch else { return self.again(batch, true) };
-                return self.fail(batch, || unavailable(&error));
-            }
-            Err(error) => {
-                busy = only_partition(&batch).filter(|_| is_batchs_range_hot(&error));
-                (batch, unavailable(&error), is_throttle(&error))
+                return self.fail(batch, || error.clone());
             }
         };
+        let busy = only_partition(&left).filter(|_| refusal.is_range_hot);
         let left = self.refuse(left, busy);
         let made = left.iter().map(|(_, queued)| queued.attempts + 1).max();
         let Some(made) = made else { return };
         let wait = self.table.wait_after(made);
-        if throttled {
-            self.table.meter.throttled(wait.is_none());
+        if refusal.is_throttle {
+            self.table.meter().throttled(wait.is_none());
         }
         match wait {
-            None => self.fail(left, || error.clone()),
+            None => self.fail(left, || refusal.error.clone()),
             Some(wait) => {
                 tokio::time::sleep(wait).await;
                 self.again(left, false);
@@ -274,7 +223,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Puts writes back to where they stood in the queue.
+    /// Puts writes back to their old places in the queue.
     fn again(&self, batch: Vec<(u64, Queued)>, alone: bool) {
         let mut state = self.state();
         for (place, mut queued) in batch {
@@ -283,7 +232,8 @@ impl<'a> Writer<'a> {
             if alone {
                 queued.alone = true;
             } else if queued.may_refuse && queued.attempts >= BUSY_ATTEMPTS {
-                // Once alone. If its partition is not the reason then, it is tried as all others are.
+                // The write gets one call of its own. If its partition is not the reason even then, the write is repeated
+                // as all others are.
                 queued.may_refuse = !queued.alone;
                 queued.alone = !queued.alone;
             }
@@ -292,7 +242,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Refuses writes to partitions that take no more: of a call, and all that wait for one. The others of the call.
+    /// Refuses writes to busy partitions: those of a call, and all that are queued. Returns the other writes of the call.
     fn refuse(&self, batch: Vec<(u64, Queued)>, busy: Option<String>) -> Vec<(u64, Queued)> {
         let mut state = self.state();
         if let Some(busy) = busy
@@ -334,7 +284,7 @@ impl<'a> Writer<'a> {
                     End::Failed(error) => left.failed = Some(error),
                 }
                 if left.writes == 0 {
-                    // Here, and not when the rail goes on: until then it would still seem to wait.
+                    // Counted here and not by the rail: until it runs again, it would still seem to wait.
                     state.waiting -= 1;
                     ticket.done.notify_one();
                 }
@@ -349,7 +299,7 @@ impl Ticket {
     }
 }
 
-/// The partition of all writes of a call, if there is only one.
+/// The partition of a call's writes, if all of them have the same one.
 fn only_partition(batch: &[(u64, Queued)]) -> Option<String> {
     let (_, first) = batch.first()?;
     batch.iter().all(|(_, queued)| queued.key.pk == first.key.pk).then(|| first.key.pk.clone())
@@ -370,7 +320,7 @@ impl State {
         self.queue.insert(place, Queued { key, write, attempts: 0, alone: false, may_refuse, tickets });
     }
 
-    /// The queued writes to a partition that can be left for later.
+    /// Takes out of the queue the writes to a partition that the rails can leave for later.
     fn take_refusable(&mut self, partition: &str) -> Vec<(u64, Queued)> {
         let queued = self.queue.iter();
         let places: Vec<_> = queued
@@ -380,7 +330,7 @@ impl State {
         places.into_iter().filter_map(|place| self.take_out(place)).collect()
     }
 
-    /// The writes of the next call: a full one, or what there is if nothing would come to it.
+    /// The writes of the next call, if the call is full or no rail would add to it.
     fn take(&mut self, lingered: bool) -> Option<Vec<(u64, Queued)>> {
         let mut keys = HashSet::new();
         let mut places = Vec::with_capacity(BATCH_ITEMS);

@@ -1,17 +1,17 @@
-//! What stands in a feed's partition before its entries: the sources that it pulls, and how far it was seen.
+//! The marks in a feed's partition, which come before the entries: the sources that the feed pulls, and how far the user has
+//! seen the feed.
 //!
 //! ```text
 //! FEED#{user} / #PULL#{source}    since S         see pull_marker.rs
-//! FEED#{user} / #SEEN            id S            see seen.rs
+//! FEED#{user} / #SEEN             id S            see seen.rs
 //! ```
 
 use lately_keys::table::{FeedEntryKey, PullMarkerKey, SeenMarkKey};
-use lately_keys::{EventId, Place, SortKey, Source, TableKey, User};
+use lately_keys::{EventId, SortKey, Source, TableKey, User};
+use lately_table::{Corrupt, Item, Query, TableError};
 
 use crate::entry::TimelineEntry;
-use crate::error::TableError;
 use crate::feed::FeedHandle;
-use crate::item::{Corrupt, Fields, Item, keyed, text};
 use crate::pull_marker::PullMarker;
 use crate::timeline::range::{EntryRange, FoundEntries};
 
@@ -24,109 +24,72 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
-    /// Whether an event is pulled, if a source lists it.
+    /// Whether the feed pulls an event that a source lists.
     pub(super) fn pull(&self, source: &Source, id: EventId) -> bool {
         self.pulls.iter().any(|pull| pull.source == *source && pull.since <= id)
     }
 
-    /// Takes an item that is no entry.
-    fn take(&mut self, item: &Item) -> Result<(), Corrupt> {
-        if is_seen_mark(item)? {
-            self.seen = Some(Fields(item).parsed("id")?);
-        } else {
-            self.pulls.push(PullMarker::decode(item)?);
+    fn decode(items: &[Item]) -> Result<Self, Corrupt> {
+        let mut marks = Self::default();
+        for item in items {
+            if SeenMarkKey::decode(item.text("pk")?, item.text("sk")?).is_some() {
+                marks.seen = Some(item.parsed("id")?);
+            } else {
+                marks.pulls.push(PullMarker::decode(item)?);
+            }
         }
-        Ok(())
+        Ok(marks)
     }
 }
 
-fn is_seen_mark(item: &Item) -> Result<bool, Corrupt> {
-    let fields = Fields(item);
-    Ok(SeenMarkKey::decode(fields.text("pk")?, fields.text("sk")?).is_some())
-}
-
-/// Whether an item, or a key, is an entry's: its sort key is an id.
+/// The id of an item, or of a key, if it is an entry's. The sort key of an entry is an id.
 fn entry_id(item: &Item) -> Option<EventId> {
-    Fields(item).parsed::<SortKey>("sk").ok().map(SortKey::id)
+    item.parsed::<SortKey>("sk").ok().map(SortKey::id)
 }
 
 /// The item of a user's seen mark.
 pub(super) fn seen_mark(user: &User, id: EventId) -> Item {
-    let mut item = keyed(Place::Table, SeenMarkKey { user: user.clone() }.encode());
-    item.insert("id".to_owned(), text(id.to_string()));
-    item
+    Item::at(&SeenMarkKey { user: user.clone() }).with("id", id.to_string())
 }
 
 impl FeedHandle<'_> {
-    /// All marks of a feed; those after one, if it is given.
+    /// All marks of a feed. With `after`, only those after this key.
     ///
-    /// A user has at most some hundred marks: 1 MB of them is some thousand, and one query.
+    /// A user has at most some hundred marks. One query reads 1 MB, which is some thousand marks.
     pub(crate) async fn marks(self, after: Option<Item>, consistent: bool) -> Result<Marks, TableError> {
-        let user = self.user;
-        let last = SeenMarkKey { user: user.clone() }.encode();
-        let mut marks = Marks::default();
-        let mut start = after;
-        loop {
-            let answer = self
-                .op
-                .table
-                .query(|query| {
-                    query
-                        .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :last")
-                        .expression_attribute_values(":pk", text(&*last.pk))
-                        .expression_attribute_values(":first", text(PullMarkerKey::PREFIX))
-                        .expression_attribute_values(":last", text(&*last.sk))
-                        .set_exclusive_start_key(start.clone())
-                        .consistent_read(consistent)
-                })
-                .await?;
-            self.op.table.meter.items(answer.items().len());
-            for item in answer.items() {
-                marks.take(item)?;
-            }
-            start = answer.last_evaluated_key;
-            if start.is_none() {
-                return Ok(marks);
-            }
-        }
+        let last = SeenMarkKey { user: self.user.clone() }.encode();
+        let query = Query::partition(last.pk)
+            .between(PullMarkerKey::PREFIX, last.sk)
+            .start(after)
+            .consistent(consistent);
+        let items = self.op.table.query_all(query).await?;
+        self.op.table.meter().items(items.len());
+        Ok(Marks::decode(&items)?)
     }
 
-    /// A feed from its start, in one query: its marks, and the first entries of a range that begins with the
-    /// newest there can be. If the marks are more than was expected, they are read to their end, and the entries
-    /// are not begun.
+    /// The start of a feed, with one query: its marks, and the first entries of a range that begins with the newest possible
+    /// entry. If there are more marks than expected, further queries read the other marks, and no entries are returned.
     pub(crate) async fn start(
         self,
         range: &EntryRange<'_>,
         wanted: u32,
     ) -> Result<(Marks, Option<FoundEntries>), TableError> {
         let user = self.user;
-        let oldest = range.ids.oldest.sort_key();
         let expected = self.op.store.pulls_of().get(user).unwrap_or(0);
-        // One more for the seen mark. Where there is none, one entry more says whether the feed goes on.
+        // One more item, for the seen mark. Without such a mark, one more entry says whether the feed continues.
         let limit = wanted.saturating_add(expected).saturating_add(1);
-        let answer = self
-            .op
-            .table
-            .query(|query| {
-                query
-                    .key_condition_expression("pk = :pk AND sk <= :oldest")
-                    .expression_attribute_values(":pk", text(FeedEntryKey::partition(user)))
-                    .expression_attribute_values(":oldest", text(oldest.to_string()))
-                    .limit(i32::try_from(limit).unwrap_or(i32::MAX))
-                    .consistent_read(range.consistent)
-            })
-            .await?;
-        self.op.table.meter.items(answer.items().len());
-        let marked = answer.items().iter().take_while(|item| entry_id(item).is_none()).count();
-        let (marks_read, entries) = answer.items().split_at(marked);
-        let mut marks = Marks::default();
-        for item in marks_read {
-            marks.take(item)?;
-        }
-        let stopped = answer.last_evaluated_key();
-        let found = match stopped.map(entry_id) {
+        let query = Query::partition(FeedEntryKey::partition(user))
+            .up_to(range.ids.oldest.sort_key().to_string())
+            .limit(limit)
+            .consistent(range.consistent);
+        let page = self.op.table.query(&query).await?;
+        self.op.table.meter().items(page.items.len());
+        let marked = page.items.iter().take_while(|item| entry_id(item).is_none()).count();
+        let (marks_read, entries) = page.items.split_at(marked);
+        let mut marks = Marks::decode(marks_read)?;
+        let found = match page.next.as_ref().map(entry_id) {
             Some(None) => {
-                let rest = self.marks(stopped.cloned(), range.consistent).await?;
+                let rest = self.marks(page.next, range.consistent).await?;
                 marks.pulls.extend(rest.pulls);
                 marks.seen = marks.seen.or(rest.seen);
                 None

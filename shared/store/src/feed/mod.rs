@@ -1,11 +1,11 @@
-//! Feeds: one user's timeline, of what was pushed into it and of what it pulls.
+//! Feeds: the timeline of one user, made of entries that were pushed into the feed and entries that the feed pulls.
 //!
-//! What was pushed lies in the feed's own partition; the marks there (`marks.rs`) name the sources that are
-//! pulled, whose timelines are merged in by id. The partition starts with the marks, newest entries next: so the
-//! first page is one query, and one more for each source that it pulls. A page that starts elsewhere reads the
-//! marks beside its entries.
+//! The feed's own partition holds the pushed entries. The marks there (`marks.rs`) name the sources that the feed pulls, and a
+//! page merges the timelines of these sources by id. The partition starts with the marks, then the newest entries. So the first
+//! page takes one query, and one more for each source that the feed pulls. A page that starts elsewhere reads the marks beside
+//! its entries.
 //!
-//! An event may be pushed and pulled, or be pulled by two sources: it is shown once.
+//! An event may be both pushed and pulled, or pulled from two sources. A page shows it once.
 
 mod marks;
 mod rebuild;
@@ -17,13 +17,12 @@ pub use verify::{FeedFinding, FeedReport};
 
 use futures_util::future::try_join;
 use lately_keys::table::{FeedEntryKey, SourceEntryKey};
-use lately_keys::{Actor, EventId, Fingerprint, Order, Place, TableKey, UnixMillis, User};
+use lately_keys::{Actor, EventId, Fingerprint, Order, TableKey, UnixMillis, User};
 use lately_model::{FeedPage, FeedQuery, Page, PageUnread, TimelineEvent};
+use lately_table::TableError;
 
-use crate::entry::TimelineEntry;
-use crate::error::TableError;
+use crate::entry::{TimelineEntry, place_in_feed};
 use crate::feed::marks::Marks;
-use crate::item::{Item, keyed};
 use crate::latest::page::{Budget, Ending, PageDraft};
 use crate::latest::span::{IdRange, Span};
 use crate::latest::wave::Wave;
@@ -41,7 +40,7 @@ pub struct FeedHandle<'a> {
 }
 
 impl FeedHandle<'_> {
-    /// A page of a user's feed. With `topics`, only what was written to one of them is shown.
+    /// A page of a user's feed. It shows only events of topics that the caller may see.
     ///
     /// # Errors
     /// See [`TimelineError`].
@@ -76,24 +75,17 @@ impl FeedHandle<'_> {
         Ok(FeedPage { page, unread })
     }
 
-    /// Whether a feed shows an event: it holds it, or pulls a source that lists it.
+    /// Whether the feed shows an event: the feed holds its entry, or pulls a source that lists it.
     async fn look(self, id: EventId) -> Result<Option<()>, TableError> {
-        let topics = self.op.allowed_topics();
-        let user = self.user;
-        let filter = Filter::seen_by(topics, self.op.now());
-        let key = keyed(Place::Table, FeedEntryKey { user: user.clone(), id }.encode());
-        let marks = self.marks(None, true);
-        let (pushed, marks) = try_join(self.op.table.get_item(key), marks).await?;
-        let pulls = marks.pulls.into_iter().filter(|pull| pull.since <= id);
-        let keys = pulls.map(|pull| keyed(Place::Table, SourceEntryKey { source: pull.source, id }.encode()));
-        let keys: Vec<_> = keys.filter(|_| pushed.is_none()).collect();
-        let pulled = self.op.table.get_items(&keys, true).await?;
-        let shown = |item: &Item| {
-            let entry = TimelineEntry::decode(item)?;
-            Ok::<_, TableError>(entry.fans_out && filter.takes(&entry))
-        };
+        let filter = Filter::seen_by(self.op.allowed_topics(), self.op.now());
+        let pushed = self.op.table.get(place_in_feed(id, self.user));
+        let (pushed, marks) = try_join(pushed, self.marks(None, true)).await?;
+        let pulls = marks.pulls.into_iter().filter(|pull| pushed.is_none() && pull.since <= id);
+        let keys: Vec<_> = pulls.map(|pull| SourceEntryKey { source: pull.source, id }.encode()).collect();
+        let pulled = self.op.table.get_many(&keys, true).await?;
         for item in pushed.iter().chain(&pulled) {
-            if shown(item)? {
+            let entry = TimelineEntry::decode(item)?;
+            if entry.fans_out && filter.takes(&entry) {
                 return Ok(Some(()));
             }
         }
@@ -102,8 +94,7 @@ impl FeedHandle<'_> {
 }
 
 impl TimelineReading<'_> {
-    /// Reads the marks of a feed, and as much of its own entries as one query gives; then the wave knows all its
-    /// lanes.
+    /// Reads the marks of a feed, and as many of its own entries as one query returns. Then the wave knows all of its lanes.
     async fn begin_feed(
         &mut self,
         user: &User,
@@ -111,7 +102,7 @@ impl TimelineReading<'_> {
         ids: IdRange,
         wanted: usize,
     ) -> Result<Marks, TableError> {
-        self.op.table.meter.round();
+        self.op.table.meter().round();
         let begins = self.order == Order::NewestFirst && ids.newest == EventId::last_of(UnixMillis::MAX);
         let asks = wave.asks(wanted, EXPECTED_EVENT_BYTES);
         let ask = *asks.first().expect("a page wants something of the only lane");
@@ -138,14 +129,14 @@ impl TimelineReading<'_> {
     }
 }
 
-/// Whether a page is the first one that a user opens their feed with.
+/// Whether a page is the first page of the whole feed, newest events first.
 fn is_first_of_all(query: &FeedQuery, span: &Span) -> bool {
     let page = &query.page;
     let whole = page.range.from.is_none() && page.range.to.is_none() && page.event_type.is_none();
     whole && page.cursor.is_none() && span.order == Order::NewestFirst
 }
 
-/// How much of a first page the user has not seen.
+/// How many events of a first page the user has not seen.
 fn unread(user: &User, page: &Page<TimelineEvent>, seen: Option<EventId>) -> PageUnread {
     let myself = Actor::from(user);
     let is_new = |event: &&TimelineEvent| seen.is_none_or(|seen| event.event.id > seen);

@@ -1,24 +1,22 @@
-//! A feed being mended: entries put that belong to it, and deleted that do not.
+//! Rebuild: the repair of a feed. It puts the entries that belong to the feed, and deletes those that do not.
 //!
-//! What belongs to a feed may change while it is mended: a source is followed or no longer followed, an event is
-//! deleted. So after each round of writes all is looked at again, consistently, until nothing has changed since:
-//! what changes later, fan-out and clean-up see after our writes, and settle it themselves.
+//! The set of entries that belong to a feed may change during the repair: the user follows or unfollows a source, or an event
+//! is deleted. So after each round of writes the repair reads everything again, consistently, until nothing has changed.
+//! Fan-out handles every later change, after the writes of the repair.
 
 use std::collections::BTreeSet;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::{FeedEntryKey, SourceEntryKey};
-use lately_keys::{Actor, EventId, Place, Source, TableKey};
+use lately_keys::{Actor, EventId, Source};
+use lately_table::TableError;
+use lately_table::limits::{BATCH_ITEMS, CONFLICTS};
 
-use crate::entry::TimelineEntry;
-use crate::error::TableError;
+use crate::entry::{TimelineEntry, place_at_source, place_in_feed};
 use crate::feed::FeedHandle;
-use crate::item::keyed;
-use crate::limits::{BATCH_ITEMS, CONFLICTS};
 use crate::pull_marker::PullMarker;
 
 impl FeedHandle<'_> {
-    /// Puts those of some entries into a feed that belong to it, and deletes the others from it.
+    /// Puts those of some entries that belong to the feed, and deletes the others from it.
     pub(super) async fn mend_entries(self, entries: &[TimelineEntry]) -> Result<(), TableError> {
         if entries.is_empty() {
             return Ok(());
@@ -37,14 +35,14 @@ impl FeedHandle<'_> {
         Err(TableError::unavailable("what the feed must show keeps changing"))
     }
 
-    /// Puts the mark of a source into a feed that must pull it, and deletes it from one that must not.
+    /// Puts the pull marker of a source if the feed must pull the source, and deletes the marker otherwise.
     pub(super) async fn mend_pull(self, source: &Source) -> Result<(), TableError> {
         let user = self.user;
         let mut wanted = self.wanted_pull(source).await?;
         for _ in 0..CONFLICTS {
             match &wanted {
-                Some(pull) => self.op.table.put_item(&pull.encode(user)).await?,
-                None => self.op.table.delete_item(&PullMarker::key(user, source)).await?,
+                Some(pull) => self.op.table.put(&pull.encode(user)).await?,
+                None => self.op.table.delete(PullMarker::key(user, source)).await?,
             }
             let now = self.wanted_pull(source).await?;
             if now == wanted {
@@ -55,23 +53,24 @@ impl FeedHandle<'_> {
         Err(TableError::unavailable("what the feed must pull keeps changing"))
     }
 
-    /// The mark that a feed must have of a source, if it has none.
+    /// The pull marker of a source that the feed lacks; `None` if it lacks none.
     pub(super) async fn missing_pull(self, source: &Source) -> Result<Option<PullMarker>, TableError> {
         let user = self.user;
         let Some(pull) = self.wanted_pull(source).await? else { return Ok(None) };
-        let marked = self.op.table.get_item(PullMarker::key(user, source)).await?;
+        let marked = self.op.table.get(PullMarker::key(user, source)).await?;
         Ok(marked.is_none().then_some(pull))
     }
 
-    /// The mark that a feed must have of a source: if the user follows it, and it is not pushed.
+    /// The pull marker that the feed must have of a source; `None` if the user does not follow the source, or the source is
+    /// pushed.
     async fn wanted_pull(self, source: &Source) -> Result<Option<PullMarker>, TableError> {
         let user = self.user;
         let Some(edge) = self.op.user(user).edge(source).await? else { return Ok(None) };
         Ok(self.op.source(source).stored().await?.marker(source, edge.since))
     }
 
-    /// Those of some entries that belong to a feed: of events that are there, and the user's own or of a source
-    /// that is followed.
+    /// Those of some entries that belong to the feed: their events exist, and are the user's own or of a source that the user
+    /// follows.
     pub(super) async fn belonging(self, entries: &[TimelineEntry]) -> Result<BTreeSet<EventId>, TableError> {
         let user = self.user;
         let myself = Actor::from(user);
@@ -79,18 +78,15 @@ impl FeedHandle<'_> {
         let followed = |entry: &TimelineEntry| entry.sources().any(|source| edges.contains_key(&source));
         let wanted: Vec<_> =
             entries.iter().filter(|entry| entry.actor == myself || followed(entry)).collect();
-        let keys = wanted.iter().flat_map(|entry| {
-            entry
-                .sources()
-                .map(|source| keyed(Place::Table, SourceEntryKey { source, id: entry.id }.encode()))
-        });
-        let listed = self.op.table.get_items(&keys.collect::<Vec<_>>(), true).await?;
+        let keys =
+            wanted.iter().flat_map(|entry| entry.sources().map(|source| place_at_source(entry.id, &source)));
+        let listed = self.op.table.get_many(&keys.collect::<Vec<_>>(), true).await?;
         let mut belonging = BTreeSet::new();
         for item in &listed {
             belonging.insert(TimelineEntry::decode(item)?.id);
         }
         for entry in wanted {
-            // An own post is in its author's feed before any source lists it.
+            // The author's feed has an own post before any source lists it.
             if !belonging.contains(&entry.id) && self.has_event(entry).await? {
                 belonging.insert(entry.id);
             }
@@ -98,7 +94,7 @@ impl FeedHandle<'_> {
         Ok(belonging)
     }
 
-    /// Whether an entry's event is there.
+    /// Whether an entry's event exists.
     async fn has_event(self, entry: &TimelineEntry) -> Result<bool, TableError> {
         let Some(key) = entry.event_key(self.op).await? else { return Ok(false) };
         Ok(!self.op.table.existing(&[key]).await?.is_empty())
@@ -108,9 +104,8 @@ impl FeedHandle<'_> {
         let user = self.user;
         if belongs {
             let item = entry.in_feed(user, self.op.store.feeds().retention);
-            return self.op.table.put_item(&item).await;
+            return self.op.table.put(&item).await;
         }
-        let key = FeedEntryKey { user: user.clone(), id: entry.id }.encode();
-        self.op.table.delete_item(&keyed(Place::Table, key)).await
+        self.op.table.delete(place_in_feed(entry.id, user)).await
     }
 }

@@ -4,35 +4,34 @@
 //! FEED#{user} / #SEEN    id S (the newest event that the user has seen; the mark never moves back)
 //! ```
 //!
-//! The count is exact up to the bound of one request ([`UNITS_PER_REQUEST`]), and says when it stopped there; it costs what
-//! reading the counted entries costs. Where nothing is pulled, DynamoDB itself counts. Where something is, an event may be
-//! listed several times (pushed, and by two sources), so the ids are read and each counted once.
+//! The count is exact up to the bound of one request ([`UNITS_PER_REQUEST`]), and says if it stopped there. It costs as much as
+//! a read of the counted entries. If the feed pulls nothing, DynamoDB itself counts. If the feed pulls sources, an event may be
+//! listed several times (in the feed, and by two sources). Then the ids are read, and each id counts once.
 //!
-//! [`UNITS_PER_REQUEST`]: crate::limits::UNITS_PER_REQUEST
+//! [`UNITS_PER_REQUEST`]: lately_table::limits::UNITS_PER_REQUEST
 
 use std::collections::HashSet;
 
-use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, Select};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{FeedEntryKey, SourceEntryKey};
 use lately_keys::{Actor, EventId, Order, UnixMillis};
 use lately_model::Unread;
 use lately_model::limits::FUTURE_SECONDS;
+use lately_table::limits::UNITS_PER_REQUEST;
+use lately_table::{Condition, Query, TableError};
 
 use crate::entry::TimelineEntry;
-use crate::error::TableError;
 use crate::feed::FeedHandle;
 use crate::feed::marks::seen_mark;
-use crate::item::{Item, number, text};
 use crate::latest::span::IdRange;
-use crate::limits::{QUERIES_AT_ONCE, UNITS_PER_REQUEST};
+use crate::limits::QUERIES_AT_ONCE;
 use crate::timeline::filter::Filter;
 use crate::timeline::range::EntryRange;
 
 /// Why a feed could not be marked as seen.
 #[derive(Debug, thiserror::Error)]
 pub enum SeeError {
-    /// The event's time has not come: what is unread when it does would never be shown as such.
+    /// The event's time has not come. With such a mark, no event before that time would ever count as unread.
     #[error("the event is in the future")]
     InFuture,
     /// The table could not be written.
@@ -41,47 +40,30 @@ pub enum SeeError {
 }
 
 impl FeedHandle<'_> {
-    /// Marks a feed as seen up to an event, that event included. If more was seen already, nothing changes.
+    /// Marks a feed as seen up to an event and including it. If newer events are marked as seen already, nothing changes.
     ///
     /// # Errors
     /// See [`SeeError`].
     pub async fn see(self, id: EventId) -> Result<(), SeeError> {
-        let user = self.user;
-        // No event is older than it says by more than this.
+        // No event can be further in the future: no writer's clock is further ahead.
         if id.at() > self.op.now().saturating_add(FUTURE_SECONDS * 1000) {
             return Err(SeeError::InFuture);
         }
-        let mark = seen_mark(user, id);
-        let put = self
-            .op
-            .table
-            .call_if(|| {
-                self.op
-                    .table
-                    .client
-                    .put_item()
-                    .table_name(&*self.op.table.name)
-                    .set_item(Some(mark.clone()))
-                    // Ids as text are in the order of ids.
-                    .condition_expression("attribute_not_exists(pk) OR id < :id")
-                    .expression_attribute_values(":id", text(id.to_string()))
-                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                    .send()
-            })
-            .await?;
-        self.op.table.meter.write(put.as_ref().and_then(|answer| answer.consumed_capacity()));
+        // The texts of ids sort as the ids do.
+        let is_newer = Condition::no_item().or(Condition::below("id", id.to_string()));
+        self.op.table.put_if(&seen_mark(self.user, id), &is_newer).await?;
         Ok(())
     }
 
-    /// How many entries of a feed are newer than its seen mark and not the user's own. With `topics`, only those
-    /// of one of them are counted.
+    /// How many entries of a feed are newer than the seen mark and not the user's own. Only events of topics that the caller
+    /// may see count.
     ///
     /// # Errors
     /// If the table could not be read.
     pub async fn unread(self) -> Result<Unread, TableError> {
         let topics = self.op.allowed_topics();
         let user = self.user;
-        // Consistently, so that who has just seen everything has nothing unread.
+        // A consistent read: a user who has just seen everything has nothing unread.
         let marks = self.marks(None, true).await?;
         let oldest = match marks.seen {
             None => Some(EventId::first_of(UnixMillis::MIN)),
@@ -110,33 +92,22 @@ impl FeedHandle<'_> {
         Ok(unread)
     }
 
-    /// Counts what was pushed into a feed, until its end or the bound of the request.
+    /// Counts the feed's own entries, until its end or the bound of the request.
     async fn count_pushed(self, ids: IdRange, now: UnixMillis) -> Result<Unread, TableError> {
-        let user = self.user;
+        let query =
+            Query::partition(FeedEntryKey::partition(self.user))
+                .between(ids.newest.sort_key().to_string(), ids.oldest.sort_key().to_string())
+                .filter(Condition::differs("a", self.user.as_str()).and(
+                    Condition::absent("expires_at").or(Condition::above("expires_at", now.get() / 1000)),
+                ))
+                .count();
         let mut unread = 0;
-        let mut start: Option<Item> = None;
+        let mut start = None;
         loop {
-            let answer = self
-                .op
-                .table
-                .query(|query| {
-                    query
-                        .key_condition_expression("pk = :pk AND sk BETWEEN :newest AND :oldest")
-                        .filter_expression(
-                            "a <> :user AND (attribute_not_exists(expires_at) OR expires_at > :now)",
-                        )
-                        .select(Select::Count)
-                        .expression_attribute_values(":pk", text(FeedEntryKey::partition(user)))
-                        .expression_attribute_values(":newest", text(ids.newest.sort_key().to_string()))
-                        .expression_attribute_values(":oldest", text(ids.oldest.sort_key().to_string()))
-                        .expression_attribute_values(":user", text(user.as_str()))
-                        .expression_attribute_values(":now", number(now.get() / 1000))
-                        .set_exclusive_start_key(start.clone())
-                })
-                .await?;
-            self.op.table.meter.items(usize::try_from(answer.scanned_count()).unwrap_or(0));
-            unread += u64::try_from(answer.count()).unwrap_or(0);
-            start = answer.last_evaluated_key;
+            let page = self.op.table.query(&query.clone().start(start)).await?;
+            self.op.table.meter().items(page.read);
+            unread += page.count as u64;
+            start = page.next;
             let more = start.is_some();
             if !more || self.op.table.is_spent() {
                 return Ok(Unread { unread, more });
@@ -144,13 +115,13 @@ impl FeedHandle<'_> {
         }
     }
 
-    /// Counts what several partitions list, each event once: sixteen bytes of memory for each.
+    /// Counts the events that several partitions list, each event once. An event takes sixteen bytes of memory.
     async fn count_all(
         self,
         partitions: &[(String, IdRange)],
         counted: Counted<'_>,
     ) -> Result<Unread, TableError> {
-        // An entry has 1 KB at most: so that the first queries of all lists together stay within the bound.
+        // An entry has 1 KB at most. So the first queries of all lists together stay within the bound.
         let limit = u32::try_from(UNITS_PER_REQUEST * 8 / partitions.len() as u64).unwrap_or(u32::MAX);
         let lists: Vec<_> = (0..)
             .zip(partitions)
@@ -160,7 +131,7 @@ impl FeedHandle<'_> {
                 while let Some(ids) = rest {
                     let order = Order::NewestFirst;
                     let range = EntryRange { partition, ids, order, consistent: false };
-                    let found = self.op.timeline_entries(&range, Some(limit.max(1))).await?;
+                    let found = self.op.timeline_entries(&range, limit.max(1)).await?;
                     rest = found.rest(&range);
                     let counted = found.entries.iter().filter(|entry| counted.takes(entry, number > 0));
                     unread.extend(counted.map(|entry| entry.id));
@@ -181,7 +152,7 @@ impl FeedHandle<'_> {
     }
 }
 
-/// What is counted as unread.
+/// Which entries count as unread.
 #[derive(Clone, Copy, Debug)]
 struct Counted<'a> {
     filter: Filter<'a>,

@@ -1,28 +1,27 @@
-//! A feed compared with its sources: what is missing of it, and what does not belong to it.
+//! Verify: the comparison of a feed with its sources. It finds entries that the feed lacks, and entries that do not belong.
 //!
-//! What must be there is told by the sources that the user follows, each from the follow on, and by the user's own
-//! posts; what may be there besides are older events of followed sources, as many as were backfilled. So:
+//! A feed must hold the events of each followed source since the follow, and the user's own posts. It may also hold older
+//! events of followed sources, as many as were backfilled. So:
 //!
 //! - **missing** is an event that a followed source lists since the follow, from a topic that fans out, if the feed
-//!   neither holds it nor pulls it; an own post that the feed does not hold; and the mark of a source that is pulled;
-//! - **extra** is an entry of a source that is not followed and not the user's own, or of an event that is gone; and
-//!   the mark of a source that is not followed.
+//!   neither holds nor pulls it; an own post that the feed does not hold; and the marker of a source that must be pulled;
+//! - **extra** is an entry of a source that is neither followed nor the user's own, or of an event that no longer exists; and
+//!   the marker of a source that is not followed.
 //!
-//! Imports may be there or not: they are pushed to no feed, and a backfill may show them. Fan-out runs meanwhile: what
-//! it is about to write is reported as missing.
+//! Imports may be there or not: fan-out pushes them to no feed, and a backfill may copy them. Fan-out runs meanwhile, and the
+//! entries that it is about to write are reported as missing.
 //!
-//! Memory is bounded: sources, their timelines and the feed are read page by page, and what is found is handed on.
+//! Memory is bounded: sources, their timelines and the feed are read page by page, and the findings of a page are handed on.
 
 use lately_keys::table::{FeedEntryKey, SourceEntryKey};
-use lately_keys::{Actor, EventId, Order, Place, Source, TableKey, UnixMillis, User};
+use lately_keys::{Actor, EventId, Order, Source, UnixMillis, User};
 use lately_model::{FollowView, ListQuery, PageSize};
+use lately_table::TableError;
 
-use crate::entry::TimelineEntry;
-use crate::error::TableError;
+use crate::entry::{TimelineEntry, place_in_feed};
 use crate::event::is_over;
 use crate::feed::FeedHandle;
 use crate::feed::marks::Marks;
-use crate::item::keyed;
 use crate::latest::span::IdRange;
 use crate::limits::COMPARED_ENTRIES;
 use crate::list::ListError;
@@ -30,38 +29,38 @@ use crate::op::Op;
 use crate::timeline::filter::Filter;
 use crate::timeline::range::EntryRange;
 
-/// The first page of all that a user follows.
+/// The first page of the sources that a user follows.
 const ALL_FOLLOWS: ListQuery = ListQuery { limit: PageSize::MAX, cursor: None };
 
 /// How far the comparison of a feed has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FeedReport {
-    /// Timelines that were looked through: the user's own, those of followed sources, and the feed.
+    /// Timelines that were read: the user's own, those of followed sources, and the feed.
     pub timelines: u64,
-    /// Entries that were looked at.
+    /// Entries that were read.
     pub entries: u64,
-    /// Events and marks that the feed lacks.
+    /// Events and pull markers that the feed lacks.
     pub missing: u64,
-    /// Entries and marks that do not belong to the feed.
+    /// Entries and pull markers that do not belong to the feed.
     pub extra: u64,
 }
 
-/// Something about a feed that is not as it should be.
+/// A difference between a feed and its sources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FeedFinding {
-    /// An event that the feed does not show.
+    /// An event that the feed should show, and does not.
     Missing(EventId),
-    /// A source that the feed does not pull.
+    /// A source that the feed should pull, and does not.
     MissingPull(Source),
-    /// An entry that should not be there.
+    /// An entry that the feed should not have.
     Extra(EventId),
-    /// A source that should not be pulled.
+    /// A source that the feed should not pull.
     ExtraPull(Source),
 }
 
 impl FeedHandle<'_> {
-    /// Compares a user's feed with its sources. `progress` is told after every page how far it has come, and what
-    /// was found on that page.
+    /// Compares a user's feed with its sources. After every page, `progress` gets the report so far and the findings of that
+    /// page.
     ///
     /// # Errors
     /// If the table could not be read.
@@ -72,8 +71,8 @@ impl FeedHandle<'_> {
         self.compare(false, progress).await
     }
 
-    /// Compares a user's feed with its sources as [`FeedHandle::verify`] does, and mends what is found. It may be
-    /// stopped and run again at any time, and while fan-out runs.
+    /// Compares a user's feed with its sources as [`FeedHandle::verify`] does, and repairs the differences. It may be stopped
+    /// and run again at any time, also while fan-out runs.
     ///
     /// # Errors
     /// If the table could not be read or written.
@@ -100,25 +99,26 @@ impl FeedHandle<'_> {
     }
 }
 
-/// A feed being compared. Each page is an operation with its own time: a feed may be larger than a request.
+/// The comparison of one feed. Each page is an operation with its own deadline, because a feed may be too large for one
+/// request.
 struct Comparison<'a, Progress> {
     op: &'a Op,
     user: &'a User,
     mends: bool,
-    /// As they were at the beginning, and those that were found missing.
+    /// The marks at the beginning, and the missing pull markers that were found since.
     marks: Marks,
     progress: Progress,
     report: FeedReport,
 }
 
 impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progress> {
-    /// Looks through all that the user follows.
+    /// Compares the feed with all sources that the user follows.
     async fn followed_sources(&mut self) -> Result<(), TableError> {
         let own = Source::Actor(Actor::from(self.user));
         self.source(&own, EventId::first_of(UnixMillis::MIN)).await?;
         let mut query = Some(ALL_FOLLOWS);
         while let Some(follows) = self.follows(&mut query).await? {
-            // The user's own timeline was looked through from its beginning.
+            // The user's own timeline was compared from its beginning.
             for FollowView { source, since } in follows.into_iter().filter(|follow| follow.source != own) {
                 self.source(&source, EventId::first_of(since)).await?;
             }
@@ -126,7 +126,7 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
         Ok(())
     }
 
-    /// The next page of what the user follows, if there is one.
+    /// The next page of the sources that the user follows, if there is one.
     async fn follows(
         &mut self,
         query: &mut Option<ListQuery>,
@@ -140,7 +140,7 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
         Ok(Some(list.following))
     }
 
-    /// Looks for what a source lists from some id on.
+    /// Looks for missing events among those that a source lists from an id on.
     async fn source(&mut self, source: &Source, oldest: EventId) -> Result<(), TableError> {
         let partition = SourceEntryKey::partition(source);
         let mut rest = IdRange::new(oldest, EventId::last_of(UnixMillis::MAX));
@@ -148,7 +148,7 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
             let op = self.op.step();
             let range =
                 EntryRange { partition: &partition, ids, order: Order::NewestFirst, consistent: true };
-            let page = op.timeline_entries(&range, Some(COMPARED_ENTRIES)).await?;
+            let page = op.timeline_entries(&range, COMPARED_ENTRIES).await?;
             rest = page.rest(&range);
             self.report.entries += page.entries.len() as u64;
             let missing = self.missing(source, page.entries, &op).await?;
@@ -174,13 +174,12 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
             let kept = matches!(is_over(&entry.in_feed(self.user, retention), now), Ok(false));
             entry.is_for_feeds() && !pulled && kept
         });
-        let key = |id| keyed(Place::Table, FeedEntryKey { user: self.user.clone(), id }.encode());
-        let keys: Vec<_> = entries.iter().map(|entry| key(entry.id)).collect();
-        for item in op.table.get_items(&keys, true).await? {
+        let keys: Vec<_> = entries.iter().map(|entry| place_in_feed(entry.id, self.user)).collect();
+        for item in op.table.get_many(&keys, true).await? {
             let held = TimelineEntry::decode(&item)?.id;
             entries.retain(|entry| entry.id != held);
         }
-        // An event that both of its sources list was found at its actor, which come first.
+        // Actors come before subjects. So if the user follows both sources of an event, it was found under its actor.
         if matches!(source, Source::Subject(_)) {
             let edges = op.user(self.user).edges(&entries).await?;
             let myself = Actor::from(self.user);
@@ -194,7 +193,7 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
         Ok(entries)
     }
 
-    /// Looks for marks of sources that are not followed, and for sources that must be pulled and are not.
+    /// Looks for pull markers of sources that are not followed, and for missing pull markers.
     async fn pulls(&mut self) -> Result<(), TableError> {
         for pull in self.marks.pulls.clone() {
             let op = self.op.step();
@@ -224,7 +223,7 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
         if let Some(pull) = op.feed(self.user).missing_pull(&source).await? {
             self.report.missing += 1;
             self.mend_pull(&source, &op).await?;
-            // What is missing for want of it is not told event by event.
+            // The events that are missing only because of this marker are not reported one by one.
             self.marks.pulls.push(pull);
             found.push(FeedFinding::MissingPull(source));
         }
@@ -240,7 +239,7 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
             let op = self.op.step();
             let range =
                 EntryRange { partition: &partition, ids, order: Order::NewestFirst, consistent: true };
-            let page = op.timeline_entries(&range, Some(COMPARED_ENTRIES)).await?;
+            let page = op.timeline_entries(&range, COMPARED_ENTRIES).await?;
             rest = page.rest(&range);
             self.report.entries += page.entries.len() as u64;
             let filter = Filter::seen_by(None, op.now());

@@ -1,21 +1,20 @@
-//! What a user follows, who follows a source, and how many do.
+//! Lists: the sources that a user follows, the followers of a source, and their number.
 
 use lately_keys::table::{FollowKey, ProfileKey};
 use lately_keys::{Cursor, CursorError, Fingerprint, Order, Position, Shard};
 use lately_model::{
     FollowView, FollowerList, FollowerView, FollowingList, ListQuery, SourceMode, SourceView,
 };
+use lately_table::{Item, Query, TableError};
 
-use crate::error::TableError;
 use crate::follow::UserHandle;
 use crate::follow::{Edge, Follower, FollowerRange};
-use crate::item::text;
 use crate::list::ListError;
 use crate::source::PushMode;
 use crate::source::SourceHandle;
 
 impl UserHandle<'_> {
-    /// A page of what a user follows, by source.
+    /// A page of the sources that a user follows, sorted by source.
     ///
     /// # Errors
     /// See [`ListError`].
@@ -24,26 +23,19 @@ impl UserHandle<'_> {
         let fingerprint = Fingerprint::of("following").text(user.as_str()).finish();
         let after = match position(query, fingerprint)? {
             None => None,
-            Some(Position::Source(source)) => Some(Edge::key(user, &source)),
+            Some(Position::Source(source)) => Some(Item::under(Edge::key(user, &source))),
             Some(_) => return Err(CursorError::Foreign.into()),
         };
-        let answer = self
-            .op
-            .table
-            .query(|ask| {
-                ask.key_condition_expression("pk = :pk AND begins_with(sk, :prefix)")
-                    .expression_attribute_values(":pk", text(ProfileKey::partition(user)))
-                    .expression_attribute_values(":prefix", text(FollowKey::PREFIX))
-                    .set_exclusive_start_key(after.clone())
-                    .limit(query.limit.get().into())
-            })
-            .await?;
-        self.op.table.meter.items(answer.items().len());
-        self.op.table.meter.round();
-        let edges: Result<Vec<Edge>, _> = answer.items().iter().map(Edge::decode).collect();
+        let edges = Query::partition(ProfileKey::partition(user))
+            .begins_with(FollowKey::PREFIX)
+            .start(after)
+            .limit(query.limit.get());
+        let page = self.op.table.query(&edges).await?;
+        self.op.table.meter().items(page.items.len());
+        self.op.table.meter().round();
+        let edges: Result<Vec<Edge>, _> = page.items.iter().map(Edge::decode).collect();
         let edges = edges.map_err(TableError::from)?;
-        let more = answer.last_evaluated_key().is_some();
-        let next = edges.last().filter(|_| more).map(|last| {
+        let next = edges.last().filter(|_| page.next.is_some()).map(|last| {
             let position = Position::Source(last.source.clone());
             Cursor { query: fingerprint, order: Order::OldestFirst, position }.to_string()
         });
@@ -68,17 +60,17 @@ impl SourceHandle<'_> {
         let shards = self.stored().await?.shards;
         let counts = self.counts(shards).await?;
         let limit = usize::from(query.limit.get());
-        // Only shards that hold someone are read: each adds to the page.
+        // Only shards with followers are read, so each query adds to the page.
         let held = counts.into_iter().filter(|(shard, counts)| *shard >= first && counts.here > 0);
         let mut shards = held.map(|(shard, _)| shard).collect::<Vec<_>>().into_iter().peekable();
         let mut followers = Vec::new();
         let mut next = None;
         while let Some(shard) = shards.next() {
             let wanted = limit - followers.len();
-            self.op.table.meter.round();
+            self.op.table.meter().round();
             let range = FollowerRange { shard, after: after.take() };
             let page = self.followers_of(&range, wanted, false).await?;
-            self.op.table.meter.items(page.followers.len());
+            self.op.table.meter().items(page.followers.len());
             let last = page.followers.last().map(|last| (shard, last.user.clone()));
             let listed = page.followers.into_iter();
             followers.extend(listed.map(|Follower { user, since, .. }| FollowerView { user, since }));
@@ -94,7 +86,7 @@ impl SourceHandle<'_> {
         Ok(FollowerList { followers, next })
     }
 
-    /// A source: how many follow it, and how its events come into their feeds.
+    /// A source: its number of followers, and whether its events are pushed or pulled.
     ///
     /// # Errors
     /// If the table could not be read.

@@ -1,14 +1,13 @@
-//! Following a source, and no longer following it.
+//! Follow and unfollow.
 //!
-//! A follow is one transaction over three items (`edge.rs`): either side is there exactly if the other is, and the
-//! counts are right. What follows from it for the feed, fan-out does when it sees the follower in the table's
-//! stream.
+//! A follow is one transaction over three items (`edge.rs`). So each side exists exactly if the other does, and the counts are
+//! right. Fan-out changes the feed, when the table's stream shows it the follower.
 //!
-//! Each follow changes the counts of its shard, so a source that many follow at once is busy. Then its shards are
-//! doubled, durably before anyone is written to one of the new ones. Shards are never taken back, and each event of the
-//! source reads all their counts. So they are doubled for load, and not for each conflict: if the partition is throttled, or
-//! if transactions conflict in a shard that has followers enough. A few users who follow and unfollow in a loop make
-//! conflicts, and never that many followers.
+//! Each follow changes the counts of its shard, so a source that many users follow at once is busy. Then the number of its
+//! shards is doubled, and this is durable before a follower is written to a new shard. The number never shrinks, and each event
+//! of the source reads the counts of all shards. So the number is doubled for load, and not for each conflict: if the partition
+//! is throttled, or if transactions conflict in a shard that has many followers ([`CROWDED_SHARD`]). A few users who follow and
+//! unfollow in a loop make conflicts, but never that many followers.
 
 mod audience;
 mod edge;
@@ -16,22 +15,16 @@ mod list;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aws_sdk_dynamodb::error::BuildError;
-use aws_sdk_dynamodb::types::builders::UpdateBuilder;
-use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put, Select, TransactWriteItem, Update};
 use lately_keys::table::{FeedEntryKey, FollowerKey, PullMarkerKey};
 use lately_keys::{Shard, Source, UnixMillis, User};
 use lately_model::Backfill;
+use lately_table::{Condition, Fault, Query, TableError, Transacted, Transaction, Update, entropy_u64};
 
-use crate::ambient::entropy_u64;
 use crate::entry::TimelineEntry;
-use crate::error::TableError;
-use crate::item::{Item, number, text};
 use crate::limits::{CROWDED_SHARD, PULL_SOURCES};
 use crate::op::Op;
 use crate::source::PushMode;
 use crate::source::SourceHandle;
-use crate::transaction::{Fault, Transacted, Transaction};
 
 pub(crate) use audience::FollowerRange;
 pub(crate) use edge::{Counts, Edge, Follower, leaver};
@@ -39,13 +32,13 @@ pub(crate) use edge::{Counts, Edge, Follower, leaver};
 /// A source that is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Followed {
-    /// Since when.
+    /// When the follow began.
     pub since: UnixMillis,
-    /// Whether it was not followed before.
+    /// Whether the follow is new.
     pub created: bool,
 }
 
-/// Why a source is not followed.
+/// Why a user could not follow a source.
 #[derive(Debug, thiserror::Error)]
 pub enum FollowError {
     /// The source has too many followers to push to, and the user's feed pulls the highest permitted number of sources.
@@ -61,7 +54,7 @@ pub enum FollowError {
     Table(#[from] TableError),
 }
 
-/// Where in a transaction the writes of the follower shard begin: the edge is in the user's own partition.
+/// The place of the follower shard's first write in a transaction. The edge comes before, in the user's own partition.
 const IN_SHARD: usize = 1;
 
 /// One user and the sources that the user follows, in one request.
@@ -72,8 +65,8 @@ pub struct UserHandle<'a> {
 }
 
 impl UserHandle<'_> {
-    /// Follows a source; of its events from before, the feed is to show so many. Who follows it already goes on as
-    /// before.
+    /// Follows a source. The feed gets so many of its older events (`backfill`). If the user follows the source already, nothing
+    /// changes.
     ///
     /// # Errors
     /// See [`FollowError`].
@@ -93,17 +86,9 @@ impl UserHandle<'_> {
         loop {
             attempts.start_round();
             let shard = shards.pick(entropy_u64(self.op.ambient()));
-            let writes = self
-                .op
-                .user(&follower.user)
-                .follow_writes(source, shard, &follower)
-                .map_err(TableError::unavailable)?;
-            let transaction = Transaction::new(writes, self.op.ambient());
+            let transaction = self.follow_writes(source, shard, &follower);
             let faults = match self.op.table.transact(&transaction).await? {
-                Transacted::Done => {
-                    let followed = Followed { since: follower.since, created: true };
-                    return Ok(followed);
-                }
+                Transacted::Done => return Ok(Followed { since: follower.since, created: true }),
                 Transacted::Cancelled { faults, maybe_applied } => {
                     may_be_ours |= maybe_applied;
                     faults
@@ -129,20 +114,20 @@ impl UserHandle<'_> {
 }
 
 impl SourceHandle<'_> {
-    /// Whether what was wrong with the writes of a follower shard calls for more shards.
+    /// Whether the faults of a follower shard's writes are a reason for more shards.
     async fn needs_more_shards(self, shard: Shard, faults: &[Fault]) -> Result<bool, TableError> {
         let source = self.source;
         if faults.contains(&Fault::Throttled) || !faults.contains(&Fault::Conflict) {
             return Ok(faults.contains(&Fault::Throttled));
         }
-        let found = self.op.table.get_items(&[Counts::key(source, shard)], true).await?;
+        let found = self.op.table.get_many(&[Counts::key(source, shard)], true).await?;
         let counts = found.first().map(Counts::decode).transpose()?;
         Ok(counts.is_some_and(|(_, counts)| counts.here >= CROWDED_SHARD))
     }
 }
 
 impl UserHandle<'_> {
-    /// No longer follows a source, if the user does.
+    /// Unfollows a source, if the user follows it.
     ///
     /// # Errors
     /// If the table could not be read or written.
@@ -153,9 +138,7 @@ impl UserHandle<'_> {
             let Some(edge) = self.edge(source).await? else {
                 return Ok(());
             };
-            let writes = self.unfollow_writes(&edge).map_err(TableError::unavailable)?;
-            let transaction = Transaction::new(writes, self.op.ambient());
-            if self.op.table.transact(&transaction).await? == Transacted::Done {
+            if self.op.table.transact(&self.unfollow_writes(&edge)).await? == Transacted::Done {
                 return Ok(());
             }
             attempts.pause_or(too_busy).await?;
@@ -165,15 +148,14 @@ impl UserHandle<'_> {
     /// The edge from a user to a source, if the user follows it. The read is consistent.
     pub(crate) async fn edge(self, source: &Source) -> Result<Option<Edge>, TableError> {
         let user = self.user;
-        let item = self.op.table.get_item(Edge::key(user, source)).await?;
+        let item = self.op.table.get(Edge::key(user, source)).await?;
         Ok(item.as_ref().map(Edge::decode).transpose()?)
     }
 
-    /// The edge of a follower that the stream told of, once all of that follow or unfollow is visible.
+    /// The edge of a follower whose stream record has come. The read waits until the whole follow or unfollow is visible.
     ///
-    /// The stream may deliver one item of a transaction before the others can be seen by plain reads. A read in a
-    /// transaction of its own waits for them. From then on plain reads, also those of other processes, show the edge and
-    /// the counts as they were written.
+    /// The stream may deliver one item of a transaction before plain reads see the other items. A read in a transaction waits
+    /// for them. From then on plain reads, also those of other processes, see the edge and the counts as they were written.
     pub(crate) async fn whole_follow(self, follower: &FollowerKey) -> Result<Option<Edge>, TableError> {
         let FollowerKey { source, shard, user } = follower;
         let keys = vec![Edge::key(user, source), Counts::key(source, *shard)];
@@ -186,85 +168,42 @@ impl UserHandle<'_> {
         let user = self.user;
         let sources: BTreeSet<Source> = entries.iter().flat_map(TimelineEntry::sources).collect();
         let keys: Vec<_> = sources.iter().map(|source| Edge::key(user, source)).collect();
-        let edges = self.op.table.get_items(&keys, true).await?;
+        let edges = self.op.table.get_many(&keys, true).await?;
         let edge = |item| Edge::decode(item).map(|edge| (edge.source.clone(), edge));
         Ok(edges.iter().map(edge).collect::<Result<_, _>>()?)
     }
 
-    /// How many sources a feed pulls, counted no further than to the most that it may.
+    /// How many sources a feed pulls, counted up to the highest permitted number.
     async fn pull_sources(self) -> Result<usize, TableError> {
-        let user = self.user;
-        let most = i32::try_from(PULL_SOURCES).unwrap_or(i32::MAX);
-        let answer = self
-            .op
-            .table
-            .query(|query| {
-                query
-                    .key_condition_expression("pk = :pk AND begins_with(sk, :prefix)")
-                    .expression_attribute_values(":pk", text(FeedEntryKey::partition(user)))
-                    .expression_attribute_values(":prefix", text(PullMarkerKey::PREFIX))
-                    .select(Select::Count)
-                    .limit(most)
-                    .consistent_read(true)
-            })
-            .await?;
-        Ok(usize::try_from(answer.count()).unwrap_or(0))
+        let query = Query::partition(FeedEntryKey::partition(self.user))
+            .begins_with(PullMarkerKey::PREFIX)
+            .count()
+            .limit(u32::try_from(PULL_SOURCES).unwrap_or(u32::MAX))
+            .consistent(true);
+        Ok(self.op.table.query(&query).await?.count)
     }
 
-    fn follow_writes(
-        self,
-        source: &Source,
-        shard: Shard,
-        follower: &Follower,
-    ) -> Result<Vec<TransactWriteItem>, BuildError> {
+    fn follow_writes(self, source: &Source, shard: Shard, follower: &Follower) -> Transaction {
         let edge = Edge { source: source.clone(), shard, since: follower.since };
-        let put = |item: Item| Put::builder().table_name(&*self.op.table.name).set_item(Some(item));
-        let edge =
-            put(edge.encode(&follower.user)).condition_expression("attribute_not_exists(pk)").build()?;
-        let follower = put(follower.encode(source, shard)).build()?;
-        let counts = self.op.source(source).count(shard).update_expression("ADD here :one").build()?;
-        Ok(vec![
-            TransactWriteItem::builder().put(edge).build(),
-            TransactWriteItem::builder().put(follower).build(),
-            TransactWriteItem::builder().update(counts).build(),
-        ])
+        let counts = Update::under(Counts::key(source, shard)).add("here", 1_u64);
+        Transaction::new(self.op.ambient())
+            .put_if(edge.encode(self.user), Condition::no_item())
+            .put(follower.encode(source, shard))
+            .update(counts)
     }
 
-    fn unfollow_writes(self, edge: &Edge) -> Result<Vec<TransactWriteItem>, BuildError> {
-        let user = self.user;
+    fn unfollow_writes(self, edge: &Edge) -> Transaction {
         let Edge { source, shard, since } = edge;
-        let delete = |key: Item| Delete::builder().table_name(&*self.op.table.name).set_key(Some(key));
-        // It may have been followed again meanwhile, in another shard.
-        let edge = delete(Edge::key(user, source))
-            .condition_expression("n = :shard AND since = :since")
-            .expression_attribute_values(":shard", number(shard.get()))
-            .expression_attribute_values(":since", number(since.get()))
-            .build()?;
-        let follower = delete(Follower::key(source, *shard, user)).build()?;
-        let counts = self
-            .op
-            .source(source)
-            .count(*shard)
-            .update_expression("SET left_at = :now ADD here :minus, #left :one")
-            .expression_attribute_names("#left", "left")
-            .expression_attribute_values(":now", number(self.op.now().get()))
-            .expression_attribute_values(":minus", AttributeValue::N("-1".to_owned()))
-            .build()?;
-        Ok(vec![
-            TransactWriteItem::builder().delete(edge).build(),
-            TransactWriteItem::builder().delete(follower).build(),
-            TransactWriteItem::builder().update(counts).build(),
-        ])
-    }
-}
-
-impl SourceHandle<'_> {
-    fn count(self, shard: Shard) -> UpdateBuilder {
-        let source = self.source;
-        Update::builder()
-            .table_name(&*self.op.table.name)
-            .set_key(Some(Counts::key(source, shard)))
-            .expression_attribute_values(":one", number(1_u64))
+        // The user may have followed again meanwhile, in another shard.
+        let is_same = Condition::equals("n", shard.get()).and(Condition::equals("since", since.get()));
+        let counts = Update::under(Counts::key(source, *shard))
+            .set("left_at", self.op.now().get())
+            .add("here", -1_i64)
+            .add("left", 1_u64);
+        Transaction::new(self.op.ambient())
+            .delete_if(Edge::key(self.user, source), is_same)
+            .delete(Follower::key(source, *shard, self.user))
+            .update(counts)
     }
 }
 

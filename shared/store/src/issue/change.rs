@@ -1,20 +1,18 @@
-//! Changing an issue: read, changed, written under the revision that was read, and told.
+//! Changing an issue: it is read, changed, and written under the revision that was read, together with the event that
+//! reports the change.
 //!
-//! The read costs a call, and is needed: what follows from a change (the priority, the index keys, which event it is)
-//! follows from the rest of the issue too.
+//! The read costs a call, which cannot be saved: the priority, the index keys and the event depend on the whole issue,
+//! and not only on the change.
 
-use aws_sdk_dynamodb::types::{ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update};
+use lately_keys::Actor;
 use lately_keys::table::IssueKey;
-use lately_keys::{Actor, Place, TableKey};
 use lately_model::{Issue, IssueChange, Precondition, Revision, issue_changed};
+use lately_table::{Rounds, TableError, Transaction};
 
-use crate::error::TableError;
 use crate::issue::IssueHandle;
 use crate::issue::IssueNotFound;
 use crate::issue::stored::ReadIssue;
 use crate::issue::telling::Told;
-use crate::item::keyed;
-use crate::revision::Rounds;
 
 /// Why an issue was not changed.
 #[derive(Debug, thiserror::Error)]
@@ -22,20 +20,20 @@ pub enum ChangeIssueError {
     /// The issue does not exist.
     #[error(transparent)]
     NotFound(#[from] IssueNotFound),
-    /// The writer did not say which revision to change. The issue has this revision.
+    /// The writer did not name the revision to change. The issue has this revision.
     #[error("the revision to change is required")]
     RevisionRequired(Revision),
-    /// The issue differs from what the writer has seen. The issue's revision; none if there is no issue.
+    /// The issue does not have the revision that the writer expects. The issue's revision; `None` if there is no issue.
     #[error("the issue has another revision than the writer expects")]
     Mismatch(Option<Revision>),
-    /// The table could not be read or written. What was asked for may be done or not.
+    /// The table could not be read or written. The change may have happened.
     #[error(transparent)]
     Table(#[from] TableError),
 }
 
 impl IssueHandle<'_> {
-    /// Changes the issue of the revision that the precondition names, and tells of it. A change after which all is as it
-    /// was writes nothing.
+    /// Changes the issue if it has the revision that the precondition names, and writes the event that reports the
+    /// change. A change without effect writes nothing.
     ///
     /// # Errors
     /// See [`ChangeIssueError`].
@@ -58,12 +56,12 @@ impl IssueHandle<'_> {
         .await
     }
 
-    /// Reads an issue, lets `update` say what is to be changed, and changes it; again, from what is there then, if another
-    /// writer came in between, up to [`CONFLICTS`](crate::limits::CONFLICTS) times. `None` from `update` leaves all as it
-    /// is. What is there in the end.
+    /// Reads the issue, asks `update` for a change, and applies the change. If another writer came first, this starts
+    /// again from that writer's issue, up to [`CONFLICTS`](lately_table::limits::CONFLICTS) times. If `update` returns
+    /// `None`, the issue stays as it is. Returns the issue that is stored in the end.
     ///
     /// # Errors
-    /// See [`ChangeIssueError`]; nothing is required of the revision.
+    /// See [`ChangeIssueError`]. There is no precondition, so no error is about the revision.
     pub async fn update_with_retry(
         self,
         by: &Actor,
@@ -92,32 +90,17 @@ impl IssueHandle<'_> {
             };
             let next = Issue { updated_at: self.op.now(), revision: read.issue.revision.next(), ..next };
             let topic = self.op.issues().topic().await?;
-            let write = self.changing(&read, &next)?;
+            let update = read.update_to(&next).expect("a change sets a revision, at least");
+            let write = Transaction::new(self.op.ambient()).update(update);
             match self.op.issues().write_and_tell(write, event, &topic).await? {
                 Told::Written => return Ok(next),
-                // Told by the failed write: no need to read it.
+                // The failed write has returned the item, so a read is not needed.
                 Told::Stale(there) => {
                     known = there.map(ReadIssue::of).transpose().map_err(TableError::from)?;
                 }
             }
             rounds.lose().await?;
         }
-    }
-
-    fn changing(self, read: &ReadIssue, next: &Issue) -> Result<TransactWriteItem, TableError> {
-        let key = self.key;
-        let edit = read.edit_to(next).expect("a change sets a revision, at least");
-        let update = Update::builder()
-            .table_name(&*self.op.table.name)
-            .set_key(Some(keyed(Place::Table, key.encode())))
-            .update_expression(edit.update)
-            .condition_expression(edit.condition)
-            .set_expression_attribute_names(Some(edit.names))
-            .set_expression_attribute_values(Some(edit.values))
-            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-            .build()
-            .map_err(TableError::unavailable)?;
-        Ok(TransactWriteItem::builder().update(update).build())
     }
 }
 

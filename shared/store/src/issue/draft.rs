@@ -1,4 +1,4 @@
-//! A page of issues: which numbers it is about, and what it takes of what is found. Pure.
+//! A page of issues: the numbers that it covers, and the issues that it takes from those that queries find. Pure.
 
 use lately_keys::table::{IssueNumber, RepositoryKey};
 use lately_keys::{Cursor, CursorError, Fingerprint, Order, Position};
@@ -7,10 +7,10 @@ use lately_model::{Issue, IssueList, IssueQuery, IssueView, Revision};
 use crate::issue::view;
 use crate::limits::PAGE_BYTES;
 
-/// The order of a page, if neither the client nor a cursor says.
+/// The order of a page, unless the client or a cursor names one.
 const DEFAULT_ORDER: Order = Order::NewestFirst;
 
-/// What an issue's JSON is longer than its texts, at most: names, times, numbers and punctuation.
+/// The most bytes of an issue's JSON besides its texts: names, times, numbers and punctuation.
 const ENVELOPE_BYTES: usize = 320;
 
 /// A page being filled.
@@ -20,13 +20,13 @@ pub(super) struct IssueDraft {
     pub(super) order: Order,
     view: IssueView,
     limit: usize,
-    /// The numbers that the page was begun with, the lowest and the highest.
+    /// The numbers that the query covers, the lowest and the highest.
     all: (IssueNumber, IssueNumber),
-    /// The numbers that are still to be looked at, the lowest and the highest; none if that is all.
+    /// The numbers that the page has not looked at yet, the lowest and the highest; `None` if there are none left.
     pub(super) left: Option<(IssueNumber, IssueNumber)>,
     issues: Vec<Issue>,
     bytes: usize,
-    /// The last number that was looked at.
+    /// The last number that the page has looked at.
     last: Option<IssueNumber>,
     is_full: bool,
 }
@@ -42,7 +42,7 @@ impl IssueDraft {
         let position = match cursor.map(|cursor| cursor.position) {
             None | Some(Position::Start) => None,
             Some(Position::Issue(number)) => Some(number),
-            // Sealed by us for this query, but not with a position that it has.
+            // A cursor that we made for this query, with a position that issues do not have.
             Some(_) => return Err(CursorError::Foreign),
         };
         let all = (query.from.unwrap_or(IssueNumber::MIN), query.to.unwrap_or(IssueNumber::MAX));
@@ -64,14 +64,16 @@ impl IssueDraft {
         Ok(draft)
     }
 
-    /// How many issues are to be asked for: one more than the page can take says whether it is the last.
+    /// The number of issues to ask for: one more than the page can take, which shows whether there is a next page.
     pub(super) fn wanted(&self) -> usize {
         self.limit - self.issues.len() + 1
     }
 
-    /// Takes an issue that was found, if it belongs to the view and the page has room; else the page is full.
+    /// Takes an issue that was found, if it belongs to the view. Returns false if the page has no room for it; the page
+    /// is then full.
     ///
-    /// What an older writer has moved to another status or priority still stands where it was.
+    /// An older writer may change an issue's status or priority without its index key. The index then lists the issue
+    /// in a view that it no longer belongs to.
     pub(super) fn take(&mut self, issue: &Issue) -> bool {
         if view::of(self.view, issue) == self.view {
             let bytes = sent_bytes(issue);
@@ -87,17 +89,18 @@ impl IssueDraft {
         true
     }
 
-    /// There is nothing behind what was looked at.
+    /// Notes that there are no issues after those that were looked at.
     pub(super) const fn exhaust(&mut self) {
         self.left = None;
     }
 
-    /// Whether there is more to be looked at for this page.
+    /// Whether the page has room, and numbers to look at.
     pub(super) const fn is_open(&self) -> bool {
         self.left.is_some() && !self.is_full
     }
 
-    /// Whether the page shows an issue as it is at some revision or later: at its place, or nowhere.
+    /// Whether the page is up to date about an issue: it shows the issue at this revision or a later one, or rightly
+    /// does not show it.
     pub(super) fn shows(&self, issue: &Issue, revision: Revision) -> bool {
         if let Some(listed) = self.issues.iter().find(|listed| listed.number == issue.number) {
             return listed.revision >= revision;
@@ -115,7 +118,7 @@ impl IssueDraft {
         IssueList { issues: self.issues, next }
     }
 
-    /// Leaves behind all numbers up to one.
+    /// Marks all numbers up to one as looked at, in the page's order.
     fn pass(&mut self, number: IssueNumber) {
         self.last = Some(number);
         self.left = self.left.and_then(|(lowest, highest)| {
@@ -128,7 +131,7 @@ impl IssueDraft {
     }
 }
 
-/// What a cursor of this query is bound to. Order, page size and consistency may change on the way.
+/// The part of a query that its cursors are bound to. Order, page size and consistency are not part of it.
 fn fingerprint(repository: &RepositoryKey, query: &IssueQuery) -> Fingerprint {
     let (status, priority) = match query.view {
         IssueView::All => (None, None),
@@ -146,7 +149,7 @@ fn fingerprint(repository: &RepositoryKey, query: &IssueQuery) -> Fingerprint {
         .finish()
 }
 
-/// An issue's bytes as sent, or a few more.
+/// The bytes of an issue's JSON, or a few more.
 fn sent_bytes(issue: &Issue) -> usize {
     let names = [issue.repository.owner.as_str(), issue.repository.repo.as_str(), issue.opened_by.as_str()];
     let names: usize = names.into_iter().map(str::len).sum();
@@ -155,7 +158,8 @@ fn sent_bytes(issue: &Issue) -> usize {
     ENVELOPE_BYTES + names + json_bytes(issue.title.as_str()) + labels + body
 }
 
-/// A text's bytes as JSON, its quotes and a comma included. Of control characters there are only those with short names.
+/// The bytes of a text as JSON, with its quotes and a comma. Texts hold only control characters that have short
+/// escapes.
 fn json_bytes(text: &str) -> usize {
     let escaped = text.bytes().filter(|byte| matches!(byte, b'"' | b'\\' | b'\n' | b'\r' | b'\t')).count();
     text.len() + escaped + r#""","#.len()

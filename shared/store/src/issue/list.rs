@@ -1,29 +1,31 @@
-//! A repository's issues, a page at a time: all by number, or by status or priority from their index.
+//! A repository's issues, one page at a time: all issues by number from the table, or those of a status or priority
+//! from an index.
 //!
-//! A page asks for one issue more than it may have, which costs what one issue's bytes cost, and in return `next` is null
-//! exactly at the end. It goes on behind what DynamoDB gives at once (1 MB), up to the page's own bytes.
+//! A page asks for one issue more than it may return. This costs a read of one more issue's bytes, and in return `next`
+//! is null exactly at the end of the list. One query returns at most 1 MB, so a page makes further queries until it is
+//! full or has reached its own size limit.
+//!
+//! An index is behind the table. A client that has changed an issue can wait until the page shows the change.
 
-use aws_sdk_dynamodb::operation::query::QueryOutput;
-use lately_keys::table::IssueNumber;
+use lately_keys::table::{IssueKey, IssueNumber};
 use lately_keys::{CursorError, Order};
-use lately_model::{IssueList, IssueQuery, IssueView};
+use lately_model::{Issue, IssueList, IssueQuery, IssueView, IssuesAwaited, Revision};
+use lately_table::{Page, Query, TableError};
 
-use crate::error::TableError;
 use crate::issue::RepositoryHandle;
 use crate::issue::draft::IssueDraft;
 use crate::issue::stored::ReadIssue;
 use crate::issue::view;
-use crate::item::text;
 use crate::limits::ISSUE_QUERIES;
 use crate::wait::wait_for;
 
 /// Why issues could not be listed.
 #[derive(Debug, thiserror::Error)]
 pub enum IssuesError {
-    /// The cursor is none, or not one of this query.
+    /// The cursor is malformed, or belongs to another query.
     #[error(transparent)]
     Cursor(#[from] CursorError),
-    /// The state of an issue that was waited for did not show in time.
+    /// The awaited state of an issue did not become visible in time.
     #[error("the issue is not visible yet")]
     NotYetVisible,
     /// The table could not be read.
@@ -31,19 +33,19 @@ pub enum IssuesError {
     Table(#[from] TableError),
 }
 
-/// What one query of issues asks for.
+/// One query of issues.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked {
-    pub(super) view: IssueView,
+struct Asked {
+    view: IssueView,
     /// The lowest number and the highest.
-    pub(super) numbers: (IssueNumber, IssueNumber),
-    pub(super) order: Order,
-    pub(super) limit: usize,
-    /// Only of the table: an index has no such reads.
-    pub(super) consistent: bool,
+    numbers: (IssueNumber, IssueNumber),
+    order: Order,
+    limit: usize,
+    /// Only for the table: an index has no consistent reads.
+    consistent: bool,
 }
 
-/// A page, and what was read for it: also what does not belong to it.
+/// A page, and the issues that were read for it, including those that the page does not show.
 #[derive(Debug)]
 struct IssuePage {
     draft: IssueDraft,
@@ -51,7 +53,7 @@ struct IssuePage {
 }
 
 impl RepositoryHandle<'_> {
-    /// A page of a repository's issues.
+    /// A page of the repository's issues.
     ///
     /// # Errors
     /// See [`IssuesError`].
@@ -62,7 +64,7 @@ impl RepositoryHandle<'_> {
                 let look = || async {
                     let issue = self.look_for_issue(query.view, awaited).await?;
                     let Some(issue) = issue else { return Ok(None) };
-                    // A read of an index may be further behind than the one before.
+                    // This read of the index may be further behind than the one before.
                     let page = self.page_of_issues(query).await?;
                     Ok::<_, IssuesError>(page.draft.shows(&issue, awaited.revision).then_some(page))
                 };
@@ -76,58 +78,70 @@ impl RepositoryHandle<'_> {
     }
 
     async fn page_of_issues(self, query: &IssueQuery) -> Result<IssuePage, IssuesError> {
-        let repository = self.repository;
-        let mut draft = IssueDraft::new(repository, query)?;
-        // Who waited for an issue is shown it.
+        let mut draft = IssueDraft::new(self.repository, query)?;
+        // A client that waits for an issue must see it.
         let consistent = query.view == IssueView::All && (query.consistent || query.wait_for.is_some());
         let mut read = Vec::new();
         for _ in 0..ISSUE_QUERIES {
             let Some(numbers) = draft.left.filter(|_| draft.is_open()) else { break };
             let limit = draft.wanted();
             let asked = Asked { view: query.view, numbers, order: draft.order, limit, consistent };
-            let answer = self.query_issues(asked).await?;
-            self.op.table.meter.round();
-            let is_end = answer.last_evaluated_key().is_none();
-            for item in answer.items.unwrap_or_default() {
+            let page = self.query_issues(asked).await?;
+            self.op.table.meter().round();
+            for item in page.items {
                 let issue = ReadIssue::of(item).map_err(TableError::from)?;
                 if !draft.take(&issue.issue) {
                     break;
                 }
                 read.push(issue);
             }
-            if is_end && draft.is_open() {
+            if page.next.is_none() && draft.is_open() {
                 draft.exhaust();
             }
         }
         Ok(IssuePage { draft, read })
     }
 
-    pub(super) async fn query_issues(
+    async fn query_issues(
         self,
         Asked { view, numbers: (lowest, highest), order, limit, consistent }: Asked,
-    ) -> Result<QueryOutput, TableError> {
-        let repository = self.repository;
-        let place = view::place(view);
-        let answer = self
-            .op
-            .table
-            .query(|query| {
-                query
-                    .set_index_name(place.index().map(str::to_owned))
-                    .key_condition_expression(format!(
-                        "{} = :pk AND {} BETWEEN :lowest AND :highest",
-                        place.pk(),
-                        place.sk()
-                    ))
-                    .expression_attribute_values(":pk", text(repository.to_string()))
-                    .expression_attribute_values(":lowest", text(view::sort_key(view, lowest)))
-                    .expression_attribute_values(":highest", text(view::sort_key(view, highest)))
-                    .scan_index_forward(order == Order::OldestFirst)
-                    .limit(i32::try_from(limit).unwrap_or(i32::MAX))
-                    .consistent_read(consistent)
-            })
-            .await?;
-        self.op.table.meter.items(answer.items().len());
-        Ok(answer)
+    ) -> Result<Page, TableError> {
+        let query = Query::of(view::place(view), self.repository.to_string())
+            .between(view::sort_key(view, lowest), view::sort_key(view, highest))
+            .backward(order == Order::NewestFirst)
+            .limit(u32::try_from(limit).unwrap_or(u32::MAX))
+            .consistent(consistent);
+        let page = self.op.table.query(&query).await?;
+        self.op.table.meter().items(page.items.len());
+        Ok(page)
+    }
+
+    /// The awaited issue, if it is visible in the index that the client reads: in the view of this index where the
+    /// issue stands now, whichever view the client reads.
+    async fn look_for_issue(
+        self,
+        view: IssueView,
+        awaited: IssuesAwaited,
+    ) -> Result<Option<Issue>, TableError> {
+        let IssuesAwaited { number, revision } = awaited;
+        let key = IssueKey { repository: self.repository.clone(), number };
+        let read = self.op.issue(&key).read(true).await?;
+        let Some(read) = read.filter(|read| read.issue.revision >= revision) else { return Ok(None) };
+        if view == IssueView::All {
+            return Ok(Some(read.issue));
+        }
+        // An item of an older schema is not in every index.
+        self.op.issues().write_back(std::slice::from_ref(&read)).await;
+        let shown = self.shown(view::of(view, &read.issue), number).await?;
+        Ok(shown.is_some_and(|shown| shown >= revision).then_some(read.issue))
+    }
+
+    /// The revision of an issue that a view shows; `None` if the view does not show the issue.
+    async fn shown(self, view: IssueView, number: IssueNumber) -> Result<Option<Revision>, TableError> {
+        let numbers = (number, number);
+        let asked = Asked { view, numbers, order: Order::NewestFirst, limit: 1, consistent: false };
+        let mut page = self.query_issues(asked).await?;
+        let shown = page.items.pop().map(ReadIssue::of).transpose()?;
+        Ok(shown.map(|shown| shown.issue.revision))
     }
 }

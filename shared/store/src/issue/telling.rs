@@ -1,79 +1,75 @@
-//! A write of an issue and the event that tells of it: one transaction, both or neither.
+//! A write of an issue and of the event that reports it: one transaction, so both are written or neither.
 //!
-//! It is one transaction through all attempts: its token makes DynamoDB do it once, also if an attempt was done whose
-//! answer is lost. So a condition that fails says for sure that it was not done.
+//! All attempts send the same transaction token. So DynamoDB applies the transaction once, even if an attempt was
+//! applied and its response was lost, and a failed condition proves that the transaction was not applied.
 
-use aws_sdk_dynamodb::types::{Put, TransactWriteItem};
 use lately_keys::Topic;
 use lately_model::{ISSUES_TOPIC, NewEvent, TopicSettings};
+use lately_table::{Fault, Item, TableError, Transacted, Transaction};
 
-use crate::error::TableError;
 use crate::event::Acceptance;
 use crate::issue::IssuesHandle;
-use crate::item::Item;
 use crate::placing::{PlaceError, Placed};
-use crate::transaction::{Fault, Transacted, Transaction};
 use crate::write::EventWriter;
 
-/// Where in the transaction the event is.
+/// The event's place in the transaction, after the write of the issue.
 const EVENT: usize = 1;
 
-/// Where issues are told of, and how it is kept.
+/// The topic of the events that report issues.
 #[derive(Debug)]
 pub(super) struct IssueTopic {
     topic: Topic,
     settings: TopicSettings,
 }
 
-/// What became of a write.
+/// The outcome of a write.
 #[derive(Debug)]
 pub(super) enum Told {
-    /// It is done, and told.
+    /// The issue and its event are written.
     Written,
-    /// Neither: this is what is there instead, if anything and if the write asks for it.
+    /// Neither is written, because the issue's condition did not hold. The item that is there instead, if any.
     Stale(Option<Item>),
 }
 
 impl IssuesHandle<'_> {
-    /// The topic that tells of issues. It is created at first use; one that is there is taken as it is.
+    /// The topic of the events that report issues. It is created at first use; an existing topic keeps its settings.
     pub(super) async fn topic(self) -> Result<IssueTopic, TableError> {
-        let topic: Topic = ISSUES_TOPIC.parse().expect("a topic of ours is one");
+        let topic: Topic = ISSUES_TOPIC.parse().expect("the constant is a topic's name");
         let settings = self.op.topic(&topic).settings_or_create().await?;
         Ok(IssueTopic { topic, settings })
     }
 
-    /// Does a conditional write of an issue, and tells of it.
+    /// Makes the conditional write of an issue, which is the only write of `transaction`, and writes the event that
+    /// reports it.
     pub(super) async fn write_and_tell(
         self,
-        write: TransactWriteItem,
+        transaction: Transaction,
         event: NewEvent,
         IssueTopic { topic, settings }: &IssueTopic,
     ) -> Result<Told, TableError> {
+        let writer = EventWriter::of(self.op, topic, settings);
         let acceptance = Acceptance { at: self.op.now(), is_keyed: false };
-        let placed = EventWriter::of(self.op, topic, settings).place(vec![event], None, acceptance).await;
-        let placed = placed.map_err(|error| match error {
+        let placed = writer.place(vec![event], None, acceptance).await.map_err(|error| match error {
             PlaceError::Table(error) => error,
             PlaceError::TooOld(_) => TableError::unavailable("the clock stands before what the topic keeps"),
         })?;
         let [placed] = <[Placed; 1]>::try_from(placed).expect("one event has one place");
-        let put = Put::builder().table_name(&*self.op.table.name).set_item(Some(placed.item.clone())).build();
-        let put = TransactWriteItem::builder().put(put.map_err(TableError::unavailable)?).build();
-        let transaction = Transaction::new(vec![write, put], self.op.ambient());
+        let transaction = transaction.put(placed.item.clone());
         let mut attempts = self.op.table.attempts();
         loop {
             attempts.start_round();
-            let mut faults = match self.op.table.transact(&transaction).await? {
+            let faults = match self.op.table.transact(&transaction).await? {
                 Transacted::Done => {
-                    EventWriter::of(self.op, topic, settings).put_in_own_feed(&placed).await;
+                    writer.put_in_own_feed(&placed).await;
                     return Ok(Told::Written);
                 }
                 Transacted::Cancelled { faults, .. } => faults,
             };
-            // A new item is in nobody's way: it was throttled.
+            // No other transaction works on the event's new item, so a conflict there is a throttle too.
             if matches!(faults.get(EVENT), Some(Fault::Conflict | Fault::Throttled)) {
-                EventWriter::of(self.op, topic, settings).grow_around(&placed, attempts.made()).await;
+                writer.grow_around(&placed, attempts.made()).await;
             }
-            if let Some(Fault::Condition(there)) = faults.drain(..).next() {
+            if let Some(Fault::Condition(there)) = faults.into_iter().next() {
                 return Ok(Told::Stale(there));
             }
             attempts.pause_or(|| TableError::unavailable("the issue or its event is too busy")).await?;

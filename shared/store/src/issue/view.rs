@@ -1,10 +1,10 @@
-//! The views of issues, and where each lies: all in the table, those of a status or a priority in an index. Pure.
+//! The views of issues, and their places: all issues in the table, those of a status or a priority in an index. Pure.
 
 use lately_keys::Place;
 use lately_keys::table::{IssueKey, IssueNumber, IssuePriorityKey, IssueStatusKey};
 use lately_model::{Issue, IssueView};
 
-/// Where a view lies.
+/// The place of a view: the table or an index.
 pub(super) const fn place(view: IssueView) -> Place {
     match view {
         IssueView::All => Place::Table,
@@ -13,7 +13,7 @@ pub(super) const fn place(view: IssueView) -> Place {
     }
 }
 
-/// The sort key of an issue in a view. The partition is the repository's text.
+/// The sort key of an issue in a view. The partition key is the repository's text.
 pub(super) fn sort_key(view: IssueView, number: IssueNumber) -> String {
     match view {
         IssueView::All => IssueKey::sort_key(number),
@@ -22,7 +22,7 @@ pub(super) fn sort_key(view: IssueView, number: IssueNumber) -> String {
     }
 }
 
-/// Of the views of the same kind, the one that an issue belongs to.
+/// The view of the same kind that an issue belongs to.
 pub(super) const fn of(view: IssueView, issue: &Issue) -> IssueView {
     match view {
         IssueView::All => IssueView::All,

@@ -30,8 +30,8 @@ pub(crate) use ask::unit_of;
 
 use lately_keys::{CursorError, EventType, Fingerprint, Order, Topic, UnixMillis};
 use lately_model::{Event, EventQuery, Page};
+use lately_table::TableError;
 
-use crate::error::TableError;
 use crate::latest::page::{Budget, Ending, PageDraft};
 use crate::latest::run::LatestReading;
 use crate::latest::span::Span;

@@ -1,14 +1,12 @@
 //! The reading of a page: waves are gathered from the directory, and the queries of a round run at once.
 
-use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{EventPartition, TypeViewPartition};
-use lately_keys::{EventType, Order, Place, Shard, SortKey, Topic};
+use lately_keys::{EventType, Place, Shard, SortKey, Topic};
 use lately_model::{Event, EventQuery};
+use lately_table::{Condition, TableError};
 
-use crate::error::TableError;
 use crate::event::decode;
-use crate::item::{Fields, text};
 use crate::latest::page::{Budget, Ending, Sent};
 use crate::latest::span::Span;
 use crate::latest::walk::{DirectoryStop, DirectoryWalk};
@@ -102,7 +100,7 @@ impl<'a> LatestReading<'a> {
                 wave.cut();
                 return Ok(());
             }
-            self.op.table.meter.round();
+            self.op.table.meter().round();
             let queries: Vec<_> = asks.into_iter().map(|ask| self.query(ask, wave.lane(ask.lane))).collect();
             let answers: Vec<(WaveAnswer<Event>, Seen)> =
                 stream::iter(queries).buffer_unordered(QUERIES_AT_ONCE).try_collect().await?;
@@ -149,34 +147,17 @@ impl<'a> LatestReading<'a> {
 
     async fn query(&self, ask: Ask, lane: &WaveLane) -> Result<(WaveAnswer<Event>, Seen), TableError> {
         let place = if lane.by_type { Place::Gsi1 } else { Place::Table };
-        let (pk, sk) = (place.pk(), place.sk());
-        // Sort keys are inverted ids: the newest comes first.
-        let (least, greatest) = (ask.ids.newest.sort_key(), ask.ids.oldest.sort_key());
-        let filter = self.event_type.filter(|_| lane.filtered);
-        let ask_for = |query: QueryFluentBuilder| {
-            let query = query
-                .set_index_name(place.index().map(str::to_owned))
-                .key_condition_expression(format!("{pk} = :pk AND {sk} BETWEEN :least AND :greatest"))
-                .expression_attribute_values(":pk", text(lane.partition.as_str()))
-                .expression_attribute_values(":least", text(least.to_string()))
-                .expression_attribute_values(":greatest", text(greatest.to_string()))
-                .scan_index_forward(self.walk.order() == Order::NewestFirst)
-                .limit(i32::try_from(ask.limit).unwrap_or(i32::MAX))
-                .consistent_read(self.consistent);
-            match filter {
-                None => query,
-                Some(event_type) => query
-                    .filter_expression("t = :type")
-                    .expression_attribute_values(":type", text(event_type.as_str())),
-            }
-        };
-        let answer = self.op.table.query(ask_for).await?;
-        let looked_at = u32::try_from(answer.scanned_count()).unwrap_or(0);
-        self.op.table.meter.items(looked_at as usize);
-        let stopped_at = answer.last_evaluated_key().map(|key| Fields(key).parsed::<SortKey>("sk"));
-        let events = answer.items().iter().map(decode).collect::<Result<_, _>>()?;
-        let bytes = answer.items().iter().map(|item| Fields(item).stored_bytes() as u64).sum();
-        let stopped_at = stopped_at.transpose()?.map(SortKey::id);
+        let query = ask.ids.query(place, lane.partition.as_str(), self.walk.order());
+        let mut query = query.limit(ask.limit).consistent(self.consistent);
+        if let Some(event_type) = self.event_type.filter(|_| lane.filtered) {
+            query = query.filter(Condition::equals("t", event_type.as_str()));
+        }
+        let page = self.op.table.query(&query).await?;
+        self.op.table.meter().items(page.read);
+        let stopped_at = page.next.map(|key| key.parsed::<SortKey>("sk")).transpose()?.map(SortKey::id);
+        let events = page.items.iter().map(decode).collect::<Result<_, _>>()?;
+        let bytes = page.items.iter().map(|item| item.stored_bytes() as u64).sum();
+        let looked_at = u32::try_from(page.read).unwrap_or(u32::MAX);
         Ok((WaveAnswer { ask, events, stopped_at }, Seen { looked_at, bytes }))
     }
 }

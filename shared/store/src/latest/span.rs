@@ -1,7 +1,8 @@
 //! Which ids a page is about, and which way it goes through them. Pure.
 
-use lately_keys::{Cursor, CursorError, EventId, Fingerprint, Order, Position, UnixMillis};
+use lately_keys::{Cursor, CursorError, EventId, Fingerprint, Order, Place, Position, UnixMillis};
 use lately_model::EventQuery;
+use lately_table::Query;
 
 use crate::latest::DEFAULT_ORDER;
 use crate::latest::rank::behind;
@@ -35,7 +36,13 @@ impl IdRange {
         Self::new(self.oldest.max(EventId::first_of(first)), self.newest.min(EventId::last_of(last)))
     }
 
-    /// What a walk comes to first, and last.
+    /// The query for the items of this range in a partition. Their sort keys are inverted ids, so the newest comes first.
+    pub(crate) fn query(self, place: Place, partition: &str, order: Order) -> Query {
+        let [least, greatest] = [self.newest, self.oldest].map(|id| id.sort_key().to_string());
+        Query::of(place, partition).between(least, greatest).backward(order == Order::OldestFirst)
+    }
+
+    /// The ids that a walk comes to first and last.
     pub(crate) const fn ends(self, order: Order) -> (EventId, EventId) {
         match order {
             Order::NewestFirst => (self.newest, self.oldest),

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use lately_keys::{Bucket, EventId, EventType, Order, ShardCount, Topic, UnixMillis};
+use lately_table::TableError;
 
 use crate::directory::Directory;
 use crate::directory::{DirectoryRange, Entry};
-use crate::error::TableError;
 use crate::latest::span::{IdRange, Span};
 use crate::latest::wave::bucket_end;
 use crate::limits::DIRECTORY_QUERIES_PER_PAGE;

@@ -1,50 +1,42 @@
-//! A run is begun, or gone on with.
+//! A run is begun, or continued by another process.
 
 use std::time::Duration;
 
-use aws_sdk_dynamodb::error::BuildError;
-use aws_sdk_dynamodb::types::{Put, TransactWriteItem};
 use lately_keys::UnixMillis;
 use lately_model::{RunSpec, SettleSeconds};
+use lately_table::limits::CONFLICTS;
+use lately_table::{Condition, REVISION, TableError, Transacted, Transaction, Update, entropy_u64};
 
-use crate::ambient::entropy_u64;
 use crate::consumer::ConsumerNotFound;
 use crate::consumer::announcement::AnnouncementHandle;
 use crate::consumer::checkpoint::{Checkpoint, ConsumerMode, beginning, too_busy};
-use crate::error::TableError;
-use crate::item::{Item, number, text};
-use crate::limits::CONFLICTS;
-use crate::revision::REVISION;
-use crate::run::RunHandle;
-use crate::run::RunsHandle;
-use crate::run::{Progress, Run, RunError};
-use crate::transaction::{Transacted, Transaction};
+use crate::run::{Progress, Run, RunError, RunHandle, RunsHandle};
 
-/// What there is to do for a consumer that reports.
+/// The next work for a consumer that produces reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Begun {
     /// This run, which was begun now or before.
     Run(Box<Run>),
-    /// Someone else is at work.
+    /// Another process has the run's lease.
     Busy {
-        /// Until then, unless they say that they are done.
+        /// The end of the lease, unless the process gives the run back earlier.
         until: UnixMillis,
     },
-    /// There is nothing that could be reported yet.
+    /// There is nothing to report yet.
     Nothing,
 }
 
-/// Who asks, and until when they will be at work.
+/// The lease that a process asks for.
 #[derive(Clone, Copy, Debug)]
 struct Lease {
     until: UnixMillis,
-    /// Random bits: by them the lease is known as one's own.
+    /// Random bits: they tell the process's own lease from every other one.
     holder: u64,
 }
 
 impl RunsHandle<'_> {
-    /// Begins the next run of a consumer, or goes on with the one that was begun. A consumer that is not there is made, with
-    /// all events there are before it.
+    /// Begins the next run of a consumer, or continues the run that was begun. A consumer that does not exist is
+    /// created at the beginning of the topic, so that its first run reports all events.
     ///
     /// # Errors
     /// See [`RunError`].
@@ -70,14 +62,14 @@ impl RunsHandle<'_> {
             if let Some(begun) = begun {
                 return Ok(begun);
             }
-            // Another was first, or fan-out is counting: a random pause, so that they do not meet again.
+            // Another process was first, or fan-out is counting. The pause is random, so that they do not meet again.
             let Some(pause) = self.op.table.wait_after(1) else { break };
             tokio::time::sleep(pause).await;
         }
         Err(too_busy().into())
     }
 
-    /// Goes on with the run of a consumer that was begun, if there is one.
+    /// Continues the run of a consumer that was begun, if there is one.
     ///
     /// # Errors
     /// If the table could not be read or written.
@@ -97,94 +89,34 @@ impl RunsHandle<'_> {
         }
         Err(too_busy())
     }
-}
 
-impl RunHandle<'_> {
-    /// Notes how far a run came, and gives it back, to be continued at once. Not if it was committed, or its lease is
-    /// another's by now: so nobody's progress is ever undone.
-    ///
-    /// # Errors
-    /// If the table could not be written.
-    pub async fn save_progress(self, progress: &Progress) -> Result<bool, TableError> {
-        let run = self.run;
-        let Progress { object, position, events } = progress;
-        let saved = self.op.table.update_if(|update| {
-                update
-                    .set_key(Some(run.key()))
-                    .update_expression(
-                        "SET progress = :object, progress_at = :position, progress_events = :events, lease = :now",
-                    )
-                    .condition_expression("holder = :ours AND attribute_not_exists(attempt)")
-                    .expression_attribute_values(":object", text(object.as_str()))
-                    .expression_attribute_values(":position", text(position.to_string()))
-                    .expression_attribute_values(":events", number(*events))
-                    .expression_attribute_values(":now", number(0_u64))
-                    .expression_attribute_values(":ours", number(run.holder))
-            })
-            .await?;
-        Ok(saved.is_some())
-    }
-
-    /// Gives a run back, if the lease is still the one that it was taken with.
-    ///
-    /// # Errors
-    /// If the table could not be written.
-    pub async fn release(self) -> Result<(), TableError> {
-        let run = self.run;
-        self.op
-            .table
-            .update_if(|update| {
-                update
-                    .set_key(Some(run.key()))
-                    .update_expression("SET lease = :now")
-                    .condition_expression("holder = :ours")
-                    .expression_attribute_values(":now", number(self.op.now().get()))
-                    .expression_attribute_values(":ours", number(run.holder))
-            })
-            .await?;
-        Ok(())
-    }
-}
-
-impl RunsHandle<'_> {
     fn lease(self, time: Duration) -> Lease {
         let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Lease { until: self.op.now().saturating_add(millis), holder: entropy_u64(self.op.ambient()) }
     }
 
-    /// The run under way, if nobody has it. `None` if another was first.
+    /// The run under way, if no process has a valid lease. `None` if another process was first.
     async fn take_over(self, checkpoint: &Checkpoint, lease: Lease) -> Result<Option<Begun>, TableError> {
         let Some(to) = checkpoint.running else { return Ok(None) };
-        let item = self.op.table.get_item(Run::key_of(&checkpoint.consumer, to)).await?;
-        // Deleted, and made again, since the checkpoint was read.
-        let run = item.as_ref().map(Run::decode).transpose()?;
-        let Some(run) = run.filter(|run| run.incarnation == checkpoint.incarnation) else { return Ok(None) };
-        // An attempt of which nobody knew whether it was done.
+        // The consumer may have been deleted and created again since the checkpoint was read.
+        let run = self.stored(to).await?.filter(|run| run.incarnation == checkpoint.incarnation);
+        let Some(run) = run else { return Ok(None) };
+        // An ambiguous attempt of this process was applied.
         if run.holder == lease.holder {
             return Ok(Some(Begun::Run(Box::new(run))));
         }
         if run.lease > self.op.now() {
             return Ok(Some(Begun::Busy { until: run.lease }));
         }
-        let taken = self
-            .op
-            .table
-            .update_if(|update| {
-                update
-                    .set_key(Some(run.key()))
-                    .update_expression("SET lease = :until, holder = :ours")
-                    .condition_expression("lease = :before AND holder = :theirs")
-                    .expression_attribute_values(":until", number(lease.until.get()))
-                    .expression_attribute_values(":ours", number(lease.holder))
-                    .expression_attribute_values(":before", number(run.lease.get()))
-                    .expression_attribute_values(":theirs", number(run.holder))
-            })
-            .await?;
         let Lease { until, holder } = lease;
-        Ok(taken.map(|_| Begun::Run(Box::new(Run { lease: until, holder, ..run }))))
+        let is_free =
+            Condition::equals("lease", run.lease.get()).and(Condition::equals("holder", run.holder));
+        let update = Update::of(&run.key()).set("lease", until.get()).set("holder", holder).only_if(is_free);
+        let taken = self.op.table.update(&update).await?;
+        Ok(taken.then(|| Begun::Run(Box::new(Run { lease: until, holder, ..run }))))
     }
 
-    /// The next run, if there is anything to report. `None` if another was first.
+    /// Begins the next run, if there is anything to report. `None` if another process was first.
     async fn announce(
         self,
         checkpoint: &Checkpoint,
@@ -196,10 +128,10 @@ impl RunsHandle<'_> {
         if to <= checkpoint.position {
             return Ok(Some(Begun::Nothing));
         }
-        // Before the range is announced: what is noted for an earlier one is counted here, or later.
-        let Some(announcement) = AnnouncementHandle::of(self.op, checkpoint).find().await? else {
-            return Ok(None);
-        };
+        // The counters are read before the range is announced: an entry that is noted for an earlier announcement is
+        // counted in this reading, or later.
+        let announcement = AnnouncementHandle::of(self.op, checkpoint);
+        let Some(found) = announcement.find().await? else { return Ok(None) };
         let run = Run {
             consumer: checkpoint.consumer.clone(),
             incarnation: checkpoint.incarnation,
@@ -211,34 +143,52 @@ impl RunsHandle<'_> {
             committed: None,
             lease: lease.until,
             holder: lease.holder,
-            seen: announcement.counters,
+            seen: found.counters,
             known: checkpoint.known,
         };
-        let writes = self.beginning(checkpoint, &run).map_err(TableError::unavailable)?;
-        let transaction = Transaction::new(writes, self.op.ambient());
-        let done = self.op.table.transact(&transaction).await? == Transacted::Done;
-        Ok(done.then(|| Begun::Run(Box::new(run))))
-    }
-
-    fn beginning(self, checkpoint: &Checkpoint, run: &Run) -> Result<Vec<TransactWriteItem>, BuildError> {
-        let put = |item: Item| Put::builder().table_name(&*self.op.table.name).set_item(Some(item));
-        let new = put(run.encode()).condition_expression("attribute_not_exists(pk)").build()?;
         let running = Checkpoint {
             revision: checkpoint.revision.next(),
             mode: Some(ConsumerMode::Runs),
-            running: Some(run.to),
+            running: Some(to),
             ..checkpoint.clone()
         };
-        let running = put(running.encode())
-            .condition_expression(format!("{REVISION} = :known"))
-            .expression_attribute_values(":known", number(checkpoint.revision.get()))
-            .build()?;
-        let announced =
-            AnnouncementHandle::of(self.op, checkpoint).announcing_run(run.to, run.announced_at).build()?;
-        Ok(vec![
-            TransactWriteItem::builder().put(new).build(),
-            TransactWriteItem::builder().put(running).build(),
-            TransactWriteItem::builder().update(announced).build(),
-        ])
+        let transaction = Transaction::new(self.op.ambient())
+            .put_if(run.encode(), Condition::no_item())
+            .put_if(running.encode(), Condition::equals(REVISION, checkpoint.revision.get()))
+            .update(announcement.announcing_run(to, at));
+        let done = self.op.table.transact(&transaction).await? == Transacted::Done;
+        Ok(done.then(|| Begun::Run(Box::new(run))))
+    }
+}
+
+impl RunHandle<'_> {
+    /// Stores how far a run has come and gives the run back, so that any process can continue it at once. False if the
+    /// run is committed, or another process has its lease: so no process ever undoes another's progress.
+    ///
+    /// # Errors
+    /// If the table could not be written.
+    pub async fn save_progress(self, progress: &Progress) -> Result<bool, TableError> {
+        let Progress { object, position, events } = progress;
+        let update = Update::of(&self.run.key())
+            .set("progress", object.as_str())
+            .set("progress_at", position.to_string())
+            .set("progress_events", *events)
+            .set("lease", 0_u64)
+            .only_if(self.has_lease().and(Condition::absent("attempt")));
+        self.op.table.update(&update).await
+    }
+
+    /// Gives a run back, unless another process has its lease by now.
+    ///
+    /// # Errors
+    /// If the table could not be written.
+    pub async fn release(self) -> Result<(), TableError> {
+        let update = Update::of(&self.run.key()).set("lease", self.op.now().get()).only_if(self.has_lease());
+        self.op.table.update(&update).await.map(drop)
+    }
+
+    /// The condition that the run's lease is still the one that it was taken with.
+    fn has_lease(self) -> Condition {
+        Condition::equals("holder", self.run.holder)
     }
 }

@@ -1,46 +1,72 @@
-//! A run is committed: one write names the attempt whose files are the run's.
+//! A run's end: one attempt is committed, and then the run is finished.
+
+use lately_table::{Condition, TableError, Update};
 
 use crate::consumer::ConsumerNotFound;
-use crate::error::TableError;
-use crate::item::{number, text};
-use crate::run::RunHandle;
-use crate::run::{CommittedRun, Run, RunError};
+use crate::consumer::checkpoint::{Checkpoint, is_of};
+use crate::consumer::ledger::LedgerHandle;
+use crate::run::{CommittedRun, Run, RunError, RunHandle};
 
 impl RunHandle<'_> {
-    /// Commits a run with an attempt, unless another one has been. The run as it is then: what was committed, by whomever, is
-    /// what counts.
+    /// Commits a run with an attempt, unless an attempt has been committed already. Returns the committed run: its
+    /// attempt is the one that counts, whichever process committed it.
     ///
     /// # Errors
     /// See [`RunError`].
     pub async fn commit(self, attempt: &CommittedRun) -> Result<Run, RunError> {
         let run = self.run;
         let CommittedRun { attempt: name, events, late, bytes, committed_at } = attempt;
-        let committed = self.op.table.update_if(|update| {
-                update
-                    .set_key(Some(run.key()))
-                    .update_expression(
-                        "SET attempt = :attempt, events = :events, late = :late, bytes = :bytes, committed_at = :at \
-                         REMOVE progress, progress_at, progress_events",
-                    )
-                    .condition_expression("incarnation = :ours AND attribute_not_exists(attempt)")
-                    .expression_attribute_values(":attempt", text(name.as_str()))
-                    .expression_attribute_values(":events", number(*events))
-                    .expression_attribute_values(":late", number(*late))
-                    .expression_attribute_values(":bytes", number(*bytes))
-                    .expression_attribute_values(":at", number(committed_at.get()))
-                    .expression_attribute_values(":ours", number(run.incarnation.get()))
-            })
-            .await?;
-        let committed = match committed {
-            Some(_) => Run { committed: Some(attempt.clone()), progress: None, ..run.clone() },
-            // Another attempt was first; or this one, without its having been told.
-            None => {
-                let item = self.op.table.get_item(run.key()).await?;
-                let found = item.as_ref().map(Run::decode).transpose().map_err(TableError::from)?;
-                let found = found.filter(|found| found.incarnation == run.incarnation);
-                found.ok_or_else(|| ConsumerNotFound { consumer: run.consumer.clone() })?
-            }
+        let update = Update::of(&run.key())
+            .set("attempt", name.as_str())
+            .set("events", *events)
+            .set("late", *late)
+            .set("bytes", *bytes)
+            .set("committed_at", committed_at.get())
+            .remove("progress")
+            .remove("progress_at")
+            .remove("progress_events")
+            .only_if(is_of(run.incarnation).and(Condition::absent("attempt")));
+        if self.op.table.update(&update).await? {
+            return Ok(Run { committed: Some(attempt.clone()), progress: None, ..run.clone() });
+        }
+        // Another attempt was first, or an earlier call of this one succeeded.
+        let found = self.op.runs(&run.consumer).stored(run.to).await?;
+        let found = found.filter(|found| found.incarnation == run.incarnation);
+        Ok(found.ok_or_else(|| ConsumerNotFound { consumer: run.consumer.clone() })?)
+    }
+
+    /// Finishes a run that is committed and whose files have their final names: its late events are settled, and the
+    /// consumer's position moves to the run's end. Any process may do this, any number of times. The next run can then
+    /// begin. It looks again at the ledger's partitions in which this run has left unsettled entries.
+    ///
+    /// Each step has the time of one operation.
+    ///
+    /// # Errors
+    /// See [`RunError`]. It is no error if the consumer has been deleted.
+    pub async fn finish(self) -> Result<(), RunError> {
+        let run = self.run;
+        if run.committed.is_none() {
+            return Err(RunError::NotCommitted);
+        }
+        let pages = self.late_pages().await?;
+        let ids: Vec<_> = pages.ids.into_iter().collect();
+        self.settle_by(&ids, run.to).await?;
+
+        let op = self.op.step();
+        // A partition can hold entries that did not fit into the list, that lie in this run's own range, or that came
+        // since. So only a look at the partition shows that all its entries are settled.
+        let settled = LedgerHandle::of(&op, run.ledger()).settled_shards(run.touched()).await?;
+        let checkpoint = op.consumer(&run.consumer).checkpoint().await?;
+        let finish = |found: &Checkpoint| {
+            let is_ours = found.incarnation == run.incarnation && found.running == Some(run.to);
+            Ok::<_, TableError>(is_ours.then(|| Checkpoint {
+                position: run.to,
+                known: found.known.with(&run.seen, &settled),
+                running: None,
+                ..found.clone()
+            }))
         };
-        Ok(committed)
+        op.consumer(&run.consumer).change(checkpoint, finish).await?;
+        Ok(())
     }
 }

@@ -1,19 +1,17 @@
-//! Which run covers an id: the first that ends at or behind it, if it does not begin behind it too.
+//! The run that covers an id: the first run that ends at or after the id, if it begins before the id.
 
 use std::collections::BTreeMap;
 
 use lately_keys::table::{ConsumerKey, RunKey};
 use lately_keys::{EventId, UnixMillis};
 use lately_model::Revision;
+use lately_table::{Query, TableError};
 
-use crate::error::TableError;
-use crate::item::text;
 use crate::limits::COVERING_RUNS;
 use crate::op::Op;
-use crate::run::Run;
-use crate::run::RunsHandle;
+use crate::run::{Run, RunsHandle};
 
-/// The runs of a consumer that were asked for so far.
+/// The runs of a consumer that have been read so far.
 #[derive(Debug, Default)]
 pub(crate) struct Covering {
     /// By their ends.
@@ -21,7 +19,7 @@ pub(crate) struct Covering {
 }
 
 impl Covering {
-    /// The run of an incarnation that covers an id. Its commit may not be known here.
+    /// The run of an incarnation that covers an id. It may have been read before its commit.
     pub(crate) async fn run_of(
         &mut self,
         op: &Op,
@@ -47,24 +45,15 @@ impl Covering {
 }
 
 impl RunsHandle<'_> {
-    /// The first run that ends at an id or behind it. The read is consistent.
+    /// The first run that ends at or after an id. The read is consistent.
     async fn first_run_from(self, id: EventId) -> Result<Option<Run>, TableError> {
-        let consumer = self.consumer;
         let last = EventId::last_of(UnixMillis::MAX);
-        let answer = self
-            .op
-            .table
-            .query(|query| {
-                query
-                    .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :last")
-                    .expression_attribute_values(":pk", text(consumer.to_string()))
-                    .expression_attribute_values(":first", text(RunKey::sort_key(id)))
-                    .expression_attribute_values(":last", text(RunKey::sort_key(last)))
-                    .limit(1)
-                    .consistent_read(true)
-            })
-            .await?;
-        self.op.table.meter.items(answer.items().len());
-        Ok(answer.items().first().map(Run::decode).transpose()?)
+        let query = Query::partition(self.consumer.to_string())
+            .between(RunKey::sort_key(id), RunKey::sort_key(last))
+            .limit(1_u32)
+            .consistent(true);
+        let page = self.op.table.query(&query).await?;
+        self.op.table.meter().items(page.items.len());
+        Ok(page.items.first().map(Run::decode).transpose()?)
     }
 }

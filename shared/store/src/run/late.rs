@@ -1,40 +1,37 @@
-//! What landed behind the earlier runs and is in none of their files: the late events that a run reports.
+//! The late events that a run reports: they landed behind earlier runs, and are in none of their files.
 //!
 //! ```text
 //! CONSUMER#{topic}#{name} / LATE#{to}#{page}
-//!   incarnation N, ids B? (16 bytes each), last BOOL? (there is no page behind it)
+//!   incarnation N, ids B? (16 bytes each), last BOOL? (this is the last page)
 //! ```
 //!
-//! A candidate is in the ledger because it *may* have landed too late. Whether it did, the file of the run that covers it
-//! says, which never changes: an event that is in it is settled at once; one that is not is this run's to report.
+//! A candidate is in the ledger because it *may* have landed too late. The file of the run that covers it decides, and
+//! never changes: a candidate that is in the file is settled at once; this run reports the others.
 //!
-//! The list is written down before anything of it is reported, in pages that are only ever created. Whoever finds a page
-//! takes it as it is and goes on behind it: so all attempts of a run report the same, whatever the ledger held when each
-//! of them looked. Whether there is a list at all, the counters say that were read when the run was announced.
+//! The list is stored before any of its events is reported, in pages that are only ever created. A process that finds a
+//! page takes it as it is and continues after it. So all attempts of a run report the same events, whatever the ledger
+//! held when each of them looked. The counters that were read when the run was announced decide whether the run has a
+//! list at all.
 //!
-//! What must hold: no id is on two pages of a run, and none is on those of two runs: the next run is announced when all of
-//! this one's are settled.
+//! No id is on two pages of a run, or on pages of two runs: the next run is announced only when all entries of this one
+//! are settled.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aws_sdk_dynamodb::types::AttributeValue;
+use lately_keys::EventId;
 use lately_keys::table::LatePageKey;
-use lately_keys::{EventId, Place, TableKey};
+use lately_table::{Condition, Corrupt, Item, Query, TableError};
 
 use crate::consumer::checkpoint::{decode_ids, encode_ids};
-use crate::consumer::ledger::LedgerHandle;
-use crate::consumer::ledger::{Ledger, Unsettled};
-use crate::error::TableError;
-use crate::item::{Corrupt, Fields, Item, keyed, number, text};
+use crate::consumer::ledger::{Ledger, LedgerHandle, Unsettled};
 use crate::limits::{LATE_PER_PAGE, LATE_PER_RUN};
-use crate::run::Run;
-use crate::run::RunHandle;
 use crate::run::cover::Covering;
+use crate::run::{Run, RunHandle};
 
-/// Why a run's late events could not be told.
+/// Why a run's late events could not be listed.
 #[derive(Debug, thiserror::Error)]
 pub enum LateError<E> {
-    /// A run's file could not be looked into.
+    /// A run's file could not be read.
     #[error("a run's file could not be looked into")]
     LookUp(#[source] E),
     /// The table could not be read or written.
@@ -44,12 +41,12 @@ pub enum LateError<E> {
 
 /// Looks into the files of runs.
 ///
-/// A trait, so that what it does may be moved between threads, and borrow what it needs.
+/// This is a trait, so that its future can be sent between threads and can borrow.
 pub trait LookUp: Send {
-    /// Why a file could not be looked into.
+    /// Why a file could not be read.
     type Error: Send;
 
-    /// Which of some ids, ascending, are in the file of a run, which is committed.
+    /// For each of some ascending ids, whether the file of a committed run contains it.
     fn look_up(
         &mut self,
         run: &Run,
@@ -57,57 +54,51 @@ pub trait LookUp: Send {
     ) -> impl Future<Output = Result<Vec<bool>, Self::Error>> + Send;
 }
 
-/// The pages of a run's list, as far as they are written.
+/// The pages of a run's list that are written so far.
 #[derive(Debug, Default)]
 pub(super) struct Pages {
     pub(super) ids: BTreeSet<EventId>,
     written: u32,
-    /// The last one is there: the list is complete.
+    /// Whether the last page is written, so that the list is complete.
     pub(super) complete: bool,
 }
 
 impl Pages {
     /// Takes the next page.
     fn take(&mut self, page: &Item) -> Result<(), Corrupt> {
-        let fields = Fields(page);
-        let key = LatePageKey::decode(fields.text("pk")?, fields.text("sk")?);
-        if key.is_none_or(|key| key.page() != self.written) {
-            return Err(fields.corrupt("a page of late events is missing"));
+        if page.key_as::<LatePageKey>()?.page() != self.written {
+            return Err(page.corrupt("a page of late events is missing"));
         }
-        if page.contains_key("ids") {
-            self.ids.extend(decode_ids(fields, "ids")?);
+        if page.has("ids") {
+            self.ids.extend(decode_ids(page, "ids")?);
         }
         self.written += 1;
-        self.complete = fields.flag("last");
+        self.complete = page.flag("last");
         Ok(())
     }
 
-    /// What of some ids is on no page yet.
+    /// The ids that are on no page yet.
     fn without_written(&self, mut ids: Vec<EventId>) -> Vec<EventId> {
         ids.retain(|id| !self.ids.contains(id));
         ids
     }
 }
 
-/// The item of a page.
+/// The item of a page. `None` if no page can have that number.
 fn page(run: &Run, number_of_page: u32, ids: &[EventId], last: bool) -> Option<Item> {
     let key = LatePageKey::new(run.consumer.clone(), run.to, number_of_page)?;
-    let mut item = keyed(Place::Table, key.encode());
-    item.insert("incarnation".to_owned(), number(run.incarnation.get()));
-    if !ids.is_empty() {
-        item.insert("ids".to_owned(), encode_ids(ids));
-    }
-    if last {
-        item.insert("last".to_owned(), AttributeValue::Bool(true));
-    }
+    let item = Item::at(&key)
+        .with("incarnation", run.incarnation.get())
+        .with_some("ids", (!ids.is_empty()).then(|| encode_ids(ids)))
+        .with_flag("last", last);
     Some(item)
 }
 
 impl RunHandle<'_> {
-    /// The late events that a run reports, oldest first: the same for each of its attempts. `files` are those of the
-    /// consumer's earlier runs.
+    /// The late events that a run reports, oldest first: the same for each of its attempts. `files` looks into the
+    /// files of the consumer's earlier runs.
     ///
-    /// Each of its steps has the time of one operation.
+    /// Each step has the time of one operation.
     ///
     /// # Errors
     /// See [`LateError`].
@@ -149,37 +140,30 @@ impl RunHandle<'_> {
         Ok(pages.ids.into_iter().collect())
     }
 
-    /// The pages of a run's list that are there. One that looks at no partition has none, and they are complete.
+    /// The pages of a run's list that are written. A run that looks at no partition has no pages, and its list is
+    /// complete.
     pub(super) async fn late_pages(self) -> Result<Pages, TableError> {
         let run = self.run;
         let mut pages = Pages { complete: run.touched().is_empty(), ..Pages::default() };
-        let mut after = None;
+        let mut query = Query::partition(run.consumer.to_string())
+            .begins_with(LatePageKey::prefix_of(run.to))
+            .consistent(true);
         while !pages.complete {
             let step = self.op.step();
-            let answer = step
-                .table
-                .query(|query| {
-                    query
-                        .key_condition_expression("pk = :pk AND begins_with(sk, :prefix)")
-                        .expression_attribute_values(":pk", text(run.consumer.to_string()))
-                        .expression_attribute_values(":prefix", text(LatePageKey::prefix_of(run.to)))
-                        .set_exclusive_start_key(after.clone())
-                        .consistent_read(true)
-                })
-                .await?;
-            step.table.meter.items(answer.items().len());
-            for page in answer.items() {
+            let read = step.table.query(&query).await?;
+            step.table.meter().items(read.items.len());
+            for page in &read.items {
                 pages.take(page)?;
             }
-            after = answer.last_evaluated_key;
-            if after.is_none() {
+            if read.next.is_none() {
                 break;
             }
+            query = query.start(read.next);
         }
         Ok(pages)
     }
 
-    /// Writes the next page of what is to be reported, or takes the one that is there; what is left.
+    /// Writes the next page of the events to report, or takes the page that is there. Returns the ids that are left.
     async fn write_page(
         self,
         pages: &mut Pages,
@@ -189,18 +173,19 @@ impl RunHandle<'_> {
         let rest = pending.split_off(pending.len().min(LATE_PER_PAGE));
         let item = page(run, pages.written, &pending, rest.is_empty());
         let item = item.ok_or_else(|| TableError::unavailable("a run has too many pages of late events"))?;
-        let put = self.op.step().table.put_item_if(&item, "attribute_not_exists(pk)", None).await?;
+        let put = self.op.step().table.put_if(&item, &Condition::no_item()).await?;
         pages.take(put.in_the_way()?.as_ref().unwrap_or(&item))?;
         pending.extend(rest);
         Ok(pages.without_written(pending))
     }
 
+    /// The next candidates of a partition that lie before the run's range.
     async fn candidates(self, shard: u8, after: Option<EventId>) -> Result<Unsettled, TableError> {
         let run = self.run;
         LedgerHandle::of(&self.op.step(), run.ledger()).unsettled(shard, after, run.from).await
     }
 
-    /// Ids by the run that covers them; none if there is no such run.
+    /// Ids by the run that covers them; `None` for those that no run covers.
     async fn by_run(
         self,
         covering: &mut Covering,
@@ -216,7 +201,7 @@ impl RunHandle<'_> {
         Ok(by_run.into_values().collect())
     }
 
-    /// Marks entries as settled by the run that ends there.
+    /// Marks entries as settled by the run that ends at an id.
     pub(super) async fn settle_by(self, ids: &[EventId], to: EventId) -> Result<(), TableError> {
         let run = self.run;
         for ids in ids.chunks(LATE_PER_PAGE) {
@@ -234,31 +219,28 @@ impl Run {
 
 #[cfg(test)]
 mod tests {
+    use lately_table::Value;
+
     use super::*;
     use crate::run::tests::run;
 
     #[test]
     fn golden_bytes() {
         let run = run();
-        let id: EventId = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap();
-        let mut full = page(&run, 3, &[id], false).unwrap();
-        let ids = full.remove("ids").unwrap();
+        let stored = |sk: &str| {
+            Item::from([("pk", "CONSUMER#billing#nightly"), ("sk", sk)]).with("incarnation", 7_u64)
+        };
         let bytes =
             [0x01, 0x90, 0xa4, 0xcd, 0xd3, 0xe7, 0x72, 0x22, 0x9f, 0x99, 0xfd, 0xb7, 0x4f, 0xee, 0xe7, 0x52];
-        assert_eq!(ids.as_b().unwrap().as_ref(), bytes);
-        let rest = |sk: &str| {
-            let rest =
-                [("pk", text("CONSUMER#billing#nightly")), ("sk", text(sk)), ("incarnation", number(7_u64))];
-            Item::from(rest.map(|(name, value)| (name.to_owned(), value)))
-        };
-        assert_eq!(full, rest("LATE#0190a4cd-d3e7-7222-9f99-fdb74feee752#00000003"));
-        let mut last = page(&run, 0, &[], true).unwrap();
-        assert_eq!(last.remove("last"), Some(AttributeValue::Bool(true)));
-        assert_eq!(last, rest("LATE#0190a4cd-d3e7-7222-9f99-fdb74feee752#00000000"));
+        let full = stored("LATE#0190a4cd-d3e7-7222-9f99-fdb74feee752#00000003");
+        let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap();
+        assert_eq!(page(&run, 3, &[id], false), Some(full.with("ids", Value::bytes(bytes))));
+        let last = stored("LATE#0190a4cd-d3e7-7222-9f99-fdb74feee752#00000000");
+        assert_eq!(page(&run, 0, &[], true), Some(last.with("last", true)));
     }
 
     #[test]
-    fn pages_are_taken_in_their_order_and_none_is_missing() {
+    fn pages_are_taken_in_order_without_gaps() {
         let run = run();
         let id = |n| EventId::new(run.to.tick(), 0.into(), n);
         let item = |number_of_page, id, last| page(&run, number_of_page, &[id], last).unwrap();

@@ -1,25 +1,31 @@
-//! A consumer's runs, one by one and newest first.
+//! A consumer's runs: one by its end, or a list, newest first.
 
 use lately_keys::table::RunKey;
-use lately_keys::{Cursor, CursorError, EventId, Fingerprint, Order, Position};
+use lately_keys::{Cursor, CursorError, EventId, Fingerprint, Order, Position, TableKey};
 use lately_model::{ListQuery, RunFiles, RunList, RunView};
+use lately_table::{Item, Query, TableError};
 
 use crate::consumer::{ConsumerError, existing};
-use crate::error::TableError;
-use crate::item::text;
-use crate::run::Run;
-use crate::run::RunsHandle;
+use crate::run::{CommittedRun, Run, RunsHandle};
 
 impl RunsHandle<'_> {
-    /// The run of a consumer that ends there, if there is one.
+    fn key(self, to: EventId) -> RunKey {
+        RunKey { consumer: self.consumer.clone(), to }
+    }
+
+    /// The run of the consumer that ends at an id, whatever its incarnation. The read is consistent.
+    pub(super) async fn stored(self, to: EventId) -> Result<Option<Run>, TableError> {
+        let item = self.op.table.get(self.key(to).encode()).await?;
+        Ok(item.as_ref().map(Run::decode).transpose()?)
+    }
+
+    /// The run of a consumer that ends at an id, if there is one.
     ///
     /// # Errors
     /// If the table could not be read.
     pub async fn find(self, to: EventId) -> Result<Option<Run>, TableError> {
-        let consumer = self.consumer;
-        let item = self.op.table.get_item(Run::key_of(consumer, to)).await?;
-        let run = item.as_ref().map(Run::decode).transpose()?;
-        self.op.table.meter.items(run.iter().len());
+        let run = self.stored(to).await?;
+        self.op.table.meter().items(run.iter().len());
         Ok(run)
     }
 
@@ -33,53 +39,47 @@ impl RunsHandle<'_> {
         let after = match query.cursor.as_deref().map(|text| Cursor::decode(text, fingerprint)).transpose()? {
             None => None,
             Some(Cursor { order: Order::NewestFirst, position: Position::Event(to), .. }) => {
-                Some(Run::key_of(consumer, to))
+                Some(Item::at(&self.key(to)))
             }
             Some(_) => return Err(CursorError::Foreign.into()),
         };
         self.op.topic(&consumer.topic).settings().await?;
         let checkpoint = self.op.consumer(consumer).checkpoint().await?;
         existing(checkpoint, consumer)?;
-        let answer = self
-            .op
-            .table
-            .query(|ask| {
-                ask.key_condition_expression("pk = :pk AND begins_with(sk, :prefix)")
-                    .expression_attribute_values(":pk", text(consumer.to_string()))
-                    .expression_attribute_values(":prefix", text(RunKey::PREFIX))
-                    .set_exclusive_start_key(after.clone())
-                    .scan_index_forward(false)
-                    .limit(query.limit.get().into())
-            })
-            .await?;
-        self.op.table.meter.items(answer.items().len());
-        self.op.table.meter.round();
-        let runs: Result<Vec<Run>, _> = answer.items().iter().map(Run::decode).collect();
+        let runs = Query::partition(consumer.to_string())
+            .begins_with(RunKey::PREFIX)
+            .start(after)
+            .backward(true)
+            .limit(query.limit.get());
+        let page = self.op.table.query(&runs).await?;
+        self.op.table.meter().items(page.items.len());
+        self.op.table.meter().round();
+        let runs: Result<Vec<Run>, _> = page.items.iter().map(Run::decode).collect();
         let runs = runs.map_err(TableError::from)?;
-        let next = runs.last().filter(|_| answer.last_evaluated_key().is_some()).map(|last| {
+        let next = runs.last().filter(|_| page.next.is_some()).map(|last| {
             let position = Position::Event(last.to);
             Cursor { query: fingerprint, order: Order::NewestFirst, position }.to_string()
         });
-        let runs = runs.into_iter().map(Run::view).collect();
-        Ok(RunList { runs, next })
+        Ok(RunList { runs: runs.into_iter().map(Run::view).collect(), next })
     }
 }
 
 impl Run {
-    /// The run as it is told of.
+    /// The run as clients see it.
     #[must_use]
     pub fn view(self) -> RunView {
         let Self { from, to, announced_at, spec, committed, .. } = self;
         let files = RunFiles::new(&self.consumer, self.incarnation, from, to);
         let files = committed.iter().flat_map(|_| [files.events(), files.summary()]).collect();
+        let result = |of: fn(&CommittedRun) -> u64| committed.as_ref().map(of);
         RunView {
             from,
             to,
             announced_at,
             committed_at: committed.as_ref().map(|committed| committed.committed_at),
-            events: committed.as_ref().map(|committed| committed.events),
-            late: committed.as_ref().map(|committed| committed.late),
-            bytes: committed.as_ref().map(|committed| committed.bytes),
+            events: result(|committed| committed.events),
+            late: result(|committed| committed.late),
+            bytes: result(|committed| committed.bytes),
             group_by: spec.group_by,
             sum: spec.sum,
             files,

@@ -1,36 +1,34 @@
-//! Report runs: a range of a topic, written down before it is read, and reported exactly once.
+//! Report runs: a run is a range of a topic that is stored before it is read, and reported exactly once.
 //!
-//! One run at a time, in steps, each of which anyone may do again:
+//! A consumer has one run at a time. Each run takes these steps, and every process may repeat each of them:
 //!
-//! 1. **Begin** (`begin.rs`): one transaction writes the run, marks the consumer as running, and announces the range's end.
-//!    A run that was begun is continued by whoever finds that nobody has its lease.
-//! 2. **Late** (`late.rs`): what landed behind the earlier runs is looked up in their files; what is in none is written
-//!    down in create-only pages: the list that every attempt reports.
+//! 1. **Begin** (`begin.rs`): one transaction writes the run, marks the consumer as running, and announces the range's
+//!    end. Any process that finds the run without a valid lease continues it.
+//! 2. **Late** (`late.rs`): the candidates that may have landed behind earlier runs are looked up in the files of those
+//!    runs. Those that are in no file are written to create-only pages: the list that every attempt reports.
 //! 3. **Read** (`range.rs`): the late events by their ids, then the range.
-//! 4. **Attempt**: files under names of its own, which is not the table's business.
+//! 4. **Attempt**: each attempt writes files under names of its own. The store has no part in this.
 //! 5. **Commit** (`commit.rs`): one conditional write names the attempt whose files are the run's.
-//! 6. **Finish** (`finish.rs`): when they have their final names, the late events are marked as settled by this run, and
-//!    the consumer stands at the range's end. Only then can the next run begin.
+//! 6. **Finish** (`commit.rs`): once the files have their final names, the run settles its late events, and the
+//!    consumer's position moves to the range's end. Only then can the next run begin.
 //!
-//! What must hold: a step that is done hours late repeats what is done already, or fails its condition. A lease only keeps
-//! two from doing the same work at once; nothing depends on it but progress.
+//! A step that is done hours late must repeat what is done already, or fail its condition. A lease only keeps two
+//! processes from doing the same work at the same time; nothing but progress depends on it.
 
 mod begin;
 mod commit;
 pub(crate) mod cover;
-mod finish;
 mod late;
 mod list;
 
 use lately_keys::table::{ConsumerKey, RunKey};
-use lately_keys::{EventId, Place, TableKey, UnixMillis};
-use lately_model::{GroupBy, Revision, RunSpec};
+use lately_keys::{EventId, UnixMillis};
+use lately_model::{Revision, RunSpec, SumField};
+use lately_table::{Corrupt, Item, TableError};
 
 use crate::consumer::ConsumerNotFound;
 use crate::consumer::checkpoint::incarnation;
 use crate::consumer::counters::Counters;
-use crate::error::TableError;
-use crate::item::{Corrupt, Fields, Item, keyed, number, text};
 use crate::op::Op;
 use crate::topic::TopicError;
 
@@ -42,30 +40,30 @@ pub use late::{LateError, LookUp};
 /// ```text
 /// CONSUMER#{topic}#{name} / RUN#{to}
 ///   incarnation N, from S (an id), announced_at N (milliseconds), group_by S, sum S?
-///   seen L, known L (16 N each: the ledger's counters when it was announced, and what of them was dealt with)
-///   lease N (until when someone is at work, in milliseconds; 0 if it is to be continued at once), holder N (random bits)
+///   seen L, known L (16 N each: the ledger's counters when the run was announced, and those that were dealt with then)
+///   lease N (the end of the lease, in milliseconds; 0 if any process may continue at once), holder N (random bits)
 ///   while it is under way:  progress S? (an object's name), progress_at S? (an id), progress_events N?
 ///   once it is committed:   attempt S, events N, late N, bytes N, committed_at N
 /// ```
 ///
-/// It never expires: an import into any past looks it up.
+/// A run never expires: an import into the past looks up the run that covers an event, however old.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Whose it is.
+    /// The consumer.
     pub consumer: ConsumerKey,
-    /// Which of the consumers of that name.
+    /// The incarnation of the consumer.
     pub incarnation: Revision,
-    /// It reports what is behind this …
+    /// The run reports the events after this id …
     pub from: EventId,
-    /// … up to this.
+    /// … up to this id.
     pub to: EventId,
-    /// When it was announced, by the clock of who did.
+    /// When the run was announced, by the clock of the process that did.
     pub announced_at: UnixMillis,
-    /// What it counts.
+    /// The grouping and the sum of the run's summary.
     pub spec: RunSpec,
-    /// How far it came.
+    /// The run's progress, if a process has stored any.
     pub progress: Option<Progress>,
-    /// What it came to.
+    /// The run's result, once it is committed.
     pub committed: Option<CommittedRun>,
     pub(crate) lease: UnixMillis,
     pub(crate) holder: u64,
@@ -73,29 +71,29 @@ pub struct Run {
     pub(crate) known: Counters,
 }
 
-/// How far a run came, and where that is written down.
+/// The progress of a run, and the object that holds the intermediate result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// The object that says so.
+    /// The object's name.
     pub object: String,
-    /// Everything up to this event is done.
+    /// All events up to this one are processed.
     pub position: EventId,
-    /// How many events that was.
+    /// The number of processed events.
     pub events: u64,
 }
 
-/// What a run came to.
+/// The result of a committed run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommittedRun {
     /// The attempt whose files are the run's.
     pub attempt: String,
-    /// How many events it reports, late ones included.
+    /// The number of events that the run reports, late ones included.
     pub events: u64,
-    /// How many of them are late.
+    /// The number of late events among them.
     pub late: u64,
-    /// How large the events' file is.
+    /// The size of the events' file.
     pub bytes: u64,
-    /// When it was committed, by the clock of who did.
+    /// When the run was committed, by the clock of the process that did.
     pub committed_at: UnixMillis,
 }
 
@@ -134,12 +132,8 @@ pub struct RunHandle<'a> {
 }
 
 impl Run {
-    pub(crate) fn key(&self) -> Item {
-        Self::key_of(&self.consumer, self.to)
-    }
-
-    pub(crate) fn key_of(consumer: &ConsumerKey, to: EventId) -> Item {
-        keyed(Place::Table, RunKey { consumer: consumer.clone(), to }.encode())
+    pub(crate) fn key(&self) -> RunKey {
+        RunKey { consumer: self.consumer.clone(), to: self.to }
     }
 
     /// The partitions of the ledger that this run looks at.
@@ -147,62 +141,51 @@ impl Run {
         self.seen.risen_since(&self.known)
     }
 
-    /// A run that is begun: it has no progress yet.
+    /// The item of a run that is being begun: it has no progress yet.
     pub(crate) fn encode(&self) -> Item {
-        let mut item = self.key();
-        item.extend(
-            [
-                ("incarnation", number(self.incarnation.get())),
-                ("from", text(self.from.to_string())),
-                ("announced_at", number(self.announced_at.get())),
-                ("group_by", text(self.spec.group_by.as_str())),
-                ("seen", self.seen.encode()),
-                ("known", self.known.encode()),
-                ("lease", number(self.lease.get())),
-                ("holder", number(self.holder)),
-            ]
-            .map(|(name, value)| (name.to_owned(), value)),
-        );
-        if let Some(sum) = &self.spec.sum {
-            item.insert("sum".to_owned(), text(sum.as_str()));
-        }
-        item
+        Item::at(&self.key())
+            .with("incarnation", self.incarnation.get())
+            .with("from", self.from.to_string())
+            .with("announced_at", self.announced_at.get())
+            .with("group_by", self.spec.group_by.as_str())
+            .with_some("sum", self.spec.sum.as_ref().map(SumField::as_str))
+            .with("seen", self.seen.encode())
+            .with("known", self.known.encode())
+            .with("lease", self.lease.get())
+            .with("holder", self.holder)
     }
 
     pub(crate) fn decode(item: &Item) -> Result<Self, Corrupt> {
-        let fields = Fields(item);
-        let key = RunKey::decode(fields.text("pk")?, fields.text("sk")?);
-        let RunKey { consumer, to } = key.ok_or_else(|| fields.corrupt("sk"))?;
-        let group_by: GroupBy = fields.parsed("group_by")?;
-        let progress = match fields.optional_text("progress")? {
+        let RunKey { consumer, to } = item.key_as()?;
+        let progress = match item.optional_text("progress")? {
             None => None,
             Some(object) => Some(Progress {
                 object: object.to_owned(),
-                position: fields.parsed("progress_at")?,
-                events: fields.number("progress_events")?,
+                position: item.parsed("progress_at")?,
+                events: item.number("progress_events")?,
             }),
         };
-        let committed = match fields.optional_text("attempt")? {
+        let committed = match item.optional_text("attempt")? {
             None => None,
             Some(attempt) => Some(CommittedRun {
                 attempt: attempt.to_owned(),
-                events: fields.number("events")?,
-                late: fields.number("late")?,
-                bytes: fields.number("bytes")?,
-                committed_at: fields.millis("committed_at")?,
+                events: item.number("events")?,
+                late: item.number("late")?,
+                bytes: item.number("bytes")?,
+                committed_at: item.millis("committed_at")?,
             }),
         };
         Ok(Self {
             consumer,
-            incarnation: incarnation(fields)?,
-            from: fields.parsed("from")?,
+            incarnation: incarnation(item)?,
+            from: item.parsed("from")?,
             to,
-            announced_at: fields.millis("announced_at")?,
-            spec: RunSpec { group_by, sum: fields.optional_parsed("sum")? },
+            announced_at: item.millis("announced_at")?,
+            spec: RunSpec { group_by: item.parsed("group_by")?, sum: item.optional_parsed("sum")? },
             progress,
             committed,
-            lease: fields.millis("lease")?,
-            holder: fields.number("holder")?,
+            lease: item.millis("lease")?,
+            holder: item.number("holder")?,
             seen: Counters::decode(item, "seen")?,
             known: Counters::decode(item, "known")?,
         })

@@ -4,23 +4,23 @@ use lately_keys::{EventType, Topic, UnixMillis};
 
 use crate::entry::TimelineEntry;
 
-/// What a client wants of a timeline, and may see of it.
+/// The entries that a client wants and may see.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Filter<'a> {
     pub(crate) event_type: Option<&'a EventType>,
     pub(crate) topic: Option<&'a Topic>,
-    /// The topics that the client may read; none if it may read all.
+    /// The topics that the client may read; `None` if it may read all.
     pub(crate) topics: Option<&'a [Topic]>,
     pub(crate) now: UnixMillis,
 }
 
 impl<'a> Filter<'a> {
-    /// What a client may see, whatever it wants.
+    /// All entries that a client may see.
     pub(crate) const fn seen_by(topics: Option<&'a [Topic]>, now: UnixMillis) -> Self {
         Self { event_type: None, topic: None, topics, now }
     }
 
-    /// Whether it passes over more than what has expired.
+    /// Whether the filter drops more than expired entries.
     pub(crate) const fn is_narrow(&self) -> bool {
         self.event_type.is_some() || self.topic.is_some() || self.topics.is_some()
     }
@@ -30,7 +30,7 @@ impl<'a> Filter<'a> {
         self.event_type.is_none_or(|wanted| wanted == event_type)
             && self.topic.is_none_or(|wanted| wanted == topic)
             && self.topics.is_none_or(|allowed| allowed.contains(topic))
-            // It may not have been removed yet.
+            // DynamoDB may not have removed an expired entry yet.
             && expires_at.is_none_or(|seconds| seconds > self.now.get() / 1000)
     }
 }

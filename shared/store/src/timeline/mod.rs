@@ -1,11 +1,10 @@
-//! Timelines that fan-out writes: those of sources, which lie in one partition each, and what feeds share with
-//! them.
+//! Timelines of sources, which fan-out writes to one partition each, and the parts that feeds share with them.
 //!
-//! A page is planned and merged as one of a topic is (`latest/`): a span of ids, a wave of lanes, a draft. What
-//! lies in the lanes are entries: copies of events, and pointers to large ones.
+//! A page is planned and merged as a topic's page is (`latest/`): a span of ids, a wave of lanes, a draft. The lanes hold
+//! entries: copies of events, and pointers to large ones.
 //!
-//! - **Filter** (`filter.rs`, pure): which entries are shown. It is applied here and not by DynamoDB, which bills
-//!   the same either way: so nothing depends on how long an expression may be.
+//! - **Filter** (`filter.rs`, pure): which entries are shown. The filter runs here and not in DynamoDB, which bills the same
+//!   either way. So no list of topics is too long for an expression.
 //! - **Range** (`range.rs`): one query of entries.
 //! - **Reading** (`reading.rs`): the queries of a round at once, until the page is exact and full.
 //! - **Pointer** (`pointer.rs`): from entries to events.
@@ -17,15 +16,13 @@ pub(crate) mod reading;
 
 use lately_keys::table::SourceEntryKey;
 use lately_keys::{
-    CursorError, EventId, EventType, Fingerprint, FingerprintBuilder, Place, Source, TableKey, Topic,
-    UnixMillis,
+    CursorError, EventId, EventType, Fingerprint, FingerprintBuilder, Source, Topic, UnixMillis,
 };
 use lately_model::limits::FUTURE_SECONDS;
 use lately_model::{EventQuery, Page, SourceQuery, TimelineEvent};
+use lately_table::TableError;
 
-use crate::entry::TimelineEntry;
-use crate::error::TableError;
-use crate::item::keyed;
+use crate::entry::{TimelineEntry, place_at_source};
 use crate::latest::page::{Budget, Ending, PageDraft};
 use crate::latest::span::Span;
 use crate::limits::WAITED_FOR_SECONDS;
@@ -37,13 +34,13 @@ use crate::wait::wait_for;
 /// Why a source's timeline or a feed could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum TimelineError {
-    /// The cursor is none, or not one of this query.
+    /// The cursor cannot be read, or belongs to another query.
     #[error(transparent)]
     Cursor(#[from] CursorError),
-    /// The time of the event that was to be waited for has not come.
+    /// The time of the event to wait for has not come.
     #[error("the event is in the future")]
     InFuture,
-    /// The event that was waited for did not show in time.
+    /// The event to wait for was not visible in time.
     #[error("the event is not visible yet")]
     NotYetVisible,
     /// The table could not be read.
@@ -59,7 +56,7 @@ pub struct TimelineHandle<'a> {
 }
 
 impl TimelineHandle<'_> {
-    /// A page of a source's timeline. With `topics`, only what was written to one of them is shown.
+    /// A page of a source's timeline. It shows only events of topics that the caller may see.
     ///
     /// # Errors
     /// See [`TimelineError`].
@@ -95,17 +92,15 @@ impl TimelineHandle<'_> {
 
     /// Whether a source lists an event, and the client may see it.
     async fn look(self, id: EventId) -> Result<Option<()>, TableError> {
-        let topics = self.op.allowed_topics();
-        let source = self.source;
-        let key = keyed(Place::Table, SourceEntryKey { source: source.clone(), id }.encode());
-        let Some(item) = self.op.table.get_item(key).await? else { return Ok(None) };
-        let entry = TimelineEntry::decode(&item)?;
-        Ok(Filter::seen_by(topics, self.op.now()).takes(&entry).then_some(()))
+        let key = place_at_source(id, self.source);
+        let Some(item) = self.op.table.get(key).await? else { return Ok(None) };
+        let filter = Filter::seen_by(self.op.allowed_topics(), self.op.now());
+        Ok(filter.takes(&TimelineEntry::decode(&item)?).then_some(()))
     }
 }
 
-/// Waits until a timeline or a feed shows an event. One that is so old that it cannot come any more is looked for once, and
-/// one that has no writer yet is refused.
+/// Waits until a timeline or a feed shows an event. There is no wait for an event that is too old to be on its way: it is
+/// looked up once. An event whose time has not come is refused.
 pub(crate) async fn wait_for_event<Looking>(
     op: &Op,
     id: EventId,
@@ -115,7 +110,7 @@ pub(crate) async fn wait_for_event<Looking>(
 where
     Looking: Future<Output = Result<Option<()>, TableError>>,
 {
-    // No writer's clock is further ahead.
+    // No writer's clock is further ahead than this.
     if id.at() > now.saturating_add(FUTURE_SECONDS * 1000) {
         return Err(TimelineError::InFuture);
     }
@@ -127,13 +122,14 @@ where
     seen.ok_or(TimelineError::NotYetVisible)
 }
 
-/// Who waited for an event is shown it: an eventually consistent read may not have it yet.
+/// Whether to read consistently. A client that has waited for an event must see it, and an eventually consistent read may not
+/// have it yet.
 pub(crate) const fn is_consistent(query: &EventQuery, waited_for: Option<EventId>) -> bool {
     query.consistent || waited_for.is_some()
 }
 
-/// What a cursor of a timeline is bound to. The topics that a client may read are no part of it: a cursor grants
-/// nothing.
+/// The fingerprint of a query, to which its cursors are bound. The topics that a client may read are no part of it, because a
+/// cursor grants no access.
 pub(crate) fn with_filters(
     fingerprint: FingerprintBuilder,
     query: &EventQuery,

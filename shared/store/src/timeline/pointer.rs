@@ -1,31 +1,31 @@
-//! The events that entries stand for: copies as they are, pointers followed.
+//! From entries to events: a copy is the event, a pointer is followed.
 //!
-//! An event that is not there any more (deleted, or its time is over) is left out: its entries go a little
-//! later. Only a consistent read says that it is not there, so one that an eventually consistent read does not
-//! find is looked up a second time.
+//! An event that no longer exists (it was deleted or has expired) is left out; its entries are removed a little later. Only a
+//! consistent read proves that an event does not exist. So an event that an eventually consistent read does not find is read a
+//! second time.
 //!
-//! A large event may fill a page alone, and reading one costs what its size costs. So at first no more pointers
-//! are followed than surely fit a page; how large those events are says how many are next.
+//! One large event may fill a page, and the read of an event costs as much as its size. So at first only as many pointers are
+//! followed as surely fit a page. The sizes of these events say how many pointers to follow next.
 
 use std::collections::BTreeMap;
 
-use lately_keys::{EventId, Place, SortKey, TableKey};
+use lately_keys::{EventId, Key, SortKey, TableKey};
 use lately_model::{Event, TimelineEvent};
+use lately_table::TableError;
+use lately_table::limits::BATCH_KEYS;
 
 use crate::entry::TimelineEntry;
-use crate::error::TableError;
 use crate::event::unless_over;
-use crate::item::{Fields, Item, keyed};
 use crate::latest::page::Sent;
-use crate::limits::{BATCH_KEYS, POINTERS_AT_FIRST};
+use crate::limits::POINTERS_AT_FIRST;
 use crate::timeline::reading::TimelineReading;
 
-/// What became of some entries.
+/// The events of some entries.
 #[derive(Debug, Default)]
 pub(super) struct Resolved {
-    /// The events of those that were looked at and are there.
+    /// The events that exist, of those entries that were looked at.
     pub(super) events: Vec<TimelineEvent>,
-    /// How many entries were looked at: all, or as many as fill the page and one more, or as there was budget for.
+    /// How many entries were looked at: all, or as many as fill the page and one more, or as many as the budget allowed.
     pub(super) looked_at: usize,
     bytes: usize,
 }
@@ -42,7 +42,7 @@ impl Resolved {
 }
 
 impl TimelineReading<'_> {
-    /// The events of entries, in their order, until they fill a page that has so many bytes left.
+    /// The events of entries, in their order, until they fill a page that has `room` bytes left.
     pub(super) async fn resolve(
         &mut self,
         entries: &[TimelineEntry],
@@ -72,10 +72,8 @@ impl TimelineReading<'_> {
 
     /// The events that some entries point to.
     async fn follow(&mut self, entries: &[TimelineEntry]) -> Result<BTreeMap<EventId, Event>, TableError> {
-        let keys: BTreeMap<EventId, Item> = entries
-            .iter()
-            .filter_map(|entry| Some((entry.id, keyed(Place::Table, entry.pointer()?.encode()))))
-            .collect();
+        let keys: BTreeMap<EventId, Key> =
+            entries.iter().filter_map(|entry| Some((entry.id, entry.pointer()?.encode()))).collect();
         let mut followed = BTreeMap::new();
         let looks: &[bool] = if self.consistent { &[true] } else { &[false, true] };
         for consistent in looks {
@@ -85,8 +83,8 @@ impl TimelineReading<'_> {
                 break;
             }
             self.budget.queries += 1;
-            for item in self.op.table.get_items(&missing, *consistent).await? {
-                let id = Fields(&item).parsed::<SortKey>("sk")?.id();
+            for item in self.op.table.get_many(&missing, *consistent).await? {
+                let id = item.parsed::<SortKey>("sk")?.id();
                 followed.insert(id, unless_over(&item, self.filter.now)?);
             }
         }
@@ -94,7 +92,7 @@ impl TimelineReading<'_> {
     }
 }
 
-/// The first entries, with no more than so many pointers among them.
+/// The first entries, with at most so many pointers among them.
 fn run(entries: &[TimelineEntry], mut pointers: usize) -> &[TimelineEntry] {
     let end = entries.iter().position(|entry| {
         let points = entry.pointer().is_some();

@@ -1,14 +1,14 @@
 //! The reading of a page of entries: the queries of a round at once, and then the events.
 //!
-//! One wave is read for the whole page. Entries whose events are gone leave a gap, and the wave is then asked for
-//! as many more: what it holds already is not read again.
+//! The whole page is read with one wave. If events of entries no longer exist, the wave is asked for as many more entries, and
+//! nothing that it holds is read again.
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::{EventId, Order};
 use lately_model::TimelineEvent;
+use lately_table::TableError;
 
 use crate::entry::TimelineEntry;
-use crate::error::TableError;
 use crate::latest::page::{Budget, Ending, PageDraft};
 use crate::latest::span::IdRange;
 use crate::latest::wave::{Ask, Wave, WaveAnswer, WaveLane};
@@ -17,10 +17,10 @@ use crate::op::Op;
 use crate::timeline::filter::Filter;
 use crate::timeline::range::{EntryRange, FoundEntries};
 
-/// The timeline that a page is of is the first lane; what it pulls are the others.
+/// The first lane: the page's own timeline. The other lanes are the timelines that the feed pulls.
 pub(crate) const OWN_LANE: usize = 0;
 
-/// A page of entries being read.
+/// The reading of one page.
 #[derive(Debug)]
 pub(crate) struct TimelineReading<'a> {
     pub(crate) op: &'a Op,
@@ -31,16 +31,16 @@ pub(crate) struct TimelineReading<'a> {
 }
 
 impl TimelineReading<'_> {
-    /// The wave of a page of one timeline.
+    /// A wave with the page's own timeline as its only lane.
     pub(crate) fn wave(&self, partition: String, ids: IdRange) -> Wave<TimelineEntry> {
         let (_, end) = ids.ends(self.order);
         Wave::new(self.order, vec![self.lane(partition, ids, 1)], end)
     }
 
-    /// A lane of a wave in which filtering queries are spread over so many.
+    /// A lane of a wave whose filtered reads are spread over so many lanes.
     pub(crate) fn lane(&self, partition: String, ids: IdRange, lanes: u16) -> WaveLane {
         let filtered = self.filter.is_narrow();
-        // Timelines are not alike as shards are: unless it is filtered, each is asked for all that may matter.
+        // Timelines do not share events evenly, as shards do. So without a filter, each lane is asked for a whole page.
         WaveLane { partition, by_type: false, filtered, shards: if filtered { lanes } else { 1 }, ids }
     }
 
@@ -79,13 +79,13 @@ impl TimelineReading<'_> {
         self.budget.is_spent(self.op)
     }
 
-    /// How many entries are looked for beyond a page. Who may not see all is told that there is more only if it may see
-    /// that: not because there is something hidden.
+    /// How many entries to look for beyond a page. A client that may not see all topics learns that there is more only if it may
+    /// see a further entry. Hidden entries do not count.
     fn beyond(&self) -> usize {
         usize::from(self.filter.topics.is_some())
     }
 
-    /// Reads a wave until its first `wanted` entries are exact, or there is no more work to be done.
+    /// Reads a wave until its first `wanted` entries are exact, or the budget is spent.
     async fn read(&mut self, wave: &mut Wave<TimelineEntry>, wanted: usize) -> Result<(), TableError> {
         loop {
             let asks = wave.asks(wanted, EXPECTED_EVENT_BYTES);
@@ -96,7 +96,7 @@ impl TimelineReading<'_> {
                 wave.cut();
                 return Ok(());
             }
-            self.op.table.meter.round();
+            self.op.table.meter().round();
             let queries: Vec<_> = asks.into_iter().map(|ask| self.query(ask, wave.lane(ask.lane))).collect();
             let answers: Vec<_> =
                 stream::iter(queries).buffer_unordered(QUERIES_AT_ONCE).try_collect().await?;
@@ -105,17 +105,17 @@ impl TimelineReading<'_> {
         }
     }
 
-    /// Asks one lane.
+    /// Queries one lane.
     pub(crate) async fn query(&self, ask: Ask, lane: &WaveLane) -> Result<(Ask, FoundEntries), TableError> {
         let range = self.range(&lane.partition, ask.ids);
-        Ok((ask, self.op.timeline_entries(&range, Some(ask.limit)).await?))
+        Ok((ask, self.op.timeline_entries(&range, ask.limit).await?))
     }
 
     pub(crate) const fn range<'r>(&self, partition: &'r str, ids: IdRange) -> EntryRange<'r> {
         EntryRange { partition, ids, order: self.order, consistent: self.consistent }
     }
 
-    /// What a lane's entries are to the page.
+    /// The answer of a lane: those of its entries that the page can show.
     pub(crate) fn answer(
         &mut self,
         wave: &mut Wave<TimelineEntry>,
@@ -129,7 +129,7 @@ impl TimelineReading<'_> {
         if wave.lane(ask.lane).filtered {
             self.budget.filtered_items += u32::try_from(looked_at).unwrap_or(u32::MAX);
         }
-        // A source lists what is written to topics that do not fan out too, a feed does not show it.
+        // A source also lists events of topics that do not fan out. A feed does not show them.
         let shown =
             |entry: &TimelineEntry| self.filter.takes(entry) && (ask.lane == OWN_LANE || entry.fans_out);
         let events: Vec<_> = entries.into_iter().filter(shown).collect();
@@ -139,8 +139,9 @@ impl TimelineReading<'_> {
         WaveAnswer { ask, events, stopped_at }
     }
 
-    /// How far a lane is known that ended at an entry. The page's cursor may hold that: so if the caller may not see the
-    /// entry, it is some id between this entry and the one before, which no event has. The entry is then read again.
+    /// The id up to which a lane is known whose query ended at the entry `last`. The page's cursor may contain this id. So if the
+    /// caller may not see that entry, the id lies between the entry and the one before, and no event has it. The entry is then
+    /// read again.
     fn place_of(&self, last: EventId, ask: Ask, entries: &[TimelineEntry]) -> EventId {
         let seen = Filter::seen_by(self.filter.topics, self.filter.now);
         let is_hidden = entries.last().is_some_and(|entry| entry.id == last && !seen.takes(entry));

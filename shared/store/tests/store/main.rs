@@ -29,7 +29,6 @@ mod listed;
 mod newer;
 mod polls;
 mod prices;
-mod published;
 mod range;
 mod records;
 mod runs;

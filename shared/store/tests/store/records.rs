@@ -10,8 +10,8 @@ use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle, When};
 use lately_engine::{Engine, Lag, Operation, Options};
 use lately_keys::table::{ProfileKey, SettingsKey};
 use lately_model::{Document, Precondition, Revision};
-use lately_store::limits::CONFLICTS;
 use lately_store::{DocumentKey, GetDocumentError, Store, StoredDocument, WriteDocumentError};
+use lately_table::limits::CONFLICTS;
 
 use crate::support::{World, engine, items, pass, seeds, store};
 
@@ -221,7 +221,7 @@ async fn in_a_storm_each_acknowledged_update_counts_once_and_no_other_twice() {
         unknown += counts.len() - distinct;
     }
     // A few seeds may not come across any.
-    assert!(unknown > 0 || lately_seeds::are_named(), "what is not answered may be applied or not");
+    assert!(unknown > 0 || lately_rig::are_named(), "what is not answered may be applied or not");
 }
 
 /// What one operation does with what is there, on a process that dies at its n-th call; whether it lived.

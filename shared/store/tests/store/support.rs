@@ -1,92 +1,21 @@
-//! A table as the template declares it, a world that stands still unless it is moved, and short forms.
+//! Short forms for tests, over the rig.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
-use lately_engine::{Clock, Engine, Options, TableDefinition};
+use lately_engine::Engine;
 use lately_keys::table::{DirectoryKey, EventKey};
-use lately_keys::{EventId, TableKey, Topic, UnixMillis};
+use lately_keys::{EventId, TableKey, Topic};
 use lately_model::{Event, EventQuery, NewEvent, PageSize, TopicChange};
-pub(crate) use lately_seeds::{Seed, seeds};
-use lately_store::{Ambient, Store, Submission};
-use lately_template::Template;
-use tokio::time::Instant;
+pub(crate) use lately_rig::{BUDGET, Seed, TABLE, World, connection, engine, seeds};
+use lately_store::{Store, Submission};
 
 pub(crate) type Item = HashMap<String, AttributeValue>;
 
-pub(crate) const TABLE: &str = "lately";
-
-/// 2026-03-14T12:00:00Z, in seconds.
-pub(crate) const START: Duration = Duration::from_secs(1_773_489_600);
-
-/// How long an operation of a test's store may take.
-pub(crate) const BUDGET: Duration = Duration::from_secs(8);
-
-/// The paused clock of the test's runtime, and random numbers from a seed.
-#[derive(Clone, Debug)]
-pub(crate) struct World {
-    begun: Instant,
-    random: Arc<Mutex<fastrand::Rng>>,
-    /// How far the process's wall clock is ahead of everyone else's.
-    ahead: Arc<Mutex<Duration>>,
-}
-
-impl World {
-    pub(crate) fn new(seed: u64) -> Self {
-        let random = Arc::new(Mutex::new(fastrand::Rng::with_seed(seed)));
-        Self { begun: Instant::now(), random, ahead: Arc::default() }
-    }
-
-    /// Sets the process's wall clock wrong.
-    pub(crate) fn shift(&self, ahead: Duration) {
-        *self.ahead.lock().unwrap() = ahead;
-    }
-
-    /// The time, as events and pages know it.
-    pub(crate) fn now(&self) -> UnixMillis {
-        UnixMillis::new(u64::try_from(self.since_epoch().as_millis()).unwrap()).unwrap()
-    }
-
-    pub(crate) fn clock(&self) -> Clock {
-        let begun = self.begun;
-        Clock::from_fn(move || START + begun.elapsed())
-    }
-}
-
-impl Ambient for World {
-    fn since_epoch(&self) -> Duration {
-        START + self.begun.elapsed() + *self.ahead.lock().unwrap()
-    }
-
-    fn monotonic(&self) -> Duration {
-        self.begun.elapsed()
-    }
-
-    fn entropy(&self) -> u128 {
-        self.random.lock().unwrap().u128(..)
-    }
-}
-
-pub(crate) fn definition() -> &'static TableDefinition {
-    static DEFINITION: LazyLock<TableDefinition> = LazyLock::new(|| {
-        let text = include_str!("../../../../template.yaml");
-        Template::parse(text).unwrap().table().unwrap()
-    });
-    &DEFINITION
-}
-
-/// An engine with the table, in a world's time.
-pub(crate) fn engine(world: &World, options: Options) -> Engine {
-    let engine = Engine::memory(&Options { clock: world.clock(), ..options }).unwrap();
-    engine.create_table(definition(), TABLE).unwrap();
-    engine
-}
-
 pub(crate) fn store(client: Client, world: &World) -> Store {
-    Store::new(client, TABLE, world.clone(), BUDGET)
+    Store::new(connection(client, world.clone()))
 }
 
 pub(crate) fn topic(name: &str) -> Topic {

@@ -289,5 +289,5 @@ async fn a_deletion_that_is_slow_leaves_the_consumer_made_again_whole() {
         left += here.len() / 3;
     }
     // A few seeds may not come across any.
-    assert!(left > 10 || lately_seeds::are_named(), "{left}");
+    assert!(left > 10 || lately_rig::are_named(), "{left}");
 }

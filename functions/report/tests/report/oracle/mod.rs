@@ -19,7 +19,7 @@ use lately_keys::EventId;
 use lately_keys::table::{AnyKey, ConsumerKey};
 use lately_model::{NewConsumer, NewEvent, PollRequest};
 use lately_report::{Outcome, Report};
-use lately_seeds::{Seed, seeds};
+use lately_rig::{Seed, seeds};
 use lately_store::{ConsumerError, Record, Submission};
 
 use crate::rig::{Effect, Plan, Process, Reporter, Rig, paid, pass, store};
@@ -398,7 +398,7 @@ fn whatever_happens_each_event_is_reported_exactly_once_and_polled_at_least_once
         let odd = scope.spawn(|| half(1));
         (half(0), odd.join().unwrap())
     });
-    if !lately_seeds::are_named() {
+    if !lately_rig::are_named() {
         for end in ["died", "failed", "busy", "unfinished", "finished"] {
             let count = even.get(end).unwrap_or(&0) + odd.get(end).unwrap_or(&0);
             assert!(count >= 100, "{end}: {count} of {SEEDS} stories' invocations");

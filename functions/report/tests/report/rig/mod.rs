@@ -2,7 +2,6 @@
 //! of their own.
 
 mod objects;
-mod world;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,19 +16,14 @@ use lately_keys::table::{ConsumerKey, RunKey};
 use lately_keys::{EventId, TableKey, Topic, UnixMillis};
 use lately_model::{NewEvent, RunSpec, TopicChange};
 use lately_report::{Outcome, Output, Report, ReportError, Summary};
+use lately_rig::{TABLE, World, connection};
 use lately_store::{Record, Store, Submission};
-use lately_template::Template;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 
+pub(crate) use lately_rig::Process;
 pub(crate) use objects::{Effect, Objects, Plan};
-pub(crate) use world::{Process, World};
-
-const TABLE: &str = "lately";
-
-/// How long an operation of a store may take.
-const BUDGET: Duration = Duration::from_secs(8);
 
 /// How long fan-out may take for a batch.
 const FAN_OUT_TIME: Duration = Duration::from_secs(52);
@@ -73,10 +67,7 @@ pub(crate) struct Published {
 impl Rig {
     pub(crate) async fn new(seed: u64) -> Self {
         let world = World::new(seed);
-        let options = Options { shards: 1, clock: world.clock(), ..Options::default() };
-        let engine = Engine::memory(&options).unwrap();
-        let template = include_str!("../../../../../template.yaml");
-        engine.create_table(&Template::parse(template).unwrap().table().unwrap(), TABLE).unwrap();
+        let engine = lately_rig::engine(&world, Options { shards: 1, ..Options::default() });
         let store = store(engine.client(), world.process());
         let topic: Topic = "billing".parse().unwrap();
         let settings = TopicChange::parse(br#"{"fan_out":false,"views":[],"bucket":"hour"}"#).unwrap();
@@ -270,7 +261,7 @@ impl Reporter {
 
 /// A store over a client, in a process.
 pub(crate) fn store(client: Client, process: Process) -> Store {
-    Store::new(client, TABLE, process, BUDGET)
+    Store::new(connection(client, process))
 }
 
 /// An event with data.

@@ -16,14 +16,13 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::Timestamp;
 use jiff::tz::Offset;
+use lately_designs::{Design, KeyType, NaturalOrder};
 use lately_engine::{Clock, Engine};
-use lately_keys::published::{KeyType, NaturalOrder};
 use lately_keys::{EventId, ShardCount, Topic, User};
 use lately_kit::code::Code;
 use lately_kit::problem::Problem;
 use lately_kit::{answer, clock};
 use lately_model::{Event, EventQuery, Faults, PageSize};
-use lately_store::published::Design;
 use lately_store::{Cost, Units};
 use serde::Serialize;
 

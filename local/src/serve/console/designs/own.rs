@@ -9,6 +9,7 @@ use lately_kit::problem::Problem;
 use lately_kit::world::World;
 use lately_model::{Event, EventQuery, NewEvent, PageSize, TopicChange};
 use lately_store::{Store, Submission};
+use lately_table::Connection;
 
 use crate::serve::console::designs::{
     DesignView, KeysView, PartitionView, ReadView, SampleView, engine, number, partitions, sample,
@@ -25,7 +26,7 @@ pub(super) async fn compare(
     let engine = engine()?;
     let created = shared.parts.system.table().map(|table| engine.create_table(&table, TABLE));
     created.map_err(|error| Problem::unavailable(&error))?.map_err(|error| Problem::unavailable(&error))?;
-    let store = || Store::new(engine.client(), TABLE, World::new(), OPERATION_BUDGET);
+    let store = || Store::new(Connection::new(engine.client(), TABLE, World::new(), OPERATION_BUDGET));
     let known = shared.looking.op().topic(topic).view().await?;
     let bucket = known.settings.bucket;
     let (placed, write_units) = write(&store(), topic, bucket, events).await?;

@@ -2,16 +2,15 @@
 
 use std::num::NonZeroU32;
 
-use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::{SignedDuration, Timestamp};
+use lately_designs::{self as designs, Design, DesignTable, KeyAttributes, KeyType, Walk};
 use lately_engine::{Attribute, KeyNames, TableDefinition};
-use lately_keys::published::KeyType;
+use lately_keys::Subject;
 use lately_kit::limits::OPERATION_BUDGET;
 use lately_kit::problem::Problem;
 use lately_kit::world::World;
-use lately_model::{Event, PageSize};
-use lately_store::published::{Attributes, Design, DesignTable, KeyAttributes, Walk};
-use lately_store::{Cost, Store};
+use lately_model::{Data, Event, PageSize};
+use lately_table::{Connection, Cost, Item};
 
 use crate::serve::console::designs::{
     DesignView, KeysView, PartitionView, ReadView, SampleView, engine, letter, number, partitions, sample,
@@ -34,9 +33,9 @@ pub(super) async fn compare(
     let engine = engine()?;
     let created = engine.create_table(&definition(&design), TABLE);
     created.map_err(|error| Problem::unavailable(&error))?;
-    let store = Store::new(engine.client(), TABLE, World::new(), OPERATION_BUDGET);
+    let connection = Connection::new(engine.client(), TABLE, World::new(), OPERATION_BUDGET);
     let [pk, sk] = KEYS.map(str::to_owned);
-    let table = DesignTable::new(store, design.clone(), KeyAttributes { pk, sk });
+    let table = DesignTable::new(connection, design.clone(), KeyAttributes { pk, sk });
     let mut items = Vec::new();
     for event in events {
         // The same event has the same chance each time.
@@ -49,8 +48,8 @@ pub(super) async fn compare(
     let partitions = partitions(&engine, TABLE).await?;
     let stored = partitions.values().sum();
     let (found, cost, complete) = latest(&table, events, limit).await?;
-    let view = |event: lately_store::published::Event| {
-        let text = |name: &str| event.attributes.get(name).and_then(|value| value.as_s().ok()).cloned();
+    let view = |event: designs::Event| {
+        let text = |name| event.attributes.text(name).map(str::to_owned).ok();
         SampleView {
             pk: event.key.pk.to_string(),
             sk: event.key.sk.to_string(),
@@ -87,15 +86,10 @@ fn definition(design: &Design) -> TableDefinition {
 }
 
 /// The attributes of an event beside its time, under names as short as Lately's.
-fn attributes(event: &Event) -> Attributes {
-    let text = |text: &str| AttributeValue::S(text.to_owned());
-    let mut attributes = Attributes::from([
-        ("t".to_owned(), text(event.event_type.as_str())),
-        ("a".to_owned(), text(event.actor.as_str())),
-    ]);
-    attributes.extend(event.subject.as_ref().map(|subject| ("s".to_owned(), text(subject.as_str()))));
-    attributes.extend(event.data.as_ref().map(|data| ("d".to_owned(), text(data.as_str()))));
-    attributes
+fn attributes(event: &Event) -> Item {
+    Item::from([("t", event.event_type.as_str()), ("a", event.actor.as_str())])
+        .with_some("s", event.subject.as_ref().map(Subject::as_str))
+        .with_some("d", event.data.as_ref().map(Data::as_str))
 }
 
 /// The latest, read in the design's own way, what that cost, and whether all were found.
@@ -103,7 +97,7 @@ async fn latest(
     table: &DesignTable,
     events: &[Event],
     limit: PageSize,
-) -> Result<(Vec<lately_store::published::Event>, Cost, bool), Problem> {
+) -> Result<(Vec<designs::Event>, Cost, bool), Problem> {
     let times =
         events.first().zip(events.last()).map(|(newest, oldest)| [newest, oldest].map(|it| time_of(it.id)));
     let [to, oldest] = times.unwrap_or([Timestamp::UNIX_EPOCH; 2]);

@@ -1,7 +1,7 @@
+use lately_table::Item;
 use proptest::prelude::*;
 
 use super::*;
-use crate::item::number;
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -12,7 +12,7 @@ enum Step {
     Take {
         lingered: bool,
     },
-    /// A call ends; it was done, or is to be made again.
+    /// A call ends: it is done, or is repeated.
     End {
         call: prop::sample::Index,
         done: bool,
@@ -34,11 +34,7 @@ fn key(item: u8) -> Key {
 fn write(item: u8, value: Option<u8>) -> Write {
     match value {
         None => Write::Delete(key(item)),
-        Some(value) => {
-            let mut put = keyed(Place::Table, key(item));
-            put.insert("v".to_owned(), number(value));
-            Write::Put(put)
-        }
+        Some(value) => Write::Put(Item::under(key(item)).with("v", value)),
     }
 }
 
@@ -49,7 +45,7 @@ fn ticket() -> Arc<Ticket> {
     })
 }
 
-/// Ends a call as the writer does; what it wrote, if it was done.
+/// Ends a call as the writer does. A call that is done changes the table.
 fn end(state: &mut State, call: Vec<(u64, Queued)>, done: bool, table: &mut HashMap<Key, Write>) {
     for (place, queued) in call {
         state.in_flight.remove(&queued.key);
@@ -64,7 +60,7 @@ fn end(state: &mut State, call: Vec<(u64, Queued)>, done: bool, table: &mut Hash
 
 proptest! {
     #[test]
-    fn each_item_ends_as_the_last_who_asked_wanted_it(steps in prop::collection::vec(step(), 0..400)) {
+    fn the_last_write_of_each_item_wins(steps in prop::collection::vec(step(), 0..400)) {
         let mut state = State { rails: 1, ..State::default() };
         let mut calls: Vec<Vec<(u64, Queued)>> = Vec::new();
         let (mut wanted, mut table) = (HashMap::new(), HashMap::new());
@@ -83,7 +79,7 @@ proptest! {
             }
             let in_flight: Vec<_> = calls.iter().flatten().map(|(_, queued)| &queued.key).collect();
             let distinct: HashSet<_> = in_flight.iter().copied().collect();
-            prop_assert_eq!(distinct.len(), in_flight.len(), "no item is in two calls, or twice in one");
+            prop_assert_eq!(distinct.len(), in_flight.len(), "an item is in one call at most, and once");
             prop_assert!(calls.iter().all(|call| (1..=BATCH_ITEMS).contains(&call.len())));
         }
         while let Some(call) = calls.pop().or_else(|| state.take(true)) {
@@ -95,7 +91,7 @@ proptest! {
 }
 
 #[test]
-fn a_call_is_full_or_nobody_could_add_to_it() {
+fn a_call_is_sent_when_full_or_when_all_rails_wait() {
     let mut state = State { rails: 2, waiting: 1, ..State::default() };
     (0..30).for_each(|item| state.ask(key(item), write(item, None), false, &ticket()));
     assert_eq!(state.take(false).unwrap().len(), BATCH_ITEMS);
@@ -104,11 +100,11 @@ fn a_call_is_full_or_nobody_could_add_to_it() {
     assert_eq!(state.take(false).unwrap().len(), 5);
     state.waiting = 0;
     state.ask(key(99), write(99, None), false, &ticket());
-    assert_eq!(state.take(true).unwrap().len(), 1, "but not for too long");
+    assert_eq!(state.take(true).unwrap().len(), 1, "the call does not wait too long");
 }
 
 #[test]
-fn the_same_write_twice_is_one() {
+fn equal_writes_of_one_item_are_made_once() {
     let mut state = State::default();
     for _ in 0..3 {
         state.ask(key(1), write(1, Some(7)), false, &ticket());
@@ -118,7 +114,7 @@ fn the_same_write_twice_is_one() {
 }
 
 #[test]
-fn what_may_be_at_fault_for_a_refusal_is_sent_alone() {
+fn writes_that_may_have_caused_a_refusal_get_their_own_calls() {
     let mut state = State::default();
     (0..3).for_each(|item| state.ask(key(item), write(item, None), false, &ticket()));
     for queued in state.queue.values_mut() {

@@ -30,7 +30,7 @@ fn query(text: &str) -> IssueQuery {
     IssueQuery::parse(text).unwrap()
 }
 
-/// A page of the issues 1 to 12, as if a query gave so many at once, and whether it was asked for in vain.
+/// A page of the issues 1 to 12, if each query returns at most `at_once` of them.
 fn page(query: &IssueQuery, at_once: usize) -> IssueList {
     let mut draft = IssueDraft::new(&repository(), query).unwrap();
     while let Some((lowest, highest)) = draft.left.filter(|_| draft.is_open()) {
@@ -53,7 +53,7 @@ fn page(query: &IssueQuery, at_once: usize) -> IssueList {
 }
 
 #[test]
-fn a_cursor_is_of_one_query_and_one_order() {
+fn a_cursor_belongs_to_one_query_and_one_order() {
     let first = page(&query("status=open&limit=2"), 50);
     let cursor = first.next.unwrap();
     for same in ["status=open&limit=7", "limit=1&status=open&order=desc"] {
@@ -77,13 +77,13 @@ fn a_cursor_is_of_one_query_and_one_order() {
 }
 
 #[test]
-fn a_page_ends_at_its_bytes_but_takes_one_issue_however_large() {
+fn a_page_ends_at_its_byte_limit_but_takes_one_issue() {
     let mut draft = IssueDraft::new(&repository(), &query("limit=200")).unwrap();
     let mut taken = 0;
     while draft.take(&issue(200 - taken, 60_000)) {
         taken += 1;
     }
-    // 120,000 bytes each, as sent.
+    // Each has 120,000 bytes as JSON.
     assert_eq!(taken, 20);
     let page = draft.finish();
     assert!(page.next.is_some());
@@ -91,7 +91,7 @@ fn a_page_ends_at_its_bytes_but_takes_one_issue_however_large() {
 }
 
 #[test]
-fn an_issue_is_never_larger_than_it_is_taken_to_be() {
+fn the_estimated_size_of_an_issue_is_never_too_small() {
     let longest = "x".repeat(60);
     let mut large = issue(99_999_999, 1_000);
     large.repository = RepositoryKey { owner: longest.parse().unwrap(), repo: longest.parse().unwrap() };
@@ -107,14 +107,14 @@ fn an_issue_is_never_larger_than_it_is_taken_to_be() {
 }
 
 #[test]
-fn a_page_shows_an_issue_at_its_place_or_has_not_come_to_it_or_is_of_another_view() {
+fn a_page_knows_whether_it_shows_an_issue_as_awaited() {
     let mut draft = IssueDraft::new(&repository(), &query("status=open&from=2&to=9&limit=3")).unwrap();
     let old = Issue { revision: Revision::new(7), ..issue(8, 0) };
     assert!(draft.take(&old) && draft.take(&issue(5, 0)));
     let is_shown = |draft: &IssueDraft, number| draft.shows(&issue(number, 0), Revision::new(8));
     assert!(!is_shown(&draft, 8), "of an earlier revision");
     assert!(draft.shows(&old, Revision::new(7)));
-    assert!(!is_shown(&draft, 7), "it was passed, and is not there");
+    assert!(!is_shown(&draft, 7), "its number was passed, and it is not there");
     assert!(is_shown(&draft, 6), "it is closed");
     assert!(is_shown(&draft, 4) && is_shown(&draft, 1) && is_shown(&draft, 10), "not on this page");
     draft.exhaust();
@@ -123,7 +123,7 @@ fn a_page_shows_an_issue_at_its_place_or_has_not_come_to_it_or_is_of_another_vie
 
 proptest! {
     #[test]
-    fn pages_one_after_the_other_are_all_issues_once_in_order(
+    fn consecutive_pages_list_every_issue_once_in_order(
         limit in 1..=14_u16,
         at_once in 1..20_usize,
         (one, other) in (1..14_u32, 1..14_u32),

@@ -7,8 +7,8 @@ use futures_util::future::join_all;
 use lately_engine::fault::{Fault, Faults, Moment, Target};
 use lately_engine::{Engine, Options};
 use lately_keys::TableKey;
-use lately_store::limits::CONFLICTS;
 use lately_store::{OpenIssueError, Store};
+use lately_table::limits::CONFLICTS;
 
 use super::support::{ada, new, put, repository, stored, told};
 use crate::records::storm;
@@ -77,7 +77,7 @@ async fn in_a_storm_no_number_is_given_twice_and_no_issue_is_without_its_event()
         gaps += usize::try_from(*stored.keys().last().unwrap()).unwrap() - stored.len();
     }
     // A few seeds may not come across any.
-    assert!(gaps > 0 || lately_seeds::are_named());
+    assert!(gaps > 0 || lately_rig::are_named());
 }
 
 #[tokio::test(start_paused = true)]

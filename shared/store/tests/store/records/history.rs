@@ -363,7 +363,7 @@ async fn every_history_is_one_of_single_registers() {
         );
     }
     // A few seeds may not come across everything.
-    let is_all = !lately_seeds::are_named();
+    let is_all = !lately_rig::are_named();
     assert!(!is_all || operations > 10_000, "{operations}");
     assert!(!is_all || (answers.len() == 8 && answers.values().all(|times| *times > 20)), "{answers:?}");
 }

@@ -7,6 +7,7 @@ use lately_keys::table::AnyKey;
 use lately_keys::{EventId, Source, User};
 use lately_model::{EventQuery, FeedQuery, SourceQuery};
 use lately_store::Store;
+use lately_table::Connection;
 
 use crate::listed::{source, user};
 use crate::scene::key;
@@ -129,7 +130,7 @@ impl Story {
     }
 
     fn reader(&self) -> Store {
-        Store::new(self.engine.client(), TABLE, self.world.clone(), BUDGET)
+        Store::new(Connection::new(self.engine.client(), TABLE, self.world.clone(), BUDGET))
     }
 }
 

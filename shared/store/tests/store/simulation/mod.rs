@@ -38,7 +38,7 @@ fn whatever_happens_feeds_settle_to_what_events_and_follows_make_of_them() {
     let (decided, open) = (odd.0 + even.0, odd.1 + even.1);
     // Of a few seeds, the model may leave open any share.
     assert!(
-        lately_seeds::are_named() || decided >= 10 * open,
+        lately_rig::are_named() || decided >= 10 * open,
         "the model leaves open {open} of {}",
         decided + open
     );

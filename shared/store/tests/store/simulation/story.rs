@@ -14,6 +14,7 @@ use lately_keys::table::AnyKey;
 use lately_keys::{EventId, Source, Topic, User};
 use lately_model::{Backfill, NewEvent};
 use lately_store::{Ambient, FeedSettings, Record, Store};
+use lately_table::Connection;
 
 use crate::listed::{source, user};
 use crate::scene::key;
@@ -168,7 +169,7 @@ impl Story {
             clients: Vec::new(),
         };
         let story = Self { world, engine, settings, state: RefCell::new(state) };
-        let store = Store::new(story.engine.client(), TABLE, story.world.clone(), BUDGET);
+        let store = Store::new(Connection::new(story.engine.client(), TABLE, story.world.clone(), BUDGET));
         let settings = [r#"{"bucket":"hour"}"#, "{}", r#"{"fan_out":false}"#];
         for (name, settings) in TOPICS.into_iter().zip(settings) {
             store.op().topic(&topic(name)).put(&change(settings)).await.unwrap();
@@ -234,7 +235,7 @@ impl Story {
         let pace = self.one(&[1, 5, 5, 20, 200]);
         let longest = Duration::from_millis(pace);
         let slow = client.over(Network { seed: self.draw(|random| random.u64(..)), longest, stall: None });
-        (client, Store::new(slow, TABLE, ambient, BUDGET).with_feeds(self.settings))
+        (client, Store::new(Connection::new(slow, TABLE, ambient, BUDGET)).with_feeds(self.settings))
     }
 
     fn act(&self) -> Act {

@@ -1,0 +1,216 @@
+//! Ids of events that are imported from a table of one of the designs: derived, and not drawn.
+//!
+//! ```text
+//!  60 bits  time      what the key tells of it; below the millisecond, if the key tells nothing, of the hash
+//!   8 bits  shard     of the import's count, by the SHA-256 of the time's number in 8 bytes, big-endian
+//!   8 bits  order     if the key tells nanoseconds: those beyond the time's 4,096ths of a millisecond; else of the hash
+//!  46 bits  identity  of the hash
+//!
+//! hash: SHA-256 over the design's name, the partition key and the sort key, each as its length in 4 bytes,
+//!       big-endian, and its text
+//! ```
+//!
+//! Why: an item has the same id each time that it is imported, so it replaces itself. What has one time has one shard,
+//! so the bits behind the shard decide its order, and events that are nanoseconds apart keep theirs.
+//!
+//! What must hold: an id never changes while the number of shards does not. Whoever imports a table once more must import
+//! it with the number that it was imported with.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+
+use super::{PublishedError, WriteKey};
+use lately_keys::{EventId, ShardCount, Tick, UnixMillis};
+
+const IDENTITY_BITS: u32 = 46;
+const RANGE: PublishedError = PublishedError::Range { until: "9999-12-30" };
+
+/// What a key tells of its event's time.
+///
+/// ```
+/// use lately_keys::ShardCount;
+/// use lately_designs::{KeyTime, ReverseTicks};
+///
+/// let at = "2010-05-28T00:00:00.123456789Z".parse()?;
+/// let key = ReverseTicks::new("ada".parse()?, at)?.write_key();
+/// let id = KeyTime::to_the_nanosecond(at)?.event_id("reverse-ticks", &key, ShardCount::ONE);
+/// assert_eq!(id.at().to_string(), "2010-05-28T00:00:00.123Z");
+/// assert_eq!(id, KeyTime::to_the_nanosecond(at)?.event_id("reverse-ticks", &key, ShardCount::ONE));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct KeyTime {
+    at: UnixMillis,
+    within: Within,
+}
+
+/// What a key tells of the time within a millisecond.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Within {
+    Nothing,
+    Tick(Tick),
+    /// The tick, and how many nanoseconds beyond it: there are at most 245 of one tick.
+    Nanosecond(Tick, u8),
+}
+
+impl KeyTime {
+    /// Of a key that tells the millisecond, or less.
+    ///
+    /// # Errors
+    /// [`PublishedError::Range`] before 1970.
+    pub fn to_the_millisecond(at: Timestamp) -> Result<Self, PublishedError> {
+        let at = UnixMillis::try_from(at).map_err(|_| RANGE)?;
+        Ok(Self { at, within: Within::Nothing })
+    }
+
+    /// Of a key that tells the nanosecond, or hundreds of them.
+    ///
+    /// # Errors
+    /// [`PublishedError::Range`] before 1970.
+    pub fn to_the_nanosecond(at: Timestamp) -> Result<Self, PublishedError> {
+        let since_epoch = Duration::try_from(at.as_duration()).map_err(|_| RANGE)?;
+        let tick = Tick::from_unix(since_epoch).map_err(|_| RANGE)?;
+        // Each nanosecond adds 4,096 to what is left over when a millisecond's million are divided into 4,096ths.
+        let left_over = since_epoch.subsec_nanos() % 1_000_000 * 4_096 % 1_000_000;
+        let [beyond, ..] = (left_over / 4_096).to_le_bytes();
+        Ok(Self { at: tick.at(), within: Within::Nanosecond(tick, beyond) })
+    }
+
+    /// Of a key that holds a UUIDv7: its 60 time bits.
+    #[must_use]
+    pub fn of_uuid(id: EventId) -> Self {
+        Self { at: id.at(), within: Within::Tick(id.tick()) }
+    }
+
+    /// The id of the event that a design keeps under a key, imported into buckets of so many shards.
+    #[must_use]
+    pub fn event_id(self, design: &str, key: &WriteKey, shards: ShardCount) -> EventId {
+        let hash = [design, &key.pk.to_string(), &key.sk.to_string()].into_iter().fold(Sha256::new(), part);
+        let hash: [u8; 16] = *hash.finalize().0.first_chunk().expect("SHA-256 has 32 bytes");
+        let hash = u128::from_be_bytes(hash);
+        let low = low_half(hash);
+        let (tick, low) = match self.within {
+            Within::Nothing => (EventId::import(self.at, 0.into(), hash).tick(), low),
+            Within::Tick(tick) => (tick, low),
+            Within::Nanosecond(tick, beyond) => {
+                (tick, u64::from(beyond) << IDENTITY_BITS | low & ((1 << IDENTITY_BITS) - 1))
+            }
+        };
+        EventId::new(tick, shards.pick(spread(tick)), low)
+    }
+}
+
+fn part(hash: Sha256, part: &str) -> Sha256 {
+    let length = u32::try_from(part.len()).expect("a key has at most 2,048 bytes");
+    hash.chain_update(length.to_be_bytes()).chain_update(part)
+}
+
+/// Bits that tell nothing of a time, and are always the same for it.
+fn spread(tick: Tick) -> u64 {
+    let hash = Sha256::digest(tick.get().to_be_bytes()).0;
+    u64::from_be_bytes(*hash.first_chunk().expect("SHA-256 has 32 bytes"))
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the low half is what is wanted")]
+const fn low_half(hash: u128) -> u64 {
+    hash as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use lately_keys::Shard;
+
+    use crate::KeyValue;
+
+    fn key(pk: &str, sk: &str) -> WriteKey {
+        WriteKey { pk: KeyValue::S(pk.to_owned()), sk: KeyValue::S(sk.to_owned()) }
+    }
+
+    fn noon() -> Timestamp {
+        "2026-03-14T12:00:00.123Z".parse().unwrap()
+    }
+
+    fn after(nanos: i64) -> Timestamp {
+        noon().checked_add(jiff::SignedDuration::from_nanos(nanos)).unwrap()
+    }
+
+    #[test]
+    fn golden_bytes() {
+        let four = ShardCount::new(4).unwrap();
+        let id = |time: KeyTime| {
+            time.event_id("sharded-day", &key("EVENTS#2026-03-14#SHARD1", "1#a"), four).to_string()
+        };
+        let uuid = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap();
+        assert_eq!(
+            [
+                id(KeyTime::to_the_millisecond(noon()).unwrap()),
+                id(KeyTime::to_the_nanosecond(after(500_100)).unwrap()),
+                id(KeyTime::of_uuid(uuid)),
+            ],
+            [
+                "019cec37-b67b-79e4-80f9-b95f1bc6808e",
+                "019cec37-b67b-7800-80d9-395f1bc6808e",
+                "0190a4cd-d3e7-7222-80f9-b95f1bc6808e",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_parts_of_a_key_are_kept_apart() {
+        let time = KeyTime::to_the_millisecond(noon()).unwrap();
+        let id = |design, pk, sk| time.event_id(design, &key(pk, sk), ShardCount::ONE);
+        let ids = [id("d", "ab", "c"), id("d", "a", "bc"), id("da", "b", "c"), id("d", "c", "ab")];
+        assert_eq!(BTreeSet::from(ids).len(), 4);
+    }
+
+    #[test]
+    fn nanoseconds_keep_their_order_over_any_number_of_shards() {
+        for shards in [1, 4, 256] {
+            let shards = ShardCount::new(shards).unwrap();
+            let id = |nanos: i64| {
+                let key = key("ada", &nanos.to_string());
+                KeyTime::to_the_nanosecond(after(nanos)).unwrap().event_id("reverse-ticks", &key, shards)
+            };
+            let ids: Vec<_> = (0..10_000).chain(990_000..1_010_000).map(id).collect();
+            assert!(ids.is_sorted() && ids.iter().collect::<BTreeSet<_>>().len() == 30_000);
+        }
+    }
+
+    #[test]
+    fn events_are_spread_over_all_shards_and_no_other() {
+        let shards = ShardCount::new(8).unwrap();
+        let shard = |n: i64| {
+            let time = KeyTime::to_the_millisecond(after(n * 1_000_000)).unwrap();
+            time.event_id("quarter-hour", &key("q", &n.to_string()), shards).shard()
+        };
+        let mut events = [0; 8];
+        (0..8_000).for_each(|n| events[usize::from(shard(n).get())] += 1);
+        assert!(events.iter().all(|events| (850..1_150).contains(events)), "{events:?}");
+    }
+
+    #[test]
+    fn what_has_one_time_has_one_shard() {
+        let time = KeyTime::to_the_nanosecond(noon()).unwrap();
+        let shard = |user: u32| time.event_id("d", &key(&user.to_string(), "1"), ShardCount::MAX).shard();
+        assert_eq!((0..100).map(shard).collect::<BTreeSet<Shard>>().len(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn an_id_is_of_its_keys_time(nanos in 0..i64::MAX, sk in "[a-z0-9]{1,20}", id in crate::keys::tests::id()) {
+            let at = Timestamp::from_nanosecond(nanos.into()).unwrap();
+            let millis = UnixMillis::try_from(at).unwrap();
+            let of = |time: KeyTime| time.event_id("d", &key("p", &sk), ShardCount::ONE);
+            prop_assert_eq!(of(KeyTime::to_the_millisecond(at).unwrap()).at(), millis);
+            prop_assert_eq!(of(KeyTime::to_the_nanosecond(at).unwrap()).at(), millis);
+            prop_assert_eq!(of(KeyTime::of_uuid(id)).tick(), id.tick());
+        }
+    }
+}

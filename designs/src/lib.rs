@@ -1,0 +1,97 @@
+//! Five designs that others have published for "the latest first" on DynamoDB, with one reader and one writer for all.
+//!
+//! They are here to be understood, to be measured beside Lately's own design, and to import tables that were built with them.
+//! Nothing that is deployed depends on this crate.
+//!
+//! - **Keys** ([`keys`], pure): each design's key types, write key, partitions, sort keys, and where the design breaks.
+//! - **Design** (`design.rs`): all that differs between the designs.
+//! - **Walk** (`walk.rs`, pure): the partitions that a read visits, in order, and the sort keys that it wants of each. Newest
+//!   first, a walk gives the latest events and every later page; oldest first, the events since a checkpoint. A Scan would give
+//!   neither.
+//! - **Stop** (`stop.rs`, pure): the partitions that share a time, merged.
+//! - **Read** (`read.rs`): the parallel queries of a round, within the work that one read may do.
+//! - **Write** (`write.rs`): an event replaces another one with the same key.
+//!
+//! A table may have any name, and its key attributes may have any names; its key types are the design's.
+//!
+//! These must hold: the pages of a walk hold each event once, in the order of the keys; every query that ended early is
+//! continued, or becomes the position; the cost counts the partitions that held nothing.
+//!
+//! ```
+//! use std::num::NonZeroU32;
+//!
+//! use jiff::Timestamp;
+//! use lately_designs::KeyType;
+//! use lately_store::published::{Attributes, Design, KeyAttributes, Table, Walk};
+//! # use lately_store::Store;
+//!
+//! # async fn example(connection: Connection, entropy: u128) -> Result<(), Box<dyn std::error::Error>> {
+//! // A table that was created with a string and a string as its key.
+//! let design = Design::QuarterHour;
+//! assert_eq!((design.key_types().pk, design.key_types().sk), (KeyType::S, KeyType::S));
+//! let keys = KeyAttributes { pk: "quarter".to_owned(), sk: "second".to_owned() };
+//! let table = DesignTable::new(connection, design.clone(), keys);
+//!
+//! let now: Timestamp = "2016-10-23T01:44:59Z".parse()?;
+//! table.write([(design.write_key(now, entropy)?, Item::new())]).await?;
+//!
+//! // The latest 50 events of two days, and the next page.
+//! let two_days_ago = "2016-10-21T01:44:59Z".parse()?;
+//! let fifty = NonZeroU32::new(50).ok_or("not none")?;
+//! let walk = Walk::newest_first(two_days_ago, now, fifty);
+//! let (page, cost) = table.read(&walk).await?;
+//! assert!(page.events.len() <= 50 && cost.calls >= 1);
+//! let (next, _) = table.read(&Walk { position: Some(page.position), ..walk }).await?;
+//!
+//! // An incremental report: all events since a checkpoint, which moves on.
+//! let checkpoint = "2016-10-23T01:30:00Z".parse()?;
+//! let mut since = Walk { consistent: true, ..Walk::oldest_first(checkpoint, now, fifty) };
+//! loop {
+//!     let (page, _) = table.read(&since).await?;
+//!     since.position = Some(page.position);
+//!     if !page.has_more {
+//!         break;
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+mod design;
+mod key;
+pub mod keys;
+mod read;
+mod stop;
+mod walk;
+mod write;
+
+use lately_table::{Connection, Table};
+
+pub use design::Design;
+pub use key::{Event, KeyAttributes};
+pub use keys::{
+    Chronological, InvertedUuid, KeyTime, KeyType, KeyTypes, KeyValue, NaturalOrder, PublishedError,
+    QuarterHour, ReverseTicks, ShardedDay, ShardedDayPlace, SortKeys, Token, TokenError, Window, WriteKey,
+};
+pub use read::{Page, ReadError};
+pub use walk::{Position, Walk};
+
+/// A timeline in a table of a published design.
+#[derive(Clone, Debug)]
+pub struct DesignTable {
+    connection: Connection,
+    design: Design,
+    keys: KeyAttributes,
+}
+
+impl DesignTable {
+    /// A timeline in a table that has these key attributes, of the [design's types](Design::key_types).
+    #[must_use]
+    pub const fn new(connection: Connection, design: Design, keys: KeyAttributes) -> Self {
+        Self { connection, design, keys }
+    }
+
+    fn begin(&self) -> Table {
+        self.connection.begin().with_key_names(&self.keys.pk, &self.keys.sk)
+    }
+}

@@ -1,0 +1,53 @@
+//! Writing: a put for one event, calls of 25 for many.
+//!
+//! None of the designs checks whether a key is taken: an event replaces another one with the same key, and no error says so.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use lately_table::limits::{BATCH_ITEMS, BATCHES_AT_ONCE};
+use lately_table::{Cost, Item, Table, TableError};
+
+use crate::DesignTable;
+use crate::keys::WriteKey;
+
+impl DesignTable {
+    /// Writes events. Of several with one key the last is written, as if they came one after another.
+    ///
+    /// # Errors
+    /// If not all could be written. Writing all of them once more is safe: they have their keys.
+    pub async fn write(
+        &self,
+        events: impl IntoIterator<Item = (WriteKey, Item)>,
+    ) -> Result<Cost, TableError> {
+        let table = self.begin();
+        let mut places: HashMap<WriteKey, usize> = HashMap::new();
+        let mut items: Vec<Item> = Vec::new();
+        for (key, item) in events {
+            let item = self.keys.keyed(item, &key.pk, &key.sk);
+            match places.entry(key) {
+                Entry::Occupied(place) => items[*place.get()] = item,
+                Entry::Vacant(place) => {
+                    place.insert(items.len());
+                    items.push(item);
+                }
+            }
+        }
+        match &*items {
+            [only] => table.put(only).await?,
+            many => {
+                let puts: Vec<_> = many.chunks(BATCH_ITEMS).map(|items| put_batch(items, &table)).collect();
+                stream::iter(puts).buffer_unordered(BATCHES_AT_ONCE).try_collect::<()>().await?;
+            }
+        }
+        Ok(table.meter().total())
+    }
+}
+
+async fn put_batch(items: &[Item], table: &Table) -> Result<(), TableError> {
+    let batch: Vec<&Item> = items.iter().collect();
+    let left = table.put_many(&batch).await?;
+    let puts: Vec<_> = left.into_iter().map(|left| table.put(&items[left])).collect();
+    stream::iter(puts).buffer_unordered(BATCH_ITEMS).try_collect().await
+}

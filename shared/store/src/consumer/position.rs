@@ -1,0 +1,109 @@
+//! A consumer's position moves: to the end of a batch that is committed, or to where a client seeks.
+
+use lately_keys::{EventId, UnixMillis};
+use lately_model::{BatchToken, ConsumerView, Seek, SeekTo};
+
+use crate::consumer::announcement::AnnouncementHandle;
+use crate::consumer::checkpoint::{Checkpoint, ConsumerMode, beginning};
+use crate::consumer::ledger::{Ledger, LedgerHandle};
+use crate::consumer::{ConsumerError, ConsumerHandle, existing};
+
+impl ConsumerHandle<'_> {
+    /// Commits the outstanding batch: its late events are settled, and the position moves to its end. Committing the
+    /// last committed batch again has no effect.
+    ///
+    /// # Errors
+    /// See [`ConsumerError`].
+    pub async fn commit(self, batch: BatchToken) -> Result<(), ConsumerError> {
+        let consumer = self.consumer;
+        self.op.topic(&consumer.topic).settings().await?;
+        let checkpoint = existing(self.checkpoint().await?, consumer)?;
+        if checkpoint.last == Some(batch) {
+            return Ok(());
+        }
+        let outstanding = checkpoint.outstanding.clone().filter(|outstanding| outstanding.batch == batch);
+        let outstanding = outstanding.ok_or(ConsumerError::StaleBatch)?;
+        let ledger = Ledger { consumer, incarnation: checkpoint.incarnation };
+        LedgerHandle::of(self.op, ledger).settle(&outstanding.late, &batch.to_string()).await?;
+        let commit = |found: &Checkpoint| {
+            if found.last == Some(batch) {
+                return Ok(None);
+            }
+            if found.outstanding.as_ref().is_none_or(|outstanding| outstanding.batch != batch) {
+                return Err(ConsumerError::StaleBatch);
+            }
+            Ok(Some(Checkpoint {
+                position: outstanding.upto,
+                known: found.known.max(&outstanding.dealt),
+                last: Some(batch),
+                outstanding: None,
+                ..found.clone()
+            }))
+        };
+        let committed = self.change(Some(checkpoint), commit).await;
+        existing(committed?, consumer)?;
+        Ok(())
+    }
+
+    /// Moves a consumer's position. An outstanding batch is dropped: its events may be given again.
+    ///
+    /// A consumer never gets events at or before its start, so a seek to before the start moves the start as well. An
+    /// event that lands behind the new position from then on is late, even if the consumer has never been there before.
+    ///
+    /// # Errors
+    /// See [`ConsumerError`].
+    pub async fn seek(self, seek: Seek) -> Result<ConsumerView, ConsumerError> {
+        let consumer = self.consumer;
+        let stored = self.op.topic(&consumer.topic).stored().await?;
+        let checkpoint = existing(self.checkpoint().await?, consumer)?;
+        let now = self.op.now();
+        let position = before(seek.to, now);
+        let moved = |found: &Checkpoint| {
+            if found.mode == Some(ConsumerMode::Runs) {
+                return Err(ConsumerError::HasRuns);
+            }
+            let start = found.start.min(position);
+            Ok(Some(Checkpoint { start, position, outstanding: None, ..found.clone() }))
+        };
+        moved(&checkpoint)?;
+        // The announcement comes first: fan-out then notes more candidates than necessary, and never too few.
+        let announcement = AnnouncementHandle::of(self.op, &checkpoint);
+        if position < checkpoint.start {
+            announcement.lower_start(position).await?;
+        }
+        if position > checkpoint.position {
+            announcement.announce_poll(position.min(EventId::last_of(now))).await?;
+        }
+        let checkpoint = existing(self.change(Some(checkpoint), moved).await?, consumer)?;
+        let view = self.view_of(&checkpoint, &stored).await?;
+        Ok(view)
+    }
+}
+
+/// The last id before the first event that a seek asks for. `Latest` includes the events of the current millisecond.
+pub(super) fn before(to: SeekTo, now: UnixMillis) -> EventId {
+    let time = |at: UnixMillis| EventId::first_of(at).just_before().unwrap_or(beginning());
+    match to {
+        SeekTo::Earliest => beginning(),
+        SeekTo::Latest => time(now),
+        SeekTo::Time(at) => time(at),
+        SeekTo::Event(id) => id,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seek_includes_its_time_and_excludes_its_event() {
+        let at = UnixMillis::new(1_000).unwrap();
+        let id = EventId::first_of(at);
+        assert_eq!(before(SeekTo::Earliest, at), beginning());
+        assert_eq!(before(SeekTo::Time(UnixMillis::MIN), at), beginning());
+        assert_eq!(before(SeekTo::Event(id), at), id);
+        for to in [SeekTo::Latest, SeekTo::Time(at)] {
+            assert_eq!(before(to, at).just_after(), Some(id));
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Opening an issue under the repository's next number.
+//!
+//! ```text
+//! REPO#{owner}#{repo} / REPO
+//!   last N (the last number that was taken)
+//! ```
+//!
+//! One call increments the counter and returns its value, so openers need not look for the numbers that others took. If
+//! an opener dies, or its response is lost, its number is given to nobody else. So numbers may have gaps, but are never
+//! given twice.
+
+use lately_keys::Actor;
+use lately_keys::table::{IssueNumber, IssueStatus, RepositoryKey};
+use lately_model::{Issue, NewIssue, issue_opened};
+use lately_table::limits::CONFLICTS;
+use lately_table::{Condition, TableError, Transaction, Update};
+
+use crate::issue::RepositoryHandle;
+use crate::issue::stored::encode;
+use crate::issue::telling::Told;
+
+/// Why an issue was not opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenIssueError {
+    /// The repository has used up all issue numbers.
+    #[error("the repository has no issue number left")]
+    TooManyIssues {
+        /// The repository.
+        repository: RepositoryKey,
+    },
+    /// The table could not be written. The issue may be opened or not.
+    #[error(transparent)]
+    Table(#[from] TableError),
+}
+
+impl RepositoryHandle<'_> {
+    /// Opens an issue, and writes the event that reports it.
+    ///
+    /// The issue gets the repository's next number. If the write fails, the number stays unused for ever, because the
+    /// issue may still land.
+    ///
+    /// # Errors
+    /// See [`OpenIssueError`].
+    pub async fn open(self, new: &NewIssue, by: &Actor) -> Result<Issue, OpenIssueError> {
+        // The topic comes first: if it cannot be read, no number is lost.
+        let topic = self.op.issues().topic().await?;
+        for _ in 0..CONFLICTS {
+            let number = self.next_number().await?;
+            let now = self.op.now();
+            let issue = Issue {
+                repository: self.repository.clone(),
+                number,
+                title: new.title.clone(),
+                body: new.body.clone(),
+                labels: new.labels.clone(),
+                status: IssueStatus::Open,
+                priority: new.labels.priority(),
+                priority_by_hand: false,
+                opened_by: by.clone(),
+                opened_at: now,
+                updated_at: now,
+                revision: self.op.first_revision(),
+            };
+            let put = Transaction::new(self.op.ambient()).put_if(encode(&issue), Condition::no_item());
+            match self.op.issues().write_and_tell(put, issue_opened(&issue), &topic).await? {
+                Told::Written => return Ok(issue),
+                // The number is taken: the counter was restored to an earlier value. The next round takes the next
+                // number.
+                Told::Stale(_) => {}
+            }
+        }
+        Err(TableError::unavailable("the repository's counter is behind its issues").into())
+    }
+
+    /// Takes the repository's next number.
+    async fn next_number(self) -> Result<IssueNumber, OpenIssueError> {
+        let has_numbers = Condition::absent("last").or(Condition::below("last", IssueNumber::MAX.get()));
+        let next = Update::of(self.repository).add("last", 1_u64).only_if(has_numbers);
+        let Some(counter) = self.op.table.update_and_get(&next).await? else {
+            return Err(OpenIssueError::TooManyIssues { repository: self.repository.clone() });
+        };
+        Ok(counter.number("last").map_err(TableError::from)?)
+    }
+}

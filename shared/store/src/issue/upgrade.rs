@@ -1,0 +1,175 @@
+//! Storing upgraded issues: the issues that a request reads, and all others when an operator asks.
+//!
+//! A read upgrades an item of an older schema and writes it back. So the item is upgraded once, and stands in its
+//! places in the indexes. The write-back keeps the revision and writes no event, because the issue itself does not
+//! change. It is done only if nobody has written the item since. A reader waits for one attempt only, and gets its
+//! response whether or not the attempt succeeds: the next read tries again.
+//!
+//! An operator's command upgrades the issues that nobody reads. It looks at every item of the table, at a given rate,
+//! so no request does this. It upgrades items as a read does, so it can be stopped and run again at any time, while
+//! others read and write.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use futures_util::stream::{self, StreamExt};
+use lately_keys::table::{IssueKey, IssueNumber};
+use lately_table::{Item, TableError, Update};
+
+use crate::issue::IssuesHandle;
+use crate::issue::migration::{SCHEMA, schema_of};
+use crate::issue::stored::ReadIssue;
+use crate::limits::{MIGRATION_PAGE, WRITE_BACKS_AT_ONCE, WRITE_BACKS_PER_PAGE};
+
+impl IssuesHandle<'_> {
+    /// Writes back the upgraded ones of some issues that were read, up to [`WRITE_BACKS_PER_PAGE`].
+    pub(super) async fn write_back(self, read: &[ReadIssue]) {
+        let upgrades = read.iter().filter_map(ReadIssue::upgrade).take(WRITE_BACKS_PER_PAGE);
+        let writes: Vec<_> = upgrades.map(|upgrade| self.try_write_back(upgrade)).collect();
+        stream::iter(writes).buffer_unordered(WRITE_BACKS_AT_ONCE).collect::<()>().await;
+    }
+
+    async fn try_write_back(self, upgrade: Update) {
+        // If the update's condition fails, another writer has written a newer state.
+        if let Err(error) = self.op.table.try_update(&upgrade).await {
+            tracing::warn!(%error, "an upgraded issue is not written back");
+        }
+    }
+}
+
+/// The plan of an upgrade of all issues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MigrationPlan {
+    /// Whether to write. Otherwise the issues to be upgraded are only counted.
+    pub run: bool,
+    /// The most items of the table to look at in a second. As many are written at most.
+    pub items_per_second: NonZeroU32,
+}
+
+/// The issues that a migration found, and what it did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MigrationReport {
+    /// Items of the table that were looked at. Most of them are not issues.
+    pub items: u64,
+    /// The number of issues of each schema.
+    pub schemas: BTreeMap<u32, u64>,
+    /// Issues that need no upgrade.
+    pub current: u64,
+    /// Issues of a schema that is newer than this program. They are left alone.
+    pub newer: u64,
+    /// Issues that need or needed an upgrade.
+    pub to_upgrade: u64,
+    /// Issues that were upgraded.
+    pub upgraded: u64,
+    /// Issues that another writer wrote meanwhile. They are left alone; another run shows their state.
+    pub overtaken: u64,
+    /// Issues that could not be read or written.
+    pub failed: u64,
+}
+
+/// The outcome for one issue.
+enum Outcome {
+    Current,
+    Newer,
+    ToUpgrade,
+    Upgraded,
+    Overtaken,
+    Failed,
+}
+
+impl MigrationReport {
+    fn count(&mut self, outcome: &Outcome) {
+        match outcome {
+            Outcome::Current => self.current += 1,
+            Outcome::Newer => self.newer += 1,
+            Outcome::ToUpgrade => self.to_upgrade += 1,
+            Outcome::Upgraded => {
+                self.to_upgrade += 1;
+                self.upgraded += 1;
+            }
+            Outcome::Overtaken => {
+                self.to_upgrade += 1;
+                self.overtaken += 1;
+            }
+            Outcome::Failed => self.failed += 1,
+        }
+    }
+}
+
+impl IssuesHandle<'_> {
+    /// Upgrades all issues of the table, or counts the issues to be upgraded. After each page of items, it calls
+    /// `progress` with the report so far.
+    ///
+    /// # Errors
+    /// If the table cannot be read. Issues that were already upgraded stay upgraded.
+    pub async fn migrate(
+        self,
+        plan: &MigrationPlan,
+        mut progress: impl FnMut(&MigrationReport),
+    ) -> Result<MigrationReport, TableError> {
+        let begun = self.op.ambient().monotonic();
+        let issues = [IssueNumber::MIN, IssueNumber::MAX].map(IssueKey::sort_key);
+        let limit = plan.items_per_second.get().min(MIGRATION_PAGE);
+        let mut report = MigrationReport::default();
+        let mut start = None;
+        // One round for each page of the table.
+        loop {
+            // Each page may take as long as a request.
+            let op = self.op.step();
+            let step = op.issues();
+            let page = op.table.scan(issues.clone(), limit, start).await?;
+            report.items += page.read as u64;
+            start = page.next;
+            let outcomes = page.items.into_iter().map(|item| async {
+                let schema = schema_of(&item).ok();
+                (schema, step.migrate_one(plan, item).await)
+            });
+            let outcomes: Vec<_> = outcomes.collect();
+            let outcomes: Vec<_> =
+                stream::iter(outcomes).buffer_unordered(WRITE_BACKS_AT_ONCE).collect().await;
+            for (schema, outcome) in outcomes {
+                report.count(&outcome);
+                if let Some(schema) = schema {
+                    *report.schemas.entry(schema).or_default() += 1;
+                }
+            }
+            progress(&report);
+            if start.is_none() {
+                return Ok(report);
+            }
+            let due = begun + time_for(report.items, plan.items_per_second);
+            tokio::time::sleep(due.saturating_sub(self.op.ambient().monotonic())).await;
+        }
+    }
+
+    async fn migrate_one(self, plan: &MigrationPlan, item: Item) -> Outcome {
+        let read = match schema_of(&item).and_then(|schema| Ok((schema, ReadIssue::of(item)?))) {
+            Ok((schema, _)) if schema > SCHEMA => return Outcome::Newer,
+            Ok((_, read)) => read,
+            Err(error) => {
+                tracing::warn!(%error, "an issue could not be read");
+                return Outcome::Failed;
+            }
+        };
+        let Some(upgrade) = read.upgrade() else { return Outcome::Current };
+        if !plan.run {
+            return Outcome::ToUpgrade;
+        }
+        match self.op.table.update(&upgrade).await {
+            Ok(true) => Outcome::Upgraded,
+            Ok(false) => Outcome::Overtaken,
+            Err(error) => {
+                tracing::warn!(%error, "an issue could not be upgraded");
+                Outcome::Failed
+            }
+        }
+    }
+}
+
+/// The time that a number of items takes at a rate.
+fn time_for(items: u64, per_second: NonZeroU32) -> Duration {
+    let per_second = u64::from(per_second.get());
+    let whole = Duration::from_secs(items / per_second);
+    whole + Duration::from_nanos((items % per_second) * 1_000_000_000 / per_second)
+}

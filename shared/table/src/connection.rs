@@ -1,0 +1,72 @@
+//! A table as a program knows it: it begins operations on the table, and adds up their price.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::Client;
+
+use crate::ambient::Ambient;
+use crate::call::Table;
+use crate::cost::{Meter, Tally};
+
+/// A table, with the client, the clocks and the time that operations on the table use.
+///
+/// The client must not retry by itself: [`Table`] does, and knows which attempts are ambiguous.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    client: Client,
+    name: Arc<str>,
+    ambient: Arc<dyn Ambient>,
+    budget: Duration,
+    meter: Arc<Meter>,
+}
+
+impl Connection {
+    /// A connection to a table, with a budget of time for each operation.
+    #[must_use]
+    pub fn new(client: Client, name: impl Into<String>, ambient: impl Ambient, budget: Duration) -> Self {
+        let name = name.into().into();
+        Self { client, name, ambient: Arc::new(ambient), budget, meter: Arc::default() }
+    }
+
+    /// Begins an operation.
+    #[must_use]
+    pub fn begin(&self) -> Table {
+        self.begin_within(self.budget)
+    }
+
+    /// Begins an operation that has this much time.
+    #[must_use]
+    pub fn begin_within(&self, time: Duration) -> Table {
+        self.begin_part(time, &self.meter)
+    }
+
+    /// Begins an operation whose price is part of another one's.
+    #[must_use]
+    pub fn begin_step(&self, whole: &Table) -> Table {
+        self.begin_part(self.budget, &whole.meter)
+    }
+
+    fn begin_part(&self, time: Duration, whole: &Arc<Meter>) -> Table {
+        let Self { client, name, ambient, .. } = self;
+        Table::new(client.clone(), Arc::clone(name), Arc::clone(ambient), time, whole)
+    }
+
+    /// The work since the tally was last taken, of operations that are over.
+    #[must_use]
+    pub fn take_tally(&self) -> Tally {
+        self.meter.take()
+    }
+
+    /// The table's name.
+    #[must_use]
+    pub fn table_name(&self) -> &str {
+        &self.name
+    }
+
+    /// The clocks and the random source.
+    #[must_use]
+    pub fn ambient(&self) -> &dyn Ambient {
+        &*self.ambient
+    }
+}

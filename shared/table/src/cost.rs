@@ -1,0 +1,223 @@
+//! The price of operations, as DynamoDB reported it.
+
+use std::fmt;
+use std::ops::AddAssign;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use aws_sdk_dynamodb::types::ConsumedCapacity;
+
+/// What an operation cost: calls, units, and how it went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Calls to DynamoDB, each attempt counted.
+    pub calls: u64,
+    /// Read units.
+    pub read_units: Units,
+    /// Write units.
+    pub write_units: Units,
+    /// Items that reads returned, or looked at where they filter.
+    pub items: u64,
+    /// Rounds of parallel queries.
+    pub rounds: u64,
+}
+
+impl Cost {
+    /// The cost of a read, as the `Lately-Cost` header says it.
+    #[must_use]
+    pub fn of_read(&self) -> String {
+        let Self { calls, read_units, items, rounds, .. } = self;
+        format!("read_units={read_units}, calls={calls}, items={items}, rounds={rounds}")
+    }
+
+    /// The cost of a write, as the `Lately-Cost` header says it.
+    #[must_use]
+    pub fn of_write(&self) -> String {
+        format!("write_units={}, calls={}", self.write_units, self.calls)
+    }
+}
+
+impl AddAssign for Cost {
+    fn add_assign(&mut self, other: Self) {
+        self.calls += other.calls;
+        self.read_units.halves += other.read_units.halves;
+        self.write_units.halves += other.write_units.halves;
+        self.items += other.items;
+        self.rounds += other.rounds;
+    }
+}
+
+/// Capacity units, counted in halves: an eventually consistent read of up to 4 KB is half a unit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Units {
+    /// The number of half units.
+    pub halves: u64,
+}
+
+impl fmt::Display for Units {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.halves / 2, self.halves % 2 * 5)
+    }
+}
+
+/// The work of many operations since the tally was last taken, failed operations included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// What its operations cost.
+    pub cost: Cost,
+    /// Answers of DynamoDB's that it was asked too much, and that were tried again.
+    pub throttles: u64,
+    /// Such answers after which there was no time or no attempt left.
+    pub throttles_given_up: u64,
+    /// Buckets whose shards it doubled.
+    pub shards_doubled: u64,
+}
+
+/// Adds up the cost of an operation whose calls run at once.
+///
+/// A meter can be part of another: when the meter is dropped, the other adds its figures.
+#[derive(Debug, Default)]
+pub struct Meter {
+    whole: Option<Arc<Meter>>,
+    calls: AtomicU64,
+    read_halves: AtomicU64,
+    write_halves: AtomicU64,
+    items: AtomicU64,
+    rounds: AtomicU64,
+    throttles: AtomicU64,
+    throttles_given_up: AtomicU64,
+    shards_doubled: AtomicU64,
+}
+
+impl Meter {
+    /// A meter whose figures go into another one at the end.
+    pub(crate) fn part_of(whole: Arc<Self>) -> Self {
+        let mut meter = Self::default();
+        meter.whole = Some(whole);
+        meter
+    }
+
+    pub(crate) fn call(&self) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn read<'a>(&self, capacity: impl IntoIterator<Item = &'a ConsumedCapacity>) {
+        self.read_halves.fetch_add(halves(capacity), Ordering::Relaxed);
+    }
+
+    pub(crate) fn write<'a>(&self, capacity: impl IntoIterator<Item = &'a ConsumedCapacity>) {
+        self.write_halves.fetch_add(halves(capacity), Ordering::Relaxed);
+    }
+
+    /// Counts items that were read.
+    pub fn items(&self, items: usize) {
+        self.items.fetch_add(items as u64, Ordering::Relaxed);
+    }
+
+    /// Counts a round of parallel queries.
+    pub fn round(&self) {
+        self.rounds.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a throttled call, and whether it is given up.
+    pub fn throttled(&self, given_up: bool) {
+        let counter = if given_up { &self.throttles_given_up } else { &self.throttles };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a bucket whose shards were doubled.
+    pub fn shards_doubled(&self) {
+        self.shards_doubled.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Adds what another has counted.
+    fn add(&self, other: &Self) {
+        for (counter, counted) in self.counters().into_iter().zip(other.counters()) {
+            counter.fetch_add(counted.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+
+    /// What was counted, from now on counted anew.
+    pub(crate) fn take(&self) -> Tally {
+        self.tally(|counter| counter.swap(0, Ordering::Relaxed))
+    }
+
+    fn tally(&self, read: impl Fn(&AtomicU64) -> u64) -> Tally {
+        let [calls, read_halves, write_halves, items, rounds, throttles, throttles_given_up, shards_doubled] =
+            self.counters().map(read);
+        let (read_units, write_units) = (Units { halves: read_halves }, Units { halves: write_halves });
+        let cost = Cost { calls, read_units, write_units, items, rounds };
+        Tally { cost, throttles, throttles_given_up, shards_doubled }
+    }
+
+    fn counters(&self) -> [&AtomicU64; 8] {
+        let Self { calls, read_halves, write_halves, items, rounds, .. } = self;
+        let Self { throttles, throttles_given_up, shards_doubled, .. } = self;
+        [calls, read_halves, write_halves, items, rounds, throttles, throttles_given_up, shards_doubled]
+    }
+
+    /// The read units so far, rounded down.
+    pub fn read_units(&self) -> u64 {
+        self.read_halves.load(Ordering::Relaxed) / 2
+    }
+
+    /// The cost so far.
+    pub fn total(&self) -> Cost {
+        self.tally(|counter| counter.load(Ordering::Relaxed)).cost
+    }
+}
+
+impl Drop for Meter {
+    fn drop(&mut self) {
+        if let Some(whole) = &self.whole {
+            whole.add(self);
+        }
+    }
+}
+
+/// DynamoDB bills in half units and reports them as a float, which holds them exactly.
+fn halves<'a>(capacity: impl IntoIterator<Item = &'a ConsumedCapacity>) -> u64 {
+    let units: f64 = capacity.into_iter().filter_map(ConsumedCapacity::capacity_units).sum();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small count of halves")]
+    let halves = (units.max(0.0) * 2.0).round() as u64;
+    halves
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_written_with_one_decimal() {
+        let text = |halves| Units { halves }.to_string();
+        assert_eq!([text(0), text(1), text(2), text(9)], ["0.0", "0.5", "1.0", "4.5"]);
+    }
+
+    #[test]
+    fn the_header_says_what_the_contract_says() {
+        let meter = Meter::default();
+        let reported = ConsumedCapacity::builder().capacity_units(4.5).build();
+        (0..9).for_each(|_| meter.call());
+        meter.read([&reported]);
+        meter.items(58);
+        meter.round();
+        assert_eq!(meter.total().of_read(), "read_units=4.5, calls=9, items=58, rounds=1");
+        meter.write([&reported, &reported]);
+        assert_eq!(meter.total().of_write(), "write_units=9.0, calls=9");
+    }
+
+    #[test]
+    fn what_is_taken_is_counted_once() {
+        let (all, one) = (Meter::default(), Meter::default());
+        one.call();
+        one.items(3);
+        one.throttled(false);
+        one.throttled(true);
+        one.shards_doubled();
+        all.add(&one);
+        all.add(&one);
+        let cost = Cost { calls: 2, items: 6, ..Cost::default() };
+        assert_eq!(all.take(), Tally { cost, throttles: 2, throttles_given_up: 2, shards_doubled: 2 });
+        assert_eq!(all.take(), Tally::default());
+    }
+}

@@ -1,0 +1,30 @@
+//! Why the table could not be read or written.
+
+use std::fmt::Display;
+
+use crate::item::Corrupt;
+
+/// DynamoDB could not be reached, or refused the calls, until the operation's time was up.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("DynamoDB is not available: {cause}")]
+pub struct Unavailable {
+    cause: String,
+}
+
+/// The table could not be read or written.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum TableError {
+    /// A later attempt can succeed.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+    /// A stored item does not have the form that its key promises.
+    #[error(transparent)]
+    Corrupt(#[from] Corrupt),
+}
+
+impl TableError {
+    /// DynamoDB did not do what the operation needs.
+    pub fn unavailable(cause: impl Display) -> Self {
+        Self::Unavailable(Unavailable { cause: cause.to_string() })
+    }
+}

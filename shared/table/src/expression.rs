@@ -1,0 +1,361 @@
+//! Conditions and updates as values, and the expressions that DynamoDB reads.
+//!
+//! Names and values stand in an expression as placeholders (`#0`, `:0`), because some names are reserved words. Pure.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use lately_keys::{Key, TableKey};
+
+use crate::item::{Item, Value};
+
+type Name = Cow<'static, str>;
+
+/// A condition on an item's attributes: of a write, or of the items that a query returns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition(Term);
+
+#[derive(Clone, Debug, PartialEq)]
+enum Term {
+    Exists(Name),
+    Absent(Name),
+    Compared(Name, &'static str, AttributeValue),
+    Between(Name, AttributeValue, AttributeValue),
+    BeginsWith(Name, AttributeValue),
+    SizeAtMost(Name, AttributeValue),
+    Lacks(Name, AttributeValue),
+    All(Vec<Term>),
+    Any(Vec<Term>),
+}
+
+impl Condition {
+    /// The attribute exists.
+    pub fn exists(name: impl Into<Name>) -> Self {
+        Self(Term::Exists(name.into()))
+    }
+
+    /// The attribute does not exist.
+    pub fn absent(name: impl Into<Name>) -> Self {
+        Self(Term::Absent(name.into()))
+    }
+
+    /// There is no item.
+    #[must_use]
+    pub fn no_item() -> Self {
+        Self::absent("pk")
+    }
+
+    /// The attribute has this value.
+    pub fn equals(name: impl Into<Name>, value: impl Into<Value>) -> Self {
+        Self::compared(name, "=", value)
+    }
+
+    /// The attribute has another value.
+    pub fn differs(name: impl Into<Name>, value: impl Into<Value>) -> Self {
+        Self::compared(name, "<>", value)
+    }
+
+    /// The attribute is less than a value.
+    pub fn below(name: impl Into<Name>, value: impl Into<Value>) -> Self {
+        Self::compared(name, "<", value)
+    }
+
+    /// The attribute is a value, or less.
+    pub fn at_most(name: impl Into<Name>, value: impl Into<Value>) -> Self {
+        Self::compared(name, "<=", value)
+    }
+
+    /// The attribute is greater than a value.
+    pub fn above(name: impl Into<Name>, value: impl Into<Value>) -> Self {
+        Self::compared(name, ">", value)
+    }
+
+    /// The attribute lies between two values, or is one of them.
+    pub fn between(name: impl Into<Name>, least: impl Into<Value>, greatest: impl Into<Value>) -> Self {
+        Self(Term::Between(name.into(), least.into().0, greatest.into().0))
+    }
+
+    /// The attribute begins with a text.
+    pub fn begins_with(name: impl Into<Name>, prefix: impl Into<Value>) -> Self {
+        Self(Term::BeginsWith(name.into(), prefix.into().0))
+    }
+
+    /// The attribute is a set of so many members, or fewer.
+    pub fn size_at_most(name: impl Into<Name>, members: u64) -> Self {
+        Self(Term::SizeAtMost(name.into(), Value::from(members).0))
+    }
+
+    /// The attribute does not exist, or is a text without this part, or a set without this member.
+    pub fn lacks(name: impl Into<Name>, part: impl Into<Value>) -> Self {
+        Self(Term::Lacks(name.into(), part.into().0))
+    }
+
+    /// Both conditions hold.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self(match self.0 {
+            Term::All(mut terms) => {
+                terms.push(other.0);
+                Term::All(terms)
+            }
+            one => Term::All(vec![one, other.0]),
+        })
+    }
+
+    /// One of both conditions holds.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self(match self.0 {
+            Term::Any(mut terms) => {
+                terms.push(other.0);
+                Term::Any(terms)
+            }
+            one => Term::Any(vec![one, other.0]),
+        })
+    }
+
+    fn compared(name: impl Into<Name>, operator: &'static str, value: impl Into<Value>) -> Self {
+        Self(Term::Compared(name.into(), operator, value.into().0))
+    }
+}
+
+/// An update of one item, which is created if it does not exist and no condition forbids it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Update {
+    key: Key,
+    set: Vec<(Name, AttributeValue)>,
+    add: Vec<(Name, AttributeValue)>,
+    remove: Vec<Name>,
+    take: Vec<(Name, AttributeValue)>,
+    condition: Option<Condition>,
+}
+
+impl Update {
+    /// An update of the item under a key of the table.
+    pub fn of<K: TableKey>(key: &K) -> Self {
+        Self::under(key.encode())
+    }
+
+    /// An update of the item under a key of the table.
+    #[must_use]
+    pub const fn under(key: Key) -> Self {
+        Self { key, set: Vec::new(), add: Vec::new(), remove: Vec::new(), take: Vec::new(), condition: None }
+    }
+
+    /// Sets an attribute.
+    #[must_use]
+    pub fn set(mut self, name: impl Into<Name>, value: impl Into<Value>) -> Self {
+        self.set.push((name.into(), value.into().0));
+        self
+    }
+
+    /// Adds to a number, or adds members to a set.
+    #[must_use]
+    pub fn add(mut self, name: impl Into<Name>, value: impl Into<Value>) -> Self {
+        self.add.push((name.into(), value.into().0));
+        self
+    }
+
+    /// Removes an attribute.
+    #[must_use]
+    pub fn remove(mut self, name: impl Into<Name>) -> Self {
+        self.remove.push(name.into());
+        self
+    }
+
+    /// Takes members out of a set.
+    #[must_use]
+    pub fn take(mut self, name: impl Into<Name>, members: impl Into<Value>) -> Self {
+        self.take.push((name.into(), members.into().0));
+        self
+    }
+
+    /// The update is made only if a condition holds.
+    #[must_use]
+    pub fn only_if(self, condition: Condition) -> Self {
+        Self { condition: Some(condition), ..self }
+    }
+
+    /// The update that makes `after` of `before`: it sets and removes the attributes that differ, and is made only if the
+    /// attributes of `basis` are still as they are in `before`. `None` if nothing differs.
+    #[must_use]
+    pub fn between(key: Key, before: &Item, after: &Item, basis: &[&'static str]) -> Option<Self> {
+        let (before, after) = (before.attributes(), after.attributes());
+        let mut update = Self::under(key);
+        for name in before.keys().filter(|name| !after.contains_key(*name)) {
+            update = update.remove(name.clone());
+        }
+        for (name, value) in after.iter().filter(|(name, value)| before.get(*name) != Some(value)) {
+            update = update.set(name.clone(), value.clone());
+        }
+        let held = basis.iter().map(|&name| match before.get(name) {
+            Some(value) => Condition::equals(name, value.clone()),
+            None => Condition::absent(name),
+        });
+        update.condition = held.reduce(Condition::and);
+        let differs = !update.set.is_empty() || !update.remove.is_empty();
+        differs.then_some(update)
+    }
+}
+
+/// An update in DynamoDB's words.
+#[derive(Debug)]
+pub(crate) struct UpdateExpression {
+    pub(crate) key: Item,
+    pub(crate) update: String,
+    pub(crate) condition: Option<String>,
+    pub(crate) placeholders: Placeholders,
+}
+
+impl Update {
+    pub(crate) fn expression(&self) -> UpdateExpression {
+        let mut placeholders = Placeholders::default();
+        let mut clauses = Vec::new();
+        let mut clause = |word: &str, parts: Vec<String>| {
+            if !parts.is_empty() {
+                clauses.push(format!("{word} {}", parts.join(", ")));
+            }
+        };
+        let mut pairs = |parts: &[(Name, AttributeValue)], between: &str| -> Vec<String> {
+            let pair = |(name, value): &(Name, _)| {
+                [placeholders.name(name), placeholders.value(value)].join(between)
+            };
+            parts.iter().map(pair).collect()
+        };
+        clause("SET", pairs(&self.set, " = "));
+        clause("ADD", pairs(&self.add, " "));
+        clause("DELETE", pairs(&self.take, " "));
+        clause("REMOVE", self.remove.iter().map(|name| placeholders.name(name)).collect());
+        let condition = self.condition.as_ref().map(|condition| placeholders.condition(condition));
+        let key = Item::under(self.key.clone());
+        UpdateExpression { key, update: clauses.join(" "), condition, placeholders }
+    }
+}
+
+/// The names and values of an expression, by their placeholders.
+#[derive(Debug, Default)]
+pub(crate) struct Placeholders {
+    names: Vec<String>,
+    values: Vec<AttributeValue>,
+}
+
+impl Placeholders {
+    pub(crate) fn name(&mut self, name: &str) -> String {
+        let known = self.names.iter().position(|known| known == name);
+        let place = known.unwrap_or_else(|| {
+            self.names.push(name.to_owned());
+            self.names.len() - 1
+        });
+        format!("#{place}")
+    }
+
+    pub(crate) fn value(&mut self, value: &AttributeValue) -> String {
+        self.values.push(value.clone());
+        format!(":{}", self.values.len() - 1)
+    }
+
+    pub(crate) fn condition(&mut self, condition: &Condition) -> String {
+        self.term(&condition.0)
+    }
+
+    fn term(&mut self, term: &Term) -> String {
+        match term {
+            Term::Exists(name) => format!("attribute_exists({})", self.name(name)),
+            Term::Absent(name) => format!("attribute_not_exists({})", self.name(name)),
+            Term::Compared(name, operator, value) => {
+                format!("{} {operator} {}", self.name(name), self.value(value))
+            }
+            Term::Between(name, least, greatest) => {
+                format!("{} BETWEEN {} AND {}", self.name(name), self.value(least), self.value(greatest))
+            }
+            Term::BeginsWith(name, prefix) => {
+                format!("begins_with({}, {})", self.name(name), self.value(prefix))
+            }
+            Term::SizeAtMost(name, most) => format!("size({}) <= {}", self.name(name), self.value(most)),
+            Term::Lacks(name, part) => format!("NOT contains({}, {})", self.name(name), self.value(part)),
+            Term::All(terms) => self.terms(terms, " AND "),
+            Term::Any(terms) => self.terms(terms, " OR "),
+        }
+    }
+
+    fn terms(&mut self, terms: &[Term], between: &str) -> String {
+        let terms: Vec<_> = terms.iter().map(|term| format!("({})", self.term(term))).collect();
+        terms.join(between)
+    }
+
+    pub(crate) fn names(&self) -> Option<HashMap<String, String>> {
+        let names = self.names.iter().enumerate().map(|(place, name)| (format!("#{place}"), name.clone()));
+        Some(names.collect()).filter(|names: &HashMap<_, _>| !names.is_empty())
+    }
+
+    pub(crate) fn values(&self) -> Option<HashMap<String, AttributeValue>> {
+        let values =
+            self.values.iter().enumerate().map(|(place, value)| (format!(":{place}"), value.clone()));
+        Some(values.collect()).filter(|values: &HashMap<_, _>| !values.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key() -> Key {
+        Key { pk: "a".to_owned(), sk: "b".to_owned() }
+    }
+
+    #[test]
+    fn an_update_has_one_clause_of_each_kind_and_each_name_once() {
+        let update = Update::under(key())
+            .set("mode", "pull")
+            .set("from", 7_u64)
+            .add("last", 1_u64)
+            .take("left", Value::numbers([3]))
+            .remove("gone")
+            .only_if(Condition::equals("mode", "push").and(Condition::absent("gone")));
+        let expression = update.expression();
+        assert_eq!(expression.update, "SET #0 = :0, #1 = :1 ADD #2 :2 DELETE #3 :3 REMOVE #4");
+        assert_eq!(expression.condition.as_deref(), Some("(#0 = :4) AND (attribute_not_exists(#4))"));
+        let names = expression.placeholders.names().unwrap();
+        assert_eq!((names.len(), names["#0"].as_str(), names["#4"].as_str()), (5, "mode", "gone"));
+        assert_eq!(expression.placeholders.values().unwrap()[":1"], Value::from(7_u64).0);
+        assert_eq!(expression.key, Item::under(key()));
+    }
+
+    #[test]
+    fn every_condition_is_written_as_dynamodb_reads_it() {
+        let text = |condition: Condition| Placeholders::default().condition(&condition);
+        assert_eq!(text(Condition::exists("a")), "attribute_exists(#0)");
+        assert_eq!(text(Condition::no_item()), "attribute_not_exists(#0)");
+        assert_eq!(text(Condition::equals("a", "x")), "#0 = :0");
+        assert_eq!(text(Condition::differs("a", "x")), "#0 <> :0");
+        assert_eq!(text(Condition::below("a", "x")), "#0 < :0");
+        assert_eq!(text(Condition::at_most("a", "x")), "#0 <= :0");
+        assert_eq!(text(Condition::above("a", "x")), "#0 > :0");
+        assert_eq!(text(Condition::between("a", 1_u64, 2_u64)), "#0 BETWEEN :0 AND :1");
+        assert_eq!(text(Condition::begins_with("a", "x")), "begins_with(#0, :0)");
+        assert_eq!(text(Condition::size_at_most("a", 3)), "size(#0) <= :0");
+        assert_eq!(text(Condition::lacks("a", "x")), "NOT contains(#0, :0)");
+        let a = || Condition::equals("a", "x");
+        assert_eq!(
+            text(a().and(a()).and(a().or(a()))),
+            "(#0 = :0) AND (#0 = :1) AND ((#0 = :2) OR (#0 = :3))"
+        );
+    }
+
+    #[test]
+    fn the_update_between_two_items_sets_and_removes_what_differs_if_the_basis_holds() {
+        let before = Item::from([("a", "x"), ("b", "y"), ("c", "z")]).with("revision", 7_u64);
+        let after = Item::from([("b", "Y"), ("c", "z"), ("d", "new")]).with("revision", 8_u64);
+        let mut update = Update::between(key(), &before, &after, &["revision", "schema"]).unwrap();
+        update.set.sort_by(|one, other| one.0.cmp(&other.0));
+        let wanted = Update::under(key())
+            .remove("a")
+            .set("b", "Y")
+            .set("d", "new")
+            .set("revision", 8_u64)
+            .only_if(Condition::equals("revision", 7_u64).and(Condition::absent("schema")));
+        assert_eq!(update, wanted);
+        assert_eq!(Update::between(key(), &before, &before, &["revision"]), None);
+    }
+}

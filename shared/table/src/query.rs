@@ -1,0 +1,287 @@
+//! Queries of one partition, and scans.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::operation::query::QueryOutput;
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity, Select};
+use lately_keys::{Key, Place};
+
+use crate::call::{Failed, Table};
+use crate::error::TableError;
+use crate::expression::{Condition, Placeholders};
+use crate::item::{Item, Value};
+
+/// Which items of one partition to read, in the order of their sort keys.
+#[derive(Clone, Debug)]
+pub struct Query {
+    place: Place,
+    pk: Value,
+    range: Option<Range>,
+    filter: Option<Condition>,
+    attributes: Option<&'static str>,
+    is_count: bool,
+    is_backward: bool,
+    is_consistent: bool,
+    limit: Option<i32>,
+    start: Option<Item>,
+}
+
+/// The sort keys to read.
+#[derive(Clone, Debug)]
+enum Range {
+    Is(Value),
+    Before(Value),
+    UpTo(Value),
+    After(Value),
+    Between(Value, Value),
+    BeginsWith(Value),
+}
+
+impl Query {
+    /// All items of a partition of the table.
+    pub fn partition(pk: impl Into<Value>) -> Self {
+        Self::of(Place::Table, pk)
+    }
+
+    /// All items of a partition of the table or of an index.
+    pub fn of(place: Place, pk: impl Into<Value>) -> Self {
+        Self {
+            place,
+            pk: pk.into(),
+            range: None,
+            filter: None,
+            attributes: None,
+            is_count: false,
+            is_backward: false,
+            is_consistent: false,
+            limit: None,
+            start: None,
+        }
+    }
+
+    fn in_range(self, range: Range) -> Self {
+        Self { range: Some(range), ..self }
+    }
+
+    /// The item with this sort key.
+    #[must_use]
+    pub fn is(self, sk: impl Into<Value>) -> Self {
+        self.in_range(Range::Is(sk.into()))
+    }
+
+    /// Sort keys before one.
+    #[must_use]
+    pub fn before(self, sk: impl Into<Value>) -> Self {
+        self.in_range(Range::Before(sk.into()))
+    }
+
+    /// Sort keys up to one, and it.
+    #[must_use]
+    pub fn up_to(self, sk: impl Into<Value>) -> Self {
+        self.in_range(Range::UpTo(sk.into()))
+    }
+
+    /// Sort keys after one.
+    #[must_use]
+    pub fn after(self, sk: impl Into<Value>) -> Self {
+        self.in_range(Range::After(sk.into()))
+    }
+
+    /// Sort keys between two, and both.
+    #[must_use]
+    pub fn between(self, least: impl Into<Value>, greatest: impl Into<Value>) -> Self {
+        self.in_range(Range::Between(least.into(), greatest.into()))
+    }
+
+    /// Sort keys that begin with a text.
+    #[must_use]
+    pub fn begins_with(self, prefix: impl Into<Value>) -> Self {
+        self.in_range(Range::BeginsWith(prefix.into()))
+    }
+
+    /// Returns only items for which a condition holds. DynamoDB reads the others too, and bills them.
+    #[must_use]
+    pub fn filter(self, condition: Condition) -> Self {
+        Self { filter: Some(condition), ..self }
+    }
+
+    /// Returns the items' keys only. DynamoDB bills the whole items.
+    #[must_use]
+    pub fn keys_only(self) -> Self {
+        Self { attributes: Some("pk, sk"), ..self }
+    }
+
+    /// Returns the number of items only. DynamoDB bills the whole items.
+    #[must_use]
+    pub fn count(self) -> Self {
+        Self { is_count: true, ..self }
+    }
+
+    /// Greatest sort keys first, if asked for.
+    #[must_use]
+    pub fn backward(self, is_backward: bool) -> Self {
+        Self { is_backward, ..self }
+    }
+
+    /// Reads consistently, if asked for.
+    #[must_use]
+    pub fn consistent(self, is_consistent: bool) -> Self {
+        Self { is_consistent, ..self }
+    }
+
+    /// Reads at most so many items.
+    #[must_use]
+    pub fn limit(self, items: impl Into<u32>) -> Self {
+        Self { limit: Some(capped(items.into())), ..self }
+    }
+
+    /// Continues after the item that [`Page::next`] names; `None` begins at the beginning.
+    #[must_use]
+    pub fn start(self, start: Option<Item>) -> Self {
+        Self { start, ..self }
+    }
+}
+
+fn capped(items: u32) -> i32 {
+    i32::try_from(items).unwrap_or(i32::MAX)
+}
+
+/// Items that one call has read.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    /// The items.
+    pub items: Vec<Item>,
+    /// How many items match.
+    pub count: usize,
+    /// How many items were read, those that the filter has dropped included.
+    pub read: usize,
+    /// Where the next page starts; `None` if this is the last.
+    pub next: Option<Item>,
+}
+
+impl Page {
+    fn of(
+        items: Option<Vec<HashMap<String, AttributeValue>>>,
+        [count, read]: [i32; 2],
+        next: Option<HashMap<String, AttributeValue>>,
+    ) -> Self {
+        let [count, read] = [count, read].map(|items| usize::try_from(items).unwrap_or_default());
+        let items = items.unwrap_or_default().into_iter().map(Item::from).collect();
+        Self { items, count, read, next: next.map(Item::from) }
+    }
+}
+
+impl Table {
+    /// Reads a page of a partition, with one call. The caller meters how many items it has read
+    /// ([`Meter::items`](crate::Meter::items)).
+    ///
+    /// # Errors
+    /// If the table could not be read.
+    pub async fn query(&self, query: &Query) -> Result<Page, TableError> {
+        let mut placeholders = Placeholders::default();
+        let key = self.key_condition(query, &mut placeholders);
+        let filter = query.filter.as_ref().map(|filter| placeholders.condition(filter));
+        let (names, values) = (placeholders.names(), placeholders.values());
+        let answer = self
+            .call(|| {
+                self.client
+                    .query()
+                    .table_name(&*self.name)
+                    .set_index_name(query.place.index().map(str::to_owned))
+                    .key_condition_expression(&key)
+                    .set_filter_expression(filter.clone())
+                    .set_projection_expression(query.attributes.map(str::to_owned))
+                    .set_select(query.is_count.then_some(Select::Count))
+                    .set_expression_attribute_names(names.clone())
+                    .set_expression_attribute_values(values.clone())
+                    .scan_index_forward(!query.is_backward)
+                    .consistent_read(query.is_consistent)
+                    .set_limit(query.limit)
+                    .set_exclusive_start_key(query.start.clone().map(Item::into_attributes))
+                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                    .send()
+            })
+            .await
+            .map_err(Failed::unconditional)?;
+        self.meter.read(answer.consumed_capacity());
+        let QueryOutput { items, count, scanned_count, last_evaluated_key, .. } = answer;
+        Ok(Page::of(items, [count, scanned_count], last_evaluated_key))
+    }
+
+    /// All items that a query finds, page by page. For partitions whose size is bounded.
+    ///
+    /// # Errors
+    /// If the table could not be read.
+    pub async fn query_all(&self, query: Query) -> Result<Vec<Item>, TableError> {
+        let mut found = Vec::new();
+        let mut query = query;
+        loop {
+            let page = self.query(&query).await?;
+            found.extend(page.items);
+            query.start = page.next;
+            if query.start.is_none() {
+                return Ok(found);
+            }
+        }
+    }
+
+    fn key_condition(&self, query: &Query, placeholders: &mut Placeholders) -> String {
+        let [pk, sk] = match query.place.index() {
+            None => [&*self.key_names[0], &*self.key_names[1]],
+            Some(_) => [query.place.pk(), query.place.sk()],
+        };
+        let is_pk = format!("{} = {}", placeholders.name(pk), placeholders.value(&query.pk.0));
+        let Some(range) = query.range.clone() else { return is_pk };
+        let sk = Cow::from(sk.to_owned());
+        let in_range = match range {
+            Range::Is(value) => Condition::equals(sk, value),
+            Range::Before(value) => Condition::below(sk, value),
+            Range::UpTo(value) => Condition::at_most(sk, value),
+            Range::After(value) => Condition::above(sk, value),
+            Range::Between(least, greatest) => Condition::between(sk, least, greatest),
+            Range::BeginsWith(prefix) => Condition::begins_with(sk, prefix),
+        };
+        format!("{is_pk} AND {}", placeholders.condition(&in_range))
+    }
+
+    /// Reads a page of the whole table, consistently; only the items whose sort keys lie in a range are returned.
+    ///
+    /// # Errors
+    /// If the table could not be read.
+    pub async fn scan(
+        &self,
+        [least, greatest]: [String; 2],
+        limit: u32,
+        start: Option<Item>,
+    ) -> Result<Page, TableError> {
+        let mut placeholders = Placeholders::default();
+        let filter = placeholders.condition(&Condition::between(Place::Table.sk(), least, greatest));
+        let (names, values) = (placeholders.names(), placeholders.values());
+        let answer = self
+            .call(|| {
+                self.client
+                    .scan()
+                    .table_name(&*self.name)
+                    .filter_expression(&filter)
+                    .set_expression_attribute_names(names.clone())
+                    .set_expression_attribute_values(values.clone())
+                    .limit(capped(limit))
+                    .consistent_read(true)
+                    .set_exclusive_start_key(start.clone().map(Item::into_attributes))
+                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                    .send()
+            })
+            .await
+            .map_err(Failed::unconditional)?;
+        self.meter.read(answer.consumed_capacity());
+        Ok(Page::of(answer.items, [answer.count, answer.scanned_count], answer.last_evaluated_key))
+    }
+}
+
+/// Where a query starts that continues after an item of the table.
+impl From<Key> for Item {
+    fn from(key: Key) -> Self {
+        Self::under(key)
+    }
+}

@@ -1,0 +1,184 @@
+//! Writes under a revision: the only way in which an item that changes is changed.
+//!
+//! A write names the revision of the item that it replaces, and the new item has the next revision. DynamoDB's condition
+//! lets one of several writers win. After an ambiguous attempt, the item that is there now tells what happened:
+//!
+//! ```text
+//! the condition failed, an earlier attempt may have been applied, and there is …
+//!   our very item, attribute for attribute   the attempt was applied: written
+//!   another item of the same next revision   the attempt was not applied: another writer has that revision
+//!   anything else, or nothing                another write came since, and nobody can tell: unknown
+//! ```
+//!
+//! A first put is not repeated after an ambiguous attempt: the item may have been deleted since. The item is read instead.
+//! If there is none, nobody can tell what happened.
+//!
+//! For this to work, a writer's item must differ from every other writer's, or the writer must not matter. A document
+//! carries random bits of its write for that.
+
+use lately_keys::Key;
+use lately_model::Revision;
+
+use crate::call::{Failed, Meaning, Table, meaning, unavailable};
+use crate::error::TableError;
+use crate::expression::Condition;
+use crate::item::{Corrupt, Item};
+use crate::limits::CONFLICTS;
+use crate::single::in_the_way;
+
+/// The attribute that holds an item's revision.
+pub const REVISION: &str = "revision";
+
+/// The outcome of a write under a revision.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Guarded {
+    /// The write is done.
+    Written,
+    /// The write is not done. The item that is there instead, if any.
+    Stale(Option<Item>),
+    /// An earlier attempt may have been done, followed by another writer's.
+    Unknown,
+}
+
+/// The rounds in which a caller reads, decides and writes under a revision: up to [`CONFLICTS`], if other writers keep
+/// coming in between.
+#[derive(Debug)]
+pub struct Rounds<'a> {
+    table: &'a Table,
+    lost: u32,
+}
+
+impl<'a> Rounds<'a> {
+    /// The first round.
+    #[must_use]
+    pub const fn new(table: &'a Table) -> Self {
+        Self { table, lost: 0 }
+    }
+
+    /// Begins the next round, after a random pause, so that writers who met here do not meet again.
+    ///
+    /// # Errors
+    /// If this was the last round.
+    pub async fn lose(&mut self) -> Result<(), TableError> {
+        self.lost += 1;
+        let pause = self.table.wait_after(1).filter(|_| self.lost < CONFLICTS);
+        let pause = pause.ok_or_else(|| TableError::unavailable("other writers keep changing the record"))?;
+        tokio::time::sleep(pause).await;
+        Ok(())
+    }
+}
+
+impl Table {
+    /// Puts an item if the item that is there has the known revision, or if there is none and none is known.
+    ///
+    /// # Errors
+    /// If the table could not be written.
+    pub async fn put_revised(&self, item: &Item, known: Option<Revision>) -> Result<Guarded, TableError> {
+        let Some(known) = known else { return self.put_first(item).await };
+        let unchanged = Condition::equals(REVISION, known.get());
+        match self.call(|| self.putting(item, Some(&unchanged)).send()).await {
+            Ok(answer) => {
+                self.meter.write(answer.consumed_capacity());
+                Ok(Guarded::Written)
+            }
+            Err(Failed::Condition { error, maybe_applied }) => {
+                let there = in_the_way(error);
+                if maybe_applied {
+                    Ok(outcome(there, item, revision_of(item)?)?)
+                } else {
+                    Ok(Guarded::Stale(there))
+                }
+            }
+            Err(Failed::Table(error)) => Err(error),
+        }
+    }
+
+    /// Puts an item if there is none.
+    ///
+    /// An ambiguous attempt is not repeated: if the item was deleted since, a repetition would bring it back. The item that is
+    /// there is read instead.
+    async fn put_first(&self, item: &Item) -> Result<Guarded, TableError> {
+        let mut attempts = self.attempts();
+        loop {
+            attempts.start();
+            let error = match self.putting(item, Some(&Condition::no_item())).send().await {
+                Ok(answer) => {
+                    self.meter.write(answer.consumed_capacity());
+                    return Ok(Guarded::Written);
+                }
+                Err(error) => error,
+            };
+            match meaning(&error) {
+                Meaning::Refused => attempts.pause_after(&error).await?,
+                Meaning::Condition => return Ok(Guarded::Stale(in_the_way(error))),
+                Meaning::Final => return Err(unavailable(&error)),
+                Meaning::Ambiguous => {
+                    let there = self.get(item.key()?).await?;
+                    return Ok(outcome(there, item, revision_of(item)?)?);
+                }
+            }
+        }
+    }
+
+    /// Deletes an item if it has the known revision; with none known, if there is none. A missing item counts as deleted.
+    ///
+    /// # Errors
+    /// If the table could not be written.
+    pub async fn delete_revised(&self, key: Key, known: Option<Revision>) -> Result<Guarded, TableError> {
+        let no_item = Condition::no_item();
+        let condition = match known {
+            None => no_item,
+            Some(known) => no_item.or(Condition::equals(REVISION, known.get())),
+        };
+        match self.deleted(key, Some(&condition)).await {
+            Ok(()) => Ok(Guarded::Written),
+            Err(Failed::Condition { error: there, maybe_applied }) => {
+                match known.filter(|_| maybe_applied) {
+                    // The item may be deleted and created again: no item of ours would say so.
+                    Some(known) => Ok(outcome(there, &Item::new(), known.next())?),
+                    None => Ok(Guarded::Stale(there)),
+                }
+            }
+            Err(Failed::Table(error)) => Err(error),
+        }
+    }
+}
+
+/// The outcome of a write that may have been applied, by the item that is there: `ours` is the item that the write would have
+/// left, `next` the revision that follows the replaced one.
+fn outcome(there: Option<Item>, ours: &Item, next: Revision) -> Result<Guarded, Corrupt> {
+    Ok(match there {
+        Some(there) if there == *ours => Guarded::Written,
+        Some(there) if revision_of(&there)? == next => Guarded::Stale(Some(there)),
+        _ => Guarded::Unknown,
+    })
+}
+
+/// The revision of an item.
+///
+/// # Errors
+/// If the item has none.
+pub fn revision_of(item: &Item) -> Result<Revision, Corrupt> {
+    item.number(REVISION).map(Revision::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(revision: u64, write: &str) -> Item {
+        Item::new().with(REVISION, revision).with("d", write)
+    }
+
+    #[test]
+    fn what_is_there_says_what_became_of_a_write() {
+        let next = Revision::new(8);
+        let of = |there: Option<Item>| outcome(there, &item(8, "ours"), next).unwrap();
+        assert_eq!(of(Some(item(8, "ours"))), Guarded::Written);
+        assert_eq!(of(Some(item(8, "theirs"))), Guarded::Stale(Some(item(8, "theirs"))));
+        for there in [None, Some(item(9, "theirs")), Some(item(9, "ours")), Some(item(7, "older"))] {
+            assert_eq!(of(there), Guarded::Unknown);
+        }
+        outcome(Some(Item::new()), &item(8, "ours"), next).unwrap_err();
+    }
+}
