@@ -88,7 +88,7 @@ fn require_open(
     }
     Err(Problem::new(
         Code::Forbidden,
-        "Events of this topic come from changes of issues, or are imported by an admin.",
+        "Only changes of issues write events to this topic. An admin can import past events.",
     ))
 }
 
@@ -110,7 +110,12 @@ async fn delete_event(
     let by = match &caller.user {
         _ if caller.scopes.allow(Scope::ActAs) => None,
         Some(user) => Some(Actor::from(user)),
-        None => return Err(Problem::new(Code::Forbidden, "A token of no user needs the scope act-as.")),
+        None => {
+            return Err(Problem::new(
+                Code::Forbidden,
+                "The token belongs to no user. Deleting an event with it needs the scope act-as.",
+            ));
+        }
     };
     op.topic(&topic).delete_event(id, by.as_ref()).await?;
     Ok(StatusCode::NO_CONTENT)

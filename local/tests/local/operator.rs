@@ -298,7 +298,7 @@ fn a_topic_is_consumed_line_by_line_and_each_line_once() {
     let (_, out, _) = consume(&["--token", "dev"]);
     assert!(out.lines().count() == 1 && out.contains("\"n\": 1.50"), "{out}");
     for (arguments, word) in [
-        (&["--token", "ada"][..], "403 Forbidden forbidden: This needs the scope consume."),
+        (&["--token", "ada"][..], "403 Forbidden forbidden: This request needs the scope consume."),
         (&["--token", "nobody"], "invalid-token"),
         (&["--from", "yesterday"], "must be earliest, latest, or a time"),
     ] {

@@ -64,9 +64,9 @@ fn a_wrong_token_a_wrong_name_and_a_server_that_is_not_there_are_told_of() {
     for (arguments, why) in [
         (
             &["--token", "nobody's"][..],
-            "is answered 403 invalid-token: Send a token that is in use. (request ",
+            "is answered 403 invalid-token: The token is unknown, expired or revoked. Send a valid token. (request ",
         ),
-        (&["--token", "ada"], "is answered 403 forbidden: This needs the scope admin. (request "),
+        (&["--token", "ada"], "is answered 403 forbidden: This request needs the scope admin. (request "),
         (&["--header", "Host: api.example.org"], "is answered 403 origin-refused: "),
         // The last one counts.
         (&["--url", "http://127.0.0.1:1"], "has no answer: "),

@@ -87,10 +87,10 @@ pub enum Position {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CursorError {
     /// It is no cursor of ours, or not all of it.
-    #[error("cursor: {0}")]
+    #[error("cursor: {0}; send a cursor as a response returned it")]
     Malformed(Malformed),
     /// It belongs to another query.
-    #[error("cursor: belongs to another query")]
+    #[error("cursor: belongs to another query; send it with the query that returned it")]
     Foreign,
 }
 
@@ -104,7 +104,7 @@ pub enum Malformed {
     #[error("is not base64url without padding")]
     Encoding,
     /// Shorter than any cursor is.
-    #[error("is cut short")]
+    #[error("is too short")]
     TooShort,
     /// Damaged on the way.
     #[error("has a wrong checksum")]

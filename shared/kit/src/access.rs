@@ -102,7 +102,7 @@ impl Rule {
         };
         let caller = caller?;
         if !caller.scopes.allow(scope) {
-            return Err(Problem::new(Code::Forbidden, format!("This needs the scope {scope}.")));
+            return Err(Problem::new(Code::Forbidden, format!("This request needs the scope {scope}.")));
         }
         match self {
             Self::OnTopic(_) => {
@@ -116,13 +116,18 @@ impl Rule {
             Self::AsUser(_) => {
                 let Part(user) = Part::<User>::from_request_parts(parts, &()).await?;
                 if !caller.may_be(&user) {
-                    let problem =
-                        Problem::new(Code::Forbidden, "This is another user's: it needs the scope act-as.");
+                    let problem = Problem::new(
+                        Code::Forbidden,
+                        "The path names another user. This needs the scope act-as.",
+                    );
                     return Err(problem);
                 }
             }
             Self::Unlimited(_) if caller.topics.is_some() => {
-                return Err(Problem::new(Code::Forbidden, "The token is limited to some topics."));
+                return Err(Problem::new(
+                    Code::Forbidden,
+                    "This request needs a token that is not limited to topics.",
+                ));
             }
             _ => {}
         }
@@ -134,7 +139,7 @@ fn require_topic(caller: &Caller, topic: &Topic) -> Result<(), Problem> {
     if caller.may_see(topic) {
         return Ok(());
     }
-    Err(Problem::new(Code::Forbidden, "The token is limited to other topics."))
+    Err(Problem::new(Code::Forbidden, "The token is limited to other topics. Use a token for this topic."))
 }
 
 /// Lets a request through to its handler if its caller may do this. Gives the handler its handle at the table, and the

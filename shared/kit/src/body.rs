@@ -29,7 +29,8 @@ impl<S: Send + Sync> FromRequest<S> for Whole {
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         let cap = request.extensions().get::<Cap>().map_or(BODY_BYTES, |cap| cap.0.min(BODY_BYTES));
         let body = request.into_body();
-        let too_large = || Problem::new(Code::TooLarge, format!("The body may have at most {cap} bytes."));
+        let too_large =
+            || Problem::new(Code::TooLarge, format!("The body is too large. Send at most {cap} bytes."));
         if usize::try_from(body.size_hint().lower()).is_ok_and(|bytes| bytes > cap) {
             return Err(too_large());
         }
@@ -37,7 +38,11 @@ impl<S: Send + Sync> FromRequest<S> for Whole {
             if error.source().is_some_and(|source| source.is::<http_body_util::LengthLimitError>()) {
                 too_large()
             } else {
-                Problem::new(Code::MalformedJson, "The body did not arrive whole.").caused_by(&error)
+                Problem::new(
+                    Code::MalformedJson,
+                    "The body did not arrive completely. Send the request again.",
+                )
+                .caused_by(&error)
             }
         })
     }

@@ -59,7 +59,10 @@ impl Caller {
         if oneself || self.scopes.allow(Scope::ActAs) {
             return Ok(());
         }
-        Err(Problem::new(Code::Forbidden, "This needs the scope act-as: the actor is not the caller."))
+        Err(Problem::new(
+            Code::Forbidden,
+            "An event's actor is not the caller. Posting it needs the scope act-as.",
+        ))
     }
 
     /// Who an event says has done what is done here: its user, or where there is none the session itself.
@@ -163,7 +166,10 @@ impl Identity {
     pub fn caller(&self) -> Result<&Caller, Problem> {
         match self {
             Self::Known(caller) => Ok(caller),
-            Self::Refused => Err(Problem::new(Code::InvalidToken, "Send a token that is in use.")),
+            Self::Refused => Err(Problem::new(
+                Code::InvalidToken,
+                "The token is unknown, expired or revoked. Send a valid token.",
+            )),
             Self::Missing => {
                 let problem =
                     Problem::new(Code::MissingToken, "Send the header `Authorization: Bearer <token>`.");

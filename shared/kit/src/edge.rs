@@ -38,11 +38,14 @@ fn compression() -> CompressionLayer<impl Predicate> {
 }
 
 pub(crate) async fn route_not_found() -> Problem {
-    Problem::new(Code::RouteNotFound, "GET /openapi.json lists the routes.")
+    Problem::new(
+        Code::RouteNotFound,
+        "No route has this method and path. GET /openapi.json lists all routes.",
+    )
 }
 
 /// A panic is a broken invariant of one request. The others, in this process too, are not to suffer.
 fn panicked(payload: Box<dyn Any + Send>) -> Response {
     log::panic(&*payload, None);
-    Problem::new(Code::Unavailable, "Try again later.").into_response()
+    Problem::new(Code::Unavailable, "The service cannot answer now. Try again later.").into_response()
 }

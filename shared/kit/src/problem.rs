@@ -34,7 +34,7 @@ const RETRY_SECONDS: u32 = 1;
 /// use axum::response::IntoResponse;
 /// use lately_kit::{code::Code, problem::Problem};
 ///
-/// let response = Problem::new(Code::TopicNotFound, "PUT /topics/posts creates it").into_response();
+/// let response = Problem::new(Code::TopicNotFound, "Create the topic with PUT /topics/posts.").into_response();
 /// assert_eq!(response.status(), 404);
 /// ```
 #[derive(Debug)]
@@ -89,7 +89,11 @@ impl Problem {
     #[must_use]
     pub fn of_faults(code: Code, faults: Faults) -> Self {
         let count = faults.iter().len();
-        let detail = if count == 1 { "1 fault".to_owned() } else { format!("{count} faults") };
+        let detail = if count == 1 {
+            "The request has 1 fault to correct.".to_owned()
+        } else {
+            format!("The request has {count} faults to correct.")
+        };
         let mut problem = Self::new(code, detail);
         problem.0.errors = Some(faults);
         problem
@@ -98,13 +102,14 @@ impl Problem {
     /// A problem that is not the client's, nor of its knowledge.
     #[must_use]
     pub fn unavailable(cause: &dyn Error) -> Self {
-        Self::new(Code::Unavailable, "Try again later.").caused_by(cause)
+        Self::new(Code::Unavailable, "The service cannot answer now. Try again later.").caused_by(cause)
     }
 
     /// A batch of which only a part was written.
     #[must_use]
     pub fn partly_accepted(partly: PartlyAccepted) -> Self {
-        let detail = "Send it again with the same Idempotency-Key; without one, only what was rejected.";
+        let detail = "Send the request again with the same Idempotency-Key. \
+                      Without a key, send only the rejected events again.";
         let mut problem = Self::new(Code::PartiallyAccepted, detail);
         problem.0.partly = Some(partly);
         problem
@@ -194,8 +199,8 @@ mod tests {
         assert_eq!(
             json(&problem),
             concat!(
-                r#"{"type":"urn:lately:problem:unavailable","title":"The service cannot answer now","#,
-                r#""status":503,"code":"unavailable","detail":"Try again later."}"#,
+                r#"{"type":"urn:lately:problem:unavailable","title":"Service unavailable","#,
+                r#""status":503,"code":"unavailable","detail":"The service cannot answer now. Try again later."}"#,
             )
         );
         assert_eq!(problem.0.cause.as_deref(), Some("invalid digit found in string"));
@@ -211,7 +216,8 @@ mod tests {
     fn faults_and_parts_stand_beside_the_code() {
         let faults = EventQuery::parse("x=1&limit=0").unwrap_err();
         let told = json(&Problem::of_faults(Code::InvalidQuery, faults));
-        assert!(told.contains(r#""detail":"2 faults","errors":[{"path":"/x","message":"#), "{told}");
+        let expected = r#""detail":"The request has 2 faults to correct.","errors":[{"path":"/x","message":"#;
+        assert!(told.contains(expected), "{told}");
 
         let rejected = vec![RejectedEvent { index: 1, code: Code::Unavailable.as_str() }];
         let told = json(&Problem::partly_accepted(PartlyAccepted { accepted: vec![], rejected }));

@@ -60,7 +60,7 @@ pub struct Batch {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BatchError {
     /// The body has too many bytes.
-    #[error("the body is larger than {} MiB", BODY_BYTES >> 20)]
+    #[error("the body is larger than {} MiB; send fewer events", BODY_BYTES >> 20)]
     BodyTooLarge,
     /// An event has too many bytes.
     #[error("event {index} is larger than {} KiB", EVENT_BYTES >> 10)]
@@ -72,7 +72,7 @@ pub enum BatchError {
     #[error(transparent)]
     Malformed(#[from] Malformed),
     /// It has more events than a batch may have.
-    #[error("a batch has at most {BATCH_EVENTS} events")]
+    #[error("the batch has more than {BATCH_EVENTS} events; split it into several")]
     TooManyEvents,
     /// It is JSON, but not what it should be.
     #[error(transparent)]

@@ -167,7 +167,7 @@ pub struct BatchToken {
 
 /// Text that names no batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be the name of a batch as a poll answered it")]
+#[error("must be a batch name as a poll returned it")]
 pub struct BatchTokenError;
 
 impl BatchToken {
@@ -375,7 +375,7 @@ mod tests {
         {
             let body = format!(r#"{{"batch":"{wrong}"}}"#);
             let refused = faults(Commit::parse(body.as_bytes()));
-            assert_eq!(refused, "/batch: must be the name of a batch as a poll answered it", "{wrong}");
+            assert_eq!(refused, "/batch: must be a batch name as a poll returned it", "{wrong}");
         }
     }
 

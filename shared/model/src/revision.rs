@@ -94,10 +94,10 @@ pub enum Precondition {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PreconditionError {
     /// `If-Match` is not one `ETag` of ours.
-    #[error("If-Match must be one ETag as it was answered: digits in double quotes")]
+    #[error("If-Match must be one ETag as a response returned it: digits in double quotes")]
     IfMatch,
     /// `If-None-Match` is not `*`.
-    #[error("If-None-Match must be * here")]
+    #[error("If-None-Match must be *")]
     IfNoneMatch,
     /// Both are given: one asks for something to be there, the other for nothing.
     #[error("If-Match and If-None-Match must not be given together")]

@@ -16,7 +16,7 @@ bounded! {
     /// How many seconds a session is valid: 1 to a year's.
     TtlSeconds(u32): 1..=SESSION_SECONDS;
     /// The number of seconds is too low or too high.
-    TtlSecondsError = "must be an integer from {} to {}";
+    TtlSecondsError = "must be a whole number from {} to {}";
 }
 
 /// The body of `POST /sessions`: `{"user"?,"scopes","topics"?,"ttl_seconds"}`.

@@ -50,7 +50,7 @@ impl TopicSettings {
             found.add(&root.child("min_shards"), "must not be more than max_shards");
         }
         if self.fan_out && !(self.views.actor && self.views.subject) {
-            found.add(&root.child("views"), "must hold actor and subject, or fan_out be false");
+            found.add(&root.child("views"), "must include actor and subject unless fan_out is false");
         }
         found.or(Some(self))
     }
@@ -87,7 +87,7 @@ pub struct TopicChange {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TopicFault {
     /// It would change the bucket width, which every key of the topic's events is made with.
-    #[error("bucket: is {0} since the topic was created, and fixed")]
+    #[error("bucket: is {0} since the topic was created and cannot change")]
     BucketIsFixed(BucketWidth),
     /// The settings would not fit each other.
     #[error(transparent)]
@@ -297,7 +297,7 @@ mod tests {
     fn settings_must_fit_each_other_after_a_change_too() {
         let misfit = r#"{"min_shards":128,"views":["actor","type"]}"#;
         let expected = "/min_shards: must not be more than max_shards; \
-            /views: must hold actor and subject, or fan_out be false";
+            /views: must include actor and subject unless fan_out is false";
         assert_eq!(change(misfit).create().unwrap_err().to_string(), expected);
         let settings = TopicSettings::default();
         assert_eq!(change(misfit).apply_to(&settings).unwrap_err().to_string(), expected);

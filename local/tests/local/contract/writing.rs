@@ -242,7 +242,11 @@ async fn when_the_table_cannot_be_reached_the_answer_is_503_without_the_cause() 
         ("GET /topics", String::new()),
     ] {
         let answer = api.call("dev", line, body).await;
-        assert_eq!(answer.is(503, "unavailable").json()["detail"], "Try again later.", "{line}");
+        assert_eq!(
+            answer.is(503, "unavailable").json()["detail"],
+            "The service cannot answer now. Try again later.",
+            "{line}"
+        );
         assert!(answer.header("retry-after").is_some(), "{line}");
     }
     api.call("dev", "GET /health", "").await.is_ok(200);

@@ -84,7 +84,7 @@ impl IssueChange {
         let names = ["title", "body", "labels", "status", "priority"];
         let fields = fields::of_object(json, &Pointer::root(), names, found)?;
         if fields.iter().all(|field| field.value.is_none()) {
-            found.add(&Pointer::root(), "must set title, body, labels, status or priority");
+            found.add(&Pointer::root(), "must set at least one of title, body, labels, status and priority");
         }
         let [title, body, labels, status, priority] = fields;
         Some(Self {

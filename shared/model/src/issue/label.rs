@@ -59,7 +59,7 @@ pub enum LabelsError {
     #[error("must hold at most {ISSUE_LABELS} labels")]
     TooMany,
     /// The one at this place stands before it already.
-    #[error("is there already")]
+    #[error("must not repeat an earlier label")]
     Twice(usize),
 }
 
