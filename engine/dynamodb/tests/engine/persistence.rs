@@ -12,8 +12,8 @@ use lately_engine::{Clock, Engine, EngineError, Lag, Options};
 
 use crate::support::{Item, START, TABLE, definition, item, key, n};
 
-/// Held while a child process is spawned, and while an engine is opened. Until it runs its own program, a child holds copies
-/// of all open files, and with them the locks of directories whose engines are dropped meanwhile.
+/// Held while a child process is spawned, and while an engine is opened. Until it runs its own program, a child holds
+/// copies of all open files, and with them the locks of directories whose engines are dropped meanwhile.
 static SPAWNING: Mutex<()> = Mutex::new(());
 
 fn open(directory: &Path, options: &Options) -> Result<Engine, EngineError> {
