@@ -1,10 +1,10 @@
-//! Every stable code of an answer that is not 2xx. Clients act on them, so one that was published stays.
+//! The stable codes of all error responses. Clients act on them, so a published code never changes.
 
 use axum::http::StatusCode;
 
 macro_rules! codes {
     ($($name:ident = $status:ident $text:literal $title:literal;)*) => {
-        /// What kind of problem it is.
+        /// The kind of a problem.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Code {
             $(#[doc = concat!("`", $text, "`: ", $title, ".")] $name,)*
@@ -20,13 +20,13 @@ macro_rules! codes {
                 match self { $(Self::$name => $text,)* }
             }
 
-            /// The status that it is answered with.
+            /// The HTTP status of responses with this code.
             #[must_use]
             pub const fn status(self) -> StatusCode {
                 match self { $(Self::$name => StatusCode::$status,)* }
             }
 
-            /// What it means, in a few words that are always the same.
+            /// The code's meaning in a few words, the same in every response.
             #[must_use]
             pub const fn title(self) -> &'static str {
                 match self { $(Self::$name => $title,)* }
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_codes_read_the_same() {
+    fn codes_are_unique_and_have_error_statuses() {
         let texts: std::collections::BTreeSet<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
         assert_eq!(texts.len(), Code::ALL.len());
         assert!(

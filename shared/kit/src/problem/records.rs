@@ -1,4 +1,5 @@
-//! The problems of everything but topics: the table itself, lists, timelines, feeds, profiles, settings, sessions, issues.
+//! The problems of the table itself, lists, timelines, feeds, profiles, settings, sessions and issues: everything
+//! except topics.
 
 use axum::http::header::ETAG;
 use lately_model::Fault;
@@ -75,7 +76,7 @@ impl From<SeeError> for Problem {
     }
 }
 
-/// The client named an event whose time has not come.
+/// The problem of an id whose event lies in the future.
 fn in_future(code: Code, path: &str) -> Problem {
     let message = "must not be the id of an event in the future".to_owned();
     Problem::of_faults(code, Fault { path: path.to_owned(), message }.into())
