@@ -307,6 +307,6 @@ fn a_topic_is_consumed_line_by_line_and_each_line_once() {
     }
     let elsewhere = ["consume", "posts", "printer", "--url", "localhost:1"];
     let (done, out, told) = command(&program, &elsewhere);
-    assert!(!done && out.is_empty() && told.contains("--url says where it is"), "{told}");
+    assert!(!done && out.is_empty() && told.contains("the URL of --url"), "{told}");
     program.stop("-TERM");
 }

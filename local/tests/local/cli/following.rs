@@ -72,12 +72,12 @@ fn a_topic_is_followed_across_a_restart_of_its_server_and_each_event_shows_once(
     assert!((31..=35).all(|number| none.next().ends_with(&format!("  {number}"))));
 
     program.stopped("-TERM");
-    let told = tail.told.recv_timeout(PATIENCE).expect("it says that it asks again");
-    assert!(told.ends_with(": asking again"), "{told}");
+    let told = tail.told.recv_timeout(PATIENCE).expect("it says that it retries");
+    assert!(told.ends_with("; retrying"), "{told}");
     let program = Program::started(&["--no-demo", "--data", data, "--port", &port]);
     run_with(&api, &["post", "posts", "--file", "-"], &lines(36..=240)).fine();
     assert_eq!((0..205).map(|_| number(&tail)).collect::<Vec<_>>(), (36..=240).collect::<Vec<_>>());
-    assert_eq!(tail.told.recv_timeout(PATIENCE).as_deref(), Ok("going on"));
+    assert_eq!(tail.told.recv_timeout(PATIENCE).as_deref(), Ok("reading again"));
     assert!((36..=240).all(|number| none.next().ends_with(&format!("  {number}"))));
     std::thread::sleep(Duration::from_secs(3));
     assert!(tail.out.try_recv().is_err() && none.out.try_recv().is_err(), "each once");

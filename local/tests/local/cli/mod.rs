@@ -126,7 +126,7 @@ fn topics_are_created_changed_shown_and_listed() {
     ];
     let out = run(api, &settings).fine();
     assert!(out.starts_with("topic       posts\nbucket      hour\nkept        30 days\n"), "{out}");
-    run(api, &settings).failed(5, &["there is a topic posts already"]);
+    run(api, &settings).failed(5, &["the topic posts exists already"]);
     let shown = run(api, &["topic", "show", "posts", "--json"]).json();
     assert_eq!((&shown["bucket"], &shown["views"]), (&json!("hour"), &json!(["actor", "subject", "type"])));
     let set = [
@@ -222,7 +222,7 @@ fn an_event_is_posted_and_read_back_as_it_was_sent() {
     run(api, &["post", "posts", "--type", "a", "--actor", "ada", "--token", "bob"])
         .failed(3, &["403", "forbidden"]);
     run(api, &["latest", "posts", "--url", "http://127.0.0.1:1"])
-        .failed(1, &["GET /topics/posts/events", "--url says where it is"]);
+        .failed(1, &["GET /topics/posts/events", "the URL of --url"]);
     assert_eq!(
         run(api, &["post", "posts", "--type", "a", "--actor", "ada", "--data", "{"])
             .told
@@ -390,7 +390,8 @@ fn a_reader_that_goes_away_ends_it_quietly() {
     let done = child.wait_with_output().unwrap();
     let told = String::from_utf8(done.stderr).unwrap();
     assert!(
-        done.status.code() == Some(1) && told.contains("500 events accepted; go on with --from-line 501 "),
+        done.status.code() == Some(1)
+            && told.contains("500 events accepted; to continue, run again with --from-line 501 "),
         "{told}"
     );
 }

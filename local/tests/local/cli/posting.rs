@@ -65,7 +65,7 @@ fn thousands_of_lines_are_posted_in_their_order_each_once() {
     run(api, &["post", "some", "--file", file, "--parallel", "5"]).failed(2, &["--parallel"]);
     run(api, &["post", "some", "--from-line", "2"]).failed(2, &["--file"]);
     run(api, &["post", "nowhere", "--file", file])
-        .failed(4, &["topic-not-found", "0 events accepted; go on with --from-line 1 "]);
+        .failed(4, &["topic-not-found", "0 events accepted; to continue, run again with --from-line 1 "]);
 }
 
 #[test]
@@ -137,7 +137,11 @@ fn a_faulty_line_is_named_and_posting_goes_on_behind_it() {
             r#"{"type":"A","actor":"ada","x":1}"#,
             &["invalid-event", "\n  line 703 /type: ", "\n  line 703 /x: "][..],
         ),
-        ("json", r#"{"type":"a","actor":"ada""#, &["malformed-json", "\n  line 703: not JSON at column 25"]),
+        (
+            "json",
+            r#"{"type":"a","actor":"ada""#,
+            &["malformed-json", "\n  line 703: invalid JSON at column 25"],
+        ),
     ] {
         run(api, &["topic", "create", topic]).fine();
         let mut input: Vec<_> = lines(1..=1_500).lines().map(str::to_owned).collect();
@@ -148,7 +152,7 @@ fn a_faulty_line_is_named_and_posting_goes_on_behind_it() {
         let done = post(topic, &input.join("\n"), &[]);
         let told = done.told.clone();
         done.failed(3, words);
-        let hint = told.split_once("500 events accepted; go on with ").expect(&told).1;
+        let hint = told.split_once("500 events accepted; to continue, run again with ").expect(&told).1;
         let hint: Vec<_> =
             hint.split_whitespace().take(4).map(|word| word.trim_matches([',', '\''])).collect();
         assert_eq!(hint[..3], ["--from-line", "503", "--idempotency-key"], "{told}");
@@ -164,8 +168,10 @@ fn a_faulty_line_is_named_and_posting_goes_on_behind_it() {
     );
     post("json", &large, &[]).failed(3, &["too-large", "\n  line 4: too large"]);
     let endless = format!("{}{}", lines(1..=3), "x".repeat(4_000_000));
-    post("fields", &endless, &[])
-        .failed(3, &["line 4 is longer than 3 MiB", "3 events accepted; go on with --from-line 4 "]);
+    post("fields", &endless, &[]).failed(
+        3,
+        &["line 4 is longer than 3 MiB", "3 events accepted; to continue, run again with --from-line 4 "],
+    );
 
     // A repetition of all of it under its key writes nothing twice; something else under it is refused.
     run(api, &["topic", "create", "again"]).fine();
