@@ -1,4 +1,4 @@
-//! A body that is one JSON value.
+//! Bodies that are one JSON value.
 
 use serde_json::value::RawValue;
 
@@ -8,15 +8,15 @@ use crate::malformed::{self, Malformed};
 /// Why a body was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BodyError {
-    /// It is not JSON.
+    /// The body is not JSON.
     #[error(transparent)]
     Malformed(#[from] Malformed),
-    /// It is JSON, but not what it should be.
+    /// The body is JSON with faults.
     #[error(transparent)]
     Invalid(#[from] Faults),
 }
 
-/// Reads a body's one value.
+/// Parses a body's one value.
 pub(crate) fn parse<T>(
     body: &[u8],
     read: impl FnOnce(&RawValue, &mut Found) -> Option<T>,
