@@ -54,10 +54,10 @@ fn every_committed_file_is_a_subcommands() {
 
 #[test]
 fn every_picture_is_drawn_from_the_committed_figures_and_shown() {
-    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md")).unwrap();
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/designs.md")).unwrap();
     for (name, picture) in designs::plot::pictures(&figures("designs")) {
         assert!(fs::read_to_string(image(name)).unwrap() == picture, "{name}");
-        assert!(readme.contains(&format!("](docs/images/{name}.svg)")), "{name} is not shown");
+        assert!(page.contains(&format!("](images/{name}.svg)")), "{name} is not shown");
     }
 }
 

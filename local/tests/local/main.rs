@@ -5,6 +5,7 @@
 mod cli;
 mod console;
 mod contract;
+mod documentation;
 mod drift;
 mod events;
 mod feeds;

@@ -158,7 +158,7 @@ pub(crate) fn http(address: &str, method: &str, target: &str, headers: &[&str], 
 }
 
 /// Splits a line into words as a shell does, with single quotes.
-fn words(line: &str) -> Vec<String> {
+pub(crate) fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     for (index, part) in line.split('\'').enumerate() {
         if index % 2 == 1 {
@@ -174,7 +174,7 @@ fn words(line: &str) -> Vec<String> {
 }
 
 /// Sends the request that curl would send.
-fn curl(line: &str) -> (u16, String) {
+pub(crate) fn curl(line: &str) -> (u16, String) {
     let (mut method, mut url, mut headers, mut body) = (None, String::new(), Vec::new(), String::new());
     let mut words = words(line).into_iter();
     while let Some(word) = words.next() {
