@@ -8,6 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use clap::Parser;
+use lately::command_line::Lately;
+
 use crate::program::{Program, curl, until, words};
 
 const README: &str = include_str!("../../../README.md");
@@ -109,6 +112,27 @@ fn documents() -> Vec<PathBuf> {
     let files =
         folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap()).map(|file| file.unwrap().path());
     files.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
+}
+
+#[test]
+fn every_lately_command_of_the_documents_is_valid() {
+    let mut count = 0;
+    for path in documents() {
+        let page = fs::read_to_string(&path).unwrap();
+        for line in commands(&page).into_iter().filter(|line| line.starts_with("lately ")) {
+            let command = line.split("  #").next().unwrap().split(" > ").next().unwrap();
+            let command = command.replace("\"$(output ", "").replace(")\"", "");
+            let values = |word: String| match word.as_str() {
+                "ID" | "RUN" => "0190868b-57e7-7000-80c0-0dd011ec70b5".to_owned(),
+                "ApiUrl" => "https://api.example.org".to_owned(),
+                _ => word,
+            };
+            let parsed = Lately::try_parse_from(words(&command).into_iter().map(values));
+            parsed.unwrap_or_else(|error| panic!("{}: {line}: {error}", path.display()));
+            count += 1;
+        }
+    }
+    assert!(count > 40, "{count}");
 }
 
 /// A page without its code blocks.
