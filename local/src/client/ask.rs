@@ -20,10 +20,10 @@ use crate::client::remote::{ApiPlace, Remote, Reply, parse_token};
 /// The first and the longest wait before a retry. The wait doubles with each retry.
 const PAUSE: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(5)];
 
-/// How long requests are retried while a person waits.
+/// The time for retries while a person waits.
 pub(crate) const SHORT: Duration = Duration::from_secs(2);
 
-/// How long requests are retried when no person waits: long enough for a server to restart.
+/// The time for retries when no person waits: long enough for a server to restart.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 /// The API's URL and token, and the form of the output.

@@ -62,7 +62,7 @@ pub struct PostOptions {
     access: Access,
 }
 
-/// How lines are posted.
+/// The options for posting lines.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Many events")]
 struct LineArguments {
