@@ -1,7 +1,8 @@
-//! What a call costs on the engine, and that it costs the same however long the stream has become.
+//! Times calls to the embedded engine with streams of different lengths. A call must take the same time with a long
+//! stream as with a short one.
 //!
-//! The allocator is part of the figures: with a million records held among the requests' short-lived
-//! memory, glibc's spends a third of a put searching its free lists, and mimalloc does not.
+//! The allocator is part of the figures. When a million records lie among the requests' short-lived memory, glibc's
+//! allocator spends a third of a put on its free lists, and mimalloc does not.
 
 use std::sync::OnceLock;
 
@@ -41,7 +42,7 @@ impl Bench {
         }
     }
 
-    /// One that holds so many stream records, of as many items.
+    /// An engine whose stream holds `records` records, of as many items.
     fn holding(records: u64) -> Self {
         let bench = Self::new();
         let request = |number: u64| {
@@ -91,12 +92,12 @@ fn sort(number: u64) -> AttributeValue {
     AttributeValue::S(format!("{number:036}"))
 }
 
-/// Makes the item about 512 bytes.
+/// The data that makes an item about 512 bytes large.
 fn data() -> AttributeValue {
     AttributeValue::S("x".repeat(430))
 }
 
-/// Built once for each size; the calls measured add to it.
+/// The engine for a size. It is built once, and the measured calls add to it.
 fn shared(records: u64) -> &'static Bench {
     static ONE: OnceLock<Bench> = OnceLock::new();
     static THOUSAND: OnceLock<Bench> = OnceLock::new();

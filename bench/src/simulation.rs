@@ -1,7 +1,8 @@
-//! A runtime whose time passes only when nothing else can happen, and a world that takes its time from it.
+//! Simulated time: a runtime whose clock moves only when every task waits, and a source of time and entropy that uses
+//! it.
 //!
-//! What waits, waits for no time: a month, or the retries of a throttled writer, take as long as what is done in them.
-//! Random numbers come from a seed, so a run is the same on every machine.
+//! A wait takes no real time. So a simulated month, or the retries of a throttled writer, take only the time of the
+//! work in them. Random numbers come from a seed, so a run is the same on every machine.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -17,7 +18,7 @@ pub(crate) fn simulate<T>(future: impl Future<Output = T>) -> T {
     runtime.block_on(future)
 }
 
-/// Clocks that begin at a moment, and random numbers from a seed.
+/// Clocks that begin at a given time, and random numbers from a seed.
 #[derive(Debug)]
 pub(crate) struct SimulatedWorld {
     start: Duration,
@@ -26,12 +27,12 @@ pub(crate) struct SimulatedWorld {
 }
 
 impl SimulatedWorld {
-    /// Within a simulation.
+    /// Clocks that begin at `start`. Must be called within [`simulate`].
     pub(crate) fn new(start: Duration, seed: u64) -> Self {
         Self { start, begun: Instant::now(), random: Mutex::new(fastrand::Rng::with_seed(seed)) }
     }
 
-    /// The same time, for an engine.
+    /// A clock with the same time, for an engine.
     pub(crate) fn clock(&self) -> Clock {
         let Self { start, begun, .. } = *self;
         Clock::from_fn(move || start + begun.elapsed())

@@ -1,4 +1,4 @@
-//! A topic in a table of its own, as the figures of Lately need it.
+//! A topic of Lately in a table of its own, for measurements.
 
 use std::time::Duration;
 
@@ -14,15 +14,15 @@ use crate::simulation::SimulatedWorld;
 /// 2026-03-14T12:00:00Z.
 pub(crate) const NOON: Duration = Duration::from_secs(1_773_489_600);
 
-/// Settings of a topic that does not fan out.
+/// The settings of a topic that does not fan out.
 pub(crate) const QUIET: &str = r#"{"fan_out":false}"#;
 
-/// The time for an operation, as in a function.
+/// The time for an operation, the same as in a function.
 pub(crate) const BUDGET: Duration = lately_kit::limits::OPERATION_BUDGET;
 
 pub(crate) const TABLE: &str = "lately";
 
-/// A topic, the engine that its table is in, and the store that writes and reads it.
+/// A topic, the engine with its table, and the store that writes and reads it.
 #[derive(Clone, Debug)]
 pub(crate) struct Bench {
     pub(crate) engine: Engine,
@@ -31,12 +31,12 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// A topic that is new, at noon.
+    /// A new topic, at noon.
     pub(crate) async fn new(seed: u64, settings: &str) -> Self {
         Self::at(NOON, seed, settings, &DEFINITION, Options::default()).await
     }
 
-    /// A topic that is new, in a table of this definition, which may lack what nobody needs.
+    /// A new topic in a table with this definition. The definition may lack parts that the measurement does not need.
     pub(crate) async fn at(
         now: Duration,
         seed: u64,
@@ -55,7 +55,7 @@ impl Bench {
         Self { engine, store, topic }
     }
 
-    /// The time by the engine's clock.
+    /// The time of the engine's clock.
     pub(crate) fn now(&self) -> Duration {
         self.engine.clock().now()
     }
@@ -72,7 +72,7 @@ impl Bench {
         op.cost()
     }
 
-    /// Reads the latest.
+    /// Reads the latest events.
     pub(crate) async fn latest(&self, limit: u16) -> Cost {
         let query = EventQuery { limit: page_size(limit), ..EventQuery::default() };
         let op = self.store.op();
@@ -93,7 +93,7 @@ pub(crate) fn page_size(limit: u16) -> PageSize {
     PageSize::new(limit).expect("a page")
 }
 
-/// An event of 512 bytes as stored, in a shard of two digits.
+/// An event whose item has 512 bytes in a shard with two digits.
 pub(crate) fn of_512_bytes() -> NewEvent {
     let keys = "pk".len() + "EVENTS#posts#2026-03-14#SHARD63".len() + "sk".len() + 36;
     let rest = "tnote".len() + "aada".len() + "vasf".len() + "d\"\"".len();
@@ -106,7 +106,7 @@ pub(crate) fn of_512_bytes() -> NewEvent {
     }
 }
 
-/// The table's stream, and how far it was handled.
+/// The table's stream, and the position up to which fan-out has handled each shard.
 pub(crate) struct Behind {
     stream: Stream,
     positions: Vec<SequenceNumber>,
@@ -119,7 +119,8 @@ impl Behind {
         Self { stream, positions }
     }
 
-    /// Handles all that has happened, and what follows from it. What that did, without what it followed from.
+    /// Runs fan-out for all new records, and for the records of its own writes, until none is left. Returns what
+    /// fan-out did.
     pub(crate) async fn settle(&mut self, store: &Store) -> FanOutOutcome {
         let mut all = FanOutOutcome::default();
         loop {

@@ -1,7 +1,8 @@
-//! Writers in one tick: each design's own, so that all of them have the same time in their keys.
+//! Counts the events that are lost when many writers write in one tick of a design's clock, so that all their keys have
+//! the same time.
 //!
-//! Each writer has its own random bits, and in Lately its own process: another store, with another generator of ids. A put
-//! replaces what has its key, and nobody is told; what is lost is what cannot be read afterwards.
+//! Each writer has its own random bits, and for Lately its own process: another store, with another generator of ids. A
+//! put replaces an item with the same key without an error. The lost events are those that cannot be read afterwards.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -21,12 +22,12 @@ use crate::topic::{NOON, QUIET, of_512_bytes, page_size};
 
 const BUDGET: Duration = Duration::from_secs(10);
 
-/// Events of a published design that are lost of so many.
+/// The events that a published design loses of one event from each of `writers` writers.
 pub(super) fn lost_by_published(design: &Design, writers: u32) -> u64 {
     simulate(async {
         let store = elsewhere(design, Options::default(), BUDGET);
         let table = timeline(&store, design.clone());
-        // A moment at which a tick of each of them begins.
+        // A moment at which a tick of every design begins.
         let at = later(Workload::end(), SignedDuration::from_secs(-60));
         let mut random = fastrand::Rng::with_seed(0);
         for user in 0..writers {
@@ -40,7 +41,8 @@ pub(super) fn lost_by_published(design: &Design, writers: u32) -> u64 {
     })
 }
 
-/// The same of Lately: every process has the same reading of its clock.
+/// The events that Lately loses of one event from each of `writers` processes. All processes read the same time from
+/// their clocks.
 pub(super) fn lost_by_lately(writers: u32) -> u64 {
     simulate(async {
         let clock = SimulatedWorld::new(NOON, 0).clock();

@@ -1,6 +1,7 @@
-//! The stage of a workload: a table of a published design, or a topic of Lately.
+//! The tables for a workload: a table of a published design, or a topic of Lately.
 //!
-//! Both are filled through the code that a program would use, in full batches, and without a stream where nobody reads it.
+//! Both are filled by the code that a program would use, in full batches. A table has no stream unless the stream is
+//! read.
 
 use std::time::Duration;
 
@@ -18,13 +19,13 @@ use crate::DEFINITION;
 use crate::simulation::SimulatedWorld;
 use crate::topic::{Bench, of_512_bytes};
 
-/// Events of one call of the writer's: enough that its batches are under way at once.
+/// The events of one call to the writer: enough that several of its batches are under way at once.
 const AT_ONCE: usize = 500;
 
 const TABLE: &str = "elsewhere";
 const KEYS: [&str; 2] = ["pk", "sk"];
 
-/// A store of an empty table of a published design. `budget` is how long it tries to write.
+/// A store of an empty table of a published design. `budget` is the time for which it tries to write.
 pub(super) fn elsewhere(design: &Design, options: Options, budget: Duration) -> Store {
     let types = design.key_types();
     let attribute = |name: &str, of: KeyType| {
@@ -54,10 +55,10 @@ pub(super) fn timeline(store: &Store, design: Design) -> DesignTable {
     DesignTable::new(store.clone(), design, KeyAttributes { pk, sk })
 }
 
-/// An event of a published design, of 512 bytes as stored.
+/// An event of a published design, whose item has 512 bytes.
 pub(super) fn of_design(design: &Design, Happening { at, entropy, .. }: Happening) -> (WriteKey, Attributes) {
     let key = design.write_key(at, entropy).expect("the design has a key for our time");
-    // A number takes a byte for two digits, one more, and one for a minus.
+    // A number has a byte for each two digits, one more byte, and one for a minus sign.
     let bytes = |value: &KeyValue| match value {
         KeyValue::S(text) => text.len(),
         KeyValue::N(number) => {
@@ -69,7 +70,7 @@ pub(super) fn of_design(design: &Design, Happening { at, entropy, .. }: Happenin
     (key, Attributes::from([("data".to_owned(), AttributeValue::S(data))]))
 }
 
-/// Writes what happens to a timeline.
+/// Writes the workload's events to a timeline.
 pub(super) async fn fill(table: &DesignTable, design: &Design, happenings: impl Iterator<Item = Happening>) {
     let mut events = happenings.map(|happening| of_design(design, happening)).peekable();
     while events.peek().is_some() {
@@ -77,14 +78,14 @@ pub(super) async fn fill(table: &DesignTable, design: &Design, happenings: impl 
     }
 }
 
-/// A topic of Lately, at the workloads' end. `stream` says whether its changes are to be read.
+/// A topic of Lately at the workloads' end. With `stream`, the table has a stream.
 pub(super) async fn lately(settings: &str, stream: bool, options: Options) -> Bench {
     let without = TableDefinition { stream: None, ttl_attribute: None, ..DEFINITION.clone() };
     let definition = if stream { &DEFINITION } else { &without };
     Bench::at(since_epoch(Workload::end()), 0, settings, definition, options).await
 }
 
-/// Writes what happens to a topic; `actor` names who did it.
+/// Writes the workload's events to a topic. `actor` gives the actor of a user's events.
 pub(super) async fn fill_topic(
     bench: &Bench,
     happenings: impl Iterator<Item = Happening>,
