@@ -1,4 +1,4 @@
-//! Time as the tests have it: one true time, and processes that see it each in their own way.
+//! Time in the tests: one true time, and processes whose clocks differ from it.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -28,13 +28,13 @@ impl World {
         millis(START + self.begun.elapsed())
     }
 
-    /// The true time, as DynamoDB has it.
+    /// The true time as a clock for DynamoDB.
     pub(crate) fn clock(&self) -> Clock {
         let begun = self.begun;
         Clock::from_fn(move || START + begun.elapsed())
     }
 
-    /// A process whose clocks are right.
+    /// A process with correct clocks.
     pub(crate) fn process(&self) -> Process {
         Process { world: self.clone(), ahead: Duration::ZERO, behind: Duration::ZERO, is_frozen: false }
     }
@@ -50,17 +50,17 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Its wall clock is so far ahead.
+    /// The process with a wall clock that is `ahead` of the true time.
     pub(crate) fn ahead(self, ahead: Duration) -> Self {
         Self { ahead, ..self }
     }
 
-    /// Its wall clock is so far behind.
+    /// The process with a wall clock that is `behind` the true time.
     pub(crate) fn behind(self, behind: Duration) -> Self {
         Self { behind, ..self }
     }
 
-    /// It is frozen while others work: to it, no time passes.
+    /// The process as frozen while others work: no time passes for it.
     pub(crate) fn frozen(self) -> Self {
         Self { is_frozen: true, ..self }
     }
