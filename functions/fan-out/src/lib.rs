@@ -24,7 +24,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Whether all records were handled.
+    /// True if all records were handled.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.response.batch_item_failures.is_empty()

@@ -71,7 +71,7 @@ impl CredentialProvider for Renewed {
     }
 }
 
-/// Whether credentials are valid long enough for the next call.
+/// True if credentials are valid long enough for the next call.
 fn is_good(credentials: &Credentials) -> bool {
     let until = credentials.expiry().and_then(|expiry| expiry.duration_since(UNIX_EPOCH).ok());
     until.is_none_or(|until| clock::unix_now() + CREDENTIALS_MARGIN < until)

@@ -4,7 +4,7 @@
 //! numbers, so amounts with cents add up to an amount with cents. The sum does not depend on the order of its numbers,
 //! or on being stored and read again in between.
 //!
-//! What must hold: time and memory are bounded by [`NUMBER_DIGITS`], whatever exponent a client sends.
+//! Invariant: time and memory are bounded by [`NUMBER_DIGITS`], whatever exponent a client sends.
 
 use std::fmt;
 use std::ops::AddAssign;

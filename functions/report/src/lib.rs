@@ -81,7 +81,7 @@ pub enum HandleError {
     /// The event is not one of ours.
     #[error(transparent)]
     Event(#[from] EventError),
-    /// A run could not go on.
+    /// A run could not continue.
     #[error(transparent)]
     Report(#[from] ReportError),
 }

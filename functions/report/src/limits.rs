@@ -48,7 +48,7 @@ pub const NUMBER_DIGITS: usize = 400;
 /// Late events that are read at once: one call to DynamoDB.
 pub const LATE_EVENTS_AT_ONCE: usize = 100;
 
-/// How long before its deadline an invocation stops reading, to save its segment and its progress. One call of the
+/// Time before its deadline at which an invocation stops reading, to save its segment and its progress. One call of the
 /// store may take that long.
 pub const SAVE_RESERVE: Duration = Duration::from_secs(20);
 
@@ -56,7 +56,8 @@ pub const SAVE_RESERVE: Duration = Duration::from_secs(20);
 /// this speed requires leaves the work to the next invocation, which has its whole time for it: 5 GiB in 270 seconds.
 pub const ASSEMBLED_BYTES_PER_SECOND: u64 = 20 * 1024 * 1024;
 
-/// How long after its deadline an invocation's lease on the run lasts. The platform has ended the invocation by then.
+/// Time for which an invocation's lease on the run outlasts its deadline. The platform has ended the invocation by
+/// then.
 pub const LEASE_MARGIN: Duration = Duration::from_secs(10);
 
 /// Retries of one call to the bucket. If a fault lasts longer, the next invocation continues the run.
@@ -71,7 +72,8 @@ pub const BUCKET_CALL_TIMEOUT: Duration = Duration::from_secs(20);
 /// Timeout of connecting to the bucket.
 pub const BUCKET_CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long before their expiry credentials are renewed: longer than a call to the bucket takes with all its attempts.
+/// Time before their expiry at which credentials are renewed: longer than a call to the bucket takes with all its
+/// attempts.
 pub const CREDENTIALS_MARGIN: Duration = Duration::from_secs(60);
 
 const MIB: usize = 1024 * 1024;

@@ -8,7 +8,7 @@
 //! Private objects are in their own top-level folder, whose name no topic can have. So one lifecycle rule of the bucket
 //! can remove what a crash left there.
 //!
-//! What must hold: no private name is written with two different contents. Each attempt's name has 128 random bits.
+//! Invariant: no private name is written with two different contents. Each attempt's name has 128 random bits.
 
 use std::fmt;
 

@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_one_line_even_if_its_data_has_line_breaks() {
+    fn an_event_with_line_breaks_in_its_data_is_one_line() {
         let mut segment = Segment::default();
         segment.push(&event(Some("{\n\t\"a\": \"x\\ny\",\r\n\"b\": 1.10}")));
         segment.push(&event(None));

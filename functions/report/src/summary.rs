@@ -13,7 +13,7 @@
 //!
 //! A run that continues in a later invocation takes its counts with it: its progress contains the same lines.
 //!
-//! What must hold: the counts of all groups, and of the others, add up to the number of events.
+//! Invariant: the counts of all groups, and of the others, add up to the number of events.
 
 use std::collections::BTreeMap;
 

@@ -162,7 +162,7 @@ impl Bucket {
         self.first.saturating_add(millis - 1)
     }
 
-    /// Whether a time lies in the bucket.
+    /// True if a time lies in the bucket.
     #[must_use]
     pub fn contains(self, at: UnixMillis) -> bool {
         self == Self::containing(self.width, at)

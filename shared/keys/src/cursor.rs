@@ -83,7 +83,7 @@ pub enum Position {
     Issue(IssueNumber),
 }
 
-/// Why a cursor was refused.
+/// The reason why a cursor was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CursorError {
     /// The text is not a cursor, or only part of one.

@@ -13,7 +13,7 @@
 //! written again without an index and without knowing how many shards its bucket had. Order by id is order by time, and
 //! it is total.
 //!
-//! What must hold: every id has a time in the years 1970 to 9999, so that no computation on ids can fail.
+//! Invariant: every id has a time in the years 1970 to 9999, so that no computation on ids can fail.
 
 use std::fmt;
 use std::str::FromStr;

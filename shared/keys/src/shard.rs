@@ -98,7 +98,7 @@ impl ShardCount {
         if self.0 == 1 { self } else { Self(self.0 / 2) }
     }
 
-    /// Whether a shard is among these.
+    /// True if a shard is among these.
     #[must_use]
     pub const fn covers(self, shard: Shard) -> bool {
         (shard.0 as u16) < self.0

@@ -124,7 +124,7 @@ fn unix_nanos(text: &str) -> Result<i128, TimeError> {
     Ok(utc.ok_or(TimeError::Range)?.as_nanos())
 }
 
-/// Whether the text has the form `YYYY-MM-DDTHH:MM:SS[.f…](Z|±HH:MM)`.
+/// True if the text has the form `YYYY-MM-DDTHH:MM:SS[.f…](Z|±HH:MM)`.
 fn has_rfc3339_shape(text: &str) -> bool {
     let shape = |part: &str| -> String {
         part.chars().map(|c| if c.is_ascii_digit() { '0' } else { c.to_ascii_uppercase() }).collect()

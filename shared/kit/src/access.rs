@@ -21,7 +21,7 @@ use crate::path::Part;
 use crate::problem::Problem;
 use crate::route::Gate;
 
-/// What a route requires of its caller.
+/// The requirements of a route for its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// Nothing: not even a token.

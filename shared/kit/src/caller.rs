@@ -38,13 +38,13 @@ impl From<Session> for Caller {
 }
 
 impl Caller {
-    /// Whether the caller may use this topic.
+    /// True if the caller may use this topic.
     #[must_use]
     pub fn may_see(&self, topic: &Topic) -> bool {
         self.topics.as_ref().is_none_or(|topics| topics.contains(topic))
     }
 
-    /// Whether the caller is this user or may act as any user.
+    /// True if the caller is this user or may act as any user.
     #[must_use]
     pub fn may_be(&self, user: &User) -> bool {
         self.user.as_ref() == Some(user) || self.scopes.allow(Scope::ActAs)

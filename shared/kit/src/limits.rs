@@ -20,8 +20,8 @@ pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Timeout for the start of DynamoDB's response. It takes milliseconds unless something is wrong.
 pub const READ_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How long an idle connection is kept. DynamoDB closes idle connections after some minutes, and devices on the way may
-/// forget them silently: then the next call would wait in vain.
+/// Time for which an idle connection is kept. DynamoDB closes idle connections after some minutes, and devices on the
+/// way may forget them silently: then the next call would wait in vain.
 pub const CONNECTION_KEPT: Duration = Duration::from_secs(90);
 
 /// Timeout of one call, from its first byte sent to its last byte received. It is enough for a batch of 16 MB.
@@ -30,7 +30,7 @@ pub const CALL_TIMEOUT: Duration = Duration::from_secs(6);
 /// Time for an operation of the store with all its attempts: within the functions' 15 s.
 pub const OPERATION_BUDGET: Duration = Duration::from_secs(10);
 
-/// How long before its deadline a function that handles batches stops, so that a call under way can end and the
+/// Time before its deadline at which a function that handles batches stops, so that a call under way can end and the
 /// response can be sent.
 pub const TIME_TO_ANSWER: Duration = Duration::from_secs(8);
 

@@ -11,7 +11,7 @@
 //!  "Function":…,"Outcome":…,"Route":…?,"Table":…?,"Latency":…, …, "level","message","request_id", …}
 //! ```
 //!
-//! What must hold: a dimension has few values, all of them the program's own, so that no sender of requests can create
+//! Invariant: a dimension has few values, all of them the program's own, so that no sender of requests can create
 //! metrics that cost money. A count of zero is left out for the same reason.
 
 use std::fmt;
@@ -75,9 +75,9 @@ metrics! {
     Jobs = "Jobs",
     /// Sources whose events feeds began to pull.
     Promotions = "Promotions",
-    /// How often an event's writes were left to a backlog because a timeline or a feed was throttled.
+    /// The number of times that an event's writes were left to a backlog because a timeline or a feed was throttled.
     LeftToBacklog = "LeftToBacklog",
-    /// Events that landed behind a consumer, noted in its ledger.
+    /// Events that landed behind a consumer's position, noted in its ledger.
     LateEvents = "LateEvents",
     /// Reports that are up to date: a run finished, or there was nothing to report.
     ReportsUpToDate = "ReportsUpToDate",
@@ -85,7 +85,7 @@ metrics! {
     ReportedEvents = "ReportedEvents",
     /// Reported events that were late.
     ReportedLateEvents = "ReportedLateEvents",
-    /// How far behind the present a finished run ends.
+    /// The time between the end of a finished run and the present.
     ReportLag = "ReportLag",
 }
 

@@ -27,7 +27,7 @@ mod refusal;
 /// The seconds after which a client may retry a request that the table refused.
 const RETRY_SECONDS: u32 = 1;
 
-/// Why a request failed. Its JSON is
+/// The reason why a request failed. Its JSON is
 /// `{"type","title","status","code","detail","errors"?,"request_id"?}`.
 ///
 /// ```

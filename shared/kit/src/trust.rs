@@ -3,7 +3,7 @@
 //! Every endpoint of AWS's own partitions has a certificate of one of Amazon's five roots, which Amazon lists at
 //! <https://www.amazontrust.com/repository/>. So a function contains those five as data and no others. The system's
 //! hundred and fifty roots would be read and parsed at every start. The first of the five expires at the end of 2037.
-//! Where something else answers for AWS (China's regions, a proxy that opens TLS, a private endpoint),
+//! If something else answers for AWS (China's regions, a proxy that opens TLS, a private endpoint),
 //! `TRUST_ROOTS=native` selects the system's roots.
 //!
 //! `data/amazon-roots.pem` was made from the crate `webpki-root-certs` 1.0.11, which contains Mozilla's roots. A test

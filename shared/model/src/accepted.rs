@@ -41,7 +41,7 @@ pub struct AcceptedEvent {
 pub struct RejectedEvent {
     /// Its position in the batch, from 0.
     pub index: usize,
-    /// Why: a problem's stable code.
+    /// The reason: a problem's stable code.
     pub code: &'static str,
 }
 

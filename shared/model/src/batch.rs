@@ -3,15 +3,15 @@
 //! The checks, in their order. Each of them ends the parsing if it fails:
 //!
 //! 1. the body's size: [`BatchError::BodyTooLarge`];
-//! 2. that it is JSON, all of it: [`BatchError::Malformed`];
-//! 3. how many events it has: [`BatchError::TooManyEvents`], or a fault if there is none;
-//! 4. each event's size as sent: [`BatchError::EventTooLarge`];
-//! 5. every event, and everything in it: [`BatchError::Invalid`] names all faults at once.
+//! 2. the whole body is JSON: [`BatchError::Malformed`];
+//! 3. the number of events: [`BatchError::TooManyEvents`], or a fault if there are none;
+//! 4. the size of each event as sent: [`BatchError::EventTooLarge`];
+//! 5. every event with all its fields: [`BatchError::Invalid`] lists all faults at once.
 //!
 //! In NDJSON, blank lines are skipped, and the last line may end with or without a newline. Events are counted from 0,
 //! the lines of [`Malformed`] from 1.
 //!
-//! What must hold: time and memory are linear in the body's size, and nesting never causes recursion.
+//! Invariant: time and memory are linear in the body's size, and nesting never causes recursion.
 
 use std::fmt;
 
@@ -25,7 +25,7 @@ use crate::limits::{BATCH_EVENTS, BODY_BYTES, EVENT_BYTES};
 use crate::malformed::{self, Malformed};
 use crate::times::AcceptedTimes;
 
-/// How a body holds its events.
+/// The format of a body's events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyForm {
     /// A JSON text: one event, or an array of them.
@@ -52,11 +52,11 @@ impl BodyForm {
 pub struct Batch {
     /// The events, in the order of the body.
     pub events: Vec<NewEvent>,
-    /// Whether the client sent one event instead of a list, and gets one event back.
+    /// True if the client sent one event instead of a list, and gets one event back.
     pub single: bool,
 }
 
-/// Why a body was refused.
+/// The reason why a body was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BatchError {
     /// The body has too many bytes.
@@ -153,7 +153,7 @@ impl<'a> Sent<'a> {
     }
 }
 
-/// Reads the elements of an array. Of an array that is too long, it reads the rest without keeping it.
+/// Reads the elements of an array. If there are too many, it reads the rest without keeping them.
 struct Elements;
 
 impl<'a> Visitor<'a> for Elements {

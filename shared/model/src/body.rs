@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use crate::fault::{Faults, Found};
 use crate::malformed::{self, Malformed};
 
-/// Why a body was refused.
+/// The reason why a body was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BodyError {
     /// The body is not JSON.

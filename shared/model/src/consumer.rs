@@ -45,7 +45,8 @@ impl FromStr for Start {
 }
 
 bounded! {
-    /// How many seconds a consumer stays behind the present, so that writes under way can land: 0 to 3,600, default 10.
+    /// The number of seconds that a consumer stays behind the present, so that writes under way can land: 0 to 3,600,
+    /// default 10.
     #[derive(Serialize)]
     #[serde(transparent)]
     SettleSeconds(u16): 0..=SETTLE_SECONDS, default SETTLE_SECONDS_DEFAULT;
@@ -75,7 +76,8 @@ impl SettleSeconds {
 pub struct NewConsumer {
     /// The start of a consumer that is created; ignored if the consumer exists.
     pub start: Start,
-    /// How far behind the present it stays; if the client does not say, unchanged, or the default for a new consumer.
+    /// The time that it stays behind the present. If the client does not say, the time stays the same, or is the
+    /// default for a new consumer.
     pub settle_seconds: Option<SettleSeconds>,
 }
 
@@ -301,7 +303,7 @@ pub struct ConsumerView {
     /// True if one request could not count all of them. The response has this field only then.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub late_more: bool,
-    /// How far behind the present it stays.
+    /// The time that it stays behind the present.
     pub settle_seconds: SettleSeconds,
 }
 
@@ -314,7 +316,7 @@ pub struct Polled {
     pub events: Vec<Event>,
     /// The events that landed behind the position, oldest first.
     pub late: Vec<Event>,
-    /// Whether no event is left up to the watermark.
+    /// True if no event is left up to the watermark.
     pub caught_up: bool,
 }
 

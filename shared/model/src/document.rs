@@ -57,7 +57,7 @@ impl Document {
     }
 }
 
-/// Whether a JSON value, without white space around it, is an object.
+/// True if a JSON value, without white space around it, is an object.
 fn is_object(json: &str) -> bool {
     json.starts_with('{')
 }

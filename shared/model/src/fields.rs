@@ -147,7 +147,7 @@ impl<'a> Field<&'a RawValue> {
         Some(elements.into_iter().enumerate().map(place).collect())
     }
 
-    /// Whether the client sent `null`.
+    /// True if the client sent `null`.
     pub(crate) fn is_null(&self) -> bool {
         self.value.is_some_and(|json| json.get() == "null")
     }

@@ -14,10 +14,10 @@ pub const EVENT_BYTES: usize = 256 * 1024;
 /// stop at 64 levels, and a page adds three around an event's data.
 pub const DATA_DEPTH: usize = 60;
 
-/// How far an event's time may be ahead of our clock: clients' clocks differ.
+/// Most seconds that an event's time may be ahead of our clock: clients' clocks differ.
 pub const FUTURE_SECONDS: u64 = 5;
 
-/// How far an event's time may be behind our clock before the event is an import.
+/// Seconds behind our clock beyond which an event is an import.
 pub const IMPORT_SECONDS: u64 = 60;
 
 /// Most entries of a page.
@@ -41,11 +41,12 @@ pub const MAX_SHARDS_DEFAULT: u16 = 64;
 /// Longest name of a field that a report sums: it is stored in the run's item.
 pub const SUM_FIELD_BYTES: usize = 128;
 
-/// How far a consumer may stay behind the present: an hour, the longest time for which writes are known to stall.
+/// Most seconds that a consumer may stay behind the present: an hour, the longest time for which writes are known to
+/// stall.
 pub const SETTLE_SECONDS: u16 = 3_600;
 
-/// How far a consumer stays behind the present if its creator does not say: longer than a write takes to appear in the
-/// stream.
+/// Seconds that a consumer stays behind the present if its creator does not say: longer than a write takes to appear in
+/// the stream.
 pub const SETTLE_SECONDS_DEFAULT: u16 = 10;
 
 /// Most events that a poll returns.

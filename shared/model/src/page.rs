@@ -8,7 +8,7 @@ use crate::bounded::bounded;
 use crate::limits::{PAGE_SIZE, PAGE_SIZE_DEFAULT};
 
 bounded! {
-    /// How many entries a page may have: 1 to 200, default 50.
+    /// The most entries on a page: 1 to 200, default 50.
     ///
     /// ```
     /// use lately_model::PageSize;
@@ -46,7 +46,7 @@ pub struct Page<T> {
     pub next: Option<String>,
     /// On newest-first pages: the cursor for later events, which reads them oldest first.
     pub newer: Option<String>,
-    /// Whether there are more entries now.
+    /// True if there are more entries now.
     pub has_more: bool,
 }
 

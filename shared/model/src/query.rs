@@ -63,7 +63,7 @@ pub struct EventQuery {
     pub range: TimeRange,
     /// The type of events to read.
     pub event_type: Option<EventType>,
-    /// Whether the read must see every acknowledged write.
+    /// True if the read must see every acknowledged write.
     pub consistent: bool,
 }
 
@@ -195,7 +195,7 @@ impl ListQuery {
 /// The query of one record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordQuery {
-    /// Whether the read must see every acknowledged write.
+    /// True if the read must see every acknowledged write.
     pub consistent: bool,
 }
 

@@ -62,7 +62,7 @@ impl RunFiles {
     }
 }
 
-/// A report run: its range, what it counts, and once it is committed its counts and files.
+/// A report run: its range, its counting and, once it is committed, its counts and files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RunView {
     /// The run reports the events after this id …
@@ -75,7 +75,7 @@ pub struct RunView {
     pub committed_at: Option<UnixMillis>,
     /// The number of events that it reports, late ones included.
     pub events: Option<u64>,
-    /// How many of them landed too late for the run that covers their time.
+    /// The number of late events among them: they landed after the run that covers their time had read its range.
     pub late: Option<u64>,
     /// The size of the events' file.
     pub bytes: Option<u64>,

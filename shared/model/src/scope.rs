@@ -57,7 +57,7 @@ impl Scope {
 pub struct Scopes(u8);
 
 impl Scopes {
-    /// Whether these scopes allow a scope, because they contain it or a scope that includes it.
+    /// True if these scopes allow a scope, because they contain it or a scope that includes it.
     #[must_use]
     pub const fn allow(self, scope: Scope) -> bool {
         self.0 & scope.held_by() != 0
@@ -68,7 +68,7 @@ impl Scopes {
         Scope::ALL.into_iter().filter(move |scope| self.0 & scope.bit() != 0)
     }
 
-    /// Whether the set is empty.
+    /// True if the set is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0

@@ -37,7 +37,7 @@ pub struct NewSession {
     pub scopes: Scopes,
     /// The only topics that it may use, if it is limited to topics.
     pub topics: Option<Vec<Topic>>,
-    /// How long it is valid.
+    /// Its lifetime.
     pub ttl_seconds: TtlSeconds,
 }
 

@@ -55,7 +55,7 @@ pub struct FeedPage {
 pub struct PageUnread {
     /// The number of the page's events that are newer than the seen mark and not the user's own.
     pub unread: usize,
-    /// Whether the page ends before the seen mark, so that more unread entries may follow.
+    /// True if the page ends before the seen mark, so that more unread entries may follow.
     pub unread_more: bool,
 }
 
@@ -64,7 +64,7 @@ pub struct PageUnread {
 pub struct Unread {
     /// The number of entries that are newer than the seen mark and not the user's own.
     pub unread: u64,
-    /// Whether the count stopped at the limit of one request, so that there may be more.
+    /// True if the count stopped at the limit of one request, so that there may be more.
     pub more: bool,
 }
 

@@ -51,7 +51,7 @@ impl AcceptedTimes {
         }
     }
 
-    /// Whether an event of this time is an import: more than 60 s in the past.
+    /// True if an event of this time is an import: more than 60 s in the past.
     #[must_use]
     pub fn is_import(&self, at: UnixMillis) -> bool {
         at < self.now.saturating_sub(IMPORT_SECONDS * 1000)

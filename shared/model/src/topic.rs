@@ -16,13 +16,13 @@ use crate::views::{View, Views};
 pub struct TopicSettings {
     /// The time that a bucket covers; fixed at creation.
     pub bucket: BucketWidth,
-    /// How long events are kept; forever if none.
+    /// The time for which events are kept; forever if none.
     pub retention_days: Option<RetentionDays>,
     /// The least shards that a bucket starts with.
     pub min_shards: ShardCount,
     /// The most shards that a bucket may grow to.
     pub max_shards: ShardCount,
-    /// Whether events are pushed to the feeds of users who follow the event's actor or subject.
+    /// True if events are pushed to the feeds of users who follow the event's actor or subject.
     pub fan_out: bool,
     /// The views that list later events.
     pub views: Views,
@@ -72,22 +72,22 @@ impl TopicSettings {
 pub struct TopicChange {
     /// The time that a bucket covers.
     pub bucket: Option<BucketWidth>,
-    /// How long events are kept; `Some(None)`, which is `null` in JSON, keeps them forever.
+    /// The time for which events are kept; `Some(None)`, which is `null` in JSON, keeps them forever.
     pub retention_days: Option<Option<RetentionDays>>,
     /// The least shards that a bucket starts with.
     pub min_shards: Option<ShardCount>,
     /// The most shards that a bucket may grow to.
     pub max_shards: Option<ShardCount>,
-    /// Whether events are pushed to feeds.
+    /// True if events are pushed to feeds.
     pub fan_out: Option<bool>,
     /// The views that list later events.
     pub views: Option<Views>,
 }
 
-/// Why a change was refused.
+/// The reason why a change was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TopicFault {
-    /// It would change the bucket width, which is part of every key of the topic's events.
+    /// The change would alter the bucket width, which is part of every key of the topic's events.
     #[error("bucket: is {0} since the topic was created and cannot change")]
     BucketIsFixed(BucketWidth),
     /// The settings would be inconsistent.

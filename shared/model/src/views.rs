@@ -42,7 +42,7 @@ impl Views {
     /// No view.
     pub const NONE: Self = Self { actor: false, subject: false, event_type: false };
 
-    /// Whether a view is one of these.
+    /// True if a view is one of these.
     #[must_use]
     pub const fn contains(self, view: View) -> bool {
         match view {

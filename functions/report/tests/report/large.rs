@@ -87,7 +87,7 @@ async fn a_failed_upload_is_aborted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fault_at_any_call_of_an_upload_leaves_one_complete_file() {
+async fn a_fault_during_an_upload_leaves_one_complete_file() {
     let (rig, _, written) = with_large_events(7, 70).await;
     let sound = rig.sound();
     sound.finish(&rig.report("c0")).await;

@@ -8,7 +8,7 @@ use lately_report::Outcome;
 use crate::rig::{Plan, Rig, SETTLED, paid, pass};
 
 #[tokio::test(start_paused = true)]
-async fn an_import_into_the_past_comes_first_in_the_next_report() {
+async fn an_import_is_first_in_the_next_report() {
     let mut rig = Rig::new(1).await;
     let report = rig.report("nightly");
     let begun = rig.world.now();

@@ -14,7 +14,7 @@ const QUARTER: Duration = Duration::from_secs(15 * 60);
 const WEEK: usize = 7 * 24 * 4;
 
 #[tokio::test(start_paused = true)]
-async fn every_quarter_hour_of_a_week_takes_the_same_number_of_calls() {
+async fn every_report_of_a_week_takes_the_same_number_of_calls() {
     let mut rig = Rig::new(1).await;
     rig.topic = "quarters".parse().unwrap();
     let settings = br#"{"bucket":"quarter-hour","fan_out":false,"views":[]}"#;

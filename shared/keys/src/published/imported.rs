@@ -13,7 +13,7 @@
 //! An item gets the same id in every import, so it replaces itself. Items with the same time get the same shard, so the
 //! bits after the shard decide their order, and events that are nanoseconds apart keep their order.
 //!
-//! What must hold: an id does not change as long as the number of shards does not. A repeated import of a table must
+//! Invariant: an id does not change as long as the number of shards does not. A repeated import of a table must
 //! use the same number of shards as the first.
 
 use std::time::Duration;

@@ -38,7 +38,7 @@ pub struct EventPartition {
 }
 
 impl EventPartition {
-    /// Whether this partition holds the topic's event with this id.
+    /// True if this partition holds the topic's event with this id.
     #[must_use]
     pub fn holds(&self, id: EventId) -> bool {
         holds(self.bucket, self.shard, id)

@@ -29,7 +29,7 @@ pub struct Answered {
     pub path: Option<MatchedPath>,
     /// The response's status.
     pub status: StatusCode,
-    /// How long the response took.
+    /// The time from the request's arrival to its response.
     pub latency: Duration,
     /// The request's cost, in the words of the response's header.
     pub cost: Option<String>,

@@ -40,7 +40,7 @@ pub struct Issue {
     pub status: IssueStatus,
     /// The priority.
     pub priority: IssuePriority,
-    /// Whether someone set the priority, so that it no longer follows the labels.
+    /// True if someone set the priority, so that it no longer follows the labels.
     pub priority_by_hand: bool,
     /// The actor who opened it.
     pub opened_by: Actor,

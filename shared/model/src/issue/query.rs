@@ -60,7 +60,7 @@ pub struct IssueQuery {
     pub cursor: Option<String>,
     /// The state that the page must show; the read waits for it.
     pub wait_for: Option<IssuesAwaited>,
-    /// Whether the read must see every acknowledged write. Only lists of all issues can be consistent, because an index
+    /// True if the read must see every acknowledged write. Only lists of all issues can be consistent, because an index
     /// cannot.
     pub consistent: bool,
 }

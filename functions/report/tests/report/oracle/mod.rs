@@ -27,7 +27,7 @@ use crate::rig::{Effect, Plan, Process, Reporter, Rig, paid, pass, store};
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 
-/// How long users write, in seconds, and how much longer everything else may continue before the story settles.
+/// The seconds for which users write. Everything else may continue for as long again before the story settles.
 const STORY: u64 = 4 * HOUR;
 
 /// The largest error of a writer's clock.
@@ -391,7 +391,7 @@ const fn network(seed: u64, stall: Option<Stall>) -> Network {
 }
 
 #[test]
-fn each_event_is_reported_exactly_once_and_polled_at_least_once() {
+fn each_event_is_reported_once_and_polled_at_least_once() {
     let seeds = seeds(SEEDS);
     let half = |rest| tell_and_check(seeds.clone().filter(move |seed| seed.0 % 2 == rest));
     let (even, odd) = std::thread::scope(|scope| {

@@ -263,7 +263,7 @@ impl Reporter {
         self.table.calls().len()
     }
 
-    /// Whether a fault hit the process.
+    /// True if a fault hit the process.
     pub(crate) fn is_hurt(&self) -> bool {
         !self.table.injected().is_empty() || self.objects.is_hurt()
     }
