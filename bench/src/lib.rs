@@ -8,9 +8,9 @@
 //! | `cold-start` | the start of each function: its time, instructions, memory and size |
 //! | `ids` | the times to make and read ids, keys and cursors; with `--profile bench` instead of `--release` |
 //!
-//! Each prints tables, or with `--json` JSON; with `--write` it commits them, and what is published is made from that
-//! (`published.rs`); `publish` makes it anew and measures nothing. `cargo bench -p bench` times calls to the embedded
-//! engine.
+//! Each command prints tables, or JSON with `--json`. With `--write` it also writes the figures to their file in
+//! `bench/figures`, and fills the pages and pictures from that file (`published.rs`). `publish` only fills pages and
+//! pictures. `cargo bench -p bench` times calls to the embedded engine.
 
 use std::sync::LazyLock;
 

@@ -1,7 +1,8 @@
-//! A source that is written faster than its timeline can take must not slow down others. Beside many quiet sources, one
-//! gets three times the writes that a partition takes a second. In simulated time, on the embedded engine with its
-//! partitions' limits, behind the stream mapping that `template.yaml` declares: its lanes, batches, retries and failure
-//! destination.
+//! Measures the effect of a source that is written faster than its timeline can take. It must not slow down others.
+//!
+//! One busy source gets three times the writes that a partition serves a second, next to many quiet sources. The run is
+//! in simulated time, on the embedded engine with its partitions' limits. Fan-out is invoked through the stream mapping
+//! that `template.yaml` declares, with its lanes, batches, retries and failure destination.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

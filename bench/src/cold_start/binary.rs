@@ -25,7 +25,7 @@ const FUNCTIONS: [Function; 8] = [
 ];
 
 /// The settings that cargo-lambda, which `sam build` runs, adds to the profile. Functions abort on panic, so that they
-/// need no code for unwinding. The target is the oldest processor that Lambda has.
+/// need no code for unwinding. The target is the least capable processor that Lambda has.
 const PANIC: (&str, &str) = ("CARGO_PROFILE_RELEASE_PANIC", "abort");
 const RUSTFLAGS: (&str, &str) = (
     "RUSTFLAGS",

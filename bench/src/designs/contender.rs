@@ -1,7 +1,7 @@
 //! The compared designs: five designs as their authors published them, and Lately.
 //!
 //! Two of the five, reverse ticks and chronological, only have timelines of single users, and not the latest events of
-//! all users. Where a workload needs a topic, these designs store all its events as those of one user. In the sharded
+//! all users. If a workload needs a topic, these designs store all its events as those of one user. In the sharded
 //! day, the program chooses the number of shards for ever. It is measured with four shards, which suit a quiet program,
 //! and with 32, which the burst needs.
 

@@ -1,9 +1,10 @@
 //! The admission of calls: decides which calls the partitions serve, and takes the units of those that they serve.
 //!
-//! A call draws on the buckets of the partitions that it touches. It is admitted while each of them is above zero, and
-//! pays once its cost is known, so it may take a bucket below zero: DynamoDB too learns a read's cost by reading. Later
-//! calls wait until the bucket has filled again. A write also draws on the index partitions that it changes; an empty
-//! one throttles the write. Throttled items of a batch come back unprocessed; a batch without any other is throttled.
+//! A call draws on the buckets of the partitions that it touches. It is admitted if each of them is above zero, and
+//! pays once its cost is known: DynamoDB too learns a read's cost by reading. So a call may take a bucket below zero,
+//! and later calls are throttled until the bucket has filled again. A write also draws on the index partitions that it
+//! changes, and an empty one throttles the write. The throttled items of a batch come back unprocessed. If all of its
+//! items are throttled, the batch is.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! A table's declaration. The engine creates tables from it, and a drift check compares it with a deployed table.
+//! A table's declaration. The engine creates tables from it, and a test compares it with the keys that the code uses.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ pub struct TableDefinition {
     pub attributes: Vec<Attribute>,
     /// The table's key.
     pub key: KeyNames,
-    /// Its global secondary indexes.
+    /// The table's global secondary indexes.
     pub indexes: Vec<IndexDefinition>,
     /// The attribute with the time at which an item expires.
     pub ttl_attribute: Option<String>,

@@ -3,9 +3,9 @@
 //! Two crates build on it: `lately-pump` invokes functions with the stream's records, as Lambda does, and
 //! `lately-template` reads the table that `template.yaml` declares.
 //!
-//! The items are kept by dynoxide, which implements DynamoDB's API on SQLite. The engine answers the requests of the
-//! SDK's HTTP client with it, so the code under test runs unchanged, with the real `aws_sdk_dynamodb::Client` and no
-//! socket. This crate adds what dynoxide lacks:
+//! dynoxide, which implements DynamoDB's API on SQLite, keeps the items. The engine takes the place of the SDK's HTTP
+//! client, so the code under test runs unchanged, with the real `aws_sdk_dynamodb::Client` and no socket. This crate
+//! adds the parts of DynamoDB that dynoxide lacks:
 //!
 //! - **The stream** ([`stream`]): the images of an item before and after each write, read under the lock of the write;
 //!   shards, retention, sequence numbers, Lambda's event format. A write that changes nothing leaves no record.

@@ -79,7 +79,7 @@ impl Batch {
         true
     }
 
-    /// The retries used so far, of this batch and of the batches that it is the rest of.
+    /// The retries used so far. The part that is left of a batch keeps the batch's count.
     pub(crate) fn retries(&self) -> u32 {
         self.retries
     }

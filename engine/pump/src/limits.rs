@@ -22,7 +22,7 @@ pub const RETRIES: u32 = 10_000;
 pub const RECORD_AGE: RangeInclusive<Duration> =
     Duration::from_secs(60)..=Duration::from_secs(7 * 24 * 60 * 60);
 
-/// The wait after the first failure of a batch. A conflict has usually ended by then.
+/// The wait after the first failure of a batch. The cause of a lost response or a conflict is gone by then.
 pub(crate) const BACKOFF_FIRST: Duration = Duration::from_millis(100);
 
 /// The longest wait between two retries. It is short, so that batches continue soon after a function is repaired

@@ -1,8 +1,8 @@
 //! Parses `template.yaml`: the table, the routes, the stream mappings, the schedules, and the functions' environments,
 //! timeouts and policies.
 //!
-//! The document first becomes JSON, with CloudFormation's short tags in their long form (`!Ref X` becomes `{"Ref":
-//! "X"}`, `!Sub` becomes `{"Fn::Sub": …}`), so that serde can read it. A reference to a parameter is replaced by the
+//! The document first becomes JSON, so that serde can read it. CloudFormation's short tags become their long form:
+//! `!Ref X` becomes `{"Ref": "X"}`, `!Sub` becomes `{"Fn::Sub": …}`. A reference to a parameter is replaced by the
 //! parameter's given value or its default. Values that only a deployment knows stay as they are, and cannot be read
 //! where a literal is required.
 

@@ -97,7 +97,7 @@ impl Log {
         }
     }
 
-    /// The newest record's position. Of an empty shard, the position of the last record that retention dropped.
+    /// The newest record's position. If the shard is empty, the position of the last record that retention dropped.
     pub(crate) fn latest(&self, shard: u16) -> SequenceNumber {
         let shard = self.shards.get(usize::from(shard));
         shard.map_or(SequenceNumber::START, |shard| {

@@ -98,7 +98,8 @@ async fn one_engine_at_a_time_can_open_a_directory() {
     open(directory.path(), &options).unwrap();
 }
 
-/// Sends a transaction, sends a batch, or expires an item, by `kind`. The transaction leaves one of its items unchanged.
+/// Sends a transaction, sends a batch, or expires an item, by `kind`. The transaction leaves one of its items
+/// unchanged.
 async fn change(engine: &Engine, kind: usize) {
     let client = engine.client();
     let put = |pk: &str, number: u64| {
