@@ -33,10 +33,10 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        let engine = Engine::memory(&Options::default()).expect("memory is there");
+        let engine = Engine::memory(&Options::default()).expect("an engine in memory opens");
         engine.create_table(&DEFINITION, TABLE).expect("the definition is valid");
         Self {
-            runtime: Builder::new_current_thread().build().expect("a runtime needs nothing"),
+            runtime: Builder::new_current_thread().build().expect("a runtime can be built"),
             client: engine.client(),
             engine,
         }
@@ -51,7 +51,7 @@ impl Bench {
                 .item("sk", sort(number))
                 .item("data", data())
                 .build()
-                .expect("it has an item");
+                .expect("the request has an item");
             WriteRequest::builder().put_request(put).build()
         };
         bench.runtime.block_on(async {
@@ -60,7 +60,7 @@ impl Bench {
                 let requests = chunk.iter().copied().map(request).collect();
                 let batch = bench.client.batch_write_item();
                 let answer = batch.request_items(TABLE, requests).send().await;
-                answer.expect("the engine takes it");
+                answer.expect("the engine accepts the write");
             }
         });
         assert_eq!(bench.held(), records);
@@ -80,7 +80,7 @@ impl Bench {
             .item("pk", partition(number))
             .item("sk", sort(number))
             .item("data", data());
-        self.runtime.block_on(put.send()).expect("the engine takes it");
+        self.runtime.block_on(put.send()).expect("the engine accepts the write");
     }
 }
 
@@ -125,7 +125,7 @@ fn get(bencher: Bencher<'_, '_>, records: u64) {
     let bench = shared(records);
     bencher.bench_local(|| {
         let get = bench.client.get_item().table_name(TABLE).key("pk", partition(7)).key("sk", sort(7));
-        let answer = bench.runtime.block_on(get.send()).expect("it is there");
+        let answer = bench.runtime.block_on(get.send()).expect("the item can be read");
         assert!(answer.item.is_some());
         answer
     });
@@ -142,7 +142,7 @@ fn query_of_50(bencher: Bencher<'_, '_>, records: u64) {
             .key_condition_expression("pk = :pk")
             .expression_attribute_values(":pk", partition(7))
             .limit(50);
-        let answer = bench.runtime.block_on(query.send()).expect("it answers");
+        let answer = bench.runtime.block_on(query.send()).expect("the query succeeds");
         assert_eq!(answer.count, 50);
         answer
     });
@@ -150,12 +150,12 @@ fn query_of_50(bencher: Bencher<'_, '_>, records: u64) {
 
 #[divan::bench(sample_count = 200, sample_size = 1)]
 fn open_and_create_table() -> Engine {
-    let engine = Engine::memory(&Options::default()).expect("memory is there");
+    let engine = Engine::memory(&Options::default()).expect("an engine in memory opens");
     engine.create_table(&DEFINITION, TABLE).expect("the definition is valid");
     engine
 }
 
 #[divan::bench(sample_count = 200, sample_size = 1)]
 fn open() -> Engine {
-    Engine::memory(&Options::default()).expect("memory is there")
+    Engine::memory(&Options::default()).expect("an engine in memory opens")
 }

@@ -73,7 +73,7 @@ impl Chart {
                 HEAD - 4.0,
                 height - MARGIN + 4.0
             )
-            .expect("text takes all");
+            .expect("writing to a string does not fail");
             self.bars(&mut svg, panel, x, width);
         }
         svg + "</svg>\n"
@@ -88,7 +88,7 @@ impl Chart {
             if value.is_some_and(|value| value > 0.0) {
                 let (length, y) = (length.max(1.0), middle(n) - BAR / 2.0 - 4.0);
                 writeln!(svg, "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{length:.1}\" height=\"{BAR}\" rx=\"2\"/>")
-                    .expect("text takes all");
+                    .expect("writing to a string does not fail");
             }
             let class = if n == self.ours { "ours" } else { "value" };
             text(svg, class, x + length + 6.0, middle(n), shown);
@@ -108,7 +108,8 @@ fn lengths(count: usize) -> f64 {
 
 fn text(svg: &mut String, class: &str, x: f64, y: f64, shown: &str) {
     let shown = escaped(shown);
-    writeln!(svg, "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y}\">{shown}</text>").expect("text takes all");
+    writeln!(svg, "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y}\">{shown}</text>")
+        .expect("writing to a string does not fail");
 }
 
 fn escaped(text: &str) -> String {

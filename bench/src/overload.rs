@@ -149,15 +149,15 @@ async fn overload(scale: OverloadScale) -> Overload {
     write_all(&bench, scale).await;
     handle.settled().await;
     handle.stop();
-    running.await.expect("the pump ends").expect("it writes no file");
+    running.await.expect("the pump does not panic").expect("the pump has no checkpoint file");
 
-    let failures = destination.list().expect("memory is there").len();
+    let failures = destination.list().expect("an engine in memory opens").len();
     StreamTimes::of(&bench).overload(failures, functions.left(), functions.take_write_halves())
 }
 
 /// The pump that invokes fan-out with the table's stream, with the mapping of the template.
 fn fan_out(functions: &Functions, destination: Destination) -> Pump {
-    let stream = functions.bench.engine.stream(TABLE).expect("the table has one");
+    let stream = functions.bench.engine.stream(TABLE).expect("the table has a stream");
     let template = Template::parse(include_str!("../../template.yaml")).expect("the project's template");
     let mut mappings = template.mappings().expect("the template's mappings").into_iter();
     let mapping = mappings.rfind(|mapping| mapping.function == "FanOutFunction");
@@ -181,7 +181,7 @@ async fn write_all(bench: &Bench, scale: OverloadScale) {
         drop(written);
     }
     for writer in quiet {
-        writer.await.expect("a writer ends");
+        writer.await.expect("a writer does not panic");
     }
 }
 
@@ -260,7 +260,7 @@ struct StreamTimes {
 impl StreamTimes {
     fn of(bench: &Bench) -> Self {
         let mut told = Self::default();
-        let stream = bench.engine.stream(TABLE).expect("the table has one");
+        let stream = bench.engine.stream(TABLE).expect("the table has a stream");
         for record in stream.all() {
             if record.event() != EventName::Insert {
                 continue;
@@ -270,7 +270,7 @@ impl StreamTimes {
             let at = record.at_micros() / 1000;
             match AnyKey::decode(&text("pk"), &text("sk")) {
                 Some(AnyKey::Event(key)) => {
-                    let image = record.new_image().expect("an insert has one");
+                    let image = record.new_image().expect("an insert has a new image");
                     let actor = image["a"].as_s().expect("an actor is text");
                     let events = if actor == "busy" { &mut told.busy } else { &mut told.quiet };
                     events.insert(key.id(), at);

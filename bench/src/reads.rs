@@ -85,9 +85,9 @@ fn feed(pulled: usize) -> Vec<Cell> {
             let page = EventQuery { limit: page_size(limit), ..EventQuery::default() };
             let query = FeedQuery { page, wait_for: None };
             // The first read of a process finds out which sources the feed pulls.
-            bench.store.op().feed(&bob).page(&query).await.expect("an engine without faults");
+            bench.store.op().feed(&bob).page(&query).await.expect("the engine injects no faults");
             let op = bench.store.op();
-            let page = op.feed(&bob).page(&query).await.expect("an engine without faults");
+            let page = op.feed(&bob).page(&query).await.expect("the engine injects no faults");
             let cost = op.cost();
             assert_eq!(page.page.events.len(), usize::from(limit));
             row.push(units(cost.read_units));

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 /// Runs a future in simulated time.
 pub(crate) fn simulate<T>(future: impl Future<Output = T>) -> T {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = runtime.enable_time().start_paused(true).build().expect("it needs nothing");
+    let runtime = runtime.enable_time().start_paused(true).build().expect("a runtime can be built");
     runtime.block_on(future)
 }
 

@@ -46,12 +46,12 @@ impl Bench {
     ) -> Self {
         let world = SimulatedWorld::new(now, seed);
         let options = Options { clock: world.clock(), ..options };
-        let engine = Engine::memory(&options).expect("memory is there");
+        let engine = Engine::memory(&options).expect("an engine in memory opens");
         engine.create_table(definition, TABLE).expect("the definition is valid");
         let store = Store::new(engine.client(), TABLE, world, BUDGET);
         let topic = "posts".parse().expect("a topic");
         let change = TopicChange::parse(settings.as_bytes()).expect("settings");
-        store.op().topic(&topic).put(&change).await.expect("a topic that is new");
+        store.op().topic(&topic).put(&change).await.expect("the topic is new");
         Self { engine, store, topic }
     }
 
@@ -68,7 +68,7 @@ impl Bench {
     pub(crate) async fn write(&self, events: Vec<NewEvent>) -> Cost {
         let submission = Submission { may_import: true, ..Submission::new(self.topic.clone(), events) };
         let op = self.store.op();
-        op.write(submission).await.expect("an engine without faults");
+        op.write(submission).await.expect("the engine injects no faults");
         op.cost()
     }
 
@@ -76,7 +76,7 @@ impl Bench {
     pub(crate) async fn latest(&self, limit: u16) -> Cost {
         let query = EventQuery { limit: page_size(limit), ..EventQuery::default() };
         let op = self.store.op();
-        let page = op.topic(&self.topic).latest(&query).await.expect("an engine without faults");
+        let page = op.topic(&self.topic).latest(&query).await.expect("the engine injects no faults");
         let cost = op.cost();
         assert_eq!(page.events.len(), usize::from(limit));
         cost
@@ -85,7 +85,7 @@ impl Bench {
     pub(crate) async fn follow(&self, user: &str, source: &str) {
         let (user, source) = (user.parse().expect("a user"), source.parse().expect("a source"));
         let followed = self.store.op().user(&user).follow(&source, Backfill::default()).await;
-        followed.expect("an engine without faults");
+        followed.expect("the engine injects no faults");
     }
 }
 
@@ -114,7 +114,7 @@ pub(crate) struct Behind {
 
 impl Behind {
     pub(crate) fn new(engine: &Engine) -> Self {
-        let stream = engine.stream(TABLE).expect("the table has one");
+        let stream = engine.stream(TABLE).expect("the table has a stream");
         let positions = vec![SequenceNumber::START; stream.shards().into()];
         Self { stream, positions }
     }

@@ -22,7 +22,7 @@ fn every_page_shows_the_committed_figures() {
             let report = figures(subcommand);
             let filled = block::fill(&text, subcommand, &report);
             let filled = filled.unwrap_or_else(|error| panic!("{}: {error}", page.display()));
-            assert!(filled == text, "{}: `cargo run -p bench -- publish` makes it\n{filled}", page.display());
+            assert!(filled == text, "{}: `cargo run -p bench -- publish` fills it\n{filled}", page.display());
         }
     }
 }

@@ -32,11 +32,11 @@ pub(super) fn lost_by_published(design: &Design, writers: u32) -> u64 {
         let mut random = fastrand::Rng::with_seed(0);
         for user in 0..writers {
             let happening = Happening { at, user, entropy: random.u128(..) };
-            table.write([of_design(design, happening)]).await.expect("an engine without faults");
+            table.write([of_design(design, happening)]).await.expect("the engine injects no faults");
         }
         let before = later(at, SignedDuration::from_secs(-1));
         let walk = Walk::newest_first(before, Workload::end(), NonZeroU32::MAX);
-        let (page, _) = table.read(&walk).await.expect("an engine without faults");
+        let (page, _) = table.read(&walk).await.expect("the engine injects no faults");
         u64::from(writers) - page.events.len() as u64
     })
 }
@@ -46,22 +46,23 @@ pub(super) fn lost_by_published(design: &Design, writers: u32) -> u64 {
 pub(super) fn lost_by_lately(writers: u32) -> u64 {
     simulate(async {
         let clock = SimulatedWorld::new(NOON, 0).clock();
-        let engine = Engine::memory(&Options { clock, ..Options::default() }).expect("memory is there");
+        let engine =
+            Engine::memory(&Options { clock, ..Options::default() }).expect("an engine in memory opens");
         engine.create_table(&DEFINITION, "lately").expect("the definition is valid");
         let process = |seed| Store::new(engine.client(), "lately", SimulatedWorld::new(NOON, seed), BUDGET);
         let topic: Topic = "posts".parse().expect("a topic");
         let change = TopicChange::parse(QUIET.as_bytes()).expect("settings");
-        process(0).op().topic(&topic).put(&change).await.expect("a topic that is new");
+        process(0).op().topic(&topic).put(&change).await.expect("the topic is new");
         for writer in 1..=writers {
             let events = vec![of_512_bytes()];
             let write = Submission::new(topic.clone(), events);
-            process(writer.into()).op().write(write).await.expect("an engine without faults");
+            process(writer.into()).op().write(write).await.expect("the engine injects no faults");
         }
         let mut query = EventQuery { limit: page_size(200), consistent: true, ..EventQuery::default() };
         let reader = process(0);
         let mut found = 0;
         loop {
-            let page = reader.op().topic(&topic).latest(&query).await.expect("an engine without faults");
+            let page = reader.op().topic(&topic).latest(&query).await.expect("the engine injects no faults");
             found += page.events.len() as u64;
             query.cursor = page.next;
             if query.cursor.is_none() {

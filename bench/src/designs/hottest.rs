@@ -63,7 +63,7 @@ pub(super) fn of_users(contender: Contender, rate: u32, users: u32) -> Share {
 }
 
 fn partition(design: &lately_store::published::Design, Happening { at, entropy, .. }: Happening) -> String {
-    design.write_key(at, entropy).expect("the design has a key for our time").pk.to_string()
+    design.write_key(at, entropy).expect("the design has keys for this time").pk.to_string()
 }
 
 fn shard(Happening { entropy, .. }: Happening) -> String {

@@ -103,7 +103,7 @@ pub(super) fn to_lately(rate: u32, seconds: u32) -> (Taken, u16) {
         while let Some(written) = writers.join_next().await {
             written.expect("a writer does not panic");
         }
-        let view = bench.store.op().topic(&bench.topic).view().await.expect("the topic is there");
+        let view = bench.store.op().topic(&bench.topic).view().await.expect("the topic exists");
         let shards = view.buckets.first().map_or(1, |bucket| bucket.shards.get());
         let taken = taken.lock().unwrap_or_else(PoisonError::into_inner).clone();
         (taken, shards)

@@ -61,7 +61,7 @@ pub(super) async fn of_published(table: &DesignTable, since_seconds: u32) -> Ans
     let mut answers = Answers::default();
     let mut walk = Walk::newest_first(first, last, NonZeroU32::from(PAGE_SIZE));
     for page in 1..=DEEP {
-        let (found, cost) = table.read(&walk).await.expect("an engine without faults");
+        let (found, cost) = table.read(&walk).await.expect("the engine injects no faults");
         assert_eq!(found.events.len(), usize::from(PAGE));
         walk.position = Some(found.position);
         if page == 1 {
@@ -72,7 +72,7 @@ pub(super) async fn of_published(table: &DesignTable, since_seconds: u32) -> Ans
     let all = NonZeroU32::MAX;
     let mut walk = Walk { consistent: true, ..Walk::oldest_first(before(ago(since_seconds)), last, all) };
     loop {
-        let (page, cost) = table.read(&walk).await.expect("an engine without faults");
+        let (page, cost) = table.read(&walk).await.expect("the engine injects no faults");
         answers.since += cost;
         answers.found += page.events.len() as u64;
         walk.position = Some(page.position);
@@ -92,7 +92,7 @@ pub(super) async fn of_topic(bench: &Bench, since_seconds: u32) -> [Answers; 2] 
     let mut query = EventQuery { limit: page_size(PAGE), ..EventQuery::default() };
     let read = async |query: &EventQuery| {
         let op = bench.store.op();
-        let page = op.topic(&bench.topic).latest(query).await.expect("an engine without faults");
+        let page = op.topic(&bench.topic).latest(query).await.expect("the engine injects no faults");
         assert_eq!(page.events.len(), usize::from(PAGE));
         (page.next, op.cost())
     };
@@ -120,11 +120,11 @@ async fn since(bench: &Bench, seconds: u32) -> (Cost, u64) {
     let (after, to) = (millis(ago(seconds)).saturating_sub(1), millis(Workload::end()).saturating_sub(1));
     let op = bench.store.op();
     let range = op.topic(&bench.topic).range(EventId::last_of(after), EventId::last_of(to)).await;
-    let mut range = range.expect("an engine without faults");
+    let mut range = range.expect("the engine injects no faults");
     // These calls come before the first round: the topic, if it is not cached, and one query of the directory.
     let before = op.cost().calls + 1;
     let mut found = 0;
-    while let Some(events) = range.next().await.expect("an engine without faults") {
+    while let Some(events) = range.next().await.expect("the engine injects no faults") {
         found += events.len() as u64;
     }
     let cost = op.cost();
@@ -137,7 +137,7 @@ pub(super) async fn of_actor(bench: &Bench, actor: &str) -> Answers {
     let read = async |page: &EventQuery| {
         let query = SourceQuery { page: page.clone(), topic: None, wait_for: None };
         let op = bench.store.op();
-        let found = op.timeline(&source).page(&query).await.expect("an engine without faults");
+        let found = op.timeline(&source).page(&query).await.expect("the engine injects no faults");
         (found, op.cost())
     };
     let mut answers = Answers::default();
@@ -153,7 +153,8 @@ pub(super) async fn of_actor(bench: &Bench, actor: &str) -> Answers {
     }
     // With the oldest event first, a page ends two seconds before the present. So wait until all events are older.
     tokio::time::sleep(FORGOTTEN).await;
-    let range = TimeRange::new(Some(millis(ago(SINCE_SECONDS))), None).expect("it has no end");
+    let range =
+        TimeRange::new(Some(millis(ago(SINCE_SECONDS))), None).expect("a range without an end is valid");
     let order = Some(Order::OldestFirst);
     let mut query =
         EventQuery { limit: page_size(200), order, range, consistent: true, ..EventQuery::default() };

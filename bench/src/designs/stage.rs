@@ -44,7 +44,8 @@ pub(super) fn elsewhere(design: &Design, options: Options, budget: Duration) -> 
         stream: None,
     };
     let world = SimulatedWorld::new(since_epoch(Workload::end()), 0);
-    let engine = Engine::memory(&Options { clock: world.clock(), ..options }).expect("memory is there");
+    let engine =
+        Engine::memory(&Options { clock: world.clock(), ..options }).expect("an engine in memory opens");
     engine.create_table(&definition, TABLE).expect("the definition is valid");
     Store::new(engine.client(), TABLE, world, budget)
 }
@@ -57,7 +58,7 @@ pub(super) fn timeline(store: &Store, design: Design) -> DesignTable {
 
 /// An event of a published design, whose item has 512 bytes.
 pub(super) fn of_design(design: &Design, Happening { at, entropy, .. }: Happening) -> (WriteKey, Attributes) {
-    let key = design.write_key(at, entropy).expect("the design has a key for our time");
+    let key = design.write_key(at, entropy).expect("the design has keys for this time");
     // A number has a byte for each two digits, one more byte, and one for a minus sign.
     let bytes = |value: &KeyValue| match value {
         KeyValue::S(text) => text.len(),
@@ -74,7 +75,7 @@ pub(super) fn of_design(design: &Design, Happening { at, entropy, .. }: Happenin
 pub(super) async fn fill(table: &DesignTable, design: &Design, happenings: impl Iterator<Item = Happening>) {
     let mut events = happenings.map(|happening| of_design(design, happening)).peekable();
     while events.peek().is_some() {
-        table.write(events.by_ref().take(AT_ONCE)).await.expect("an engine without faults");
+        table.write(events.by_ref().take(AT_ONCE)).await.expect("the engine injects no faults");
     }
 }
 
@@ -104,7 +105,7 @@ pub(super) async fn fill_topic(
 }
 
 pub(super) fn millis(at: Timestamp) -> UnixMillis {
-    UnixMillis::try_from(at).expect("a time of ours")
+    UnixMillis::try_from(at).expect("the time is in the valid range")
 }
 
 fn since_epoch(at: Timestamp) -> Duration {

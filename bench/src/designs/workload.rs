@@ -168,7 +168,7 @@ fn spread(
 
 /// The time that lies later by `by`, or earlier if `by` is negative.
 pub(super) fn later(at: Timestamp, by: SignedDuration) -> Timestamp {
-    at.checked_add(by).expect("nothing happens before 1970 or after 9999")
+    at.checked_add(by).expect("all times lie between 1970 and 9999")
 }
 
 #[cfg(test)]

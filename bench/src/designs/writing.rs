@@ -57,5 +57,5 @@ pub(super) fn of_user(contender: Contender) -> Price {
 async fn to_published(design: &lately_store::published::Design) -> Cost {
     let table = timeline(&elsewhere(design, Options::default(), BUDGET), design.clone());
     let event = offered(1, 1).into_iter().map(|happening| of_design(design, happening));
-    table.write(event).await.expect("an engine without faults")
+    table.write(event).await.expect("the engine injects no faults")
 }

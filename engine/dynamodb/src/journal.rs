@@ -137,7 +137,7 @@ impl Journal {
             self.current = Some(self.start_segment(at)?);
             self.drop_expired(at)?;
         }
-        let segment = self.current.as_mut().expect("a segment was just made sure of");
+        let segment = self.current.as_mut().expect("a segment is open");
         segment.file.write_all(&line)
     }
 

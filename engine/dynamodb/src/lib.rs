@@ -39,7 +39,7 @@
 //! let put = put.item("pk", AttributeValue::S("a".into()));
 //! put.item("sk", AttributeValue::S("1".into())).send().await?;
 //!
-//! let records = engine.stream("lately").expect("the table has one").all();
+//! let records = engine.stream("lately").expect("the table has a stream").all();
 //! assert_eq!(records.len(), 1);
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! # })?;

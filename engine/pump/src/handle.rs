@@ -33,7 +33,7 @@ impl PumpHandle {
     pub async fn settled(&self) {
         let mut changes = self.0.progress.changes();
         while !self.idle() {
-            changes.changed().await.expect("the sender is part of what this borrows");
+            changes.changed().await.expect("the borrowed state holds the sender");
         }
     }
 

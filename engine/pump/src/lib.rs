@@ -47,7 +47,7 @@
 //!     seen.lock().expect("nobody panics").push(event);
 //!     async { Ok(String::new()) }
 //! });
-//! let stream = engine.stream("lately").expect("the table has one");
+//! let stream = engine.stream("lately").expect("the table has a stream");
 //! let pump = Pump::new(&stream, Mapping::new("Function", "Stream"), handler, None, PumpOptions::default());
 //! let handle = pump.handle();
 //! let running = tokio::spawn(pump.run());

@@ -51,7 +51,7 @@ impl PumpState {
     /// Rings the bell for each record.
     pub(crate) async fn ring(&self, mut records: watch::Receiver<SequenceNumber>) -> Infallible {
         loop {
-            records.changed().await.expect("the stream, which this holds, keeps the sender");
+            records.changed().await.expect("the stream held by this state keeps the sender");
             self.bell.notify_waiters();
         }
     }
@@ -109,7 +109,7 @@ impl PumpState {
                 return error;
             }
             sleep(limits::CHECKPOINT_INTERVAL).await;
-            changes.changed().await.expect("the sender is part of what this borrows");
+            changes.changed().await.expect("the borrowed state holds the sender");
         }
     }
 }

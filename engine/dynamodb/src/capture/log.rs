@@ -45,12 +45,12 @@ impl Log {
     }
 
     pub(crate) fn shard_count(&self) -> u16 {
-        u16::try_from(self.shards.len()).expect("made from a u16")
+        u16::try_from(self.shards.len()).expect("the count was given as a u16")
     }
 
     /// The shard of the items with this hash of the partition key.
     pub(crate) fn shard_of(&self, hash: u64) -> u16 {
-        u16::try_from(hash % u64::from(self.shard_count())).expect("less than a u16")
+        u16::try_from(hash % u64::from(self.shard_count())).expect("the shard is less than the count")
     }
 
     pub(crate) fn append(&mut self, shard: u16, record: Arc<Record>) {
