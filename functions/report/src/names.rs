@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! {topic}/{consumer}/{incarnation}/{from}--{to}.…                        the run's files: see `RunFiles`
-//! .attempts/{topic}/{consumer}/{incarnation}/{to}/{attempt}/…            the objects of attempts, until the run is finished
+//! .attempts/{topic}/{consumer}/{incarnation}/{to}/{attempt}/…            objects of attempts, until the run is finished
 //! ```
 //!
 //! Private objects are in their own top-level folder, whose name no topic can have. So one lifecycle rule of the bucket

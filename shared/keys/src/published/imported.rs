@@ -3,7 +3,7 @@
 //! ```text
 //!  60 bits  time      the key's time; below the millisecond bits of the hash, if the key has no more digits
 //!   8 bits  shard     one of the import's shards, by the SHA-256 of the time's number in 8 bytes, big-endian
-//!   8 bits  order     the nanoseconds beyond the time's 4,096ths of a millisecond, if the key has any; else of the hash
+//!   8 bits  order     the nanoseconds beyond the time's 4,096ths of a millisecond, if any; else of the hash
 //!  46 bits  identity  bits of the hash
 //!
 //! hash: SHA-256 over the design's name, the partition key and the sort key, each as its length in 4 bytes,
