@@ -143,8 +143,8 @@ impl Engine {
     /// Sets the lag of eventually consistent reads from now on. `None` ends it. Reads see all earlier changes at once.
     ///
     /// # Errors
-    /// [`EngineError::Database`] and [`EngineError::Directory`], if the items cannot be copied. The lag then stays as it
-    /// was.
+    /// [`EngineError::Database`] and [`EngineError::Directory`], if the items cannot be copied. The lag then stays as
+    /// it was.
     pub fn set_lag(&self, lag: Option<Lag>) -> Result<(), EngineError> {
         let folder = tempfile::tempdir()?;
         // The lock keeps writes from falling between the copy and the first change that the replicas observe.

@@ -132,8 +132,8 @@ impl Template {
     ///
     /// # Errors
     /// [`TemplateError::Resource`], if an event is not valid in SAM, or has a property that the pump does not know;
-    /// [`TemplateError::Mapping`] and [`TemplateError::Filter`], if a value is not valid in Lambda, or the pump does not
-    /// support it; [`TemplateError::Tables`], if there is a mapping but not exactly one table.
+    /// [`TemplateError::Mapping`] and [`TemplateError::Filter`], if a value is not valid in Lambda, or the pump does
+    /// not support it; [`TemplateError::Tables`], if there is a mapping but not exactly one table.
     pub fn mappings(&self) -> Result<Vec<Mapping>, TemplateError> {
         let mut mappings = Vec::new();
         for (id, function) in self.functions()? {
@@ -174,8 +174,8 @@ impl Template {
     /// values only a deployment knows are left out.
     ///
     /// # Errors
-    /// [`TemplateError::Function`], if the function does not exist; [`TemplateError::Resource`], if its environment is not
-    /// valid in SAM.
+    /// [`TemplateError::Function`], if the function does not exist; [`TemplateError::Resource`], if its environment is
+    /// not valid in SAM.
     pub fn environment(&self, function: &str) -> Result<BTreeMap<String, String>, TemplateError> {
         let mut variables = self.every_function()?.environment.variables;
         variables.extend(self.function(function)?.environment.variables);
@@ -187,8 +187,8 @@ impl Template {
     /// The timeout of a function.
     ///
     /// # Errors
-    /// [`TemplateError::Function`], if the function does not exist; [`TemplateError::Resource`], if the timeout is not a
-    /// number of seconds.
+    /// [`TemplateError::Function`], if the function does not exist; [`TemplateError::Resource`], if the timeout is not
+    /// a number of seconds.
     pub fn timeout(&self, function: &str) -> Result<Duration, TemplateError> {
         let seconds = self.function(function)?.timeout.or(self.every_function()?.timeout);
         let seconds = seconds.unwrap_or(DEFAULT_TIMEOUT);
@@ -199,8 +199,8 @@ impl Template {
     /// which a function refers to by name.
     ///
     /// # Errors
-    /// [`TemplateError::Function`], if the function does not exist; [`TemplateError::Resource`], if a statement has parts
-    /// that [`Statement`] lacks.
+    /// [`TemplateError::Function`], if the function does not exist; [`TemplateError::Resource`], if a statement has
+    /// parts that [`Statement`] lacks.
     pub fn statements(&self, function: &str) -> Result<Vec<Statement>, TemplateError> {
         let policies = self.function(function)?.policies;
         function::statements(&policies)

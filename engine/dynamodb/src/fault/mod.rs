@@ -1,8 +1,8 @@
 //! Faults that are injected into a client's calls: drawn from a seed, or on the call that a test names.
 //!
-//! [`Faults`] is data: each rule names the calls, the occasions and the fault. A client injects only the faults that its
-//! rules decide, and the same rules and the same calls give the same faults. A rule never matches a call to which its
-//! fault cannot happen (an unprocessed item of a `PutItem`).
+//! [`Faults`] is data: each rule names the calls, the occasions and the fault. A client injects only the faults that
+//! its rules decide, and the same rules and the same calls give the same faults. A rule never matches a call to which
+//! its fault cannot happen (an unprocessed item of a `PutItem`).
 //!
 //! A test uses [`FaultyClient`]: its faults never change, and it records every call and fault. A program that runs for
 //! days uses [`LiveClient`]: its faults can be replaced while it runs, and it records only the latest.
