@@ -16,7 +16,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_double_up_to_a_bound_and_half_of_each_is_jitter() {
+    fn waits_double_up_to_a_bound_with_half_as_jitter() {
         let millis = |failures, jitter| wait(failures, jitter).as_millis();
         assert_eq!([1, 2, 3, 7].map(|failures| millis(failures, 1.0)), [100, 200, 400, 6_400]);
         assert_eq!([8, 100, u32::MAX].map(|failures| millis(failures, 1.0)), [10_000; 3]);

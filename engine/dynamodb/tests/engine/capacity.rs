@@ -48,7 +48,7 @@ async fn a_put_costs_its_kilobytes_in_the_table_and_each_index() {
 }
 
 #[tokio::test]
-async fn a_query_costs_by_its_total_size_in_steps_of_4_kb() {
+async fn a_query_costs_its_total_size_in_steps_of_4_kb() {
     let client = engine().client();
     for i in 0..100 {
         put(&client, sized("a", &format!("{i:03}"), 512)).await;

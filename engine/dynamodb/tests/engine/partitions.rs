@@ -120,7 +120,7 @@ async fn reads_use_read_units_by_the_size_of_their_items() {
 }
 
 #[tokio::test]
-async fn writes_that_do_not_change_an_index_use_none_of_its_units() {
+async fn writes_to_unchanged_index_entries_use_no_index_units() {
     let engine = engine();
     let same = |i: u32| {
         let index = [("gsi1pk", s("one")), ("gsi1sk", s((i % 10).to_string()))];
