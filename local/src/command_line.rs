@@ -99,7 +99,7 @@ fn template() -> String {
     let (used, operated) = (list(false), list(true));
     format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\nCommands for users:\n{used}\nCommands for operators:\n{operated}\n\
-         Options of the system:\n{{options}}{{after-help}}"
+         Options for starting the system:\n{{options}}{{after-help}}"
     )
 }
 

@@ -1,7 +1,7 @@
 //! `lately dlq`: lists and redrives the batches that fan-out gave up on.
 //!
 //! A redrive is always safe, and safe to repeat. If an event or a follow is gone by then, its record leaves nothing
-//! behind, because fan-out checks both before its copies may stay. A batch that succeeds is removed from the list.
+//! behind, because fan-out checks both before its copies may stay. A batch that succeeds is removed.
 
 use std::io::Write;
 use std::time::Duration;

@@ -46,7 +46,7 @@ const LAST_REQUESTS: Duration = Duration::from_secs(5);
 /// Why the program could not start or keep running.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// A port is taken, or must not be used.
+    /// A port is taken, or cannot be used.
     #[error("port {port} cannot be used for {what} ({source}): choose another with {option} PORT")]
     Port {
         /// The port.

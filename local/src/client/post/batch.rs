@@ -50,7 +50,7 @@ impl LineBatch {
     }
 
     /// Adds line numbers to the faults of an error response. For invalid JSON and for an event that is too large, the
-    /// response has no list of faults, so the batch is parsed here as the API parses it.
+    /// response does not name the event, so the batch is parsed here as the API parses it.
     pub(super) fn locate(&self, refusal: &mut Refusal) {
         for fault in &mut refusal.problem.errors {
             let place = fault.path.strip_prefix('/').map(|path| path.split_once('/').unwrap_or((path, "")));

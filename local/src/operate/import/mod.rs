@@ -80,7 +80,7 @@ pub enum ImportError {
         "{0}\nCheck the table's name, and that these credentials may use the table. Another run continues here."
     )]
     Table(#[from] TableError),
-    /// Events were rejected that a previous check accepted: the topic or the clock has changed.
+    /// Events that were accepted before are rejected now: the topic or the clock has changed.
     #[error("{0}")]
     Write(#[source] WriteError),
     /// The environment is invalid.

@@ -175,7 +175,7 @@ fn published(topic: &Topic) -> [(&'static str, &'static str, Design); 5] {
 async fn newest(shared: &ConsoleState, topic: &Topic) -> Result<Vec<Event>, Problem> {
     let mut query = EventQuery { limit: PageSize::MAX, ..EventQuery::default() };
     let mut events = Vec::new();
-    // Ends at the end of the topic at the latest: each page has events, or is the last.
+    // Every page that is not empty adds events, so the loop ends with the topic at the latest.
     loop {
         let page = shared.looking.op().topic(topic).latest(&query).await?;
         events.extend(page.events);
