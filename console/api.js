@@ -1,14 +1,14 @@
-// Requests to Lately's API, and where they go: the program that served this page, or an API whose URL was typed in.
+// Requests to Lately's API: to the program that served this page, or to an API whose URL the user entered.
 //
-// What is not 2xx is thrown as a `Problem`, so that it is shown with its code and the id of its request. URL and token are kept
-// in `sessionStorage` alone: they end with the tab.
+// A response that is not 2xx is thrown as a `Problem`, so that the page shows its code and its request's id. URL and
+// token are kept only in `sessionStorage`, which ends with the tab.
 
 const KEPT = "lately.connection";
 
-/** The token that `lately` gives an admin; good on one's own machine only. */
+/** The local program, with its admin's token. The token is valid on this machine only. */
 const LOCAL = { url: "", token: "dev" };
 
-/** What the API answered that is not 2xx; `code` is stable. */
+/** A response of the API that is not 2xx. Its `code` never changes. */
 export class Problem extends Error {
   constructor({ status, code, title, detail, errors = [], requestId = null }) {
     super(detail || title);
@@ -26,12 +26,12 @@ function kept() {
   }
 }
 
-/** Whether requests go to the program that served this page: only that has what is local. */
+/** True if requests go to the program that served this page. Only that program has the local routes. */
 export const isLocal = () => connection.url === "";
 
 export const apiUrl = () => connection.url || location.origin;
 
-/** Goes elsewhere, if there is an API that takes the token. */
+/** Connects to another API, if it accepts the token. */
 export async function connect(url, token) {
   const before = connection;
   connection = { url: url.replace(/\/+$/, ""), token };
@@ -50,8 +50,8 @@ export function connectLocally() {
 }
 
 /**
- * One request. `body` is sent as JSON; `token` is another caller's than the connection's.
- * Answers `{ data, cost, milliseconds, etag, status }`.
+ * Sends a request. `body` is sent as JSON; `token` replaces the connection's token.
+ * Returns `{ data, cost, milliseconds, etag, status }`.
  */
 export async function call(method, path, { body, headers = {}, token, signal, as = "json" } = {}) {
   const began = performance.now();
@@ -68,7 +68,7 @@ export async function call(method, path, { body, headers = {}, token, signal, as
   return answer;
 }
 
-/** The response itself, for who reads it as it comes. */
+/** Sends a request, and returns the response unread, so that the caller can read it as a stream. */
 export async function send(method, path, { body, headers = {}, token, signal }) {
   const sent = { Authorization: `Bearer ${token ?? connection.token}`, ...headers };
   if (body !== undefined) sent["Content-Type"] = "application/json";
@@ -87,8 +87,8 @@ export async function send(method, path, { body, headers = {}, token, signal }) 
     throw new Problem({
       status: 0,
       code: "unreachable",
-      title: "No answer",
-      detail: `${apiUrl()} does not answer this page.`,
+      title: "No response",
+      detail: `${apiUrl()} did not respond. Check that it is running and that it allows this page's origin.`,
     });
   }
   if (!response.ok) throw await problem(response);
@@ -113,7 +113,7 @@ async function problem(response) {
   });
 }
 
-/** JSON whose numbers are shown as they were sent, also those that no double holds (`0.10`, 20 digits). */
+/** Parses JSON. Numbers that a double cannot hold as they were sent (`0.10`, 20 digits) keep their text. */
 export function exactly(text) {
   return JSON.parse(text, (_, value, context) => {
     const asSent = context?.source;
@@ -123,13 +123,13 @@ export function exactly(text) {
   });
 }
 
-/** `4.0` is 4 and stays a number to reckon with; `661.80` and what has more digits than a double is text to show. */
+/** `4.0` equals 4 and stays a number. `661.80`, and numbers with more digits than a double, are kept as text. */
 const sameNumber = (asSent, value) => asSent.replace(/\.0$/, "") === String(value);
 
-/** A path of the API, each part encoded. */
+/** A path of the API, with each part encoded. */
 export const path = (...parts) => parts.map((part) => `/${encodeURIComponent(part)}`).join("");
 
-/** A query string of what is given. */
+/** A query string of the values that are given. */
 export function query(values) {
   const given = Object.entries(values).filter(([, value]) => value !== undefined && value !== null && value !== "");
   return given.length === 0 ? "" : `?${new URLSearchParams(given)}`;

@@ -1,7 +1,7 @@
-// The page's frame: which panel is shown, by the address behind `#`, and what stands on each.
+// The frame of the page. The part of the address behind `#` selects the panel.
 //
-// A panel is a module with `open(place, parameters, signal)`; `signal` ends when another is shown, and with it all that the
-// panel began. Panels of what is local only are not offered for a deployed API, which has nothing of it.
+// A panel is a module with `open(place, parameters, signal)`. When another panel is shown, `signal` aborts, and with it
+// all work of the panel. Panels that need the local program's own routes are not offered for a deployed API.
 
 import { isLocal } from "./api.js";
 import { banner } from "./banner.js";
@@ -27,7 +27,7 @@ const PANELS = [
   { name: "faults", title: "Faults", module: faults, local: true },
 ];
 
-const LINKS = { live: "Live", polling: "Polling", waiting: "Waiting" };
+const LINKS = { live: "Live", polling: "Polling", waiting: "Reconnecting" };
 
 const nav = document.getElementById("nav");
 const place = document.getElementById("panel");
@@ -41,7 +41,7 @@ function drawNav() {
   nav.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 }
 
-/** Shows what the address says. */
+/** Shows the panel of the address. */
 function show() {
   const [name, parameters] = location.hash.slice(1).split("?");
   const panel = PANELS.find((it) => it.name === name && (isLocal() || !it.local)) ?? PANELS[0];
@@ -71,7 +71,7 @@ function start() {
     connection.link.textContent = LINKS[link];
   });
   addEventListener("hashchange", show);
-  // The address behind # is a panel's: the skip link must not change it.
+  // The skip link must not change the address, whose part behind # selects the panel.
   document.querySelector(".skip").addEventListener("click", (event) => {
     event.preventDefault();
     document.getElementById("main").focus();

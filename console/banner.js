@@ -1,11 +1,11 @@
-// Says on every panel that faults are on: nobody shall wonder why something is slow.
+// A banner on every panel that lists the active faults, so that nobody wonders why something is slow.
 
 import { call } from "./api.js";
 import { announce, button, el } from "./dom.js";
 import { seconds } from "./format.js";
 import { pressed } from "./task.js";
 
-/** The faults that are on, a few words each. */
+/** The active faults, each in a few words. */
 export function active(faults) {
   const { stream, throttles, index_delay_seconds: delay } = faults;
   return [
@@ -13,11 +13,11 @@ export function active(faults) {
       (it) => `throttling ${it.partition} (${Math.round(it.chance * 100)} %, ${seconds(it.seconds_left)} left)`,
     ),
     stream.paused && "the stream is paused",
-    stream.delay_seconds > 0 && `the stream is ${seconds(stream.delay_seconds)} behind`,
-    stream.duplicate > 0 && `records come twice (${Math.round(stream.duplicate * 100)} %)`,
+    stream.delay_seconds > 0 && `the stream is delayed by ${seconds(stream.delay_seconds)}`,
+    stream.duplicate > 0 && `records are delivered twice (${Math.round(stream.duplicate * 100)} %)`,
     stream.crash_before > 0 && `fan-out crashes before its work (${Math.round(stream.crash_before * 100)} %)`,
     stream.crash_after > 0 && `fan-out crashes after its work (${Math.round(stream.crash_after * 100)} %)`,
-    delay > 0 && `indexes are ${seconds(delay)} behind`,
+    delay > 0 && `indexes are delayed by ${seconds(delay)}`,
   ].filter(Boolean);
 }
 
@@ -40,6 +40,6 @@ export function banner(place) {
     if (on === list.length > 0) return;
     on = list.length > 0;
     place.replaceChildren(...(on ? [line] : []));
-    announce(on ? "Faults are on." : "No fault is on any more.");
+    announce(on ? "Faults are on." : "All faults are off.");
   };
 }

@@ -1,5 +1,5 @@
-// A small line over time, for what changes by the second. Its last value stands beside it in words, so nothing is said by the
-// drawing alone.
+// A small line chart over time, for values that change every second. The page also shows the last value as text, so the
+// drawing alone carries no information.
 
 import { svg } from "./dom.js";
 
@@ -11,7 +11,7 @@ export class Chart {
   #line = svg("polyline", { class: "chart-line", fill: "none" });
   #area = svg("polygon", { class: "chart-area" });
 
-  /** `points` are kept; older ones leave on the left. */
+  /** Keeps `points` values; older values are dropped. The vertical axis ends at `least` or above. */
   constructor({ points = 60, least = 1 } = {}) {
     Object.assign(this, { points, least });
     const properties = {

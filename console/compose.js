@@ -1,6 +1,6 @@
-// Posting an event, and what it cost. The same form stands on timelines and feeds.
+// The form that posts an event and shows its cost. Timelines and feeds use it.
 //
-// A text becomes `{"text": …}`; who wants other data writes the JSON itself, which is sent as it stands.
+// A text is sent as `{"text": …}`. Other data can be entered as JSON, which is sent unchanged.
 
 import { call, path } from "./api.js";
 import { announce, el, field, form, suggested } from "./dom.js";
@@ -16,10 +16,10 @@ const TYPES = {
   issues: ["issue.opened", "issue.updated", "issue.closed", "issue.reopened"],
 };
 
-/** Types that one may expect in a topic: suggestions, no more. */
+/** Types to suggest for a topic. Any other type can be entered. */
 export const typesOf = (topic) => TYPES[topic] ?? ["note.added"];
 
-/** `posted(event)` is told of what was accepted. */
+/** Makes the form. `posted(event)` is called with each accepted event. */
 export function composer({ topic, actor = "ada", actors = PEOPLE, posted, signal }) {
   const who = suggested(actors, { value: actor, required: true });
   const type = suggested(typesOf(topic), { value: typesOf(topic)[0], required: true });
@@ -46,7 +46,7 @@ export function composer({ topic, actor = "ada", actors = PEOPLE, posted, signal
   const element = form(
     { class: "composer", "aria-label": `Post to ${topic}` },
     post,
-    el("div", { class: "fields" }, field("As", who), field("Type", type), field("Text", text, { wide: true }), submit),
+    el("div", { class: "fields" }, field("Actor", who), field("Type", type), field("Text", text, { wide: true }), submit),
     el(
       "div",
       { class: "below" },
@@ -58,7 +58,7 @@ export function composer({ topic, actor = "ada", actors = PEOPLE, posted, signal
           "div",
           { class: "fields" },
           field("Subject", subject),
-          field("Data, as JSON instead of the text", json, { wide: true }),
+          field("Data, as JSON (replaces the text)", json, { wide: true }),
         ),
       ),
       price,

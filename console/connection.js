@@ -1,10 +1,10 @@
-// Which API the page talks to: the program that served it, or one whose URL and token are typed in.
+// The connection: to the program that served the page, or to an API whose URL and token the user enters.
 
 import { apiUrl, connect, connectLocally, isLocal } from "./api.js";
 import { button, el, field, form } from "./dom.js";
 import { pressed } from "./task.js";
 
-/** The line that says where one is connected, and the dialog behind it; `changed` is called after another was chosen. */
+/** The line that shows the connection, and its dialog. `changed` is called after the connection has changed. */
 export function connectionButton(changed) {
   const open = button("Connect…", () => dialog.showModal(), { class: "quiet" });
   const link = el("span", { class: "link waiting" });
@@ -52,7 +52,7 @@ function connectionDialog(changed) {
       el(
         "p",
         {},
-        "A deployed Lately, by its URL and a session's token. Both are forgotten with this tab. What is local only (storage, stream, faults) is not there.",
+        "Enter the URL of a deployed Lately and a session's token. Both are kept only until you close this tab. The stack's CorsOrigin must be this page's origin. The panels Storage, Stream and Faults work only with the local program.",
       ),
       field("URL", url),
       field("Token", token),

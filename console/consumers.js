@@ -1,4 +1,4 @@
-// Consumers: named readers of a topic that remember their place; and reports, which are consumers whose batches are files.
+// Consumers: named readers of a topic with a stored position. Reports are consumers whose batches are files.
 
 import { call, exactly, isLocal, path, topics } from "./api.js";
 import { announce, button, card, el, empty, field, form, heading, select, suggested, table } from "./dom.js";
@@ -6,14 +6,14 @@ import { bytes, cost, count, plural, seconds, time } from "./format.js";
 import { watch } from "./live.js";
 import { pressed, showLast, task } from "./task.js";
 
-/** Lines of a file that are shown. */
+/** The lines of a file that are shown. */
 const LINES = 12;
 
 export async function open(place, parameters, signal) {
   place.append(
     heading(
       "Consumers",
-      "Each reads a topic oldest first, a batch at a time, and commits how far it is: at least once, and nothing left out. A report's batches are files.",
+      "A consumer reads a topic oldest first, in batches, and commits its position: it gets every event at least once. A report is a consumer whose batches are files.",
     ),
   );
   await task(place, async () => {
@@ -35,16 +35,16 @@ class Consumers {
       el(
         "div",
         { class: "columns wide-main" },
-        el("div", { class: "column-side first" }, isLocal() && card("Who reads", this.listed), this.#naming(topic)),
+        el("div", { class: "column-side first" }, isLocal() && card("All consumers", this.listed), this.#naming(topic)),
         this.shown,
       ),
     );
-    this.shown.append(el("div", { class: "card" }, empty("No consumer is chosen.", "Choose one, or name a new one.")));
+    this.shown.append(el("div", { class: "card" }, empty("No consumer is selected.", "Select one, or create one.")));
     this.signal.addEventListener("abort", watch({ begin: () => isLocal() && this.#list(name === null) }));
     if (name !== null) this.#show(topic, name);
   }
 
-  /** The local program knows all; a deployed API is asked for one by its name. */
+  /** Lists all consumers. Only the local program can; in a deployed API, a consumer is found by its name. */
   #list(chooseOne) {
     return showLast(this.listed, this.signal, async (signal) => {
       const { consumers } = (await call("GET", "/local/consumers", { signal })).data;
@@ -57,7 +57,7 @@ class Consumers {
         ),
       );
       this.listed.replaceChildren(
-        lines.length === 0 ? el("p", { class: "muted" }, "Nobody yet.") : el("ul", { class: "plain" }, lines),
+        lines.length === 0 ? el("p", { class: "muted" }, "No consumers yet.") : el("ul", { class: "plain" }, lines),
       );
       if (chooseOne && consumers.length > 0 && this.chosen === undefined)
         this.#show(consumers[0].topic, consumers[0].name);
@@ -68,7 +68,7 @@ class Consumers {
     const which = suggested(this.known, { value: topic, required: true });
     const name = el("input", { value: "me", required: true, autocomplete: "off", spellcheck: "false" });
     const start = select(["earliest", "latest"], "earliest");
-    const make = el("button", { type: "submit", class: "primary" }, "Make");
+    const make = el("button", { type: "submit", class: "primary" }, "Create");
     const said = el("div", {});
     const chosen = () => [which.value.trim(), name.value.trim()];
     const create = () =>
@@ -78,18 +78,18 @@ class Consumers {
           body: { start: start.value },
           signal: this.signal,
         });
-        announce(`There is a consumer ${name} of ${topic}.`);
+        announce(`The consumer ${name} of ${topic} is ready.`);
         await Promise.all([this.#show(topic, name), isLocal() && this.#list(false)]);
       });
     const find = button("Find", () => this.#show(...chosen()));
     return card(
-      "One by name",
+      "Create or find a consumer",
       form(
         { class: "fields" },
         create,
         field("Topic", which),
         field("Name", name),
-        field("From", start),
+        field("Start", start),
         el("div", { class: "actions wide" }, make, find),
       ),
       said,
@@ -116,13 +116,13 @@ class Consumers {
     const { topic, name } = this.chosen;
     const facts = [
       ["position", data.position ? el("code", {}, data.position) : "at the beginning"],
-      ["behind", seconds(data.lag_seconds)],
+      ["lag", seconds(data.lag_seconds)],
       ["late events", data.late_more ? `${count(data.late)} or more` : count(data.late)],
-      ["settles for", seconds(data.settle_seconds)],
+      ["settle time", seconds(data.settle_seconds)],
       ["outstanding batch", data.outstanding ? el("code", {}, data.outstanding) : "none"],
     ];
     return card(
-      `${name}, of ${topic}`,
+      `${topic} / ${name}`,
       el(
         "dl",
         { class: "facts" },
@@ -131,7 +131,7 @@ class Consumers {
       el(
         "div",
         { class: "actions" },
-        button("Read again", () => this.#show(topic, name)),
+        button("Refresh", () => this.#show(topic, name)),
         el("span", { class: "price" }, cost({ cost: paid, milliseconds })),
       ),
     );
@@ -150,9 +150,9 @@ class Consumers {
       });
     if (consumer.outstanding)
       this.polled.replaceChildren(
-        el("p", { class: "muted" }, "A batch is outstanding: polling gives the same one again, until it is committed."),
+        el("p", { class: "muted" }, "A batch is outstanding: a poll returns the same batch until you commit it."),
       );
-    return card("Batches", form({ class: "inline" }, ask, field("At most", limit), poll), this.polled);
+    return card("Batches", form({ class: "inline" }, ask, field("Limit", limit), poll), this.polled);
   }
 
   #batch(answer) {
@@ -177,13 +177,13 @@ class Consumers {
       el(
         "p",
         { class: "price" },
-        `${plural(rows.length, "event")}${caughtUp ? ", and it has caught up" : ""} · ${cost(answer)}`,
+        `${plural(rows.length, "event")}${caughtUp ? ", caught up" : ""} · ${cost(answer)}`,
       ),
       rows.length > 0
         ? table("The batch, oldest first", ["At", "Type", "Actor", "Data", "Late"], rows)
         : caughtUp
-          ? empty("Nothing new.")
-          : empty("Nothing yet: poll again.", "The consumer still looks for late events."),
+          ? empty("No new events.")
+          : empty("No events yet: poll again.", "The consumer is still looking for late events."),
       batch !== null && el("div", { class: "actions" }, commit, el("code", {}, batch)),
     );
   }

@@ -1,5 +1,5 @@
-// Five designs that others have published for the same job, and ours, each with the same events in a table of its own: what
-// was stored, what was lost, what the latest cost, and how the keys look.
+// Compares five published designs with Lately's. Each has the same events in its own table. The page shows the stored
+// and lost events, the cost of reading the latest, and the keys.
 
 import { call, query } from "./api.js";
 import { card, el, field, form, select, table } from "./dom.js";
@@ -7,7 +7,7 @@ import { count, plural, units } from "./format.js";
 import { key } from "./key.js";
 import { pressed } from "./task.js";
 
-/** Partitions of a design that are listed: the fullest. */
+/** The number of partitions to list for a design: the fullest ones. */
 const PARTITIONS = 6;
 
 export function designs(topic, signal) {
@@ -20,13 +20,13 @@ export function designs(topic, signal) {
       found.replaceChildren(...summary(data), ...data.designs.map(one));
     });
   return card(
-    "Six designs, the same events",
+    "Compare six designs",
     el(
       "p",
       { class: "muted" },
-      `The newest events of ${topic}, written with five published designs and with ours, and read back each its own way.`,
+      `Writes the newest events of ${topic} with five published designs and with Lately's, and reads the latest back in each design's own way.`,
     ),
-    form({ class: "inline" }, look, field("The latest", limit), run),
+    form({ class: "inline" }, look, field("Events to read", limit), run),
     found,
   );
 }
@@ -50,7 +50,7 @@ function summary({ events, limit, designs: all }) {
     "Calls",
     "Rounds",
     "Partitions",
-    "In the fullest",
+    "In fullest partition",
   ];
   return [
     el("p", { class: "muted" }, `${plural(events, "event")}.`),

@@ -1,16 +1,19 @@
-// Elements, made safely: what comes from events is only ever text.
+// Creates elements safely: text from events is never HTML.
 //
-// A child that is a string becomes a text node, and nothing here parses HTML. Styles are classes, or single properties set
-// through the object model: the page's Content-Security-Policy takes no style from markup.
+// A string child becomes a text node, and nothing here parses HTML. Styles are classes, or single properties that are
+// set through the DOM, because the page's Content-Security-Policy refuses styles in markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** An element: `on…` properties listen, `true` is an attribute without a value, `false` and `null` are left out. */
+/**
+ * Makes an element. `on…` properties are listeners, `true` is an attribute without a value, and `false` and `null` are left
+ * out.
+ */
 export function el(name, properties = {}, ...children) {
   return dress(document.createElement(name), properties, children);
 }
 
-/** The same for a drawing. */
+/** Makes an SVG element in the same way. */
 export function svg(name, properties = {}, ...children) {
   return dress(document.createElementNS(SVG, name), properties, children);
 }
@@ -28,7 +31,7 @@ function dress(node, properties, children) {
 
 let fields = 0;
 
-/** A control with its label above it, and a word on what it takes. */
+/** A control with its label, and a hint about its values. */
 export function field(label, control, { hint, wide = false, hidden = false } = {}) {
   fields += 1;
   control.id ||= `field-${fields}`;
@@ -38,7 +41,7 @@ export function field(label, control, { hint, wide = false, hidden = false } = {
   return el("div", { class: wide ? "field wide" : "field" }, name, control, note);
 }
 
-/** A select of plain values, or of `[value, label]`. */
+/** A select. Each entry is a value, or `[value, label]`. */
 export function select(values, chosen, properties = {}) {
   const options = values.map((entry) => {
     const [value, label] = Array.isArray(entry) ? entry : [entry, entry];
@@ -47,7 +50,7 @@ export function select(values, chosen, properties = {}) {
   return el("select", properties, options);
 }
 
-/** A text input that suggests values and takes any. */
+/** A text input that suggests values and accepts any value. */
 export function suggested(values, properties = {}) {
   fields += 1;
   const list = el(
@@ -64,7 +67,7 @@ export function button(label, onclick, properties = {}) {
   return el("button", { type: "button", onclick, ...properties }, label);
 }
 
-/** A form that is handled here and never sent by the browser. */
+/** A form that calls `onsubmit` and is never sent by the browser. */
 export function form(properties, onsubmit, ...children) {
   const submitted = (event) => {
     event.preventDefault();
@@ -73,7 +76,7 @@ export function form(properties, onsubmit, ...children) {
   return el("form", { novalidate: true, ...properties, onsubmit: submitted }, ...children);
 }
 
-/** A table with a caption for those who do not see it; the first cell of a row is its header. */
+/** A table with a caption for screen readers. The first cell of a row is its header. */
 export function table(caption, heads, rows, properties = {}) {
   const head = heads.map((text) => el("th", { scope: "col" }, text));
   const body = rows.map(([first, ...cells]) =>
@@ -97,12 +100,12 @@ export function table(caption, heads, rows, properties = {}) {
   );
 }
 
-/** What a panel begins with: its name, and a line that says what one sees. */
+/** The head of a panel: its title, and a description of its contents. */
 export function heading(title, ...lead) {
   return el("div", { class: "heading" }, el("h1", {}, title), el("p", {}, ...lead));
 }
 
-/** A card: a section with a heading of its own. */
+/** A card: a section with its own heading. */
 export function card(title, ...children) {
   fields += 1;
   const heading = el("h2", { id: `card-${fields}` }, title);
@@ -118,7 +121,7 @@ export function empty(title, ...hint) {
   );
 }
 
-/** Says something to those who hear the page; used where what changed is not where the focus is. */
+/** Announces a text to screen readers, for changes that are not at the focus. */
 export function announce(text) {
   document.getElementById("announce").textContent = text;
 }

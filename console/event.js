@@ -1,14 +1,15 @@
-// An event as a row of a list, and opened: the same on timelines, feeds and batches.
+// An event as a row of a list, and its details. Timelines and feeds use both.
 //
-// All of it is somebody's text: it is written as text nodes, cut to what a row shows, and set apart in its direction.
+// All of an event is text from somebody else. So it is written as text nodes, cut to the length of a row, and isolated
+// in its text direction.
 
 import { button, el } from "./dom.js";
 import { time } from "./format.js";
 
-/** What a row shows of an event's data; more would be laid out and not be seen. */
+/** The characters of an event's data in a row. More would not be visible. */
 const PREVIEW = 240;
 
-/** Colours of the types' marks. */
+/** The number of colours for types; the style has a class for each. */
 const HUES = 6;
 
 export function eventRow() {
@@ -23,7 +24,7 @@ export function eventRow() {
   );
 }
 
-/** Shows the text or title that it carries, else its JSON. `unread` marks it as such, `fresh` as having landed while one looks. */
+/** Writes an event into a row: the text or title of its data, or else its JSON. `fresh` marks a new event. */
 export function fillRow(row, event, { unread = false, fresh = false } = {}) {
   const [at, type, who, data, mark] = row.children;
   at.textContent = time(event.at);
@@ -39,14 +40,14 @@ export function fillRow(row, event, { unread = false, fresh = false } = {}) {
   row.className = `row${unread ? " unread" : ""}${fresh ? " fresh" : ""}`;
 }
 
-/** By the first part of the type, so that what belongs together looks alike. */
+/** The colour of a type, by its last part: `post.created` and `issue.created` look alike. */
 function hue(type) {
   let sum = 0;
   for (const letter of type.split(".").at(-1)) sum = (sum * 31 + letter.codePointAt(0)) % 997;
   return sum % HUES;
 }
 
-/** An event with all it holds; `actions` are links and buttons, `onclose` gives the focus back. */
+/** The details of an event. `actions` are links and buttons; `onclose` moves the focus back. */
 export function eventDetail(event, { actions = [], onclose }) {
   const facts = [
     ["id", el("code", {}, event.id)],

@@ -1,5 +1,5 @@
-// Faults, injected here to watch the system get over them. Only the local program has them: nothing of this exists in a deployed
-// stack.
+// Injects faults, so that the user can watch the system recover. Only the local program has faults; a deployed stack
+// has none of this.
 
 import { call } from "./api.js";
 import { active } from "./banner.js";
@@ -29,22 +29,22 @@ export function open(place, parameters, signal) {
   };
   const put = async (body) => {
     show((await call("PUT", "/local/faults", { body, signal })).data);
-    announce("The faults are as you set them.");
+    announce("The faults are set.");
   };
   const end = button("End all faults", () =>
     pressed(end, on, async () => show((await call("DELETE", "/local/faults", { signal })).data)),
   );
 
   place.append(
-    heading("Faults", "Break something, and watch it heal. This is here only: a deployed stack has nothing of it."),
+    heading("Faults", "Inject faults and watch the system recover. Only the local program has faults, not a deployed stack."),
     heal(signal),
     el(
       "div",
       { class: "columns even" },
       el("div", { class: "column-main" }, throttle(partition, put), index(put)),
-      el("div", { class: "column-main" }, stream(put), card("On now", on, el("div", { class: "actions" }, end))),
+      el("div", { class: "column-main" }, stream(put), card("Active faults", on, el("div", { class: "actions" }, end))),
     ),
-    card("What was injected, latest first", injected),
+    card("Injected faults, newest first", injected),
   );
   const read = () => task(on, async () => show((await call("GET", "/local/faults", { signal })).data));
   const stops = [onState((state) => show(state.faults)), watch({ begin: read })];
@@ -52,17 +52,17 @@ export function open(place, parameters, signal) {
 }
 
 function history(injected) {
-  if (injected.length === 0) return empty("Nothing yet.");
+  if (injected.length === 0) return empty("No calls have met a fault yet.");
   const rows = injected.map(({ at, operation, partition, what }) => [
     time(at),
     operation,
     partition ? el("code", {}, partition) : "",
     what,
   ]);
-  return table("Injected faults", ["At", "Call", "Partition", "What"], rows, { class: "items" });
+  return table("Injected faults", ["At", "Call", "Partition", "Fault"], rows, { class: "items" });
 }
 
-/** A form of one kind of fault, with a place of its own for what is wrong with it. */
+/** The form for a kind of fault, with its own place for errors. */
 function kind(title, lead, label, put, body, ...controls) {
   const submit = el("button", { type: "submit", class: "primary" }, label);
   const said = el("div", {});
@@ -90,7 +90,7 @@ function throttle(partition, put) {
     throttles: [{ partition: where.value.trim(), chance: Number(chance.value) / 100, seconds: Number(lasting.value) }],
   });
   const lead =
-    "Writes to partitions that begin like this are refused, as DynamoDB refuses those to a hot one. Ends by itself.";
+    "Writes to partitions whose keys begin with this text are throttled, as in a hot partition. Ends by itself.";
   return kind(
     "Throttle a partition",
     lead,
@@ -105,7 +105,7 @@ function throttle(partition, put) {
 
 function index(put) {
   const delay = number(5, { min: "0", max: "60" });
-  const lead = "Indexes show what was written only after a while. Issues listed by status or priority come from one.";
+  const lead = "Indexes show a write only after this delay. Lists of issues by status or priority come from an index.";
   return kind(
     "Delay the indexes",
     lead,
@@ -131,14 +131,14 @@ function stream(put) {
     },
   });
   const lead =
-    "Records come twice, late or not at all for now, and fan-out dies before or after its work. Feeds end up the same.";
+    "Records are delivered twice, late, or not while the stream is paused, and fan-out crashes before or after its work. Feeds end up the same.";
   return kind(
-    "Trouble the stream and fan-out",
+    "Disturb the stream and fan-out",
     lead,
     "Apply",
     put,
     body,
-    field("Twice, %", duplicate),
+    field("Duplicates, %", duplicate),
     field("Crash before, %", before),
     field("Crash after, %", after),
     field("Delay, seconds", delay),

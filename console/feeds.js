@@ -1,4 +1,5 @@
-// One user's feed: what those whom they follow did, and their own posts. One follows here, posts as another, and sees it arrive.
+// A user's feed: the events of followed actors and subjects, and the user's own posts. The panel can follow a source
+// and post as another user, so that the post arrives in the feed.
 
 import { call, isLocal, path, query } from "./api.js";
 import { composer, PEOPLE } from "./compose.js";
@@ -34,7 +35,7 @@ class Feed {
 
   constructor(place, user, signal) {
     Object.assign(this, { place, user, signal });
-    this.status = el("p", { class: "status" }, "Reading…");
+    this.status = el("p", { class: "status" }, "Loading…");
     this.badge = el("span", { class: "badge" });
     this.side = el("div", { class: "side-detail" });
     this.follows = el("ul", { class: "follows" });
@@ -56,7 +57,7 @@ class Feed {
     this.place.append(
       heading(
         "Feeds",
-        "What the followed did, newest first: fan-out carries each post here within a second. Follow somebody, post as them, and see it arrive.",
+        "The events of followed actors and subjects, newest first. Fan-out delivers each post within a second. Follow somebody, post as them, and see the post arrive.",
       ),
       this.#people(),
       el(
@@ -83,7 +84,7 @@ class Feed {
   #people() {
     const other = el("input", { autocomplete: "off", spellcheck: "false", placeholder: "another user" });
     return form(
-      { class: "toolbar", "aria-label": "Whose feed" },
+      { class: "toolbar", "aria-label": "Choose a feed" },
       () => other.value.trim() && (location.hash = `feeds${query({ user: other.value.trim() })}`),
       el(
         "nav",
@@ -97,7 +98,7 @@ class Feed {
     );
   }
 
-  /** One read at a time; what lands during one is read by one more, however much that is. */
+  /** Reads the first page, one read at a time. Any number of entries that land during a read cause one more read. */
   async #first() {
     this.#stale = true;
     if (this.#reading) return;
@@ -150,7 +151,7 @@ class Feed {
   }
 
   #changed({ id, gone }) {
-    // It may be older than the first page.
+    // The entry may be older than the first page.
     if (gone) this.list.remove(id);
     this.#first();
   }
@@ -159,7 +160,7 @@ class Feed {
     const none = this.list.length === 0;
     this.list.element.hidden = none;
     this.holder.querySelector(".empty")?.remove();
-    if (none) this.holder.append(empty("This feed is empty.", "Follow somebody: their latest posts come along."));
+    if (none) this.holder.append(empty("This feed is empty.", "Follow somebody to add their latest posts."));
   }
 
   #markSeen() {
@@ -228,7 +229,7 @@ class Feed {
     };
     const links = [
       isLocal() &&
-        el("a", { href: `#storage${query({ topic: event.topic, event: event.id })}` }, "Where its copies are"),
+        el("a", { href: `#storage${query({ topic: event.topic, event: event.id })}` }, "Show stored copies"),
     ];
     this.side.replaceChildren(eventDetail(event, { actions: links, onclose: close }));
     this.side.querySelector("h2").focus({ preventScroll: true });

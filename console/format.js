@@ -1,15 +1,15 @@
-// How times, numbers and prices are written. Times are UTC, as buckets are.
+// Formats times, numbers and costs. Times are in UTC, like buckets.
 
 const numbers = new Intl.NumberFormat("en");
 
 export const count = (value) => numbers.format(value);
 
-/** Reads are billed by half units; sums of them are shown to a tenth. */
+/** Reads are billed by half units. Sums are shown with one decimal. */
 export const units = (value) => numbers.format(Math.round(value * 10) / 10);
 
 export const plural = (value, one, many = `${one}s`) => `${count(value)} ${value === 1 ? one : many}`;
 
-/** `10:03:35.808`, and the day before it where that is not today. */
+/** `10:03:35.808` today; with month and day, and without milliseconds, on other days. */
 export function time(at) {
   const [day, clock] = at.replace("Z", "").split("T");
   const today = new Date().toISOString().slice(0, 10);
@@ -29,7 +29,7 @@ export function seconds(value) {
   return value < 7200 ? `${count(Math.round(value / 60))} min` : `${count(Math.round(value / 3600))} h`;
 }
 
-/** `Lately-Cost` as an object of numbers; `null` where an API does not show it. */
+/** Parses `Lately-Cost` into an object of numbers; `null` if the response does not have it. */
 function parseCost(header) {
   if (!header) return null;
   return Object.fromEntries(
@@ -42,11 +42,11 @@ function parseCost(header) {
 
 const unit = (value) => (value === 1 ? "unit" : "units");
 
-/** What was paid at DynamoDB, in words. */
+/** The DynamoDB cost of a response, in words. */
 export function cost(answer) {
   const paid = parseCost(answer.cost);
   const parts = [];
-  if (paid === null) parts.push("price not shown by this API");
+  if (paid === null) parts.push("this API does not show its cost");
   if (paid?.read_units !== undefined) parts.push(`${units(paid.read_units)} read ${unit(paid.read_units)}`);
   if (paid?.write_units !== undefined) parts.push(`${units(paid.write_units)} write ${unit(paid.write_units)}`);
   if (paid?.calls !== undefined) parts.push(plural(paid.calls, "call"));

@@ -1,7 +1,9 @@
-// The guided fault: throttle the partition that is being written to, go on posting, and watch the bucket double its shards.
+// The guided fault: it throttles the partition of its own posts, continues to post, and shows the bucket double its
+// shards.
 //
-// The load is small and ends: `EVENTS` posts, `RATE` a second, each under an `Idempotency-Key`, so that one that was refused is
-// sent again and is there once. At last all are read back and counted: that none is lost is not claimed but seen.
+// The load is small and ends: `EVENTS` posts, `RATE` per second. Each post has an `Idempotency-Key`, so a refused post
+// can be retried and is written once. At the end all events are read back and counted, so the page proves that none is
+// lost.
 
 import { call, path, query } from "./api.js";
 import { Chart } from "./chart.js";
@@ -15,7 +17,7 @@ const EVENTS = 200;
 const RATE = 20;
 const THROTTLE_SECONDS = 3;
 
-/** How often a post is sent: a throttle ends long before. */
+/** The most attempts for a post. The throttle ends long before the last. */
 const ATTEMPTS = 10;
 const PAUSE = 1000;
 
@@ -27,11 +29,11 @@ export function heal(signal) {
   const steps = el("ol", { class: "steps" });
   const shown = el("div", { class: "tiles" });
   const section = card(
-    "A partition gets hot",
+    "Watch a hot partition recover",
     el(
       "p",
       { class: "muted" },
-      `Posts ${EVENTS} events to ${TOPIC}, ${RATE} a second, and throttles their partition for ${THROTTLE_SECONDS} seconds.`,
+      `Posts ${EVENTS} events to ${TOPIC}, ${RATE} per second, and throttles their partition for ${THROTTLE_SECONDS} seconds.`,
     ),
     el("div", { class: "actions" }, start),
     shown,
@@ -60,7 +62,7 @@ class Run {
     this.notes = { accepted: el("p", { class: "muted" }), latency: el("p", { class: "muted" }) };
     shown.replaceChildren(
       tile("Accepted", this.figures.accepted, this.notes.accepted),
-      tile("Time of a post", this.figures.latency, this.latency.element, this.notes.latency),
+      tile("Latency of a post", this.figures.latency, this.latency.element, this.notes.latency),
       tile("Shards of the bucket", this.figures.shards, this.growth.element),
     );
     steps.replaceChildren();
@@ -90,7 +92,7 @@ class Run {
     announce(text);
   }
 
-  /** Of one bucket all the time, also when its day has ended. */
+  /** The shards of a bucket. The run uses the same bucket all the time, also after its day has ended. */
   async #shardsOf(label) {
     const { buckets } = (await call("GET", path("local", "storage", "topics", TOPIC), { signal: this.signal })).data;
     return buckets.find((it) => it.label === label)?.shards ?? 1;
@@ -106,7 +108,7 @@ class Run {
     this.figures.shards.textContent = count(shards);
   }
 
-  /** Throttles after the first second, and goes on posting; all posts, under way or done. */
+  /** Starts all posts, and throttles their partition after the first second. Returns the promises of the posts. */
   async #post(label) {
     const posts = [];
     for (let number = 0; number < EVENTS; number += 1) {
@@ -153,13 +155,13 @@ class Run {
     this.figures.latency.textContent = seconds(milliseconds / 1000);
     this.notes.latency.textContent = `slowest ${seconds(this.#slowest / 1000)}`;
     this.figures.accepted.textContent = `${count(this.#accepted)} of ${count(EVENTS)}`;
-    this.notes.accepted.textContent = `${count(this.#again)} sent again, ${count(this.#refused)} refused`;
+    this.notes.accepted.textContent = `${count(this.#again)} retried, ${count(this.#refused)} refused`;
   }
 
   async #readBack(began, before) {
     const found = [];
     let cursor = null;
-    // As many pages as the events need, with what others of the type may have posted meanwhile.
+    // At most one page per event: others may have posted events of the same type meanwhile.
     for (let page = 0; page < EVENTS; page += 1) {
       const filters = {
         type: TYPE,
@@ -178,8 +180,8 @@ class Run {
     const after = this.#shards.at(-1);
     this.#step(
       whole
-        ? `Healed: all ${count(EVENTS)} events were accepted and are there, each once. Shards: ${before} before, ${after} now.`
-        : `${count(found.length)} of ${count(EVENTS)} events are there.`,
+        ? `Healed: all ${count(EVENTS)} events were accepted and read back, each once. Shards: ${before} before, ${after} now.`
+        : `${count(found.length)} of ${count(EVENTS)} events were read back.`,
       whole,
     );
   }

@@ -1,7 +1,8 @@
 // A repository's issues: records with revisions.
 //
-// An open issue is edited under the revision that was read. If somebody else was faster, the API answers 412, and both are
-// shown beside each other: theirs, and what was typed here, to be put on top of it.
+// An issue is saved with the revision that the form was filled from. If somebody else has changed the issue since, the
+// API responds 412, and the page shows both versions side by side. The user can then apply the own changes to the
+// current version.
 
 import { call, isLocal, path, query } from "./api.js";
 import { PEOPLE } from "./compose.js";
@@ -42,7 +43,7 @@ class Issues {
     this.place.append(
       heading(
         "Issues",
-        "Records that several people change: each has a revision, and who writes under an old one is told so, so no change is lost.",
+        "Records that several people change. Each has a revision, and a write with an old revision is rejected, so no change is lost.",
       ),
       this.#toolbar(),
       el(
@@ -61,7 +62,7 @@ class Issues {
     this.signal.addEventListener("abort", watch({ begin: () => this.#list() }));
   }
 
-  /** Locally one acts as somebody; elsewhere as whom the token belongs to. */
+  /** The token: of the chosen user in the local program, and the connection's otherwise. */
   #token() {
     return isLocal() ? this.as : undefined;
   }
@@ -78,7 +79,7 @@ class Issues {
     const go = () =>
       (location.hash = `issues${query({ owner: owner.value.trim(), repo: repo.value.trim(), show: show.value })}`);
     return form(
-      { class: "toolbar", "aria-label": "Which issues" },
+      { class: "toolbar", "aria-label": "Filters" },
       go,
       field("Owner", owner),
       field("Repository", repo),
@@ -88,7 +89,7 @@ class Issues {
     );
   }
 
-  /** `after` is an issue whose change the list shall show: indexes are written behind. */
+  /** Reads the list. It waits for the change of the issue `after`, because indexes are updated asynchronously. */
   #list(after) {
     return showLast(this.listed, this.signal, async (signal) => {
       const awaited = after && this.filter ? { wait_for: `${after.number}@${after.revision}` } : {};
@@ -107,8 +108,8 @@ class Issues {
   }
 
   #none() {
-    if (this.filter) return empty("No issue is like that.");
-    const make = button("Open three to try with", () =>
+    if (this.filter) return empty("No issue matches.");
+    const make = button("Open three example issues", () =>
       pressed(make, this.listed, async () => {
         for (const body of EXAMPLES)
           await call("POST", this.#base, { body, token: this.#token(), signal: this.signal });
@@ -163,7 +164,7 @@ class Issues {
 
   #showNone() {
     this.editor.replaceChildren(
-      el("div", { class: "card" }, empty("No issue is open here.", "Choose one from the list.")),
+      el("div", { class: "card" }, empty("No issue is selected.", "Select one from the list.")),
     );
   }
 
@@ -174,7 +175,7 @@ class Issues {
     });
   }
 
-  /** The form holds the revision that it was filled from. `typed` are changes to put on top of what is there now. */
+  /** Shows a form with the revision that it was filled from. `typed` are changes to apply to the issue. */
   #show(answer, typed = {}) {
     const issue = { ...answer.data };
     const shown = { ...issue, ...typed };
@@ -200,7 +201,7 @@ class Issues {
       );
     };
     const save = () => pressed(submit, said, () => this.#save(issue, answer.etag, changes(), said));
-    const rival = button("Let someone else change it meanwhile", () =>
+    const rival = button("Simulate another user's change", () =>
       pressed(rival, said, () => this.#rival(issue, said)),
     );
 
@@ -232,7 +233,7 @@ class Issues {
   async #save(issue, etag, changes, said) {
     said.replaceChildren();
     if (Object.keys(changes).length === 0)
-      return said.replaceChildren(el("p", { class: "muted" }, "Nothing has changed."));
+      return said.replaceChildren(el("p", { class: "muted" }, "There are no changes to save."));
     try {
       const answer = await this.#patch(issue.number, etag, changes, this.#token());
       this.#show(answer);
@@ -242,7 +243,7 @@ class Issues {
           el(
             "p",
             {},
-            "Saved, as revision ",
+            "Saved as revision ",
             el("code", {}, answer.etag),
             ". ",
             el("span", { class: "price" }, cost(answer)),
@@ -264,7 +265,7 @@ class Issues {
     });
   }
 
-  /** Theirs beside ours. What only we changed can be put on top of theirs; what both changed is for a human to choose. */
+  /** Shows the current version beside the user's changes. Applying the changes overwrites fields that both changed. */
   async #conflict(issue, changes, problem, said) {
     const theirs = await call("GET", `${this.#base}/${issue.number}?consistent=true`, { signal: this.signal });
     const names = ["title", "body", "labels", "status", "priority"];
@@ -275,32 +276,32 @@ class Issues {
         name,
         text(issue[name]),
         el("bdi", {}, text(theirs.data[name])),
-        el("bdi", {}, name in changes ? text(changes[name]) : "as before"),
+        el("bdi", {}, name in changes ? text(changes[name]) : "unchanged"),
       ]);
     const reapply = button(
-      "Take theirs and put mine on top",
+      "Apply my changes to the current version",
       () => {
         this.#show(theirs, changes);
-        announce("The form holds their revision with your changes. Save to write them.");
+        announce("The form holds the current revision with your changes. Save to write them.");
         this.editor.querySelector("h2").focus();
       },
       { class: "primary" },
     );
-    const give = button("Take theirs", () => this.#show(theirs));
+    const give = button("Discard my changes", () => this.#show(theirs));
     said.replaceChildren(
       el(
         "div",
         { class: "conflict" },
-        el("h3", {}, "Somebody else was faster"),
-        el("p", {}, `Nothing was written: ${problem.message} `, el("code", {}, `${problem.status} ${problem.code}`)),
-        table("The two versions", ["Field", "You read", "Theirs now", "Yours"], rows),
+        el("h3", {}, "Somebody else changed this issue"),
+        el("p", {}, `Your changes are not saved: ${problem.message} `, el("code", {}, `${problem.status} ${problem.code}`)),
+        table("The two versions", ["Field", "You read", "Current", "Yours"], rows),
         el("div", { class: "actions" }, reapply, give),
       ),
     );
     reapply.focus();
   }
 
-  /** Another of the demo's users adds a label, under the revision that is there now. */
+  /** Another of the demo's users adds a label to the current revision, or removes it. */
   async #rival(issue, said) {
     const who = PEOPLE.find((name) => name !== this.as);
     const now = await call("GET", `${this.#base}/${issue.number}?consistent=true`, { token: who, signal: this.signal });
@@ -313,9 +314,9 @@ class Issues {
       el(
         "p",
         {},
-        `${who} has just changed the labels: it is revision `,
+        `${who} has just changed the labels. The current revision is `,
         el("code", {}, answer.etag),
-        " now. Change something and save.",
+        ". Change something and save.",
       ),
     );
     await this.#list(answer.data);

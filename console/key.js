@@ -1,13 +1,12 @@
-// An item as the design draws it: partition key, sort key, attributes. The parts of a key are set apart by colour and by the `#`
-// between them.
+// A stored item: partition key, sort key and attributes. Colours and the `#` between them separate the parts of a key.
 
 import { el } from "./dom.js";
 import { bytes } from "./format.js";
 
-/** Colours of a key's parts; the style has a class for each. */
+/** The number of colours for parts of a key; the style has a class for each. */
 const PARTS = 4;
 
-/** What is shown of an attribute. */
+/** The characters of an attribute that are shown. */
 const SHOWN = 80;
 
 const PLACES = { event: "the event", source: "a source's timeline", feed: "a feed", index: "an index" };
@@ -38,7 +37,7 @@ export function item({ place, index, pk, sk, attributes, bytes: size }) {
   ];
 }
 
-/** `{"S": "x"}` is `x`; what is nested stays as DynamoDB writes it. */
+/** `{"S": "x"}` becomes `x`. Nested values stay in DynamoDB's JSON. */
 function plain(value) {
   const [[type, inner]] = Object.entries(value);
   const text = type === "S" || type === "N" ? String(inner) : JSON.stringify(inner);

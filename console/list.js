@@ -1,15 +1,16 @@
-// A list of any length in a handful of elements.
+// A list of any length with a small number of elements.
 //
-// Rows have one height, so a row's place is its index times that, and only those in sight exist: 10,000 events cost as much
-// to scroll as fifty. Elements are used again for other rows, so none of them has the focus: the list has it, and names the
-// active row (`aria-activedescendant`), each of which says its place and how many there are.
+// All rows have the same height, so the position of a row is its index times the height, and only visible rows have an
+// element: scrolling 10,000 events costs as much as scrolling fifty. Elements are reused for other rows, so none of
+// them can have the focus. The list has the focus and names the active row (`aria-activedescendant`). Each row has its
+// index and the number of rows.
 
 import { el } from "./dom.js";
 
-/** Rows beyond either edge, so that a scroll shows no gap before the next frame. */
+/** The rows beyond each edge, so that scrolling shows no gap before the next frame. */
 const BEYOND = 8;
 
-/** Rows before the end at which more are asked for. */
+/** The rows before the end at which the list asks for more. */
 const NEAR_END = 30;
 
 let lists = 0;
@@ -25,8 +26,9 @@ export class List {
   #rows = el("div", { class: "rows", role: "presentation" });
 
   /**
-   * `row()` makes an empty row's element, `fill(element, item)` writes an item into it; `key(item)` orders the list, largest
-   * first. `open(item)` is Enter or a click, `nearEnd()` asks for more, `scrolled(atTop)` says where the reader is.
+   * `row()` makes the element of an empty row, and `fill(element, item)` writes an item into it. `key(item)` orders the
+   * list, largest first. `open(item)` is called on Enter or a click, `nearEnd()` when more items are needed, and
+   * `scrolled(atTop)` after scrolling.
    */
   constructor(options) {
     lists += 1;
@@ -77,7 +79,7 @@ export class List {
     this.#draw(true);
   }
 
-  /** Takes a newest page for what it is: the truth on all that is as new. How many were new. */
+  /** Makes the list equal to a newest page as far as that reaches. Returns the number of new items. */
   align(items) {
     const { key } = this.#options;
     const there = new Set(items.map(key));
@@ -90,7 +92,7 @@ export class List {
     return this.#keys.has(key);
   }
 
-  /** Puts what has just landed into its place, and lets what is being read stay where it is. How many were new. */
+  /** Inserts new items in order, without moving the visible rows. Returns the number of new items. */
   merge(items) {
     const height = this.#height();
     const wasAtTop = this.atTop;
@@ -110,7 +112,7 @@ export class List {
     return added;
   }
 
-  /** Whether it was there. */
+  /** Removes an item. Returns true if the list had it. */
   remove(key) {
     if (!this.#keys.delete(key)) return false;
     const at = this.#items.findIndex((item) => this.#options.key(item) === key);
@@ -130,7 +132,7 @@ export class List {
     return !this.#keys.has(key) && Boolean(this.#keys.add(key));
   }
 
-  /** The first place whose key is less: keys fall. */
+  /** The first index with a smaller key; keys are in descending order. */
   #place(key) {
     let low = 0;
     let high = this.#items.length;
@@ -142,7 +144,7 @@ export class List {
     return low;
   }
 
-  /** A row's height is the style's: it differs by the width of the screen. */
+  /** The height of a row. The style sets it, depending on the width of the screen. */
   #height() {
     return Number.parseFloat(getComputedStyle(this.element).getPropertyValue("--row")) || 44;
   }

@@ -1,8 +1,8 @@
-// What is new, as it lands: server-sent events from the local program, else a poll each two seconds.
+// New events as they land: server-sent events from the local program, or a poll every two seconds.
 //
-// The stream is read by `fetch`, which can carry a token; there is one for the whole page, since a browser has few connections
-// to a host. It ends while the page is hidden, and a panel reads its first page anew whenever it begins: so nothing is missed
-// that came in between. Who is told `lost` was too slow, and begins again.
+// `fetch` reads the stream, because it can send a token. The whole page shares one stream, because a browser opens few
+// connections to a host. The stream ends while the page is hidden. A panel reads its first page again whenever a stream
+// begins, so no event in between is missed. After the message `lost` the page was too slow, and begins a new stream.
 
 import { isLocal, query, send } from "./api.js";
 
@@ -15,10 +15,10 @@ let running = null;
 let due = 0;
 const watchers = { state: new Set(), link: new Set() };
 
-/** The system's state, whenever it changes. */
+/** Calls `watcher` with the system's state whenever it changes. */
 export const onState = (watcher) => add(watchers.state, watcher);
 
-/** Whether the page hears what is new: `live`, `polling`, `waiting`. */
+/** Calls `watcher` with the state of the connection: `live`, `polling` or `waiting`. */
 export const onLink = (watcher) => add(watchers.link, watcher);
 
 function add(watchers, watcher) {
@@ -29,8 +29,8 @@ function add(watchers, watcher) {
 const tell = (kind, value) => watchers[kind].forEach((watcher) => watcher(value));
 
 /**
- * What a panel wants to be told of: a topic's events or a feed's entries.
- * `begin` reads its first page, `event`, `gone` and `feed` take what lands, `poll` asks, where there is no stream.
+ * Subscribes a panel to a topic's events or a feed's entries. `begin` reads the panel's first page; `event`, `gone` and
+ * `feed` get the messages; `poll` asks for new events if there is no stream.
  */
 export function watch(handlers, { topic, feed } = {}) {
   const mine = { handlers, topic, feed };
@@ -42,7 +42,7 @@ export function watch(handlers, { topic, feed } = {}) {
   };
 }
 
-/** Begins again, once what happens now is over: the panel, the connection or the page's visibility has changed. */
+/** Begins again after the current event handler: the panel, the connection or the page's visibility has changed. */
 export function restart() {
   clearTimeout(due);
   due = setTimeout(begin);
@@ -74,7 +74,7 @@ async function stream(signal) {
       await read(response, (name, data) => deliver(wanted, name, data));
     } catch (error) {
       if (signal.aborted) return;
-      // Nothing to hear; what there is to read is read all the same, once.
+      // There is no stream. The panel still tries to read its first page, once.
       if (!begun) wanted?.handlers.begin?.();
       begun = true;
     }
@@ -89,7 +89,7 @@ function deliver(wanted, name, data) {
   else wanted?.handlers[name]?.(data);
 }
 
-/** Messages of a stream: lines up to an empty one; what begins with a colon says only that it goes on. */
+/** Reads the messages of a stream. An empty line ends a message; a line with a leading colon is a heartbeat. */
 async function read(response, message) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";

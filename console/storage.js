@@ -1,5 +1,5 @@
-// How it is stored: a topic's buckets and shards as a heat map, the items behind one event, what a read touches, and what
-// the published designs would have made of the same events.
+// Storage: a topic's buckets and shards as a heat map, the stored items of an event, the trace of a read, and the
+// comparison with published designs.
 
 import { call, path, query, topics } from "./api.js";
 import { button, card, el, empty, field, form, heading, select, table } from "./dom.js";
@@ -10,17 +10,17 @@ import { watch } from "./live.js";
 import { pressed, showLast, task } from "./task.js";
 import { trace } from "./trace.js";
 
-/** Shades of the heat map; the style has a class for each. */
+/** The number of shades of the heat map; the style has a class for each. */
 const LEVELS = 5;
 
-/** Shards of a bucket beyond which cells are narrow. */
+/** With more shards than this, cells are narrow. */
 const DENSE = 16;
 
 export async function open(place, parameters, signal) {
   place.append(
     heading(
       "Storage",
-      "A topic's time is cut into buckets, a bucket into shards: each is a partition of the table. Quiet buckets have one; those that were throttled have doubled, by themselves.",
+      "A topic is split into buckets by time, and a bucket into shards. Each shard is a partition of the table. Quiet buckets have one shard; throttled buckets have doubled their shards automatically.",
     ),
   );
   await task(place, async () => {
@@ -30,7 +30,7 @@ export async function open(place, parameters, signal) {
     const which = select(known.includes(chosen) ? known : [chosen, ...known], chosen, {
       onchange: () => (location.hash = `storage?topic=${which.value}`),
     });
-    const again = button("Read again", () => pressed(again, map, () => heatMap(map, chosen, signal)));
+    const again = button("Refresh", () => pressed(again, map, () => heatMap(map, chosen, signal)));
     place.append(
       card("Buckets and shards", el("div", { class: "toolbar" }, field("Topic", which), again), map),
       items(chosen, parameters.get("event"), signal),
@@ -43,7 +43,7 @@ export async function open(place, parameters, signal) {
   });
 }
 
-/** The map is drawn anew when something has landed: once a second at most, and not while somebody is moving on it. */
+/** Redraws the map after new events: at most once a second, and not while the focus is on the map. */
 function follow(map, topic, signal) {
   let due = null;
   const draw = () => {
@@ -56,7 +56,7 @@ function follow(map, topic, signal) {
 
 async function heatMap(place, topic, signal) {
   const { bucket, buckets, more } = (await call("GET", path("local", "storage", "topics", topic), { signal })).data;
-  if (buckets.length === 0) return place.replaceChildren(empty("No bucket yet.", "The first event makes one."));
+  if (buckets.length === 0) return place.replaceChildren(empty("No buckets yet.", "The first event creates one."));
   const most = Math.max(1, ...buckets.flatMap((it) => it.counts));
   const wide = Math.max(...buckets.map((it) => it.shards));
   const total = buckets.reduce((sum, it) => sum + it.counts.reduce((all, each) => all + each, 0), 0);
@@ -81,7 +81,7 @@ async function heatMap(place, topic, signal) {
     el(
       "p",
       { class: "muted" },
-      `${plural(total, "event")} in the newest ${plural(buckets.length, "bucket")}${more ? "; there are older ones" : ""}. A cell is a partition: choose one to throttle it.`,
+      `${plural(total, "event")} in the newest ${plural(buckets.length, "bucket")}${more ? "; older buckets exist" : ""}. A cell is a partition: choose one to throttle it.`,
     ),
     el("div", { class: "scrolls", role: "region", "aria-label": "Heat map" }, map),
     legend(most),
@@ -121,7 +121,7 @@ function legend(most) {
   return el("p", { class: "legend", "aria-hidden": "true" }, "0", steps, count(most));
 }
 
-/** One stop for the whole map; from there, arrows. */
+/** The map is one tab stop. The arrow keys move between its cells. */
 function roam(map, event) {
   const rows = [...map.tBodies[0].rows].map((row) => [...row.querySelectorAll("a")]);
   const at = rows.findIndex((row) => row.includes(document.activeElement));
@@ -145,7 +145,7 @@ function roam(map, event) {
   next.focus();
 }
 
-/** What a single event is in the table: itself, its copies, and its places in an index. */
+/** The stored items of an event: the event, its copies, and its entries in indexes. */
 function items(topic, id, signal) {
   const input = el("input", {
     value: id ?? "",
@@ -155,10 +155,10 @@ function items(topic, id, signal) {
     required: true,
   });
   const find = el("button", { type: "submit", class: "primary" }, "Find");
-  const newest = button("The newest", () =>
+  const newest = button("Newest event", () =>
     pressed(newest, found, async () => {
       const { events } = (await call("GET", `${path("topics", topic)}/events?limit=1`, { signal })).data;
-      if (events.length === 0) return found.replaceChildren(empty("There is none."));
+      if (events.length === 0) return found.replaceChildren(empty("The topic has no events."));
       input.value = events[0].id;
       await read();
     }),
@@ -182,7 +182,7 @@ function items(topic, id, signal) {
   };
   const read = () => showLast(found, signal, look);
   const section = card(
-    "The items behind an event",
+    "The stored items of an event",
     form({ class: "inline" }, () => pressed(find, found, read), field(`Event of ${topic}`, input), find, newest),
     found,
   );

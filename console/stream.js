@@ -1,4 +1,4 @@
-// The table's stream and fan-out, which reads it: how far behind it is, what it is working on, and what it gave up.
+// The table's stream, and fan-out, which reads it: its lag, its work, and the batches that it gave up on.
 
 import { call } from "./api.js";
 import { Chart } from "./chart.js";
@@ -9,7 +9,7 @@ import { pressed, task } from "./task.js";
 
 const POINTS = 60;
 
-/** The lag is drawn also while nothing changes. */
+/** The interval of the charts, which are also drawn while nothing changes. */
 const TICK = 1000;
 
 export function open(place, _, signal) {
@@ -26,13 +26,13 @@ export function open(place, _, signal) {
   place.append(
     heading(
       "Stream",
-      "The table's own stream is the message bus: fan-out reads it in batches, retries what fails, splits what keeps failing, and puts what it gives up where it can be sent again.",
+      "The table's stream is the message bus. Fan-out reads it in batches, retries a batch that fails, splits a batch that keeps failing, and stores a batch that it gives up on, so that you can redrive it.",
     ),
     el(
       "div",
       { class: "tiles" },
       tile("Lag", figures.lag, lag.element),
-      tile("Records a second", figures.flow, flow.element),
+      tile("Records per second", figures.flow, flow.element),
       tile("Given up", figures.failures, el("a", { href: "#faults" }, "Make fan-out fail")),
     ),
     card("Shards", shards, el("p", { class: "muted" }, figures.report)),
@@ -94,7 +94,7 @@ function shardTable({ stream, records }) {
     count(it.bisects),
     it.in_destination > 0 ? el("span", { class: "bad" }, count(it.in_destination)) : "0",
   ]);
-  const heads = ["Shard", "Lag", "At work", "Delivered", "Filtered", "Invocations", "Retries", "Splits", "Given up"];
+  const heads = ["Shard", "Lag", "In flight", "Delivered", "Filtered", "Invocations", "Retries", "Splits", "Given up"];
   return [
     table("The stream's shards", heads, rows, { class: "numbers" }),
     el("p", { class: "muted" }, `${plural(records, "record")} in the stream.`),
@@ -106,10 +106,10 @@ function listFailures(place, signal) {
     const { failures } = (await call("GET", "/local/failures", { signal })).data;
     if (failures.length === 0)
       return place.replaceChildren(
-        empty("Nothing was given up.", "A record that fails again and again would be kept here, whole."),
+        empty("No failed batches.", "A batch that fails in all retries is kept here, with its whole records."),
       );
     const rows = failures.map((failure) => {
-      const again = button("Send again", () =>
+      const again = button("Redrive", () =>
         pressed(again, place, async () => {
           const { data } = await call("POST", `/local/failures/${encodeURIComponent(failure.name)}/redrive`, {
             signal,
@@ -124,7 +124,7 @@ function listFailures(place, signal) {
       return [time(failure.at), failure.reason, what, again];
     });
     place.replaceChildren(
-      table("What was given up, newest first", ["At", "Why", "Records", "Again"], rows, { class: "items" }),
+      table("Failed batches, newest first", ["At", "Reason", "Records", "Action"], rows, { class: "items" }),
     );
   });
 }

@@ -1,9 +1,9 @@
-// What one waits for: shown while it is under way, and shown when it fails, with all that helps to find out why.
+// Tasks: the page shows that a task is under way, and shows its error with all details if it fails.
 
 import { Problem } from "./api.js";
 import { el } from "./dom.js";
 
-/** A problem as its reader needs it: what, which fields, its code, and the id of the request in the log. */
+/** Shows a problem: its text, its fields, its code, and the id of its request in the log. */
 function showProblem(error) {
   if (!(error instanceof Problem)) throw error;
   const faults = error.errors.map(({ path, message }) => el("li", {}, el("code", {}, path), ` ${message}`));
@@ -24,13 +24,13 @@ function showProblem(error) {
   );
 }
 
-/** How many tasks are under way for a place, and what gives up what is read for it. */
+/** The number of tasks under way for each place, and the controller that aborts the place's last read. */
 const under = new WeakMap();
 const shown = new WeakMap();
 
 /**
- * Runs `work` for `place`, which says that it is busy, and shows a problem there, should there be one. What was given up because
- * its panel is gone shows nothing. Whether it was done.
+ * Runs `work` for `place`, which is marked as busy, and shows a problem there. Aborted work shows nothing. Returns true if
+ * the work succeeded.
  */
 export async function task(place, work) {
   under.set(place, (under.get(place) ?? 0) + 1);
@@ -49,8 +49,8 @@ export async function task(place, work) {
 }
 
 /**
- * The same for what is read to be shown in `place`, by `read` with a signal of its own: what is asked for last is shown, and what
- * is still under way for the same place is given up.
+ * Runs `read`, whose result is shown in `place`, as a task with its own signal. An earlier read for the same place is
+ * aborted, so the place shows the last one.
  */
 export function showLast(place, signal, read) {
   shown.get(place)?.abort();
@@ -59,7 +59,7 @@ export function showLast(place, signal, read) {
   return task(place, () => read(AbortSignal.any([signal, last.signal])));
 }
 
-/** The same for a button, which is not pressed twice meanwhile; a problem is told in `place`. */
+/** Runs `work` for a button, which is disabled meanwhile. A problem is shown in `place`. */
 export async function pressed(control, place, work) {
   const hadFocus = document.activeElement === control;
   control.disabled = true;

@@ -1,4 +1,4 @@
-// Light or dark: as the system says, until somebody says otherwise here. The choice is kept for the next visit.
+// The theme, light or dark: the system's, unless the user chooses another. The choice is kept for the next visit.
 
 import { button } from "./dom.js";
 
@@ -14,7 +14,7 @@ export function themeToggle() {
     "",
     () => {
       const next = current() === "dark" ? "light" : "dark";
-      // What the system says anyway is not kept: so that the page follows it again.
+      // A choice that equals the system's theme is not kept, so that the page follows the system again.
       if (next === (dark.matches ? "dark" : "light")) localStorage.removeItem(KEPT);
       else localStorage.setItem(KEPT, next);
       show();

@@ -1,7 +1,7 @@
-// A topic's events, newest first, as they land.
+// The timeline of a topic: its events, newest first.
 //
-// Pages are read as one scrolls, what is new comes on top, and the price of each read stands above. From a time on (`to`) the list
-// stands still, and what lands meanwhile is only counted.
+// Scrolling reads further pages, new events appear on top, and the cost of each read is shown above the list. With an
+// end time (`to`) the list does not change, and new events are only counted.
 
 import { call, exactly, isLocal, path, query, topics } from "./api.js";
 import { composer, typesOf } from "./compose.js";
@@ -15,7 +15,7 @@ import { task } from "./task.js";
 const FIRST_PAGE = 100;
 const PAGE = 200;
 
-/** Most events that are kept; who wants to see further back jumps there. */
+/** The most events that the list keeps. An end time shows older ones. */
 const MOST = 20_000;
 
 export async function open(place, parameters, signal) {
@@ -23,7 +23,7 @@ export async function open(place, parameters, signal) {
   await task(place, async () => {
     const known = await topics(signal);
     const topic = parameters.get("topic") ?? (known.includes("posts") ? "posts" : known[0]);
-    if (topic === undefined) place.append(empty("There is no topic yet.", "Create one with PUT /topics/{topic}."));
+    if (topic === undefined) place.append(empty("There are no topics yet.", "Create one with PUT /topics/{topic}."));
     else
       new Timeline(
         place,
@@ -41,7 +41,7 @@ function lead() {
     el("a", { href: "#faults" }, "break a partition"),
     " and watch it heal.",
   ];
-  return ["What happens in a topic, newest first, as it lands. ", ...(isLocal() ? local : [])];
+  return ["The events of a topic, newest first. New events appear as they land. ", ...(isLocal() ? local : [])];
 }
 
 class Timeline {
@@ -49,13 +49,13 @@ class Timeline {
   #newer = null;
   #loading = false;
   #above = 0;
-  /** What landed while a newest page was on its way, which may not have it: done again when that is there. */
+  /** Changes that landed during the read of a newest page. The page may lack them, so they are applied again. */
   #meanwhile = null;
   #fresh = new Set();
 
   constructor(place, chosen, signal) {
     Object.assign(this, { place, chosen, signal });
-    this.tally = el("span", {}, "Reading…");
+    this.tally = el("span", {}, "Loading…");
     this.older = button("Older", () => this.#read(), { class: "as-link", hidden: true });
     this.price = el("span", { class: "price" });
     this.pill = button("", () => this.#toNewest(), { class: "pill", hidden: true });
@@ -107,7 +107,7 @@ class Timeline {
       location.hash = `timeline${query(wanted)}`;
     };
     return form(
-      { class: "toolbar", "aria-label": "What is shown" },
+      { class: "toolbar", "aria-label": "Filters" },
       () => go({}),
       field("Topic", which),
       field("Type", only),
@@ -118,7 +118,7 @@ class Timeline {
     );
   }
 
-  /** The newest page. Where there is one already, what is read stays, unless more came than a page holds. */
+  /** Reads the newest page. An older list stays below it, unless more new events came than a page holds. */
   #first() {
     const meanwhile = [];
     this.#meanwhile = meanwhile;
@@ -139,7 +139,7 @@ class Timeline {
     if (this.#loading || this.list.length >= MOST) return;
     const cursor = this.#next;
     this.#page({ limit: PAGE, cursor }, ({ events, next }) => {
-      // The list may have begun anew meanwhile.
+      // The list may have been replaced meanwhile.
       if (this.#next !== cursor) return;
       this.#next = next;
       this.list.append(events);
@@ -166,17 +166,17 @@ class Timeline {
     if (none)
       this.holder.append(
         empty(
-          "Nothing here.",
-          this.chosen.type || this.chosen.to ? "No event fits; show others above." : "Post the first event above.",
+          "No events here.",
+          this.chosen.type || this.chosen.to ? "No event matches the filters above." : "Post the first event above.",
         ),
       );
     const full = this.list.length >= MOST;
-    const end = full ? ": jump to a time to see further back" : this.#next ? "" : ": all there are";
+    const end = full ? ": choose an earlier time to see older ones" : this.#next ? "" : " in all";
     this.tally.textContent = `${plural(this.list.length, "event")}${end}`;
     this.older.hidden = full || !this.#next;
   }
 
-  /** Where there is no stream: what came since, oldest first. */
+  /** Reads the events since the last read, oldest first. Used if there is no stream. */
   async #poll() {
     if (!this.#newer || this.chosen.to) return;
     const { topic, type } = this.chosen;
@@ -196,9 +196,9 @@ class Timeline {
     const wanted = events.filter((event) => !type || event.type === type).map((event) => ({ topic, ...event }));
     if (to) return this.#count(wanted.length);
     const away = !this.list.atTop;
-    // What lies behind all that was read comes with its own page.
+    // Events older than all that were read come with a later page.
     const inReach = wanted.filter((event) => !this.#next || event.id > (this.list.last?.id ?? ""));
-    // A poll may tell again what is shown.
+    // A poll may repeat events that are shown already.
     inReach.filter((event) => !this.list.has(event.id)).forEach((event) => this.#fresh.add(event.id));
     const added = this.list.merge(inReach);
     this.#meanwhile?.push(() => this.list.merge(inReach));
@@ -233,12 +233,12 @@ class Timeline {
       this.list.element.focus();
     };
     const links = [
-      isLocal() && el("a", { href: `#storage${query({ topic: event.topic, event: event.id })}` }, "How it is stored"),
+      isLocal() && el("a", { href: `#storage${query({ topic: event.topic, event: event.id })}` }, "Show stored items"),
       isLocal() &&
         el(
           "a",
           { href: `#storage${query({ trace: `${path("topics", event.topic)}/events?limit=50` })}` },
-          "What reading it touches",
+          "Trace the read",
         ),
       button("Delete", () => task(this.side, () => this.#delete(event, close)), { class: "quiet" }),
     ];

@@ -1,4 +1,4 @@
-// A read, traced: every call that it made of DynamoDB, to which partition, and what that cost.
+// The trace of a read: each DynamoDB call with its partition and its cost.
 
 import { call } from "./api.js";
 import { card, el, field, form, suggested, table } from "./dom.js";
@@ -38,18 +38,18 @@ export function trace(target, signal) {
     const got = body?.events ? ` · ${plural(body.events.length, "event")}` : "";
     found.replaceChildren(
       el("p", {}, el("strong", {}, `${status}`), got, " · ", el("span", { class: "price" }, cost({ cost: paid }))),
-      table("Calls of DynamoDB", ["Call", "Partition", "Items", "Read units", "Read"], rows, { class: "items" }),
+      table("DynamoDB calls", ["Call", "Partition", "Items", "Read units", "Read"], rows, { class: "items" }),
       el(
         "p",
         { class: "hint" },
-        "Run on a store that remembers nothing: so the topic and its directory are read, too.",
+        "The traced read starts with empty caches, so it also reads the topic and its directory.",
       ),
     );
   };
   const read = () => showLast(found, signal, look);
   const section = card(
-    "What a read touches",
-    el("p", { class: "muted" }, "Any read of the API, run here with each of its calls noted."),
+    "Trace a read",
+    el("p", { class: "muted" }, "Runs any GET of the API, and lists its DynamoDB calls."),
     form({ class: "inline" }, () => pressed(run, found, read), field("GET", input), run),
     found,
   );
@@ -59,7 +59,7 @@ export function trace(target, signal) {
   return section;
 }
 
-/** A share of the dearest call, with its number. */
+/** A bar for a value, relative to the largest one. */
 export function bar(value, most) {
   const fill = el("span", { class: "bar-fill" });
   fill.style.width = `${Math.round((value / most) * 100)}%`;

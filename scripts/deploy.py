@@ -1,10 +1,10 @@
-"""Deploys what was built to MiniStack and runs the scenario there. Started by scripts/deploy, which says what it is for.
+"""Deploys the built stack to MiniStack and runs the scenario there. scripts/deploy starts and describes this program.
 
-What MiniStack does otherwise than AWS is made up for here, and nowhere else:
+MiniStack differs from AWS in two points. This program, and no other file, works around them:
 
-- It does not import an HTTP API's document: the routes, integrations and the authorizer that SAM puts there are created one
-  by one.
-- It knows no alarm on an expression of metrics: such an alarm is deployed on the first of them.
+- MiniStack does not import an HTTP API's document. So the program creates the document's routes, integrations and
+  authorizer one by one.
+- MiniStack has no alarms on expressions of metrics. So such an alarm is deployed on its first metric.
 """
 
 import contextlib
@@ -26,13 +26,13 @@ from samtranslator.yaml_helper import yaml_parse
 
 BIN = pathlib.Path("target/tools")
 BUILT = pathlib.Path(".aws-sam/build/template.yaml")
-# Beside it, because the functions' folders are relative to it.
+# In the same folder, because the paths of the functions are relative to the template.
 DEPLOYED = BUILT.with_name("ministack.json")
-# What MiniStack itself logged, for a look at it afterwards.
+# A copy of MiniStack's own log.
 LOG = pathlib.Path("target/ministack.log")
 STACK, REGION = "lately", "eu-west-1"
 TOPIC = "billing"
-# It answers this path itself.
+# The scenario's part that is skipped, because MiniStack itself answers /health.
 SKIPPED = "health"
 MACHINE = "arm64" if platform.machine() in ("aarch64", "arm64") else "x86_64"
 FIRST = {
@@ -42,12 +42,12 @@ FIRST = {
     "ReportSchedule": "rate(1 minute)",
     "LogLevel": "info",
 }
-# Each function's environment, a mapping's, and the schedule's input change.
+# The upgrade changes the functions' environment and the schedule's input.
 UPGRADE = FIRST | {"LogLevel": "warn", "FanOutLimit": "500", "ReportGroupBy": "type"}
 
 
 def deployable():
-    """The built template with what MiniStack takes."""
+    """Writes the built template in a form that MiniStack accepts."""
     template = yaml_parse(BUILT.read_text())
     for resource in template["Resources"].values():
         properties = resource.get("Properties", {})
@@ -58,7 +58,7 @@ def deployable():
 
 
 def document():
-    """The API's document, as SAM makes it of the template."""
+    """The API's document that SAM makes from the template."""
 
     class NoManagedPolicies:
         def load(self):
@@ -72,11 +72,11 @@ def document():
 
 
 class Cloud:
-    """AWS at an address, by its clients."""
+    """An AWS at a URL, with clients for its services."""
 
     def __init__(self, url):
         self.url = url
-        # No file of this machine's says which account is meant.
+        # Credentials and configuration of this machine must not be used.
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")} | {
             "AWS_ENDPOINT_URL": url,
             "AWS_ACCESS_KEY_ID": "test",
@@ -97,7 +97,7 @@ class Cloud:
         return subprocess.run([str(it) for it in command], env=self.environment, check=True, text=True, **options)
 
     def sam(self, *arguments):
-        """SAM says a line for each thing that it makes: that is kept for when it fails."""
+        """Runs SAM. Its output, a line for each resource, is printed only if it fails."""
         command = (BIN / "sam/bin/sam", *arguments, "--stack-name", STACK, "--region", REGION)
         try:
             self.run(*command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -106,7 +106,7 @@ class Cloud:
             raise
 
     def deploy(self, parameters):
-        # Quoted for SAM, which ends a value at a space.
+        # SAM ends an unquoted value at a space.
         given = [f'{name}="{value}"' for name, value in parameters.items()]
         self.sam(
             *("deploy", "--template-file", DEPLOYED, "--config-file", pathlib.Path("samconfig.toml").resolve()),
@@ -122,7 +122,7 @@ class Cloud:
         return {it["OutputKey"]: it["OutputValue"] for it in stack["Outputs"]}
 
     def make_routes(self, document, cache_seconds):
-        """What API Gateway makes of the API's document."""
+        """Creates the routes and the authorizer that API Gateway would create from the API's document."""
         gateway, physical = self.client("apigatewayv2"), self.physical()
         api, account = physical["Api"], self.client("sts").get_caller_identity()["Account"]
 
@@ -166,7 +166,7 @@ class Cloud:
         return api
 
     def print_logs(self):
-        """The functions' own lines, without the platform's about each invocation."""
+        """Prints the functions' own log lines, without the platform's lines about each invocation."""
         logs = self.client("logs")
         for group in logs.describe_log_groups()["logGroups"]:
             events = logs.filter_log_events(logGroupName=group["logGroupName"], limit=10_000)["events"]
@@ -178,7 +178,7 @@ class Cloud:
 
 @contextlib.contextmanager
 def ministack():
-    """MiniStack, with nothing in it, on a port and in a folder of its own."""
+    """An empty MiniStack, on a port and in a folder of its own."""
     [port] = free_ports(1)
     with tempfile.TemporaryDirectory(prefix="lately-deploy-") as folder:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")} | {
@@ -200,10 +200,10 @@ def ministack():
 
 
 def main(lately, *options):
-    """All of it, in steps that are timed."""
+    """Runs and times all steps."""
     keep = options == ("--keep",)
     if options and not keep:
-        sys.exit(f"{' '.join(options)}: only --keep is known")
+        sys.exit(f"{' '.join(options)}: the only option is --keep")
     took = {}
 
     @contextlib.contextmanager
@@ -232,27 +232,27 @@ def main(lately, *options):
                 cloud.run(*scenario)
             with step("upgrade"):
                 cloud.deploy(UPGRADE)
-                assert cloud.outputs()["TableName"] == table, "the upgrade has put another table in its place"
+                assert cloud.outputs()["TableName"] == table, "the upgrade has replaced the table"
             with step("scenario after the upgrade"):
                 cloud.run(*scenario)
             if keep:
                 stay(cloud, host, token, table)
             else:
-                with step("take down"):
+                with step("delete"):
                     cloud.sam("delete", "--no-prompts")
         except Exception as failed:
             cloud.print_logs()
-            print(f"what MiniStack itself logged is kept as {LOG}")
+            print(f"the log of MiniStack is {LOG}")
             if isinstance(failed, subprocess.CalledProcessError):
                 sys.exit(f"failed: {pathlib.Path(failed.cmd[0]).name} {failed.cmd[1]}")
             raise
     told = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in took.items())
-    print(f"\ndeployed, upgraded and taken down, the scenario passed twice: {told}")
+    print(f"\ndeployed, upgraded and deleted the stack; the scenario passed twice: {told}")
 
 
 def stay(cloud, host, token, table):
     names = ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION")
-    print("\nIt runs until Ctrl-C. To talk to it:\n")
+    print("\nThe stack runs until Ctrl-C. To call it:\n")
     print("export " + " ".join(f"{name}={cloud.environment[name]}" for name in names))
     print(f"curl -s {cloud.url}/topics -H 'Host: {host}' -H 'Authorization: Bearer {token}'")
     print(f"aws dynamodb scan --table-name {table} --max-items 3", flush=True)

@@ -1,4 +1,4 @@
-"""Holds the built functions against events/expected.json. Started by scripts/emulator, which says what it is for."""
+"""Compares the built functions' answers with events/expected.json. scripts/emulator starts this program."""
 
 import contextlib
 import json
@@ -19,12 +19,12 @@ EVENTS = pathlib.Path("events")
 BUILT = pathlib.Path(".aws-sam/build")
 KIND = "arm64" if platform.machine() in ("aarch64", "arm64") else "x86_64"
 EMULATOR = pathlib.Path(samcli.__file__).parent / f"local/rapid/aws-lambda-rie-{KIND}"
-# Given back as it was before each payload. Apart from the program's own table, whose stream drives fan-out meanwhile.
+# This table is restored before each payload. It is not the program's own, whose stream drives the program's fan-out.
 TABLE = "payloads"
 
 
 class Table:
-    """The table that the functions work on: a copy of the program's, with what is given."""
+    """The table of the functions: a copy of the program's table, with the given items."""
 
     def __init__(self, url, items):
         keys = {"aws_access_key_id": "x", "aws_secret_access_key": "x", "region_name": "eu-west-1"}
@@ -57,7 +57,7 @@ class Table:
 
 
 class Functions:
-    """The template's functions: which of them a payload is for, and what environment it has."""
+    """The template's functions: the function of a payload, and its environment."""
 
     def __init__(self, template):
         resources = template["Resources"]
@@ -99,13 +99,13 @@ class Functions:
             "AWS_LAMBDA_FUNCTION_NAME": function,
             "AWS_LAMBDA_FUNCTION_TIMEOUT": str(self.functions[function].get("Timeout", 15)),
         }
-        # What another resource says has to be given.
+        # A value that refers to another resource must be given.
         plain = {name: it if isinstance(it, str) else parameters.get(it.get("Ref")) for name, it in declared.items()}
         return {name: str(value) for name, value in (plain | given).items() if value is not None}
 
 
 def holds(answer, expected):
-    """Whether an answer holds what is expected of it; it may hold more."""
+    """True if an answer contains the expected fields; it may contain more."""
     if isinstance(expected, dict):
         return isinstance(answer, dict) and all(
             name in answer and holds(answer[name], value) for name, value in expected.items()
@@ -130,7 +130,7 @@ def send(url, body, headers=None, method="POST"):
 
 @contextlib.contextmanager
 def program(lately, folder, given):
-    """The program with what is given, and the address of its DynamoDB."""
+    """Starts the program and makes the given calls; gives the URL of its DynamoDB."""
     log_path = folder / "lately.log"
     command = [lately, "--port", "0", "--dynamodb-port", "0", "--no-demo", "--report-every", "never"]
 
@@ -150,7 +150,7 @@ def program(lately, folder, given):
 
 @contextlib.contextmanager
 def emulated(function, environment, log_path):
-    """A built function under the emulator, and the address at which it is invoked."""
+    """Starts a built function under the emulator; gives the URL that invokes it."""
     port, runtime_port = free_ports(2)
     command = [
         EMULATOR,
@@ -164,7 +164,7 @@ def emulated(function, environment, log_path):
 
 
 def is_answered(url, name, expected):
-    """Whether a payload is answered as expected; else it says how it is."""
+    """True if a payload is answered as expected; otherwise prints the answer."""
     text = ""
     try:
         text = send(url, (EVENTS / name).read_bytes())
@@ -177,7 +177,7 @@ def is_answered(url, name, expected):
 
 
 def main(lately, *chosen):
-    """Sends the payloads that are chosen, or all; with --list, only says which function each is for."""
+    """Sends the chosen payloads, or all; with --list, only prints the function of each payload."""
     expected = json.loads((EVENTS / "expected.json").read_text())
     functions = Functions(yaml_parse(pathlib.Path("template.yaml").read_text()))
     is_list = chosen == ("--list",)

@@ -1,4 +1,4 @@
-"""Processes of the scripts' own, on ports of their own, that end when the script does."""
+"""Starts processes for a script, on free ports, and ends them when the script ends."""
 
 import contextlib
 import os
@@ -11,12 +11,12 @@ import time
 SECONDS_TO_START = 60
 SECONDS_TO_END = 10
 
-# As Ctrl-C does: what was begun is ended.
+# SIGTERM ends the script as Ctrl-C does, so the script ends its processes.
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 
 def free_ports(count):
-    """Ports that nobody has, each another."""
+    """Different free ports."""
     with contextlib.ExitStack() as held:
         sockets = [held.enter_context(socket.socket()) for _ in range(count)]
         for it in sockets:
@@ -31,7 +31,7 @@ def answers(port):
 
 @contextlib.contextmanager
 def running(command, log, **options):
-    """A process, with all that it starts, for as long as the block."""
+    """Runs a process for the time of the block, then ends it with all processes that it started."""
     process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, **options)
     try:
         yield process
@@ -46,13 +46,13 @@ def end(process):
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(SECONDS_TO_END)
             break
-    # What it started and left behind.
+    # Processes that it started and left behind.
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 
 
 def until(what, process, ask):
-    """What is asked for, as soon as it is there."""
+    """Calls `ask` until it returns an answer; exits if the process ends or does not start in time."""
     latest = time.monotonic() + SECONDS_TO_START
     while time.monotonic() < latest and process.poll() is None:
         answer = ask()

@@ -1,7 +1,8 @@
-//! What a call costs on the engine, and that it costs the same however long the stream has become.
+//! Times calls to the embedded engine with streams of different lengths. A call must take the same time with a long
+//! stream as with a short one.
 //!
-//! The allocator is part of the figures: with a million records held among the requests' short-lived
-//! memory, glibc's spends a third of a put searching its free lists, and mimalloc does not.
+//! The allocator is part of the figures. When a million records lie among the requests' short-lived memory, glibc's
+//! allocator spends a third of a put on its free lists, and mimalloc does not.
 
 use std::sync::OnceLock;
 
@@ -32,16 +33,16 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        let engine = Engine::memory(&Options::default()).expect("memory is there");
+        let engine = Engine::memory(&Options::default()).expect("an engine in memory opens");
         engine.create_table(definition(), TABLE).expect("the definition is valid");
         Self {
-            runtime: Builder::new_current_thread().build().expect("a runtime needs nothing"),
+            runtime: Builder::new_current_thread().build().expect("a runtime can be built"),
             client: engine.client(),
             engine,
         }
     }
 
-    /// One that holds so many stream records, of as many items.
+    /// An engine whose stream holds `records` records, of as many items.
     fn holding(records: u64) -> Self {
         let bench = Self::new();
         let request = |number: u64| {
@@ -50,7 +51,7 @@ impl Bench {
                 .item("sk", sort(number))
                 .item("data", data())
                 .build()
-                .expect("it has an item");
+                .expect("the request has an item");
             WriteRequest::builder().put_request(put).build()
         };
         bench.runtime.block_on(async {
@@ -59,7 +60,7 @@ impl Bench {
                 let requests = chunk.iter().copied().map(request).collect();
                 let batch = bench.client.batch_write_item();
                 let answer = batch.request_items(TABLE, requests).send().await;
-                answer.expect("the engine takes it");
+                answer.expect("the engine accepts the write");
             }
         });
         assert_eq!(bench.held(), records);
@@ -79,7 +80,7 @@ impl Bench {
             .item("pk", partition(number))
             .item("sk", sort(number))
             .item("data", data());
-        self.runtime.block_on(put.send()).expect("the engine takes it");
+        self.runtime.block_on(put.send()).expect("the engine accepts the write");
     }
 }
 
@@ -91,12 +92,12 @@ fn sort(number: u64) -> AttributeValue {
     AttributeValue::S(format!("{number:036}"))
 }
 
-/// Makes the item about 512 bytes.
+/// The data that makes an item about 512 bytes large.
 fn data() -> AttributeValue {
     AttributeValue::S("x".repeat(430))
 }
 
-/// Built once for each size; the calls measured add to it.
+/// The engine for a size. It is built once, and the measured calls add to it.
 fn shared(records: u64) -> &'static Bench {
     static ONE: OnceLock<Bench> = OnceLock::new();
     static THOUSAND: OnceLock<Bench> = OnceLock::new();
@@ -124,7 +125,7 @@ fn get(bencher: Bencher<'_, '_>, records: u64) {
     let bench = shared(records);
     bencher.bench_local(|| {
         let get = bench.client.get_item().table_name(TABLE).key("pk", partition(7)).key("sk", sort(7));
-        let answer = bench.runtime.block_on(get.send()).expect("it is there");
+        let answer = bench.runtime.block_on(get.send()).expect("the item can be read");
         assert!(answer.item.is_some());
         answer
     });
@@ -141,7 +142,7 @@ fn query_of_50(bencher: Bencher<'_, '_>, records: u64) {
             .key_condition_expression("pk = :pk")
             .expression_attribute_values(":pk", partition(7))
             .limit(50);
-        let answer = bench.runtime.block_on(query.send()).expect("it answers");
+        let answer = bench.runtime.block_on(query.send()).expect("the query succeeds");
         assert_eq!(answer.count, 50);
         answer
     });
@@ -149,12 +150,12 @@ fn query_of_50(bencher: Bencher<'_, '_>, records: u64) {
 
 #[divan::bench(sample_count = 200, sample_size = 1)]
 fn open_and_create_table() -> Engine {
-    let engine = Engine::memory(&Options::default()).expect("memory is there");
+    let engine = Engine::memory(&Options::default()).expect("an engine in memory opens");
     engine.create_table(definition(), TABLE).expect("the definition is valid");
     engine
 }
 
 #[divan::bench(sample_count = 200, sample_size = 1)]
 fn open() -> Engine {
-    Engine::memory(&Options::default()).expect("memory is there")
+    Engine::memory(&Options::default()).expect("an engine in memory opens")
 }

@@ -1,49 +1,50 @@
-//! Blocks: the parts of a page that are figures.
+//! Blocks: the parts of a page that show figures. A block stands between two HTML comments, of which the first names
+//! it.
 //!
 //! ```text
-//! <!-- bench reads: latest -->                                  a table, between this line
+//! <!-- bench reads: latest -->                                  a table: subcommand and table
 //! | … |
-//! <!-- /bench -->                                               and this one
+//! <!-- /bench -->
 //!
-//! … costs <!-- bench reads: latest / 1 shard / 50 -->3.5<!-- /bench --> units       a figure, by its row and column
+//! … costs <!-- bench reads: latest / 1 shard / 50 -->3.5<!-- /bench --> units       one figure: also row and column
 //! ```
 //!
-//! What stands between the two comments is made from the figures and from nothing else: filling a page that is filled
-//! changes nothing. All else of the page stays as it is.
+//! The text of a block is derived only from the figures, so filling a page twice changes nothing. The rest of the page
+//! is left alone.
 
 use crate::report::{Cell, Report};
 
 const BEGIN: &str = "<!-- bench ";
 const END: &str = "<!-- /bench -->";
 
-/// The contents of a block.
+/// The name of a block: the figures that it shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
     /// The subcommand.
     pub report: String,
-    /// Its table.
+    /// The table of the subcommand's report.
     pub table: String,
-    /// The row and the column, if it is one figure.
+    /// The row and the column, if the block shows one figure.
     pub cell: Option<(String, String)>,
 }
 
-/// A page whose blocks cannot be filled.
+/// The blocks of a page cannot be filled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BlockError {
-    /// A block has no end, or begins within another.
+    /// A block has no end, or another block begins within it.
     #[error("the block `{0}` does not end")]
     Endless(String),
-    /// A block's name is none.
+    /// The name of a block is not valid.
     #[error(
-        "`{0}` is not the name of a block: `<subcommand>: <table>`, or `<subcommand>: <table> / <row> / <column>`"
+        "`{0}` is not the name of a block: use `<subcommand>: <table>`, or `<subcommand>: <table> / <row> / <column>`"
     )]
     Name(String),
-    /// There is no such figure.
-    #[error("there is no figure `{0}`")]
+    /// The figure does not exist.
+    #[error("the figure `{0}` does not exist")]
     Unknown(String),
 }
 
-/// The names of a page's blocks, in their order.
+/// The names of a page's blocks, in the page's order.
 ///
 /// # Errors
 /// See [`BlockError`].
@@ -56,7 +57,7 @@ pub fn names(page: &str) -> Result<Vec<Name>, BlockError> {
     Ok(names)
 }
 
-/// The page, with the blocks of a subcommand filled from its report. All others stay as they are.
+/// The page, with the blocks of a subcommand filled from its report. Other blocks are left alone.
 ///
 /// # Errors
 /// See [`BlockError`].
@@ -93,7 +94,7 @@ fn fill_with(
     Ok(filled + rest)
 }
 
-/// A figure within a sentence: a whole one without its decimal.
+/// The text of a figure within a sentence. A whole number has no decimal there.
 fn in_a_sentence(cell: &Cell) -> String {
     let text = cell.to_string();
     text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)
@@ -143,7 +144,7 @@ mod tests {
         reads: latest / 64 shards / 50 --><!-- /bench --> or <!-- bench reads: latest / 1 shard / 50 -->4<!-- /bench -->.\n";
 
     #[test]
-    fn tables_and_figures_are_filled_and_nothing_else_is_changed() {
+    fn filling_changes_only_tables_and_figures() {
         let expected = PAGE
             .replace(
                 "\n\n<!-- /bench",
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_is_filled_stays_as_it_is() {
+    fn filling_a_page_twice_changes_nothing() {
         let once = filled(PAGE).unwrap();
         assert_eq!(filled(&once), Ok(once));
     }
@@ -183,13 +184,13 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_other_subcommands_stay_as_they_are() {
+    fn blocks_of_other_subcommands_are_left_alone() {
         let page = "<!-- bench writes: latest -->\n| … |\n<!-- /bench -->";
         assert_eq!(filled(page), Ok(page.to_owned()));
     }
 
     #[test]
-    fn a_pages_blocks_are_listed() {
+    fn the_names_of_a_pages_blocks_are_listed() {
         let names: Vec<_> = names(PAGE).unwrap().iter().map(Name::to_string).collect();
         assert_eq!(
             names,

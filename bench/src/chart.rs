@@ -1,42 +1,42 @@
-//! Bar charts as SVG, small enough to be read as text. They follow the reader's light or dark scheme, need no script and no
-//! font, and say in words what they show.
+//! Bar charts as SVG. A chart is small enough to be read as text, follows the reader's light or dark colour scheme,
+//! needs no script and no font, and has a description in words.
 
 use std::fmt::Write;
 
-/// A picture of panels beside each other, which share their rows.
+/// A chart of panels side by side, which share their rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
     /// The chart's title.
     pub title: String,
-    /// The same in a sentence or two, for who cannot see it.
+    /// The figures in words, for readers who cannot see the chart.
     pub description: String,
     /// The names of the rows.
     pub rows: Vec<String>,
-    /// The row that is set off from the others.
+    /// The number of the row that is highlighted.
     pub ours: usize,
     /// The panels.
     pub panels: Vec<Panel>,
 }
 
-/// Bars of one measure, each panel on its own scale, from zero.
+/// The bars of one measure. Each panel has its own scale, which begins at zero.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
     /// The measured quantity.
     pub title: String,
-    /// A bar for each row, and the text beside it; without a number, the text alone.
+    /// A number and a text for each row. A row without a number has no bar.
     pub bars: Vec<(Option<f64>, String)>,
 }
 
 const WIDTH: f64 = 860.0;
 const MARGIN: f64 = 12.0;
-/// The rows' names.
+/// The width of the rows' names.
 const NAMES: f64 = 178.0;
 const GAP: f64 = 16.0;
-/// Above the first row: the title, and the panels' titles.
+/// The height above the first row, for the chart's title and the panels' titles.
 const HEAD: f64 = 66.0;
 const ROW: f64 = 24.0;
 const BAR: f64 = 14.0;
-/// Beside the longest bar, for its text.
+/// The width beside the longest bar, for its text.
 const TEXT: f64 = 78.0;
 
 const STYLE: &str = "text{font:13px system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;fill:#1f2328}\
@@ -46,7 +46,7 @@ const STYLE: &str = "text{font:13px system-ui,-apple-system,'Segoe UI',Helvetica
     rect{fill:#656c76}rect.ours{fill:#3fb950}line{stroke:#3d444d}}";
 
 impl Chart {
-    /// The picture.
+    /// The chart as SVG.
     #[must_use]
     pub fn svg(&self) -> String {
         let Self { title, description, rows, panels, .. } = self;
@@ -73,7 +73,7 @@ impl Chart {
                 HEAD - 4.0,
                 height - MARGIN + 4.0
             )
-            .expect("text takes all");
+            .expect("writing to a string does not fail");
             self.bars(&mut svg, panel, x, width);
         }
         svg + "</svg>\n"
@@ -88,7 +88,7 @@ impl Chart {
             if value.is_some_and(|value| value > 0.0) {
                 let (length, y) = (length.max(1.0), middle(n) - BAR / 2.0 - 4.0);
                 writeln!(svg, "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{length:.1}\" height=\"{BAR}\" rx=\"2\"/>")
-                    .expect("text takes all");
+                    .expect("writing to a string does not fail");
             }
             let class = if n == self.ours { "ours" } else { "value" };
             text(svg, class, x + length + 6.0, middle(n), shown);
@@ -96,7 +96,7 @@ impl Chart {
     }
 }
 
-/// The line on which a row's text stands.
+/// The vertical position of a row's text.
 fn middle(row: usize) -> f64 {
     HEAD + lengths(row) * ROW + ROW / 2.0 + 4.0
 }
@@ -108,7 +108,8 @@ fn lengths(count: usize) -> f64 {
 
 fn text(svg: &mut String, class: &str, x: f64, y: f64, shown: &str) {
     let shown = escaped(shown);
-    writeln!(svg, "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y}\">{shown}</text>").expect("text takes all");
+    writeln!(svg, "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y}\">{shown}</text>")
+        .expect("writing to a string does not fail");
 }
 
 fn escaped(text: &str) -> String {
@@ -127,14 +128,14 @@ mod tests {
             vec![(Some(3.5), "3.5".to_owned()), (Some(0.0), "0".to_owned()), (None, "no answer".to_owned())];
         Chart {
             title: "Units < \"here\" & there".to_owned(),
-            description: "Who pays what.".to_owned(),
+            description: "The price of each design.".to_owned(),
             rows: ["others", "Lately", "none"].map(str::to_owned).to_vec(),
             ours: 1,
             panels: vec![Panel { title: "read units".to_owned(), bars }],
         }
     }
 
-    /// The names of the elements, in their order; fails where XML is not well formed.
+    /// The names of the elements, in their order. Fails if the XML is not well formed.
     fn elements(svg: &str) -> Vec<String> {
         let mut reader = Reader::from_str(svg);
         let mut names = Vec::new();
@@ -151,14 +152,14 @@ mod tests {
     }
 
     #[test]
-    fn a_chart_is_well_formed_and_says_what_it_shows() {
+    fn a_chart_is_well_formed_and_has_title_and_description() {
         let names = elements(&chart().svg());
         assert_eq!(names[..4], ["svg", "title", "desc", "style"]);
         assert!(!names.iter().any(|name| name == "script"));
         assert_eq!(
             names.iter().filter(|name| *name == "rect").count(),
             1,
-            "no bar for nothing, nor for no answer"
+            "rows with zero or without a number have no bar"
         );
     }
 

@@ -1,5 +1,5 @@
-//! What fan-out pays to bring one event of an actor to so many feeds, all jobs included. Counted by the embedded engine, not
-//! timed.
+//! The price of delivering one event of an actor to its followers' feeds, including all jobs of fan-out. The embedded
+//! engine counts it; nothing is timed.
 
 use crate::progress::Progress;
 use crate::report::{Cell, Report, Table};
@@ -9,11 +9,11 @@ use lately_rig::simulate;
 
 const FOLLOWERS: [u64; 5] = [1, 10, 100, 1_000, 10_000];
 
-/// The price of a delivery, by the size of the audience.
+/// Measures the price of a delivery for each number of followers.
 #[must_use]
 pub fn report(progress: &Progress) -> Report {
     progress.expect(FOLLOWERS.len());
-    let columns = ["bring one event to so many feeds", "write units", "items a call", "read units"];
+    let columns = ["feeds to which one event is delivered", "write units", "items a call", "read units"];
     let mut table = Table::new("deliveries", &columns);
     for followers in FOLLOWERS {
         table.push(delivery(followers));

@@ -1,7 +1,8 @@
-//! The time of an id, its text, a sort key and a cursor, beside `uuid::Uuid::now_v7` in the same run.
+//! The times to make and read ids, sort keys and cursors, compared with `uuid::Uuid::now_v7` in the same run.
 //!
-//! Each is done many times in a row, all of them in turn, and the median counts: what else the machine does moves nothing,
-//! or all of them alike. Built for speed, as a program that cares for nanoseconds is.
+//! Each is repeated many times in a row, all are measured in turn, and the median counts. So other load on the machine
+//! has no effect, or affects all of them alike. The command builds with a profile for speed, as a program would that
+//! needs fast ids.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -14,27 +15,27 @@ use lately_keys::{
 use crate::progress::Progress;
 use crate::report::{Cell, Report, Table};
 
-/// Turns, of which the median counts.
+/// The number of turns, of which the median counts.
 const TURNS: usize = 400;
 
-/// The repetitions of a turn: some ten microseconds, which a clock can measure.
+/// The repetitions in a turn: enough that a turn takes some ten microseconds, which a clock can measure.
 const TIMES: u32 = 500;
 
 const READING: Duration = Duration::from_millis(1_720_244_197_351);
 const ENTROPY: u64 = 0x5eed_5eed_5eed_5eed;
 
-/// The row that all others are compared with.
+/// The row with which all others are compared.
 const YARDSTICK: &str = "`uuid::Uuid::now_v7` and its text";
 
 static GENERATOR: Generator = Generator::new();
 
-/// Something to be timed: how long it takes to do it [`TIMES`] times.
+/// An operation to time. A turn is the time for [`TIMES`] repetitions.
 struct Timed {
     what: &'static str,
     turn: Box<dyn Fn() -> Duration>,
 }
 
-/// The times.
+/// Measures the times.
 #[must_use]
 pub fn report(progress: &Progress) -> Report {
     let all = all();
@@ -131,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_is_measured_by_the_yardstick() {
+    fn every_time_is_compared_with_now_v7() {
         let report = report(&Progress::silent());
         let table = report.table("medians").unwrap();
         assert_eq!(table.cell(YARDSTICK, "of `now_v7` with text"), Some(&Cell::Measure(1.0)));

@@ -1,15 +1,16 @@
-//! Every published figure, reproduced by one command.
+//! The commands that measure every published figure.
 //!
-//! | `cargo run -p bench --release --` | finds |
+//! | `cargo run -p bench --release --` | measures |
 //! | --- | --- |
-//! | `designs` | Lately and five published designs beside each other, under the same workloads |
-//! | `reads`, `writes`, `fan-out` | what reading, writing and delivering events costs at DynamoDB |
-//! | `overload` | what others notice of a source that is written faster than its timeline can take |
-//! | `cold-start` | how fast each function starts, what it takes and how large it is |
-//! | `ids` | what ids, keys and cursors cost in time; with `--profile bench` in place of `--release` |
+//! | `designs` | Lately and five published designs under the same workloads |
+//! | `reads`, `writes`, `fan-out` | the units and calls that reading, writing and delivering events cost |
+//! | `overload` | the effect on other sources of a source that is written faster than its timeline can take |
+//! | `cold-start` | the start of each function: its time, instructions, memory and size |
+//! | `ids` | the times to make and read ids, keys and cursors; with `--profile bench` instead of `--release` |
 //!
-//! Each prints tables, or with `--json` JSON; with `--write` it commits them, and what is published is made from that
-//! (`published.rs`); `publish` makes it anew and measures nothing. `cargo bench -p bench` times calls to the embedded engine.
+//! Each command prints tables, or JSON with `--json`. With `--write` it also writes the figures to their file in
+//! `bench/figures`, and fills the pages and pictures from that file (`published.rs`). `publish` only fills pages and
+//! pictures. `cargo bench -p bench` times calls to the embedded engine.
 
 pub mod block;
 pub mod chart;

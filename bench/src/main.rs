@@ -1,8 +1,8 @@
-//! `bench`: every published figure, by a subcommand.
+//! `bench`: measures the published figures, with a subcommand for each kind.
 //!
 //! `cargo run -p bench --release -- designs`
 
-#![expect(clippy::print_stdout, reason = "the figures are what this program is for")]
+#![expect(clippy::print_stdout, reason = "this program prints figures")]
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -15,11 +15,12 @@ use mimalloc::MiMalloc;
 
 mod cold_start;
 
-/// With a million items in memory among requests' short-lived ones, glibc's spends a third of a put on its free lists.
+/// With a million items among the requests' short-lived memory, glibc's allocator spends a third of a put on its free
+/// lists.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
-/// Every published figure
+/// Measure the published figures
 #[derive(Debug, Parser)]
 struct CommandLine {
     #[command(subcommand)]
@@ -28,31 +29,31 @@ struct CommandLine {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Lately and five published designs beside each other, under the same workloads
+    /// Compare Lately with five published designs under the same workloads
     Designs(OutputOptions),
-    /// What pages cost at DynamoDB
+    /// Count the read units of pages of topics and feeds
     Reads(OutputOptions),
-    /// What writing costs at DynamoDB
+    /// Count the write units and calls of writing events
     Writes(OutputOptions),
-    /// What bringing events to feeds costs at DynamoDB
+    /// Count the units of delivering an event to feeds
     FanOut(OutputOptions),
-    /// What others notice of a source that is written faster than its timeline can take
+    /// Measure how a source that is written faster than its timeline can take affects other sources
     Overload(OverloadOptions),
-    /// What ids, keys and cursors cost in time
+    /// Time ids, keys and cursors
     Ids(OutputOptions),
     ColdStart(ColdStartOptions),
-    /// Fill the pages and draw the pictures from the committed figures, and measure nothing
+    /// Fill the pages and draw the pictures from the committed figures, without measuring
     Publish,
 }
 
 /// The output of a report.
 #[derive(Debug, clap::Args)]
 struct OutputOptions {
-    /// Print JSON in place of tables
+    /// Print JSON instead of tables
     #[arg(long)]
     json: bool,
 
-    /// Commit the figures: to their file, and to the pages and pictures that show them
+    /// Write the figures to their file, and to the pages and pictures that show them
     #[arg(long)]
     write: bool,
 }
@@ -62,7 +63,7 @@ struct OverloadOptions {
     #[command(flatten)]
     shown: OutputOptions,
 
-    /// How long the rush is, in simulated seconds
+    /// The length of the rush, in simulated seconds
     #[arg(long, default_value_t = overload::OverloadScale::FULL.seconds)]
     seconds: u32,
 }
@@ -72,7 +73,7 @@ struct ColdStartOptions {
     #[command(flatten)]
     options: cold_start::MeasureOptions,
 
-    /// Commit the figures: to their file, and to the pages that show them
+    /// Write the figures to their file, and to the pages that show them
     #[arg(long)]
     write: bool,
 }

@@ -1,6 +1,8 @@
-//! A source that is written faster than its timeline can take must not slow down others. Beside many quiet sources, one gets
-//! three times the writes that a partition takes a second. In simulated time, on the embedded engine with its partitions'
-//! limits, behind the stream mapping that `template.yaml` declares: its lanes, batches, retries and failure destination.
+//! Measures the effect of a source that is written faster than its timeline can take. It must not slow down others.
+//!
+//! One busy source gets three times the writes that a partition serves a second, next to many quiet sources. The run is
+//! in simulated time, on the embedded engine with its partitions' limits. Fan-out is invoked through the stream mapping
+//! that `template.yaml` declares, with its lanes, batches, retries and failure destination.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,10 +26,10 @@ use crate::topic::{BUDGET, Bench, NOON, TABLE};
 use lately_rig::definition;
 use lately_rig::{World, simulate};
 
-/// The time of an invocation, without the reserve that the function needs to end in order.
+/// The time of an invocation, without the reserve in which the function ends in order.
 const INVOCATION: Duration = Duration::from_secs(52);
 
-/// The longest way of a call to the table, there or back.
+/// The longest delay of a call to the table, on each way.
 const WAY: Duration = Duration::from_millis(4);
 
 /// The time between two batches of the busy source.
@@ -36,76 +38,76 @@ const TICK: Duration = Duration::from_millis(50);
 /// The sources, their rates and the length of the rush.
 #[derive(Clone, Copy, Debug)]
 pub struct OverloadScale {
-    /// Events a second of the one busy source.
+    /// The events a second of the busy source.
     pub busy: u32,
-    /// Sources beside it, which write one event a second each.
+    /// The number of quiet sources, which write one event a second each.
     pub quiet: u32,
-    /// For so long.
+    /// The length of the rush.
     pub seconds: u32,
-    /// Write units that a partition takes a second.
+    /// The write units that a partition serves a second.
     pub write_units: u32,
 }
 
 impl OverloadScale {
-    /// As it is published.
+    /// The size of the published run.
     pub const FULL: Self = Self { busy: 3_000, quiet: 100, seconds: 60, write_units: PARTITION_WRITE_UNITS };
 }
 
-/// The outcome.
+/// The results of a run.
 #[derive(Clone, Debug)]
 pub struct Overload {
     /// The milliseconds until each event of a quiet source was in its follower's feed, sorted.
     pub quiet_millis: Vec<u64>,
-    /// Events of quiet sources.
+    /// The number of events of quiet sources.
     pub quiet_events: u64,
-    /// Events of the busy source, and how many of them are in its timeline and in its follower's feed in the end.
+    /// The number of events of the busy source.
     pub busy_events: u64,
-    /// See `busy_events`.
+    /// The number of the busy source's events that are in its timeline at the end.
     pub in_timeline: u64,
-    /// See `busy_events`.
+    /// The number of the busy source's events that are in its follower's feed at the end.
     pub in_feed: u64,
-    /// The events of the busy source that its timeline lacked when the last was written.
+    /// The number of the busy source's events that its timeline lacked when the last event was written.
     pub backlog: u64,
-    /// Milliseconds from the last event until timeline and feeds had everything.
+    /// The milliseconds from the last event until the timeline and the feeds were complete.
     pub catch_up_millis: u64,
-    /// Objects in the failure destination.
+    /// The number of objects in the failure destination.
     pub failures: usize,
-    /// Times that an event was left to a backlog.
+    /// The number of times that an event was left to a backlog.
     pub left: u64,
-    /// Write units that fan-out consumed, in halves.
+    /// The write units that fan-out consumed, in halves.
     pub write_halves: u64,
 }
 
 impl Overload {
-    /// The lag that so many of a thousand events of quiet sources do not exceed.
+    /// The lag in milliseconds that `permille` of a thousand events of quiet sources do not exceed.
     ///
     /// # Panics
-    /// If there are none.
+    /// If there are no such events.
     #[must_use]
     pub fn quiet_lag(&self, permille: usize) -> u64 {
         self.quiet_millis[(self.quiet_millis.len() - 1) * permille / 1000]
     }
 }
 
-/// The figures.
+/// Runs the measurement, and returns its figures.
 #[must_use]
 pub fn report(scale: OverloadScale, progress: &Progress) -> Report {
     progress.expect(1);
     let found = run(scale);
     progress.done("the overload");
-    let mut table = Table::new("overload", &["one busy source beside quiet ones", "figure"]);
+    let mut table = Table::new("overload", &["one busy source and many quiet sources", "figure"]);
     let millis = |millis: u64| Cell::Text(format!("{millis} ms"));
     let seconds = |millis: u64| Cell::Text(format!("{}.{} s", millis / 1000, millis % 1000 / 100));
     let events = found.busy_events + found.quiet_events;
     for (name, figure) in [
         ("events a second of the busy source", u64::from(scale.busy).into()),
-        ("for so many seconds", u64::from(scale.seconds).into()),
-        ("quiet sources, an event a second each", u64::from(scale.quiet).into()),
+        ("length of the rush, in seconds", u64::from(scale.seconds).into()),
+        ("quiet sources, with one event a second each", u64::from(scale.quiet).into()),
         ("lag of the quiet sources, median", millis(found.quiet_lag(500))),
         ("lag of the quiet sources, 99th percentile", millis(found.quiet_lag(990))),
         ("lag of the quiet sources, longest", millis(found.quiet_lag(1000))),
-        ("events that the busy source's timeline lacks in the end of the rush", found.backlog.into()),
-        ("until all timelines and feeds have caught up", seconds(found.catch_up_millis)),
+        ("events missing in the busy source's timeline at the end of the rush", found.backlog.into()),
+        ("time until all timelines and feeds have caught up", seconds(found.catch_up_millis)),
         ("times that an event was left to a backlog", found.left.into()),
         ("write units of fan-out for each event", Cell::Measure(tenths(found.write_halves * 5, events))),
         ("batches in the failure destination", (found.failures as u64).into()),
@@ -119,12 +121,12 @@ pub fn report(scale: OverloadScale, progress: &Progress) -> Report {
     Report { command, tables: vec![table] }
 }
 
-/// A number of tenths, divided.
+/// A number of tenths divided by `by`, rounded to tenths.
 fn tenths(tenths: u64, by: u64) -> f64 {
     (tenths as f64 / by as f64).round() / 10.0
 }
 
-/// Runs it in simulated time.
+/// Runs the overload in simulated time.
 #[must_use]
 pub fn run(scale: OverloadScale) -> Overload {
     simulate(overload(scale))
@@ -148,15 +150,15 @@ async fn overload(scale: OverloadScale) -> Overload {
     write_all(&bench, scale).await;
     handle.settled().await;
     handle.stop();
-    running.await.expect("the pump ends").expect("it writes no file");
+    running.await.expect("the pump does not panic").expect("the pump has no checkpoint file");
 
-    let failures = destination.list().expect("memory is there").len();
+    let failures = destination.list().expect("an engine in memory opens").len();
     StreamTimes::of(&bench).overload(failures, functions.left(), functions.take_write_halves())
 }
 
-/// The stream and fan-out, as the template maps one to the other.
+/// The pump that invokes fan-out with the table's stream, with the mapping of the template.
 fn fan_out(functions: &Functions, destination: Destination) -> Pump {
-    let stream = functions.bench.engine.stream(TABLE).expect("the table has one");
+    let stream = functions.bench.engine.stream(TABLE).expect("the table has a stream");
     let template = Template::parse(include_str!("../../template.yaml")).expect("the project's template");
     let mut mappings = template.mappings().expect("the template's mappings").into_iter();
     let mapping = mappings.rfind(|mapping| mapping.function == "FanOutFunction");
@@ -169,7 +171,7 @@ fn fan_out(functions: &Functions, destination: Destination) -> Pump {
     Pump::new(&stream, mapping, handler, Some(destination), PumpOptions::default())
 }
 
-/// Writes the events of the busy source, and of the quiet sources beside it, for as long as the scale says.
+/// Writes the events of the busy source and of the quiet sources, for the seconds of the scale.
 async fn write_all(bench: &Bench, scale: OverloadScale) {
     let quiet: Vec<_> =
         (0..scale.quiet).map(|number| tokio::spawn(write_quiet(bench.clone(), scale, number))).collect();
@@ -180,11 +182,11 @@ async fn write_all(bench: &Bench, scale: OverloadScale) {
         drop(written);
     }
     for writer in quiet {
-        writer.await.expect("a writer ends");
+        writer.await.expect("a writer does not panic");
     }
 }
 
-/// Writes an event a second of one quiet source. The sources do not all begin at once.
+/// Writes one event a second of a quiet source. The sources begin at different times.
 async fn write_quiet(bench: Bench, scale: OverloadScale, number: u32) {
     let begin = u64::from(number) * 1_000_000 / u64::from(scale.quiet);
     tokio::time::sleep(Duration::from_micros(begin)).await;
@@ -207,7 +209,7 @@ async fn write(bench: Bench, actor: String, events: u32) {
     bench.store.op().write(submission).await.expect("the topic has enough shards");
 }
 
-/// The function's processes: one for each invocation at work, each with what it remembers.
+/// The processes of the function: one for each concurrent invocation, each with its own caches.
 #[derive(Clone)]
 struct Functions {
     bench: Bench,
@@ -248,7 +250,7 @@ impl Functions {
     }
 }
 
-/// The times that the stream tells: when each event was written, and when it came to a timeline and a feed.
+/// The times from the stream's records: when each event was written, put into a timeline, and put into a feed.
 #[derive(Default)]
 struct StreamTimes {
     busy: BTreeMap<EventId, u64>,
@@ -260,7 +262,7 @@ struct StreamTimes {
 impl StreamTimes {
     fn of(bench: &Bench) -> Self {
         let mut told = Self::default();
-        let stream = bench.engine.stream(TABLE).expect("the table has one");
+        let stream = bench.engine.stream(TABLE).expect("the table has a stream");
         for record in stream.all() {
             if record.event() != EventName::Insert {
                 continue;
@@ -270,7 +272,7 @@ impl StreamTimes {
             let at = record.at_micros() / 1000;
             match AnyKey::decode(&text("pk"), &text("sk")) {
                 Some(AnyKey::Event(key)) => {
-                    let image = record.new_image().expect("an insert has one");
+                    let image = record.new_image().expect("an insert has a new image");
                     let actor = image["a"].as_s().expect("an actor is text");
                     let events = if actor == "busy" { &mut told.busy } else { &mut told.quiet };
                     events.insert(key.id(), at);

@@ -1,11 +1,11 @@
-//! Progress: a line for each step that is done, with how many there are, while long work runs.
+//! Progress of long work: a line for each finished step, with the number of finished steps and of all steps.
 //!
-//! It goes to another place than the figures, and is redrawn in its line where a person looks at it.
+//! Progress is written to the standard error, apart from the figures. On a terminal, one line is redrawn.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::sync::{Mutex, PoisonError};
 
-/// Steps of a work, told as they are done. Several threads may do them.
+/// The progress of a number of steps. Several threads may report steps.
 pub struct Progress(Mutex<Steps>);
 
 struct Steps {
@@ -22,13 +22,13 @@ impl std::fmt::Debug for Progress {
 }
 
 impl Progress {
-    /// On the standard error.
+    /// Progress on the standard error.
     #[must_use]
     pub fn on_stderr() -> Self {
         Self::to(Box::new(stderr()), stderr().is_terminal())
     }
 
-    /// Told to nobody.
+    /// Progress that is not written anywhere.
     #[must_use]
     pub fn silent() -> Self {
         Self::to(Box::new(std::io::sink()), false)
@@ -38,12 +38,12 @@ impl Progress {
         Self(Mutex::new(Steps { out, redrawn, done: 0, all: 0 }))
     }
 
-    /// There are so many more steps.
+    /// Adds a number of steps to do.
     pub fn expect(&self, steps: usize) {
         self.steps(|all| all.all += steps);
     }
 
-    /// A step is done.
+    /// Reports that a step is done.
     pub fn done(&self, what: &str) {
         self.steps(|steps| {
             steps.done += 1;
@@ -53,7 +53,7 @@ impl Progress {
                 (true, true) => ("\r\x1b[2K", "\n"),
                 (false, _) => ("", "\n"),
             };
-            // Nobody reads it: the figures are what counts.
+            // A failure to write progress does not matter.
             drop(write!(out, "{begin}{done}/{all} {what}{end}").and_then(|()| out.flush()));
         });
     }
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn each_step_is_a_line_of_how_many_are_done() {
+    fn each_finished_step_is_a_line() {
         assert_eq!(told(false), "1/2 one\n2/2 two\n");
     }
 

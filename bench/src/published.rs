@@ -1,8 +1,8 @@
-//! Publishing: the committed figures, the pages that show them, and the pictures.
+//! Publishing: writes figures to their committed files, to the pages that show them, and to the pictures.
 //!
-//! `bench/figures/<subcommand>.json` is one run. `--write` replaces it, fills the blocks of the pages from it, and draws the
-//! pictures. A test fills and draws everything once more from what is committed, and fails where it is not what is there:
-//! so no figure of a page is written by hand, and none is left behind when a run is replaced.
+//! `bench/figures/<subcommand>.json` is one run. `--write` replaces it, fills the blocks of the pages from it, and
+//! draws the pictures. A test makes all blocks and pictures again from the committed figures, and fails if one differs.
+//! So no figure on a page is written by hand, and none is out of date.
 
 use std::fs;
 use std::io;
@@ -12,10 +12,10 @@ use crate::block::{self, BlockError};
 use crate::designs::plot;
 use crate::report::Report;
 
-/// The subcommands, each of which has its file of figures.
+/// The subcommands. Each has a file of figures.
 pub const SUBCOMMANDS: [&str; 7] = ["cold-start", "designs", "fan-out", "ids", "overload", "reads", "writes"];
 
-/// Pages beside those in `docs/`.
+/// The pages outside `docs/`.
 const PAGES: [&str; 2] = ["README.md", "shared/keys/README.md"];
 
 /// A published file cannot be read or written.
@@ -26,23 +26,23 @@ pub enum PublishError {
     File {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
-    /// The figures of a file are none.
+    /// A file does not contain figures.
     #[error("{}: {source}", path.display())]
     Figures {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: serde_json::Error,
     },
-    /// A page's blocks cannot be filled.
+    /// The blocks of a page cannot be filled.
     #[error("{}: {source}", path.display())]
     Page {
-        /// The file.
+        /// The page.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: BlockError,
     },
 }
@@ -75,7 +75,7 @@ pub fn pages() -> Result<Vec<PathBuf>, PublishError> {
     Ok(pages)
 }
 
-/// Commits a run's figures: in their file, in every page, and in the pictures.
+/// Writes a run's figures to their file, to every page, and to the pictures.
 ///
 /// # Errors
 /// See [`PublishError`].
@@ -97,7 +97,7 @@ pub fn publish(subcommand: &str, report: &Report) -> Result<(), PublishError> {
     Ok(())
 }
 
-/// Fills all pages and draws all pictures from what is committed, as after a page got a block.
+/// Fills all pages and draws all pictures from the committed figures, for example after a block was added to a page.
 ///
 /// # Errors
 /// See [`PublishError`].

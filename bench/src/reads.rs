@@ -1,5 +1,5 @@
-//! What reading costs, as DynamoDB would bill it: the latest of a topic, and of a feed. Counted by the embedded engine, not
-//! timed; placements come from seeds.
+//! The price of reading the latest events of a topic and of a feed, in DynamoDB's units. The embedded engine counts it;
+//! nothing is timed. The placement of events on shards comes from seeds.
 
 use lately_model::{EventQuery, FeedQuery, NewEvent};
 use lately_store::FeedSettings;
@@ -15,11 +15,11 @@ const LIMITS: [u16; 3] = [10, 50, 100];
 const SHARDS: [u16; 5] = [1, 4, 8, 16, 64];
 const PULLED: [usize; 3] = [0, 1, 5];
 
-/// The price of pages.
+/// Measures the price of pages.
 #[must_use]
 pub fn report(progress: &Progress) -> Report {
     progress.expect(SHARDS.len() * LIMITS.len() + PULLED.len());
-    let mut latest = Table::new("latest", &["read the latest, mean of 100 placements", "10", "50", "100"]);
+    let mut latest = Table::new("latest", &["latest events, mean of 100 placements", "10", "50", "100"]);
     for shards in SHARDS {
         let name = format!("{shards} shard{}", if shards == 1 { "" } else { "s" });
         let pages = LIMITS.map(|limit| {
@@ -37,7 +37,7 @@ pub fn report(progress: &Progress) -> Report {
     Report { command: "cargo run -p bench --release -- reads".to_owned(), tables: vec![latest, feeds] }
 }
 
-/// Read units for the latest so many events of so many shards; the directory is remembered.
+/// The read units for the latest `limit` events of a bucket with `shards` shards. The directory is cached.
 #[must_use]
 pub fn latest(shards: u16, limit: u16) -> Cell {
     let halves: u64 = (0..PLACEMENTS)
@@ -54,11 +54,11 @@ pub fn latest(shards: u16, limit: u16) -> Cell {
     tenths((halves * 5 + PLACEMENTS / 2) / PLACEMENTS)
 }
 
-/// Read units for pages of a feed with sources that were pushed and so many that are pulled, and the calls.
+/// The read units and calls for pages of a feed with one pushed source and `pulled` pulled sources.
 fn feed(pulled: usize) -> Vec<Cell> {
     simulate(async {
         let mut bench = Bench::new(0, "{}").await;
-        // Who has one follower too many is pulled.
+        // A source with more followers than this limit is pulled.
         let settings = FeedSettings { fan_out_limit: 1, ..FeedSettings::default() };
         bench.store = bench.store.with_feeds(settings);
         let mut stream = Behind::new(&bench.engine);
@@ -84,10 +84,10 @@ fn feed(pulled: usize) -> Vec<Cell> {
         for limit in LIMITS {
             let page = EventQuery { limit: page_size(limit), ..EventQuery::default() };
             let query = FeedQuery { page, wait_for: None };
-            // The first of a process learns what the feed pulls.
-            bench.store.op().feed(&bob).page(&query).await.expect("an engine without faults");
+            // The first read of a process finds out which sources the feed pulls.
+            bench.store.op().feed(&bob).page(&query).await.expect("the engine injects no faults");
             let op = bench.store.op();
-            let page = op.feed(&bob).page(&query).await.expect("an engine without faults");
+            let page = op.feed(&bob).page(&query).await.expect("the engine injects no faults");
             let cost = op.cost();
             assert_eq!(page.page.events.len(), usize::from(limit));
             row.push(units(cost.read_units));

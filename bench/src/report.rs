@@ -1,41 +1,41 @@
-//! A report: figures in tables, as a program reads them and as they are published.
+//! A report: figures in tables, as JSON for programs and as Markdown for pages.
 //!
-//! What is published is made from the figures alone, by functions without I/O: the same figures are the same text, so a test
-//! can hold the one against the other.
+//! The published text is derived from the figures alone, by functions without I/O. The same figures give the same text,
+//! so a test can compare the pages with the figures.
 
 use serde::{Deserialize, Serialize};
 
 /// The figures of a subcommand.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// The command that makes the report.
+    /// The command that measures the figures.
     pub command: String,
     /// The figures.
     pub tables: Vec<Table>,
 }
 
-/// Figures in rows and columns. A row is known by its first cell.
+/// Figures in rows and columns. The first cell of a row is its name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     /// The table's name within its report.
     pub name: String,
     /// The titles of the columns.
     pub columns: Vec<String>,
-    /// As many cells as there are columns.
+    /// The rows. Each has as many cells as there are columns.
     pub rows: Vec<Vec<Cell>>,
     /// The text that explains the figures; it may be empty.
     pub note: String,
 }
 
-/// One figure, or what stands in its place.
+/// One figure or text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Cell {
-    /// A number of things.
+    /// A whole number.
     Count(u64),
-    /// A measure, rounded as it is to be shown.
+    /// A measured number, rounded as it is shown.
     Measure(f64),
-    /// Words.
+    /// A text.
     Text(String),
 }
 
@@ -46,7 +46,7 @@ impl Report {
         self.tables.iter().find(|table| table.name == name)
     }
 
-    /// All of it, for reading.
+    /// The report as Markdown.
     #[must_use]
     pub fn markdown(&self) -> String {
         let tables: Vec<_> =
@@ -54,7 +54,7 @@ impl Report {
         tables.join("\n\n")
     }
 
-    /// All of it, for programs, and to be committed.
+    /// The report as JSON, for programs and for the committed file.
     #[must_use]
     pub fn json(&self) -> String {
         serde_json::to_string_pretty(self).expect("a report is text and finite numbers") + "\n"
@@ -85,7 +85,7 @@ impl Table {
         row.get(column)
     }
 
-    /// As Markdown, with what must be known beneath.
+    /// The table as Markdown, with its note beneath.
     #[must_use]
     pub fn markdown(&self) -> String {
         let line = |cells: &[String]| format!("| {} |", cells.join(" | "));
@@ -97,7 +97,7 @@ impl Table {
         lines.join("\n")
     }
 
-    /// A table that is Markdown already, and what stands beneath.
+    /// Reads a table from Markdown. The text after the first empty line is its note.
     #[must_use]
     pub fn of_markdown(name: &str, text: &str) -> Self {
         let (table, note) = text.trim().split_once("\n\n").unwrap_or((text.trim(), ""));
@@ -112,13 +112,13 @@ impl Table {
 }
 
 impl std::fmt::Display for Cell {
-    /// As it is published: in groups of three digits, a measure with one decimal at least.
+    /// The published text: digits in groups of three, and a measure with at least one decimal.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Text(text) => f.write_str(text),
             Self::Count(count) => f.write_str(&grouped(&count.to_string())),
             Self::Measure(measure) => {
-                // `{:?}` is the shortest text that is this number, and has a decimal.
+                // `{:?}` gives the shortest text of the number that has a decimal.
                 let text = format!("{measure:?}");
                 let (whole, decimals) = text.split_once('.').unwrap_or((&text, "0"));
                 write!(f, "{}.{decimals}", grouped(whole))
@@ -145,7 +145,7 @@ impl From<String> for Cell {
     }
 }
 
-/// Digits in groups of three.
+/// Puts commas between groups of three digits.
 pub(crate) fn grouped(digits: &str) -> String {
     let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().collect();
     groups.iter().map(|group| String::from_utf8_lossy(group)).collect::<Vec<_>>().join(",")
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_shown_in_groups_and_measures_with_a_decimal() {
+    fn numbers_have_groups_and_measures_a_decimal() {
         let expected = "| shards | 10 | 50 |\n| --- | --- | --- |\n| 1 shard | 1.0 | 3.5 |\n\
                         | 64 shards | 1,003.25 | 1,234,567 |";
         assert_eq!(table().markdown(), expected);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_is_the_same_after_a_round_through_its_json() {
+    fn a_report_read_from_its_json_is_the_same() {
         let report = Report { command: "bench reads".to_owned(), tables: vec![table()] };
         assert_eq!(serde_json::from_str::<Report>(&report.json()).unwrap(), report);
     }
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_is_markdown_already_stays_what_it_is() {
+    fn a_table_read_from_markdown_has_the_same_markdown() {
         let text = "| function | start |\n| --- | --- |\n| hello | 1.00× |\n\nhello: 1.20 ms.";
         let table = Table::of_markdown("functions", text);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! A topic in a table of its own, as the figures of Lately need it.
+//! A topic of Lately in a table of its own, for measurements.
 
 use std::time::Duration;
 
@@ -14,15 +14,15 @@ use lately_rig::{World, definition, engine_of};
 /// 2026-03-14T12:00:00Z.
 pub(crate) const NOON: Duration = Duration::from_secs(1_773_489_600);
 
-/// Settings of a topic that does not fan out.
+/// The settings of a topic that does not fan out.
 pub(crate) const QUIET: &str = r#"{"fan_out":false}"#;
 
-/// The time for an operation, as in a function.
+/// The time for an operation, the same as in a function.
 pub(crate) const BUDGET: Duration = lately_kit::limits::OPERATION_BUDGET;
 
 pub(crate) const TABLE: &str = "lately";
 
-/// A topic, the engine that its table is in, and the store that writes and reads it.
+/// A topic, the engine with its table, and the store that writes and reads it.
 #[derive(Clone, Debug)]
 pub(crate) struct Bench {
     pub(crate) engine: Engine,
@@ -31,12 +31,12 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// A topic that is new, at noon.
+    /// A new topic, at noon.
     pub(crate) async fn new(seed: u64, settings: &str) -> Self {
         Self::at(NOON, seed, settings, definition(), Options::default()).await
     }
 
-    /// A topic that is new, in a table of this definition, which may lack what nobody needs.
+    /// A new topic in a table with this definition. The definition may lack parts that the measurement does not need.
     pub(crate) async fn at(
         now: Duration,
         seed: u64,
@@ -49,11 +49,11 @@ impl Bench {
         let store = Store::new(Connection::new(engine.client(), TABLE, world, BUDGET));
         let topic = "posts".parse().expect("a topic");
         let change = TopicChange::parse(settings.as_bytes()).expect("settings");
-        store.op().topic(&topic).put(&change).await.expect("a topic that is new");
+        store.op().topic(&topic).put(&change).await.expect("the topic is new");
         Self { engine, store, topic }
     }
 
-    /// The time by the engine's clock.
+    /// The time of the engine's clock.
     pub(crate) fn now(&self) -> Duration {
         self.engine.clock().now()
     }
@@ -66,15 +66,15 @@ impl Bench {
     pub(crate) async fn write(&self, events: Vec<NewEvent>) -> Cost {
         let submission = Submission { may_import: true, ..Submission::new(self.topic.clone(), events) };
         let op = self.store.op();
-        op.write(submission).await.expect("an engine without faults");
+        op.write(submission).await.expect("the engine injects no faults");
         op.cost()
     }
 
-    /// Reads the latest.
+    /// Reads the latest events.
     pub(crate) async fn latest(&self, limit: u16) -> Cost {
         let query = EventQuery { limit: page_size(limit), ..EventQuery::default() };
         let op = self.store.op();
-        let page = op.topic(&self.topic).latest(&query).await.expect("an engine without faults");
+        let page = op.topic(&self.topic).latest(&query).await.expect("the engine injects no faults");
         let cost = op.cost();
         assert_eq!(page.events.len(), usize::from(limit));
         cost
@@ -83,7 +83,7 @@ impl Bench {
     pub(crate) async fn follow(&self, user: &str, source: &str) {
         let (user, source) = (user.parse().expect("a user"), source.parse().expect("a source"));
         let followed = self.store.op().user(&user).follow(&source, Backfill::default()).await;
-        followed.expect("an engine without faults");
+        followed.expect("the engine injects no faults");
     }
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn page_size(limit: u16) -> PageSize {
     PageSize::new(limit).expect("a page")
 }
 
-/// An event of 512 bytes as stored, in a shard of two digits.
+/// An event whose item has 512 bytes in a shard with two digits.
 pub(crate) fn of_512_bytes() -> NewEvent {
     let keys = "pk".len() + "EVENTS#posts#2026-03-14#SHARD63".len() + "sk".len() + 36;
     let rest = "tnote".len() + "aada".len() + "vasf".len() + "d\"\"".len();
@@ -104,7 +104,7 @@ pub(crate) fn of_512_bytes() -> NewEvent {
     }
 }
 
-/// The table's stream, and how far it was handled.
+/// The table's stream, and the position up to which fan-out has handled each shard.
 pub(crate) struct Behind {
     stream: Stream,
     positions: Vec<SequenceNumber>,
@@ -112,12 +112,13 @@ pub(crate) struct Behind {
 
 impl Behind {
     pub(crate) fn new(engine: &Engine) -> Self {
-        let stream = engine.stream(TABLE).expect("the table has one");
+        let stream = engine.stream(TABLE).expect("the table has a stream");
         let positions = vec![SequenceNumber::START; stream.shards().into()];
         Self { stream, positions }
     }
 
-    /// Handles all that has happened, and what follows from it. What that did, without what it followed from.
+    /// Runs fan-out for all new records, and for the records of its own writes, until none is left. Returns what
+    /// fan-out did.
     pub(crate) async fn settle(&mut self, store: &Store) -> FanOutOutcome {
         let mut all = FanOutOutcome::default();
         loop {

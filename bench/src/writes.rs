@@ -1,5 +1,5 @@
-//! What writing costs, as DynamoDB would bill it. Counted by the embedded engine, not timed: tests of `lately-store` assert
-//! the same.
+//! The price of writing events, in DynamoDB's units. The embedded engine counts it; nothing is timed. Tests of
+//! `lately-store` assert the same prices.
 
 use crate::progress::Progress;
 use crate::report::{Cell, Report, Table};
@@ -8,7 +8,7 @@ use lately_rig::simulate;
 
 const BY_TYPE: &str = r#"{"fan_out":false,"views":["actor","subject","type"]}"#;
 
-/// A kind of write: in words, the topic's settings, and the events of one request.
+/// The kinds of writes: a name, the topic's settings, and the number of events in one request.
 const WRITES: [(&str, &str, usize); 5] = [
     ("one", QUIET, 1),
     ("one, in a topic with the `type` view", BY_TYPE, 1),
@@ -17,7 +17,7 @@ const WRITES: [(&str, &str, usize); 5] = [
     ("a batch of 500", QUIET, 500),
 ];
 
-/// The price of one event and of batches.
+/// Measures the price of one event and of batches.
 #[must_use]
 pub fn report(progress: &Progress) -> Report {
     progress.expect(WRITES.len());
@@ -25,7 +25,7 @@ pub fn report(progress: &Progress) -> Report {
     for (what, settings, events) in WRITES {
         let cost = simulate(async {
             let bench = Bench::new(0, settings).await;
-            // The first finds no directory.
+            // The first write creates the directory, so the second one is measured.
             bench.fill(1).await;
             bench.fill(events).await
         });
@@ -35,12 +35,12 @@ pub fn report(progress: &Progress) -> Report {
     Report { command: "cargo run -p bench --release -- writes".to_owned(), tables: vec![table] }
 }
 
-/// Units, to the half.
+/// A cell with a number of units.
 pub(crate) fn units(units: lately_store::Units) -> Cell {
     tenths(units.halves * 5)
 }
 
-/// A measure that was counted in tenths.
+/// A cell with a number of tenths.
 pub(crate) fn tenths(tenths: u64) -> Cell {
     let measure = format!("{}.{}", tenths / 10, tenths % 10);
     Cell::Measure(measure.parse().expect("digits are a number"))

@@ -1,5 +1,5 @@
-//! What is published is what was measured: the pages and pictures are made from the committed figures, and the figures that
-//! are cheap to count are what is counted today.
+//! Tests that the pages and pictures show the committed figures, and that the figures that are quick to measure are
+//! still the same.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,13 +22,13 @@ fn every_page_shows_the_committed_figures() {
             let report = figures(subcommand);
             let filled = block::fill(&text, subcommand, &report);
             let filled = filled.unwrap_or_else(|error| panic!("{}: {error}", page.display()));
-            assert!(filled == text, "{}: `cargo run -p bench -- publish` makes it\n{filled}", page.display());
+            assert!(filled == text, "{}: `cargo run -p bench -- publish` fills it\n{filled}", page.display());
         }
     }
 }
 
 #[test]
-fn every_figure_that_is_shown_is_of_a_subcommand_and_every_subcommands_are_shown() {
+fn the_pages_show_figures_of_all_subcommands_and_no_others() {
     let mut shown = BTreeSet::new();
     for page in pages().unwrap() {
         let text = fs::read_to_string(&page).unwrap();
@@ -39,7 +39,7 @@ fn every_figure_that_is_shown_is_of_a_subcommand_and_every_subcommands_are_shown
 }
 
 #[test]
-fn every_committed_file_is_a_subcommands() {
+fn every_committed_file_belongs_to_a_subcommand() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/figures");
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let expected: BTreeSet<_> = SUBCOMMANDS.iter().map(|name| format!("{name}.json")).collect();
@@ -54,21 +54,21 @@ fn every_committed_file_is_a_subcommands() {
 
 #[test]
 fn every_picture_is_drawn_from_the_committed_figures_and_shown() {
-    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md")).unwrap();
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/designs.md")).unwrap();
     for (name, picture) in designs::plot::pictures(&figures("designs")) {
         assert!(fs::read_to_string(image(name)).unwrap() == picture, "{name}");
-        assert!(readme.contains(&format!("](docs/images/{name}.svg)")), "{name} is not shown");
+        assert!(page.contains(&format!("](images/{name}.svg)")), "{name} is not shown");
     }
 }
 
 #[test]
-fn the_prices_of_writes_are_what_they_were() {
+fn the_prices_of_writes_are_unchanged() {
     assert_eq!(writes::report(&Progress::silent()), figures("writes"));
 }
 
-/// Not all of them: a hundred placements of the largest take minutes here.
+/// Some of the prices: a hundred placements of the largest reads take minutes in a test.
 #[test]
-fn the_prices_of_reads_are_what_they_were() {
+fn the_prices_of_reads_are_unchanged() {
     let report = figures("reads");
     let latest = report.table("latest").unwrap();
     for (shards, limit) in [(1, 10), (4, 10), (64, 10), (1, 50)] {
@@ -81,9 +81,9 @@ fn the_prices_of_reads_are_what_they_were() {
     }
 }
 
-/// Sums cannot be blocks: what they begin with is held against the figures here.
+/// The calculations on the page are text and no blocks, so this test compares the figures with which they begin.
 #[test]
-fn the_sums_of_what_a_million_costs_begin_with_the_figures() {
+fn the_costs_of_a_million_are_calculated_from_the_figures() {
     let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/operations.md")).unwrap();
     let feeding = "one, in a topic that fans out: with its author's own feed";
     for (subcommand, table, row, column, divided_by, times) in [

@@ -7,13 +7,13 @@ const PANELS = ["timeline", "feeds", "issues", "consumers", "storage", "stream",
 const OPTIONS = {
   runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
   resultTypes: ["violations"],
-  // It takes the panels' links, which a narrow screen scrolls, for skip links.
+  // axe takes the panels' links for skip links, because a narrow screen scrolls them.
   rules: { "skip-link": { enabled: false } },
 };
 
-/** Fails for what axe calls serious or critical; says the rest. */
+/** Fails for violations that axe calls serious or critical, and prints the others. */
 async function check(t, page, where) {
-  // Scripts of a test are not the page's: they come through the debugger, which the page's policy does not hold.
+  // The script comes through the debugger, so the page's policy does not apply to it.
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axeSource);
   const { violations } = await page.evaluate((options) => globalThis.axe.run(document, options), OPTIONS);
   const told = violations.map(
@@ -33,10 +33,10 @@ async function settled(page, name) {
     timeline: entries(page).first(),
     feeds: entries(page).first(),
     issues: page.getByText(/\d+ issues/),
-    consumers: page.getByRole("heading", { name: "report, of billing" }),
-    storage: page.getByRole("region", { name: "Calls of DynamoDB" }),
+    consumers: page.getByRole("heading", { name: "billing / report" }),
+    storage: page.getByRole("region", { name: "DynamoDB calls" }),
     stream: page.getByRole("region", { name: "The stream's shards" }),
-    faults: page.getByRole("heading", { name: "On now" }),
+    faults: page.getByRole("heading", { name: "Active faults" }),
   };
   await signs[name].waitFor();
 }
@@ -46,7 +46,7 @@ for (const [size, viewport] of [
   ["phone", PHONE],
 ]) {
   for (const colorScheme of ["light", "dark"]) {
-    test(`every panel can be used by everyone: ${size}, ${colorScheme}`, async (t) => {
+    test(`every panel is accessible: ${size}, ${colorScheme}`, async (t) => {
       const page = await open(t, "", { viewport, colorScheme });
       for (const name of PANELS) {
         await page.evaluate((hash) => (location.hash = hash), name);
@@ -66,7 +66,7 @@ for (const [size, viewport] of [
   }
 }
 
-test("a problem and a banner can be read by everyone", async (t) => {
+test("a problem and a banner are accessible", async (t) => {
   t.after(() => api("DELETE", "/local/faults"));
   for (const colorScheme of ["light", "dark"]) {
     const page = await open(t, "#faults", { colorScheme, refused: [422] });
@@ -81,7 +81,7 @@ test("a problem and a banner can be read by everyone", async (t) => {
   }
 });
 
-test("the theme is the system's until one is chosen, and the choice stays", async (t) => {
+test("the theme follows the system until the user chooses one", async (t) => {
   const page = await open(t, "", { colorScheme: "dark" });
   const theme = () => page.evaluate(() => document.documentElement.dataset.theme);
   assert.equal(await theme(), "dark");
@@ -91,7 +91,7 @@ test("the theme is the system's until one is chosen, and the choice stays", asyn
   assert.equal(await theme(), "light");
 });
 
-test("the skip link leads to the content, and the panel stays", async (t) => {
+test("the skip link leads to the content of the same panel", async (t) => {
   const page = await open(t, "#feeds");
   await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");

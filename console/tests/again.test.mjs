@@ -9,7 +9,7 @@ import { test } from "node:test";
 
 import { api, entries, open, post, topic, until } from "./stage.mjs";
 
-/** A port below those that are given to who asks for any: nobody takes it while its program is down. */
+/** A port below the ephemeral ports, so that no other process gets it while the program is down. */
 async function portOfItsOwn() {
   for (;;) {
     const port = 20_000 + Math.floor(Math.random() * 12_000);
@@ -22,7 +22,7 @@ async function portOfItsOwn() {
   }
 }
 
-/** A program of the test's own, which can be gone and come back where it was. */
+/** A program for one test, which can stop and start again at the same port with the same data. */
 async function program(t) {
   const data = await mkdtemp(join(tmpdir(), "lately-console-"));
   const port = await portOfItsOwn();
@@ -53,18 +53,18 @@ async function program(t) {
   return { url, start, stop };
 }
 
-test("a page whose server was gone finds it again, and misses nothing", async (t) => {
+test("a page reconnects to a restarted server and misses nothing", async (t) => {
   const { url, start, stop } = await program(t);
   await api("PUT", "/topics/notes", {}, { url });
   const page = await open(t, "#timeline?topic=notes", { url, expected: [/ERR_/] });
   const link = page.locator(".link");
-  await page.getByText("Nothing here.").waitFor();
+  await page.getByText("No events here.").waitFor();
   await post("notes", { type: "note.added", actor: "ada", data: { text: "before" } }, { url });
   await entries(page, { name: /before/ }).waitFor();
   await link.getByText("Live").waitFor();
 
   await stop();
-  await link.getByText("Waiting").waitFor();
+  await link.getByText("Reconnecting").waitFor();
   await entries(page, { name: /before/ }).waitFor();
 
   await start();
@@ -76,10 +76,10 @@ test("a page whose server was gone finds it again, and misses nothing", async (t
   assert.equal(await entries(page).count(), 3);
 });
 
-test("a page that was too slow for what landed reads it, and hears what is next", async (t) => {
+test("a page that was too slow reads lost events and continues", async (t) => {
   const name = await topic();
   const page = await open(t, "#faults");
-  // A stream that is open, says nothing of what lands, and at last that something was lost.
+  // An open stream that sends no events, and at last the message that some were lost.
   await page.evaluate((wanted) => {
     const real = globalThis.fetch;
     globalThis.fetch = (target, options) => {
@@ -93,7 +93,7 @@ test("a page that was too slow for what landed reads it, and hears what is next"
     };
     location.hash = `timeline?topic=${wanted}`;
   }, name);
-  await page.getByText("Nothing here.").waitFor();
+  await page.getByText("No events here.").waitFor();
   await post(name, { type: "note.added", actor: "ada", data: { text: "first" } });
   assert.equal(await entries(page).count(), 0);
   await page.evaluate(() => globalThis.lose_());

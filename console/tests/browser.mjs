@@ -1,4 +1,4 @@
-// The browser that tests and pictures share, and where the console is: `scripts/console` says both.
+// The browser for tests and pictures, and the console's URL. `scripts/console` sets both.
 
 import { createRequire } from "node:module";
 
@@ -9,11 +9,11 @@ export const axeSource = tools("axe-core").source;
 export const DESKTOP = { width: 1280, height: 800 };
 export const PHONE = { width: 390, height: 844 };
 
-/** In a container Chromium is root and may not make a sandbox; it shows nothing but this program's page. */
+/** In a container Chromium runs as root and cannot make a sandbox. It opens only this program's page. */
 export const launch = () =>
   tools("playwright-core").chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] });
 
-/** A request beside the page, as another program would make it. */
+/** Sends a request to the API, as another program would. */
 export async function api(method, path, body, { token = "dev", headers = {}, url: at = url } = {}) {
   const response = await fetch(at + path, {
     method,

@@ -4,7 +4,7 @@ import { test } from "node:test";
 
 import { entries, open, post, topic, url } from "./stage.mjs";
 
-/** The API at another origin, as API Gateway serves it: with CORS, and nothing of what is local. */
+/** The API at another origin, as API Gateway serves it: with CORS, and without the local routes. */
 async function elsewhere(t) {
   const target = new URL(url);
   const server = http.createServer((request, response) => {
@@ -40,7 +40,7 @@ async function elsewhere(t) {
   return `http://localhost:${server.address().port}`;
 }
 
-test("an API elsewhere is polled, and has no panels of what is local", async (t) => {
+test("another API is polled, and has no local panels", async (t) => {
   const name = await topic();
   const origin = await elsewhere(t);
   const page = await open(t, `#timeline?topic=${name}`, { origins: [origin], refused: [403] });
@@ -55,19 +55,19 @@ test("an API elsewhere is polled, and has no panels of what is local", async (t)
   await page.getByText("Polling").waitFor();
   const panels = await page.getByRole("navigation", { name: "Panels" }).getByRole("link").allInnerTexts();
   assert.deepEqual(panels, ["Timeline", "Feeds", "Issues", "Consumers"]);
-  // The first page is there, so that what follows is polled for.
-  await page.getByText("Nothing here.").waitFor();
+  // The first page has loaded, so a later event is found by polling.
+  await page.getByText("No events here.").waitFor();
   const requests = [];
   page.on("request", (request) => requests.push(new URL(request.url())));
   await post(name, { type: "note.added", actor: "bob", data: { text: "polled for" } });
   await entries(page, { name: /polled for/ }).waitFor();
   assert.ok(
     requests.some((it) => it.origin === origin && it.searchParams.has("cursor")),
-    "by the cursor of what is newer",
+    "with the cursor newer",
   );
   assert.ok(
     requests.every((it) => it.origin === origin),
-    "nothing else is asked",
+    "no other origin gets a request",
   );
   await page.getByText(/last read: .*read units?/).waitFor();
 
@@ -77,7 +77,7 @@ test("an API elsewhere is polled, and has no panels of what is local", async (t)
 
   await page.reload();
   await page.getByText("Polling").waitFor();
-  assert.equal(await page.evaluate(() => localStorage.length), 0, "the token is kept in the tab alone");
+  assert.equal(await page.evaluate(() => localStorage.length), 0, "the token is kept only in the tab");
   await page.getByRole("button", { name: "Connect…" }).click();
   await page.getByRole("button", { name: "Use the local program" }).click();
   await page.getByRole("link", { name: "Faults" }).waitFor();

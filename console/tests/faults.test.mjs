@@ -5,7 +5,7 @@ import { api, fresh, open, post, rows, until } from "./stage.mjs";
 
 afterEach(() => api("DELETE", "/local/faults"));
 
-test("a throttled partition heals: writes are accepted, shards double, and nothing is lost", async (t) => {
+test("a throttled bucket doubles its shards and loses no event", async (t) => {
   const page = await open(t, "#faults", { refused: [503] });
   await page.getByRole("button", { name: "Throttle and watch it heal" }).click();
   await page.getByText("Faults are on:").waitFor();
@@ -18,7 +18,7 @@ test("a throttled partition heals: writes are accepted, shards double, and nothi
     .waitFor();
   await page
     .locator(".steps")
-    .getByText(/^Healed: all 200 events were accepted and are there, each once/)
+    .getByText(/^Healed: all 200 events were accepted and read back, each once/)
     .waitFor({ timeout: 120_000 });
   await page.getByText("Faults are on:").waitFor({ state: "detached" });
   t.diagnostic((await page.locator(".heal .tiles").innerText()).replace(/\s+/g, " "));
@@ -28,7 +28,7 @@ test("a throttled partition heals: writes are accepted, shards double, and nothi
   await row.getByRole("link").nth(1).waitFor();
 });
 
-test("fan-out that crashes and hears twice brings each post to a feed once", async (t) => {
+test("each post is in a feed once despite crashes and duplicates", async (t) => {
   const [user, author] = [fresh("reader"), fresh("author")];
   await api("PUT", `/users/${user}/following/actor:${author}`, {});
   const page = await open(t, "#faults");
@@ -39,45 +39,45 @@ test("fan-out that crashes and hears twice brings each post to a feed once", asy
   await page.getByText("Faults are on:").waitFor();
   for (let number = 0; number < 10; number += 1)
     await post("posts", { type: "post.created", actor: author, data: { text: `number ${number}.` } });
-  await until("all have arrived", async () => (await rows(page)).length === 10);
+  await until("all posts have arrived", async () => (await rows(page)).length === 10);
   await page.getByRole("button", { name: "End all" }).click();
   await page.getByText("Faults are on:").waitFor({ state: "detached" });
   assert.equal(new Set(await rows(page)).size, 10);
 });
 
-test("an index that lags is waited for", async (t) => {
+test("a list waits for a delayed index", async (t) => {
   const repo = fresh("repo");
   const page = await open(t, "#faults");
   await page.getByLabel("Seconds").nth(1).fill("2");
   await page.getByRole("button", { name: "Delay", exact: true }).click();
-  await page.getByText("indexes are 2 s behind").first().waitFor();
+  await page.getByText("indexes are delayed by 2 s").first().waitFor();
   await page.evaluate((name) => (location.hash = `issues?repo=${name}&show=status%3Dopen`), repo);
-  await page.getByText("No issue is like that.").waitFor();
+  await page.getByText("No issue matches.").waitFor();
   await page.getByLabel("Title").fill("Seen late");
   const began = Date.now();
   await page.getByRole("button", { name: "Open", exact: true }).click();
   await page.getByRole("button", { name: "Seen late" }).waitFor();
-  assert.ok(Date.now() - began > 1000, "the list has waited for the index");
+  assert.ok(Date.now() - began > 1000, "the list waited for the index");
 });
 
-test("values out of range are refused by name", async (t) => {
+test("values out of range are refused with their paths", async (t) => {
   const page = await open(t, "#faults", { refused: [422] });
   await page.getByLabel("Chance, %").fill("300");
   await page.getByRole("button", { name: "Throttle", exact: true }).click();
   await page.locator(".problem", { hasText: "422 invalid-body" }).getByText("/throttles/0/chance").waitFor();
 });
 
-test("what fan-out gives up is kept, and is handled when it is sent again", async (t) => {
+test("a batch that fan-out gave up on is kept and can be redriven", async (t) => {
   const [user, author] = [fresh("reader"), fresh("author")];
   await api("PUT", `/users/${user}/following/actor:${author}`, {});
   const page = await open(t, "#stream");
   await page.getByRole("region", { name: "The stream's shards" }).waitFor();
   await api("PUT", "/local/faults", { stream: { crash_before: 1 } });
   await post("posts", { type: "post.created", actor: author, data: { text: "given up" } });
-  const send = page.getByRole("button", { name: "Send again" });
+  const send = page.getByRole("button", { name: "Redrive" });
   await send.first().waitFor({ timeout: 90_000 });
   await api("DELETE", "/local/faults");
-  await until("all were handled", async () => {
+  await until("all batches were handled", async () => {
     if (
       await send
         .first()
@@ -88,7 +88,7 @@ test("what fan-out gives up is kept, and is handled when it is sent again", asyn
         .first()
         .click()
         .catch(() => {});
-    return page.getByText("Nothing was given up.").isVisible();
+    return page.getByText("No failed batches.").isVisible();
   });
   await until("the post is in the feed", async () => (await api("GET", `/feeds/${user}`)).data.events.length === 1);
 });

@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { api, entries, fresh, open, post, rows, until } from "./stage.mjs";
 
-test("one follows, a post arrives, is unread, is seen, and leaves with its source", async (t) => {
+test("a followed source's post arrives unread, is seen, and leaves on unfollow", async (t) => {
   const [user, author] = [fresh("reader"), fresh("author")];
   await post("posts", { type: "post.created", actor: author, data: { text: "from before" } });
   const page = await open(t, `#feeds?user=${user}`);
@@ -13,7 +13,7 @@ test("one follows, a post arrives, is unread, is seen, and leaves with its sourc
   await page.getByRole("button", { name: "Follow", exact: true }).click();
   await entries(page, { name: /from before/ }).waitFor();
 
-  await page.getByLabel("As", { exact: true }).fill(author);
+  await page.getByLabel("Actor", { exact: true }).fill(author);
   await page.getByLabel("Text", { exact: true }).fill("just now");
   await page.getByRole("button", { name: "Post", exact: true }).click();
   await until("the post is on top", async () => (await rows(page))[0]?.includes("just now"));
@@ -39,7 +39,7 @@ test("a post made elsewhere arrives without a reload", async (t) => {
   await entries(page, { name: text }).waitFor();
 });
 
-test("following takes no mouse", async (t) => {
+test("a user can follow with the keyboard alone", async (t) => {
   const user = fresh("typist");
   const page = await open(t, `#feeds?user=${user}`);
   await page.getByText("This feed is empty.").waitFor();

@@ -6,10 +6,10 @@ import { entries, open, post, topic, until } from "./stage.mjs";
 const EVENTS = 10_000;
 const BATCH = 500;
 
-/** What the page may be made of, however many events it holds. */
+/** The most elements of the page, however many events it has. */
 const ELEMENTS = 600;
 
-test("ten thousand events scroll in a handful of elements", async (t) => {
+test("ten thousand events scroll with few elements", async (t) => {
   const name = await topic({ fan_out: false, views: [] });
   for (let first = 0; first < EVENTS; first += BATCH) {
     await post(
@@ -27,7 +27,7 @@ test("ten thousand events scroll in a handful of elements", async (t) => {
   await entries(page).first().waitFor();
   const before = await elements();
   await until(
-    "all are on the page",
+    "all events are on the page",
     async () => {
       await list.evaluate((it) => (it.scrollTop = it.scrollHeight));
       return (await page.locator(".status").innerText()).startsWith(`${EVENTS.toLocaleString("en")} events`);

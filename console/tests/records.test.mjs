@@ -3,34 +3,34 @@ import { test } from "node:test";
 
 import { api, fresh, open, topic, until } from "./stage.mjs";
 
-test("who writes under an old revision sees both versions, and loses neither", async (t) => {
+test("a save with an old revision shows both versions and loses neither", async (t) => {
   const repo = fresh("repo");
   const page = await open(t, `#issues?owner=octo&repo=${repo}`, { refused: [412] });
-  await page.getByRole("button", { name: "Open three to try with" }).click();
+  await page.getByRole("button", { name: "Open three example issues" }).click();
   await page.getByRole("button", { name: "The counter runs backwards" }).click();
   const form = page.locator(".column-side");
   await form.getByLabel("Title").fill("The counter runs sideways");
 
-  await page.getByRole("button", { name: "Let someone else change it meanwhile" }).click();
+  await page.getByRole("button", { name: "Simulate another user's change" }).click();
   await page.getByText(/has just changed the labels/).waitFor();
   await page.getByRole("button", { name: "Save" }).click();
 
-  await page.getByText("Somebody else was faster").waitFor();
+  await page.getByText("Somebody else changed this issue").waitFor();
   const conflict = await page.locator(".conflict").innerText();
   assert.match(conflict, /412 revision-mismatch/);
   assert.match(conflict, /The counter runs backwards\s+The counter runs backwards\s+The counter runs sideways/);
-  assert.match(conflict, /critical, ui, seen-by-bob\s+as before/);
+  assert.match(conflict, /critical, ui, seen-by-bob\s+unchanged/);
 
-  await page.getByRole("button", { name: "Take theirs and put mine on top" }).click();
+  await page.getByRole("button", { name: "Apply my changes to the current version" }).click();
   await page.getByRole("button", { name: "Save" }).click();
-  await page.getByText("Saved, as revision").waitFor();
+  await page.getByText("Saved as revision").waitFor();
   const { issues } = (await api("GET", `/repos/octo/${repo}/issues`)).data;
   const issue = issues.find((it) => it.number === 1);
   assert.equal(issue.title, "The counter runs sideways");
   assert.deepEqual(issue.labels, ["critical", "ui", "seen-by-bob"]);
 });
 
-test("issues are listed by priority and status, also what has just changed", async (t) => {
+test("lists by priority and status show a change at once", async (t) => {
   const repo = fresh("repo");
   await api("POST", `/repos/octo/${repo}/issues`, { title: "Burning", labels: ["critical"] });
   await api("POST", `/repos/octo/${repo}/issues`, { title: "Some day", labels: ["enhancement"] });
@@ -41,7 +41,7 @@ test("issues are listed by priority and status, also what has just changed", asy
   await page.getByRole("button", { name: "Burning" }).click();
   await page.locator(".column-side").getByLabel("Priority").selectOption("low");
   await page.getByRole("button", { name: "Save" }).click();
-  await page.getByText("No issue is like that.").waitFor();
+  await page.getByText("No issue matches.").waitFor();
 });
 
 test("a consumer gets the same batch until it commits it", async (t) => {
@@ -53,10 +53,10 @@ test("a consumer gets the same batch until it commits it", async (t) => {
   );
   const page = await open(t, `#consumers?topic=${name}`);
   await page.getByLabel("Name", { exact: true }).fill("printer");
-  await page.getByRole("button", { name: "Make" }).click();
-  await page.getByRole("heading", { name: `printer, of ${name}` }).waitFor();
+  await page.getByRole("button", { name: "Create" }).click();
+  await page.getByRole("heading", { name: `${name} / printer` }).waitFor();
   await api("PUT", `/topics/${name}/consumers/printer`, { settle_seconds: 0 });
-  await page.getByLabel("At most").fill("2");
+  await page.getByLabel("Limit").fill("2");
   await until("there is a batch", async () => {
     await page.getByRole("button", { name: "Poll" }).click();
     await page.getByText(/\d events?.*read units?/).waitFor();
@@ -78,9 +78,9 @@ test("a consumer gets the same batch until it commits it", async (t) => {
   await page.getByText('{"number":3}').waitFor();
 });
 
-test("a report's runs are listed, and their files shown", async (t) => {
+test("a report's runs are listed with their files", async (t) => {
   const page = await open(t, "#consumers");
-  await page.getByRole("heading", { name: "report, of billing" }).waitFor();
+  await page.getByRole("heading", { name: "billing / report" }).waitFor();
   await page
     .getByRole("button", { name: /^summary of the run/ })
     .first()

@@ -1,4 +1,4 @@
-// The pictures of the README, made of the running page: `scripts/console --screenshots`.
+// Makes the pictures of the documentation from the running page: `scripts/console --screenshots`.
 
 import { mkdir } from "node:fs/promises";
 
@@ -8,7 +8,7 @@ const folder = process.argv[2];
 await mkdir(folder, { recursive: true });
 const browser = await launch();
 
-/** A page in a state worth a picture; `stage` brings it there. */
+/** Takes a picture of a page after `stage` has brought it into the right state. */
 async function picture(name, hash, stage, options = {}) {
   const context = await browser.newContext({
     viewport: DESKTOP,
@@ -50,13 +50,13 @@ await picture("feed", "#feeds?user=bob", async (page) => {
 });
 
 await picture("conflict", "#issues", async (page) => {
-  await page.getByRole("button", { name: "Open three to try with" }).click();
+  await page.getByRole("button", { name: "Open three example issues" }).click();
   await page.getByRole("button", { name: "The counter runs backwards" }).click();
   await page.locator(".column-side").getByLabel("Title").fill("The counter runs sideways");
-  await page.getByRole("button", { name: "Let someone else change it meanwhile" }).click();
+  await page.getByRole("button", { name: "Simulate another user's change" }).click();
   await page.getByText(/has just changed the labels/).waitFor();
   await page.getByRole("button", { name: "Save" }).click();
-  await page.getByText("Somebody else was faster").waitFor();
+  await page.getByText("Somebody else changed this issue").waitFor();
 });
 
 await picture("heal", "#faults", async (page) => {

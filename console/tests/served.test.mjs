@@ -5,7 +5,7 @@ import { entries, open, url } from "./stage.mjs";
 
 const MOST = 150_000;
 
-test("the page is small, all its own, and under a strict policy", async (t) => {
+test("the page is small, loads only its own files, and has a strict policy", async (t) => {
   const page = await open(t);
   await entries(page).first().waitFor();
   const loaded = await page.evaluate(() => performance.getEntriesByType("resource").map((it) => it.name));
@@ -25,7 +25,7 @@ test("the page is small, all its own, and under a strict policy", async (t) => {
   assert.equal(await page.locator("script:not([src]), style, [style]:not(.row, .rows, .bar-fill)").count(), 0);
 });
 
-test("the policy stops what is written into the page", async (t) => {
+test("the policy stops injected scripts", async (t) => {
   const page = await open(t, "", { expected: [/Content Security Policy/] });
   const stopped = await page.evaluate(async () => {
     const violations = [];

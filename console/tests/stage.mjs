@@ -1,6 +1,7 @@
-// What every test stands on: a browser with a fresh context, a page that may do no wrong, and the API beside it.
+// The base of all tests: a browser with a fresh context, a page that must not misbehave, and the API beside it.
 //
-// A page fails its test if it logs an error, throws, breaks its Content-Security-Policy or asks another origin for anything.
+// A page fails its test if it logs an error, throws, breaks its Content-Security-Policy or sends a request to another
+// origin.
 
 import assert from "node:assert/strict";
 import { after } from "node:test";
@@ -9,7 +10,7 @@ import { api, DESKTOP, launch, url } from "./browser.mjs";
 
 export { api, axeSource, DESKTOP, PHONE, post, url } from "./browser.mjs";
 
-/** For how many seconds something is waited for: as many as a slow machine may take. */
+/** The longest wait in seconds, long enough for a slow machine. */
 const PATIENCE = 60;
 
 let browser = null;
@@ -17,8 +18,8 @@ let browser = null;
 after(async () => browser?.close());
 
 /**
- * A page of its own for a test. `refused` are statuses that the browser logs and that the test provokes, `expected` other lines
- * of its log; `origins` are others that it may ask; `url` is another program's.
+ * Opens a page for a test. `refused` are error statuses that the test provokes and the browser logs, `expected` other lines
+ * of the log. `origins` are further origins that the page may send requests to, and `url` is the URL of another program.
  */
 export async function open(
   t,
@@ -59,14 +60,14 @@ let names = 0;
 /** A name that no other test uses. */
 export const fresh = (what) => `${what}-${process.pid}-${(names += 1)}`;
 
-/** A topic of the test's own. */
+/** Creates a topic for a test. */
 export async function topic(settings = {}) {
   const name = fresh("topic");
   await api("PUT", `/topics/${name}`, settings);
   return name;
 }
 
-/** Waits for something that is so soon, and says what it was instead. */
+/** Waits until `ask` returns a truthy value. A failure names `what` was expected. */
 export async function until(what, ask, seconds = PATIENCE) {
   const latest = Date.now() + seconds * 1000;
   for (;;) {
@@ -77,10 +78,10 @@ export async function until(what, ask, seconds = PATIENCE) {
   }
 }
 
-/** A list's entries, as those find them who do not see it. */
+/** The entries of a list, found by their accessible roles. */
 export const entries = (page, which) => page.getByRole("listbox").getByRole("option", which);
 
-/** The rows that a list shows, from the top. */
+/** The texts of the rows that a list shows, from the top. */
 export const rows = (page) =>
   page
     .locator(".row:not([hidden])")

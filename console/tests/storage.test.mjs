@@ -3,8 +3,8 @@ import { test } from "node:test";
 
 import { entries, open, post, until } from "./stage.mjs";
 
-test("the heat map says how many events each shard of a bucket has", async (t) => {
-  // Its buckets are months, and a month may have just begun.
+test("the heat map shows the number of events of each shard", async (t) => {
+  // The topic's buckets are months, and a new month may have no events yet.
   const { at } = await post("deploys", { type: "deploy.started", actor: "ada", data: {} });
   const month = at.slice(0, 7);
   const page = await open(t, "#storage?topic=deploys");
@@ -21,15 +21,15 @@ test("the heat map says how many events each shard of a bucket has", async (t) =
   assert.equal(await page.getByLabel("Partition", { exact: true }).inputValue(), `EVENTS#deploys#${month}#SHARD1`);
 });
 
-test("an event leads to its items: itself, its sources' timelines, and feeds", async (t) => {
+test("an event's stored items include timelines and feeds", async (t) => {
   const event = await post("posts", { type: "post.created", actor: "ada", data: { text: "<i>kept</i> as text" } });
   const page = await open(t, "#timeline?topic=posts");
   await entries(page, { name: /kept/ }).click();
-  await page.getByRole("link", { name: "How it is stored" }).click();
+  await page.getByRole("link", { name: "Show stored items" }).click();
   const items = page.getByRole("region", { name: `Items of ${event.id}` });
   await items.waitFor();
   const day = event.at.slice(0, 10);
-  await until("fan-out has brought it to bob", async () => {
+  await until("fan-out has delivered the event to bob", async () => {
     await page.getByRole("button", { name: "Find" }).click();
     return (await items.innerText()).includes("FEED#bob");
   });
@@ -39,9 +39,9 @@ test("an event leads to its items: itself, its sources' timelines, and feeds", a
   assert.equal(await page.locator("#panel i").count(), 0);
 });
 
-test("a read is traced: its calls, their partitions and what they cost", async (t) => {
+test("a trace shows the calls of a read with partitions and costs", async (t) => {
   const page = await open(t, `#storage?trace=${encodeURIComponent("/topics/posts/events?limit=20")}`);
-  const calls = page.getByRole("region", { name: "Calls of DynamoDB" });
+  const calls = page.getByRole("region", { name: "DynamoDB calls" });
   await calls.waitFor();
   assert.match(await calls.innerText(), /Query\s+EVENTS#posts#\d{4}-\d\d-\d\d#SHARD0/);
   await page.getByLabel("GET").fill("/feeds/bob?limit=10");
@@ -49,7 +49,7 @@ test("a read is traced: its calls, their partitions and what they cost", async (
   await until("the feed's query is shown", async () => (await calls.innerText()).includes("FEED#bob"));
 });
 
-test("of two traces the last that was asked for is shown, whichever is answered first", async (t) => {
+test("of two traces the last request is shown, whichever finishes first", async (t) => {
   const page = await open(t, "#faults");
   let answer = null;
   const held = new Promise((resolve) => (answer = resolve));
@@ -59,28 +59,28 @@ test("of two traces the last that was asked for is shown, whichever is answered 
     if (traces > 1) return route.continue();
     const response = await route.fetch();
     await held;
-    // It may have been given up.
+    // The page may have aborted the request.
     await route.fulfill({ response }).catch(() => {});
   });
   await page.evaluate(() => (location.hash = "storage"));
   await page.getByLabel("GET").fill("/feeds/bob?limit=10");
   await until("the panel's own trace is under way", () => traces === 1);
   await page.getByRole("button", { name: "Trace" }).click();
-  const calls = page.getByRole("region", { name: "Calls of DynamoDB" });
+  const calls = page.getByRole("region", { name: "DynamoDB calls" });
   await until("the feed's query is shown", async () => (await calls.innerText()).includes("FEED#bob"));
   answer();
   await page.waitForTimeout(500);
   assert.match(await calls.innerText(), /FEED#bob/);
 });
 
-test("a trace of what is no read is refused, and says so", async (t) => {
+test("a trace of another route is refused with an error", async (t) => {
   const page = await open(t, "#storage", { refused: [422] });
   await page.getByLabel("GET").fill("/local/state");
   await page.getByRole("button", { name: "Trace" }).click();
   await page.locator(".trace .problem").getByText("422").waitFor();
 });
 
-test("six designs hold the same events, and what they lose is said", async (t) => {
+test("six designs are compared with the same events", async (t) => {
   const page = await open(t, "#storage");
   await page.getByRole("button", { name: "Compare" }).click();
   const designs = page.getByRole("region", { name: "Designs compared" });

@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { api, entries, fresh, open, post, rows, topic, until } from "./stage.mjs";
 
-test("it opens with the posts, newest on top, and says what reading them cost", async (t) => {
+test("it opens with the posts, newest first, and shows the cost of the read", async (t) => {
   const page = await open(t);
   await page.getByRole("heading", { level: 1, name: "Timeline" }).waitFor();
   assert.equal(await page.getByLabel("Topic").inputValue(), "posts");
@@ -15,20 +15,20 @@ test("it opens with the posts, newest on top, and says what reading them cost", 
   assert.deepEqual(shown, [...shown].sort().reverse());
 });
 
-test("a post is on top at once, with its price", async (t) => {
-  // The first of a day makes the day's bucket, which costs more.
+test("a new post is on top at once, with its cost", async (t) => {
+  // The first post of a day creates the day's bucket, which costs more.
   await post("posts", { type: "post.created", actor: "ada", data: {} });
   const page = await open(t);
   const text = fresh("hello");
   await page.getByLabel("Text", { exact: true }).fill(text);
   await page.getByRole("button", { name: "Post", exact: true }).click();
-  // The event, and its entry in ada's own feed, which costs nothing that is known of where fan-out has put it already. A third
-  // call reads the topic, if what is known of it is five seconds old.
+  // Two calls: the event, and its entry in ada's own feed, whose cost is not known if fan-out has written it already. A
+  // third call reads the topic's settings if the cached ones are five seconds old.
   await page.locator(".composer .price", { hasText: /(1 write unit|2 write units) · [23] calls/ }).waitFor();
   await until("the post is on top", async () => (await rows(page))[0].includes(text));
 });
 
-test("data is sent as the JSON that was written, and its numbers are shown as they were sent", async (t) => {
+test("JSON data is sent unchanged, and its numbers keep their digits", async (t) => {
   const name = await topic();
   const page = await open(t, `#timeline?topic=${name}`);
   await page.getByText("Subject and data").click();
@@ -40,17 +40,17 @@ test("data is sent as the JSON that was written, and its numbers are shown as th
   assert.match(await page.locator(".detail").innerText(), /repo:octo:hello/);
 });
 
-test("what is posted elsewhere shows without a reload, and what is deleted leaves", async (t) => {
+test("other clients' posts and deletions show without a reload", async (t) => {
   const name = await topic();
   const page = await open(t, `#timeline?topic=${name}`);
-  await page.getByText("Nothing here.").waitFor();
+  await page.getByText("No events here.").waitFor();
   const event = await post(name, { type: "note.added", actor: "bob", data: { text: "from outside" } });
   await entries(page, { name: /from outside/ }).waitFor();
   await api("DELETE", `/topics/${name}/events/${event.id}`);
-  await page.getByText("Nothing here.").waitFor();
+  await page.getByText("No events here.").waitFor();
 });
 
-test("what lands while the first page is on its way is not lost", async (t) => {
+test("an event that lands while the first page loads is not lost", async (t) => {
   const name = await topic();
   await post(name, { type: "note.added", actor: "ada", data: { text: "on the page" } });
   const page = await open(t, "#faults");
@@ -69,7 +69,7 @@ test("what lands while the first page is on its way is not lost", async (t) => {
   assert.equal((await rows(page)).length, 2);
 });
 
-test("what lands while one reads further down is counted, and shown when asked for", async (t) => {
+test("new events are counted while the user reads further down", async (t) => {
   const name = await topic();
   await post(
     name,
@@ -90,14 +90,14 @@ test("what lands while one reads further down is counted, and shown when asked f
   ]);
   const pill = page.getByRole("button", { name: "2 new" });
   await pill.waitFor();
-  assert.deepEqual(await rows(page), before, "what is being read stays where it is");
+  assert.deepEqual(await rows(page), before, "the visible rows do not move");
   assert.ok((await list.evaluate((it) => it.scrollTop)) > shown);
   await pill.click();
   await until("the newest is on top", async () => (await rows(page))[0].includes("new"));
   await pill.waitFor({ state: "hidden" });
 });
 
-test("a page that was hidden shows what came and what left meanwhile, and stays where it was", async (t) => {
+test("a page that was hidden catches up with posts and deletions", async (t) => {
   const name = await topic();
   const old = await post(
     name,
@@ -110,7 +110,7 @@ test("a page that was hidden shows what came and what left meanwhile, and stays 
   const page = await open(t, `#timeline?topic=${name}`);
   await entries(page, { name: /old 149\./ }).waitFor();
   await page.getByRole("button", { name: "Older" }).click();
-  await page.getByText("150 events: all there are").waitFor();
+  await page.getByText("150 events in all").waitFor();
   const hide = (hidden) =>
     page.evaluate((value) => {
       Object.defineProperty(document, "hidden", { value, configurable: true });
@@ -122,14 +122,14 @@ test("a page that was hidden shows what came and what left meanwhile, and stays 
   await post(name, [{ type: "note.added", actor: "bob", data: { text: "meanwhile" } }]);
   await api("DELETE", `/topics/${name}/events/${old.events[148].id}`);
   await page.waitForTimeout(500);
-  assert.ok((await rows(page))[0].includes("old 149."), "a hidden page hears nothing");
+  assert.ok((await rows(page))[0].includes("old 149."), "a hidden page gets no events");
   await hide(false);
   await entries(page, { name: /meanwhile/ }).waitFor();
   await entries(page, { name: /old 148\./ }).waitFor({ state: "detached" });
-  await page.getByText("150 events: all there are").waitFor();
+  await page.getByText("150 events in all").waitFor();
 });
 
-test("older pages come as one scrolls, to the end and each event once", async (t) => {
+test("scrolling reads all older pages, each event once", async (t) => {
   const name = await topic();
   const all = Array.from({ length: 330 }, (_, number) => ({
     type: "note.added",
@@ -142,7 +142,7 @@ test("older pages come as one scrolls, to the end and each event once", async (t
   await list.focus();
   await until("all pages are read", async () => {
     await page.keyboard.press("End");
-    return (await page.locator(".status").innerText()).startsWith("330 events: all there are");
+    return (await page.locator(".status").innerText()).startsWith("330 events in all");
   });
   await page.keyboard.press("End");
   await entries(page, { name: /number 0\./ }).waitFor();
@@ -151,14 +151,14 @@ test("older pages come as one scrolls, to the end and each event once", async (t
   assert.equal(await last.getAttribute("aria-setsize"), "330");
 });
 
-test("a type and a time narrow it, and it comes back to now", async (t) => {
+test("events are filtered by type and time, and the filters can be removed", async (t) => {
   const page = await open(t);
   await entries(page).first().waitFor();
   await page.getByLabel("Type").first().fill("post.liked");
   await page.getByRole("button", { name: "Show" }).click();
   await page.getByRole("button", { name: "All types" }).waitFor();
   await until(
-    "likes alone are shown",
+    "only likes are shown",
     async () => (await rows(page)).length > 3 && (await rows(page)).every((row) => row.includes("post.liked")),
   );
   const before = new Date(Date.now() - 24 * 3600 * 1000).toISOString().slice(0, 19);
@@ -174,7 +174,7 @@ test("a type and a time narrow it, and it comes back to now", async (t) => {
   await entries(page, { name: text }).waitFor();
 });
 
-test("a refusal is shown with its code, its fields and its request's id", async (t) => {
+test("an error is shown with its code, its fields and its request's id", async (t) => {
   const page = await open(t, "", { refused: [422] });
   await page.getByLabel("Type").nth(1).fill("NO TYPE");
   await page.getByRole("button", { name: "Post", exact: true }).click();
@@ -183,7 +183,7 @@ test("a refusal is shown with its code, its fields and its request's id", async 
   assert.match(await problem.innerText(), /\/type[\s\S]*422 invalid-event · request [0-9a-f]{32}/);
 });
 
-test("hostile data is text", async (t) => {
+test("hostile data is shown as text", async (t) => {
   const name = await topic();
   const hostile = [
     '<img src=x onerror="alert(1)">',
@@ -215,10 +215,10 @@ test("hostile data is text", async (t) => {
   assert.ok(wider <= 0, `the page is ${wider} px wider than the screen`);
 });
 
-test("posting and reading take no mouse", async (t) => {
+test("a user can post and read with the keyboard alone", async (t) => {
   const name = await topic();
   const page = await open(t, `#timeline?topic=${name}`);
-  await page.getByText("Nothing here.").waitFor();
+  await page.getByText("No events here.").waitFor();
   const tabTo = async (label) => {
     for (let presses = 0; presses < 40; presses += 1) {
       await page.keyboard.press("Tab");

@@ -21,9 +21,8 @@
 //! use std::num::NonZeroU32;
 //!
 //! use jiff::Timestamp;
-//! use lately_designs::KeyType;
-//! use lately_store::published::{Attributes, Design, KeyAttributes, Table, Walk};
-//! # use lately_store::Store;
+//! use lately_designs::{Design, DesignTable, KeyAttributes, KeyType, Walk};
+//! use lately_table::{Connection, Item};
 //!
 //! # async fn example(connection: Connection, entropy: u128) -> Result<(), Box<dyn std::error::Error>> {
 //! // A table that was created with a string and a string as its key.

@@ -1,4 +1,4 @@
-//! Compresses the description of the API: as text, it would be a thirtieth of the function's binary.
+//! Compresses the OpenAPI document: uncompressed, it would be a thirtieth of the function's binary.
 
 use std::fs::File;
 use std::io::Write;

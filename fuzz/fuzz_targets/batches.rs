@@ -1,4 +1,5 @@
-//! Bodies with events, as JSON and as NDJSON: no more events than a batch may have, and each is read again as itself.
+//! Fuzzes request bodies with events, as JSON and as NDJSON. A parsed batch has no more events than the limit, and its
+//! times and actors are valid.
 #![no_main]
 
 use lately_keys::UnixMillis;
@@ -18,7 +19,7 @@ fuzz_target!(|body: &[u8]| {
             assert_eq!(event.actor.to_string().parse(), Ok(event.actor.clone()));
         }
     }
-    // One event on one line is the same either way.
+    // A single event on one line is the same as JSON and as NDJSON.
     if let (Ok(json), Ok(lines)) = (&json, &lines)
         && json.single
         && lines.events.len() == 1

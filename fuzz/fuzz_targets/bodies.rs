@@ -1,4 +1,4 @@
-//! Every other body that a client may send.
+//! Fuzzes every other request body. A parsed document parses again to the same document.
 #![no_main]
 
 use lately_model::{

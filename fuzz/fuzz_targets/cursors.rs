@@ -1,4 +1,5 @@
-//! Cursors: a text that is one belongs to one query and is written as the same text; one that is made is read as the same.
+//! Fuzzes cursors. A text that decodes to a cursor is also its encoding. A cursor that is encoded decodes to the same
+//! cursor, for its own query only.
 #![no_main]
 
 use lately_keys::{Cursor, EventId, Fingerprint, Order, Position};
@@ -24,7 +25,7 @@ fuzz_target!(|text: &str| {
         let made = cursor.to_string();
         assert_eq!(Cursor::decode(&made, query), Ok(cursor));
         assert!(Cursor::decode(&made, other).is_err());
-        // Damaged anywhere, it is refused.
+        // A damaged cursor is refused.
         let damaged = made.replacen(|c: char| c.is_ascii_lowercase(), "A", 1);
         assert!(damaged == made || Cursor::decode(&damaged, query).is_err());
     }

@@ -1,4 +1,4 @@
-//! Events of the gateway: each becomes a request whose path, once decoded, is what the gateway saw, or is refused.
+//! Fuzzes events of the gateway. Each is refused, or becomes a request that keeps the method and the query.
 #![no_main]
 
 use lately_kit::lambda::HttpEvent;
@@ -10,7 +10,7 @@ fuzz_target!(|event: &[u8]| {
     let raw: serde_json::Value = serde_json::from_slice(event).unwrap();
     let query = request.uri().query().unwrap_or_default();
     let sent = raw["rawQueryString"].as_str().unwrap_or_default();
-    // A `#` or `?` of the path never becomes the query's.
+    // A `#` or `?` in the path never changes the query.
     assert!(!query.is_empty() || sent.is_empty());
     assert!(query.len() >= sent.len());
     assert_eq!(request.method().as_str(), raw["requestContext"]["http"]["method"]);

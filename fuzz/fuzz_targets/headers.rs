@@ -1,4 +1,4 @@
-//! Headers: tokens, preconditions, idempotency keys.
+//! Fuzzes headers: tokens and preconditions. It also parses the text as a session's scopes.
 #![no_main]
 
 use lately_kit::token::Token;

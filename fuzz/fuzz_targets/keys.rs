@@ -1,4 +1,4 @@
-//! Keys of stored items: two texts that are a key are written as the same two.
+//! Fuzzes keys of stored items. A partition key and a sort key that decode to a key are also its encoding.
 #![no_main]
 
 use lately_keys::table::AnyKey;

@@ -1,4 +1,5 @@
-//! Names, ids and the other words of paths, queries and bodies: a text that is one is printed as it is read.
+//! Fuzzes the names, ids and other words in paths, queries and bodies. A parsed value prints a text that parses to the
+//! same value.
 #![no_main]
 
 use std::fmt::{Debug, Display};
@@ -13,7 +14,7 @@ use lately_keys::{
 use lately_model::{BatchToken, IssueTitle, Label, PageSize, Scope, View};
 use libfuzzer_sys::fuzz_target;
 
-/// What is printed is read as the same, and prints the same again.
+/// Checks that a parsed value prints a text that parses to the same value, which prints the same text.
 fn round_trip<T: FromStr<Err: Debug> + Display + PartialEq + Debug>(text: &str) {
     if let Ok(one) = text.parse::<T>() {
         let printed = one.to_string();
@@ -22,7 +23,7 @@ fn round_trip<T: FromStr<Err: Debug> + Display + PartialEq + Debug>(text: &str) 
     }
 }
 
-/// The same, and a name is printed as it was written.
+/// Checks also that the value prints the text from which it was parsed.
 fn exact<T: FromStr<Err: Debug> + Display + PartialEq + Debug>(text: &str) {
     round_trip::<T>(text);
     if let Ok(one) = text.parse::<T>() {

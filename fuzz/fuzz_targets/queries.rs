@@ -1,4 +1,4 @@
-//! The queries of every route with one.
+//! Fuzzes the queries of every route that has one.
 #![no_main]
 
 use lately_model::limits::PAGE_SIZE;
@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|query: &str| {
     if let Ok(events) = EventQuery::parse(query) {
         assert!((1..=PAGE_SIZE).contains(&events.limit.get()));
-        // What a list of events takes, a feed takes but for the type.
+        // A feed accepts every query of a list of events that does not name a type.
         assert!(events.event_type.is_some() || FeedQuery::parse(query).is_ok());
     }
     drop(FeedQuery::parse(query));

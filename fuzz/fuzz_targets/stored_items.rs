@@ -1,4 +1,5 @@
-//! Stored items, as DynamoDB's JSON: whatever an item holds beside its key, reading it answers or says that it is corrupt.
+//! Fuzzes stored items in DynamoDB's JSON. Whatever attributes an item has besides its key, a read of it returns a
+//! result or an error, and never panics.
 #![no_main]
 
 use std::collections::HashMap;
@@ -35,7 +36,7 @@ impl Rig {
         let engine = Engine::memory(&Options { clock: Clock::manual(now), ..Options::default() }).unwrap();
         let template = Template::parse(include_str!("../../template.yaml")).unwrap();
         engine.create_table(&template.table().unwrap(), TABLE).unwrap();
-        // What is tried again is tried again at once.
+        // Time is paused, so that retries happen at once.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         Self { engine, runtime }
     }
@@ -43,7 +44,7 @@ impl Rig {
     async fn read(&self, item: HashMap<String, AttributeValue>, key: AnyKey) {
         let client = self.engine.client();
         let names = ["pk", "sk"].map(|name| (name.to_owned(), item[name].clone()));
-        // DynamoDB refuses what is no item, so none such is ever read.
+        // DynamoDB refuses an invalid item, so no read ever finds one.
         if client.put_item().table_name(TABLE).set_item(Some(item)).send().await.is_err() {
             return;
         }

@@ -1,4 +1,5 @@
-//! Batches of the table's stream, with the items in them: a record that cannot be read is told by its sequence number.
+//! Fuzzes batches of the table's stream, with the items in them. Each record is parsed or refused on its own, and keeps
+//! its sequence number.
 #![no_main]
 
 use lately_store::Record;

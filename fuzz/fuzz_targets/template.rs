@@ -1,4 +1,4 @@
-//! The template reader.
+//! Fuzzes the template reader.
 #![no_main]
 
 use lately_template::Template;

@@ -1,6 +1,6 @@
 //! The command line: every command, and the text of `lately --help`.
 //!
-//! The help lists the commands in two groups. The lists are made from the commands themselves, so they name each one.
+//! The help lists the commands in two groups. The lists are made from the commands themselves, so they are complete.
 
 use clap::Subcommand;
 
@@ -15,56 +15,56 @@ use crate::operate::report::ReportOptions;
 use crate::operate::token::TokenOptions;
 use crate::serve::options::ServeOptions;
 
-/// Lately: newest first, on DynamoDB. Without a command it starts the whole system in this process.
+/// Lately: events on DynamoDB, newest first. Without a command, it starts the whole system in this process.
 #[derive(Clone, Debug, clap::Parser)]
 #[command(name = "lately", version, args_conflicts_with_subcommands = true)]
 #[command(help_template = template(), after_help = AFTER)]
 pub struct Lately {
-    /// What to do instead.
+    /// The command; without one, the program starts the system.
     #[command(subcommand)]
     pub command: Option<Command>,
 
-    /// How to start the system.
+    /// The options for starting the system.
     #[command(flatten)]
     pub options: ServeOptions,
 }
 
-/// What to do other than to start the system.
+/// Every command.
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum Command {
-    /// What can be done through the API.
+    /// The commands of the API.
     #[command(flatten)]
     Api(ApiCommand),
-    /// Print the script that completes commands in a shell
+    /// Print a shell's completion script
     ///
-    /// As in: lately completions bash > ~/.local/share/bash-completion/completions/lately
+    /// Example: lately completions bash > ~/.local/share/bash-completion/completions/lately
     Completions(CompletionsOptions),
-    /// Make, list and revoke tokens, with your AWS credentials
+    /// Create, list and revoke tokens with your AWS credentials
     Token(TokenOptions),
-    /// List and redrive what fan-out gave up on
+    /// List and redrive the batches that fan-out gave up on
     Dlq(DlqOptions),
-    /// Upgrade issues of older schemas
+    /// Upgrade issues that are stored with an older schema
     Migrate(MigrateOptions),
-    /// Bring a table of a published design over into a topic
+    /// Import a table of a published design into a topic
     Import(ImportOptions),
-    /// Print a topic's events as they come, each line an event, from where one is
+    /// Print a topic's events, one per line, from a consumer's position on
     Consume(ConsumeOptions),
-    /// Report what is new in a topic, and look at reports
+    /// Report a topic's new events, and list and show reports
     Report(ReportOptions),
-    /// Check a stack from outside: one of everything, each step a line
+    /// Test a stack through its API: use every feature once, one line per step
     Scenario(ScenarioOptions),
 }
 
-/// The commands of a stack's operator. All other commands are for users.
+/// The commands for a stack's operator. All other commands are for users.
 const OPERATE: [&str; 6] = ["token", "report", "dlq", "import", "migrate", "scenario"];
 
-/// The text below all options.
+/// The text below the options.
 const AFTER: &str = "\
 Examples:
-  lately                                                     start everything, here
+  lately                                                     start the whole system
   lately topic create posts
   lately post posts --type post.created --actor ada --data '{\"title\":\"Hi\"}'
-  lately post posts --file events.ndjson                     a line an event; - is standard input
+  lately post posts --file events.ndjson                     one event per line; - is standard input
   lately latest posts -n 5
   lately latest --actor ada --json | jq '.events[].type'
   lately tail posts -f
@@ -75,14 +75,14 @@ Examples:
   lately consume posts printer --url https://… --token … > posts.ndjson
 
 Environment:
-  LATELY_URL      where the API is      [default: http://127.0.0.1:3000]
-  LATELY_TOKEN    as whom it is asked   [default: dev]
-  LATELY_TABLE    the table, for commands that work on it with AWS credentials
+  LATELY_URL      the API's URL         [default: http://127.0.0.1:3000]
+  LATELY_TOKEN    the token to send     [default: dev]
+  LATELY_TABLE    the table, for commands that use AWS credentials
 
 Exit codes:
-  0  done                          3  refused (4xx)
-  1  failed: no answer, or 5xx     4  not found (404)
-  2  the command line is wrong     5  in conflict with what is there (409, 412, 428)";
+  0  success                       3  rejected (4xx)
+  1  no response, or 5xx           4  not found (404)
+  2  invalid command line          5  conflict (409, 412, 428)";
 
 /// The layout of the help.
 fn template() -> String {
@@ -98,8 +98,8 @@ fn template() -> String {
     };
     let (used, operated) = (list(false), list(true));
     format!(
-        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\nUse it:\n{used}\nOperate it:\n{operated}\n\
-         Start it:\n{{options}}{{after-help}}"
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\nCommands for users:\n{used}\nCommands for operators:\n{operated}\n\
+         Options for starting the system:\n{{options}}{{after-help}}"
     )
 }
 
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_command_is_in_one_group_and_has_a_help_of_its_own() {
+    fn every_command_is_in_one_group_and_has_help() {
         let mut lately = Lately::command();
         let help = lately.render_long_help().to_string();
         lately.build();
@@ -121,7 +121,7 @@ mod tests {
             let listed = format!(
                 "  {:<13}{}\n",
                 command.get_name(),
-                command.get_about().expect("it says what it does")
+                command.get_about().expect("each command has a description")
             );
             assert_eq!(help.matches(&listed).count(), 1, "{listed}{help}");
             for one in command.get_subcommands().chain([command]) {

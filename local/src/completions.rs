@@ -1,10 +1,10 @@
-//! `lately completions`: what a shell needs to complete the commands and options of this program.
+//! `lately completions`: a script with which a shell completes this program's commands and options.
 
 use std::io::Write;
 
 use clap_complete::{Shell, generate};
 
-/// Print the script that completes commands in a shell
+/// Print a shell's completion script
 #[derive(Clone, Debug, clap::Args)]
 pub struct CompletionsOptions {
     /// The shell
@@ -20,7 +20,7 @@ pub fn run(
     mut program: clap::Command,
     out: &mut dyn Write,
 ) -> std::io::Result<()> {
-    // At once in memory: what cannot be printed is an error here, and would be a panic there.
+    // First into memory: a failing write is an error here, but would be a panic inside `generate`.
     let mut script = Vec::new();
     generate(options.shell, &mut program, "lately", &mut script);
     out.write_all(&script)

@@ -1,9 +1,9 @@
-//! The whole system in one process, and the commands for a system that runs.
+//! The `lately` program: the whole system in one process, and the commands for a running system.
 //!
-//! - [`serve`]: the API, DynamoDB, the stream and the console. The routers are those of the functions, the table is the one
-//!   that `template.yaml` declares, and the client is the SDK's own; only the SDK's HTTP requests end in the embedded
-//!   engine. Nothing is written twice for the local program and for AWS.
-//! - [`operate`]: an operator's commands. They work on the table itself, with AWS credentials.
+//! - [`serve`]: the API, DynamoDB, the stream and the console. It uses the functions' routers, the table that
+//!   `template.yaml` declares, and the SDK's own client; only the SDK's HTTP requests end in the embedded engine. So
+//!   the local program and AWS run the same code.
+//! - [`operate`]: an operator's commands. They access the table directly, with AWS credentials.
 //! - [`client`]: the API's commands. They send HTTP requests with a token.
 
 #![deny(missing_docs)]

@@ -1,4 +1,4 @@
-//! `lately`: the whole system in one process, and its command line.
+//! The binary `lately`: parses the command line and runs one command, or the whole system.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use lately::client::{self, Failure};
 use lately::command_line::{Command, Lately};
 use lately::{completions, operate, serve};
 
-/// For the engine's sake: see the opening of `bench/benches/engine.rs`.
+/// The engine is faster with mimalloc: `bench/benches/engine.rs` says why.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -50,7 +50,7 @@ async fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Where nothing can be written any more, there is nobody to tell.
+            // If standard error is closed, nobody reads the message.
             drop(writeln!(told, "lately: {error}"));
             ExitCode::FAILURE
         }

@@ -1,8 +1,8 @@
-//! Times in seconds: as they are said on the command line (`90s`, `45m`, `12h`, `30d`), and as they are told.
+//! Durations: parsed from the command line (`90s`, `45m`, `12h`, `30d`), and rounded for display.
 
 use std::time::Duration;
 
-/// A number and its unit, in seconds.
+/// Parses a number and its unit. The result is in seconds.
 pub(crate) fn parse(text: &str) -> Option<u32> {
     let unit = text.chars().next_back()?;
     let seconds = match unit {
@@ -16,7 +16,7 @@ pub(crate) fn parse(text: &str) -> Option<u32> {
     count.checked_mul(seconds)
 }
 
-/// With one digit behind the point: what is told changes no more often than it can be read.
+/// Seconds, rounded to one decimal: a displayed value then changes no more often than people can read it.
 pub(crate) fn tenths(time: Duration) -> f64 {
     (time.as_secs_f64() * 10.0).round() / 10.0
 }

@@ -1,6 +1,6 @@
-//! A function that could ask DynamoDB and does not: what every one pays for the SDK before its first poll.
+//! A function that has the SDK and does nothing else. Its start is the cost that the SDK adds to every function.
 //!
-//! It has the SDK's client, the SDK's HTTP and the trusted roots as the others have them, and nothing of ours.
+//! It has the same SDK client, HTTP client and trusted roots as the other functions, and no code of this project.
 
 use aws_sdk_dynamodb::config::{BehaviorVersion, Region};
 use aws_sdk_dynamodb::{Client, Config};

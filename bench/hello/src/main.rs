@@ -1,6 +1,6 @@
-//! A function that does nothing: what every one pays for being a Lambda function in Rust.
+//! A function that does nothing. Its start is the least that any Lambda function in Rust costs.
 //!
-//! It has the runtime that the others have, with the same features, and is built with the same profile.
+//! It has the same runtime with the same features as the other functions, and is built with the same profile.
 
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde_json::Value;

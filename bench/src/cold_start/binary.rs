@@ -1,11 +1,11 @@
-//! The binaries that are measured, and the event that each is given first.
+//! The measured binaries, and the first event of each.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{Result, root};
 
-/// A function, its most frequent event (a file in `events/`), and what is another in it: by what it is replaced.
+/// A function, its most frequent event (a file in `events/`), and a text to replace in that event with its replacement.
 type Function = (&'static str, &'static str, Option<(&'static str, &'static str)>);
 
 /// The functions.
@@ -24,32 +24,32 @@ const FUNCTIONS: [Function; 8] = [
     ("write-event", "post-event.json", None),
 ];
 
-/// What cargo-lambda, which `sam build` runs, sets beside the profile: panics end a function, which so does without all that
-/// unwinding needs; and the processors that Lambda has, at the least.
+/// The settings that cargo-lambda, which `sam build` runs, adds to the profile. Functions abort on panic, so that they
+/// need no code for unwinding. The target is the least capable processor that Lambda has.
 const PANIC: (&str, &str) = ("CARGO_PROFILE_RELEASE_PANIC", "abort");
 const RUSTFLAGS: (&str, &str) = (
     "RUSTFLAGS",
     if cfg!(target_arch = "aarch64") { "-C target-cpu=neoverse-n1" } else { "-C target-cpu=haswell" },
 );
 
-/// The functions that do nothing: the least, and the least with the SDK.
+/// The smallest functions: one without the SDK, and one with it.
 const HELLOS: [&str; 2] = ["hello", "hello-dynamodb"];
 
-/// A binary.
+/// A measured binary.
 #[derive(Clone, Debug)]
 pub(super) struct Binary {
     pub(super) name: &'static str,
     pub(super) path: PathBuf,
-    /// Its first event; those that do nothing have none.
+    /// The first event. The smallest functions have none.
     pub(super) event: Option<String>,
 }
 
 impl Binary {
-    /// Builds them as `sam build` does: the functions by name, of the whole workspace; and what does nothing each by
-    /// itself, so that it has nothing that the others need.
+    /// Builds the binaries as `sam build` does. The functions are built together. Each of the smallest functions is
+    /// built by itself, so that it has no feature that only the others need.
     ///
     /// # Errors
-    /// If they cannot be built.
+    /// If the build fails.
     pub(super) fn build() -> Result<Vec<Self>> {
         let functions = FUNCTIONS.iter().flat_map(|(name, ..)| ["--bin", name]);
         let hello = vec!["--package", "lately-hello"];
@@ -59,7 +59,7 @@ impl Binary {
             cargo.current_dir(root()).args(["build", "--release", "--locked"]).args(arguments);
             cargo.envs([PANIC, RUSTFLAGS]);
             if !cargo.status()?.success() {
-                return Err("the functions do not build".into());
+                return Err("the build of the functions failed".into());
             }
         }
         let target =
@@ -67,10 +67,10 @@ impl Binary {
         Self::in_folder(&target.join("release"))
     }
 
-    /// Those of a folder, first those that do nothing.
+    /// The binaries in a folder, the smallest functions first.
     ///
     /// # Errors
-    /// If one is missing.
+    /// If a binary is missing.
     pub(super) fn in_folder(folder: &Path) -> Result<Vec<Self>> {
         let of = |name, event| {
             let path = folder.join(name);
@@ -83,7 +83,7 @@ impl Binary {
             let mut event = std::fs::read_to_string(root().join("events").join(file))?;
             if let Some((from, to)) = edit {
                 if !event.contains(from) {
-                    return Err(format!("{file} has no {from}").into());
+                    return Err(format!("{file} does not contain {from}").into());
                 }
                 event = event.replace(from, to);
             }
@@ -92,10 +92,10 @@ impl Binary {
         HELLOS.map(|name| of(name, None)).into_iter().chain(functions).collect()
     }
 
-    /// Its size.
+    /// The size of the binary.
     ///
     /// # Errors
-    /// If it is gone.
+    /// If the file cannot be read.
     pub(super) fn bytes(&self) -> Result<u64> {
         Ok(std::fs::metadata(&self.path)?.len())
     }

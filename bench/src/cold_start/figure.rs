@@ -1,8 +1,8 @@
-//! One figure out of many measurements.
+//! The median of many measurements.
 
 use std::time::Duration;
 
-/// The one in the middle, which a slow turn of the machine does not move.
+/// The median, which a few slow measurements do not change.
 pub(super) fn median(mut durations: Vec<Duration>) -> Duration {
     durations.sort_unstable();
     durations.get(durations.len() / 2).copied().unwrap_or_default()
@@ -13,7 +13,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_slow_measurement_moves_nothing() {
+    fn one_slow_measurement_does_not_change_the_median() {
         let millis = |numbers: &[u64]| numbers.iter().map(|&number| Duration::from_millis(number)).collect();
         assert_eq!(median(millis(&[3, 1, 900])), Duration::from_millis(3));
         assert_eq!(median(millis(&[3, 1])), Duration::from_millis(3));

@@ -1,4 +1,4 @@
-//! The instructions of a start: the same on every machine of a kind, and on a busy one too.
+//! Counts the instructions of a start. The count is the same on every machine of a kind, even on a busy one.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -8,11 +8,11 @@ use super::Result;
 use super::platform::RuntimeApi;
 use super::process::set_environment;
 
-/// Instructions of a process in user mode until it polls, its dynamic loader's included; none, where there is no
-/// valgrind.
+/// The instructions of a process in user mode until its first poll, including those of the dynamic loader. `None` if
+/// valgrind is not installed.
 ///
 /// # Errors
-/// If valgrind counts nothing.
+/// If valgrind returns no count.
 pub(super) fn to_first_poll(binary: &Path, api: &RuntimeApi) -> Result<Option<u64>> {
     let folder = tempfile::tempdir()?;
     let counts = folder.path().join("callgrind");
@@ -24,7 +24,8 @@ pub(super) fn to_first_poll(binary: &Path, api: &RuntimeApi) -> Result<Option<u6
         child => child?,
     };
     let poll = api.poll();
-    // It writes what it counted when it is asked to end; a poll is waited for, so nothing is counted meanwhile.
+    // valgrind writes its counts when it is asked to end. The function waits for an event then, and runs no
+    // instructions.
     let asked = Command::new("kill").arg(child.id().to_string()).status();
     child.wait()?;
     poll?;

@@ -1,10 +1,9 @@
-//! The start of each function, beside the smallest possible function.
+//! Measures the start of each function, and compares it with the smallest possible function.
 //!
-//! Each is run as the process that Lambda runs, against a Runtime API and a DynamoDB that are here ([`platform`],
-//! [`table`]). Times are medians of many starts, the functions in turn, so that what else the machine does falls on all of
-//! them alike; what counts is the ratio to `hello-dynamodb`, which was
-//! started in the same turns. Instructions, memory and size
-//! hardly depend on what else the machine does.
+//! Each function runs as the process that Lambda runs, against a local Runtime API ([`platform`]) and a local DynamoDB
+//! ([`table`]). Times are medians of many starts. The functions start in turn, so that other load on the machine
+//! affects all of them alike. The important figure is the ratio to `hello-dynamodb`, which starts in the same turns.
+//! Instructions, memory and size hardly depend on other load.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -24,33 +23,33 @@ use platform::{Endpoint, RuntimeApi};
 use process::Process;
 use report::{ColdStartReport, Measured};
 
-/// How fast each function starts
+/// Measure the start of each function: its time, instructions, memory and size
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct MeasureOptions {
     /// Fail if a budget is missed
     #[arg(long)]
     pub(crate) check: bool,
 
-    /// Print JSON in place of a table
+    /// Print JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Where the binaries are; without it, they are built
+    /// The folder with the binaries [default: build them]
     #[arg(long, value_name = "FOLDER")]
     binaries: Option<PathBuf>,
 
-    /// How often each is started for a time
+    /// The number of starts for each median time
     #[arg(long, value_name = "TIMES", default_value_t = 40, value_parser = clap::value_parser!(u16).range(1..=1000))]
     starts: u16,
 }
 
-/// What else goes wrong is said as it is.
+/// The result of a measurement. Its error is only printed.
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 /// Measures all functions.
 ///
 /// # Errors
-/// If one cannot be built, started or talked to.
+/// If a function cannot be built or started, or does not answer.
 pub(crate) fn run(options: &MeasureOptions) -> Result<ColdStartReport> {
     let binaries = match &options.binaries {
         Some(folder) => Binary::in_folder(folder)?,
@@ -77,7 +76,8 @@ pub(crate) fn run(options: &MeasureOptions) -> Result<ColdStartReport> {
     Ok(ColdStartReport::new(measured))
 }
 
-/// From spawn to first poll, of each binary: in turn, after a round that is not counted and brings all into memory.
+/// The times from spawn to first poll of each binary. The binaries start in turn. A first round, which is not counted,
+/// brings all files into memory.
 fn starts(binaries: &[Binary], api: &RuntimeApi, times: u16) -> Result<Vec<Vec<Duration>>> {
     let mut starts = vec![Vec::new(); binaries.len()];
     for round in 0..=times {
@@ -92,7 +92,7 @@ fn starts(binaries: &[Binary], api: &RuntimeApi, times: u16) -> Result<Vec<Vec<D
     Ok(starts)
 }
 
-/// From the first event to the first bytes of TLS at the endpoint; none, if it calls nobody.
+/// The times from the first event to the first bytes of TLS at the endpoint. `None` if the function has no event.
 fn client_hellos(binary: &Binary, api: &RuntimeApi, times: u16) -> Result<Option<Vec<Duration>>> {
     let Some(event) = &binary.event else { return Ok(None) };
     let endpoint = Endpoint::start()?;
@@ -108,7 +108,7 @@ fn client_hellos(binary: &Binary, api: &RuntimeApi, times: u16) -> Result<Option
     Ok(Some(hellos))
 }
 
-/// Memory at the first poll and after the main event, and what that was answered with.
+/// The memory at the first poll and after the first event, and the response to that event.
 fn memory(
     binary: &Binary,
     api: &RuntimeApi,
@@ -123,7 +123,7 @@ fn memory(
     let Some(event) = &binary.event else { return Ok((at_poll, None, String::new())) };
     poll.answer(event)?;
     let answer = api.answer()?;
-    // It polls again when all of the first event is done.
+    // The function polls again when it has finished the first event.
     api.poll()?;
     Ok((at_poll, Some(process.resident_bytes()?), answer))
 }

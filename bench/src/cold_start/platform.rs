@@ -1,6 +1,6 @@
-//! The platform around a function: the Runtime API that it polls, and an endpoint that it opens TLS to.
+//! The platform around a function: the Runtime API that it polls, and an endpoint to which it opens TLS.
 //!
-//! On threads of their own and without a library, so that what is timed is the function.
+//! Both run on threads of their own and without a library, so that the measured time is that of the function.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use super::Result;
 
-/// How long anything may take that should take milliseconds; under valgrind, a second.
+/// The longest wait for a function. A step usually takes milliseconds, and a second under valgrind.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long the first event may take, in milliseconds since 1970: until the year 2100.
+/// The deadline of the events, in milliseconds since 1970: the year 2100.
 const DEADLINE_MILLIS: u64 = 4_102_444_800_000;
 
-/// The Runtime API, for one function after the other.
+/// The Runtime API, which serves one function after the other.
 #[derive(Debug)]
 pub(super) struct RuntimeApi {
     address: SocketAddr,
@@ -23,10 +23,10 @@ pub(super) struct RuntimeApi {
     answers: Receiver<String>,
 }
 
-/// A function that waits for an event.
+/// The poll of a function that waits for an event.
 #[derive(Debug)]
 pub(super) struct Poll {
-    /// When it asked.
+    /// The time of the poll.
     pub(super) at: Instant,
     connection: TcpStream,
 }
@@ -35,7 +35,7 @@ impl RuntimeApi {
     /// Listens on a free port.
     ///
     /// # Errors
-    /// If there is none.
+    /// If no port is free.
     pub(super) fn start() -> Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
         let address = listener.local_addr()?;
@@ -43,7 +43,7 @@ impl RuntimeApi {
         std::thread::spawn(move || {
             for connection in listener.incoming().map_while(std::io::Result::ok) {
                 let (polls, answers) = (polls.clone(), answers.clone());
-                // A function that is gone ends its connection: nothing else does.
+                // A connection ends only when its function has ended.
                 std::thread::spawn(move || drop(serve(&connection, &polls, &answers)));
             }
         });
@@ -54,28 +54,28 @@ impl RuntimeApi {
         self.address.to_string()
     }
 
-    /// The next poll.
+    /// Waits for the next poll.
     ///
     /// # Errors
-    /// If there is none for long.
+    /// If no poll comes within [`PATIENCE`].
     pub(super) fn poll(&self) -> Result<Poll> {
         Ok(self.polls.recv_timeout(PATIENCE).map_err(|_| "the function does not poll")?)
     }
 
-    /// The next answer, or why there is none.
+    /// Waits for the function's next response or error.
     ///
     /// # Errors
-    /// If there is nothing for long.
+    /// If none comes within [`PATIENCE`].
     pub(super) fn answer(&self) -> Result<String> {
         Ok(self.answers.recv_timeout(PATIENCE).map_err(|_| "the function does not answer")?)
     }
 }
 
 impl Poll {
-    /// Hands an event over. When that was.
+    /// Sends an event to the function, and returns the time at which it was sent.
     ///
     /// # Errors
-    /// If the function is gone.
+    /// If the function has ended.
     pub(super) fn answer(mut self, event: &str) -> Result<Instant> {
         let answer = format!(
             "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nlambda-runtime-aws-request-id: \
@@ -91,7 +91,7 @@ impl Poll {
     }
 }
 
-/// Serves one connection until it ends.
+/// Serves one connection until the function closes it.
 fn serve(connection: &TcpStream, polls: &Sender<Poll>, answers: &Sender<String>) -> Result<()> {
     connection.set_nodelay(true)?;
     let mut reader = BufReader::new(connection);
@@ -106,7 +106,7 @@ fn serve(connection: &TcpStream, polls: &Sender<Poll>, answers: &Sender<String>)
     }
 }
 
-/// A request's first line, and its body.
+/// Reads a request: its first line, and its body.
 fn request(reader: &mut impl BufRead) -> Result<(String, String)> {
     let line = line(reader)?;
     let (mut length, mut is_chunked) = (0, false);
@@ -135,7 +135,7 @@ fn request(reader: &mut impl BufRead) -> Result<(String, String)> {
     Ok((line, String::from_utf8(body)?))
 }
 
-/// A line without its end.
+/// Reads a line, without its line break.
 fn line(reader: &mut impl BufRead) -> Result<String> {
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {
@@ -144,7 +144,7 @@ fn line(reader: &mut impl BufRead) -> Result<String> {
     Ok(line.trim_end().to_owned())
 }
 
-/// An endpoint of AWS that says nothing, but hears.
+/// An endpoint that accepts connections, notes when TLS begins, and never responds.
 #[derive(Debug)]
 pub(super) struct Endpoint {
     address: SocketAddr,
@@ -155,14 +155,14 @@ impl Endpoint {
     /// Listens on a free port.
     ///
     /// # Errors
-    /// If there is none.
+    /// If no port is free.
     pub(super) fn start() -> Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
         let address = listener.local_addr()?;
         let (hellos, on_hello) = channel();
         std::thread::spawn(move || {
             for mut connection in listener.incoming().map_while(std::io::Result::ok) {
-                // A record of type handshake with a message of type ClientHello in it: RFC 8446, 5.1 and 4.
+                // A TLS record of type handshake that contains a ClientHello: RFC 8446, sections 5.1 and 4.
                 let mut head = [0; 6];
                 let is_hello = connection.read_exact(&mut head).is_ok() && (head[0], head[5]) == (22, 1);
                 if is_hello && hellos.send(Instant::now()).is_err() {
@@ -177,10 +177,11 @@ impl Endpoint {
         format!("https://{}", self.address)
     }
 
-    /// When the first connection after a moment began to speak TLS. A function before may have opened more than one.
+    /// Waits for the first ClientHello after a moment, and returns its time. Earlier ones are skipped, because an
+    /// earlier function may have opened several connections.
     ///
     /// # Errors
-    /// If none does for long.
+    /// If none comes within [`PATIENCE`].
     pub(super) fn client_hello(&self, after: Instant) -> Result<Instant> {
         loop {
             let hello = self.hellos.recv_timeout(PATIENCE).map_err(|_| "no TLS reaches the endpoint")?;
@@ -196,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_is_read_to_its_end_and_no_further() {
+    fn reading_a_request_stops_at_its_end() {
         let sent = b"POST /a HTTP/1.1\r\ncontent-length: 2\r\n\r\n{}POST /b HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n\
             3\r\nabc\r\na\r\n0123456789\r\n0\r\n\r\nGET /c HTTP/1.1\r\n\r\n";
         let mut reader = &sent[..];

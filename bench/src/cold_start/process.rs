@@ -1,4 +1,4 @@
-//! One start of a function: the process, with the environment that Lambda gives it.
+//! One start of a function: its process, with the environment variables that Lambda sets.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -7,27 +7,27 @@ use std::time::Instant;
 use super::Result;
 use super::platform::RuntimeApi;
 
-/// A process that does not outlive its measurement.
+/// A process that is killed when its measurement ends.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
-    /// Just before it was spawned.
+    /// The time just before the process was spawned.
     pub(super) started: Instant,
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may be gone already, which is as good.
+        // An error means that the process has ended already.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
 impl Process {
-    /// Starts a function, with these variables beside the platform's.
+    /// Starts a function, with these variables in addition to the platform's.
     ///
     /// # Errors
-    /// If it cannot be started.
+    /// If the function cannot be started.
     pub(super) fn start(binary: &Path, api: &RuntimeApi, variables: &[(&str, &str)]) -> Result<Self> {
         let mut command = Command::new(binary);
         set_environment(&mut command, api);
@@ -36,10 +36,10 @@ impl Process {
         Ok(Self { child: command.spawn()?, started })
     }
 
-    /// The memory that it has, the shared pages of its binary included.
+    /// The process's resident memory, including the shared pages of its binary.
     ///
     /// # Errors
-    /// If the system does not say so, as only Linux does.
+    /// If the system has no `/proc`, which only Linux has.
     pub(super) fn resident_bytes(&self) -> Result<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;

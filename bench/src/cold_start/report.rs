@@ -4,29 +4,31 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// Times of `hello-dynamodb`, from spawn to first poll.
+/// The budget from spawn to first poll, as a multiple of the time of `hello-dynamodb`.
 const START: f64 = 1.35;
 
-/// Instructions to the first poll: most of them are the dynamic loader's, the runtime's and the SDK's own.
+/// The budget of instructions to the first poll. Most of them belong to the dynamic loader, the runtime and the SDK.
 const INSTRUCTIONS: u64 = 1_900_000;
 
-/// From the first event to TLS under way.
+/// The budget from the first event to the first bytes of TLS.
 const CLIENT_HELLO: Duration = Duration::from_millis(1);
 
-/// The same of `fan-out`, which prepares two calls before the first one connects. No client waits for it.
+/// The budget of `fan-out` to TLS. It prepares two calls before the first one connects, and no client waits for it.
 const CLIENT_HELLO_OF_FAN_OUT: Duration = Duration::from_micros(1_500);
 
-/// Memory at the first poll, 6.5 MB; and after the first event, with a page of a hundred in it.
+/// The budgets of memory: 6.5 MB at the first poll, and 10 MB after the first event, which may return a page of a
+/// hundred.
 const RSS_AT_POLL: u64 = 13 * 1024 * 1024 / 2;
 const RSS_AFTER: u64 = 10 * 1024 * 1024;
 
-/// A binary's size: 4.8 MB.
+/// The budget of a binary's size: 4.8 MB.
 const BYTES: u64 = 48 * 1024 * 1024 / 10;
 
-/// The same of `report`, which has a client of S3 with the tables of forty checksums: 6 MB. No client waits for it.
+/// The budget of the size of `report`: 6 MB. It contains an S3 client with the tables of forty checksums, and no client
+/// waits for it.
 const BYTES_OF_REPORT: u64 = 6 * 1024 * 1024;
 
-/// All of one function.
+/// The measurements of one function.
 #[derive(Clone, Debug)]
 pub(super) struct Measured {
     pub(super) function: &'static str,
@@ -41,19 +43,19 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// Whether it is a function: what does nothing calls nobody, and has no budget.
+    /// True for the project's functions. The smallest functions call nothing and have no budget.
     fn has_budget(&self) -> bool {
         self.client_hello.is_some()
     }
 }
 
-/// All of all functions; the first is `hello`, the second `hello-dynamodb`.
+/// The measurements of all functions. The first is `hello`, the second `hello-dynamodb`.
 #[derive(Clone, Debug)]
 pub(crate) struct ColdStartReport {
     measured: Vec<Measured>,
 }
 
-/// A figure that has a budget.
+/// A figure with its budget.
 struct Figure {
     name: &'static str,
     text: String,
@@ -103,10 +105,10 @@ impl ColdStartReport {
         figures
     }
 
-    /// For reading, and for documentation.
+    /// The report as Markdown, for readers and for the documentation.
     pub(crate) fn table(&self) -> String {
         let mut table = String::from(
-            "| function | start, of hello-dynamodb's | instructions | first event to TLS | memory at first poll | after its event | binary |\n\
+            "| function | start, relative to hello-dynamodb | instructions | first event to TLS | memory at first poll | memory after first event | binary |\n\
              | --- | --- | --- | --- | --- | --- | --- |\n",
         );
         for one in &self.measured {
@@ -129,14 +131,14 @@ impl ColdStartReport {
         };
         table.push_str(&format!(
             "| budget | {START}× | {} M | {} ms | {} MB | {} MB | {} MB |\n\n\
-             `fan-out` may take {:.1} ms to TLS: it prepares two calls before the first one connects. `report` may have {} MB: it has a \
-             client of S3.\n\
+             The budget of `fan-out` to TLS is {:.1} ms, because it prepares two calls before the first one connects. The budget of the \
+             binary of `report` is {} MB, because it contains an S3 client.\n\
              From spawn to first poll, hello took {:.2} ms and hello-dynamodb {:.2} ms.",
             hundredths(INSTRUCTIONS, 1_000_000),
             CLIENT_HELLO.as_millis(),
             hundredths(RSS_AT_POLL, MEGABYTE),
             hundredths(RSS_AFTER, MEGABYTE),
-            // Rounded up, because the cap is rounded down to a byte.
+            // The budget was rounded down to a byte, so this rounds up.
             hundredths(BYTES + MEGABYTE / 200, MEGABYTE),
             CLIENT_HELLO_OF_FAN_OUT.as_secs_f64() * 1e3,
             BYTES_OF_REPORT / MEGABYTE,
@@ -144,12 +146,12 @@ impl ColdStartReport {
             millis(1),
         ));
         if self.measured.iter().any(|one| one.instructions.is_none()) {
-            table.push_str("\nInstructions are not counted: there is no valgrind.");
+            table.push_str("\nInstructions were not counted, because valgrind is not installed.");
         }
         table
     }
 
-    /// For programs.
+    /// The report as JSON, for programs.
     pub(crate) fn json(&self) -> String {
         let functions: Vec<_> = self.measured.iter().map(|one| {
             let figures: serde_json::Map<_, _> = self.figures(one).into_iter().map(|figure| {
@@ -173,7 +175,7 @@ fn bytes(name: &'static str, bytes: u64, budget: u64) -> Figure {
 
 const MEGABYTE: u64 = 1 << 20;
 
-/// A number in units, to two places.
+/// A number in units, with two decimals.
 fn hundredths(number: u64, unit: u64) -> String {
     format!("{}.{:02}", number / unit, number % unit * 100 / unit)
 }

@@ -1,4 +1,4 @@
-//! The table that the functions find: the embedded engine on a port, with something in it.
+//! The table that the functions call: the embedded engine on a port, with events and consumers in it.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -17,13 +17,13 @@ use tokio::runtime::Runtime;
 
 use super::Result;
 
-/// Two pages of a hundred.
+/// The number of events: two pages of a hundred.
 const EVENTS: usize = 200;
 
-/// How long ago they were: consumers and reports have settled with them.
+/// The age of the events: old enough that consumers and reports no longer wait for late ones.
 const AGO: Duration = Duration::from_secs(3600);
 
-/// A table on a port, for as long as this is there.
+/// A table on a port, until this value is dropped.
 #[derive(Debug)]
 pub(super) struct LocalTable {
     address: SocketAddr,
@@ -31,10 +31,10 @@ pub(super) struct LocalTable {
 }
 
 impl LocalTable {
-    /// Starts it, and fills it.
+    /// Starts the table and fills it.
     ///
     /// # Errors
-    /// If there is no port, or what is to be in it is refused.
+    /// If no port is free, or a write is refused.
     pub(super) fn start() -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let engine = Engine::memory(&Options::default())?;

@@ -1,14 +1,15 @@
-//! The contenders: five designs as their authors published them, and Lately.
+//! The compared designs: five designs as their authors published them, and Lately.
 //!
-//! Two of the five are timelines of one user each. Where a topic is asked for, all its events are one such user's, which
-//! is what the design offers: "the latest of everyone" it has not. The sharded day leaves the number of shards to the
-//! program, for ever; it is here with four, as for a quiet program, and with 32, as one for the burst must choose.
+//! Two of the five, reverse ticks and chronological, only have timelines of single users, and not the latest events of
+//! all users. If a workload needs a topic, these designs store all its events as those of one user. In the sharded
+//! day, the program chooses the number of shards for ever. It is measured with four shards, which suit a quiet program,
+//! and with 32, which the burst needs.
 
 use jiff::tz::Offset;
 use lately_designs::{Design, NaturalOrder};
 use lately_keys::{ShardCount, User};
 
-/// One of those who are compared.
+/// A compared design.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Contender {
     ReverseTicks,
@@ -19,7 +20,7 @@ pub(super) enum Contender {
     Lately,
 }
 
-/// Those who have the latest of a topic.
+/// The designs in the comparison of topics.
 pub(super) const OF_TOPICS: [Contender; 7] = [
     Contender::ReverseTicks,
     Contender::Chronological,
@@ -30,7 +31,7 @@ pub(super) const OF_TOPICS: [Contender; 7] = [
     Contender::Lately,
 ];
 
-/// Those who may have timelines of users.
+/// The designs in the comparison of users' timelines. Some of them have no such timelines.
 pub(super) const OF_USERS: [Contender; 6] = [
     Contender::ReverseTicks,
     Contender::Chronological,
@@ -41,7 +42,7 @@ pub(super) const OF_USERS: [Contender; 6] = [
 ];
 
 impl Contender {
-    /// The contender's name for reads of a topic.
+    /// The design's name in the figures of topics.
     pub(super) fn name(self) -> String {
         match self {
             Self::ShardedDay { shards } => format!("sharded day, {shards} shards"),
@@ -49,7 +50,7 @@ impl Contender {
         }
     }
 
-    /// The contender's name for reads of users' timelines.
+    /// The design's name in the figures of users' timelines.
     pub(super) const fn name_of_users(self) -> &'static str {
         match self {
             Self::ReverseTicks => "reverse ticks",
@@ -61,7 +62,7 @@ impl Contender {
         }
     }
 
-    /// The published design of a topic; none if it is Lately.
+    /// The published design of a topic. `None` for Lately.
     pub(super) fn of_topic(self) -> Option<Design> {
         match self {
             Self::ReverseTicks | Self::Chronological => self.of_user("everyone"),
@@ -74,7 +75,7 @@ impl Contender {
         }
     }
 
-    /// The published design of a user's timeline; none if there is none, or it is Lately.
+    /// The published design of a user's timeline. `None` for Lately, and for designs without such timelines.
     pub(super) fn of_user(self, user: &str) -> Option<Design> {
         let user: User = user.parse().expect("a user");
         match self {
@@ -85,7 +86,7 @@ impl Contender {
         }
     }
 
-    /// The least step of its own clock.
+    /// The smallest step of the design's clock.
     pub(super) const fn tick(self) -> &'static str {
         match self {
             Self::ReverseTicks => "1 ns",

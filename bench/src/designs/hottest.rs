@@ -1,8 +1,9 @@
-//! The hottest partition, and the rate that follows from it. Modelled: no table is asked.
+//! The share of writes that go to the hottest partition, and the rate at which that partition throttles. Both are
+//! modelled, without a table.
 //!
-//! A partition takes 1,000 write units a second, and each partition key is taken to be a partition of its own, which is where
-//! DynamoDB's splitting ends for a hot key. So writes of one unit are throttled from where the hottest partition's share of
-//! them is 1,000 a second. The share is that of one second of the burst.
+//! A partition serves 1,000 write units a second. The model gives each partition key a partition of its own, since
+//! DynamoDB splits a hot key's partition no further. So writes of one unit are throttled when the hottest partition
+//! gets more than 1,000 of them a second. Its share is counted in one second of the burst.
 
 use std::collections::HashMap;
 
@@ -29,18 +30,18 @@ impl Share {
         Self { hottest: writes.values().copied().max().unwrap_or_default(), all: writes.values().sum() }
     }
 
-    /// Writes a second from which on some are throttled, in whole hundreds.
+    /// The writes a second above which some are throttled, in whole hundreds.
     pub(super) fn throttles_at(self) -> u64 {
         u64::from(PARTITION_WRITE_UNITS) * self.all / self.hottest.max(1) / 100 * 100
     }
 
-    /// In per cent, to the tenth.
+    /// The share in tenths of a per cent.
     pub(super) fn tenths_of_per_cent(self) -> u64 {
         (self.hottest * 1_000 + self.all / 2) / self.all.max(1)
     }
 }
 
-/// Of one topic's writes. Lately's is that of a bucket which has grown as far as its topic lets it, unless told otherwise.
+/// The share for the writes of one topic. For Lately, the bucket has the default maximum of shards.
 pub(super) fn of_topic(contender: Contender, rate: u32) -> Share {
     Share::of(offered(rate, 1).into_iter().map(|happening| match contender.of_topic() {
         Some(design) => partition(&design, happening),
@@ -48,20 +49,21 @@ pub(super) fn of_topic(contender: Contender, rate: u32) -> Share {
     }))
 }
 
-/// Of the writes of so many users, who write as much each. A design without timelines of users writes to its topic.
+/// The share for the writes of `users` users, who write equally often. A design without timelines of users writes to
+/// its topic.
 pub(super) fn of_users(contender: Contender, rate: u32, users: u32) -> Share {
     Share::of(offered(rate, 1).into_iter().map(|happening| {
         let user = format!("user-{}", happening.user % users);
         match contender.of_user(&user).or_else(|| contender.of_topic()) {
             Some(design) => partition(&design, happening),
-            // The event itself, of which there is one for each entry of a timeline.
+            // Each entry in a timeline has one event. Only the event's partition is counted.
             None => shard(happening),
         }
     }))
 }
 
 fn partition(design: &lately_designs::Design, Happening { at, entropy, .. }: Happening) -> String {
-    design.write_key(at, entropy).expect("the design has a key for our time").pk.to_string()
+    design.write_key(at, entropy).expect("the design has keys for this time").pk.to_string()
 }
 
 fn shard(Happening { entropy, .. }: Happening) -> String {
@@ -75,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_partition_takes_all_and_throttles_at_its_rate() {
+    fn a_design_with_one_partition_throttles_at_its_rate() {
         for contender in [Contender::ReverseTicks, Contender::InvertedUuid, Contender::QuarterHour] {
             let share = of_topic(contender, 5_000);
             assert_eq!(
@@ -87,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn shards_share_the_writes_as_chance_has_it() {
+    fn random_shards_share_the_writes_unevenly() {
         let [four, lately] =
             [Contender::ShardedDay { shards: 4 }, Contender::Lately].map(|c| of_topic(c, 20_000));
         assert!((3_800..=4_000).contains(&four.throttles_at()), "{four:?}");
@@ -95,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn users_have_partitions_of_their_own_where_the_design_has_timelines_of_them() {
+    fn only_designs_with_users_timelines_have_partitions_per_user() {
         assert_eq!(of_users(Contender::Chronological, 20_000, 100).tenths_of_per_cent(), 10);
         assert_eq!(of_users(Contender::QuarterHour, 20_000, 100).tenths_of_per_cent(), 1_000);
     }

@@ -1,11 +1,11 @@
-//! Independent measurements, as many at once as there are processors: each has its own engine and its own time.
+//! Runs independent measurements, as many at once as there are processors. Each has its own engine and its own time.
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 
 use crate::progress::Progress;
 
-/// A measurement, and what it is called.
+/// A measurement with a name.
 pub(super) struct Job<T> {
     pub(super) name: String,
     pub(super) run: Box<dyn FnOnce() -> T + Send>,
@@ -17,7 +17,7 @@ impl<T> Job<T> {
     }
 }
 
-/// The jobs' results, in the order of the jobs.
+/// Runs the jobs, and returns their results in the order of the jobs.
 pub(super) fn run<T: Send>(jobs: Vec<Job<T>>, progress: &Progress) -> Vec<T> {
     progress.expect(jobs.len());
     let found: Mutex<Vec<Option<T>>> = Mutex::new(jobs.iter().map(|_| None).collect());
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_found_is_in_the_order_of_the_jobs() {
+    fn results_are_in_the_order_of_the_jobs() {
         let jobs = (0..50).map(|n| Job::new("", move || n)).collect();
         assert!(run(jobs, &Progress::silent()).into_iter().eq(0..50));
     }

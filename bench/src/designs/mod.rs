@@ -1,19 +1,20 @@
-//! Lately and five published designs beside each other, under the same workloads.
+//! Compares Lately with five published designs under the same workloads.
 //!
-//! | | |
+//! | file | contents |
 //! | --- | --- |
-//! | who | `contender.rs` |
-//! | what happens, and how much of it must be there for an answer to be exact | `workload.rs` |
-//! | where it is written to | `stage.rs` |
-//! | what is asked, and what the answers cost | `reading.rs` |
-//! | what one write costs | `writing.rs` |
-//! | which partition is hottest, and the rate that follows from it: modelled | `hottest.rs` |
-//! | that rate, checked against partitions that refuse more | `offering.rs` |
-//! | what is lost when clocks are too coarse | `collisions.rs` |
-//! | the pictures | `plot.rs` |
+//! | `contender.rs` | the compared designs |
+//! | `workload.rs` | the workloads, and the part of each that must be stored for exact figures |
+//! | `stage.rs` | the tables to which the events are written |
+//! | `reading.rs` | the price of reads |
+//! | `writing.rs` | the price of one write |
+//! | `hottest.rs` | the hottest partition's share, and the rate at which it throttles: modelled |
+//! | `offering.rs` | a check of that rate with the engine's partitions, which throttle |
+//! | `collisions.rs` | the events that are lost when clocks are too coarse |
+//! | `plot.rs` | the pictures |
 //!
-//! Each design is read and written as its author published it, by `lately_designs`. Everything but the modelled
-//! rates is counted by the embedded engine, in simulated time and from seeds: a run is the same on every machine.
+//! `lately_designs` reads and writes each design as its author published it. The modelled rates aside, the
+//! embedded engine counts all figures, in simulated time and from seeds. So a run gives the same figures on every
+//! machine.
 
 mod collisions;
 mod contender;
@@ -47,27 +48,27 @@ use workload::Workload;
 pub use workload::WorkloadScale;
 use writing::Price;
 
-/// The time for an operation of the store, which meets no faults.
+/// The time for an operation of the store. The engine injects no faults, so no operation comes near it.
 const BUDGET: Duration = Duration::from_secs(10);
 
-/// Settings of a topic whose actors have timelines, and nobody feeds.
+/// The settings of a topic whose actors have timelines. Its events are not delivered to feeds.
 const BY_ACTOR: &str = r#"{"fan_out":false,"views":["actor"]}"#;
 
 /// The reads, as the tables name them.
-pub(crate) const ASKED: [&str; 3] = ["latest 50", "page 20", "since 15 minutes"];
+pub(crate) const ASKED: [&str; 3] = ["latest 50", "page 20", "last 15 minutes"];
 
 const NO_ANSWER: &str = "no answer";
 
-/// One measurement.
+/// The result of one measurement.
 enum Found {
-    /// The answers of each contender, for a topic or for users.
+    /// The price of the reads of a topic or a timeline, by the name of the design.
     Answers(Vec<(String, Option<Answers>)>),
     Taken(Taken),
     Lost(u64),
     Price(Price),
 }
 
-/// All of it.
+/// Runs the whole comparison.
 #[must_use]
 pub fn report(scale: &WorkloadScale, progress: &Progress) -> Report {
     let scale = *scale;
@@ -99,7 +100,7 @@ pub fn report(scale: &WorkloadScale, progress: &Progress) -> Report {
     Report { command: "cargo run -p bench --release -- designs".to_owned(), tables: found.tables(&scale) }
 }
 
-/// The answers of a topic; Lately gives two.
+/// The price of a topic's reads. Lately has two: without caches, and with them.
 fn of_topic(
     contender: Contender,
     workload: Workload,
@@ -127,11 +128,11 @@ fn of_topic(
         reading::of_topic(&bench, since_seconds).await
     });
     let shards = if shards == 1 { "one shard".to_owned() } else { format!("{shards} shards") };
-    let names = [format!("Lately, {shards}"), "Lately, directory remembered".to_owned()];
+    let names = [format!("Lately, {shards}"), "Lately, directory cached".to_owned()];
     names.into_iter().zip(answers.map(|answers| Some(answers.with_since_times(times)))).collect()
 }
 
-/// The answers of a user's timeline; none where there is none.
+/// The price of the reads of a user's timeline. `None` if the design has no such timelines.
 fn of_users(contender: Contender, scale: &WorkloadScale) -> (String, Option<Answers>) {
     let name = |user: u32| format!("user-{user}");
     let happenings = Workload::Users.happenings(scale);
@@ -172,7 +173,7 @@ fn lost(contender: Contender, writers: u32) -> u64 {
     }
 }
 
-/// The results by kind, in the order of the reads.
+/// The results by kind, each in the order of the jobs.
 #[derive(Default)]
 struct Sorted {
     answers: Vec<Vec<(String, Option<Answers>)>>,
@@ -200,12 +201,13 @@ impl Sorted {
         let WorkloadScale { steady_rate, burst_rate, burst_seconds, sparse: month, users: persons, .. } =
             *scale;
         let [steady_rate, burst_rate] = [steady_rate, burst_rate].map(|rate| count(rate.into()));
-        let read = "Events of 512 bytes. Pages are read eventually consistently, what came since 15 minutes ago consistently and whole.";
+        let read = "Events have 512 bytes. Pages are eventually consistent reads. The last 15 minutes are read consistently, to the end.";
         let times = Workload::Steady.since(scale).1;
         let modelled = match times {
             1 => String::new(),
             _ => format!(
-                " What came since 15 minutes ago is {times} times what came in those, each read by itself: modelled."
+                " The figures for the last 15 minutes are modelled: {times} times those for these {} seconds.",
+                scale.steady_seconds,
             ),
         };
         vec![
@@ -214,7 +216,7 @@ impl Sorted {
                 Workload::Steady,
                 steady,
                 format!(
-                    "{steady_rate} events a second: the last {} seconds of the day, {} events.{modelled} {read}",
+                    "{steady_rate} events a second: the last {} seconds of the day, with {} events.{modelled} {read}",
                     scale.steady_seconds,
                     count(Workload::Steady.len(scale)),
                 ),
@@ -223,8 +225,8 @@ impl Sorted {
                 Workload::Burst,
                 burst,
                 format!(
-                    "{burst_rate} events a second for {burst_seconds} seconds, after a quarter of an hour of one a second: {} \
-                     events, as if all had been taken. {read}",
+                    "{burst_rate} events a second for {burst_seconds} seconds, after a quarter of an hour with one event a second: {} \
+                     events. All are stored, as if no write had been throttled. {read}",
                     count(Workload::Burst.len(scale)),
                 ),
             ),
@@ -237,8 +239,8 @@ impl Sorted {
                 Workload::Users,
                 users,
                 format!(
-                    "One of {persons} users' timelines; {} events of all of them in a day. {read} Where a design has no timelines of \
-                     users, only a read of everybody's events would tell one user's.",
+                    "The timeline of one of {persons} users, who write {} events a day in all. {read} A design without timelines of \
+                     users has no answer: only a read of all users' events would find those of one user.",
                     count(Workload::Users.len(scale)),
                 ),
             ),
@@ -249,7 +251,7 @@ impl Sorted {
         ]
     }
 
-    /// One figure of everything, for who reads no more.
+    /// The most important figures of every design.
     fn summary(&self, steady: &[Many], burst: &[Many], sparse: &[Many], scale: &WorkloadScale) -> Table {
         let columns = [
             "design",
@@ -257,7 +259,7 @@ impl Sorted {
             "latest 50, burst",
             "page 20, sparse month",
             "throttles at",
-            "lost of one tick's",
+            "lost in one tick",
         ];
         let mut table = Table::new("summary", &columns);
         let dearest = |many: &Many, of: fn(&Answers) -> Cost| {
@@ -275,8 +277,8 @@ impl Sorted {
                 self.lost[n].into(),
             ]);
         }
-        table.note = "Read units of a page of 50, nothing remembered; writes a second of one topic, modelled; events lost of a \
-                      thousand writes in one tick of the design's own clock."
+        table.note = "Latest 50 and page 20: the read units of a page of 50, without caches. Throttles at: writes a second to one \
+                      topic, modelled. Lost: events lost of a thousand writes in one tick of the design's own clock."
             .to_owned();
         table
     }
@@ -289,9 +291,9 @@ impl Sorted {
             table.push(of_price(contender.name(), *price, share));
         }
         table.note = format!(
-            "One event of 512 bytes to a topic. Throttles at: modelled, writes a second, from the share of the hottest partition in a \
-             second of {rate} writes, and 1,000 write units a second that a partition takes. Lately's is where growth ends: 64 \
-             shards, unless the topic says otherwise; a new topic has one, and throttles at 1,000 until it has grown."
+            "A write of one event of 512 bytes to a topic. Throttles at: writes a second, modelled from the hottest partition's share \
+             of {rate} writes in one second, and from the 1,000 write units that a partition serves a second. Lately's figure is that \
+             of a topic with 64 shards, the default maximum. A new topic has one shard, and throttles at 1,000 until it has grown."
         );
         table
     }
@@ -306,9 +308,10 @@ impl Sorted {
             table.push([contender.name().into()].into_iter().chain(by_second).chain([taken.refused.into()]));
         }
         table.note = format!(
-            "Writes taken, second by second, of {rate} a second that are offered to partitions which take 1,000 each, and have saved up \
-             one second's. A published design's writers try once; Lately's as they always do. It begins with one shard, nobody is \
-             refused, and what was delayed is made up for."
+            "{rate} writes a second are offered to partitions that serve 1,000 write units a second each, and begin with the unused \
+             units of one second. The columns count the accepted writes of each second. The writers of a published design try once. \
+             Lately's writers retry as usual: the topic begins with one shard, no write is refused, and later seconds make up for the \
+             delayed writes."
         );
         table
     }
@@ -316,10 +319,10 @@ impl Sorted {
     fn collisions(&self, steady: &[Many], burst: &[Many], scale: &WorkloadScale) -> Table {
         let writers = Cell::from(u64::from(scale.writers)).to_string();
         let [of_steady, of_burst] = [Workload::Steady, Workload::Burst].map(|workload| workload.len(scale));
-        let column = |events: u64, what: &str| format!("lost of {what}'s {}", Cell::from(events));
+        let column = |events: u64, what: &str| format!("lost of {}, {what}", Cell::from(events));
         let columns = [
             "design",
-            "its tick",
+            "clock tick",
             &format!("lost of {writers} in one tick"),
             &column(of_steady, "steady"),
             &column(of_burst, "burst"),
@@ -336,8 +339,8 @@ impl Sorted {
                 lost(&burst[n], of_burst),
             ]);
         }
-        table.note = "Lost: replaced by another event of the same key, and nobody was told. In the workloads, times are random \
-                      nanoseconds; a clock that ticks in microseconds or milliseconds loses more."
+        table.note = "Lost: another event with the same key replaced the event, without an error. The times in the workloads are \
+                      random nanoseconds. A clock that ticks in microseconds or milliseconds loses more."
             .to_owned();
         table
     }
@@ -375,8 +378,8 @@ fn user_writes(prices: &[Price], scale: &WorkloadScale) -> Table {
         }
     }
     table.note = format!(
-        "The same of {} users who write as much each. Lately's is the event and its entry in the user's timeline, which fan-out writes \
-         behind it; for that it reads {behind} units, if the event comes alone. Designs without timelines of users write to their topic.",
+        "The same for {} users who write equally often. Lately writes the event, and fan-out then writes its entry in the user's \
+         timeline. For an event that comes alone, fan-out reads {behind} units. Designs without timelines of users write to their topic.",
         scale.users,
     );
     table

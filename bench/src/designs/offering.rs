@@ -1,8 +1,8 @@
-//! A rate of writes, offered to partitions that take 1,000 write units a second: what is taken in each second, and what is
-//! refused. It is how the modelled figures are checked once against the engine, in simulated time.
+//! Offers a rate of writes to partitions that serve 1,000 write units a second, and counts the accepted writes of each
+//! second and the refused ones. So the engine checks the modelled figures, in simulated time.
 //!
-//! A published design's writers try once: to try again would be to wait for the same partition. Lately's write as they
-//! always do, with the store's retries; a bucket whose key range is hot is given more shards meanwhile.
+//! The writers of a published design try once, since a retry would only wait for the same partition. Lately's writers
+//! retry as usual, and a bucket with a hot key range meanwhile gets more shards.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use super::workload::{Happening, Workload, later, offered};
 use crate::topic::{QUIET, of_512_bytes};
 use lately_rig::simulate;
 
-/// Writes of so long come at once.
+/// The writes of one slot are sent at once.
 const SLOT: SignedDuration = SignedDuration::from_millis(10);
 
 /// The results of the writes.
@@ -36,7 +36,7 @@ impl Taken {
         Self { by_second: vec![0; seconds as usize], refused: 0 }
     }
 
-    /// A write is over. What is taken later than the offer lasts is in none of its seconds.
+    /// Counts a finished write. A write that is accepted after the last second is in no column.
     fn note(&mut self, begun: Instant, written: bool) {
         let second = usize::try_from(begun.elapsed().as_secs()).unwrap_or(usize::MAX);
         match (written, self.by_second.get_mut(second)) {
@@ -66,7 +66,7 @@ fn limited() -> Options {
 /// The writes that a published design accepts.
 pub(super) fn to_published(design: &Design, rate: u32, seconds: u32) -> Taken {
     simulate(async {
-        // There is no time to try again.
+        // A budget of zero leaves no time for a retry.
         let table = timeline(&elsewhere(design, limited(), Duration::ZERO), design.clone());
         let mut taken = Taken::new(seconds);
         let begun = Instant::now();
@@ -81,7 +81,7 @@ pub(super) fn to_published(design: &Design, rate: u32, seconds: u32) -> Taken {
     })
 }
 
-/// The writes that Lately accepts, and its shards in the end.
+/// The writes that Lately accepts, and the topic's shards at the end.
 pub(super) fn to_lately(rate: u32, seconds: u32) -> (Taken, u16) {
     simulate(async {
         let bench = lately(QUIET, false, limited()).await;
@@ -103,7 +103,7 @@ pub(super) fn to_lately(rate: u32, seconds: u32) -> (Taken, u16) {
         while let Some(written) = writers.join_next().await {
             written.expect("a writer does not panic");
         }
-        let view = bench.store.op().topic(&bench.topic).view().await.expect("the topic is there");
+        let view = bench.store.op().topic(&bench.topic).view().await.expect("the topic exists");
         let shards = view.buckets.first().map_or(1, |bucket| bucket.shards.get());
         let taken = taken.lock().unwrap_or_else(PoisonError::into_inner).clone();
         (taken, shards)

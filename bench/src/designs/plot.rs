@@ -1,4 +1,5 @@
-//! The pictures: what the tables of `designs` say, as bars. Pure: the same report is the same picture.
+//! The pictures: bar charts of the tables of `designs`. The functions are pure, so the same report gives the same
+//! picture.
 
 use super::ASKED;
 use crate::chart::{Chart, Panel};
@@ -11,8 +12,8 @@ use crate::report::{Cell, Report, Table};
 #[must_use]
 pub fn pictures(report: &Report) -> Vec<(&'static str, String)> {
     let table = |name| report.table(name).expect("the report is one of `designs`");
-    let steady = "Read units, at a steady 1,000 events a second (since 15 minutes: modelled)";
-    let sparse = "Read units, of a sparse month";
+    let steady = "Read units, with a steady 1,000 events a second (last 15 minutes: modelled)";
+    let sparse = "Read units, in a sparse month";
     vec![
         ("designs-reads-steady", reads(table("steady"), steady).svg()),
         ("designs-reads-sparse", reads(table("sparse"), sparse).svg()),
@@ -21,15 +22,15 @@ pub fn pictures(report: &Report) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Read units by what is asked for.
+/// Read units, with a panel for each kind of read.
 fn reads(table: &Table, title: &str) -> Chart {
     let of = |asked: &str| -> Vec<&Vec<Cell>> {
         table.rows.iter().filter(|row| row.first().is_some_and(|cell| cell.to_string() == asked)).collect()
     };
-    // What Lately remembers saves a unit or two: the picture shows who remembers nothing.
+    // Lately's cache saves a unit or two. The picture shows the reads without it.
     let shown = |rows: Vec<&Vec<Cell>>| -> Vec<(String, Cell)> {
         let rows = rows.into_iter().map(|row| (row[1].to_string(), row[2].clone()));
-        rows.filter(|(name, _)| !name.ends_with("remembered")).collect()
+        rows.filter(|(name, _)| !name.ends_with("cached")).collect()
     };
     let rows: Vec<_> = shown(of(ASKED[0])).into_iter().map(|(name, _)| name).collect();
     let panels = ASKED.map(|asked| {
@@ -42,18 +43,18 @@ fn reads(table: &Table, title: &str) -> Chart {
 fn throttling(table: &Table) -> Chart {
     one_panel(
         table,
-        "Writes a second from which on a topic is throttled (modelled; Lately when it has grown)",
+        "Writes a second at which a topic is throttled (modelled; Lately after its growth)",
         "throttles at",
     )
 }
 
 fn collisions(table: &Table) -> Chart {
     let column = table.columns.iter().find(|column| column.ends_with("in one tick"));
-    let column = column.expect("the table tells what is lost in one tick").clone();
+    let column = column.expect("the table has a column of the events lost in one tick").clone();
     one_panel(table, "Events lost when writers share one tick of the design's clock", &column)
 }
 
-/// A column of a table whose rows are designs.
+/// A chart of one column of a table whose rows are designs.
 fn one_panel(table: &Table, title: &str, column: &str) -> Chart {
     let names: Vec<_> = table.rows.iter().map(|row| row[0].to_string()).collect();
     let bars = names.iter().filter_map(|name| table.cell(name, column)).map(bar).collect();

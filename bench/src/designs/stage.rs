@@ -1,6 +1,7 @@
-//! The stage of a workload: a table of a published design, or a topic of Lately.
+//! The tables for a workload: a table of a published design, or a topic of Lately.
 //!
-//! Both are filled through the code that a program would use, in full batches, and without a stream where nobody reads it.
+//! Both are filled by the code that a program would use, in full batches. A table has no stream unless the stream is
+//! read.
 
 use std::time::Duration;
 
@@ -9,20 +10,19 @@ use lately_designs::{Design, DesignTable, KeyAttributes, KeyType, KeyValue, Writ
 use lately_engine::{Attribute, KeyNames, Options, TableDefinition};
 use lately_keys::UnixMillis;
 use lately_model::NewEvent;
+use lately_rig::{World, definition, engine_of};
 use lately_table::{Connection, Item};
 
 use super::workload::{Happening, Workload};
 use crate::topic::{Bench, of_512_bytes};
-use lately_rig::definition;
-use lately_rig::{World, engine_of};
 
-/// Events of one call of the writer's: enough that its batches are under way at once.
+/// The events of one call to the writer: enough that several of its batches are under way at once.
 const AT_ONCE: usize = 500;
 
 const TABLE: &str = "elsewhere";
 const KEYS: [&str; 2] = ["pk", "sk"];
 
-/// A store of an empty table of a published design. `budget` is how long it tries to write.
+/// A connection to an empty table of a published design. `budget` is the time for which it tries to write.
 pub(super) fn elsewhere(design: &Design, options: Options, budget: Duration) -> Connection {
     let types = design.key_types();
     let attribute = |name: &str, of: KeyType| {
@@ -51,10 +51,10 @@ pub(super) fn timeline(connection: &Connection, design: Design) -> DesignTable {
     DesignTable::new(connection.clone(), design, KeyAttributes { pk, sk })
 }
 
-/// An event of a published design, of 512 bytes as stored.
+/// An event of a published design, whose item has 512 bytes.
 pub(super) fn of_design(design: &Design, Happening { at, entropy, .. }: Happening) -> (WriteKey, Item) {
-    let key = design.write_key(at, entropy).expect("the design has a key for our time");
-    // A number takes a byte for two digits, one more, and one for a minus.
+    let key = design.write_key(at, entropy).expect("the design has keys for this time");
+    // A number has a byte for each two digits, one more byte, and one for a minus sign.
     let bytes = |value: &KeyValue| match value {
         KeyValue::S(text) => text.len(),
         KeyValue::N(number) => {
@@ -66,22 +66,22 @@ pub(super) fn of_design(design: &Design, Happening { at, entropy, .. }: Happenin
     (key, Item::new().with("data", data))
 }
 
-/// Writes what happens to a timeline.
+/// Writes the workload's events to a timeline.
 pub(super) async fn fill(table: &DesignTable, design: &Design, happenings: impl Iterator<Item = Happening>) {
     let mut events = happenings.map(|happening| of_design(design, happening)).peekable();
     while events.peek().is_some() {
-        table.write(events.by_ref().take(AT_ONCE)).await.expect("an engine without faults");
+        table.write(events.by_ref().take(AT_ONCE)).await.expect("the engine injects no faults");
     }
 }
 
-/// A topic of Lately, at the workloads' end. `stream` says whether its changes are to be read.
+/// A topic of Lately at the workloads' end. With `stream`, the table has a stream.
 pub(super) async fn lately(settings: &str, stream: bool, options: Options) -> Bench {
     let without = TableDefinition { stream: None, ttl_attribute: None, ..definition().clone() };
     let definition = if stream { definition() } else { &without };
     Bench::at(since_epoch(Workload::end()), 0, settings, definition, options).await
 }
 
-/// Writes what happens to a topic; `actor` names who did it.
+/// Writes the workload's events to a topic. `actor` gives the actor of a user's events.
 pub(super) async fn fill_topic(
     bench: &Bench,
     happenings: impl Iterator<Item = Happening>,
@@ -100,7 +100,7 @@ pub(super) async fn fill_topic(
 }
 
 pub(super) fn millis(at: Timestamp) -> UnixMillis {
-    UnixMillis::try_from(at).expect("a time of ours")
+    UnixMillis::try_from(at).expect("the time is in the valid range")
 }
 
 fn since_epoch(at: Timestamp) -> Duration {

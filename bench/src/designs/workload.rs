@@ -1,38 +1,39 @@
-//! The workloads, as events that happen. Pure: times and random bits come from a seed.
+//! The workloads, as lists of events. The functions are pure: times and random bits come from a seed.
 //!
-//! What must be stored for an answer to be exact is what is read, and what lies in the same partitions around it:
+//! For exact figures, a table must hold the events that a read returns and their neighbours in the same partitions:
 //!
-//! - **Steady**: 1,000 events a second at random times, a day long. Of the day, its last minute is made: pages go back a
-//!   second, and in a partition what lies behind a page is not read. What came since 15 minutes ago is fifteen such minutes,
-//!   each read by itself: that figure is modelled, and says so.
-//! - **Burst**: 20,000 a second for five seconds, after a quarter of an hour of one a second.
-//! - **Sparse**: a month of forty events a day, all of them.
-//! - **Users**: a hundred users' timelines of one day, all of them: as many events of each as twenty pages need.
+//! - **Steady**: 1,000 events a second at random times, for a day. Only the last minute of the day is written. The
+//!   pages reach back a second, and a read of a partition stops at the end of its page. The last 15 minutes are
+//!   modelled as fifteen reads of such a minute, and the figures say so.
+//! - **Burst**: 20,000 events a second for five seconds, after a quarter of an hour with one event a second.
+//! - **Sparse**: a month with forty events a day. All are written.
+//! - **Users**: the timelines of a hundred users for one day. All events are written, as many of each user as twenty
+//!   pages need.
 
 use jiff::{SignedDuration, Timestamp};
 
 /// The size of the workloads.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkloadScale {
-    /// Events a second, steadily.
+    /// The steady rate, in events a second.
     pub(super) steady_rate: u32,
-    /// Events a second in the burst.
+    /// The rate of the burst, in events a second.
     pub(super) burst_rate: u32,
     /// The length of the burst.
     pub(super) burst_seconds: u32,
-    /// Events of the month.
+    /// The number of events in the sparse month.
     pub(super) sparse: u32,
-    /// Users.
+    /// The number of users.
     pub(super) users: u32,
-    /// Events of each of them.
+    /// The number of events of each user.
     pub(super) of_each_user: u32,
     /// The time for which the burst is offered to partitions of limited rate.
     pub(super) offered_seconds: u32,
-    /// How much of that is made: all that is read since 15 minutes ago, or a whole part of it.
+    /// The length of the part of the steady workload that is written. It divides 15 minutes evenly.
     pub(super) steady_seconds: u32,
-    /// Shards that Lately has at the steady rate.
+    /// The shards of Lately's bucket at the steady rate.
     pub(super) steady_shards: u16,
-    /// Writers in one tick.
+    /// The number of writers in one tick.
     pub(super) writers: u32,
 }
 
@@ -47,23 +48,24 @@ impl WorkloadScale {
         users: 100,
         of_each_user: 1_200,
         offered_seconds: 5,
-        // 1,000 a second on average is more than a partition takes in some seconds of a day: the first of them doubles it.
+        // With 1,000 events a second on average, some second of a day exceeds a partition's rate. The first such second
+        // doubles the shards.
         steady_shards: 2,
         writers: 1_000,
     };
 }
 
-/// How many seconds are read by who reads since 15 minutes ago.
+/// The seconds of the last 15 minutes.
 pub(super) const SINCE_SECONDS: u32 = 15 * 60;
 
 const MONTH_SECONDS: u32 = 30 * DAY_SECONDS;
 const DAY_SECONDS: u32 = 24 * 60 * 60;
 
-/// Something that happens.
+/// An event of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Happening {
     pub(super) at: Timestamp,
-    /// The user of the event, where users are told apart.
+    /// The number of the event's user.
     pub(super) user: u32,
     pub(super) entropy: u128,
 }
@@ -78,7 +80,7 @@ pub(super) enum Workload {
 }
 
 impl Workload {
-    /// The topic's; users are another question.
+    /// The workloads of topics. The fourth workload is one of users' timelines.
     pub(super) const OF_TOPICS: [Self; 3] = [Self::Steady, Self::Burst, Self::Sparse];
 
     pub(super) const fn name(self) -> &'static str {
@@ -90,12 +92,13 @@ impl Workload {
         }
     }
 
-    /// When everything has happened: in the middle of a quarter of an hour, so that the 15 minutes before are two quarters.
+    /// The end of every workload. It lies in the middle of a quarter of an hour, so the 15 minutes before it are in two
+    /// quarters.
     pub(super) fn end() -> Timestamp {
         "2026-03-31T17:52:30Z".parse().expect("a time")
     }
 
-    /// The spans of a workload, one after the other: how many seconds, and how many events happen in them.
+    /// The successive spans of a workload: the length of each in seconds, and its number of events.
     fn spans(self, scale: &WorkloadScale) -> Vec<(u32, u32)> {
         match self {
             Self::Steady => vec![(scale.steady_seconds, scale.steady_seconds * scale.steady_rate)],
@@ -108,7 +111,7 @@ impl Workload {
         }
     }
 
-    /// How many seconds are read by who reads since 15 minutes ago, and how often that is to be counted.
+    /// The seconds that a read of the last 15 minutes reads, and the factor by which its price is multiplied.
     pub(super) const fn since(self, scale: &WorkloadScale) -> (u32, u64) {
         match self {
             Self::Steady => (scale.steady_seconds, (SINCE_SECONDS / scale.steady_seconds) as u64),
@@ -116,12 +119,12 @@ impl Workload {
         }
     }
 
-    /// The number of events.
+    /// The number of events of the workload.
     pub(super) fn len(self, scale: &WorkloadScale) -> u64 {
         self.spans(scale).iter().map(|(_, events)| u64::from(*events)).sum()
     }
 
-    /// All of it, oldest first.
+    /// The events of the workload, oldest first.
     pub(super) fn happenings(self, scale: &WorkloadScale) -> impl Iterator<Item = Happening> + use<> {
         let spans = self.spans(scale);
         let seconds: u32 = spans.iter().map(|(seconds, _)| seconds).sum();
@@ -137,14 +140,14 @@ impl Workload {
     }
 }
 
-/// The events of so many seconds from the end on, at so many a second.
+/// The events of `seconds` seconds after the workloads' end, at `rate` events a second.
 pub(super) fn offered(rate: u32, seconds: u32) -> Vec<Happening> {
     let mut random = fastrand::Rng::with_seed(rate.into());
     let span = SignedDuration::from_secs(seconds.into());
     spread(Workload::end(), span, rate * seconds, rate, &mut random)
 }
 
-/// So many events at random nanoseconds of a span, in their order; users in turn.
+/// A number of events at random nanoseconds of a span, in order. They belong to the users in turn.
 fn spread(
     start: Timestamp,
     span: SignedDuration,
@@ -163,9 +166,9 @@ fn spread(
     (0..).zip(times).map(happening).collect()
 }
 
-/// So much later, or earlier.
+/// The time that lies later by `by`, or earlier if `by` is negative.
 pub(super) fn later(at: Timestamp, by: SignedDuration) -> Timestamp {
-    at.checked_add(by).expect("nothing happens before 1970 or after 9999")
+    at.checked_add(by).expect("all times lie between 1970 and 9999")
 }
 
 #[cfg(test)]
@@ -173,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_full_workloads_are_what_they_say() {
+    fn the_full_workloads_have_their_stated_sizes() {
         let scale = WorkloadScale::FULL;
         assert_eq!(Workload::Steady.len(&scale), 60_000);
         assert_eq!(Workload::Burst.len(&scale), 895 + 100_000);
@@ -182,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn events_happen_in_order_before_the_end_and_the_burst_comes_last() {
+    fn events_are_in_order_and_the_burst_comes_last() {
         for workload in [Workload::Steady, Workload::Burst, Workload::Sparse, Workload::Users] {
             let all: Vec<_> = workload.happenings(&WorkloadScale::FULL).collect();
             assert_eq!(all.len() as u64, workload.len(&WorkloadScale::FULL));
@@ -198,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn users_have_as_many_events_each() {
+    fn all_users_have_the_same_number_of_events() {
         let mut of_user = vec![0; 100];
         Workload::Users
             .happenings(&WorkloadScale::FULL)
@@ -207,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_the_same_every_time() {
+    fn a_workload_is_the_same_every_time() {
         let run = || Workload::Sparse.happenings(&WorkloadScale::FULL).collect::<Vec<_>>();
         assert_eq!(run(), run());
     }

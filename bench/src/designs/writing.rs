@@ -1,4 +1,4 @@
-//! The cost of one write, and in Lately of the writes that follow it.
+//! The price of one write. For Lately's timelines it includes the writes of fan-out.
 
 use lately_engine::Options;
 use lately_store::{Cost, Units};
@@ -15,7 +15,7 @@ use lately_rig::simulate;
 pub(super) struct Price {
     pub(super) write_units: Units,
     pub(super) calls: u64,
-    /// The reads of fan-out.
+    /// The read units of fan-out.
     pub(super) read_units: Units,
 }
 
@@ -25,20 +25,20 @@ impl From<Cost> for Price {
     }
 }
 
-/// To a topic.
+/// The price of a write to a topic.
 pub(super) fn to_topic(contender: Contender) -> Price {
     match contender.of_topic() {
         Some(design) => simulate(to_published(&design)).into(),
         None => simulate(async {
             let bench = lately(QUIET, false, Options::default()).await;
-            // The first finds no directory.
+            // The first write creates the directory, so the second one is measured.
             bench.fill(1).await;
             bench.fill(1).await.into()
         }),
     }
 }
 
-/// To a user's timeline; where there is none, to the topic.
+/// The price of a write to a user's timeline. A design without such timelines writes to its topic.
 pub(super) fn of_user(contender: Contender) -> Price {
     match contender.of_user("ada").or_else(|| contender.of_topic()) {
         Some(design) => simulate(to_published(&design)).into(),
@@ -57,5 +57,5 @@ pub(super) fn of_user(contender: Contender) -> Price {
 async fn to_published(design: &lately_designs::Design) -> Cost {
     let table = timeline(&elsewhere(design, Options::default(), BUDGET), design.clone());
     let event = offered(1, 1).into_iter().map(|happening| of_design(design, happening));
-    table.write(event).await.expect("an engine without faults")
+    table.write(event).await.expect("the engine injects no faults")
 }

@@ -5,14 +5,14 @@
 //!                           ticks, 19 digits                              oldest first
 //! ```
 //!
-//! A tick is 100 ns since 0001-01-01. The nineteen digits make text sort as numbers do. (The design comes
-//! from a storage whose keys are text and cannot be read in reverse.)
+//! A tick is 100 ns; ticks count from 0001-01-01. The nineteen digits make text sort as numbers do. (The design comes
+//! from a store whose keys are text and cannot be read in reverse.)
 //!
-//! Gives: either order as the natural one, to the end of the year 9999, and the tick back.
+//! Strengths: either order can be the natural one, keys reach to the end of the year 9999, and a key returns its tick.
 //!
-//! Breaks: *two writes in one tick* have one key, and the second replaces the first. All events of a user
-//! share one partition. Both orders at once need every event written twice; on DynamoDB, which reads a
-//! partition in either direction at the same price, the choice gives nothing.
+//! Weaknesses: *two writes in one tick* have the same key, and the second replaces the first. All events of a user
+//! share one partition. For both orders, every event must be written twice. On DynamoDB, which reads a partition in
+//! either direction at the same price, the choice of order gains nothing.
 
 use jiff::Timestamp;
 
@@ -26,7 +26,7 @@ const MAX_TICKS: i64 = 3_155_378_975_999_999_999;
 const EPOCH_TICKS: i64 = 621_355_968_000_000_000;
 const NANOS_PER_TICK: i128 = 100;
 
-/// Which order a partition has without being asked for the reverse.
+/// The order of a partition when it is not read in reverse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NaturalOrder {
     /// Ticks are counted down.
@@ -69,13 +69,13 @@ impl Chronological {
         }
     }
 
-    /// Where the event is written.
+    /// The key under which the event is written.
     #[must_use]
     pub fn write_key(&self, order: NaturalOrder) -> WriteKey {
         WriteKey { pk: KeyValue::S(self.user.to_string()), sk: order.sort_key(self.ticks) }
     }
 
-    /// The partitions that hold a user's events of a range of time: always the one.
+    /// The partitions with a user's events of a time range: always one.
     pub fn partitions(
         user: &User,
         _first: Timestamp,
@@ -84,7 +84,7 @@ impl Chronological {
         std::iter::once(KeyValue::S(user.to_string()))
     }
 
-    /// The sort keys of a range of time.
+    /// The sort keys of a time range.
     #[must_use]
     pub fn sort_keys(first: Timestamp, last: Timestamp, order: NaturalOrder) -> Option<SortKeys> {
         let (first, last) = ticks(first, last, NANOS_PER_TICK)?;
@@ -111,7 +111,7 @@ impl Chronological {
 }
 
 impl NaturalOrder {
-    /// Ticks as they are written, or written ticks as they were: turning twice changes nothing.
+    /// Converts ticks to written ticks and back: the conversion is its own inverse.
     const fn turn(self, ticks: i64) -> i64 {
         match self {
             Self::NewestFirst => MAX_TICKS - ticks,

@@ -1,4 +1,4 @@
-//! Days as the day-partitioned designs walk them.
+//! Days for the designs with one partition per day.
 
 use jiff::civil::{Date, DateTime};
 use jiff::tz::Offset;
@@ -17,7 +17,7 @@ pub(super) struct Day {
 }
 
 impl Day {
-    /// The day on which a time falls, where the clock shows this much more than UTC.
+    /// The day of a time, where clocks show `offset` more than UTC.
     pub(super) fn containing(at: Timestamp, offset: Offset) -> Self {
         let local = at.as_nanosecond().div_euclid(1_000_000_000) + i128::from(offset.seconds());
         let number = local.div_euclid(DAY_SECONDS.into());
@@ -39,7 +39,7 @@ impl Day {
         self.number * DAY_SECONDS - i64::from(self.offset.seconds())
     }
 
-    /// From the day's first moment to its last.
+    /// The window from the day's first moment to its last.
     pub(super) fn window(self) -> Window {
         Window::of_seconds(self.unix_start(), DAY_SECONDS)
     }

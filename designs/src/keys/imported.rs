@@ -1,20 +1,20 @@
-//! Ids of events that are imported from a table of one of the designs: derived, and not drawn.
+//! The ids of events that are imported from a table of one of the designs. They are derived, not random.
 //!
 //! ```text
-//!  60 bits  time      what the key tells of it; below the millisecond, if the key tells nothing, of the hash
-//!   8 bits  shard     of the import's count, by the SHA-256 of the time's number in 8 bytes, big-endian
-//!   8 bits  order     if the key tells nanoseconds: those beyond the time's 4,096ths of a millisecond; else of the hash
-//!  46 bits  identity  of the hash
+//!  60 bits  time      the key's time; below the millisecond bits of the hash, if the key has no more digits
+//!   8 bits  shard     one of the import's shards, by the SHA-256 of the time's number in 8 bytes, big-endian
+//!   8 bits  order     the nanoseconds beyond the time's 4,096ths of a millisecond, if any; else of the hash
+//!  46 bits  identity  bits of the hash
 //!
 //! hash: SHA-256 over the design's name, the partition key and the sort key, each as its length in 4 bytes,
 //!       big-endian, and its text
 //! ```
 //!
-//! Why: an item has the same id each time that it is imported, so it replaces itself. What has one time has one shard,
-//! so the bits behind the shard decide its order, and events that are nanoseconds apart keep theirs.
+//! An item gets the same id in every import, so it replaces itself. Items with the same time get the same shard, so the
+//! bits after the shard decide their order, and events that are nanoseconds apart keep their order.
 //!
-//! What must hold: an id never changes while the number of shards does not. Whoever imports a table once more must import
-//! it with the number that it was imported with.
+//! Invariant: an id does not change as long as the number of shards does not. A repeated import of a table must
+//! use the same number of shards as the first.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ use lately_keys::{EventId, ShardCount, Tick, UnixMillis};
 const IDENTITY_BITS: u32 = 46;
 const RANGE: PublishedError = PublishedError::Range { until: "9999-12-30" };
 
-/// What a key tells of its event's time.
+/// The event's time in a key, as precise as the key is.
 ///
 /// ```
 /// use lately_keys::ShardCount;
@@ -46,17 +46,17 @@ pub struct KeyTime {
     within: Within,
 }
 
-/// What a key tells of the time within a millisecond.
+/// The precision of a key below the millisecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Within {
     Nothing,
     Tick(Tick),
-    /// The tick, and how many nanoseconds beyond it: there are at most 245 of one tick.
+    /// The tick and the nanoseconds beyond it, of which a tick has at most 245.
     Nanosecond(Tick, u8),
 }
 
 impl KeyTime {
-    /// Of a key that tells the millisecond, or less.
+    /// The time of a key that contains the millisecond or less.
     ///
     /// # Errors
     /// [`PublishedError::Range`] before 1970.
@@ -65,26 +65,26 @@ impl KeyTime {
         Ok(Self { at, within: Within::Nothing })
     }
 
-    /// Of a key that tells the nanosecond, or hundreds of them.
+    /// The time of a key that contains the nanosecond, or hundreds of nanoseconds.
     ///
     /// # Errors
     /// [`PublishedError::Range`] before 1970.
     pub fn to_the_nanosecond(at: Timestamp) -> Result<Self, PublishedError> {
         let since_epoch = Duration::try_from(at.as_duration()).map_err(|_| RANGE)?;
         let tick = Tick::from_unix(since_epoch).map_err(|_| RANGE)?;
-        // Each nanosecond adds 4,096 to what is left over when a millisecond's million are divided into 4,096ths.
+        // Each nanosecond adds 4,096 to the remainder of dividing a millisecond's million nanoseconds into 4,096ths.
         let left_over = since_epoch.subsec_nanos() % 1_000_000 * 4_096 % 1_000_000;
         let [beyond, ..] = (left_over / 4_096).to_le_bytes();
         Ok(Self { at: tick.at(), within: Within::Nanosecond(tick, beyond) })
     }
 
-    /// Of a key that holds a UUIDv7: its 60 time bits.
+    /// The time of a key that contains a UUIDv7: its 60 time bits.
     #[must_use]
     pub fn of_uuid(id: EventId) -> Self {
         Self { at: id.at(), within: Within::Tick(id.tick()) }
     }
 
-    /// The id of the event that a design keeps under a key, imported into buckets of so many shards.
+    /// The id of the event that a design stores under a key, for an import into buckets of `shards` shards.
     #[must_use]
     pub fn event_id(self, design: &str, key: &WriteKey, shards: ShardCount) -> EventId {
         let hash = [design, &key.pk.to_string(), &key.sk.to_string()].into_iter().fold(Sha256::new(), part);
@@ -107,7 +107,7 @@ fn part(hash: Sha256, part: &str) -> Sha256 {
     hash.chain_update(length.to_be_bytes()).chain_update(part)
 }
 
-/// Bits that tell nothing of a time, and are always the same for it.
+/// Bits that are unrelated to the time's value but always the same for the same time.
 fn spread(tick: Tick) -> u64 {
     let hash = Sha256::digest(tick.get().to_be_bytes()).0;
     u64::from_be_bytes(*hash.first_chunk().expect("SHA-256 has 32 bytes"))
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn nanoseconds_keep_their_order_over_any_number_of_shards() {
+    fn nanoseconds_keep_their_order_for_any_shard_count() {
         for shards in [1, 4, 256] {
             let shards = ShardCount::new(shards).unwrap();
             let id = |nanos: i64| {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_spread_over_all_shards_and_no_other() {
+    fn events_are_spread_evenly_over_the_shards() {
         let shards = ShardCount::new(8).unwrap();
         let shard = |n: i64| {
             let time = KeyTime::to_the_millisecond(after(n * 1_000_000)).unwrap();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_one_time_has_one_shard() {
+    fn items_with_the_same_time_get_the_same_shard() {
         let time = KeyTime::to_the_nanosecond(noon()).unwrap();
         let shard = |user: u32| time.event_id("d", &key(&user.to_string(), "1"), ShardCount::MAX).shard();
         assert_eq!((0..100).map(shard).collect::<BTreeSet<Shard>>().len(), 1);
@@ -204,7 +204,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_id_is_of_its_keys_time(nanos in 0..i64::MAX, sk in "[a-z0-9]{1,20}", id in crate::keys::tests::id()) {
+        fn an_id_has_the_time_of_its_key(nanos in 0..i64::MAX, sk in "[a-z0-9]{1,20}", id in crate::keys::tests::id()) {
             let at = Timestamp::from_nanosecond(nanos.into()).unwrap();
             let millis = UnixMillis::try_from(at).unwrap();
             let of = |time: KeyTime| time.event_id("d", &key("p", &sk), ShardCount::ONE);

@@ -4,14 +4,13 @@
 //! pk (N)  −(unix seconds of the day's start, at a fixed offset)    sk (S)  {inverted UUIDv7}
 //! ```
 //!
-//! Gives: newest first within the day, keys that never collide, an id that tells its time, and days that
-//! begin where the business is.
+//! Strengths: newest first within the day, keys that never collide, an id that contains its time, and days that begin
+//! in the business's time zone.
 //!
-//! Breaks: *a hot partition*: every write of the day goes to one. The negated partition key makes newer
-//! days smaller, but that gives no order: Scan does *not* return partitions in key order, so newest first
-//! over days needs the walk. The offset is fixed: with daylight saving time, the day is off by an hour for
-//! half of the year. Ids of one millisecond are in the order of their random bits, unless the generator
-//! keeps a counter there.
+//! Weaknesses: *a hot partition*: every write of the day goes to one partition. The negated partition key makes newer
+//! days smaller, but that gives no order: Scan does *not* return partitions in key order, so newest first over days
+//! needs the walk. The offset is fixed: with daylight saving time, the day is off by an hour for half of the year. Ids
+//! of one millisecond are in the order of their random bits, unless the generator keeps a counter there.
 
 use jiff::Timestamp;
 use jiff::tz::Offset;
@@ -44,7 +43,7 @@ impl InvertedUuid {
     /// The types of the key attributes.
     pub const KEY_TYPES: KeyTypes = KeyTypes { pk: KeyType::N, sk: KeyType::S };
 
-    /// The key of the event of an id, whose days begin at midnight at an offset from UTC.
+    /// The key of the event with an id, for days that begin at midnight at an offset from UTC.
     ///
     /// # Errors
     /// [`PublishedError::Key`] if the id is not a UUIDv7; [`PublishedError::Range`] if its time has no date.
@@ -52,7 +51,7 @@ impl InvertedUuid {
         time_of_uuid(id).map(|_| Self { id, offset })
     }
 
-    /// Where the event is written.
+    /// The key under which the event is written.
     #[must_use]
     pub fn write_key(&self) -> WriteKey {
         let at = time_of_uuid(self.id).expect("checked when the key was made");
@@ -62,7 +61,7 @@ impl InvertedUuid {
         }
     }
 
-    /// The partitions that hold all events of a range of time, oldest day first.
+    /// The partitions with all events of a time range, oldest day first.
     pub fn partitions(
         first: Timestamp,
         last: Timestamp,
@@ -71,13 +70,13 @@ impl InvertedUuid {
         Day::between(first, last, offset).map(partition)
     }
 
-    /// The partition of a day.
+    /// The window of the day of a time.
     #[must_use]
     pub fn window(at: Timestamp, offset: Offset) -> Window {
         Day::containing(at, offset).window()
     }
 
-    /// The sort keys of a range of time.
+    /// The sort keys of a time range.
     #[must_use]
     pub fn sort_keys(first: Timestamp, last: Timestamp) -> Option<SortKeys> {
         let (first, last) = ticks(first, last, NANOS_PER_MILLI)?;

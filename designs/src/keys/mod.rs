@@ -11,17 +11,17 @@
 //! | [`InvertedUuid`] | −seconds of the day's start (N) | inverted UUIDv7 (S) | 1 ms | newest first | the day |
 //! | [`QuarterHour`] | quarter of an hour (S) | second and random text (S) | 1 s | oldest first | the quarter |
 //!
-//! Two things are true of all of them:
+//! All of them share two properties:
 //!
-//! - A partition takes 1,000 write units a second. Where all writes of a moment share a partition, that is
-//!   the ceiling of the whole design.
+//! - A partition takes 1,000 write units a second. If all writes of a moment share a partition, that is
+//!   the limit of the whole design.
 //! - DynamoDB's Scan does *not* return partitions in the order of their keys: it follows their hashes.
-//!   However well a partition key sorts, newest first over days needs a walk from partition to partition,
-//!   which is what `partitions` gives; [`rev`](Iterator::rev) turns it round. The walk visits empty
-//!   partitions too, because nothing lists those that hold anything.
+//!   However well a partition key sorts, newest first over days needs a walk from partition to partition.
+//!   `partitions` returns this walk, and [`rev`](Iterator::rev) reverses it. The walk visits empty
+//!   partitions too, because nothing lists the partitions that contain events.
 //!
-//! Ours answers each point: a total order below the millisecond, shards that grow by themselves, and a
-//! directory of what is not empty.
+//! Lately's own design solves each of these problems: its order is total below the millisecond, its shards grow by
+//! themselves, and its directory lists the partitions that are not empty.
 
 mod chronological;
 mod days;
@@ -57,8 +57,8 @@ pub enum KeyType {
 
 /// The value of a key attribute.
 ///
-/// Two strings are ordered by their bytes, two numbers by their value, as DynamoDB does it. A string and
-/// a number never share an attribute, so they have no order.
+/// Strings are ordered by their bytes and numbers by their value, as in DynamoDB. A string and a number never share an
+/// attribute, so they have no order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum KeyValue {
     /// A string.
@@ -89,7 +89,7 @@ impl PartialOrd for KeyValue {
 }
 
 impl fmt::Display for KeyValue {
-    /// As DynamoDB's JSON writes it: numbers too are text there.
+    /// The value as in DynamoDB's JSON, where numbers are text too.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::S(text) => f.write_str(text),
@@ -101,13 +101,13 @@ impl fmt::Display for KeyValue {
 /// The types of a design's two key attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KeyTypes {
-    /// The partition key's.
+    /// The type of the partition key.
     pub pk: KeyType,
-    /// The sort key's.
+    /// The type of the sort key.
     pub sk: KeyType,
 }
 
-/// Where a design writes an event.
+/// The key under which a design writes an event.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct WriteKey {
     /// The partition key.
@@ -116,10 +116,10 @@ pub struct WriteKey {
     pub sk: KeyValue,
 }
 
-/// A time that a design has no key for, or text that is not one of its keys.
+/// The design has no key for the time, or the text is not one of its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PublishedError {
-    /// The time lies outside of what the design's keys can hold.
+    /// The time is outside the range of the design's keys.
     #[error("the time must be from 1970-01-01 to {until}")]
     Range {
         /// The last day that has a key.

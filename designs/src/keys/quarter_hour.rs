@@ -4,11 +4,11 @@
 //! pk (S)  {YYYYMMDDHH}{00|15|30|45}    sk (S)  {YYYY-MM-DDTHH:MM:SS}.{16 base58 characters}
 //! ```
 //!
-//! Gives: partitions of bounded size with names that people can read, and keys that never collide.
+//! Strengths: partitions of bounded duration with readable names, and keys that never collide.
 //!
-//! Breaks: *second precision*: events of one second are in the order of their random text, that is, in
-//! none. The natural order is oldest first. All writes of a quarter share one partition. A walk over a
-//! quiet month visits 2,880 partitions, most of them empty.
+//! Weaknesses: *second precision*: events of one second are in the order of their random text, which is no order. The
+//! natural order is oldest first. All writes of a quarter share one partition. A walk over a quiet month visits 2,880
+//! partitions, most of them empty.
 
 use std::fmt;
 use std::str::FromStr;
@@ -39,7 +39,7 @@ const TOKEN_BYTES: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token([u8; TOKEN_BYTES]);
 
-/// Text that is no token.
+/// The text is not a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("token: must be 16 characters of base58")]
 pub struct TokenError;
@@ -48,7 +48,7 @@ impl Token {
     const LEAST: Self = Self([BASE58[0]; TOKEN_BYTES]);
     const GREATEST: Self = Self([BASE58[57]; TOKEN_BYTES]);
 
-    /// A token from random bits, of which it holds the lowest 93 and a little more.
+    /// A token from random bits. It contains a little more than the lowest 93.
     #[must_use]
     pub fn from_entropy(mut entropy: u128) -> Self {
         Self(std::array::from_fn(|_| {
@@ -105,7 +105,7 @@ impl QuarterHour {
         Ok(Self { unix_seconds: at.as_second(), token })
     }
 
-    /// Where the event is written.
+    /// The key under which the event is written.
     #[must_use]
     pub fn write_key(&self) -> WriteKey {
         let second = civil(self.unix_seconds);
@@ -115,19 +115,19 @@ impl QuarterHour {
         }
     }
 
-    /// The partitions that hold all events of a range of time, oldest quarter first.
+    /// The partitions with all events of a time range, oldest quarter first.
     pub fn partitions(first: Timestamp, last: Timestamp) -> impl DoubleEndedIterator<Item = KeyValue> {
         let quarter = |at: Timestamp| at.as_second().max(0) / QUARTER_SECONDS;
         (quarter(first)..=quarter(last)).map(partition)
     }
 
-    /// The partition of a quarter.
+    /// The window of the quarter of a time.
     #[must_use]
     pub fn window(at: Timestamp) -> Window {
         Window::of_seconds(at.as_second().div_euclid(QUARTER_SECONDS) * QUARTER_SECONDS, QUARTER_SECONDS)
     }
 
-    /// The sort keys of a range of time.
+    /// The sort keys of a time range.
     #[must_use]
     pub fn sort_keys(first: Timestamp, last: Timestamp) -> Option<SortKeys> {
         let (first, last) = ticks(first, last, NANOS_PER_SECOND)?;

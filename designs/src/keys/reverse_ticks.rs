@@ -4,13 +4,12 @@
 //! pk (S)  {user}    sk (N)  9223372036854775807 − unix nanoseconds
 //! ```
 //!
-//! Gives: newest first in a user's partition without asking for the reverse order, and the exact
-//! nanosecond back.
+//! Strengths: newest first in a user's partition without reading in reverse, and a key returns the exact nanosecond.
 //!
-//! Breaks: *two writes in one tick* have one key, and the second silently replaces the first; clocks that
-//! tick in microseconds or coarser make that likely. All events of a user share one partition: 1,000
-//! writes a second and no more. Nothing orders events across users. Ends on 2262-04-11, with the signed
-//! 64-bit count of nanoseconds.
+//! Weaknesses: *two writes in one tick* have the same key, and the second silently replaces the first; clocks that tick
+//! in microseconds or coarser make that likely. All events of a user share one partition, which takes at most 1,000
+//! writes a second. Events of different users have no common order. The keys end on 2262-04-11, with the signed 64-bit
+//! count of nanoseconds.
 
 use jiff::Timestamp;
 
@@ -48,13 +47,13 @@ impl ReverseTicks {
         Ok(Self { user, unix_nanos })
     }
 
-    /// Where the event is written.
+    /// The key under which the event is written.
     #[must_use]
     pub fn write_key(&self) -> WriteKey {
         WriteKey { pk: KeyValue::S(self.user.to_string()), sk: KeyValue::N(i64::MAX - self.unix_nanos) }
     }
 
-    /// The partitions that hold a user's events of a range of time: always the one.
+    /// The partitions with a user's events of a time range: always one.
     pub fn partitions(
         user: &User,
         _first: Timestamp,
@@ -63,7 +62,7 @@ impl ReverseTicks {
         std::iter::once(KeyValue::S(user.to_string()))
     }
 
-    /// The sort keys of a range of time.
+    /// The sort keys of a time range.
     #[must_use]
     pub fn sort_keys(first: Timestamp, last: Timestamp) -> Option<SortKeys> {
         let (first, last) = ticks(first, last, 1)?;
@@ -74,7 +73,7 @@ impl ReverseTicks {
     /// The time in a sort key.
     ///
     /// # Errors
-    /// [`PublishedError::Key`] if the number is negative: no time after 1970 has it.
+    /// [`PublishedError::Key`] if the number is negative, which no time from 1970 on has.
     pub fn time_of(sk: i64) -> Result<Timestamp, PublishedError> {
         let nanos = i64::MAX.checked_sub(sk).filter(|_| sk >= 0).ok_or(PublishedError::Key)?;
         Timestamp::from_nanosecond(nanos.into()).map_err(|_| PublishedError::Key)

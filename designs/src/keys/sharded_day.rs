@@ -1,4 +1,4 @@
-//! Sharded day: all events of a day, spread over a fixed number of partitions; and a user's.
+//! Sharded day: all events of a day, spread over a fixed number of partitions, and the events of a user.
 //!
 //! ```text
 //! pk (S)  EVENTS#{YYYY-MM-DD}#SHARD{n}    sk (S)  {unix milliseconds}#{event}
@@ -6,14 +6,14 @@
 //!         USER#{user}                             all of a user
 //! ```
 //!
-//! Gives: as many writes a second as there are shards thousands, and keys that never collide, because the
-//! event's name is part of them.
+//! Strengths: a day takes 1,000 writes a second for each shard, and keys never collide because they contain the event's
+//! name.
 //!
-//! Breaks: the number of shards is a constant of the program: every read of a quiet day visits them all,
-//! and raising it leaves the old days to be read with the old number. The shard cannot be told from the
-//! event, so fetching one event tries every shard. Two events of one millisecond are in the order of their
-//! names. The milliseconds have no leading zeros, so text sorts as time only while they have thirteen
-//! digits: from 2001-09-09T01:46:40Z to 2286-11-20T17:46:40Z. `USER#{user}` alone grows without end and has one partition's ceiling.
+//! Weaknesses: the number of shards is a constant of the program. Every read of a quiet day visits all shards, and
+//! after the number is raised, old days must still be read with the old number. The event does not tell its shard, so
+//! fetching one event tries every shard. Two events of one millisecond are in the order of their names. The
+//! milliseconds have no leading zeros, so text sorts as time only while they have thirteen digits: from
+//! 2001-09-09T01:46:40Z to 2286-11-20T17:46:40Z. `USER#{user}` alone grows without end and has one partition's limit.
 
 use jiff::civil::Date;
 use jiff::tz::{Offset, TimeZone};
@@ -27,10 +27,10 @@ use lately_keys::{Shard, ShardCount};
 
 const RANGE: PublishedError = PublishedError::Range { until: "9999-12-30" };
 
-/// The milliseconds of thirteen digits.
+/// The range of milliseconds with thirteen digits.
 const SORTABLE_MILLIS: (i64, i64) = (1_000_000_000_000, 9_999_999_999_999);
 
-/// Which of the design's partitions an event is written to.
+/// The partition that an event is written to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ShardedDayPlace {
     /// One shard of all events of the day.
@@ -77,7 +77,7 @@ impl ShardedDay {
         Ok(Self { place, at, event: event.into() })
     }
 
-    /// Where the event is written.
+    /// The key under which the event is written.
     #[must_use]
     pub fn write_key(&self) -> WriteKey {
         let date = Day::containing(self.at, Offset::UTC).date();
@@ -90,7 +90,7 @@ impl ShardedDay {
         WriteKey { pk: KeyValue::S(pk), sk: KeyValue::S(format!("{millis}#{}", self.event)) }
     }
 
-    /// The partitions that hold all events of a range of time: every shard of every day, oldest day first.
+    /// The partitions with all events of a time range: every shard of every day, oldest day first.
     pub fn partitions(
         shards: ShardCount,
         first: Timestamp,
@@ -101,7 +101,7 @@ impl ShardedDay {
         })
     }
 
-    /// The partitions that hold a user's events of a range of time, oldest month first.
+    /// The partitions with a user's events of a time range, oldest month first.
     pub fn user_partitions(
         user: &User,
         first: Timestamp,
@@ -116,13 +116,13 @@ impl ShardedDay {
         })
     }
 
-    /// The partitions of a day: every shard of it.
+    /// The window of the day of a time.
     #[must_use]
     pub fn window(at: Timestamp) -> Window {
         Day::containing(at, Offset::UTC).window()
     }
 
-    /// The partition of a user's month.
+    /// The window of a user's month.
     #[must_use]
     pub fn user_window(at: Timestamp) -> Window {
         let first = Day::containing(at, Offset::UTC).date().first_of_month();
@@ -130,12 +130,12 @@ impl ShardedDay {
         Window::between(midnight(first), first.checked_add(1.month()).ok().and_then(midnight))
     }
 
-    /// The sort keys of a range of time, of which there are none where the text does not sort as time.
+    /// The sort keys of a time range; none where the text does not sort as time.
     #[must_use]
     pub fn sort_keys(first: Timestamp, last: Timestamp) -> Option<SortKeys> {
         let (first, last) = ticks(first, last, NANOS_PER_MILLI)?;
         let (first, last) = (first.max(SORTABLE_MILLIS.0), last.min(SORTABLE_MILLIS.1));
-        // `$` comes behind `#`: the text lies behind all keys of its millisecond, and before those of the next.
+        // `$` sorts after `#`, so this text lies after all keys of its millisecond and before those of the next.
         (first <= last).then(|| SortKeys {
             least: KeyValue::S(format!("{first}#")),
             greatest: KeyValue::S(format!("{last}$")),

@@ -1,4 +1,4 @@
-//! The published designs against vectors computed independently, and against their own articles.
+//! Tests of the published designs against independently computed vectors and against the examples of their articles.
 
 use jiff::tz::Offset;
 use jiff::{SignedDuration, Timestamp};
@@ -23,7 +23,7 @@ fn s(text: &str) -> KeyValue {
     KeyValue::S(text.to_owned())
 }
 
-/// One vector, each of whose fields is taken out exactly once.
+/// A vector. The tests take each of its fields exactly once.
 struct Vector(serde_json::Map<String, Value>);
 
 impl Vector {
@@ -46,14 +46,14 @@ impl Vector {
         }
     }
 
-    /// Nothing of the vector was left unchecked.
+    /// Asserts that every field was checked.
     fn finish(self) {
         assert!(self.0.is_empty(), "unchecked: {:?}", self.0.keys());
     }
 }
 
 #[test]
-fn all_vectors_hold_in_every_field() {
+fn every_field_of_every_vector_matches() {
     let text = include_str!("../../tests/data/published-keys.json");
     let file: Value = serde_json::from_str(text).unwrap();
     let vectors = file["vectors"].as_array().unwrap();
@@ -126,7 +126,7 @@ fn check(mut vector: Vector) {
 }
 
 #[test]
-fn the_articles_own_examples_hold() {
+fn the_examples_of_the_articles_hold() {
     for (day, sk) in [
         ("2010-05-28T00:00:00Z", "2521272959999999999"),
         ("2010-05-27T00:00:00Z", "2521273823999999999"),
@@ -202,7 +202,7 @@ fn times_without_a_key_are_refused() {
 }
 
 #[test]
-fn sort_keys_of_no_design_are_refused() {
+fn invalid_sort_keys_are_refused() {
     for sk in [i64::MIN, -1] {
         assert_eq!(ReverseTicks::time_of(sk), Err(PublishedError::Key));
     }
@@ -225,7 +225,7 @@ fn sort_keys_of_no_design_are_refused() {
 }
 
 #[test]
-fn two_writes_in_one_tick_collide_where_the_docs_say_so() {
+fn two_writes_in_one_tick_collide_as_documented() {
     let (first, second) = (at("2024-01-01T00:00:00.000000100Z"), at("2024-01-01T00:00:00.000000199Z"));
     let ada = || "ada".parse::<User>().unwrap();
     let chronological = |at| Chronological::new(ada(), at).unwrap().write_key(NaturalOrder::NewestFirst);
@@ -237,7 +237,7 @@ fn two_writes_in_one_tick_collide_where_the_docs_say_so() {
 }
 
 fn timestamp() -> impl Strategy<Value = Timestamp> {
-    // While milliseconds have thirteen digits, for the sharded day's text sorts only then.
+    // Times with thirteen digits of milliseconds: the sharded day's text sorts only then.
     (1_000_000_000..10_000_000_000_i64, 0..1_000_000_000_i32)
         .prop_map(|(second, nano)| Timestamp::new(second, nano).unwrap())
 }
@@ -280,7 +280,7 @@ proptest! {
     }
 
     #[test]
-    fn the_partition_of_a_write_is_on_the_walk(
+    fn the_walk_visits_the_partition_of_every_write(
         at in timestamp(),
         before in 0..500_000_i64,
         after in 0..500_000_i64,
@@ -314,13 +314,13 @@ proptest! {
     }
 }
 
-/// Every design at a time: where it writes an event, which times share its partition, and what to ask it for.
+/// One design's keys for a time: the key of an event, the times that share its partition, and the sort keys to query.
 struct Place {
     key: WriteKey,
     partitions: Vec<KeyValue>,
     window: Window,
     keys: Option<SortKeys>,
-    /// The time that the key tells.
+    /// The time in the key.
     at: Timestamp,
 }
 
@@ -382,7 +382,7 @@ fn places(at: Timestamp, (first, last): (Timestamp, Timestamp), offset: Offset, 
     places
 }
 
-/// While every design has keys.
+/// The times for which every design has keys.
 fn of_all_designs() -> impl Strategy<Value = Timestamp> {
     (1_000_000_100..9_000_000_000_i64, 0..1_000_000_000_i32)
         .prop_map(|(second, nano)| Timestamp::new(second, nano).unwrap())
@@ -390,7 +390,7 @@ fn of_all_designs() -> impl Strategy<Value = Timestamp> {
 
 proptest! {
     #[test]
-    fn the_sort_keys_of_a_range_hold_the_events_of_its_times_and_no_other(
+    fn the_sort_keys_of_a_range_match_exactly_its_times(
         at in of_all_designs(),
         before in -5_000_000_000..5_000_000_000_i64,
         length in 0..5_000_000_000_i64,
@@ -420,7 +420,7 @@ proptest! {
     }
 
     #[test]
-    fn windows_follow_each_other_and_share_no_partition(at in of_all_designs(), offset in -64_800..64_800_i32) {
+    fn windows_are_adjacent_and_share_no_partition(at in of_all_designs(), offset in -64_800..64_800_i32) {
         let offset = Offset::from_seconds(offset).unwrap();
         let of = |at| places(at, (at, at), offset, 7);
         let one = SignedDuration::from_nanos(1);
@@ -463,13 +463,13 @@ fn times_without_a_tick_or_a_key_have_no_sort_keys() {
     assert!(of_all(last, first).iter().all(Option::is_none));
     assert!(of_all(Timestamp::MIN, Timestamp::MAX).iter().all(Option::is_some));
     assert_eq!(ReverseTicks::sort_keys(at("2262-04-11T23:47:16.854775808Z"), Timestamp::MAX), None);
-    // Where the text does not sort as time.
+    // The text does not sort as time there.
     assert_eq!(ShardedDay::sort_keys(Timestamp::UNIX_EPOCH, at("2001-09-09T01:46:39.999Z")), None);
     assert_eq!(ShardedDay::sort_keys(at("2286-11-20T17:46:40Z"), Timestamp::MAX), None);
 }
 
 #[test]
-fn windows_end_where_time_does() {
+fn windows_end_at_the_first_and_last_times() {
     for offset in [-64_800, 64_800] {
         let offset = Offset::from_seconds(offset).unwrap();
         assert_eq!(InvertedUuid::window(Timestamp::MIN, offset).first, Timestamp::MIN);
@@ -482,7 +482,7 @@ fn windows_end_where_time_does() {
 }
 
 #[test]
-fn sharded_day_text_stops_sorting_where_the_docs_say_so() {
+fn sharded_day_text_stops_sorting_as_documented() {
     let sk =
         |at_text| ShardedDay::new(ShardedDayPlace::Day(0.into()), at(at_text), "e").unwrap().write_key().sk;
     assert!(sk("2286-11-20T17:46:39.999Z") > sk("2286-11-20T17:46:40Z"));

@@ -1,4 +1,4 @@
-//! What a range of time is in a design: which times share partitions, and which sort keys to ask them for.
+//! Windows and sort keys: the times that share partitions in a design, and the sort keys of a time range.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -6,7 +6,7 @@ use super::KeyValue;
 
 const ONE: SignedDuration = SignedDuration::from_nanos(1);
 
-/// The times whose events share partitions, from the first to the last, both included.
+/// The times whose events share partitions, from the first to the last, both inclusive.
 ///
 /// ```
 /// use lately_designs::QuarterHour;
@@ -25,23 +25,23 @@ pub struct Window {
 }
 
 impl Window {
-    /// All times: of a design that never begins a new partition.
+    /// All times, for a design that never begins a new partition.
     pub const ALL: Self = Self { first: Timestamp::MIN, last: Timestamp::MAX };
 
-    /// So many seconds from a moment on.
+    /// A window of `seconds` seconds from `start`.
     pub(super) fn of_seconds(start: i64, seconds: i64) -> Self {
         let at = |second| Timestamp::from_second(second).ok();
         Self::between(at(start), at(start + seconds))
     }
 
-    /// From one moment until another begins; what is not given lies beyond all times.
+    /// A window from `start` to just before `end`. A missing bound means that the window has no end on that side.
     pub(super) fn between(start: Option<Timestamp>, end: Option<Timestamp>) -> Self {
         let last = end.and_then(|end| end.checked_sub(ONE).ok());
         Self { first: start.unwrap_or(Timestamp::MIN), last: last.unwrap_or(Timestamp::MAX) }
     }
 }
 
-/// The sort keys of a range of time, from the least to the greatest, both included.
+/// The sort keys of a time range, from the least to the greatest, both inclusive.
 ///
 /// ```
 /// use lately_designs::ShardedDay;
@@ -54,8 +54,8 @@ impl Window {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SortKeys {
-    /// The first that DynamoDB comes to.
+    /// The first key in DynamoDB's order.
     pub least: KeyValue,
-    /// The last that it comes to.
+    /// The last key in DynamoDB's order.
     pub greatest: KeyValue,
 }

@@ -1,9 +1,10 @@
-//! The admission of calls: a partition without units refuses a call, and an admitted call pays.
+//! The admission of calls: decides which calls the partitions serve, and takes the units of those that they serve.
 //!
-//! A call is admitted while every bucket it draws on holds anything, and pays when it is known what it
-//! cost, so a bucket may go below zero and later calls pay for that: DynamoDB too learns a read's cost
-//! by reading. A write draws on the index partitions it changes as well, and an index's refusal refuses
-//! the write. Refused writes of a batch come back unprocessed; when all are refused, the batch is.
+//! A call draws on the buckets of the partitions that it touches. It is admitted if each of them is above zero, and
+//! pays once its cost is known: DynamoDB too learns a read's cost by reading. So a call may take a bucket below zero,
+//! and later calls are throttled until the bucket has filled again. A write also draws on the index partitions that it
+//! changes, and an empty one throttles the write. The throttled items of a batch come back unprocessed. If all of its
+//! items are throttled, the batch is.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +27,7 @@ use crate::table::{Index, Table};
 /// The buckets that a call was refused at.
 type Refused = BTreeSet<BucketId>;
 
-/// The partitions in front of the items.
+/// The partitions' rates, applied to the calls of one core.
 pub(crate) struct Admission<'a> {
     core: &'a Core,
     partitions: &'a Partitions,
@@ -108,7 +109,7 @@ impl<'a> Admission<'a> {
 
     /// True if a partition that an item's read or write draws on is empty. The empty buckets are added to `refused`.
     fn refuses(&self, touched: Touched<'_>, kind: AccessKind, refused: &mut Refused) -> bool {
-        // A table or key that does not exist is for the database to refuse.
+        // The database itself refuses a table or key that does not exist.
         let Ok(Some(table)) = self.core.table(touched.table) else {
             return false;
         };
@@ -233,7 +234,7 @@ fn write_costs(change: &Change) -> Vec<(BucketId, f64)> {
             (Some(old), Some(new)) => index.key.of(old) != index.key.of(new),
             _ => true,
         };
-        // An entry that moves is removed from one place and written to another.
+        // An entry that moves is a delete in one partition and a put in another.
         if moved {
             for entry in [&old, &new].into_iter().flatten() {
                 let bucket = bucket_of(table, Some(index), entry, AccessKind::Write);

@@ -1,4 +1,4 @@
-//! An error as DynamoDB puts it on the wire: a status, a `__type` and a message.
+//! An error in DynamoDB's wire format: a status, a `__type` and a message.
 
 use dynoxide::DynoxideError;
 use serde_json::{Value, json};
@@ -7,17 +7,17 @@ use serde_json::{Value, json};
 const DYNAMODB: &str = "com.amazonaws.dynamodb.v20120810#";
 /// The namespace of the request-validation errors.
 const VALIDATE: &str = "com.amazon.coral.validate#";
-/// The namespace of the errors made before an operation is known.
+/// The namespace of the errors that the service raises before it knows the operation.
 const SERVICE: &str = "com.amazon.coral.service#";
 
-/// The response to a refused call.
+/// The response to a call that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ApiError {
     pub(crate) status: u16,
     pub(crate) body: String,
 }
 
-/// Why and where a request was throttled: one entry of `ThrottlingReasons`.
+/// One entry of `ThrottlingReasons`: the limit that a request exceeded, and the resource that has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ThrottlingReason {
     pub(crate) reason: String,
@@ -72,7 +72,7 @@ impl ApiError {
         )
     }
 
-    /// `ThrottlingException`, as on-demand tables answer, with the reasons that name the resource.
+    /// The `ThrottlingException` of on-demand tables, with the reasons that name the resource.
     pub(crate) fn throttled(reasons: &[ThrottlingReason]) -> Self {
         Self::throttling(
             "ThrottlingException",
@@ -82,7 +82,7 @@ impl ApiError {
         )
     }
 
-    /// `ProvisionedThroughputExceededException`, as provisioned tables answer.
+    /// The `ProvisionedThroughputExceededException` of provisioned tables.
     pub(crate) fn provisioned_throughput(reasons: &[ThrottlingReason]) -> Self {
         Self::throttling(
             "ProvisionedThroughputExceededException",
@@ -92,7 +92,7 @@ impl ApiError {
         )
     }
 
-    /// `RequestLimitExceeded`, when the account's quota is spent.
+    /// `RequestLimitExceeded`: the account's quota is used up.
     pub(crate) fn request_limit(reasons: &[ThrottlingReason]) -> Self {
         Self::throttling(
             "RequestLimitExceeded",
@@ -102,7 +102,7 @@ impl ApiError {
         )
     }
 
-    /// The member's case differs by error, as in the service's model.
+    /// The name of the list of reasons has another case in each error, as in the service's model.
     fn throttling(name: &str, member: &str, message: &str, reasons: &[ThrottlingReason]) -> Self {
         let reasons: Vec<Value> =
             reasons.iter().map(|r| json!({"reason": r.reason, "resource": r.resource})).collect();
@@ -134,7 +134,7 @@ impl ApiError {
         Self::new(400, format!("{DYNAMODB}ConditionalCheckFailedException"), "The conditional request failed")
     }
 
-    /// A cancelled transaction: one code (`None` where an action was not at fault) per action.
+    /// A cancelled transaction. Each of its actions has a code, which is `None` unless the action was at fault.
     pub(crate) fn transaction_cancelled(codes: &[(&str, &str)]) -> Self {
         let names: Vec<&str> = codes.iter().map(|(code, _)| *code).collect();
         let reasons: Vec<Value> = codes

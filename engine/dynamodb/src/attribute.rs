@@ -1,4 +1,4 @@
-//! DynamoDB JSON as the SDK's attribute values.
+//! Reads DynamoDB JSON into the SDK's attribute values.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
-/// Reads an image the engine captured.
+/// Reads an image that the engine captured.
 pub(crate) fn read_item(json: &str) -> HashMap<String, AttributeValue> {
     let item: Map<String, Value> = serde_json::from_str(json).expect(CAPTURED);
     read_map(&item)

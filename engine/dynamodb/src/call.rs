@@ -1,4 +1,4 @@
-//! A request to an item, parsed once: what it does, and which items it touches.
+//! A request that reads or writes items, parsed once: its operation, and the items that it touches.
 
 use std::collections::HashMap;
 
@@ -39,11 +39,11 @@ pub(crate) enum Call {
 #[derive(Debug)]
 pub(crate) struct Transaction {
     pub(crate) request: TransactWriteItemsRequest,
-    /// The items, by their position in [`Call::touched`], whose changes plain reads and the stream show only later.
+    /// The positions in [`Call::touched`] of the items whose changes reads and the stream show only later.
     pub(crate) held_back: Vec<usize>,
 }
 
-/// One item that a call names: by its key, or by the whole item where the call puts it.
+/// One item that a call names. A put names it by the whole item, any other call by its key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Touched<'a> {
     pub(crate) table: &'a str,
@@ -51,7 +51,7 @@ pub(crate) struct Touched<'a> {
 }
 
 impl Call {
-    /// Parses a request's body. `None` when the operation is not about items.
+    /// Parses a request's body. `None` if the operation neither reads nor writes items.
     pub(crate) fn parse(operation: Operation, body: &[u8]) -> Option<Result<Self, ApiError>> {
         Some(match operation {
             Operation::PutItem => parse(operation, body).map(Self::Put),
@@ -84,7 +84,7 @@ impl Call {
         }
     }
 
-    /// The items it names, in the request's order. A query or scan names none.
+    /// The items that the call names, in the request's order. A query or scan names none.
     pub(crate) fn touched(&self) -> Vec<Touched<'_>> {
         let one = |table, item| vec![Touched { table, item }];
         match self {
@@ -116,7 +116,7 @@ impl Call {
         }
     }
 
-    /// The positions of the items whose changes are shown only later.
+    /// The positions in [`Call::touched`] of the items whose changes are shown only later.
     pub(crate) fn held_back(&self) -> &[usize] {
         match self {
             Self::TransactWrite(transaction) => &transaction.held_back,
@@ -124,7 +124,7 @@ impl Call {
         }
     }
 
-    /// The replica that may answer the call: of the table or of an index. `None` for writes and consistent reads.
+    /// The replica, of the table or of an index, that may answer the call. `None` for writes and consistent reads.
     pub(crate) fn staleness(&self) -> Option<Staleness> {
         let (consistent, index) = match self {
             Self::Get(get) => (get.consistent_read, false),
@@ -144,7 +144,7 @@ impl Call {
         }
     }
 
-    /// Runs it and renders the answer.
+    /// Runs the call and renders its response.
     pub(crate) fn run(self, db: &Database) -> Result<String, ApiError> {
         match self {
             Self::Put(request) => render(db.put_item(request)),
@@ -161,14 +161,14 @@ impl Call {
     }
 }
 
-/// The replica that an eventually consistent read may meet.
+/// The replica that may answer an eventually consistent read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Staleness {
     Table,
     Index,
 }
 
-/// The item a batch's write puts, or the key it deletes.
+/// The item that a write of a batch puts, or the key that it deletes.
 fn written(write: &WriteRequest) -> Option<&Item> {
     match (&write.put_request, &write.delete_request) {
         (Some(put), _) => Some(&put.item),
@@ -191,8 +191,8 @@ fn action(action: &TransactWriteItem) -> Option<Touched<'_>> {
     Some(Touched { table, item })
 }
 
-/// Takes out of a batch the writes that `held_back` says are not to be processed, as the JSON of
-/// `UnprocessedItems`. The closure is given each write's table and its item or key.
+/// Takes the writes that `held_back` selects out of a batch, and returns them as the JSON of `UnprocessedItems`. The
+/// closure is called with the table and the item or key of each write.
 pub(crate) fn hold_back_writes(
     batch: &mut BatchWriteItemRequest,
     mut held_back: impl FnMut(&str, &Item) -> bool,
@@ -219,7 +219,7 @@ fn write_json(write: &WriteRequest) -> Value {
     }
 }
 
-/// Takes keys out of a batch of reads, as the JSON of `UnprocessedKeys`.
+/// Takes the keys that `held_back` selects out of a batch of reads, and returns them as the JSON of `UnprocessedKeys`.
 pub(crate) fn hold_back_keys(
     batch: &mut BatchGetItemRequest,
     mut held_back: impl FnMut(&str, &Item) -> bool,
@@ -255,14 +255,15 @@ pub(crate) fn hold_back_keys(
     unprocessed
 }
 
-/// Puts what was held back into a batch's answer.
+/// Adds the unprocessed items to a batch's response.
 pub(crate) fn with_unprocessed(answer: &str, member: &str, held: Map<String, Value>) -> String {
     let mut answer: Value = serde_json::from_str(answer).expect("the answer was rendered as JSON");
     answer[member] = Value::Object(held);
     answer.to_string()
 }
 
-/// Parses a body as dynoxide's own server does: its readers mark which error a fault is.
+/// Parses a body. dynoxide's parsers put the type of the error at the head of their messages, and DynamoDB's response
+/// depends on that type.
 pub(crate) fn parse<T: DeserializeOwned>(operation: Operation, body: &[u8]) -> Result<T, ApiError> {
     serde_json::from_slice(body).map_err(|error| parse_error(operation, &error.to_string()))
 }
@@ -295,7 +296,7 @@ fn parse_error(operation: Operation, message: &str) -> ApiError {
     ApiError::serialization(message)
 }
 
-/// Renders an answer as JSON.
+/// Renders a response as JSON.
 pub(crate) fn render<T: Serialize>(answer: Result<T, DynoxideError>) -> Result<String, ApiError> {
     let answer = answer?;
     Ok(serde_json::to_string(&answer).expect("dynoxide's answers have string keys"))

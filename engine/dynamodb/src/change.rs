@@ -1,4 +1,4 @@
-//! A change of one item. The stream, the expiry times, the replicas and the partitions follow from changes.
+//! A change of one item. The stream, the expiry times, the replicas and the write units are derived from changes.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use dynoxide::Item;
 
 use crate::table::Table;
 
-/// The effect of a call on one item that it names. Equal images mean that the call changed nothing.
+/// The effect of a call on one item that it names. If `before` and `after` are equal, the call changed nothing.
 #[derive(Debug)]
 pub(crate) struct Change {
     pub(crate) table: Arc<Table>,

@@ -21,8 +21,8 @@ use crate::core::Core;
 use crate::dispatch::answer;
 use crate::operation::Operation;
 
-/// An SDK client in front of `http`. Every setting that has a default which changes between versions
-/// is given: no retries, no timeouts, no signing.
+/// An SDK client that sends its requests to `http`. It states every setting whose default differs between versions of
+/// the SDK: no retries, no timeouts, no signing.
 pub(crate) fn build(http: SharedHttpClient) -> Client {
     let config = aws_sdk_dynamodb::Config::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())
@@ -43,7 +43,7 @@ pub(crate) fn connector(core: Arc<Core>) -> SharedHttpClient {
     shared(DirectConnector(core))
 }
 
-/// Makes one connector serve every setting: there are no connections to configure.
+/// An HTTP client that uses one connector whatever its settings are, since there are no connections to configure.
 pub(crate) fn shared(connector: impl HttpConnector + 'static) -> SharedHttpClient {
     SharedHttpClient::new(SameConnector(SharedHttpConnector::new(connector)))
 }
@@ -68,18 +68,18 @@ impl HttpConnector for DirectConnector {
     }
 }
 
-/// The operation a request names.
+/// The operation that a request names.
 pub(crate) fn operation_of(request: &HttpRequest) -> Result<Operation, ApiError> {
     let target = request.headers().get("x-amz-target");
     target.and_then(Operation::from_target).ok_or_else(ApiError::unknown_operation)
 }
 
-/// A request's body. DynamoDB's are never streams.
+/// A request's body. The bodies of DynamoDB's requests are never streams.
 pub(crate) fn body_of(request: &HttpRequest) -> &[u8] {
     request.body().bytes().unwrap_or_default()
 }
 
-/// An answer as an HTTP response.
+/// The HTTP response with an answer or an error.
 pub(crate) fn respond(answer: Result<String, ApiError>) -> Result<HttpResponse, ConnectorError> {
     let (status, body) = match answer {
         Ok(body) => (200, body),

@@ -1,7 +1,7 @@
-//! The engine's time, as a value that is passed in.
+//! The engine's clock, which its user passes in.
 //!
-//! Expiry, stream retention, partition rates and replica lag all read this clock and no other, so a
-//! test that moves it by hand moves the whole table with it. This file alone reads the system clock.
+//! Expiry, stream retention, partition rates and replica lag read this clock and no other, so a test that advances a
+//! manual clock advances the time of the whole table. Only this file reads the system clock.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,13 +26,13 @@ impl Clock {
         Self(Source::System)
     }
 
-    /// A clock that stands at `start` (since the Unix epoch) until it is moved.
+    /// A clock that stands at `start` (since the Unix epoch) until [`Clock::advance`] moves it.
     #[must_use]
     pub fn manual(start: Duration) -> Self {
         Self(Source::Manual(Arc::new(AtomicU64::new(micros(start)))))
     }
 
-    /// A clock read from `now` (since the Unix epoch): a runtime's paused time, for example.
+    /// A clock that takes its time (since the Unix epoch) from `now`: a runtime's paused time, for example.
     #[must_use]
     pub fn from_fn(now: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
         Self(Source::Function(Arc::new(now)))
@@ -47,7 +47,7 @@ impl Clock {
     /// Moves a manual clock forward.
     ///
     /// # Panics
-    /// If the clock is not a manual one: nobody can move the others.
+    /// If the clock is not a manual one.
     pub fn advance(&self, by: Duration) {
         let Source::Manual(time) = &self.0 else {
             panic!("only a manual clock can be advanced");
@@ -80,7 +80,7 @@ impl fmt::Debug for Clock {
     }
 }
 
-/// A duration in whole microseconds; what exceeds 580,000 years is clamped.
+/// A duration in whole microseconds. A duration above 580,000 years is clamped.
 pub(crate) fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }

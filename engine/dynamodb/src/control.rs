@@ -1,7 +1,7 @@
-//! The operations on tables: dynoxide's, but for the stream, which is the engine's own.
+//! The operations on tables. dynoxide answers them, except for the stream, which is the engine's own.
 //!
-//! `StreamSpecification` never reaches dynoxide, because its stream reads all earlier records on every
-//! write. The settings are kept in a tag, and put into each description of the table.
+//! `StreamSpecification` never reaches dynoxide, because dynoxide's stream reads all earlier records on every write.
+//! The engine keeps the stream's settings in a tag, and adds them to each description of the table.
 
 use dynoxide::actions::list_tags_of_resource::ListTagsOfResourceRequest;
 use dynoxide::actions::tag_resource::TagResourceRequest;
@@ -50,7 +50,7 @@ struct StreamSpecification {
     stream_view_type: Option<String>,
 }
 
-/// Creates or changes a table, and its stream.
+/// Creates or changes a table and its stream.
 fn define(core: &Core, operation: Operation, body: &[u8]) -> Result<String, ApiError> {
     let mut request: Map<String, Value> = parse(operation, body)?;
     let stream = match request.remove("StreamSpecification") {
@@ -151,7 +151,7 @@ fn update_ttl(core: &Core, body: &[u8]) -> Result<String, ApiError> {
     Ok(answer)
 }
 
-/// Puts the stream into an answer that describes a table.
+/// Adds the stream to a response that describes a table.
 fn describe(core: &Core, answer: String, member: &str) -> Result<String, ApiError> {
     let mut answer: Value = serde_json::from_str(&answer).expect("the answer was rendered as JSON");
     let description = &mut answer[member];

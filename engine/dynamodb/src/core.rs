@@ -1,8 +1,8 @@
-//! The engine's heart: one database, and one lock under which every write runs.
+//! The engine's core: one database, and the lock under which every write runs.
 //!
-//! A write reads the items it names, runs, reads them again, and records what differs, all under the
-//! ledger's lock. Nothing here awaits: dynoxide's calls are SQLite in memory and take microseconds, so
-//! running them in place is cheaper than handing them to another thread.
+//! A write reads the items that it names, runs, reads them again, and records the changes, all under the ledger's lock.
+//! Nothing here awaits: dynoxide's calls take microseconds in SQLite, so running them on the caller's thread is cheaper
+//! than handing them to another.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -32,7 +32,7 @@ pub(crate) struct Core {
     ledger: Mutex<Ledger>,
     partitions: Option<Partitions>,
     changes: watch::Sender<SequenceNumber>,
-    /// Held as long as the directory is used.
+    /// Held as long as the engine uses the directory.
     _lock: Option<DirectoryLock>,
 }
 
@@ -61,23 +61,23 @@ impl Core {
         self.changes.subscribe()
     }
 
-    /// The lock under which writes run. A panic of its holder leaves nothing half-done that a later
-    /// holder would trip over, so poison is passed by.
+    /// The lock under which writes run. A holder that panics leaves no state that harms the next holder, so a poisoned
+    /// lock is used as any other.
     pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A table's description. `None` when there is no such table.
+    /// A table's description. `None` if the table does not exist.
     pub(crate) fn table(&self, name: &str) -> Result<Option<Arc<Table>>, DynoxideError> {
         self.ledger().table(&self.db, name)
     }
 
-    /// The partitions' rates, if there are any.
+    /// The partitions, if their rates are limited.
     pub(crate) fn partitions(&self) -> Option<&Partitions> {
         self.partitions.as_ref()
     }
 
-    /// Runs a call that reads or writes items, whatever the partitions' rates are.
+    /// Runs a call that reads or writes items, without regard to the partitions' rates.
     pub(crate) fn run_unlimited(&self, call: Call) -> Result<String, ApiError> {
         if call.operation().is_write() {
             return self.write(call, |_| ());
@@ -89,7 +89,7 @@ impl Core {
         call.run(replica.as_ref().unwrap_or(&self.db))
     }
 
-    /// Runs a query, and says what it consumed, whether or not its sender asked.
+    /// Runs a query, and returns the units that it consumed. The response has them only if the request asked for them.
     pub(crate) fn query_metered(
         &self,
         mut query: QueryRequest,
@@ -109,7 +109,7 @@ impl Core {
         Ok((render(Ok(answer))?, units))
     }
 
-    /// The database that a read is to be answered from, when it is not the real one.
+    /// The replica that answers a read. `None`: the database itself answers.
     fn replica(&self, staleness: Option<Staleness>) -> Result<Option<Database>, ApiError> {
         match staleness {
             Some(staleness) => self.ledger().replica(staleness, self.clock.now_micros()),
@@ -117,7 +117,8 @@ impl Core {
         }
     }
 
-    /// Runs a write, captures what it changed, and shows each item it named, changed or not, to `seen`.
+    /// Runs a write and captures its changes. `seen` is called with the effect on each item that the write names, also
+    /// on an unchanged one.
     pub(crate) fn write(&self, call: Call, mut seen: impl FnMut(&Change)) -> Result<String, ApiError> {
         let mut ledger = self.ledger();
         let mut changes = Vec::new();
@@ -149,7 +150,7 @@ impl Core {
         answer
     }
 
-    /// Records what a write changed whose process was killed before it recorded all.
+    /// Records the changes of a write whose process was killed before it had recorded all of them.
     pub(crate) fn finish(&self, intent: Intent) -> Result<(), ApiError> {
         let Intent { at_micros, expired, items, .. } = intent;
         let mut ledger = self.ledger();
@@ -165,7 +166,7 @@ impl Core {
         Ok(())
     }
 
-    /// Wakes who waits for records, when there are new ones.
+    /// Wakes the readers that wait for records, if there are new ones.
     pub(crate) fn announce(&self, ledger: &Ledger) {
         let newest = ledger.newest();
         self.changes.send_if_modified(|known| {
@@ -176,9 +177,9 @@ impl Core {
     }
 }
 
-/// Changes of transactions that are shown later: see `Fault::HalfVisible`.
+/// The changes of transactions that are shown later: see `Fault::HalfVisible`.
 impl Core {
-    /// Shows what is held back of items.
+    /// Shows the changes that are held back for these items.
     pub(crate) fn show(&self, items: &[Touched<'_>]) -> Result<(), ApiError> {
         let mut ledger = self.ledger();
         for touched in items {
@@ -200,7 +201,7 @@ impl Core {
         }
     }
 
-    /// Shows all that is held back.
+    /// Shows all changes that are held back.
     pub(crate) fn show_all(&self, ledger: &mut Ledger) -> Result<(), ApiError> {
         for change in ledger.held_back.take_all() {
             self.show_change(ledger, &change)?;
@@ -218,7 +219,7 @@ impl Core {
 
 /// Expiry.
 impl Core {
-    /// Removes up to `limit` items that are due, as the TTL service does.
+    /// Removes up to `limit` expired items, as the TTL service does.
     pub(crate) fn expire(&self, limit: usize) -> Result<usize, ApiError> {
         let now = self.clock.now();
         let until = now.as_secs();
@@ -233,7 +234,8 @@ impl Core {
         Ok(due.len())
     }
 
-    /// The index of expiry times and the item were changed under one lock, so the item is still due.
+    /// Removes an item that the index of expiry times lists. Item and index change under one lock, so the item is still
+    /// expired.
     fn expire_item(&self, ledger: &mut Ledger, table: &str, key: &Item) -> Result<(), ApiError> {
         let Some(table) = ledger.table(&self.db, table)? else {
             return Ok(());
@@ -263,7 +265,7 @@ impl Core {
             for item in page.items.iter().flatten() {
                 ledger.expiry.add(&table, item);
             }
-            // Ends with the table: a page's last key is always further on.
+            // The loop ends with the table, since each page's last key lies after the one before.
             exclusive_start_key = page.last_evaluated_key;
             if exclusive_start_key.is_none() {
                 return Ok(());

@@ -1,4 +1,4 @@
-//! A table as it is declared: what to create, and what a drift check compares.
+//! A table's declaration. The engine creates tables from it, and a test compares it with the keys that the code uses.
 
 use serde_json::{Value, json};
 
@@ -7,13 +7,13 @@ use crate::table::{KeyNames, StreamView};
 /// A table's keys, indexes, stream and TTL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableDefinition {
-    /// The attributes that keys are made of.
+    /// The attributes of the keys.
     pub attributes: Vec<Attribute>,
     /// The table's key.
     pub key: KeyNames,
-    /// Its global secondary indexes.
+    /// The table's global secondary indexes.
     pub indexes: Vec<IndexDefinition>,
-    /// The attribute that says when an item expires.
+    /// The attribute with the time at which an item expires.
     pub ttl_attribute: Option<String>,
     /// The images in the stream's records, if the table has a stream.
     pub stream: Option<StreamView>,
@@ -22,18 +22,18 @@ pub struct TableDefinition {
 /// An attribute of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attribute {
-    /// Its name.
+    /// The attribute's name.
     pub name: String,
-    /// Its type: `S`, `N` or `B`.
+    /// The attribute's type: `S`, `N` or `B`.
     pub kind: String,
 }
 
 /// A global secondary index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexDefinition {
-    /// Its name.
+    /// The index's name.
     pub name: String,
-    /// Its key.
+    /// The index's key.
     pub key: KeyNames,
     /// The attributes that the index holds of an item.
     pub projection: Projection,
@@ -42,16 +42,16 @@ pub struct IndexDefinition {
 /// The attributes that an index holds of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Projection {
-    /// Everything.
+    /// All attributes.
     All,
-    /// The table's and its own keys.
+    /// The keys of the table and of the index.
     KeysOnly,
-    /// Those, and the attributes named.
+    /// The keys, and these attributes.
     Include(Vec<String>),
 }
 
 impl TableDefinition {
-    /// The body of the `CreateTable` request that makes it.
+    /// The body of the `CreateTable` request that creates the table.
     pub(crate) fn create_request(&self, name: &str) -> String {
         let attributes: Vec<Value> = self
             .attributes
@@ -74,7 +74,7 @@ impl TableDefinition {
         request.to_string()
     }
 
-    /// The body of the `UpdateTimeToLive` request that switches its TTL on.
+    /// The body of the `UpdateTimeToLive` request that switches the table's TTL on.
     pub(crate) fn ttl_request(&self, name: &str) -> Option<String> {
         let attribute = self.ttl_attribute.as_ref()?;
         let specification = json!({"Enabled": true, "AttributeName": attribute});

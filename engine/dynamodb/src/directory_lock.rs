@@ -1,7 +1,7 @@
-//! The lock that gives a directory to one process at a time: two would overwrite each other's stream.
+//! The lock on a directory. Only one process at a time uses a directory, since two would overwrite each other's stream.
 //!
-//! It is the operating system's lock on the file `lock`, so it ends with its process, however that ends. The file holds the
-//! process's id, for the message to the second.
+//! It is the operating system's lock on the file `lock`, so it is released however its process ends. The file holds the
+//! id of the process, and the error of a second process names it.
 
 use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -14,14 +14,14 @@ pub(crate) struct DirectoryLock {
     _file: File,
 }
 
-/// The process that has a directory.
+/// The process that holds the lock of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
-    /// Its id, unless it has not written it down yet.
+    /// The process's id. `None` if the process has not written it to the file yet.
     pub process: Option<u32>,
 }
 
-/// Why a directory cannot be locked.
+/// The reason why a directory cannot be locked.
 #[derive(Debug)]
 pub(crate) enum LockError {
     /// Another process holds the lock.

@@ -1,4 +1,4 @@
-//! The dispatch of a request to the part of the engine that answers it: items, tables or stream.
+//! Passes a request to the part of the engine that answers it: items, tables or stream.
 
 use crate::admission::Admission;
 use crate::api_error::ApiError;
@@ -24,7 +24,7 @@ pub(crate) fn answer(core: &Core, operation: Operation, body: &[u8]) -> Result<S
     }
 }
 
-/// Runs a call that reads or writes items, as far as its partitions admit it.
+/// Runs a call that reads or writes items, as far as the partitions admit it.
 pub(crate) fn run(core: &Core, call: Call) -> Result<String, ApiError> {
     match core.partitions() {
         Some(partitions) => Admission::new(core, partitions).run(call),

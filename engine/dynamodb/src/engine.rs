@@ -1,4 +1,4 @@
-//! The engine: opened in memory or on a directory, and handed to the code under test as an SDK client.
+//! The engine. It is opened in memory or on a directory, and gives the code under test an SDK client.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::options::Options;
 use crate::replica::{Lag, Replicas};
 use crate::stream::Stream;
 
-/// DynamoDB inside the process. Cheap to clone: clones are the same engine.
+/// DynamoDB inside the process. Clones are cheap and share one engine.
 #[derive(Debug, Clone)]
 pub struct Engine {
     core: Arc<Core>,
@@ -33,17 +33,18 @@ impl Engine {
     /// An empty engine in memory.
     ///
     /// # Errors
-    /// [`EngineError::Database`], if SQLite cannot be had.
+    /// [`EngineError::Database`], if SQLite cannot open a database.
     pub fn memory(options: &Options) -> Result<Self, EngineError> {
         let db = Database::memory()?;
         Ok(Self::new(Core::new(db, Ledger::new(options)?, options, None)))
     }
 
-    /// An engine whose items and stream are kept in a directory, which is made if it is not there. One engine at a time
-    /// has a directory.
+    /// An engine that keeps its items and stream in a directory, which it creates if necessary. Only one engine at a
+    /// time can use a directory.
     ///
     /// # Errors
-    /// [`EngineError::InUse`], if another has it; [`EngineError::Directory`] and [`EngineError::Database`], if the directory cannot be read or written.
+    /// [`EngineError::InUse`], if another process uses the directory; [`EngineError::Directory`] and
+    /// [`EngineError::Database`], if the directory cannot be read or written.
     pub fn open(directory: &Path, options: &Options) -> Result<Self, EngineError> {
         std::fs::create_dir_all(directory)?;
         let lock = DirectoryLock::hold(directory);
@@ -53,7 +54,7 @@ impl Engine {
             .to_str()
             .ok_or_else(|| std::io::Error::other("the path is not UTF-8, which the database needs"))?;
         let db = Database::new(file)?;
-        // `synchronous = NORMAL`: a killed process loses nothing, a power cut at most the last writes.
+        // This sets `synchronous = NORMAL`: a killed process loses nothing, a power cut at most the last writes.
         db.disable_bulk_loading()?;
         let mut ledger = Ledger::new(options)?;
         if let Some(replicas) = &mut ledger.replicas {
@@ -85,10 +86,10 @@ impl Engine {
         Self { core, client }
     }
 
-    /// Makes a table as its definition says: keys, indexes, stream, TTL.
+    /// Creates a table with the keys, indexes, stream and TTL of its definition.
     ///
     /// # Errors
-    /// [`EngineError::Refused`], if DynamoDB would refuse the definition, or there is such a table already.
+    /// [`EngineError::Refused`], if DynamoDB would refuse the definition, or the table exists already.
     pub fn create_table(&self, definition: &TableDefinition, name: &str) -> Result<(), EngineError> {
         answer(&self.core, Operation::CreateTable, definition.create_request(name).as_bytes())?;
         if let Some(request) = definition.ttl_request(name) {
@@ -97,7 +98,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The SDK's client, with this engine behind it. It does not retry and has no faults.
+    /// An SDK client of this engine. It does not retry and has no faults.
     #[must_use]
     pub fn client(&self) -> Client {
         self.client.clone()
@@ -109,19 +110,19 @@ impl Engine {
         FaultyClient::new(Layer::new(Arc::clone(&self.core), &faults))
     }
 
-    /// A client whose faults are set while it is used. At first it has none.
+    /// A client whose faults can be replaced while it is used. At first it has none.
     #[must_use]
     pub fn live_client(&self) -> LiveClient {
         LiveClient::new(Layer::live(Arc::clone(&self.core)))
     }
 
-    /// The HTTP client that answers the SDK's requests, for a client with its own settings.
+    /// The HTTP client that answers the SDK's requests, for SDK clients with other settings.
     #[must_use]
     pub fn http_client(&self) -> SharedHttpClient {
         client::connector(Arc::clone(&self.core))
     }
 
-    /// A table's stream, if there is such a table and its stream is on.
+    /// A table's stream, if the table exists and its stream is on.
     #[must_use]
     pub fn stream(&self, table: &str) -> Option<Stream> {
         let described = self.core.table(table).ok()??;
@@ -130,8 +131,8 @@ impl Engine {
         Some(Stream::new(Arc::clone(&self.core), table, &arn, view))
     }
 
-    /// Removes up to `limit` items whose TTL has passed, as the TTL service does: the stream's records
-    /// bear its identity. Says how many it removed; fewer than `limit` means that none is left.
+    /// Removes up to `limit` items whose TTL has passed, as the TTL service does: the stream's records have its
+    /// identity. Returns the number of items removed. If it is less than `limit`, no expired item is left.
     ///
     /// # Errors
     /// [`EngineError::Refused`], if the database fails.
@@ -139,14 +140,14 @@ impl Engine {
         Ok(self.core.expire(limit)?)
     }
 
-    /// Lets reads that need not be consistent be behind from now on, or none of them. What is there already is not
-    /// behind.
+    /// Sets the lag of eventually consistent reads from now on. `None` ends it. Reads see all earlier changes at once.
     ///
     /// # Errors
-    /// [`EngineError::Database`] and [`EngineError::Directory`], if the items cannot be copied: then all stays as it was.
+    /// [`EngineError::Database`] and [`EngineError::Directory`], if the items cannot be copied. The lag then stays as
+    /// it was.
     pub fn set_lag(&self, lag: Option<Lag>) -> Result<(), EngineError> {
         let folder = tempfile::tempdir()?;
-        // No write comes between the copy and the first change that it is shown.
+        // The lock keeps writes from falling between the copy and the first change that the replicas observe.
         let mut ledger = self.core.ledger();
         let mut replicas = lag.map(Replicas::new).transpose()?;
         if let Some(replicas) = &mut replicas {
@@ -162,7 +163,7 @@ impl Engine {
         self.core.ledger().expiry.len()
     }
 
-    /// The engine's time.
+    /// The engine's clock.
     #[must_use]
     pub fn clock(&self) -> &Clock {
         self.core.clock()

@@ -1,4 +1,4 @@
-//! Why an engine cannot be opened, or refuses a table.
+//! The errors of opening an engine and of creating a table.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use dynoxide::DynoxideError;
 use crate::api_error::ApiError;
 use crate::directory_lock::{Holder, LockError};
 
-/// The engine could not be opened, or a table not made.
+/// The engine could not be opened, or could not create a table.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// The directory cannot be used.
@@ -24,7 +24,7 @@ pub enum EngineError {
     /// The database failed.
     #[error("the database failed: {0}")]
     Database(#[from] DynoxideError),
-    /// DynamoDB would refuse this.
+    /// DynamoDB would refuse the request. The text is the body of its response.
     #[error("refused: {0}")]
     Refused(String),
 }

@@ -1,7 +1,7 @@
 //! An index of the items' TTL attributes, soonest first.
 //!
-//! It is kept up to date by every change and rebuilt by one scan when TTL is switched on or a
-//! directory is opened, so a sweep reads exactly the items that are due.
+//! Every change updates the index. One scan rebuilds it when TTL is switched on or a directory is opened. So a sweep
+//! reads exactly the expired items.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,7 +11,7 @@ use crate::change::Change;
 use crate::item_id::ItemId;
 use crate::table::Table;
 
-/// Due items, by time in epoch seconds.
+/// The items with a TTL, by the time at which they expire, in epoch seconds.
 #[derive(Debug, Default)]
 pub(crate) struct Expiry {
     tables: HashMap<String, BTreeMap<(u64, ItemId), Item>>,
@@ -40,7 +40,7 @@ impl Expiry {
         }
     }
 
-    /// Adds an item that was there before anything was observed.
+    /// Adds an item that existed before the index observed its first change.
     pub(crate) fn add(&mut self, table: &Table, item: &Item) {
         let (Some(at), Some(id), Some(key)) =
             (table.expires_at(item), ItemId::of(table, item), table.key.of(item))

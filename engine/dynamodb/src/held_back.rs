@@ -1,7 +1,7 @@
-//! Changes of a transaction that was committed and is not yet shown: DynamoDB applies a transaction item by item.
+//! Changes of committed transactions that are not shown yet. DynamoDB too applies a transaction item by item.
 //!
-//! The database holds such an item as it was before, so every plain read finds that. Whoever writes the item or reads it
-//! in a transaction has the change shown first, so it is never lost and never overtaken.
+//! The database holds the item as it was before the transaction, so every other read returns that state. A write to the
+//! item, or a read of it in a transaction, first shows the change. So no change is lost or overtaken by a later one.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use crate::change::Change;
 use crate::item_id::ItemId;
 use crate::table::Table;
 
-/// The changes, by table and item. In order, so that a seed replays.
+/// The changes, by table and item. The map is ordered, so the same seed gives the same run.
 #[derive(Debug, Default)]
 pub(crate) struct HeldBack(BTreeMap<(String, ItemId), Change>);
 
 impl HeldBack {
-    /// Holds a change back. Its item has no other: a write shows an item's change before it makes another.
+    /// Holds a change back. The item has no other change held back, since each write first shows the one before.
     pub(crate) fn add(&mut self, change: Change) {
         if let Some(id) = ItemId::of(&change.table, &change.key) {
             self.0.insert((change.table.name.clone(), id), change);

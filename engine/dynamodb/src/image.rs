@@ -1,4 +1,4 @@
-//! An item as the database holds it, read and set without a record of the stream.
+//! Reads and sets items directly in the database, without a record in the stream.
 
 use dynoxide::actions::delete_item::DeleteItemRequest;
 use dynoxide::actions::get_item::GetItemRequest;
@@ -7,7 +7,7 @@ use dynoxide::{Database, DynoxideError, Item};
 
 use crate::table::Table;
 
-/// An item as it is. A key that the database refuses names no item.
+/// Reads an item. `None` also for a key that the database refuses.
 pub(crate) fn image(db: &Database, table: &Table, key: &Item) -> Result<Option<Item>, DynoxideError> {
     let request = GetItemRequest {
         table_name: table.name.clone(),
@@ -22,7 +22,7 @@ pub(crate) fn image(db: &Database, table: &Table, key: &Item) -> Result<Option<I
     }
 }
 
-/// Makes an item what it was or is to be.
+/// Puts an item, or deletes it if `image` is `None`.
 pub(crate) fn set_image(
     db: &Database,
     table: &str,

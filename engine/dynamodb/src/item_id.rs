@@ -1,11 +1,11 @@
-//! An item's name within its table, with an order.
+//! An item's id within its table. Ids have an order.
 
 use dynoxide::Item;
 
 use crate::key::text;
 use crate::table::Table;
 
-/// An item of a table, named by the text of its key.
+/// The id of an item: the text of its key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ItemId {
     pub(crate) partition: String,
@@ -13,10 +13,10 @@ pub(crate) struct ItemId {
 }
 
 impl ItemId {
-    /// Before every other.
+    /// The id before all others.
     pub(crate) const FIRST: Self = Self { partition: String::new(), sort: None };
 
-    /// The id of an item or key. `None` when a key attribute is missing.
+    /// The id of an item or key. `None` if a key attribute is missing.
     pub(crate) fn of(table: &Table, item: &Item) -> Option<Self> {
         let sort = match &table.key.sort {
             Some(name) => Some(text(item.get(name)?)),

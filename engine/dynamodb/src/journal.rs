@@ -1,17 +1,18 @@
-//! The stream of an engine that lives in a directory: one JSON line per record, in segments.
+//! The stored stream of an engine that uses a directory: one JSON line per record, in segments.
 //!
 //! ```text
-//! stream/{micros of its first record, 20 digits}.jsonl
+//! stream/{time of the segment's first line in microseconds, 20 digits}.jsonl
 //!     {"intent":{"after":…,"at":…,"expired":…,"items":[{"table":…,"label":…,"key":{…},"old":{…}}]}}
 //!     {"table":…,"label":…,"hash":…,"record":{"seq":…,"event":…,"at":…,"keys":{…},"old":{…},"new":{…}}}
 //! ```
 //!
-//! The database and this file cannot be written at once, so a write leaves its intent first: the items it names, as they
-//! are. Then the database commits, and then each change has its record. All of it happens under the write's lock, so only
-//! the last intent can be unfinished. When the directory is opened again, an item of that intent which has no record and
-//! is no longer as it was gets its record then: a killed process loses neither the write nor its records.
+//! The database and this file cannot be written at once. So a write first appends its intent: the items that it names,
+//! as they are now. Then the database commits, and then each change appends its record. All three steps happen under
+//! the write's lock, so only the last intent can be unfinished. When the directory is opened again, each item of that
+//! intent that has changed and has no record gets its record. So a killed process loses neither the write nor its
+//! records.
 //!
-//! A segment holds an hour; segments whose records are all older than the retention are deleted.
+//! A segment holds an hour. Segments whose records are all older than the retention are deleted.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -40,13 +41,13 @@ struct Segment {
     started_micros: u64,
 }
 
-/// One record as it is kept.
+/// One stored record.
 #[derive(Debug, Deserialize)]
 pub(crate) struct JournalLine {
     pub(crate) table: String,
-    /// The label of the table's stream: another one means another stream.
+    /// The label of the table's stream. A stream that is created anew has another label.
     pub(crate) label: String,
-    /// The hash of the partition key, which decides the shard.
+    /// The hash of the partition key. It decides the shard.
     pub(crate) hash: u64,
     pub(crate) record: Record,
 }
@@ -59,14 +60,14 @@ struct JournalLineRef<'a> {
     record: &'a Record,
 }
 
-/// A write that is about to happen.
+/// A write that is about to run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Intent {
-    /// The newest record before it.
+    /// The newest record before the write.
     pub(crate) after: SequenceNumber,
     #[serde(rename = "at")]
     pub(crate) at_micros: u64,
-    /// The TTL service makes it.
+    /// True if the TTL service makes the write.
     pub(crate) expired: bool,
     pub(crate) items: Vec<IntendedItem>,
 }
@@ -83,7 +84,7 @@ pub(crate) struct IntendedItem {
     pub(crate) old: Option<Item>,
 }
 
-/// The beginning of an intent's line. No record's line begins like this.
+/// The beginning of an intent's line. No record's line begins with it.
 const INTENT: &str = r#"{"intent":"#;
 
 #[derive(Serialize, Deserialize)]
@@ -91,11 +92,11 @@ struct IntentLine<T> {
     intent: T,
 }
 
-/// The records and the intent that the journal's last process left.
+/// The records and the intent that the last process left in the journal.
 #[derive(Debug, Default)]
 pub(crate) struct JournalRest {
     pub(crate) lines: Vec<JournalLine>,
-    /// The last intent: only its items that have no record yet.
+    /// The last intent, with only those of its items that have no record yet.
     pub(crate) intent: Option<Intent>,
 }
 
@@ -120,7 +121,7 @@ impl Journal {
         Ok((journal, left))
     }
 
-    /// Writes down what a write may change, before it does.
+    /// Writes the intent of a write. Called before the write runs.
     pub(crate) fn intend(&mut self, intent: &Intent) -> io::Result<()> {
         self.write(serde_json::to_vec(&IntentLine { intent })?, intent.at_micros)
     }
@@ -136,21 +137,21 @@ impl Journal {
             self.current = Some(self.start_segment(at)?);
             self.drop_expired(at)?;
         }
-        let segment = self.current.as_mut().expect("a segment was just made sure of");
+        let segment = self.current.as_mut().expect("a segment is open");
         segment.file.write_all(&line)
     }
 
     fn start_segment(&self, at_micros: u64) -> io::Result<Segment> {
         let path = self.directory.join(format!("{at_micros:020}.jsonl"));
         let mut file = OpenOptions::new().create(true).append(true).open(path)?;
-        // Ends a line that a killed process left half-written, should the name be the same.
+        // The file may exist, with a line that a killed process left half-written. This ends that line.
         if file.metadata()?.len() > 0 {
             file.write_all(b"\n")?;
         }
         Ok(Segment { file, started_micros: at_micros })
     }
 
-    /// Deletes the segments whose successor began before the retention did.
+    /// Deletes each segment whose records are all older than the retention: the next segment began before that time.
     fn drop_expired(&self, now_micros: u64) -> io::Result<()> {
         let horizon = now_micros.saturating_sub(self.retention_micros);
         let segments = self.segments()?;
@@ -181,9 +182,9 @@ impl Journal {
     }
 }
 
-/// Reads a segment. Passes over a line that a killed process left half-written.
+/// Reads a segment, and skips a line that a killed process left half-written.
 fn read_segment(path: &Path, left: &mut JournalRest) -> io::Result<()> {
-    // As bytes: the half of a line may end within a character.
+    // Lines are read as bytes, because a half-written line may end within a character.
     for line in BufReader::new(File::open(path)?).split(b'\n') {
         let line = line?;
         if line.starts_with(INTENT.as_bytes()) {
@@ -198,7 +199,7 @@ fn read_segment(path: &Path, left: &mut JournalRest) -> io::Result<()> {
 }
 
 impl JournalRest {
-    /// Takes the items out of the intent whose records are there.
+    /// Removes the items that have their records from the intent.
     fn forget_recorded(&mut self) {
         let Some(intent) = &mut self.intent else {
             return;
@@ -240,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn records_come_back_as_they_were() {
+    fn a_reopened_journal_has_the_same_records() {
         let directory = tempfile::tempdir().unwrap();
         let (mut journal, _) = Journal::open(directory.path(), DAY, 0).unwrap();
         journal.append("t", "l", 9, &record(1, 5)).unwrap();
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_cut_short_costs_only_itself() {
+    fn a_half_written_line_does_not_affect_other_lines() {
         let directory = tempfile::tempdir().unwrap();
         let (mut journal, _) = Journal::open(directory.path(), DAY, 0).unwrap();
         journal.append("t", "l", 0, &record(1, 5)).unwrap();

@@ -1,12 +1,12 @@
 //! Key values as text.
 //!
-//! A key value's text is one letter for its type and then the value, so no two values share one:
-//! `Sada`, `N42`, `B00ff`.
+//! The text of a key value is one letter for its type, followed by the value: `Sada`, `N42`, `B00ff`. So different
+//! values have different texts.
 
 use dynoxide::AttributeValue;
 use dynoxide::types::normalize_dynamo_number;
 
-/// A key value's text. Values that cannot be keys have an empty one.
+/// The text of a key value. It is empty for a value that cannot be a key.
 pub(crate) fn text(value: &AttributeValue) -> String {
     match value {
         AttributeValue::S(s) => format!("S{s}"),

@@ -1,6 +1,6 @@
-//! The engine's state beside the items: tables' descriptions, stream logs, expiry times, replicas.
+//! The engine's state besides the items: tables' descriptions, stream logs, expiry times, replicas.
 //!
-//! The ledger is derived from the changes alone, in their order, under one lock.
+//! One lock guards the ledger. It is derived only from the changes, in their order.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -64,12 +64,12 @@ impl Ledger {
         Ok(Some(table))
     }
 
-    /// Forgets a table's description, after it changed.
+    /// Forgets the description of a table that has changed.
     pub(crate) fn forget(&mut self, name: &str) {
         self.tables.remove(name);
     }
 
-    /// Forgets everything about a table, after it was deleted.
+    /// Forgets everything about a deleted table.
     pub(crate) fn drop_table(&mut self, name: &str) {
         self.tables.remove(name);
         self.logs.remove(name);
@@ -81,19 +81,19 @@ impl Ledger {
         self.logs.get_mut(table)
     }
 
-    /// Makes the log of a table that has a stream.
+    /// The log of a table that has a stream, created if necessary.
     pub(crate) fn open_log(&mut self, table: &str) -> &mut Log {
         let Options { shards, retention, .. } = self.options;
         let log = self.logs.entry(table.to_owned());
         log.or_insert_with(|| Log::new(shards, retention))
     }
 
-    /// Ends the log of a table whose stream was switched off.
+    /// Drops the log of a table whose stream was switched off.
     pub(crate) fn close_log(&mut self, table: &str) {
         self.logs.remove(table);
     }
 
-    /// The database that a read which may be stale is to be answered from; `None` is the real one.
+    /// The replica that answers an eventually consistent read. `None`: the database itself answers.
     pub(crate) fn replica(
         &mut self,
         staleness: Staleness,
@@ -105,7 +105,7 @@ impl Ledger {
         }
     }
 
-    /// Takes note of a change: in the stream, the expiry times and the replicas.
+    /// Records a change in the stream, the expiry times and the replicas.
     pub(crate) fn record(&mut self, change: &Change, now_micros: u64) -> Result<(), ApiError> {
         if change.before == change.after {
             return Ok(());
@@ -132,7 +132,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Writes down in the journal what a write may change, before it does.
+    /// Writes the intent of a write to the journal, if there is one. Called before the write runs.
     pub(crate) fn intend<'a>(
         &mut self,
         changes: impl IntoIterator<Item = &'a Change>,
@@ -160,13 +160,13 @@ impl Ledger {
         journal.intend(&intent).map_err(|_| ApiError::internal())
     }
 
-    /// Continues a journal: takes over its records, and writes new ones to it.
+    /// Continues a journal: adds its records to the logs, and appends new records to it from now on.
     pub(crate) fn continue_journal(&mut self, journal: Journal, lines: Vec<JournalLine>) {
         for line in lines {
             self.newest = self.newest.max(line.record.sequence);
             let table = self.tables.get(&line.table);
             let stream = table.and_then(|table| table.stream.as_ref());
-            // Records of a table or stream that was made anew since belong to neither.
+            // The record of an earlier table or stream of the same name has another label.
             if stream.is_none_or(|stream| stream.label != line.label) {
                 continue;
             }

@@ -1,20 +1,20 @@
-//! DynamoDB inside the process, for local runs and tests. Never part of a Lambda binary.
+//! DynamoDB inside the process, for local runs and tests. This crate is never part of a Lambda binary.
 //!
-//! Two crates stand on this one: `lately-pump` invokes functions with the stream's records, as Lambda does, and
+//! Two crates build on it: `lately-pump` invokes functions with the stream's records, as Lambda does, and
 //! `lately-template` reads the table that `template.yaml` declares.
 //!
-//! dynoxide (DynamoDB's API on SQLite) stands behind the SDK's own HTTP client, so the code under test
-//! runs unchanged, with the real `aws_sdk_dynamodb::Client` and no socket. Around dynoxide this crate
-//! puts what a single-process database lacks:
+//! dynoxide, which implements DynamoDB's API on SQLite, keeps the items. The engine takes the place of the SDK's HTTP
+//! client, so the code under test runs unchanged, with the real `aws_sdk_dynamodb::Client` and no socket. This crate
+//! adds the parts of DynamoDB that dynoxide lacks:
 //!
-//! - **The stream** ([`stream`]): both images of every write, read under the lock the write ran under;
-//!   shards, retention, sequence numbers, Lambda's event format. A write that changes nothing leaves
-//!   no record.
-//! - **Expiry** ([`Engine::expire`]): items go when their TTL has passed, with the TTL service's identity.
-//! - **Faults** ([`fault`]): throttling, failures, timeouts, unprocessed items, conflicts and crashes, from
-//!   a seed or on the very call a test names.
-//! - **Staleness** ([`Lag`]): eventually consistent reads and indexes that are behind.
-//! - **Partitions** ([`PartitionLimits`]): what one partition takes a second, and how it refuses more.
+//! - **The stream** ([`stream`]): the images of an item before and after each write, read under the lock of the write;
+//!   shards, retention, sequence numbers, Lambda's event format. A write that changes nothing leaves no record.
+//! - **Expiry** ([`Engine::expire`]): removes items whose TTL has passed, with the TTL service's identity.
+//! - **Faults** ([`fault`]): throttling, failures, timeouts, unprocessed items, conflicts and crashes, drawn from a
+//!   seed or injected into the call that a test names.
+//! - **Staleness** ([`Lag`]): eventually consistent reads and indexes that lag behind the table.
+//! - **Partitions** ([`PartitionLimits`]): the units that one partition serves a second, and the throttling beyond
+//!   them.
 //! - **A port** ([`Engine::serve`]): the same engine for other clients.
 //!
 //! Time is an argument: a [`Clock`] drives expiry, retention, lag and partitions.
@@ -39,25 +39,25 @@
 //! let put = put.item("pk", AttributeValue::S("a".into()));
 //! put.item("sk", AttributeValue::S("1".into())).send().await?;
 //!
-//! let records = engine.stream("lately").expect("the table has one").all();
+//! let records = engine.stream("lately").expect("the table has a stream").all();
 //! assert_eq!(records.len(), 1);
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! # })?;
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Calls run in place, on the caller's thread: they are SQLite in memory and take tens of microseconds.
-//! A program that keeps a large stream should use an allocator that copes with it (mimalloc): glibc's
-//! makes a put three times slower once a million records are held.
+//! Calls run on the caller's thread: SQLite in memory answers them in tens of microseconds. A program that keeps a
+//! large stream should use mimalloc as its allocator: with glibc's, a put takes three times as long once the stream
+//! holds a million records.
 //!
-//! # Where it differs from DynamoDB
+//! # Differences from DynamoDB
 //!
-//! - Consumed capacity is DynamoDB's for everything the project does (`tests/engine/capacity.rs`).
+//! - Consumed capacity is DynamoDB's for every call that this project makes (`tests/engine/capacity.rs`).
 //! - ARNs have the region `dynoxide`.
-//! - There is no PartiQL: nothing here uses it.
-//! - Shards of a stream neither split nor end, and stay as many as [`Options::shards`].
+//! - PartiQL is missing: this project does not use it.
+//! - A stream always has [`Options::shards`] shards, which neither split nor end.
 //! - Without [`PartitionLimits`], nothing is ever throttled; scans are not limited even with them.
-//! - The ten minutes of a `ClientRequestToken` are measured by the system's clock.
+//! - The system's clock measures the ten minutes of a `ClientRequestToken`.
 
 mod admission;
 mod api_error;

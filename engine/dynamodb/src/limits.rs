@@ -2,44 +2,44 @@
 
 use std::time::Duration;
 
-/// Shards of a stream when nothing else is asked for: enough that a consumer which mixes them up is found out.
+/// The default number of shards of a stream: enough to expose a consumer that confuses shards.
 pub const STREAM_SHARDS: u16 = 4;
 
 /// The time for which DynamoDB Streams keeps a record.
 pub const STREAM_RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Records that retention drops per append: more than one, so that a shard which is written to catches up.
+/// Records that retention drops per append. With more than one, a shard that is written to sheds its expired records.
 pub(crate) const TRIMMED_PER_APPEND: usize = 2;
 
 /// Records that retention drops per read of a shard.
 pub(crate) const TRIMMED_PER_READ: usize = 1_000;
 
-/// The most records that one `GetRecords` returns, as DynamoDB's does.
+/// The most records that one `GetRecords` returns. DynamoDB has the same limit.
 pub const GET_RECORDS: usize = 1_000;
 
-/// The same, in bytes.
+/// The most bytes that one `GetRecords` returns. DynamoDB has the same limit.
 pub const GET_RECORDS_BYTES: u64 = 1024 * 1024;
 
-/// A request's body, as DynamoDB limits it.
+/// The largest request body in bytes. DynamoDB has the same limit.
 pub(crate) const REQUEST_BYTES: usize = 16 * 1024 * 1024;
 
-/// TTL ignores items whose time is further back than this, as DynamoDB does.
+/// TTL ignores items that expired longer ago than this. DynamoDB has the same limit.
 pub(crate) const TTL_HORIZON: Duration = Duration::from_secs(5 * 365 * 24 * 60 * 60);
 
-/// Write units a second that one partition takes.
+/// Write units that one partition serves a second.
 pub const PARTITION_WRITE_UNITS: u32 = 1_000;
 
-/// Read units a second that one partition takes.
+/// Read units that one partition serves a second.
 pub const PARTITION_READ_UNITS: u32 = 3_000;
 
-/// The time that a server waits for connections to end after it was told to stop.
+/// The time for which a stopping server waits until its connections end.
 pub(crate) const SHUTDOWN: Duration = Duration::from_secs(5);
 
-/// Faults that a client keeps whose faults change while it is used: what a page of them shows.
+/// The number of injected faults that a `LiveClient` keeps: as many as a page shows.
 pub(crate) const INJECTED_KEPT: usize = 50;
 
-/// Changes that a replica takes over, once they are due, for each that it is shown: more than one, so that what it
-/// holds back is never more than was written during its lag, though nobody reads it.
+/// The due changes that a replica applies whenever it receives one. With more than one, a replica without readers holds
+/// no more changes than were written during its lag.
 pub(crate) const APPLIED_PER_CHANGE: usize = 2;
 
 const _: () = assert!(TRIMMED_PER_APPEND > 1);

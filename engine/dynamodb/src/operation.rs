@@ -1,4 +1,4 @@
-//! The operations of DynamoDB that the engine answers, by name.
+//! The operations of DynamoDB that the engine knows, by name.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ macro_rules! operations {
         pub enum Operation { $($name),* }
 
         impl Operation {
-            /// The name that requests carry.
+            /// The operation's name in requests.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Self::$name => stringify!($name)),* }

@@ -7,10 +7,10 @@ use crate::limits;
 use crate::partition::PartitionLimits;
 use crate::replica::Lag;
 
-/// The behaviour of an engine. The default is DynamoDB on a good day: no limits, and no lag.
+/// The behaviour of an engine. By default it has neither partition limits nor lag.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The source of the engine's time.
+    /// The engine's clock.
     pub clock: Clock,
     /// The number of shards of a stream.
     pub shards: u16,
@@ -18,7 +18,7 @@ pub struct Options {
     pub retention: Duration,
     /// The lag of eventually consistent reads.
     pub lag: Option<Lag>,
-    /// The units that each partition takes a second.
+    /// The units that each partition serves a second.
     pub partitions: Option<PartitionLimits>,
 }
 

@@ -1,9 +1,10 @@
-//! The partition model: what one partition of DynamoDB takes a second.
+//! The partition model: the units that one partition of DynamoDB serves a second.
 //!
-//! Each value of a partition key, of the table and of each index, is taken to be a partition of its
-//! own: that is where DynamoDB's splitting ends for a hot key, and what a design must reckon with. A
-//! partition is a bucket of write units and one of read units that fill at its rate and hold
-//! [`PartitionLimits::burst`] of it. `admission.rs` says what is admitted, and what it pays.
+//! The model gives each value of a partition key, of the table and of each index, a partition of its own. DynamoDB
+//! splits a hot key's partition no further than that, so a design must reckon with it. A partition has a bucket of
+//! write units and a bucket of read units. Each fills at the partition's rate and holds at most
+//! [`PartitionLimits::burst`] of it. `admission.rs` decides which calls the buckets admit and how many units each call
+//! takes.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,12 +19,12 @@ use crate::limits;
 /// The rates of every partition.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PartitionLimits {
-    /// Write units a second.
+    /// The write units that a partition serves a second.
     pub write_units: u32,
-    /// Read units a second.
+    /// The read units that a partition serves a second.
     pub read_units: u32,
-    /// The unused time that a partition can save up. One second by default: the rates are DynamoDB's
-    /// hard limits of a partition, which its burst capacity does not lift.
+    /// The time for which a partition can save up unused units. The default is one second, because the rates are
+    /// DynamoDB's hard limits of a partition, which burst capacity does not raise.
     pub burst: Duration,
 }
 
@@ -43,7 +44,7 @@ pub(crate) enum AccessKind {
     Write,
 }
 
-/// The name of a bucket: a kind of access to a partition.
+/// The id of a bucket: a partition and a kind of access to it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct BucketId {
     pub(crate) kind: AccessKind,
@@ -71,7 +72,7 @@ impl BucketId {
     }
 }
 
-/// Every partition of an engine.
+/// All partitions of an engine.
 #[derive(Debug)]
 pub(crate) struct Partitions(Mutex<Buckets>);
 
@@ -94,7 +95,7 @@ impl Partitions {
         Self(Mutex::new(Buckets { limits, held: HashMap::new(), swept_micros: 0 }))
     }
 
-    /// True if a bucket holds nothing now.
+    /// True if a bucket holds no units now.
     pub(crate) fn is_empty(&self, id: &BucketId, now_micros: u64) -> bool {
         self.buckets().fill(id, now_micros) <= 0.0
     }
@@ -121,7 +122,7 @@ impl Buckets {
         self.rate(kind) * self.limits.burst.as_secs_f64()
     }
 
-    /// A partition's bucket as it stands now.
+    /// The units that a bucket holds now.
     fn fill(&self, id: &BucketId, now_micros: u64) -> f64 {
         let bucket = self.held.get(id);
         bucket.map_or(self.full(id.kind), |bucket| self.filled(id.kind, *bucket, now_micros))
@@ -140,7 +141,7 @@ impl Buckets {
         self.held.insert(id, Bucket { units, at_micros });
     }
 
-    /// Forgets the buckets that are full again, once in a burst's time and once a second at most.
+    /// Forgets the buckets that are full again. It runs at most once per burst time, and at most once a second.
     fn sweep(&mut self, now_micros: u64) {
         let every = micros(self.limits.burst).max(1_000_000);
         if now_micros.saturating_sub(self.swept_micros) < every {

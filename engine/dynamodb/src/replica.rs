@@ -1,11 +1,10 @@
-//! State that is behind: what eventually consistent reads, and reads of an index, may see.
+//! Replicas that lag behind the database. They answer eventually consistent reads and reads of an index.
 //!
-//! A replica is a second database in memory that is shown the same changes later. Each change becomes
-//! visible after a lag drawn from the seed, never before an earlier change of its partition: so what a
-//! read finds of a partition is always a prefix of what was written to it, as DynamoDB allows, while
-//! different partitions are behind by different amounts. Successive reads may go back in time, because
-//! a read meets either a replica that is behind or one that is not. Transactions are torn: their items
-//! arrive one by one.
+//! A replica is a second database in memory that receives the same changes later. Each change becomes visible after a
+//! lag drawn from the seed, never before an earlier change of its partition. So a read of a partition always sees a
+//! prefix of its changes, as DynamoDB allows, while different partitions lag by different times. Successive reads may
+//! go back in time, because some are answered by a lagging replica and others by the database itself. The items of a
+//! transaction become visible one by one.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -26,17 +25,17 @@ use crate::{limits, seed};
 /// The lag of eventually consistent reads.
 #[derive(Debug, Clone, Copy)]
 pub struct Lag {
-    /// Decides each change's lag, and which replica a read meets.
+    /// The seed. It decides the lag of each change, and which reads a replica answers.
     pub seed: u64,
-    /// The longest that a change takes to reach eventually consistent reads of the table.
+    /// The longest time until eventually consistent reads of the table see a change.
     pub table: Duration,
-    /// The longest that a change takes to reach reads of an index.
+    /// The longest time until reads of an index see a change.
     pub index: Duration,
-    /// The share of those reads that meet a replica which is behind, from 0.0 to 1.0.
+    /// The share of these reads that a lagging replica answers, from 0.0 to 1.0.
     pub behind: f64,
 }
 
-/// The two replicas of an engine.
+/// The two replicas of an engine: one for reads of tables, one for reads of indexes.
 pub(crate) struct Replicas {
     lag: Lag,
     table: Replica,
@@ -44,7 +43,8 @@ pub(crate) struct Replicas {
     reads: u64,
 }
 
-/// The stream of draws that decides which replica a read meets; the replicas' own are theirs.
+/// The stream of draws that decides which reads a replica answers. Each replica draws its lags from a stream of its
+/// own.
 const READS: u64 = 0;
 
 impl Replicas {
@@ -57,7 +57,8 @@ impl Replicas {
         })
     }
 
-    /// Both start as copies of the real database, which nobody writes meanwhile. The copy's way is a folder.
+    /// Makes both replicas copies of the database, by way of a file in `folder`. Nobody may write to the database
+    /// meanwhile.
     pub(crate) fn copy(&mut self, db: &Database, folder: &Path) -> Result<(), EngineError> {
         let copy = folder.join("replica.sqlite");
         if copy.exists() {
@@ -70,7 +71,7 @@ impl Replicas {
         Ok(std::fs::remove_file(&copy)?)
     }
 
-    /// Repeats an operation on tables, which is never behind.
+    /// Repeats an operation on tables at once: such operations have no lag.
     pub(crate) fn control(&mut self, operation: Operation, body: &[u8]) -> Result<(), ApiError> {
         for replica in [&mut self.table, &mut self.index] {
             replica.apply_all()?;
@@ -114,7 +115,7 @@ struct Replica {
     longest_micros: u64,
     changes: u64,
     pending: BinaryHeap<Reverse<Pending>>,
-    /// For each partition with changes pending: when the last of them is visible.
+    /// The time at which the last pending change of each partition becomes visible.
     visible_micros: HashMap<String, u64>,
 }
 
@@ -164,7 +165,7 @@ impl Replica {
         self.apply_until(u64::MAX, usize::MAX)
     }
 
-    /// Takes over what is visible by now, at most so much of it.
+    /// Applies the changes that are visible by now, at most `most` of them.
     fn apply_until(&mut self, now_micros: u64, most: usize) -> Result<(), DynoxideError> {
         for _ in 0..most {
             let is_visible = |next: &Reverse<Pending>| next.0.visible_micros <= now_micros;
@@ -217,7 +218,7 @@ mod tests {
     use crate::{Attribute, Engine, KeyNames, Options, TableDefinition};
 
     #[tokio::test]
-    async fn what_is_held_back_is_bounded_by_the_lag_though_nobody_reads() {
+    async fn a_replica_without_readers_holds_only_changes_within_its_lag() {
         let lag = |seconds| Duration::from_secs(seconds);
         let lag = Lag { seed: 0, table: lag(10), index: lag(10), behind: 1.0 };
         let clock = Clock::manual(Duration::from_secs(1));

@@ -1,8 +1,8 @@
-//! Draws from a seed, and the hash of a text. Each is a pure function of its arguments, the same for ever.
+//! Pseudo-random draws from a seed, and the hash of a text. Each is a pure function of its arguments.
 //!
-//! SplitMix64's output function. It is written out here because a recorded seed must replay the same
-//! for ever, also when a library changes its generator, and because a draw that depends on nothing but
-//! its arguments stays the same whatever else is drawn before it.
+//! A draw is an output of SplitMix64. The generator is written out here so that a recorded seed replays the same run
+//! for ever, even if a library changes its generator. A draw depends only on its arguments, so no other draw changes
+//! it.
 
 /// The `number`-th draw of a stream of draws.
 #[must_use]
@@ -10,21 +10,21 @@ pub fn draw(seed: u64, stream: u64, number: u64) -> u64 {
     finish(finish(seed ^ finish(stream)).wrapping_add(number.wrapping_mul(GOLDEN)))
 }
 
-/// The same, as a fraction in `0.0..1.0`.
+/// The draw as a fraction in `0.0..1.0`.
 #[must_use]
 pub fn fraction(seed: u64, stream: u64, number: u64) -> f64 {
     // 53 bits fill the fraction exactly.
     (draw(seed, stream, number) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// The same, as a number in `0..=max`.
+/// The draw as a number in `0..=max`.
 #[must_use]
 pub fn up_to(max: u64, seed: u64, stream: u64, number: u64) -> u64 {
     let wide = u128::from(draw(seed, stream, number)) * (u128::from(max) + 1);
     u64::try_from(wide >> 64).expect("the product's upper half is at most max")
 }
 
-/// 64-bit FNV-1a: it decides shards and lags, and gives a text draws of its own.
+/// The 64-bit FNV-1a hash. It decides shards, and gives a text a stream of draws of its own.
 #[must_use]
 pub fn hash(text: &str) -> u64 {
     text.bytes()

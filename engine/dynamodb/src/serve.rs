@@ -1,8 +1,9 @@
 //! The engine on a port, for other clients: the AWS command line, table browsers, other processes.
 //!
-//! DynamoDB's JSON protocol over HTTP/1. Any credentials are accepted, so listen on loopback, or where only this machine's
-//! containers are. Web pages of elsewhere are refused: a browser sends `Origin` with every POST, also where a page's name
-//! was made to lead here.
+//! The server speaks DynamoDB's JSON protocol over HTTP/1. It accepts any credentials, so it must listen on loopback,
+//! or on an address that only this machine's containers reach. It refuses requests of web pages from other origins.
+//! Browsers send `Origin` with every POST, so this also stops a page whose host name was made to resolve to this
+//! machine.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -26,17 +27,17 @@ use crate::engine::Engine;
 use crate::limits;
 use crate::operation::Operation;
 
-/// The names of this machine, as URLs and `Host` have them.
+/// The names of this machine in URLs and `Host` headers.
 pub const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
 const JSON: HeaderValue = HeaderValue::from_static("application/x-amz-json-1.0");
 
 impl Engine {
-    /// Answers HTTP requests until `stop` resolves. Then no connection is accepted any more, requests
-    /// under way are answered, and connections that do not end within 5 s are dropped.
+    /// Answers HTTP requests until `stop` resolves. It then accepts no further connection, answers the requests under
+    /// way, and drops connections that do not end within 5 s.
     ///
     /// # Errors
-    /// If the listener fails in a way that no later connection would survive.
+    /// If the listener fails in a way that affects all later connections.
     pub async fn serve(&self, listener: TcpListener, stop: impl Future<Output = ()>) -> std::io::Result<()> {
         let connections = GracefulShutdown::new();
         let mut stop = std::pin::pin!(stop);
@@ -58,7 +59,7 @@ impl Engine {
             let connection = http1::Builder::new().serve_connection(TokioIo::new(socket), service);
             let connection = connections.watch(connection);
             tokio::spawn(async move {
-                // A client that goes away mid-request is its own business.
+                // A connection fails if its client goes away during a request. No other connection is affected.
                 drop(connection.await);
             });
         }
@@ -70,7 +71,7 @@ impl Engine {
     }
 }
 
-/// True if accepting failed for that connection only.
+/// True if the error affects only the connection that was being accepted.
 fn is_of_one_connection(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
@@ -101,7 +102,7 @@ async fn answer(core: &Core, request: Request<Incoming>) -> Response<Full<Bytes>
     }
 }
 
-/// True for the origin of a page that this machine serves.
+/// True for the origin of a page that was loaded from this machine.
 fn is_local(origin: &HeaderValue) -> bool {
     let host = origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://"));
     let port =

@@ -1,8 +1,8 @@
-//! A table as the engine knows it: the names of its keys, its indexes, TTL attribute and stream.
+//! The engine's description of a table: its keys, indexes, TTL attribute and stream.
 //!
-//! dynoxide holds the truth; this is a parsed copy of it, made again whenever the table changes.
-//! The stream is the exception: dynoxide's own is never switched on, so its settings are kept in a
-//! tag of the table (hidden from clients), which is stored with the table and goes when it goes.
+//! It is a parsed copy of dynoxide's description, read again whenever the table changes. dynoxide's own stream is never
+//! switched on, so the settings of the stream are kept in a tag of the table. Clients do not see the tag, and it is
+//! deleted with the table.
 
 use std::collections::HashMap;
 
@@ -18,17 +18,17 @@ use crate::key;
 /// The tag that holds a table's stream settings.
 pub(crate) const STREAM_TAG: &str = "lately:stream";
 
-/// The images that a stream's records hold beside the keys.
+/// The images that a stream's records hold in addition to the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum StreamView {
-    /// Nothing.
+    /// No image.
     KeysOnly,
-    /// The item as it became.
+    /// The item after the change.
     NewImage,
-    /// The item as it was.
+    /// The item before the change.
     OldImage,
-    /// Both.
+    /// The item before and after the change.
     NewAndOldImages,
 }
 
@@ -41,7 +41,7 @@ impl StreamView {
         matches!(self, Self::NewImage | Self::NewAndOldImages)
     }
 
-    /// The name DynamoDB gives it.
+    /// DynamoDB's name of the view.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -52,7 +52,7 @@ impl StreamView {
         }
     }
 
-    /// The view DynamoDB calls `name`.
+    /// The view with this name in DynamoDB.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::KeysOnly, Self::NewImage, Self::OldImage, Self::NewAndOldImages]
@@ -61,7 +61,7 @@ impl StreamView {
     }
 }
 
-/// A table's or an index's key: names of attributes.
+/// The names of the attributes in the key of a table or an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyNames {
     /// The partition key's attribute.
@@ -90,7 +90,7 @@ impl KeyNames {
 pub(crate) struct Index {
     pub(crate) name: String,
     pub(crate) key: KeyNames,
-    /// The attributes it holds beside the keys; `None` is all of them.
+    /// The attributes that the index holds, its keys included. `None`: all attributes.
     pub(crate) projected: Option<Vec<String>>,
 }
 
@@ -110,7 +110,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Reads a table's description out of the database. `None` when there is no such table.
+    /// Reads a table's description from the database. `None` if the table does not exist.
     pub(crate) fn load(db: &Database, name: &str) -> Result<Option<Self>, DynoxideError> {
         let Some(meta) = db.get_table_metadata(name)? else {
             return Ok(None);
@@ -148,13 +148,13 @@ impl Table {
         self.indexes.iter().find(|index| index.name == name)
     }
 
-    /// The partition an item or key of this table lives in.
+    /// The partition of an item or key of this table.
     pub(crate) fn partition_of(&self, item: &Item) -> Option<String> {
         item.get(&self.key.partition).map(key::text)
     }
 
-    /// The partition that a query reads, as its key's text: the value its key condition sets the partition
-    /// key equal to. `None` when the condition is not one this reads; dynoxide refuses what is malformed.
+    /// The partition that a query reads, as the text of its key: the value to which the key condition sets the
+    /// partition key equal. `None` if this parser finds no such value. dynoxide refuses malformed conditions.
     pub(crate) fn queried_partition(&self, query: &QueryRequest) -> Option<String> {
         let names_of_key = match &query.index_name {
             Some(index) => &self.index(index)?.key,
@@ -174,16 +174,16 @@ impl Table {
         })
     }
 
-    /// When an item expires, in epoch seconds: its TTL attribute, if that is a whole number.
+    /// The time at which an item expires, in epoch seconds: its TTL attribute, if that is a number.
     pub(crate) fn expires_at(&self, item: &Item) -> Option<u64> {
         match item.get(self.ttl_attribute.as_deref()?)? {
-            // DynamoDB reads the number's whole part.
+            // DynamoDB ignores the fraction.
             AttributeValue::N(number) => number.split('.').next()?.parse().ok(),
             _ => None,
         }
     }
 
-    /// The stream's name, when the table has one.
+    /// The stream's ARN, if the table has a stream.
     pub(crate) fn stream_arn(&self) -> Option<String> {
         let stream = self.stream.as_ref()?;
         Some(streams::stream_arn(&self.name, &stream.label))
@@ -210,7 +210,7 @@ impl Index {
         Ok(Self { name: gsi.index_name, key, projected })
     }
 
-    /// The index's entry of an item. There is none unless the item has the index's keys.
+    /// The entry of an item in the index. `None` if the item lacks a key attribute of the index.
     pub(crate) fn entry(&self, item: &Item) -> Option<Item> {
         self.key.of(item)?;
         let held = |name: &String| self.projected.as_ref().is_none_or(|p| p.contains(name));

@@ -1,9 +1,9 @@
-//! Giving way to other tasks: on a single-threaded runtime, how often decides how tasks interleave.
+//! Yielding to other tasks. On a single-threaded runtime the number of turns decides how tasks interleave.
 
 use std::future::poll_fn;
 use std::task::Poll;
 
-/// Lets the other tasks run, so many times.
+/// Lets the other tasks run `turns` times.
 pub async fn give_way(turns: u64) {
     for _ in 0..turns {
         let mut waited = false;

@@ -1,10 +1,10 @@
-//! The wait before a batch is tried again: it doubles each time, and at least half of it is certain.
+//! The wait before a retry of a batch. It doubles with each failure, and jitter shortens it by up to half.
 
 use std::time::Duration;
 
 use crate::limits;
 
-/// The wait after so many failures. `jitter` is 0.0 to 1.0.
+/// The wait after `failures` failures. `jitter` is 0.0 for half of the wait to 1.0 for all of it.
 pub(crate) fn wait(failures: u32, jitter: f64) -> Duration {
     let doubled = 2u32.saturating_pow(failures.saturating_sub(1));
     let longest = limits::BACKOFF_FIRST.saturating_mul(doubled).min(limits::BACKOFF_LONGEST);
@@ -16,7 +16,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_double_up_to_a_bound_and_half_of_each_is_up_to_chance() {
+    fn waits_double_up_to_a_bound_with_half_as_jitter() {
         let millis = |failures, jitter| wait(failures, jitter).as_millis();
         assert_eq!([1, 2, 3, 7].map(|failures| millis(failures, 1.0)), [100, 200, 400, 6_400]);
         assert_eq!([8, 100, u32::MAX].map(|failures| millis(failures, 1.0)), [10_000; 3]);

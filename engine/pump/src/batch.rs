@@ -1,15 +1,16 @@
-//! A batch: how far it fills, and what follows when it fails. Pure.
+//! A batch: the records that it takes, and the step that follows an invocation. The functions are pure.
 //!
-//! What Lambda documents, and what it leaves open:
+//! These rules are Lambda's, and where Lambda's documentation leaves a case open, this module's choice:
 //!
-//! - A batch that fails is tried again, `MaximumRetryAttempts` times after the first. A retry of what is left
-//!   after a partial success is one of them. What is then left, good records too, is given up together.
-//! - With `BisectBatchOnFunctionError`, a batch of more than one record is split instead, and splitting does
-//!   not use up the retries: the parts keep the count of the batch that they were. A partial success splits at
-//!   the sequence number returned, and only what follows is tried again. Any other failure (one of the first
-//!   record too, where splitting at its number would split nothing off) halves. Since every split makes
-//!   batches smaller, a failure that stays comes down to one record, and that one uses the retries.
-//! - Parts are tried in order, each until it is settled: what is later in the lane waits.
+//! - A batch that fails is retried up to `MaximumRetryAttempts` times. After a partial success only the records that
+//!   are left are retried, and that counts as a retry too. Records that are left after the last retry are given up
+//!   together, good ones included.
+//! - With `BisectBatchOnFunctionError`, a failed batch of more than one record is split instead. A split uses up no
+//!   retries: its parts keep the count of the batch. After a partial success the batch is split at the returned
+//!   sequence number, and only the records from there on are retried. After any other failure the batch is halved, also
+//!   after a failure of the first record, where a split at its number would leave the batch as it is. Each split makes
+//!   batches smaller, so a lasting failure ends with a batch of one record, which then uses the retries.
+//! - The parts are delivered in order, each until it is settled. Later records of the lane wait.
 
 use std::sync::Arc;
 
@@ -18,23 +19,23 @@ use crate::mapping::Mapping;
 use crate::response::{Cause, Verdict};
 use lately_engine::stream::{EVENT_BYTES, Record, SequenceNumber, event};
 
-/// A record with the JSON that it is delivered as.
+/// A record with its JSON in the event.
 #[derive(Debug)]
 pub(crate) struct Delivery {
     pub(crate) record: Arc<Record>,
     pub(crate) json: String,
 }
 
-/// Records that are delivered together, and what has become of them so far.
+/// Records that are delivered together, with the history of their delivery.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
-    /// In order; never empty once it is delivered.
+    /// The records in order. A batch that is delivered has at least one.
     deliveries: Vec<Delivery>,
     /// The bytes of the event's JSON so far.
     bytes: usize,
-    /// The invocations with these records, alone or with others.
+    /// The number of invocations with these records, alone or with others.
     pub(crate) invocations: u32,
-    /// The used part of `MaximumRetryAttempts`.
+    /// The retries used so far, of `MaximumRetryAttempts`.
     retries: u32,
     /// The failure of the last invocation.
     pub(crate) cause: Option<Cause>,
@@ -43,13 +44,13 @@ pub(crate) struct Batch {
 /// The next step after an invocation.
 #[derive(Debug)]
 pub(crate) enum Next {
-    /// Nothing is left of the batch.
+    /// All records are done.
     Done,
-    /// The records that are left are tried again.
+    /// The records that are left are retried.
     Retry(Batch),
-    /// The records that are left were split into these batches, which are tried in order.
+    /// The records that are left were split into these batches, which are delivered in order.
     Bisect(Vec<Batch>),
-    /// The records that are left have no retries left.
+    /// The records that are left are given up, because no retries remain.
     GiveUp(Batch),
 }
 
@@ -66,7 +67,8 @@ impl Batch {
         self.len() >= mapping.batch_size
     }
 
-    /// Takes a record in, unless the event would become too large. A single record never is.
+    /// Adds a record, and returns whether it was added: not if the event would become too large. A single record always
+    /// fits.
     pub(crate) fn push(&mut self, delivery: Delivery) -> bool {
         let bytes = self.bytes.max(EVENT_BYTES) + delivery.json.len() + 1;
         if bytes > limits::BATCH_BYTES && !self.is_empty() {
@@ -77,12 +79,12 @@ impl Batch {
         true
     }
 
-    /// How often it, or what it is left of, was tried again for a failure that is still there.
+    /// The retries used so far. The part that is left of a batch keeps the batch's count.
     pub(crate) fn retries(&self) -> u32 {
         self.retries
     }
 
-    /// The event that the function is invoked with.
+    /// The JSON of the event with which the function is invoked.
     pub(crate) fn event(&self) -> String {
         event(self.deliveries.iter().map(|delivery| delivery.json.as_str()))
     }
@@ -91,7 +93,7 @@ impl Batch {
         self.records().map(Record::sequence).collect()
     }
 
-    /// Its records' first and last, if it has any.
+    /// The first and the last record, if there is any.
     pub(crate) fn ends(&self) -> Option<(&Record, &Record)> {
         Some((&self.deliveries.first()?.record, &self.deliveries.last()?.record))
     }
@@ -100,20 +102,21 @@ impl Batch {
         self.deliveries.iter().map(|delivery| &*delivery.record)
     }
 
-    /// Splits off what it begins with, up to the first record that was made at `micros` or later.
+    /// Splits off the records before the first one that was made at `micros` or later.
     pub(crate) fn split_off_older(&mut self, micros: u64) -> Self {
         let older = self.records().take_while(|record| record.at_micros() < micros).count();
         let rest = self.split_off(older);
         std::mem::replace(self, rest)
     }
 
-    /// Splits off what is from a place on. Both parts keep what has become of the whole.
+    /// Splits off the records from `at` on. Both parts keep the history of the whole batch.
     fn split_off(&mut self, at: usize) -> Self {
         let deliveries = self.deliveries.split_off(at);
         Self { deliveries, ..*self }
     }
 
-    /// The step after an invocation: the number of records that are done, and the next step for the others.
+    /// Applies the verdict of an invocation. Returns the number of records that are done, and the next step for the
+    /// others.
     pub(crate) fn after(mut self, verdict: Verdict, mapping: &Mapping) -> (usize, Next) {
         self.invocations = self.invocations.saturating_add(1);
         let Verdict::Failure { from, cause } = verdict else {

@@ -1,7 +1,7 @@
-//! Up to where each lane is settled: what a pump that is started again goes on from.
+//! Checkpoints: the position up to which each lane is settled. A pump that is started again continues from them.
 //!
-//! What lies behind a checkpoint was delivered, filtered or given up. What lies ahead may have been
-//! delivered too, and will be again: at least once.
+//! Every record up to a checkpoint was delivered, filtered or given up. Records after it may have been delivered too,
+//! and are delivered again, so delivery is at least once.
 
 use std::fs;
 use std::io;
@@ -19,10 +19,10 @@ pub struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// Reads what [`Checkpoints::write`] wrote. `None`, if there is no such file.
+    /// Reads the checkpoints that [`Checkpoints::write`] wrote. `None` if the file does not exist.
     ///
     /// # Errors
-    /// If the file cannot be read, or is not one of these.
+    /// If the file cannot be read, or does not hold checkpoints.
     pub fn read(file: &Path) -> io::Result<Option<Self>> {
         match fs::read(file) {
             Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
@@ -31,7 +31,7 @@ impl Checkpoints {
         }
     }
 
-    /// Writes them to a file, whole or not at all.
+    /// Writes the checkpoints to a file, completely or not at all.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -41,8 +41,9 @@ impl Checkpoints {
         fs::rename(&unfinished, file)
     }
 
-    /// Where the lanes of a stream go on; `None`, if these are another stream's. When shards or lanes are not
-    /// as many as they were, records have other lanes, and each lane goes on from the least advanced one's.
+    /// The positions from which the lanes of a stream continue. `None` if the checkpoints are another stream's. If the
+    /// number of shards or lanes has changed, records belong to other lanes, so every lane continues from the earliest
+    /// position.
     pub(crate) fn resume(&self, stream: &str, shards: u16, lanes: u16) -> Option<Vec<Vec<SequenceNumber>>> {
         if self.stream != stream {
             return None;
@@ -66,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn checkpoints_survive_their_file() {
+    fn checkpoints_are_read_from_a_file_as_written() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("checkpoints.json");
         assert_eq!(Checkpoints::read(&file).unwrap(), None);
@@ -76,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn other_shards_or_lanes_go_on_from_the_least_advanced_one() {
+    fn changed_shards_or_lanes_continue_from_the_earliest_position() {
         let checkpoints = checkpoints();
         assert_eq!(checkpoints.resume("arn", 2, 2), Some(checkpoints.lanes.clone()));
         assert_eq!(checkpoints.resume("arn", 1, 3), Some(vec![vec![SequenceNumber::new(5); 3]]));

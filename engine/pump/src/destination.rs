@@ -1,6 +1,7 @@
-//! The destination of batches that are given up: named objects, in memory or in a folder, as in an S3 bucket.
+//! The destination of batches that are given up. It holds named objects as an S3 bucket does, in memory or in a folder.
 //!
-//! An object is there whole or not at all. A folder's objects are files, the names' slashes folders.
+//! An object is written completely or not at all. In a folder each object is a file, and the slashes of its name
+//! separate folders.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +9,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A place for objects. Clones are the same place.
+/// A store of named objects. Clones share one store.
 #[derive(Debug, Clone)]
 pub struct Destination(FailureStore);
 
@@ -18,26 +19,26 @@ enum FailureStore {
     Folder(PathBuf),
 }
 
-/// The end of a file's name while the file is written.
+/// The extension of a file while it is written.
 const UNFINISHED: &str = "unfinished";
 
 impl Destination {
-    /// A place in memory, empty.
+    /// An empty store in memory.
     #[must_use]
     pub fn memory() -> Self {
         Self(FailureStore::Memory(Arc::default()))
     }
 
-    /// A folder, made when something is put there.
+    /// A folder, which is created with the first object.
     #[must_use]
     pub fn folder(path: impl Into<PathBuf>) -> Self {
         Self(FailureStore::Folder(path.into()))
     }
 
-    /// Puts an object, in place of one of the same name.
+    /// Puts an object. It replaces an object of the same name.
     ///
     /// # Errors
-    /// If it cannot be written, or the name is not one.
+    /// If the object cannot be written, or the name is not valid.
     pub fn put(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         match &self.0 {
             FailureStore::Memory(objects) => {
@@ -72,10 +73,10 @@ impl Destination {
         }
     }
 
-    /// An object.
+    /// Reads an object.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`], if there is none of that name; others, if it cannot be read.
+    /// [`io::ErrorKind::NotFound`], if no object has this name; others, if it cannot be read.
     pub fn read(&self, name: &str) -> io::Result<Vec<u8>> {
         match &self.0 {
             FailureStore::Memory(objects) => lock(objects).get(name).cloned().ok_or_else(not_found),
@@ -86,7 +87,7 @@ impl Destination {
     /// Deletes an object.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`], if there is none of that name; others, if it cannot be deleted.
+    /// [`io::ErrorKind::NotFound`], if no object has this name; others, if it cannot be deleted.
     pub fn delete(&self, name: &str) -> io::Result<()> {
         match &self.0 {
             FailureStore::Memory(objects) => lock(objects).remove(name).map(drop).ok_or_else(not_found),
@@ -103,7 +104,7 @@ fn not_found() -> io::Error {
     io::ErrorKind::NotFound.into()
 }
 
-/// The file of an object. A name never leads out of the folder.
+/// The file of an object. A name that leads out of the folder is refused.
 fn file(folder: &Path, name: &str) -> io::Result<PathBuf> {
     let inside = |part: Component<'_>| matches!(part, Component::Normal(_));
     if name.is_empty() || !Path::new(name).components().all(inside) {
@@ -119,7 +120,7 @@ fn list(folder: &Path, prefix: &str, names: &mut Vec<String>) -> io::Result<()> 
     };
     for entry in entries {
         let entry = entry?;
-        // Names that are not text are none that were put.
+        // A file whose name is not UTF-8 is no object, since objects' names are.
         let Ok(name) = entry.file_name().into_string() else {
             continue;
         };
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_listed_read_and_deleted_as_they_were_put() {
+    fn objects_can_be_listed_read_and_deleted() {
         both(|destination| {
             assert_eq!(destination.list().unwrap(), [""; 0]);
             destination.put("b/2026-01-01T00.00.00-x", b"2").unwrap();

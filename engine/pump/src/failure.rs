@@ -1,5 +1,5 @@
-//! The record of a batch that was given up, as the destination keeps it: Lambda's invocation record, as its S3
-//! destination has it, with the whole event.
+//! The object that the destination keeps of a batch that was given up. It has the format of the invocation record that
+//! Lambda writes to an S3 destination, with the whole event.
 //!
 //! ```text
 //! aws/lambda/{mapping id}/{shard}/YYYY/MM/DD/YYYY-MM-DDTHH.MM.SS-{id}
@@ -15,7 +15,7 @@ use crate::mapping::Mapping;
 use crate::response::Cause;
 use lately_engine::stream::{REGION, Record, Stream, shard_id};
 
-/// A batch that was given up, and why.
+/// A batch that was given up, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
@@ -25,12 +25,12 @@ pub struct Failure {
     pub response_context: Option<ResponseContext>,
     /// The version of this format.
     pub version: String,
-    /// When the batch was given up.
+    /// The time at which the batch was given up.
     pub timestamp: String,
     /// The batch.
     #[serde(rename = "DDBStreamBatchInfo")]
     pub batch: BatchInfo,
-    /// The event: invoking the function with it tries the batch again.
+    /// The JSON of the event. An invocation of the function with it is a retry of the batch.
     pub payload: String,
 }
 
@@ -38,22 +38,22 @@ pub struct Failure {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RequestContext {
-    /// The last request's id.
+    /// The id of the last request.
     pub request_id: String,
-    /// The function's name.
+    /// The function's ARN.
     pub function_arn: String,
-    /// Why the batch was given up.
+    /// The reason why the batch was given up.
     pub condition: Condition,
     /// The number of invocations with these records, alone or with others.
     pub approximate_invoke_count: u32,
 }
 
-/// Why a batch was given up.
+/// The reason why a batch was given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Condition {
-    /// `MaximumRetryAttempts` were made.
+    /// The batch was retried `MaximumRetryAttempts` times.
     RetryAttemptsExhausted,
-    /// Its records were older than `MaximumRecordAgeInSeconds`.
+    /// The records were older than `MaximumRecordAgeInSeconds`.
     RecordAgeExceeded,
 }
 
@@ -61,11 +61,11 @@ pub enum Condition {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResponseContext {
-    /// Lambda's own status: 200, also when the function failed.
+    /// Lambda's own status: 200, even if the function failed.
     pub status_code: u16,
     /// The version of the function that ran.
     pub executed_version: String,
-    /// `Unhandled`, or nothing if the function answered which records failed.
+    /// `Unhandled`. `None` if the function's response named the records that failed.
     pub function_error: Option<String>,
 }
 
@@ -73,24 +73,24 @@ pub struct ResponseContext {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BatchInfo {
-    /// The shard's name.
+    /// The shard's id.
     pub shard_id: String,
     /// The first record's sequence number.
     pub start_sequence_number: String,
-    /// The last one's.
+    /// The last record's sequence number.
     pub end_sequence_number: String,
-    /// When the first record was made.
+    /// The time of the first record.
     pub approximate_arrival_of_first_record: String,
-    /// When the last one was.
+    /// The time of the last record.
     pub approximate_arrival_of_last_record: String,
     /// The number of records.
     pub batch_size: usize,
-    /// The stream's name.
+    /// The stream's ARN.
     pub stream_arn: String,
 }
 
 impl Failure {
-    /// The record of a batch, and its name in the destination. `None` for a batch without records.
+    /// The object of a batch, after its name in the destination. `None` for a batch without records.
     pub(crate) fn of(
         batch: &Batch,
         condition: Condition,
@@ -144,7 +144,7 @@ impl Failure {
     /// Reads an object of a destination.
     ///
     /// # Errors
-    /// If it is not one of these.
+    /// If the object is not in this format.
     pub fn parse(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(bytes)
     }
@@ -155,12 +155,12 @@ impl Failure {
     }
 }
 
-/// The name of a function, like those that dynoxide gives tables.
+/// The ARN of a function, in the form of dynoxide's ARNs of tables.
 fn function_arn(function: &str) -> String {
     format!("arn:aws:lambda:{REGION}:000000000000:function:{function}")
 }
 
-/// A time beyond the year 9999 is the last there is.
+/// A time in microseconds as a timestamp. A time after the year 9999 becomes the last moment of that year.
 fn timestamp(micros: u64) -> Timestamp {
     let micros = i64::try_from(micros).unwrap_or(i64::MAX);
     Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX)

@@ -1,24 +1,25 @@
-//! The faults of deliveries, as a value that can be changed while the pump runs.
+//! The faults of deliveries. They can be changed while the pump runs.
 
 use std::time::Duration;
 
 use lately_engine::seed;
 
-/// The faults of deliveries; none by default. Chances are 0.0 to 1.0, drawn per invocation from the pump's seed.
+/// The faults of deliveries. By default there are none. Chances are 0.0 to 1.0 and drawn for each invocation from the
+/// pump's seed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PumpFaults {
-    /// Nothing is read or delivered; invocations at work end.
+    /// True if nothing is read or delivered. Invocations under way end.
     pub paused: bool,
-    /// Every delivery is held back this long first: the iterators age.
+    /// The time for which every delivery is held back first, so that the iterators age.
     pub delay: Duration,
-    /// The chance that a batch is delivered twice, one time after the other; the second answer counts.
+    /// The chance that a batch is delivered twice in succession. The second response counts.
     pub duplicate: f64,
-    /// The chance that the function dies before it did anything.
+    /// The chance that the function dies before it has done anything.
     pub crash_before: f64,
-    /// The chance that the function dies after it did its work: the answer is lost.
+    /// The chance that the function dies after its work, so that the response is lost.
     pub crash_after: f64,
-    /// Lets other tasks run before and after each invocation, up to so many of the scheduler's turns: on a
-    /// single-threaded runtime, the seed then decides how lanes interleave.
+    /// The most scheduler's turns for which other tasks run before and after each invocation. On a single-threaded
+    /// runtime the seed then decides how lanes interleave.
     pub interleave: u8,
 }
 
@@ -32,7 +33,7 @@ pub(crate) struct Fate {
     pub(crate) turns_after: u64,
 }
 
-/// A lane's draws: each a pure function of the seed, the lane, what is drawn and the invocation's number.
+/// A lane's draws. Each is a pure function of the seed, the lane, the kind of draw and the invocation's number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Draws {
     seed: u64,
@@ -64,7 +65,7 @@ impl Draws {
         }
     }
 
-    /// The part, 0.0 to 1.0, that is up to chance in the wait before the lane's `number`-th invocation.
+    /// The jitter, 0.0 to 1.0, of the wait after the lane's `number`-th invocation.
     pub(crate) fn jitter(self, number: u64) -> f64 {
         seed::fraction(self.seed, self.lane | BACKOFF, number)
     }

@@ -1,39 +1,39 @@
-//! Event patterns that choose a function's records, as Lambda has them for streams.
+//! Event patterns that choose the records of a function, in Lambda's format for streams.
 //!
-//! A pattern has the shape of a record. Every field that it names must match; a field's rules are a list,
-//! of which one must match. A field of a record that is a list matches when one of its elements does.
+//! A pattern has the shape of a record. Every field that it names must match. The rules of a field are a list, of which
+//! one must match. If a field of the record is a list, one of its elements must match.
 //!
-//! A rule is a value, `{"prefix": …}` or `{"exists": …}`: what `template.yaml` uses. Lambda has more operators, and a
-//! pattern with one of them is refused. `exists` is about values, not objects: `{"NewImage": [{"exists": true}]}`
+//! A rule is a value, `{"prefix": …}` or `{"exists": …}`, since `template.yaml` uses no others. A pattern with another
+//! of Lambda's operators is refused. `exists` applies to values, not to objects: `{"NewImage": [{"exists": true}]}`
 //! matches nothing.
 
 use serde_json::{Map, Value};
 
-/// Patterns of which a record must match one. Without any, every record matches.
+/// Patterns of which a record must match at least one. Without patterns, every record matches.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Filter(Vec<RecordPattern>);
 
-/// A pattern is none that Lambda takes.
+/// A pattern is invalid, or uses an operator that this engine does not support.
 #[derive(Debug, thiserror::Error)]
 pub enum FilterError {
-    /// It is not JSON.
+    /// The pattern is not JSON.
     #[error("a filter's pattern is not JSON: {0}")]
     Json(#[from] serde_json::Error),
-    /// It is neither an object of fields nor a list of rules, where it must be.
+    /// A part of the pattern is neither an object of fields nor a list of rules.
     #[error("a filter's pattern needs {expected} at {field:?}")]
     Shape {
-        /// The innermost field's name; empty is the pattern itself.
+        /// The name of the innermost field. Empty for the pattern itself.
         field: String,
-        /// The shape that it needs.
+        /// The required shape.
         expected: &'static str,
     },
-    /// This engine has no such operator, or it does not take such an operand.
+    /// This engine does not support the operator, or the operand is not valid for it.
     #[error(
-        "a filter's pattern has an operator at {field:?} that this engine does not have: {operator}; it has values, \
-         {{\"prefix\": \"text\"}} and {{\"exists\": true or false}}"
+        "a filter's pattern has an operator at {field:?} that this engine does not support: {operator}; use a value, \
+         {{\"prefix\": \"text\"}} or {{\"exists\": true or false}}"
     )]
     Operator {
-        /// The innermost field's name.
+        /// The name of the innermost field.
         field: String,
         /// The operator with its operand.
         operator: String,
@@ -60,13 +60,13 @@ impl Filter {
     /// Parses patterns, each the text of a JSON object.
     ///
     /// # Errors
-    /// [`FilterError`], if one is not a pattern that Lambda takes.
+    /// [`FilterError`], if a pattern is invalid or uses an operator that this engine does not support.
     pub fn parse<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Result<Self, FilterError> {
         let pattern = |text: &str| pattern("", &serde_json::from_str(text)?);
         patterns.into_iter().map(pattern).collect::<Result<_, _>>().map(Self)
     }
 
-    /// True if the function gets a record. The record is an entry of an event's `Records`.
+    /// True if the function gets the record, which is an entry of an event's `Records`.
     #[must_use]
     pub fn matches(&self, record: &Value) -> bool {
         self.is_open() || self.0.iter().any(|pattern| pattern.matches(Some(record)))
@@ -125,7 +125,7 @@ fn is_scalar(value: &Value) -> bool {
 }
 
 impl RecordPattern {
-    /// True if a part of a record matches. `None` is a part that the record lacks.
+    /// True if this part of a record matches. `None`: the record lacks this part.
     fn matches(&self, value: Option<&Value>) -> bool {
         let field = |name: &str| value.and_then(|value| value.get(name));
         self.0.iter().all(|(name, condition)| condition.matches(field(name)))
@@ -163,7 +163,7 @@ impl ValueRule {
     }
 }
 
-/// Numbers are equal by value, however they are written.
+/// Numbers are compared by value: 1 and 1.0 are equal.
 fn equal(a: &Value, b: &Value) -> bool {
     match (a.as_f64(), b.as_f64()) {
         (Some(a), Some(b)) => a == b,

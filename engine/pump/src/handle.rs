@@ -1,4 +1,4 @@
-//! A pump from outside: how it is doing, what is to go wrong, and when it is to stop.
+//! The handle of a pump: it reads the pump's progress, sets its faults, and stops it.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::fault::PumpFaults;
 use crate::progress::ShardStatistics;
 use crate::state::PumpState;
 
-/// Watches and steers a pump. Clones are of the same pump.
+/// Watches and controls a pump. Clones belong to the same pump.
 #[derive(Debug, Clone)]
 pub struct PumpHandle(Arc<PumpState>);
 
@@ -22,39 +22,39 @@ impl PumpHandle {
         self.0.progress.statistics(&self.0.stream)
     }
 
-    /// True if everything in the stream is settled: done, filtered or given up.
+    /// True if every record in the stream is settled: done, filtered or given up.
     #[must_use]
     pub fn idle(&self) -> bool {
         self.0.progress.is_idle(&self.0.stream)
     }
 
-    /// Returns once everything in the stream is settled: never, if the pump does not run.
+    /// Returns when every record in the stream is settled. Never returns if there are unsettled records and the pump
+    /// does not run.
     pub async fn settled(&self) {
         let mut changes = self.0.progress.changes();
         while !self.idle() {
-            changes.changed().await.expect("the sender is part of what this borrows");
+            changes.changed().await.expect("the borrowed state holds the sender");
         }
     }
 
-    /// Up to where each lane is settled.
+    /// The positions up to which the lanes are settled.
     #[must_use]
     pub fn checkpoints(&self) -> Checkpoints {
         self.0.progress.checkpoints(&self.0.stream)
     }
 
-    /// The faults now.
+    /// The current faults.
     #[must_use]
     pub fn faults(&self) -> PumpFaults {
         self.0.faults()
     }
 
-    /// Lets other things go wrong from now on.
+    /// Replaces the faults from now on.
     pub fn set_faults(&self, faults: PumpFaults) {
         self.0.set_faults(faults);
     }
 
-    /// Stops the pump, for good. [`Pump::run`](crate::Pump::run) returns once invocations at work have
-    /// ended.
+    /// Stops the pump for good. [`Pump::run`](crate::Pump::run) returns when the invocations under way have ended.
     pub fn stop(&self) {
         self.0.stopped.send_replace(true);
     }

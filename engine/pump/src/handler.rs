@@ -1,4 +1,4 @@
-//! The function, as a value: an event's JSON in, an answer's JSON out.
+//! The function that a pump invokes, as a value. It takes an event's JSON and returns its response as JSON.
 
 use std::fmt;
 use std::future::Future;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-/// Lambda's name for an error that a function returns, or dies of.
+/// Lambda's name for an error that a function returns or dies from.
 pub(crate) const UNHANDLED: &str = "Unhandled";
 
 /// A function that is invoked with events. Cheap to clone.
@@ -16,13 +16,13 @@ pub struct Handler(Arc<dyn Fn(String) -> Answer + Send + Sync>);
 
 type Answer = Pin<Box<dyn Future<Output = Result<String, HandlerError>> + Send>>;
 
-/// The function failed: nothing of its batch counts as done.
+/// The function failed, so no record of its batch counts as done.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct HandlerError(String);
 
 impl HandlerError {
-    /// An error that says why.
+    /// An error with the reason.
     #[must_use]
     pub fn new(why: impl Into<String>) -> Self {
         Self(why.into())
@@ -30,7 +30,7 @@ impl HandlerError {
 }
 
 impl Handler {
-    /// A handler that calls `function`. A panic is an error like any other.
+    /// A handler that calls `function`. A panic of the function counts as an error.
     pub fn new<F, A>(function: F) -> Self
     where
         F: Fn(String) -> A + Send + Sync + 'static,
@@ -39,10 +39,11 @@ impl Handler {
         Self(Arc::new(move |event| Box::pin(function(event))))
     }
 
-    /// Invokes the function: in a task of its own, so that a panic ends nothing else. Dropped, it ends too.
+    /// Invokes the function in a task of its own, so that a panic ends nothing else. If the returned future is dropped,
+    /// the function ends too.
     ///
     /// # Errors
-    /// The function's, and one for a panic.
+    /// The function's error, or an error for a panic.
     pub async fn invoke(&self, event: String) -> Result<String, HandlerError> {
         let function = Arc::clone(&self.0);
         let mut task = JoinSet::new();

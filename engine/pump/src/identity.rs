@@ -1,19 +1,19 @@
-//! Ids that Lambda draws at random, drawn from what they name.
+//! The ids that Lambda draws at random. Here each id is derived from the name of the thing that it identifies.
 //!
-//! The same seed and records give the same ids, and what is done again after a restart is named the same.
+//! So the same seed and records give the same ids, and a step that is repeated after a restart uses the same id.
 
 use uuid::{Builder, Uuid};
 
 use lately_engine::seed;
 
-/// A kind of id: of mappings,
+/// The kind of the ids of mappings.
 pub(crate) const MAPPING: u64 = 1;
-/// of requests,
+/// The kind of the ids of requests.
 pub(crate) const REQUEST: u64 = 2;
-/// of objects in the destination.
+/// The kind of the ids of objects in the destination.
 pub(crate) const OBJECT: u64 = 3;
 
-/// The `number`-th id of a kind for what is called `name`.
+/// The `number`-th id of a kind for the thing called `name`.
 pub(crate) fn uuid(kind: u64, name: &str, number: u64) -> Uuid {
     let name = seed::hash(name);
     let half = |half: u64| u128::from(seed::draw(name, kind << 1 | half, number));

@@ -1,8 +1,9 @@
-//! One lane of a shard: reads its partitions' records, batches them, and sees each batch through.
+//! One lane of a shard. It reads the records of its partitions, batches them, and delivers each batch until it is
+//! settled.
 //!
-//! A lane reads the shard for itself and passes over what other lanes have, so that lanes share nothing
-//! but the stream: none waits for another, and a position is all there is to resume one. It has one batch
-//! at hand, and at most one invocation at work.
+//! A lane reads the whole shard and skips the records of other lanes. So lanes share nothing but the stream, none waits
+//! for another, and a lane can be resumed from its position alone. It has one batch at a time, and at most one
+//! invocation under way.
 
 use std::sync::Arc;
 
@@ -25,24 +26,24 @@ pub(crate) struct Lane {
     lane: u16,
     /// The position up to which the lane has read the shard.
     read_to: SequenceNumber,
-    /// The lane's invocations of the function.
+    /// The number of the lane's invocations of the function.
     invocations: u64,
     draws: Draws,
 }
 
-/// The end of a read of the shard.
+/// The result of a read of the shard.
 #[derive(PartialEq, Eq)]
 enum Read {
-    /// The batch takes no more.
+    /// The batch has no room for another record.
     Full,
-    /// There may be more to read.
+    /// The shard may have further records.
     More,
-    /// There is nothing more now.
+    /// The shard has no further record now.
     End,
 }
 
 impl Lane {
-    /// The lane, settled up to `read_to`.
+    /// A lane that is settled up to `read_to`.
     pub(crate) fn new(shared: Arc<PumpState>, shard: u16, lane: u16, read_to: SequenceNumber) -> Self {
         let draws = Draws::new(shared.seed, shard, lane);
         Self { shared, shard, lane, read_to, invocations: 0, draws }
@@ -53,7 +54,7 @@ impl Lane {
         while self.work().await.is_ok() {}
     }
 
-    /// Sees one batch through.
+    /// Gathers one batch and delivers it until it is settled.
     async fn work(&mut self) -> Result<(), Stopped> {
         let batch = self.gather().await?;
         self.settle_batch(batch).await?;
@@ -68,14 +69,14 @@ impl Lane {
 
 /// Gathering a batch.
 impl Lane {
-    /// A batch that is full, or whose window has passed.
+    /// Gathers a batch until it is full or its window has passed.
     async fn gather(&mut self) -> Result<Batch, Stopped> {
         let shared = Arc::clone(&self.shared);
         let mut batch = Batch::default();
         let mut closes = None;
         loop {
             shared.until_resumed().await?;
-            // Rung from here on: what is captured after the read is not missed.
+            // The lane listens from before the read, so it misses no record that is captured after the read.
             let rung = shared.bell.notified();
             let read = self.read(&mut batch);
             if batch.is_empty() {
@@ -90,14 +91,14 @@ impl Lane {
                     if Instant::now() >= closes {
                         return Ok(batch);
                     }
-                    // Whichever it was, a record or the time: the next round sees.
+                    // Either a record came or the window passed. The next round finds out which.
                     drop(shared.unless_stopped(timeout_at(closes, rung)).await?);
                 }
             }
         }
     }
 
-    /// Reads on, taking what is this lane's into the batch.
+    /// Reads further records, and adds those of this lane to the batch.
     fn read(&mut self, batch: &mut Batch) -> Read {
         let (stream, shard) = (&self.shared.stream, self.shard);
         let read = stream.read(shard, self.read_to, GET_RECORDS, GET_RECORDS_BYTES);
@@ -114,13 +115,13 @@ impl Lane {
                 return Read::Full;
             }
         }
-        // A stream that was deleted has no next position.
+        // A deleted stream has no next position.
         self.read_to = read.next.max(self.read_to);
         if self.read_to < stream.latest(shard) { Read::More } else { Read::End }
     }
 
-    /// Whether the record's partition is this lane's. The shard was chosen by the same hash: mixed again, it
-    /// says nothing about the shard.
+    /// True if the record's partition belongs to this lane. The same hash has chosen the shard, so it is mixed again to
+    /// make the lane independent of the shard.
     fn is_mine(&self, record: &Record) -> bool {
         let lanes = self.shared.mapping.lanes;
         lanes == 1 || {
@@ -129,7 +130,7 @@ impl Lane {
         }
     }
 
-    /// Takes a record into the batch, if it passes the filter; says whether there was room.
+    /// Adds a record to the batch if it passes the filter. Returns false if the batch had no room for it.
     fn take(&self, batch: &mut Batch, record: &Arc<Record>) -> bool {
         let json = self.shared.stream.lambda_record(record);
         let filter = &self.shared.mapping.filter;
@@ -147,10 +148,10 @@ impl Lane {
     }
 }
 
-/// Seeing a batch through.
+/// Delivering a batch until it is settled.
 impl Lane {
-    /// Delivers a batch, and the parts it comes to, until nothing is left of it. How often is bounded by the
-    /// retries and the age that the mapping allows, at the latest by retention.
+    /// Delivers a batch, and the parts it is split into, until every record is settled. The mapping's retries and
+    /// maximum age bound the number of deliveries. Without them retention does.
     async fn settle_batch(&mut self, batch: Batch) -> Result<(), Stopped> {
         let mut waiting = vec![batch];
         while let Some(mut batch) = waiting.pop() {
@@ -191,7 +192,7 @@ impl Lane {
         self.shared.unless_stopped(sleep(wait)).await
     }
 
-    /// Gives up the records that became too old, and those that the stream does not keep any more.
+    /// Gives up the records that are too old, and settles those that retention has trimmed.
     async fn give_up_expired(&self, batch: &mut Batch) -> Result<(), Stopped> {
         let stream = &self.shared.stream;
         let trimmed = batch.split_off_older(stream.horizon_micros());
@@ -212,8 +213,8 @@ impl Lane {
         self.give_up(&expired, Condition::RecordAgeExceeded).await
     }
 
-    /// Puts a batch into the destination, again and again until it is there or the pump is stopped: a
-    /// checkpoint never passes records that are nowhere.
+    /// Puts a batch into the destination, and retries until that succeeds or the pump is stopped. So a checkpoint never
+    /// passes records that are stored nowhere.
     async fn give_up(&self, batch: &Batch, condition: Condition) -> Result<(), Stopped> {
         let PumpState { mapping, stream, progress, .. } = &*self.shared;
         let (Some((_, last)), Some((name, failure))) =
@@ -228,7 +229,7 @@ impl Lane {
                     self.shard,
                     records,
                     ?condition,
-                    "records were given up, and there is no destination"
+                    "records were given up and dropped, because there is no destination"
                 );
                 progress.count(self.shard, |counts| counts.dropped += records);
             }
@@ -236,7 +237,7 @@ impl Lane {
                 let bytes = failure.to_bytes();
                 let mut failures = 0u32;
                 while let Err(error) = destination.put(&name, &bytes) {
-                    tracing::warn!(name, %error, "the destination does not take what was given up");
+                    tracing::warn!(name, %error, "the destination cannot store the records that were given up");
                     failures = failures.saturating_add(1);
                     self.back_off(failures).await?;
                 }
@@ -251,7 +252,7 @@ impl Lane {
 
 /// Invoking the function.
 impl Lane {
-    /// Invokes the function with a batch, as far as faults let it, and hears what it says.
+    /// Invokes the function with a batch, unless a fault prevents it, and returns the verdict of its response.
     async fn invoke(&mut self, batch: &Batch) -> Verdict {
         self.invocations += 1;
         let fate = self.draws.fate(&self.shared.faults(), self.invocations);
@@ -281,13 +282,13 @@ impl Lane {
             return Err(HandlerError::new("the function died before it did anything"));
         }
         if fate.duplicate {
-            // Nobody hears the first answer, whatever it is.
+            // The first response is ignored, whatever it is.
             drop(self.shared.handler.invoke(event.clone()).await);
             invoked();
         }
         let answer = self.shared.handler.invoke(event).await;
         if fate.crash_after {
-            return Err(HandlerError::new("the function died before it answered"));
+            return Err(HandlerError::new("the function died before it responded"));
         }
         answer
     }

@@ -1,27 +1,27 @@
 //! Lambda's event-source mapping for a table's stream, inside the process.
 //!
-//! A [`Pump`] reads every shard of a stream and invokes a function, the [`Handler`], as its [`Mapping`] says.
-//! Each shard has as many lanes as the mapping's `ParallelizationFactor`; a partition key's records are always
-//! in the same lane, in order, and a lane has one invocation at work at most. Lanes and shards run side by
-//! side. `batch.rs` says what follows when a batch fails, `response.rs` what counts as failing.
+//! A [`Pump`] reads every shard of a stream and invokes a function, the [`Handler`], according to its [`Mapping`]. Each
+//! shard has as many lanes as the mapping's `ParallelizationFactor`. The records of a partition key are always in the
+//! same lane, in order, and a lane has at most one invocation under way. Lanes and shards run concurrently. `batch.rs`
+//! decides the step after a failed batch, `response.rs` which responses are failures.
 //!
-//! What must hold:
+//! The pump guarantees:
 //!
-//! - **At least once.** A lane's checkpoint moves only past records that the function did, that the filter
-//!   kept from it, or that were given up: those are in the [`Destination`] by then, if there is one.
+//! - **At least once.** A lane's checkpoint passes a record only if the function did it, the filter kept it from the
+//!   function, or it was given up. A record that is given up is first put into the [`Destination`], if there is one.
 //! - **In order.** No record of an item is delivered before every earlier one is settled.
-//! - **From a seed.** Waiting is tokio's time, ages are the engine's, and every draw is a function of the seed:
-//!   on a paused, single-threaded runtime the same seed, stream and function give the same deliveries.
+//! - **Repeatable from a seed.** Waits use tokio's time, ages use the engine's clock, and every draw is a function of
+//!   the seed. On a paused, single-threaded runtime the same seed, stream and function give the same deliveries.
 //!
 //! The faults of deliveries ([`PumpFaults`]) are set through the [`PumpHandle`], also while the pump runs.
 //!
-//! # Where it differs from Lambda
+//! # Differences from Lambda
 //!
-//! - A [`Filter`] has equality, `prefix` and `exists` only: `template.yaml` uses no more.
-//! - Records are delivered as soon as they are captured; Lambda polls a shard four times a second.
-//! - A function runs for as long as it likes, and is never throttled: its own timeout is its own affair.
-//! - Records that retention trims before they are done are counted and told of. Not so those that expired while
-//!   no process ran on the directory: nothing is left that knows of them.
+//! - A [`Filter`] supports only equality, `prefix` and `exists`: `template.yaml` uses no others.
+//! - Records are delivered as soon as they are captured. Lambda polls a shard four times a second.
+//! - A function may run for any time, and is never throttled. A function that needs a timeout sets its own.
+//! - The pump counts and logs when retention trims records before they are done. It cannot do so for records that
+//!   expired while no process ran on the directory, because nothing is left of them.
 //! - A batch that was too old before its first invocation is kept with a `responseContext` of null.
 //!
 //! ```
@@ -47,7 +47,7 @@
 //!     seen.lock().expect("nobody panics").push(event);
 //!     async { Ok(String::new()) }
 //! });
-//! let stream = engine.stream("lately").expect("the table has one");
+//! let stream = engine.stream("lately").expect("the table has a stream");
 //! let pump = Pump::new(&stream, Mapping::new("Function", "Stream"), handler, None, PumpOptions::default());
 //! let handle = pump.handle();
 //! let running = tokio::spawn(pump.run());

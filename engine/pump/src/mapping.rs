@@ -1,4 +1,4 @@
-//! A stream mapping's settings, as `template.yaml` declares them.
+//! The settings of a stream mapping, which `template.yaml` declares.
 
 use std::time::Duration;
 
@@ -7,46 +7,46 @@ use uuid::Uuid;
 use crate::filter::Filter;
 use crate::identity;
 
-/// The settings of a mapping. Names differ from Lambda's where Lambda's are long.
+/// The settings of a mapping. Some names are shorter than Lambda's.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mapping {
     /// The function's logical id.
     pub function: String,
-    /// The logical id of its event: a function may have several.
+    /// The logical id of the function's event. A function may have several events.
     pub event: String,
     /// The starting position without a checkpoint.
     pub starting_position: StartingPosition,
-    /// `BatchSize`: how many records an event has at most.
+    /// `BatchSize`: the most records in an event.
     pub batch_size: usize,
-    /// `MaximumBatchingWindowInSeconds`: how long a batch waits to fill, from its first record.
+    /// `MaximumBatchingWindowInSeconds`: the time that a batch waits to fill, from its first record.
     pub window: Duration,
-    /// `ParallelizationFactor`: how many batches of a shard are at work at once.
+    /// `ParallelizationFactor`: the number of batches of a shard that are under way at once.
     pub lanes: u16,
-    /// `MaximumRetryAttempts`. `None`: until the record expires.
+    /// `MaximumRetryAttempts`. `None`: a batch is retried until its records expire.
     pub maximum_retries: Option<u32>,
-    /// `MaximumRecordAgeInSeconds`. `None`: until the record expires.
+    /// `MaximumRecordAgeInSeconds`. `None`: a record is retried until it expires.
     pub maximum_age: Option<Duration>,
     /// `BisectBatchOnFunctionError`: a batch that fails is split.
     pub bisect: bool,
-    /// `FunctionResponseTypes: [ReportBatchItemFailures]`: the function says where it failed.
+    /// `FunctionResponseTypes: [ReportBatchItemFailures]`: the function's response names the records that failed.
     pub report_failures: bool,
-    /// `FilterCriteria`: which records the function gets.
+    /// `FilterCriteria`: the records that the function gets.
     pub filter: Filter,
-    /// True if there is a `DestinationConfig.OnFailure`.
+    /// True if the mapping has a `DestinationConfig.OnFailure`.
     pub on_failure: bool,
 }
 
 /// The starting position of a mapping without a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartingPosition {
-    /// At the oldest record held.
+    /// The oldest record in the stream.
     TrimHorizon,
-    /// After the newest.
+    /// The first record after the newest.
     Latest,
 }
 
 impl Mapping {
-    /// A mapping with Lambda's defaults, from the oldest record on.
+    /// A mapping with Lambda's defaults that starts at the oldest record.
     #[must_use]
     pub fn new(function: &str, event: &str) -> Self {
         Self {
@@ -65,7 +65,7 @@ impl Mapping {
         }
     }
 
-    /// Its id: the same in every run, because names in the destination begin with it.
+    /// The mapping's id. Names in the destination contain it, so it is the same in every run.
     #[must_use]
     pub fn id(&self) -> Uuid {
         identity::uuid(identity::MAPPING, &format!("{}/{}", self.function, self.event), 0)

@@ -8,30 +8,30 @@ use tokio::sync::watch;
 use crate::checkpoint::Checkpoints;
 use lately_engine::stream::{SequenceNumber, Stream};
 
-/// The counts of a shard since the pump was made.
+/// The counts of a shard since the pump was created.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ShardStatistics {
     /// Records that the function did.
     pub delivered: u64,
-    /// Records that the filter kept from it.
+    /// Records that the filter kept from the function.
     pub filtered: u64,
     /// Invocations of the function.
     pub invocations: u64,
-    /// Failed invocations: by an error, or by the response.
+    /// Invocations that failed with an error, or whose response reported failures.
     pub failures: u64,
-    /// Retries of a batch, or of its rest.
+    /// Retries of a batch or of the records left of it.
     pub retries: u64,
-    /// Batches that were split instead.
+    /// Batches that were split instead of retried.
     pub bisects: u64,
-    /// Records that were given up and are in the destination.
+    /// Records that were given up and put into the destination.
     pub in_destination: u64,
-    /// Records that were given up and had no destination.
+    /// Records that were given up and dropped, because there is no destination.
     pub dropped: u64,
-    /// Times that a lane found records trimmed by retention before it had done them.
+    /// Occasions on which retention had trimmed records before a lane had done them.
     pub trimmed: u64,
-    /// Invocations at work now.
+    /// Invocations under way now.
     pub in_flight: u64,
-    /// The age of the oldest record that is not settled; zero when all are.
+    /// The age of the oldest record that is not settled. Zero if all are settled.
     pub iterator_age: Duration,
 }
 
@@ -49,14 +49,14 @@ struct ShardProgress {
 
 #[derive(Debug, Clone, Copy)]
 struct LanePosition {
-    /// Everything of the lane up to here is done.
+    /// The position up to which the lane has settled its records.
     settled: SequenceNumber,
-    /// When the oldest record that it has at hand was made.
+    /// The time of the oldest record in the lane's batch, if it has one.
     at_hand_micros: Option<u64>,
 }
 
 impl Progress {
-    /// Lanes that are settled up to these positions.
+    /// The progress of lanes that are settled up to these positions, by shard and lane.
     pub(crate) fn new(positions: Vec<Vec<SequenceNumber>>) -> Self {
         let place = |settled| LanePosition { settled, at_hand_micros: None };
         let shard = |lanes: Vec<SequenceNumber>| ShardProgress {
@@ -73,17 +73,17 @@ impl Progress {
         self.shards.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts something.
+    /// Changes the counts of a shard.
     pub(crate) fn count(&self, shard: u16, count: impl FnOnce(&mut ShardStatistics)) {
         count(&mut self.shards()[usize::from(shard)].counts);
     }
 
-    /// A lane has records at hand, the oldest made at that time; or none.
+    /// Notes the time of the oldest record in a lane's batch. `None`: the lane has no batch.
     pub(crate) fn at_hand(&self, shard: u16, lane: u16, micros: Option<u64>) {
         self.shards()[usize::from(shard)].lanes[usize::from(lane)].at_hand_micros = micros;
     }
 
-    /// A lane is settled up to there.
+    /// Notes that a lane is settled up to a position.
     pub(crate) fn settle(&self, shard: u16, lane: u16, up_to: SequenceNumber) {
         let mut shards = self.shards();
         let settled = &mut shards[usize::from(shard)].lanes[usize::from(lane)].settled;
@@ -93,12 +93,12 @@ impl Progress {
         }
     }
 
-    /// Changes whenever a lane gets further.
+    /// A receiver that is woken whenever a lane's settled position changes.
     pub(crate) fn changes(&self) -> watch::Receiver<()> {
         self.settled.subscribe()
     }
 
-    /// Every lane, by shard and number, with where it is.
+    /// Every lane: its shard, its number, and the position up to which it is settled.
     pub(crate) fn lanes(&self) -> Vec<(u16, u16, SequenceNumber)> {
         let mut lanes = Vec::new();
         for (shard, state) in (0..).zip(self.shards().iter()) {
@@ -121,7 +121,7 @@ impl Progress {
         Checkpoints { stream: stream.arn().to_owned(), lanes: self.shards().iter().map(lanes).collect() }
     }
 
-    /// The counts of each shard, and how old its iterators are.
+    /// The counts of each shard, with the age of its oldest unsettled record.
     pub(crate) fn statistics(&self, stream: &Stream) -> Vec<ShardStatistics> {
         let now = stream.now_micros();
         let shards = self.shards();
@@ -135,8 +135,8 @@ impl Progress {
 }
 
 impl LanePosition {
-    /// When the oldest record was made that is not settled. A lane that has read nothing yet takes the
-    /// shard's next record for its own.
+    /// The time of the lane's oldest unsettled record. A lane without a batch assumes that the shard's next record
+    /// belongs to it.
     fn oldest_micros(&self, stream: &Stream, shard: u16) -> Option<u64> {
         self.at_hand_micros.or_else(|| {
             let next = stream.read(shard, self.settled, 1, u64::MAX);

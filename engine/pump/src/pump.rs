@@ -1,4 +1,4 @@
-//! The pump: a stream mapping that runs.
+//! The pump: runs a stream mapping.
 
 use std::io;
 use std::path::PathBuf;
@@ -23,11 +23,12 @@ use crate::state::PumpState;
 pub struct PumpOptions {
     /// The seed of the waits' jitter and of the faults.
     pub seed: u64,
-    /// The faults at first.
+    /// The faults until [`PumpHandle::set_faults`] replaces them.
     pub faults: PumpFaults,
-    /// The positions to continue from. Without them, or with another stream's, the pump starts where its mapping says.
+    /// The positions to continue from. Without them, or with those of another stream, the pump starts at the mapping's
+    /// starting position.
     pub checkpoints: Option<Checkpoints>,
-    /// The file that checkpoints are written to while it runs, and when it stops.
+    /// The file to which the pump writes its checkpoints while it runs, and when it stops.
     pub checkpoint_file: Option<PathBuf>,
 }
 
@@ -36,9 +37,9 @@ pub struct PumpOptions {
 pub struct Pump(Arc<PumpState>);
 
 impl Pump {
-    /// A pump that invokes `handler` with the stream's records. What is given up goes to `destination`; without
-    /// one it is dropped, and counted. Where it starts is decided here: records that are written from now on
-    /// are delivered, whenever it is run.
+    /// A pump that invokes `handler` with the stream's records. Records that are given up go to `destination`. Without
+    /// one they are dropped and counted. This call decides the starting position, so records that are written after it
+    /// are delivered even if the pump runs later.
     #[must_use]
     pub fn new(
         stream: &Stream,
@@ -52,7 +53,7 @@ impl Pump {
         let resumed = options.checkpoints.and_then(|c| c.resume(stream.arn(), shards, lanes));
         let positions = resumed.unwrap_or_else(|| {
             let start = |shard| match mapping.starting_position {
-                // A read of no records: its next position is past what retention has dropped.
+                // A read of no records returns the position after the records that retention has dropped.
                 StartingPosition::TrimHorizon => stream.read(shard, SequenceNumber::START, 0, 0).next,
                 StartingPosition::Latest => stream.latest(shard),
             };
@@ -72,21 +73,22 @@ impl Pump {
         }))
     }
 
-    /// A handle to watch and steer the pump, before it runs and while it does.
+    /// A handle to watch and control the pump, before it runs and while it runs.
     #[must_use]
     pub fn handle(&self) -> PumpHandle {
         PumpHandle::new(Arc::clone(&self.0))
     }
 
-    /// Runs until it is stopped. Invocations at work are then waited for. If this is dropped instead, they end
-    /// where they are, and their records are delivered again by a pump that goes on from the checkpoints.
+    /// Runs until the pump is stopped, then waits for the invocations under way. If the returned future is dropped
+    /// instead, these invocations end at once, and a pump that continues from the checkpoints delivers their records
+    /// again.
     ///
     /// # Errors
-    /// If checkpoints cannot be written to their file: going on would repeat ever more after a restart.
+    /// If checkpoints cannot be written to their file: a pump without them would repeat ever more after a restart.
     pub async fn run(self) -> io::Result<()> {
         let shared = self.0;
         let mut lanes = JoinSet::new();
-        // From before the first read on: the lanes miss no record.
+        // The receiver exists before the first read, so the lanes miss no record.
         let records = shared.stream.changes();
         for (shard, lane, position) in shared.progress.lanes() {
             lanes.spawn(Lane::new(Arc::clone(&shared), shard, lane, position).run());
@@ -104,7 +106,7 @@ impl Pump {
     }
 }
 
-/// Returns once every lane has ended. One that panics takes the others with it.
+/// Returns when every lane has ended. A lane that panics ends the others too.
 async fn ended(lanes: &mut JoinSet<()>) {
     while let Some(lane) = lanes.join_next().await {
         if let Err(error) = lane

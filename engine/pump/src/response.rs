@@ -1,9 +1,10 @@
-//! The reading of a function's response: the verdict on its batch.
+//! Reads a function's response to a batch.
 //!
-//! Lambda's rules: without `ReportBatchItemFailures` any answer is success. With it, an answer that names
-//! no failure (no list, an empty one, null) is success; the lowest sequence number named is where the batch
-//! failed; a name that is missing, empty, null or of no record of the batch fails all of it. An answer
-//! that is no JSON, or whose `batchItemFailures` is no list, fails all of it too: no record is lost by it.
+//! Lambda's rules: without `ReportBatchItemFailures` any response is success. With it, a response without a failure (no
+//! list, an empty list, null) is success. Otherwise the batch failed from the lowest sequence number that the response
+//! names. A failure whose `itemIdentifier` is missing, empty, null or of no record of the batch fails the whole batch.
+//! A response that is not JSON, or whose `batchItemFailures` is not a list, fails the whole batch too, so no record is
+//! lost.
 
 use serde_json::Value;
 
@@ -12,22 +13,22 @@ use lately_engine::stream::SequenceNumber;
 /// The result of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// All of it is done.
+    /// All records are done.
     Success,
-    /// Only the records before that place in the batch are done.
+    /// Only the records before position `from` in the batch are done.
     Failure { from: usize, cause: Cause },
 }
 
 /// The way in which the function failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// By an error, or by dying.
+    /// The function returned an error, or died.
     Error,
-    /// By an answer.
+    /// The function's response reported failures.
     Reported,
 }
 
-/// Reads the answer to a batch of those sequence numbers, of a function that reports failures.
+/// Reads the response of a function that reports failures. `batch` has the sequence numbers of the batch.
 pub(crate) fn read(answer: &str, batch: &[SequenceNumber]) -> Verdict {
     let failed_from = |from| Verdict::Failure { from, cause: Cause::Reported };
     if answer.is_empty() {
@@ -70,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_names_no_failure_is_success() {
+    fn a_response_without_failures_is_success() {
         for answer in
             ["", "null", "{}", r#"{"batchItemFailures":[]}"#, r#"{"batchItemFailures":null}"#, r#""done""#]
         {
@@ -79,14 +80,14 @@ mod tests {
     }
 
     #[test]
-    fn the_lowest_sequence_number_named_is_where_the_batch_failed() {
+    fn a_batch_fails_from_the_lowest_reported_sequence_number() {
         assert_eq!(naming(&of(9)), failed(2));
         assert_eq!(naming(&format!("{},{}", of(9), of(5))), failed(1));
         assert_eq!(naming(&of(3)), failed(0));
     }
 
     #[test]
-    fn a_failure_of_no_record_of_the_batch_fails_all_of_it() {
+    fn a_failure_outside_the_batch_fails_the_whole_batch() {
         for failure in [
             r#"{"itemIdentifier":""}"#,
             r#"{"itemIdentifier":null}"#,

@@ -1,4 +1,4 @@
-//! The state that a pump, its lanes and its handles share: what they wait for, and what stops them.
+//! The state that a pump, its lanes and its handles share, and the waits that a stop ends.
 
 use std::convert::Infallible;
 use std::future::{Future, pending};
@@ -28,13 +28,13 @@ pub(crate) struct PumpState {
     pub(crate) checkpoint_file: Option<PathBuf>,
     pub(crate) progress: Progress,
     pub(crate) faults: Mutex<PumpFaults>,
-    /// Rings for each record and for changed faults. It wakes lanes in the order in which they wait; a watch
-    /// would in any order, and the same seed would not give the same deliveries.
+    /// Rings for each record and for changed faults. It wakes lanes in the order in which they wait. A watch would wake
+    /// them in any order, and the same seed would not give the same deliveries.
     pub(crate) bell: Notify,
     pub(crate) stopped: watch::Sender<bool>,
 }
 
-/// The pump was stopped: the batch at hand is left as it is.
+/// The pump was stopped. The lane leaves its batch unsettled.
 #[derive(Debug)]
 pub(crate) struct Stopped;
 
@@ -51,12 +51,12 @@ impl PumpState {
     /// Rings the bell for each record.
     pub(crate) async fn ring(&self, mut records: watch::Receiver<SequenceNumber>) -> Infallible {
         loop {
-            records.changed().await.expect("the stream, which this holds, keeps the sender");
+            records.changed().await.expect("the stream held by this state keeps the sender");
             self.bell.notify_waiters();
         }
     }
 
-    /// Waits for something, unless the pump is stopped first.
+    /// Waits for `work`, unless the pump is stopped first.
     pub(crate) async fn unless_stopped<T>(&self, work: impl Future<Output = T>) -> Result<T, Stopped> {
         let mut stopped = self.stopped.subscribe();
         tokio::select! {
@@ -66,7 +66,8 @@ impl PumpState {
         }
     }
 
-    /// Waits while the pump is paused. A lane that never waits for anything else learns here that it is to stop.
+    /// Waits while the pump is paused. A lane that never waits for anything else finds out here that the pump is
+    /// stopped.
     pub(crate) async fn until_resumed(&self) -> Result<(), Stopped> {
         loop {
             let rung = self.bell.notified();
@@ -96,7 +97,7 @@ impl PumpState {
         }
     }
 
-    /// Writes checkpoints as they change, until that fails.
+    /// Writes checkpoints when they change, until a write fails.
     pub(crate) async fn keep_checkpoints(&self) -> io::Error {
         if self.checkpoint_file.is_none() {
             return pending().await;
@@ -108,7 +109,7 @@ impl PumpState {
                 return error;
             }
             sleep(limits::CHECKPOINT_INTERVAL).await;
-            changes.changed().await.expect("the sender is part of what this borrows");
+            changes.changed().await.expect("the borrowed state holds the sender");
         }
     }
 }

@@ -1,22 +1,22 @@
-//! The seeds that a simulation runs.
+//! The seeds of simulations. Only tests use this crate.
 //!
-//! A test asks for a number of seeds, which are fixed. So the suite asserts the same on each run. A seed that fails says how to
-//! replay it.
+//! A test asks for a number of seeds. By default they are fixed, so every run of the suite checks the same cases. If a
+//! test fails, its seed prints how to replay the failure.
 //!
-//! The environment can name other seeds:
+//! The environment can choose other seeds:
 //!
-//! - `LATELY_DRAW=1` draws a tenth of a test's seeds anew, to find what the fixed ones do not cover.
-//! - `LATELY_SEED=7` runs that seed alone.
-//! - `LATELY_SEEDS=1000..2000` runs a range; `scripts/seeds` does this for every simulation.
+//! - `LATELY_DRAW=1` draws a tenth of a test's seeds anew, to find cases that the fixed seeds do not cover.
+//! - `LATELY_SEED=7` runs only that seed.
+//! - `LATELY_SEEDS=1000..2000` runs a range of seeds. `scripts/seeds` does this for every simulation.
 
 use std::env;
 use std::hash::{BuildHasher as _, RandomState};
 use std::ops::Range;
 
-/// Drawn seeds begin here: beyond every fixed one.
+/// The lowest drawn seed. All fixed seeds are smaller.
 const FIRST_DRAWN: u64 = 1_000_000;
 
-/// How many different seeds may be drawn: enough never to end, few enough to be typed.
+/// The number of seeds that can be drawn: too many to run out of, and few enough that each is short to type.
 const DRAWABLE: u64 = 1_000_000_000;
 
 /// A seed that prints how to replay it when its test fails.
@@ -24,7 +24,7 @@ const DRAWABLE: u64 = 1_000_000_000;
 pub struct Seed(pub u64);
 
 impl Drop for Seed {
-    #[expect(clippy::print_stderr, reason = "how to replay a failure belongs beside it")]
+    #[expect(clippy::print_stderr, reason = "a failure must show how to replay it")]
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("LATELY_SEED={} replays this", self.0);
@@ -32,13 +32,13 @@ impl Drop for Seed {
     }
 }
 
-/// The seeds of a test: `count` of them, or those that the environment names. It prints which.
+/// The seeds of a test: `count` seeds, or those that the environment names. They are printed to the standard error.
 ///
 /// # Panics
-/// If the environment names seeds in a way that cannot be read.
+/// If the environment names seeds in an invalid form.
 #[expect(
     clippy::print_stderr,
-    reason = "a test says which seeds it ran; scripts/seeds finds the simulations by it"
+    reason = "a test prints its seeds, and scripts/seeds finds the simulations by this line"
 )]
 pub fn seeds(count: u64) -> impl DoubleEndedIterator<Item = Seed> + Clone {
     let (fixed, drawn) = match named() {
@@ -53,7 +53,7 @@ pub fn seeds(count: u64) -> impl DoubleEndedIterator<Item = Seed> + Clone {
     fixed.chain(drawn).map(Seed)
 }
 
-/// Whether the environment names the seeds. They may be too few to show what a test expects of many.
+/// True if the environment names the seeds. These may be too few for a test's assertions about many seeds.
 #[must_use]
 pub fn are_named() -> bool {
     named().is_some()
@@ -67,7 +67,7 @@ fn named() -> Option<Range<u64>> {
     })
 }
 
-/// `7` or `0..1000`.
+/// Parses `7` or `0..1000`.
 fn parse(text: &str) -> Option<Range<u64>> {
     match text.split_once("..") {
         Some((from, to)) => Some(from.parse().ok()?..to.parse().ok()?),
@@ -75,12 +75,12 @@ fn parse(text: &str) -> Option<Range<u64>> {
     }
 }
 
-/// How many of a test's seeds are drawn: a tenth, and at least one unless there is only one.
+/// The number of a test's seeds that are drawn: a tenth, but at least one if the test has more than one seed.
 fn drawn_of(count: u64) -> u64 {
     (count / 10).max(u64::from(count > 1))
 }
 
-/// The standard library's hasher starts from the system's entropy.
+/// Draws a seed. The standard library's hasher starts from the system's entropy.
 fn draw() -> u64 {
     FIRST_DRAWN + RandomState::new().hash_one(()) % DRAWABLE
 }
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_or_a_range_is_named() {
+    fn a_seed_or_a_range_is_parsed() {
         assert_eq!(parse("7"), Some(7..8));
         assert_eq!(parse("1000..2000"), Some(1000..2000));
         for text in ["", "..", "7..", "a", "-1"] {
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn most_seeds_are_fixed_and_a_few_are_new() {
+    fn a_tenth_of_the_seeds_is_drawn() {
         assert_eq!([1, 2, 4, 10, 60, 1_000].map(drawn_of), [0, 1, 1, 1, 6, 100]);
         let drawn: Vec<_> = (0..100).map(|_| draw()).collect();
         assert!(drawn.iter().all(|seed| (FIRST_DRAWN..FIRST_DRAWN + DRAWABLE).contains(seed)));

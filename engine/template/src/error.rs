@@ -1,67 +1,70 @@
-//! The faults of a template.
+//! The errors of reading a template.
 
 use lately_pump::FilterError;
 
-/// The template cannot be read, or does not say what is asked for.
+/// The template cannot be read, or lacks the requested part.
 #[derive(Debug, thiserror::Error)]
 pub enum TemplateError {
-    /// It is not YAML.
+    /// The text is not YAML.
     #[error("not YAML: {0}")]
     Yaml(#[from] saphyr::ScanError),
-    /// It is YAML, but not a template.
+    /// The text is YAML, but not a template.
     #[error("not a template: {0}")]
     Shape(#[source] serde_json::Error),
-    /// A resource is not as its type needs.
+    /// A resource's properties do not fit its type.
     #[error("resource {id}: {source}")]
     Resource {
-        /// Its logical id.
+        /// The resource's logical id.
         id: String,
-        /// The fault.
+        /// The reason.
         source: serde_json::Error,
     },
-    /// A table's keys, stream or projection are not what DynamoDB knows.
+    /// A table's keys, stream or projection are not valid in DynamoDB.
     #[error("resource {id}: {problem}")]
     Table {
-        /// Its logical id.
+        /// The table's logical id.
         id: String,
-        /// The fault.
+        /// The reason.
         problem: &'static str,
     },
-    /// It declares no table, or more than one.
-    #[error("the template declares {0} tables where one is needed")]
+    /// The template declares no table, or more than one.
+    #[error("the template declares {0} tables, but it must declare exactly one")]
     Tables(usize),
-    /// It declares no function of that logical id.
+    /// The template declares no function with this logical id.
     #[error("the template declares no function {0}")]
     Function(String),
-    /// It declares no parameter of that name.
+    /// The template declares no parameter with this name.
     #[error("the template declares no parameter {0}")]
     Parameter(String),
-    /// A schedule's expression or input is one that only a deployment knows.
-    #[error("function {function}, event {event}: ScheduleExpression and Input must be known")]
+    /// The expression or input of a schedule has a value that only a deployment knows.
+    #[error(
+        "function {function}, event {event}: ScheduleExpression and Input must be literals, or refer to parameters with \
+         a value"
+    )]
     Schedule {
         /// The function's logical id.
         function: String,
-        /// The event's.
+        /// The event's logical id.
         event: String,
     },
-    /// A stream mapping is not one that Lambda, or this engine, knows.
+    /// A stream mapping is not valid in Lambda, or this engine does not support it.
     #[error("function {function}, event {event}: {problem}")]
     Mapping {
         /// The function's logical id.
         function: String,
-        /// The event's.
+        /// The event's logical id.
         event: String,
-        /// The fault.
+        /// The reason.
         problem: &'static str,
     },
-    /// A stream mapping's filter is not one that Lambda, or this engine, knows.
+    /// A stream mapping's filter is not valid in Lambda, or this engine does not support it.
     #[error("function {function}, event {event}: {source}")]
     Filter {
         /// The function's logical id.
         function: String,
-        /// The event's.
+        /// The event's logical id.
         event: String,
-        /// The fault.
+        /// The reason.
         source: FilterError,
     },
 }

@@ -1,4 +1,4 @@
-//! A function that a template declares: its events, its environment, and what its policies allow.
+//! A function that a template declares: its events, its environment, and the statements of its policies.
 
 use std::collections::BTreeMap;
 
@@ -31,25 +31,25 @@ pub(crate) struct Environment {
     pub(crate) variables: BTreeMap<String, Value>,
 }
 
-/// The seconds of a function of which the template says nothing: Lambda's own.
+/// The timeout in seconds of a function without a declared one: Lambda's default.
 pub(crate) const DEFAULT_TIMEOUT: u32 = 3;
 
 /// A statement of a function's inline policies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
-    /// Its name.
+    /// The statement's name.
     pub sid: Option<String>,
     /// `Allow` or `Deny`.
     pub effect: String,
     /// The actions, `dynamodb:Query` for example.
     pub actions: Vec<String>,
-    /// The resources as `Fn::Sub` would have them: `${Table.Arn}/index/gsi1`.
+    /// The resources in the notation of `Fn::Sub`: `${Table.Arn}/index/gsi1`.
     pub resources: Vec<String>,
     /// The conditions, or null.
     pub conditions: Value,
 }
 
-/// A statement as it is written. One action or resource may stand without its list.
+/// A statement in the template's notation. A single action or resource need not be in a list.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 struct Written {
@@ -61,7 +61,7 @@ struct Written {
     condition: Value,
 }
 
-/// The statements of the policies that are written out.
+/// The statements of the inline policies.
 pub(crate) fn statements(policies: &Value) -> Result<Vec<Statement>, serde_json::Error> {
     let documents = list(policies).iter().filter_map(|policy| policy.get("Statement"));
     documents.flat_map(list).map(|written| Ok(Written::deserialize(written)?.statement())).collect()
@@ -87,7 +87,7 @@ fn list(value: &Value) -> &[Value] {
     }
 }
 
-/// A value as `Fn::Sub` would have it; what it cannot express, as JSON.
+/// A value in the notation of `Fn::Sub`. A value that this notation cannot express is JSON.
 fn as_sub(value: &Value) -> String {
     let part = |name: &str| value.get(name);
     if let Some(name) = part("Ref").and_then(Value::as_str) {
@@ -98,7 +98,7 @@ fn as_sub(value: &Value) -> String {
     {
         return format!("${{{resource}.{attribute}}}");
     }
-    // With values of its own or without.
+    // `Fn::Sub` has either a text alone, or a list of a text and its values.
     let text = part("Fn::Sub").map(|text| text.get(0).unwrap_or(text));
     if let Some(text) = text.and_then(Value::as_str) {
         return text.to_owned();

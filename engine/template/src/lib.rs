@@ -1,10 +1,10 @@
-//! `template.yaml`, parsed: the table that it declares, the routes, the stream mappings, and what its
-//! functions are given and allowed.
+//! Parses `template.yaml`: the table, the routes, the stream mappings, the schedules, and the functions' environments,
+//! timeouts and policies.
 //!
-//! The document becomes JSON first, CloudFormation's short tags in their long form (`!Ref X` is
-//! `{"Ref": "X"}`, `!Sub` is `{"Fn::Sub": …}`), so that what is read from it is read with serde. A
-//! reference to a parameter that has a default, or was given a value, is that. Other values that only a
-//! deployment knows are left as they are: what is read here must be literal.
+//! The document first becomes JSON, so that serde can read it. CloudFormation's short tags become their long form:
+//! `!Ref X` becomes `{"Ref": "X"}`, `!Sub` becomes `{"Fn::Sub": …}`. A reference to a parameter is replaced by the
+//! parameter's given value or its default. Values that only a deployment knows stay as they are, and cannot be read
+//! where a literal is required.
 
 mod error;
 mod function;

@@ -1,7 +1,7 @@
-//! A `DynamoDB` event of a function: the stream mapping that it declares.
+//! A `DynamoDB` event of a function, which declares a stream mapping.
 //!
-//! An absent property has Lambda's default. A property that is not read here is refused rather than passed
-//! over, so that a mapping does not behave one way in the cloud and another locally.
+//! An absent property has Lambda's default. An unknown property is refused rather than ignored, so that a mapping
+//! behaves the same in the cloud and locally.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub(crate) struct DeclaredMapping {
     #[serde(default)]
     filter_criteria: FilterCriteria,
     destination_config: Option<DestinationConfig>,
-    /// Its metrics, which change nothing in its behaviour.
+    /// The mapping's metrics, which do not change its behaviour.
     #[serde(rename = "MetricsConfig")]
     _metrics_config: Option<IgnoredAny>,
 }
@@ -47,7 +47,7 @@ struct FilterPattern {
     pattern: String,
 }
 
-/// The destination's address is known to a deployment only. Its existence is enough here.
+/// The failure destination. Only a deployment knows its address, so only its existence is read.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 struct DestinationConfig {
@@ -55,7 +55,7 @@ struct DestinationConfig {
 }
 
 impl DeclaredMapping {
-    /// The mapping, of the stream of the table with the logical id `table`.
+    /// The mapping's settings. The mapping must read the stream of the table with the logical id `table`.
     pub(crate) fn mapping(self, function: &str, event: &str, table: &str) -> Result<Mapping, TemplateError> {
         let patterns = self.filter_criteria.filters.iter().map(|filter| filter.pattern.as_str());
         let filter = Filter::parse(patterns).map_err(|source| TemplateError::Filter {
@@ -119,7 +119,7 @@ impl DeclaredMapping {
             report_failures: match self.function_response_types.as_slice() {
                 [] => false,
                 [kind] if kind == "ReportBatchItemFailures" => true,
-                _ => return Err("FunctionResponseTypes must be ReportBatchItemFailures or nothing"),
+                _ => return Err("FunctionResponseTypes must be [ReportBatchItemFailures] or absent"),
             },
             on_failure: self.destination_config.is_some_and(|config| config.on_failure.is_some()),
             ..mapping

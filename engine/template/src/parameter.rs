@@ -1,4 +1,4 @@
-//! A template's parameters, as far as they have defaults or are given.
+//! A template's parameters and their values: a given value, or the default.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ struct Parameter {
 }
 
 impl Parameter {
-    /// The default as what the parameter's type makes of it: a number may be written as text.
+    /// The parameter's value, in its type: the default of a `Number` may be written as text.
     fn value(&self) -> Option<Value> {
         match self.default.as_ref()? {
             Value::String(text) if self.kind == "Number" => serde_json::from_str(text).ok(),
@@ -29,7 +29,7 @@ impl Parameter {
 }
 
 impl Parameters {
-    /// Gives a parameter a value, as a deployment does. Whether there is such a parameter.
+    /// Gives a parameter a value, as a deployment does. Returns false if the parameter does not exist.
     pub(crate) fn give(&mut self, name: &str, value: &str) -> bool {
         let parameter = self.0.get_mut(name);
         parameter.map(|parameter| parameter.default = Some(Value::from(value))).is_some()
@@ -54,7 +54,7 @@ impl Parameters {
         Some(substituted)
     }
 
-    /// The value, with the defaults of the parameters that it refers to.
+    /// The value, with references to parameters replaced by the parameters' values.
     pub(crate) fn resolve(&self, value: &Value) -> Value {
         match value {
             Value::Array(items) => items.iter().map(|item| self.resolve(item)).collect(),
@@ -72,7 +72,7 @@ impl Parameters {
     }
 }
 
-/// A scalar as CloudFormation passes it on: as text.
+/// A scalar as text, as CloudFormation passes it on.
 pub(crate) fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

@@ -1,7 +1,7 @@
-//! A `ScheduleV2` event of a function: when it is invoked, and with what.
+//! A `ScheduleV2` event of a function: the schedule on which the function is invoked, and its input.
 //!
-//! Both are given as `EventBridge` Scheduler would have them, so that what is run elsewhere on another schedule is
-//! invoked with the very input that it gets in the cloud.
+//! Both have the form that `EventBridge` Scheduler uses. So a function that another program invokes, even on another
+//! schedule, gets the same input as in the cloud.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -13,15 +13,15 @@ use crate::parameter::Parameters;
 pub struct Schedule {
     /// The function's logical id.
     pub function: String,
-    /// The event's.
+    /// The event's logical id.
     pub event: String,
-    /// When: `rate(15 minutes)`, for example.
+    /// The times of the invocations: `rate(15 minutes)`, for example.
     pub expression: String,
-    /// The event that the function is invoked with.
+    /// The event with which the function is invoked.
     pub input: String,
 }
 
-/// A schedule as the template declares it. Its other properties are about delivery, and only a deployment uses them.
+/// A schedule in the template's notation. Its other properties concern delivery, and only a deployment uses them.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct DeclaredSchedule {

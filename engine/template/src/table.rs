@@ -67,7 +67,8 @@ impl DeclaredTable {
         let stream = match self.stream_specification {
             None => None,
             Some(stream) => Some(
-                StreamView::from_name(&stream.stream_view_type).ok_or("there is no such StreamViewType")?,
+                StreamView::from_name(&stream.stream_view_type)
+                    .ok_or("StreamViewType must be KEYS_ONLY, NEW_IMAGE, OLD_IMAGE or NEW_AND_OLD_IMAGES")?,
             ),
         };
         Ok(TableDefinition {
@@ -92,7 +93,7 @@ fn index(index: GlobalSecondaryIndex) -> Result<IndexDefinition, &'static str> {
             "ALL" => Projection::All,
             "KEYS_ONLY" => Projection::KeysOnly,
             "INCLUDE" => Projection::Include(non_key_attributes),
-            _ => return Err("there is no such ProjectionType"),
+            _ => return Err("ProjectionType must be ALL, KEYS_ONLY or INCLUDE"),
         },
     })
 }
@@ -105,7 +106,7 @@ fn key(schema: Vec<KeyElement>) -> Result<KeyNames, &'static str> {
         match element.key_type.as_str() {
             "HASH" => partition = name,
             "RANGE" => sort = name,
-            _ => return Err("there is no such KeyType"),
+            _ => return Err("KeyType must be HASH or RANGE"),
         }
     }
     let partition = partition.ok_or("a key needs a HASH attribute")?;

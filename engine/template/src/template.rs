@@ -1,4 +1,4 @@
-//! The template as a whole: each question that the program asks of it.
+//! The template as a whole, with a method for each part of it that a program reads.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub struct Template {
     /// Every resource, by its logical id.
     pub resources: BTreeMap<String, Resource>,
     parameters: Parameters,
-    /// `Globals.Function`: what every function has that does not say otherwise.
+    /// `Globals.Function`: the properties that functions have unless they declare their own.
     function_globals: Value,
 }
 
@@ -31,10 +31,10 @@ pub struct Template {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Resource {
-    /// `AWS::DynamoDB::Table`, for example.
+    /// The resource's type: `AWS::DynamoDB::Table`, for example.
     #[serde(rename = "Type")]
     pub kind: String,
-    /// Its properties, short tags in their long form.
+    /// The resource's properties, with short tags in their long form.
     #[serde(default)]
     pub properties: Value,
 }
@@ -44,9 +44,9 @@ pub struct Resource {
 pub struct Route {
     /// The function's logical id.
     pub function: String,
-    /// The method in capitals; `ANY` is all of them.
+    /// The method in capitals. `ANY` stands for all methods.
     pub method: String,
-    /// The path, parameters as `{name}` or `{name+}`.
+    /// The path, with its parameters as `{name}` or `{name+}`.
     pub path: String,
 }
 
@@ -54,7 +54,7 @@ impl Template {
     /// Parses the text of a template.
     ///
     /// # Errors
-    /// [`TemplateError::Yaml`] and [`TemplateError::Shape`].
+    /// [`TemplateError::Yaml`], if the text is not YAML; [`TemplateError::Shape`], if it is not a template.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "PascalCase")]
@@ -84,7 +84,7 @@ impl Template {
     /// The template with a value for a parameter, as a deployment gives it.
     ///
     /// # Errors
-    /// [`TemplateError::Parameter`], if there is no such parameter.
+    /// [`TemplateError::Parameter`], if the parameter does not exist.
     pub fn with(mut self, parameter: &str, value: &str) -> Result<Self, TemplateError> {
         if self.parameters.give(parameter, value) {
             return Ok(self);
@@ -98,11 +98,11 @@ impl Template {
         all.filter(move |(_, resource)| resource.kind == kind).map(|(id, resource)| (id.as_str(), resource))
     }
 
-    /// The one table it declares.
+    /// The one table that the template declares.
     ///
     /// # Errors
-    /// [`TemplateError::Tables`], unless there is exactly one; [`TemplateError::Resource`] and
-    /// [`TemplateError::Table`], if it is not as DynamoDB's are.
+    /// [`TemplateError::Tables`], unless there is exactly one table; [`TemplateError::Resource`] and
+    /// [`TemplateError::Table`], if it is not valid in DynamoDB.
     pub fn table(&self) -> Result<TableDefinition, TemplateError> {
         let (id, resource) = self.table_resource()?;
         let table: DeclaredTable = read(id, &resource.properties)?;
@@ -112,7 +112,7 @@ impl Template {
     /// Every route of the HTTP API, sorted.
     ///
     /// # Errors
-    /// [`TemplateError::Resource`], if a function's events are not as SAM's are.
+    /// [`TemplateError::Resource`], if a function's events are not valid in SAM.
     pub fn routes(&self) -> Result<Vec<Route>, TemplateError> {
         let mut routes = Vec::new();
         for (id, function) in self.functions()? {
@@ -131,9 +131,9 @@ impl Template {
     /// Every mapping of the table's stream to a function, by the ids of function and event.
     ///
     /// # Errors
-    /// [`TemplateError::Resource`], if an event is not as SAM's are, or has a property that the pump does
-    /// not know; [`TemplateError::Mapping`] and [`TemplateError::Filter`], if a value is none that Lambda
-    /// takes; [`TemplateError::Tables`], if there is a mapping and not exactly one table.
+    /// [`TemplateError::Resource`], if an event is not valid in SAM, or has a property that the pump does not know;
+    /// [`TemplateError::Mapping`] and [`TemplateError::Filter`], if a value is not valid in Lambda, or the pump does
+    /// not support it; [`TemplateError::Tables`], if there is a mapping but not exactly one table.
     pub fn mappings(&self) -> Result<Vec<Mapping>, TemplateError> {
         let mut mappings = Vec::new();
         for (id, function) in self.functions()? {
@@ -153,8 +153,8 @@ impl Template {
     /// Every schedule on which a function is invoked, by the ids of function and event.
     ///
     /// # Errors
-    /// [`TemplateError::Resource`], if an event is not as SAM's are; [`TemplateError::Schedule`], if only a
-    /// deployment knows what it says.
+    /// [`TemplateError::Resource`], if an event is not valid in SAM; [`TemplateError::Schedule`], if only a deployment
+    /// knows its expression or input.
     pub fn schedules(&self) -> Result<Vec<Schedule>, TemplateError> {
         let mut schedules = Vec::new();
         for (id, function) in self.functions()? {
@@ -170,12 +170,12 @@ impl Template {
         Ok(schedules)
     }
 
-    /// The environment of a function, its own variables over those of all functions. Those whose values
-    /// only a deployment knows are left out.
+    /// The environment of a function: the variables of `Globals`, overridden by the function's own. Variables whose
+    /// values only a deployment knows are left out.
     ///
     /// # Errors
-    /// [`TemplateError::Function`], if there is no such function; [`TemplateError::Resource`], if its
-    /// environment is not as SAM's are.
+    /// [`TemplateError::Function`], if the function does not exist; [`TemplateError::Resource`], if its environment is
+    /// not valid in SAM.
     pub fn environment(&self, function: &str) -> Result<BTreeMap<String, String>, TemplateError> {
         let mut variables = self.every_function()?.environment.variables;
         variables.extend(self.function(function)?.environment.variables);
@@ -184,23 +184,23 @@ impl Template {
         Ok(literals.collect())
     }
 
-    /// The time limit of an invocation of a function.
+    /// The timeout of a function.
     ///
     /// # Errors
-    /// [`TemplateError::Function`], if there is no such function; [`TemplateError::Resource`], if it is no number of
-    /// seconds.
+    /// [`TemplateError::Function`], if the function does not exist; [`TemplateError::Resource`], if the timeout is not
+    /// a number of seconds.
     pub fn timeout(&self, function: &str) -> Result<Duration, TemplateError> {
         let seconds = self.function(function)?.timeout.or(self.every_function()?.timeout);
         let seconds = seconds.unwrap_or(DEFAULT_TIMEOUT);
         Ok(Duration::from_secs(seconds.into()))
     }
 
-    /// The statements of a function's own policies. Managed policies and SAM's policy
-    /// templates, which are named rather than written out, are not among them.
+    /// The statements of a function's inline policies. They do not include managed policies and SAM's policy templates,
+    /// which a function refers to by name.
     ///
     /// # Errors
-    /// [`TemplateError::Function`], if there is no such function; [`TemplateError::Resource`], if a
-    /// statement has parts that [`Statement`] does not.
+    /// [`TemplateError::Function`], if the function does not exist; [`TemplateError::Resource`], if a statement has
+    /// parts that [`Statement`] lacks.
     pub fn statements(&self, function: &str) -> Result<Vec<Statement>, TemplateError> {
         let policies = self.function(function)?.policies;
         function::statements(&policies)
@@ -220,7 +220,7 @@ impl Template {
         functions.map(|(id, resource)| Ok((id, read(id, &resource.properties)?))).collect()
     }
 
-    /// The properties of every function that does not declare its own.
+    /// The properties of `Globals`.
     fn every_function(&self) -> Result<DeclaredFunction, TemplateError> {
         read("Globals", &self.function_globals)
     }
@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_template_without_its_one_table_is_refused() {
+    fn an_invalid_template_or_one_without_a_table_is_refused() {
         let none = Template::parse("Resources: {}").unwrap();
         assert!(matches!(none.table(), Err(TemplateError::Tables(0))));
         assert!(matches!(Template::parse("a: [1"), Err(TemplateError::Yaml(_))));

@@ -1,9 +1,9 @@
-//! YAML as JSON, CloudFormation's short tags in their long form.
+//! Converts YAML to JSON, with CloudFormation's short tags in their long form.
 
 use saphyr::{Scalar, Yaml};
 use serde_json::{Map, Value};
 
-/// A node as JSON, a short tag as the function it stands for.
+/// A node as JSON. A short tag becomes the function that it stands for.
 pub(crate) fn json(node: &Yaml<'_>) -> Value {
     match node {
         Yaml::Value(scalar) => scalar_json(scalar),
@@ -39,7 +39,7 @@ fn scalar_json(scalar: &Scalar<'_>) -> Value {
     }
 }
 
-/// A mapping's key: CloudFormation's are text, but YAML reads some (`200:`, `true:`) as other things.
+/// The key of a YAML mapping. CloudFormation's keys are text, but YAML reads some (`200:`, `true:`) as other types.
 fn name_of(node: &Yaml<'_>) -> String {
     match json(node) {
         Value::String(name) => name,
@@ -54,7 +54,7 @@ mod tests {
     use crate::Template;
 
     #[test]
-    fn short_tags_take_their_long_form() {
+    fn short_tags_become_their_long_form() {
         let text = "
 Resources:
   R:

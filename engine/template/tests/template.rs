@@ -1,4 +1,4 @@
-//! A template becomes the table it declares, the mappings, and what its functions are given and allowed.
+//! Tests that read the table, routes, mappings, schedules, environments, timeouts and policies of templates.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -18,7 +18,7 @@ fn template() -> Template {
 }
 
 #[test]
-fn the_table_is_read_as_declared() {
+fn the_declared_table_is_read() {
     let names = ["pk", "sk", "gsi1pk", "gsi1sk", "gsi2pk", "gsi2sk"];
     let key = |prefix: &str| KeyNames { partition: format!("{prefix}pk"), sort: Some(format!("{prefix}sk")) };
     let index =
@@ -37,7 +37,7 @@ fn the_table_is_read_as_declared() {
 }
 
 #[test]
-fn the_routes_are_read_as_declared() {
+fn the_declared_routes_are_read() {
     let route = |method: &str, path: &str| Route {
         function: "WriteEvent".to_owned(),
         method: method.to_owned(),
@@ -63,7 +63,7 @@ async fn the_declared_table_is_created_with_indexes_stream_and_ttl() {
 }
 
 #[test]
-fn a_table_is_not_made_twice() {
+fn a_table_cannot_be_created_twice() {
     let engine = Engine::memory(&Options::default()).unwrap();
     let definition = template().table().unwrap();
     engine.create_table(&definition, TABLE).unwrap();
@@ -78,7 +78,7 @@ fn mappings() -> Template {
 }
 
 #[test]
-fn mappings_are_read_as_declared_and_what_is_absent_is_as_lambda_has_it() {
+fn mappings_have_declared_properties_or_lambdas_defaults() {
     let filter = [r#"{"eventName": ["INSERT"]}"#, r#"{"userIdentity": {"type": [{"exists": false}]}}"#];
     let declared = Mapping {
         function: "FanOut".to_owned(),
@@ -111,7 +111,7 @@ fn mappings_are_read_as_declared_and_what_is_absent_is_as_lambda_has_it() {
     assert_eq!(mappings().mappings().unwrap(), [declared, absent]);
 }
 
-/// What is wrong with the mapping of `Plain`, when it has these properties.
+/// The error of a template in which the mapping of `Plain` has these properties.
 fn refused(properties: &str) -> TemplateError {
     let plain = "Properties: { Stream: !GetAtt Table.StreamArn, StartingPosition: LATEST }";
     let text = MAPPINGS.replace(plain, &format!("Properties: {{ {properties} }}"));
@@ -120,7 +120,7 @@ fn refused(properties: &str) -> TemplateError {
 }
 
 #[test]
-fn a_mapping_that_lambda_would_not_take_is_refused() {
+fn a_mapping_that_is_invalid_in_lambda_is_refused() {
     let stream = "Stream: !GetAtt Table.StreamArn";
     for properties in [
         "Stream: !GetAtt Other.StreamArn, StartingPosition: LATEST",
@@ -154,7 +154,7 @@ fn a_mapping_that_lambda_would_not_take_is_refused() {
 }
 
 #[test]
-fn schedules_are_read_with_the_parameters_that_are_given_and_the_defaults_of_the_others() {
+fn schedules_use_given_parameters_and_defaults() {
     let schedule = |expression: &str, input: &str| Schedule {
         function: "FanOut".to_owned(),
         event: "Nightly".to_owned(),
@@ -170,7 +170,7 @@ fn schedules_are_read_with_the_parameters_that_are_given_and_the_defaults_of_the
 }
 
 #[test]
-fn a_schedule_that_only_a_deployment_knows_is_refused() {
+fn a_schedule_with_a_value_only_a_deployment_knows_is_refused() {
     for (known, unknown) in [
         ("!Ref Schedule", "!Ref Secret"),
         ("!Ref Schedule", "!ImportValue Schedule"),
@@ -186,19 +186,19 @@ fn a_schedule_that_only_a_deployment_knows_is_refused() {
 }
 
 #[test]
-fn an_environment_has_the_literals_and_defaults_of_the_function_over_those_of_all() {
+fn a_functions_variables_override_the_global_ones() {
     let of = |function| mappings().environment(function).unwrap();
     let expected = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
         pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
     };
     assert_eq!(of("Plain"), expected(&[("LEVEL", "info"), ("LIMIT", "100"), ("MODE", "slow")]));
-    // Its own LEVEL is one that only a deployment knows: the one it hides is not in its place.
+    // Only a deployment knows the function's own LEVEL. The global LEVEL, which it overrides, does not replace it.
     assert_eq!(of("FanOut"), expected(&[("LIMIT", "100"), ("MODE", "fast"), ("PULL", "true")]));
     assert!(matches!(mappings().environment("Table"), Err(TemplateError::Function(_))));
 }
 
 #[test]
-fn a_timeout_is_the_functions_own_or_that_of_all_or_lambdas() {
+fn a_timeout_is_the_functions_the_global_or_lambdas_default() {
     let template = |globals: &str, own: &str| {
         let text =
             format!("{globals}\nResources:\n  F: {{Type: AWS::Serverless::Function, Properties: {{{own}}}}}");
@@ -212,7 +212,7 @@ fn a_timeout_is_the_functions_own_or_that_of_all_or_lambdas() {
 }
 
 #[test]
-fn statements_are_those_that_a_function_writes_out() {
+fn statements_are_those_of_inline_policies() {
     let statement = |sid: Option<&str>, effect: &str, actions: &[&str], resources: &[&str]| Statement {
         sid: sid.map(str::to_owned),
         effect: effect.to_owned(),

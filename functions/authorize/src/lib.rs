@@ -1,10 +1,10 @@
-//! The authorizer: who is asking?
+//! The authorizer: finds the caller of a request.
 //!
-//! API Gateway asks it with the value of the `Authorization` header (payload format 2.0) and remembers its answer by
-//! that value, for all routes. So it never looks at the route: it says who the caller is, and what a caller may do on a
-//! route is decided behind it, by the table in `lately_kit::access`.
+//! API Gateway calls it with the value of the `Authorization` header (payload format 2.0) and caches its response by
+//! that value, for all routes. So it never looks at the route: it only identifies the caller. The table in
+//! `lately_kit::access` decides later what the caller may do on a route.
 //!
-//! The local program asks the same code, through [`authorize`], and remembers nothing.
+//! The local program calls the same code, [`authorize`], and caches nothing.
 
 use aws_lambda_events::apigw::{
     ApiGatewayV2CustomAuthorizerSimpleResponse, ApiGatewayV2CustomAuthorizerV2Request,
@@ -23,21 +23,21 @@ use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::{Map, Value};
 
-/// The gateway's question.
+/// The gateway's request.
 #[derive(Debug)]
 pub struct Question(ApiGatewayV2CustomAuthorizerV2Request);
 
 impl<'de> Deserialize<'de> for Question {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut event = Map::deserialize(deserializer)?;
-        // The event's type refuses the whole event for one header value outside ASCII, and no header but the identity
-        // source is needed.
+        // The event's type refuses the whole event for one header value outside ASCII. Only the identity source is
+        // needed, so all headers are removed.
         event.remove("headers");
         serde_json::from_value(Value::Object(event)).map(Self).map_err(D::Error::custom)
     }
 }
 
-/// The answer, in the simple form.
+/// The response, in the gateway's simple form.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Answer(ApiGatewayV2CustomAuthorizerSimpleResponse<Map<String, Value>>);
@@ -52,10 +52,10 @@ impl Measured for Answer {
     }
 }
 
-/// Answers the gateway. Without an answer the gateway says 500, and remembers nothing.
+/// Answers the gateway. If it fails, the gateway responds with 500 and caches nothing.
 ///
 /// # Errors
-/// If the table cannot be read: then nobody knows who it is.
+/// If the table cannot be read, so that the caller is unknown.
 pub async fn handle(store: Store, question: Question) -> Result<Answer, TableError> {
     let mut answer = ApiGatewayV2CustomAuthorizerSimpleResponse::default();
     if let Some([authorization]) = question.0.identity_source.as_deref()
@@ -67,7 +67,7 @@ pub async fn handle(store: Store, question: Question) -> Result<Answer, TableErr
     Ok(Answer(answer))
 }
 
-/// Says who sends an `Authorization` header of that value.
+/// Finds the caller who sends this value of the `Authorization` header.
 ///
 /// # Errors
 /// If the table cannot be read.
@@ -77,7 +77,7 @@ pub async fn identify(store: &Store, authorization: Option<&str>) -> Result<Iden
     Ok(session.map_or(Identity::Refused, |session| Identity::Known(Caller::from(session))))
 }
 
-/// Stands before routes where no gateway does: says of each request who makes it.
+/// The middleware in front of the routes of the local program, which has no gateway: identifies each request's caller.
 ///
 /// # Errors
 /// 503 `unavailable`, if the table cannot be read.
@@ -90,7 +90,7 @@ pub async fn authorize(
     let identity = match (headers.next(), headers.next()) {
         (None, _) => Identity::Missing,
         (Some(authorization), None) => identify(&store, authorization.to_str().ok()).await?,
-        // Joined into one by the gateway, two are no token.
+        // The gateway would join two values into one, which is not a token.
         (Some(_), Some(_)) => Identity::Refused,
     };
     request.extensions_mut().insert(identity);

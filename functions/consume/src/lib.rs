@@ -1,14 +1,14 @@
-//! Consumers: named readers of a topic, each with its place in it.
+//! Consumers: named readers of a topic, each with its own position.
 //!
 //! | route | does |
 //! | --- | --- |
 //! | `PUT /topics/{topic}/consumers/{name}` | creates a consumer, or changes how long it lets events settle |
-//! | `GET /topics/{topic}/consumers/{name}` | where it is, and how far behind |
+//! | `GET /topics/{topic}/consumers/{name}` | returns its position and its lag |
 //! | `DELETE /topics/{topic}/consumers/{name}` | deletes it, with its runs and its ledger |
-//! | `POST /topics/{topic}/consumers/{name}/poll` | the next batch; the same until it is committed |
-//! | `POST /topics/{topic}/consumers/{name}/commit` | says that a batch is done |
-//! | `POST /topics/{topic}/consumers/{name}/seek` | goes to another place |
-//! | `GET /topics/{topic}/consumers/{name}/runs` | the runs of a consumer that reports |
+//! | `POST /topics/{topic}/consumers/{name}/poll` | returns the next batch; the same batch until it is committed |
+//! | `POST /topics/{topic}/consumers/{name}/commit` | marks a batch as processed |
+//! | `POST /topics/{topic}/consumers/{name}/seek` | moves the consumer to another position |
+//! | `GET /topics/{topic}/consumers/{name}/runs` | lists the runs of a consumer that reports |
 
 use axum::http::{Method, StatusCode};
 use lately_keys::table::ConsumerKey;

@@ -1,8 +1,8 @@
-//! Fan-out: brings what was written to timelines and feeds.
+//! Fan-out: delivers written events to timelines and feeds.
 //!
-//! It is invoked with batches of the table's stream, one shard's records in order, and answers which of them must
-//! come again: the first that failed, and with it all behind it. What follows from a record, and why it may come twice,
-//! late, or between others in any order, is said in the store (`fan_out/`).
+//! Lambda invokes it with batches of the table's stream, each with one shard's records in order. The response names the
+//! first failed record: that record and all records behind it come again. The store (`fan_out/`) describes the work for
+//! each record, and why a record may come twice, late, or in any order with others.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use lately_kit::metrics::{Measured, Measures, Metric};
 use lately_store::{FanOutOutcome, NoBatch, Record, Store};
 use serde::Serialize;
 
-/// The answer: a partial batch response.
+/// The response: a partial batch response.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Answer {
@@ -24,13 +24,13 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Whether all was done.
+    /// True if all records were handled.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.response.batch_item_failures.is_empty()
     }
 
-    /// What became of the batch.
+    /// The outcome of the batch.
     #[must_use]
     pub const fn handled(&self) -> &FanOutOutcome {
         &self.outcome
@@ -57,10 +57,10 @@ impl Measured for Answer {
     }
 }
 
-/// Handles a batch within a time.
+/// Handles a batch within the given time.
 ///
 /// # Errors
-/// If the event is no batch of a stream.
+/// If the event is not a batch of a stream.
 pub async fn handle(store: &Store, event: &[u8], time: Duration) -> Result<Answer, NoBatch> {
     let records = Record::batch(event)?;
     let op = store.op_within(time);

@@ -1,12 +1,12 @@
-//! Following, and how far a feed was seen.
+//! Following, and the seen marks of feeds.
 //!
 //! | route | does |
 //! | --- | --- |
 //! | `PUT /users/{user}/following/{source}` | follows a source |
-//! | `DELETE /users/{user}/following/{source}` | no longer follows it |
-//! | `GET /users/{user}/following` | what a user follows |
-//! | `GET /sources/{source}/followers` | who follows a source |
-//! | `GET /sources/{source}` | how many follow it, and how its events come into feeds |
+//! | `DELETE /users/{user}/following/{source}` | stops following a source |
+//! | `GET /users/{user}/following` | lists the sources that a user follows |
+//! | `GET /sources/{source}/followers` | lists the followers of a source |
+//! | `GET /sources/{source}` | returns the number of followers, and how the source's events come into feeds |
 //! | `PUT /feeds/{user}/seen` | marks a feed as seen up to an event |
 
 use axum::http::{Method, StatusCode};

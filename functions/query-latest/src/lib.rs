@@ -4,10 +4,10 @@
 //! | --- | --- |
 //! | `GET /topics/{topic}/events` | a page of a topic's events, newest first or oldest first |
 //! | `GET /topics/{topic}/events/{id}` | one event |
-//! | `GET /actors/{actor}/events` | a page of what an actor did, in all topics that list it |
-//! | `GET /subjects/{subject}/events` | a page of what was done to a subject |
-//! | `GET /feeds/{user}` | a page of what a user's sources did |
-//! | `GET /feeds/{user}/unread` | how much of it the user has not seen |
+//! | `GET /actors/{actor}/events` | a page of an actor's events, from all topics that list them |
+//! | `GET /subjects/{subject}/events` | a page of a subject's events |
+//! | `GET /feeds/{user}` | a page of the events of a user's sources |
+//! | `GET /feeds/{user}/unread` | the number of events that the user has not seen |
 
 use axum::http::Method;
 use lately_keys::{Actor, EventId, Source, Subject, Topic, User};

@@ -1,4 +1,4 @@
-//! What profiles and settings have in common: documents that are read, replaced under their revision, and deleted.
+//! Shared handlers of profiles and settings: documents that clients read, replace under their revision, and delete.
 
 use axum::http::StatusCode;
 use lately_kit::answer::Json;

@@ -1,4 +1,4 @@
-//! A repository's issues: opened, read, listed, changed under the revision that was seen.
+//! Handlers of issues: clients open, read, list and change them, changing only the revision that they have seen.
 
 use axum::http::StatusCode;
 use axum::http::header::LOCATION;

@@ -1,25 +1,25 @@
-//! Topics, profiles, settings, sessions, issues, and what needs no table.
+//! Topics, profiles, settings, sessions, issues, and the routes that need no table.
 //!
 //! | route | does |
 //! | --- | --- |
 //! | `PUT /topics/{topic}` | creates or changes a topic |
-//! | `GET /topics/{topic}` | a topic with its newest buckets |
-//! | `GET /topics` | all topics, by name |
-//! | `GET /users/{user}/profile` | a user's profile |
-//! | `PUT /users/{user}/profile` | creates it, or replaces the revision that was seen |
-//! | `DELETE /users/{user}/profile` | deletes the revision that was seen |
-//! | `GET /settings/{app}` | an application's settings |
-//! | `PUT /settings/{app}` | as a profile |
-//! | `DELETE /settings/{app}` | as a profile |
+//! | `GET /topics/{topic}` | returns a topic with its newest buckets |
+//! | `GET /topics` | lists all topics by name |
+//! | `GET /users/{user}/profile` | returns a user's profile |
+//! | `PUT /users/{user}/profile` | creates it, or replaces the revision that the client has seen |
+//! | `DELETE /users/{user}/profile` | deletes the revision that the client has seen |
+//! | `GET /settings/{app}` | returns an application's settings |
+//! | `PUT /settings/{app}` | like a profile |
+//! | `DELETE /settings/{app}` | like a profile |
 //! | `POST /repos/{owner}/{repo}/issues` | opens an issue |
-//! | `GET /repos/{owner}/{repo}/issues` | a repository's issues: all, of a status, of a priority |
-//! | `GET /repos/{owner}/{repo}/issues/{number}` | an issue |
-//! | `PATCH /repos/{owner}/{repo}/issues/{number}` | changes the revision that was seen |
-//! | `POST /sessions` | makes a session, and tells its token, once |
-//! | `GET /sessions/{id}` | a session, without its token |
+//! | `GET /repos/{owner}/{repo}/issues` | lists a repository's issues: all, by status, or by priority |
+//! | `GET /repos/{owner}/{repo}/issues/{number}` | returns an issue |
+//! | `PATCH /repos/{owner}/{repo}/issues/{number}` | changes the revision that the client has seen |
+//! | `POST /sessions` | creates a session, and returns its token this one time |
+//! | `GET /sessions/{id}` | returns a session without its token |
 //! | `DELETE /sessions/{id}` | revokes a session |
-//! | `GET /health` | says that the function runs |
-//! | `GET /openapi.json` | the description of all routes |
+//! | `GET /health` | confirms that the function runs |
+//! | `GET /openapi.json` | returns the description of all routes |
 
 mod document;
 mod issue;
@@ -49,10 +49,10 @@ use lately_store::Store;
 /// The OpenAPI document, compressed by `build.rs`.
 const OPENAPI: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/openapi.json.gz"));
 
-/// The OpenAPI document. A test holds it against the template's routes.
+/// The OpenAPI document. A test compares it with the template's routes.
 ///
 /// # Panics
-/// If it was not built with the program.
+/// If the build script did not compress the document.
 #[must_use]
 pub fn openapi() -> String {
     let mut text = String::new();

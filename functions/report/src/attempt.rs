@@ -1,8 +1,8 @@
 //! An attempt at a run: the run's events as segments, a summary, and a manifest of what it wrote.
 //!
-//! What an attempt writes is private until the run's item names it. One that must end early leaves its progress: which
-//! segments there are, up to which event, and what was counted. The next attempt takes that over, under a name of its
-//! own: the segments are shared, since nobody ever changes one.
+//! The objects that an attempt writes are private until the run's item names the attempt. An attempt that must end
+//! early saves its progress: its segments, its position and its counts. The next attempt continues from there under its
+//! own name. It shares the segments, which never change.
 //!
 //! ```text
 //! progress    the manifest so far, a line; then the lines of the tally
@@ -23,7 +23,7 @@ use crate::segment::Segment;
 use crate::summary::{SummaryHead, Tally};
 use crate::upload::Upload;
 
-/// An attempt under way.
+/// An attempt at work.
 #[derive(Debug)]
 pub(crate) struct Attempt<'a> {
     output: &'a Output,
@@ -35,20 +35,20 @@ pub(crate) struct Attempt<'a> {
     segment: Segment,
 }
 
-/// What was written of a run.
+/// The list of what was written for a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Manifest {
-    /// The segments, in their order.
+    /// The segments, in order.
     pub(crate) segments: Vec<WrittenSegment>,
-    /// How many events they have.
+    /// The number of their events.
     pub(crate) events: u64,
-    /// How many of them were late.
+    /// The number of late events among them.
     pub(crate) late: u64,
-    /// How many bytes of lines they have.
+    /// The number of bytes of their lines.
     pub(crate) bytes: u64,
 }
 
-/// A segment, by the attempt that wrote it.
+/// A segment, named by the attempt that wrote it and its number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct WrittenSegment {
     pub(crate) attempt: String,
@@ -61,7 +61,7 @@ impl<'a> Attempt<'a> {
         Self { output, names, id, manifest, tally: Tally::new(spec), segment }
     }
 
-    /// Goes on from where another attempt left its progress.
+    /// Continues from another attempt's progress.
     pub(crate) async fn take_over(&mut self, progress: &Progress) -> Result<(), OutputError> {
         let name = self.names.progress(&progress.object);
         let mut lines = Lines::new(self.output.stream(&name).await?);
@@ -78,7 +78,7 @@ impl<'a> Attempt<'a> {
         (self.manifest.events == progress.events).then_some(()).ok_or_else(corrupt)
     }
 
-    /// How many bytes of lines there are.
+    /// The number of bytes of all lines so far.
     pub(crate) const fn bytes(&self) -> u64 {
         self.manifest.bytes + self.segment.lines.len() as u64
     }
@@ -97,7 +97,7 @@ impl<'a> Attempt<'a> {
         if lines.is_empty() {
             return Ok(());
         }
-        // Numbered through the run: those of an attempt may begin anywhere, and never meet those of another.
+        // Segments are numbered through the whole run, across attempts, so a number never occurs twice in a manifest.
         let number =
             u32::try_from(self.manifest.segments.len()).expect("petabytes are not written in minutes");
         self.manifest.bytes += lines.len() as u64;
@@ -107,7 +107,7 @@ impl<'a> Attempt<'a> {
         Ok(())
     }
 
-    /// Leaves all that there is up to a position, for another attempt to go on from.
+    /// Saves the progress up to a position, for another attempt to continue from.
     pub(crate) async fn leave(mut self, position: EventId) -> Result<Progress, OutputError> {
         self.write_segment().await?;
         let first = [json(&self.manifest), b"\n".to_vec()].concat();
@@ -116,7 +116,7 @@ impl<'a> Attempt<'a> {
         Ok(Progress { object: self.id, position, events: self.manifest.events })
     }
 
-    /// Writes the summary and the manifest: the attempt is complete, and can be committed under its name.
+    /// Writes the summary and the manifest. Then the attempt is complete and can be committed under its name.
     pub(crate) async fn complete(mut self, head: SummaryHead) -> Result<(String, Manifest), OutputError> {
         self.write_segment().await?;
         let head = SummaryHead { events: self.manifest.events, late: self.manifest.late, ..head };
@@ -139,12 +139,12 @@ fn json(manifest: &Manifest) -> Vec<u8> {
     serde_json::to_vec(manifest).expect("names and numbers are JSON")
 }
 
-/// An object's lines, as they come.
+/// An object's lines, read piece by piece.
 struct Lines {
     pieces: BoxStream<'static, object_store::Result<Bytes>>,
-    /// What was read and not given.
+    /// The bytes that were read, some of which were already returned as lines.
     rest: Vec<u8>,
-    /// How much of it was given.
+    /// The number of bytes of `rest` that were returned.
     given: usize,
 }
 
@@ -153,7 +153,8 @@ impl Lines {
         Self { pieces, rest: Vec::new(), given: 0 }
     }
 
-    /// The next line. What has no end is none: the object was not written to its end, and its first line says more.
+    /// The next line. A last line without an end is dropped: the object was not written completely, and the number of
+    /// events in its first line shows that.
     async fn next(&mut self) -> object_store::Result<Option<Vec<u8>>> {
         loop {
             let unread = &self.rest[self.given..];

@@ -1,7 +1,7 @@
-//! S3, by the region and the credentials that the environment gives.
+//! S3, with the region and the credentials of the environment.
 //!
-//! How often a call is tried again, and for how long, is given rather than left to a default. What is failing still is
-//! for the next invocation.
+//! The number and the time of retries are set explicitly, not left to a default. If a call still fails, the next
+//! invocation continues the run.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
@@ -16,10 +16,10 @@ use object_store::{BackoffConfig, CredentialProvider, Error, ObjectStore, Result
 use crate::https::Https;
 use crate::limits::{BUCKET_CALL_TIMEOUT, BUCKET_RETRIES, BUCKET_RETRY_TIMEOUT, CREDENTIALS_MARGIN};
 
-/// Opens a bucket. Nothing is asked of it yet.
+/// Opens a bucket without calling it yet.
 ///
 /// # Errors
-/// If what the environment says of it cannot be.
+/// If the environment's settings for the bucket are invalid.
 pub fn open(name: &str, environment: &Environment) -> Result<Arc<dyn ObjectStore>> {
     let Environment { sdk, roots } = environment;
     let retry = RetryConfig {
@@ -71,7 +71,7 @@ impl CredentialProvider for Renewed {
     }
 }
 
-/// Whether credentials are good for the next call.
+/// True if credentials are valid long enough for the next call.
 fn is_good(credentials: &Credentials) -> bool {
     let until = credentials.expiry().and_then(|expiry| expiry.duration_since(UNIX_EPOCH).ok());
     until.is_none_or(|until| clock::unix_now() + CREDENTIALS_MARGIN < until)
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// The key that a call is given, if the last one was given a key that is good for so long.
+    /// The access key that a call gets if the last credentials are valid for `good_for` longer.
     async fn key(good_for: Option<Duration>) -> String {
         let of_key = |key: &str, expiry| Credentials::new(key, "secret", None, expiry, "test");
         let expiry = good_for.map(|time| UNIX_EPOCH + clock::unix_now() + time);

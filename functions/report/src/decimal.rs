@@ -1,10 +1,10 @@
-//! Numbers of JSON, added up exactly.
+//! Exact sums of JSON numbers.
 //!
-//! A number's text is taken as it was sent: no float is made of it. A sum keeps as many decimals as the most precise of
-//! its numbers has, so amounts with cents add up to an amount with cents; and it is the same in whatever order it was
-//! made, and when it was written down and read again on the way.
+//! A number's text is parsed exactly, never through a float. A sum keeps as many decimals as the most precise of its
+//! numbers, so amounts with cents add up to an amount with cents. The sum does not depend on the order of its numbers,
+//! or on being stored and read again in between.
 //!
-//! What must hold: time and memory are bounded by [`NUMBER_DIGITS`], whatever exponent a client sends.
+//! Invariant: time and memory are bounded by [`NUMBER_DIGITS`], whatever exponent a client sends.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -19,12 +19,12 @@ use crate::limits::NUMBER_DIGITS;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decimal(BigDecimal);
 
-/// A number that is not added up: written out, it has too many digits.
+/// A number that is not summed because it has too many digits when written out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooLong;
 
 impl Decimal {
-    /// The number of a JSON text; none if the text is something else.
+    /// The number of a JSON text; none if the text is not a number.
     pub(crate) fn of_json(text: &str) -> Option<Result<Self, TooLong>> {
         let first = text.bytes().next()?;
         (first == b'-' || first.is_ascii_digit()).then(|| {
@@ -34,7 +34,7 @@ impl Decimal {
     }
 }
 
-/// How many digits a JSON number has, written out; none if more than can be counted.
+/// The number of digits of a JSON number when written out; none if they cannot be counted.
 fn digits(text: &str) -> Option<usize> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
@@ -68,7 +68,7 @@ impl fmt::Display for Decimal {
 }
 
 impl Serialize for Decimal {
-    /// As text: a reader of JSON may make a float of a number.
+    /// Serialised as text, because a JSON reader may turn a number into a float.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_none_and_what_is_long_is_not_summed() {
+    fn other_values_are_none_and_long_numbers_are_not_summed() {
         for text in ["\"1\"", "null", "true", "[1]", "{\"a\":1}", ""] {
             assert_eq!(Decimal::of_json(text), None, "{text}");
         }
@@ -131,7 +131,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_sum_is_the_same_in_any_order_and_over_its_text(
+        fn a_sum_does_not_depend_on_order_or_storage(
             cents in prop::collection::vec((any::<i64>(), 0..6_u32, -9..9_i32), 0..20),
             cut in any::<prop::sample::Index>(),
         ) {
@@ -159,7 +159,7 @@ mod tests {
         }
 
         #[test]
-        fn digits_are_those_of_the_text(text in "-?(0|[1-9][0-9]{0,12})(\\.[0-9]{1,12})?([eE][+-]?[0-9]{1,2})?") {
+        fn digits_are_counted_as_written_out(text in "-?(0|[1-9][0-9]{0,12})(\\.[0-9]{1,12})?([eE][+-]?[0-9]{1,2})?") {
             let number = Decimal::of_json(&text).unwrap().unwrap();
             let written = number.to_string().bytes().filter(u8::is_ascii_digit).count();
             prop_assert!(written <= digits(&text).unwrap() + 1, "{} {}", text, number);

@@ -6,7 +6,7 @@
 //! {"Records":[…]}                                                                         a run was left; go on
 //! ```
 //!
-//! A stream record says which run it is of by its keys. Whether there is anything left to do is read from the table.
+//! A stream record's keys name the run. The table tells whether the run has anything left to do.
 
 use std::collections::HashMap;
 
@@ -20,32 +20,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::run::Report;
 
-/// An event, read.
+/// A parsed event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// A report is due.
     Due(Report),
-    /// Runs of these consumers were left.
+    /// Runs of these consumers were left unfinished.
     Left(Vec<ConsumerKey>),
 }
 
-/// An event that is neither.
+/// The event is neither of the two.
 #[derive(Debug, thiserror::Error)]
 pub enum EventError {
-    /// It does not say whose report is due.
+    /// The schedule's event does not name a report.
     #[error(
         "the schedule's event needs the detail {{\"topic\", \"consumer\", \"group_by\"?, \"sum\"?}}: {0}"
     )]
     Schedule(#[from] serde_json::Error),
-    /// A setting of the report is none.
+    /// A setting of the report is invalid.
     #[error("the schedule's event: {0}")]
     Setting(String),
-    /// A record is of something else: the mapping's filter is not the one that is meant.
-    #[error("a stream record that is of no run")]
+    /// A record does not belong to a run: the mapping's filter is wrong.
+    #[error("a stream record does not belong to a run")]
     Foreign,
 }
 
-/// The detail that the template gives the schedule. Empty text is the default, as in an environment.
+/// The detail that the template gives the schedule. Empty text means the default, as in an environment.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Due {
@@ -66,7 +66,7 @@ impl Event {
     }
 
     fn left(records: Vec<EventRecord>) -> Result<Self, EventError> {
-        // One run at a time: many records of a consumer are of the same.
+        // A consumer has one run at a time, so all its records are of the same run.
         let mut left = Vec::new();
         for record in records {
             let RunKey { consumer, .. } = run(record).ok_or(EventError::Foreign)?;
@@ -97,7 +97,7 @@ impl Event {
     }
 }
 
-/// The run that a record is of.
+/// The run that a record belongs to.
 fn run(record: EventRecord) -> Option<RunKey> {
     let keys: HashMap<String, AttributeValue> = record.change.keys.into();
     let text = |name| keys.get(name).and_then(|value| value.as_s().ok());
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schedule_says_whose_report_is_due_and_what_it_counts() {
+    fn the_schedules_event_names_the_report_and_its_counts() {
         let due = |group_by, sum: Option<&str>| {
             let spec = RunSpec { group_by, sum: sum.map(|sum| sum.parse().unwrap()) };
             Ok(Event::Due(Report { consumer: key("nightly"), spec }))
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stream_says_whose_runs_were_left() {
+    fn stream_records_name_the_unfinished_runs() {
         let record = |pk: &str, sk: &str| {
             format!(
                 r#"{{"eventID":"1","eventName":"MODIFY","awsRegion":"x","dynamodb":{{"SizeBytes":1,"SequenceNumber":"7","Keys":{{"pk":{{"S":"{pk}"}},"sk":{{"S":"{sk}"}}}}}}}}"#
@@ -164,6 +164,6 @@ mod tests {
         assert_eq!(parse(&batch(&records)), Ok(Event::Left(vec![key("b"), key("a")])));
         assert_eq!(parse(&batch(&[])), Ok(Event::Left(vec![])));
         let foreign = record("CONSUMER#billing#a", "CHECKPOINT");
-        assert_eq!(parse(&batch(&[foreign])), Err("a stream record that is of no run".to_owned()));
+        assert_eq!(parse(&batch(&[foreign])), Err("a stream record does not belong to a run".to_owned()));
     }
 }

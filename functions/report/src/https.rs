@@ -1,6 +1,7 @@
-//! S3's HTTP, over the same client that DynamoDB has: one TLS and one set of trusted roots in the program, not two.
+//! HTTP for S3 through the same client as for DynamoDB, so that the program contains one TLS implementation and one set
+//! of trusted roots.
 //!
-//! What is to be tried again is for the caller, who is told what kind of failure it was.
+//! The caller decides about retries, by the kind of the failure.
 
 use std::pin::Pin;
 use std::sync::OnceLock;
@@ -24,7 +25,8 @@ use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 
 use crate::limits::BUCKET_CONNECT_TIMEOUT;
 
-/// HTTPS whose calls take no longer than a time, from the first byte out to the last byte in. Made when the first call is.
+/// An HTTPS client with a timeout for each call, from the first byte sent to the last byte received. The connector is
+/// made for the first call.
 #[derive(Clone, Debug)]
 pub(crate) struct Https {
     roots: TrustRoots,
@@ -70,19 +72,19 @@ impl HttpService for Https {
     }
 }
 
-/// What kind of failure it was: whether it may be tried again depends on that.
+/// The kind of a failure, which decides whether a retry is allowed.
 fn kind(error: &ConnectorError) -> HttpErrorKind {
     if error.is_timeout() {
         HttpErrorKind::Timeout
     } else if error.is_user() {
         HttpErrorKind::Unknown
     } else {
-        // It may have arrived: so only what may be done twice is done again.
+        // The request may have arrived, so only idempotent requests are retried.
         HttpErrorKind::Interrupted
     }
 }
 
-/// A body that ends in time, or fails.
+/// A body that fails if it does not end before the timeout.
 #[derive(Debug)]
 struct Timed {
     body: SdkBody,
@@ -136,7 +138,8 @@ mod tests {
     const GET: &str = "HTTP/1.1 200 OK\r\netag: \"1\"\r\nlast-modified: Sat, 21 Nov 2026 07:00:00 GMT\r\n\
                        content-length: 5\r\n\r\nhello";
 
-    /// A server that gives each connection the next answer to its first request and ends it; with what it was asked.
+    /// A server that answers each connection's first request with the next of `answers` and then closes the connection.
+    /// It returns the requests.
     fn server(answers: &'static [&'static str]) -> (SocketAddr, JoinHandle<Vec<String>>) {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap();
@@ -171,7 +174,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_object_is_put_and_read_and_what_was_cut_off_is_asked_for_again() {
+    async fn a_read_that_was_cut_off_is_retried() {
         let (address, asked) = server(&[PUT, "", GET]);
         let (bucket, name) = (bucket(address), Path::from("a/b"));
         bucket.put(&name, "hello".into()).await.unwrap();
@@ -184,7 +187,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_ends_in_time_whether_nothing_comes_or_not_all() {
+    async fn a_call_times_out_before_and_within_its_response() {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
         let call = async |time| {
@@ -196,13 +199,13 @@ mod tests {
         assert_eq!(nothing.unwrap_err().kind(), HttpErrorKind::Timeout);
 
         let half = std::thread::spawn(move || {
-            // The first is the one that nobody answered.
+            // The first connection is from the call that got no response.
             let mut connections = [listener.accept().unwrap().0, listener.accept().unwrap().0];
             connections[1].read_exact(&mut [0]).unwrap();
             connections[1].write_all(GET.trim_end_matches("lo").as_bytes()).unwrap();
             connections
         });
-        // Long enough for what does come.
+        // The time is long enough for the bytes that do come.
         let answer = call(Duration::from_secs(5)).await.unwrap();
         assert_eq!(answer.into_body().bytes().await.unwrap_err().kind(), HttpErrorKind::Timeout);
         drop(half.join().unwrap());

@@ -1,12 +1,12 @@
-//! The file of a run's ids: whether an event was reported is two reads.
+//! The file of a run's ids. Two reads tell whether the run reported an event.
 //!
 //! ```text
 //!  16 bytes  for each event of the run: its id, ascending
 //!  16 bytes  for each block of 4,096 of them: the block's first id
 //! ```
 //!
-//! How many ids there are stands in the run's item, so a reader knows where the table starts: it reads the table, then
-//! the one block that can hold the id. Both are ranges of an object that never changes.
+//! The run's item contains the number of ids, so a reader knows where the table starts. It reads the table, then the
+//! one block that can contain the id. Both reads are ranges of an object that never changes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,7 +18,7 @@ use crate::limits::{BLOCK_IDS, ID_BYTES};
 const ID: u64 = ID_BYTES as u64;
 const BLOCK: u64 = BLOCK_IDS as u64;
 
-/// A file's table as it is made while its ids pass by.
+/// Builds a file's table while the file's ids pass by.
 #[derive(Debug, Default)]
 pub(crate) struct TableBuilder {
     passed: usize,
@@ -26,7 +26,7 @@ pub(crate) struct TableBuilder {
 }
 
 impl TableBuilder {
-    /// Takes the file's next ids, whole ones.
+    /// Takes the file's next ids, which must be whole.
     pub(crate) fn pass(&mut self, ids: &[u8]) {
         for id in ids.chunks_exact(ID_BYTES) {
             if self.passed.is_multiple_of(BLOCK_IDS) {
@@ -36,13 +36,13 @@ impl TableBuilder {
         }
     }
 
-    /// The table, as it stands behind the ids.
+    /// The table's bytes, which follow the ids.
     pub(crate) fn finish(self) -> Vec<u8> {
         self.firsts
     }
 }
 
-/// The table of a file with so many ids.
+/// The table of a file with `ids` ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Table {
     ids: u64,
@@ -50,24 +50,24 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Where it stands in the file.
+    /// The table's range in the file.
     pub(crate) const fn range(ids: u64) -> Range<u64> {
         let start = ids * ID;
         start..start + ids.div_ceil(BLOCK) * ID
     }
 
-    /// Reads what stands there; none if that is no table.
+    /// Parses the bytes of that range; none if they are not a table.
     pub(crate) fn parse(ids: u64, bytes: &[u8]) -> Option<Self> {
         let firsts = parse_ids(bytes)?;
         let complete = firsts.len() as u64 == ids.div_ceil(BLOCK) && firsts.is_sorted();
         complete.then_some(Self { ids, firsts })
     }
 
-    /// The blocks that can hold some ids, each with the places of those ids in the list.
+    /// The blocks that can contain the wanted ids, each with the indexes of those ids in `wanted`.
     pub(crate) fn blocks_of(&self, wanted: &[EventId]) -> BTreeMap<u64, Vec<usize>> {
         let mut blocks = BTreeMap::<u64, Vec<usize>>::new();
         for (place, id) in wanted.iter().enumerate() {
-            // Before the first id of all, no block can hold it.
+            // No block contains ids below the very first id.
             if let Some(block) = self.firsts.partition_point(|first| first <= id).checked_sub(1) {
                 blocks.entry(block as u64).or_default().push(place);
             }
@@ -75,13 +75,13 @@ impl Table {
         blocks
     }
 
-    /// Where a block stands in the file.
+    /// A block's range in the file.
     pub(crate) fn block_range(&self, block: u64) -> Range<u64> {
         block * BLOCK * ID..((block + 1) * BLOCK).min(self.ids) * ID
     }
 }
 
-/// Ids that stand one behind the other; none if they are not ids.
+/// Parses consecutive ids; none if the bytes are not ids.
 pub(crate) fn parse_ids(bytes: &[u8]) -> Option<Vec<EventId>> {
     let ids = bytes.chunks_exact(ID_BYTES);
     ids.remainder().is_empty().then(|| ids.map(EventId::from_slice).collect()).flatten()
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_table_is_refused() {
+    fn an_invalid_table_is_refused() {
         let file = file(5_000, &[]);
         let table = part(&file, Table::range(5_000));
         assert!(Table::parse(5_000, table).is_some());
@@ -151,7 +151,7 @@ mod tests {
         ) {
             let file = file(ids, &segments);
             let table = Table::parse(ids, part(&file, Table::range(ids))).unwrap();
-            // And the first and the last of blocks.
+            // The first and the last ids of blocks are looked up too.
             let edges = [0, 3 * BLOCK - 3, 3 * BLOCK, 6 * BLOCK, 3 * ids - 3];
             let wanted: Vec<_> = wanted.into_iter().chain(edges).collect();
             let asked: Vec<_> = wanted.iter().map(|millis| id(*millis)).collect();

@@ -1,16 +1,16 @@
-//! Report: what is new in a topic since the last report, each event exactly once.
+//! Report: writes the events of a topic since the last report to files, each event exactly once.
 //!
-//! It is invoked by a schedule, and begins a consumer's next run or goes on with the one under way; and with records of
-//! the table's stream when a run had to be left for lack of time, so that it goes on at once.
+//! The schedule invokes it to begin a consumer's next run, or to continue an unfinished one. The table's stream invokes
+//! it when a run was left for lack of time, so that the run continues at once.
 //!
 //! | for | see |
 //! | --- | --- |
-//! | what it is invoked with | `event.rs` |
+//! | the events that invoke it | `event.rs` |
 //! | a run, from its beginning to its end | `run.rs`; the table's part is the store's `run/` |
-//! | what an attempt writes | `attempt.rs`, `segment.rs`, `summary.rs`, `decimal.rs` |
+//! | the objects of an attempt | `attempt.rs`, `segment.rs`, `summary.rs`, `decimal.rs` |
 //! | final names | `publish.rs`, `names.rs` |
-//! | whether an event was reported | `look_up.rs`, `ids.rs` |
-//! | the place where all this is written | `output.rs`, `bucket.rs`, `https.rs`, `upload.rs` |
+//! | looking up whether an event was reported | `look_up.rs`, `ids.rs` |
+//! | writing to a bucket or a folder | `output.rs`, `bucket.rs`, `https.rs`, `upload.rs` |
 
 use std::time::Duration;
 
@@ -43,14 +43,14 @@ pub use summary::{Counted, Group, Summary, SummaryHead};
 
 use event::Event;
 
-/// The answer: how it ended, for each consumer that the event was about.
+/// The response: an outcome for each consumer that the event named.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Answer {
     /// The outcomes.
     pub outcomes: Vec<Outcome>,
 }
 
-/// By its one outcome: the mapping gives runs one by one.
+/// Measures the first outcome, because the mapping sends runs one by one.
 impl Measured for Answer {
     fn outcome(&self) -> &'static str {
         match self.outcomes.first() {
@@ -75,22 +75,22 @@ impl Measured for Answer {
     }
 }
 
-/// Why an event was not handled to its end.
+/// The reason why an event was not handled completely.
 #[derive(Debug, thiserror::Error)]
 pub enum HandleError {
-    /// It is no event of ours.
+    /// The event is not one of ours.
     #[error(transparent)]
     Event(#[from] EventError),
-    /// A run could not go on.
+    /// A run could not continue.
     #[error(transparent)]
     Report(#[from] ReportError),
 }
 
-/// Handles an event within a time. Of a batch's runs one after the other: the mapping gives them one by one, so that each
-/// has the whole time.
+/// Handles an event within the given time. The runs of a batch are handled one after the other. The mapping sends them
+/// one by one, so that each has the whole time.
 ///
 /// # Errors
-/// If the event is none of ours, or a run could not go on: a further invocation goes on with it.
+/// If the event is not one of ours, or if a run could not continue; a later invocation continues it.
 pub async fn handle(
     store: &Store,
     output: &Output,

@@ -1,4 +1,4 @@
-//! Whether events were reported: looked up in the files of ids.
+//! Looks up in the files of ids whether events were reported.
 
 use std::collections::BTreeMap;
 
@@ -12,20 +12,20 @@ use crate::limits::{BLOCKS_AT_ONCE, BLOCKS_KEPT};
 use crate::names::{File, Names};
 use crate::output::{Output, OutputError};
 
-/// Looks events up, run by run. What was read of the last one is kept: a run is asked for again and again, each time for
-/// the candidates of another partition of the ledger.
+/// Looks up events run by run. It keeps what it read of the last run's file, because the store asks for the same run
+/// again and again, each time for the candidates of another partition of the ledger.
 #[derive(Debug)]
 pub(crate) struct IdFiles<'a> {
     output: &'a Output,
     last: Option<IdFile>,
 }
 
-/// A run's file, as far as it was read.
+/// The parts of a run's file of ids that were read.
 #[derive(Debug)]
 struct IdFile {
     name: Path,
     table: Table,
-    /// At most [`BLOCKS_KEPT`].
+    /// At most [`BLOCKS_KEPT`] blocks.
     blocks: BTreeMap<u64, Vec<EventId>>,
 }
 

@@ -1,14 +1,14 @@
-//! What a run's objects are called, under the output's prefix.
+//! The names of a run's objects, below the output's prefix.
 //!
 //! ```text
 //! {topic}/{consumer}/{incarnation}/{from}--{to}.…                        the run's files: see `RunFiles`
-//! .attempts/{topic}/{consumer}/{incarnation}/{to}/{attempt}/…            what attempts write, until the run is finished
+//! .attempts/{topic}/{consumer}/{incarnation}/{to}/{attempt}/…            objects of attempts, until the run is finished
 //! ```
 //!
-//! What is private has a folder of its own at the top, which no topic's name can be: one rule of a bucket removes what
-//! a crash left there.
+//! Private objects are in their own top-level folder, whose name no topic can have. So one lifecycle rule of the bucket
+//! can remove what a crash left there.
 //!
-//! What must hold: no private name is written with two contents. Each attempt draws a name of 128 random bits.
+//! Invariant: no private name is written with two different contents. Each attempt's name has 128 random bits.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ pub(crate) struct Names {
     attempts: Path,
 }
 
-/// A file that a run leaves.
+/// A file of a finished run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum File {
     Summary,
@@ -61,12 +61,12 @@ impl Names {
         below(&self.prefix, &name)
     }
 
-    /// Where all attempts of the run are.
+    /// The folder of all attempts of the run.
     pub(crate) const fn attempts(&self) -> &Path {
         &self.attempts
     }
 
-    /// What an attempt wrote, when it has written all.
+    /// The manifest of a complete attempt.
     pub(crate) fn manifest(&self, attempt: &str) -> Path {
         self.of_attempt(attempt, "manifest.json")
     }
@@ -76,7 +76,7 @@ impl Names {
         self.of_attempt(attempt, "summary.json")
     }
 
-    /// How far an attempt came, and what it had counted by then.
+    /// The progress of an attempt: its position and its counts.
     pub(crate) fn progress(&self, attempt: &str) -> Path {
         self.of_attempt(attempt, "progress.ndjson")
     }
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_private_is_apart_from_what_is_final() {
+    fn private_and_final_names_are_in_different_folders() {
         let consumer = ConsumerKey { topic: "billing".parse().unwrap(), name: "nightly@eu".parse().unwrap() };
         let id = |at: &str| EventId::last_of(at.parse().unwrap());
         let range = (id("2026-11-21T03:00:00Z"), id("2026-11-21T03:15:00.5Z"));

@@ -1,4 +1,4 @@
-//! Where reports are written: a bucket, or a folder. The same objects in both.
+//! The output of reports: a bucket or a folder, with the same objects in both.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -32,14 +32,14 @@ pub enum Place {
     Bucket {
         /// The bucket's name.
         name: String,
-        /// What the objects' names start with.
+        /// The prefix of the objects' names.
         prefix: Path,
     },
-    /// Files of a folder, which is made if it is not there.
+    /// Files in a folder, which is created if it does not exist.
     Folder(PathBuf),
 }
 
-/// Text that names no place.
+/// The text is not a valid output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the output must be s3://bucket/prefix, file:///folder, or a folder's path")]
 pub struct PlaceError;
@@ -51,7 +51,7 @@ impl FromStr for Place {
         if let Some(bucket) = text.strip_prefix("s3://") {
             let (name, prefix) = bucket.split_once('/').unwrap_or((bucket, ""));
             let prefix = Path::parse(prefix).map_err(|_| PlaceError)?;
-            // What a bucket's name may be, S3 says when it is asked.
+            // S3 checks the bucket's name when it is called.
             return (!name.is_empty())
                 .then(|| Self::Bucket { name: name.to_owned(), prefix })
                 .ok_or(PlaceError);
@@ -62,39 +62,39 @@ impl FromStr for Place {
     }
 }
 
-/// Why a place could not be opened.
+/// The reason why an output could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The bucket cannot be used, or the folder.
+    /// The bucket or the folder cannot be used.
     #[error("the output cannot be used: {0}")]
     Store(#[from] Error),
-    /// The folder cannot be made.
-    #[error("the output's folder cannot be made: {0}")]
+    /// The folder cannot be created.
+    #[error("the output's folder cannot be created: {0}")]
     Folder(#[from] std::io::Error),
 }
 
-/// Why something could not be written, or read again.
+/// The reason why an object could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
-    /// The bucket or the folder did not do what was asked.
+    /// A call to the bucket or the folder failed.
     #[error(transparent)]
     Store(#[from] Error),
-    /// A run was committed, and then what it was committed with was removed, before it had its files. It has to be put
-    /// back from a copy, or the consumer deleted and made again.
-    #[error("{attempts} is gone, and the run that was committed with it has no files")]
+    /// A committed run's attempt was removed before the run had its files. The attempt must be restored from a copy, or
+    /// the consumer must be deleted and created again.
+    #[error("{attempts} is gone, so the run that was committed with it cannot get its files")]
     Gone {
-        /// Where the run's attempts were.
+        /// The folder of the run's attempts.
         attempts: Path,
     },
-    /// An object is not what was written under its name.
-    #[error("{name} is not what was written there")]
+    /// An object does not have the expected content.
+    #[error("{name} does not have the expected content")]
     Corrupt {
         /// The object.
         name: Path,
     },
 }
 
-/// An open place. Cheap to clone.
+/// An open output. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Output {
     store: Arc<dyn ObjectStore>,
@@ -102,10 +102,10 @@ pub struct Output {
 }
 
 impl Output {
-    /// Opens a place. The environment is asked for only if that is a bucket.
+    /// Opens an output. The environment is read only for a bucket.
     ///
     /// # Errors
-    /// If the environment says nothing of use about the bucket, or the folder cannot be made.
+    /// If the environment's settings for the bucket are invalid, or the folder cannot be created.
     pub async fn open(
         place: &Place,
         environment: impl Future<Output = Environment>,
@@ -121,25 +121,25 @@ impl Output {
     /// Opens a folder.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If the folder cannot be created.
     pub fn folder(folder: &std::path::Path) -> Result<Self, OpenError> {
         std::fs::create_dir_all(folder)?;
-        // As a bucket does: what was written is there after a power cut.
+        // Like in a bucket, written files survive a power cut.
         let files = LocalFileSystem::new_with_prefix(folder)?.with_fsync(true);
-        // The folders of attempts go with their last files.
+        // The attempts' folders are removed with their last files.
         Ok(Self::new(Arc::new(files.with_automatic_cleanup(true)), Path::default()))
     }
 
-    /// A place of a store of objects.
+    /// An output in an object store.
     #[must_use]
     pub fn new(store: Arc<dyn ObjectStore>, prefix: Path) -> Self {
         Self { store, prefix }
     }
 
-    /// The summary of a run, by the name that the run gives it.
+    /// The summary of a run, by the file name in the run's view.
     ///
     /// # Errors
-    /// If it is not there, or cannot be read.
+    /// If the file does not exist or cannot be read.
     pub async fn summary(&self, file: &str) -> Result<Summary, OutputError> {
         let name = below(&self.prefix, file);
         serde_json::from_slice(&self.get(&name).await?).map_err(|_| OutputError::Corrupt { name })
@@ -161,7 +161,7 @@ impl Output {
         self.store.get(name).await?.bytes().await
     }
 
-    /// An object piece by piece: what is in memory does not grow with it.
+    /// An object as a stream of pieces, so that memory use does not grow with its size.
     pub(crate) async fn stream(
         &self,
         name: &Path,
@@ -185,7 +185,7 @@ impl Output {
         self.store.copy(from, to).await
     }
 
-    /// Removes all objects of a folder. One that is gone already is as good.
+    /// Removes all objects of a folder. Objects that are already gone are ignored.
     pub(crate) async fn remove(&self, folder: &Path) -> Result<(), Error> {
         let names = self.store.list(Some(folder)).map_ok(|object| object.location).boxed();
         let mut removed = self.store.delete_stream(names);
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_folder_is_made_and_removed_with_its_last_object() {
+    async fn a_folder_is_created_and_removed_with_its_last_object() {
         let folder = tempfile::tempdir().unwrap();
         let output = Output::folder(&folder.path().join("a/b")).unwrap();
         for name in ["c/1", "c/d/2", "e/3"] {

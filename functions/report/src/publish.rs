@@ -1,8 +1,8 @@
-//! Giving a run its files: the committed attempt's, put together under their final names.
+//! Publishing: assembles the committed attempt's files under their final names.
 //!
-//! Anyone may do this, any number of times, at the same time: what is written follows from the manifest alone, and each
-//! file shows when it is whole. The file of ids is the last, and the mark that all were there: who takes a report away as
-//! soon as it shows does not get it again.
+//! Any invocation may do this any number of times, even at the same time as others: the content follows from the
+//! manifest alone, and each file appears only when it is complete. The file of ids is written last and marks that all
+//! files were there. So a file that its reader takes away after that is not written again.
 
 use futures_util::TryStreamExt;
 use object_store::Error;
@@ -13,14 +13,14 @@ use crate::names::{File, Names};
 use crate::output::{Output, OutputError};
 use crate::upload::Upload;
 
-/// Sees to it that a run's files are there, or were.
+/// Ensures that a run's files are there, or once were.
 pub(crate) async fn publish(output: &Output, names: &Names, attempt: &str) -> Result<(), OutputError> {
     let mark = names.file(File::Ids);
     if output.has(&mark).await? {
         return Ok(());
     }
     match put_together(output, names, attempt).await {
-        // Who was faster has removed what this one reads, after the files were there.
+        // Another invocation was faster: it wrote the files and then removed the attempt that this one reads.
         Err(OutputError::Store(Error::NotFound { .. })) if output.has(&mark).await? => Ok(()),
         Err(OutputError::Store(Error::NotFound { .. })) => {
             Err(OutputError::Gone { attempts: names.attempts().clone() })

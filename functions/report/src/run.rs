@@ -1,14 +1,14 @@
-//! One invocation's work on a consumer's run: all of it, or as much as there is time for.
+//! One invocation's work on a consumer's run: all of it, or as much as the time allows.
 //!
-//! 1. The run is begun, or an unfinished one continued (the store: announced, and kept to oneself for a while).
-//! 2. What landed late is listed: each candidate is looked up in the files of the run that covers its time.
-//! 3. An attempt writes the late events, which are older, and then the range: oldest first, both.
-//! 4. The attempt is committed: it, or another that was faster, is the run's.
+//! 1. The store begins a run, or continues an unfinished run: it announces the run and takes a lease on it.
+//! 2. The late events are listed: each candidate is looked up in the files of the run that covers its time.
+//! 3. An attempt writes the late events, which are older, and then the range, both oldest first.
+//! 4. The attempt is committed: this attempt, or another that was faster, becomes the run's.
 //! 5. The committed attempt's files get their final names, the attempts are removed, and the run is finished.
 //!
-//! Why nothing is reported twice or lost: from the commit on, all that is left follows from what the run's item names,
-//! and can be done again by anyone. Before it, all is private. So any call may fail, before or after it took effect, and
-//! two invocations may be at the same run: the next one goes on.
+//! Nothing is reported twice or lost. Before the commit, all objects are private. After the commit, all remaining work
+//! follows from the attempt that the run's item names, and any invocation can repeat it. So any call may fail, before
+//! or after it took effect, and two invocations may work on the same run: the next invocation continues.
 
 use std::error::Error;
 use std::time::Duration;
@@ -29,27 +29,27 @@ use crate::output::{Output, OutputError};
 use crate::publish::publish;
 use crate::summary::SummaryHead;
 
-/// Whose report is to be made, and what it counts.
+/// A report to make: its consumer and its counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// The consumer; it is made if it is not there, and begins with the topic's first event.
+    /// The consumer. It is created if it does not exist, and starts with the topic's first event.
     pub consumer: ConsumerKey,
-    /// What a run that is begun now counts. One that is under way counts what it was begun with.
+    /// The counts of a run that begins now. A run that is already under way keeps its own.
     pub spec: RunSpec,
 }
 
-/// How an invocation ended.
+/// The outcome of an invocation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum Outcome {
     /// There is nothing to report yet.
     Nothing,
-    /// Another invocation is at it.
+    /// Another invocation holds the lease on the run.
     Busy {
-        /// Until then, unless it ends earlier.
+        /// The lease ends at this time, or earlier.
         until: UnixMillis,
     },
-    /// Time was over. A further invocation goes on from there.
+    /// The time was not enough. A later invocation continues the run.
     Unfinished {
         /// The run's end.
         to: EventId,
@@ -58,16 +58,16 @@ pub enum Outcome {
     Finished {
         /// The run's end.
         to: EventId,
-        /// How many events it reports.
+        /// The number of events that it reports.
         events: u64,
-        /// How many of them were late.
+        /// The number of late events among them.
         late: u64,
-        /// Its files for readers: the events, and the summary.
+        /// Its files for readers: the events and the summary.
         files: [String; 2],
     },
 }
 
-/// Why a run could not go on. The next invocation goes on with it.
+/// The reason why a run could not continue. The next invocation continues it.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// The topic could not be read, or does not exist.
@@ -76,15 +76,15 @@ pub enum ReportError {
     /// The run could not be begun, committed or finished.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// The output did not do what was asked.
+    /// A call to the output failed.
     #[error("the output: {0}")]
     Output(#[from] OutputError),
-    /// The table did not do what was asked.
+    /// A call to the table failed.
     #[error("the table: {0}")]
     Table(#[from] TableError),
 }
 
-/// Begins a consumer's next run, or goes on with the one under way.
+/// Begins a consumer's next run, or continues an unfinished run.
 ///
 /// # Errors
 /// See [`ReportError`].
@@ -100,7 +100,7 @@ pub async fn run(
     work.on(begun).await
 }
 
-/// Goes on with a consumer's run, if one is under way.
+/// Continues a consumer's unfinished run, if there is one.
 ///
 /// # Errors
 /// See [`ReportError`].
@@ -117,7 +117,7 @@ pub async fn go_on(
 
 /// One invocation's work on a run.
 struct Work<'a> {
-    /// Measures what the invocation costs. Each operation is a step with a deadline of its own.
+    /// Measures the invocation's cost. Each operation is a step with its own deadline.
     op: Op,
     ambient: &'a dyn Ambient,
     output: &'a Output,
@@ -156,10 +156,10 @@ impl<'a> Work<'a> {
         outcome
     }
 
-    /// So that the next invocation need not wait. If that fails too, it waits.
+    /// Releases the lease, so that the next invocation need not wait. If that fails too, the next invocation waits.
     async fn release(&self, run: &Run) {
         if let Err(error) = self.op.step().run(run).release().await {
-            tracing::warn!(error = &error as &dyn Error, "a run could not be given back");
+            tracing::warn!(error = &error as &dyn Error, "a run's lease could not be released");
         }
     }
 
@@ -175,7 +175,8 @@ impl<'a> Work<'a> {
         let CommittedRun { attempt, events, late, .. } =
             committed.committed.as_ref().expect("it was committed, or has just been");
         publish(self.output, &names, attempt).await?;
-        // Before the run is finished: who finishes it after a crash removes them too. Nobody needs them any more.
+        // The attempts are removed before the run is finished, so that an invocation which finishes the run after a
+        // crash removes them too. Nothing needs them any more.
         if let Err(error) = self.output.remove(names.attempts()).await {
             tracing::warn!(error = &error as &dyn Error, "a run's attempts could not be removed");
         }
@@ -185,7 +186,7 @@ impl<'a> Work<'a> {
         Ok(Outcome::Finished { to: run.to, events: *events, late: *late, files })
     }
 
-    /// The run with the attempt that it is committed with; none if time was over.
+    /// The run with its committed attempt; none if the time was not enough.
     async fn attempt(&self, run: &Run, names: &Names) -> Result<Option<Run>, ReportError> {
         let id = format!("{:032x}", self.ambient.entropy());
         let mut attempt = Attempt::new(self.output, names, id, run.spec.clone());
@@ -193,9 +194,9 @@ impl<'a> Work<'a> {
         if let Some(progress) = &run.progress {
             match attempt.take_over(progress).await {
                 Ok(()) => position = Some(progress.position),
-                // A rule of the bucket has removed what was left for days; or the output is another now.
+                // A lifecycle rule of the bucket removed the old progress, or the output was changed.
                 Err(OutputError::Store(object_store::Error::NotFound { .. })) => {
-                    tracing::warn!("a run's progress is gone: it is read from its beginning");
+                    tracing::warn!("a run's progress is gone, so the run starts from its beginning");
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -222,7 +223,8 @@ impl<'a> Work<'a> {
                 return self.leave(run, attempt.leave(range.position()).await?).await;
             }
         }
-        // With what is left of the time, if that may be enough; else with all of the next invocation's.
+        // The file is assembled in the remaining time if that may be enough, else by the next invocation in its whole
+        // time.
         let to_assemble = Duration::from_secs(attempt.bytes() / ASSEMBLED_BYTES_PER_SECOND);
         if begin < run.to && !self.has(SAVE_RESERVE + to_assemble) {
             return self.leave(run, attempt.leave(run.to).await?).await;
@@ -238,14 +240,15 @@ impl<'a> Work<'a> {
         Ok(Some(self.op.step().run(run).commit(&committed).await?))
     }
 
-    /// Leaves the run to a further invocation. If another has it by now, or it is committed, that one goes on.
+    /// Leaves the run to a later invocation. If another invocation holds the run by now, or it is committed, that
+    /// invocation continues.
     async fn leave(&self, run: &Run, progress: Progress) -> Result<Option<Run>, ReportError> {
         self.op.step().run(run).save_progress(&progress).await?;
         Ok(None)
     }
 }
 
-/// What a run's summary is of; its counts are the attempt's.
+/// The head of a run's summary; the attempt fills in the counts.
 fn head(run: &Run) -> SummaryHead {
     let ConsumerKey { topic, name } = run.consumer.clone();
     SummaryHead {

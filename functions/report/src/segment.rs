@@ -1,10 +1,10 @@
-//! A piece of a report: some megabytes of lines, and the ids of their events.
+//! A segment: one piece of a report, some megabytes of lines with the ids of their events.
 
 use lately_model::Event;
 
 use crate::limits::{LINE_BYTES, SEGMENT_BYTES};
 
-/// A segment while it is filled.
+/// A segment that is being filled.
 #[derive(Debug, Default)]
 pub(crate) struct Segment {
     pub(crate) lines: Vec<u8>,
@@ -14,11 +14,12 @@ pub(crate) struct Segment {
 impl Segment {
     /// Adds an event.
     pub(crate) fn push(&mut self, event: &Event) {
-        // At once, so that it is not copied while it grows. What is not written to takes no memory.
+        // The whole capacity is reserved at once, so that the lines are never copied while they grow. Pages that are
+        // never written take no memory.
         self.lines.reserve_exact((SEGMENT_BYTES + LINE_BYTES).saturating_sub(self.lines.len()));
         let start = self.lines.len();
         serde_json::to_writer(&mut self.lines, event).expect("an event is JSON, and memory takes it");
-        // Data is the client's own text: between its values there may be line breaks. In strings there are none.
+        // Data is the client's own text, so it may contain line breaks between its values. JSON strings contain none.
         for byte in &mut self.lines[start..] {
             if matches!(byte, b'\n' | b'\r') {
                 *byte = b' ';
@@ -50,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_one_line_whatever_its_data_is_spaced_with() {
+    fn an_event_with_line_breaks_in_its_data_is_one_line() {
         let mut segment = Segment::default();
         segment.push(&event(Some("{\n\t\"a\": \"x\\ny\",\r\n\"b\": 1.10}")));
         segment.push(&event(None));
@@ -64,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_line_is_as_long_as_the_limits_say() {
+    fn the_longest_and_shortest_lines_match_the_limits() {
         let mut segment = Segment::default();
         let data = format!("\"{}\"", "x".repeat(EVENT_BYTES - 2));
         segment.push(&Event {
@@ -74,7 +75,7 @@ mod tests {
             ..event(Some(&data))
         });
         assert!(segment.lines.len() <= LINE_BYTES);
-        // The shortest: what the limits take a segment's ids from.
+        // The shortest line: `limits.rs` derives the most ids of a segment from it.
         let mut segment = Segment::default();
         let shortest = Event { event_type: "t".parse().unwrap(), actor: "a".parse().unwrap(), ..event(None) };
         segment.push(&shortest);

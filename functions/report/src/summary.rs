@@ -1,4 +1,4 @@
-//! The summary: how many events each group has, and what a field of their data adds up to.
+//! The summary: the number of events of each group, and the sum of a field of their data.
 //!
 //! ```text
 //! {"topic":…,"consumer":…,"from":…,"to":…,"events":…,"late":…,"group_by":…,"sum":…,"not_summed":…,"groups":[
@@ -7,13 +7,13 @@
 //! ],"others":{"count":…,"sum":…,"numbers":…}}
 //! ```
 //!
-//! Groups stand sorted by their key, one a line; first, with the key `null`, the events that have none. `sum`,
-//! `numbers` (how many numbers it is made of) and `not_summed` (how many had too many digits) are there if a field is
-//! summed; `others` if there are more groups than are counted one by one ([`GROUPS`]).
+//! Groups are sorted by key, one per line. The group of events without a key comes first, with the key `null`. If a
+//! field is summed, `sum`, `numbers` (the number of summed numbers) and `not_summed` (the number of numbers with too
+//! many digits) are present. `others` is present if there are more groups than are counted individually ([`GROUPS`]).
 //!
-//! A run that goes on in a further invocation takes its counts with it: the same lines, in the file of its progress.
+//! A run that continues in a later invocation takes its counts with it: its progress contains the same lines.
 //!
-//! What must hold: the counts of all groups, and of the others, add up to the number of events.
+//! Invariant: the counts of all groups, and of the others, add up to the number of events.
 
 use std::collections::BTreeMap;
 
@@ -27,40 +27,40 @@ use serde_json::value::RawValue;
 use crate::decimal::{Decimal, TooLong};
 use crate::limits::GROUPS;
 
-/// A summary, whole.
+/// A complete summary.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
-    /// What it is of.
+    /// The report's topic, range and totals.
     #[serde(flatten)]
     pub head: SummaryHead,
-    /// The groups, by their key.
+    /// The groups, sorted by key.
     pub groups: Vec<Group>,
-    /// All events of further groups.
+    /// The counts of all further groups' events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others: Option<Counted>,
 }
 
-/// What a summary is of.
+/// The report's topic, range and totals.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SummaryHead {
     /// The topic.
     pub topic: Topic,
-    /// Whose report it is.
+    /// The consumer that reports.
     pub consumer: Consumer,
-    /// Events after this were new to it.
+    /// The start of the run's range: events after this time are new.
     pub from: UnixMillis,
-    /// Events up to this were there to be reported.
+    /// The end of the run's range: events up to this time are included.
     pub to: UnixMillis,
-    /// How many events were reported.
+    /// The number of reported events.
     pub events: u64,
-    /// How many of them are older than `from`: they landed late.
+    /// The number of events among them that are older than `from`, because they landed late.
     pub late: u64,
-    /// What groups them.
+    /// The field by which they are grouped.
     pub group_by: GroupBy,
     /// The field of their data that is summed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sum: Option<SumField>,
-    /// How many of the field's numbers had too many digits.
+    /// The number of the field's numbers that had too many digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_summed: Option<u64>,
 }
@@ -68,22 +68,22 @@ pub struct SummaryHead {
 /// The events of a group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
-    /// What they have in common; none if it is that they have no subject.
+    /// The value that they share; none for events without a subject.
     pub key: Option<Box<str>>,
-    /// What they add up to.
+    /// Their counts.
     #[serde(flatten)]
     pub counted: Counted,
 }
 
-/// What events add up to.
+/// The counts of some events.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counted {
-    /// How many there are.
+    /// The number of events.
     pub count: u64,
-    /// What the field adds up to.
+    /// The sum of the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sum: Option<Decimal>,
-    /// How many of them had a number in the field.
+    /// The number of events with a number in the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numbers: Option<u64>,
 }
@@ -98,7 +98,7 @@ impl Counted {
     }
 }
 
-/// The counts of a run while it reads.
+/// The counts of a run while it reads events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tally {
     spec: RunSpec,
@@ -107,7 +107,7 @@ pub(crate) struct Tally {
     rest: Rest,
 }
 
-/// What belongs to no group of its own: the second line of a run's progress.
+/// The counts outside the individual groups: the second line of a run's progress.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Rest {
     without_key: Option<Counted>,
@@ -156,19 +156,19 @@ impl Tally {
         self.groups.get_mut(key).expect("it was there, or was put there")
     }
 
-    /// The tally as lines: of its progress.
+    /// The tally as lines of a run's progress.
     pub(crate) fn lines(&self) -> impl Iterator<Item = Vec<u8>> {
         let groups = self.groups.iter().map(|(key, counted)| json(&GroupRef { key: Some(key), counted }));
         std::iter::once(json(&self.rest)).chain(groups).map(|line| [line, b"\n".to_vec()].concat())
     }
 
-    /// Takes the first of its lines.
+    /// Parses the first of those lines.
     pub(crate) fn read_rest(&mut self, line: &[u8]) -> serde_json::Result<()> {
         self.rest = serde_json::from_slice(line)?;
         Ok(())
     }
 
-    /// Takes another of its lines.
+    /// Parses one of the other lines.
     pub(crate) fn read_group(&mut self, line: &[u8]) -> serde_json::Result<()> {
         let Group { key, counted } = serde_json::from_slice(line)?;
         let key = key.ok_or_else(|| serde::de::Error::missing_field("key"))?;
@@ -176,12 +176,13 @@ impl Tally {
         Ok(())
     }
 
-    /// The summary's file, in pieces. `head` says what it is of; its spec and what was not summed are the tally's.
+    /// The summary's file, in pieces. `head` gives the topic, the range and the totals; the tally sets `group_by`,
+    /// `sum` and `not_summed`.
     pub(crate) fn file(&self, head: SummaryHead) -> impl Iterator<Item = Vec<u8>> {
         let RunSpec { group_by, sum } = self.spec.clone();
         let not_summed = sum.is_some().then_some(self.rest.not_summed);
         let mut opening = json(&SummaryHead { group_by, sum, not_summed, ..head });
-        // The object goes on: its end is what `closing` ends with.
+        // Removes the object's closing brace, which `closing` ends with.
         opening.pop();
         opening.extend_from_slice(b",\"groups\":[");
         let others =
@@ -208,14 +209,14 @@ fn json(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("names and numbers are JSON")
 }
 
-/// A field of data, at its top level; the last one if there are several of that name.
+/// A top-level field of data; the last one if the name is repeated.
 fn field<'a>(data: &'a str, name: &str) -> Option<&'a RawValue> {
     let mut reader = serde_json::Deserializer::from_str(data);
-    // Data that is no object has no fields.
+    // Data that is not an object has no fields.
     reader.deserialize_map(Field(name)).ok()?
 }
 
-/// Looks for a field of an object.
+/// Finds a field of an object.
 struct Field<'n>(&'n str);
 
 impl<'de> Visitor<'de> for Field<'_> {
@@ -238,7 +239,7 @@ impl<'de> Visitor<'de> for Field<'_> {
     }
 }
 
-/// Whether a field has a name, whatever escapes the name is written with.
+/// Compares a field's name, however it is escaped.
 struct Named<'n>(&'n str);
 
 impl<'de> DeserializeSeed<'de> for Named<'_> {

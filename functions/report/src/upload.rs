@@ -1,7 +1,7 @@
-//! An object that is written piece by piece: in one put if it is small, else in parts, a few at once.
+//! Uploads: objects that are written piece by piece, in one put if they are small, else in several parts at once.
 //!
-//! It shows under its name when it is whole, and not before. What fails is aborted, so no parts are left lying; those of
-//! a process that died, a rule of the bucket removes.
+//! An object appears under its name only when it is complete. A failed upload is aborted, so no parts remain; a
+//! lifecycle rule of the bucket removes the parts of processes that died.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ impl Upload {
         Self(writer.with_max_concurrency(PARTS_AT_ONCE))
     }
 
-    /// Writes an object of pieces that are at hand.
+    /// Writes an object from pieces that are already in memory or generated.
     pub(crate) async fn all(
         output: &Output,
         name: &Path,
@@ -51,10 +51,10 @@ impl Upload {
         Ok(self.0.put(piece).await?)
     }
 
-    /// Ends the object, which then is there; or gives it up, if not all could be written.
+    /// Ends the upload, so that the object appears; aborts the upload if a piece could not be written.
     pub(crate) async fn end(mut self, written: Result<(), OutputError>) -> Result<(), OutputError> {
         if written.is_ok() {
-            // The writer itself aborts what it cannot end.
+            // The writer itself aborts an upload that it cannot end.
             let ended = self.0.shutdown().await;
             return Ok(ended.map_err(|error| Error::Generic { store: "upload", source: Box::new(error) })?);
         }

@@ -3,7 +3,7 @@
 //! | route | does |
 //! | --- | --- |
 //! | `POST /topics/{topic}/events` | writes one event, or a batch as JSON or NDJSON |
-//! | `DELETE /topics/{topic}/events/{id}` | deletes an event, of one's own or with `act-as` |
+//! | `DELETE /topics/{topic}/events/{id}` | deletes the caller's own event, or with `act-as` any event |
 
 use axum::http::header::{CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
@@ -22,7 +22,7 @@ use lately_model::{Accepted, AcceptedTimes, Batch, BodyForm, ISSUES_TOPIC, NewEv
 use lately_store::{Store, Submission, Written};
 use sha2::{Digest, Sha256};
 
-/// The header that says that an answer was given before.
+/// The header of a response that repeats an earlier one.
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// The routes of this function.
@@ -44,7 +44,7 @@ async fn post_events(
 ) -> Result<Response, Problem> {
     let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let form = BodyForm::of_content_type(content_type);
-    // The topic's retention is looked at by the store, which also knows whether this is a repetition.
+    // The store checks the topic's retention, because it also knows whether this request is a repetition.
     let times = AcceptedTimes::new(op.now(), None);
     let Batch { events, single } = Batch::parse(&body, form, times)?;
     events.iter().try_for_each(|event| caller.require_actor(&event.actor))?;
@@ -73,8 +73,8 @@ async fn post_events(
     Ok(response)
 }
 
-/// The topic of issues tells what happened to issues: its events come with the changes that they tell of. An admin may
-/// import such events, as when a topic is moved.
+/// Protects the topic of issue events: only changes of issues write its events. An admin may import past events, for
+/// example to move the topic.
 fn require_open(
     topic: &Topic,
     caller: &Caller,
@@ -88,7 +88,7 @@ fn require_open(
     }
     Err(Problem::new(
         Code::Forbidden,
-        "Events of this topic come from changes of issues, or are imported by an admin.",
+        "Only changes of issues write events to this topic. An admin can import past events.",
     ))
 }
 
@@ -110,7 +110,12 @@ async fn delete_event(
     let by = match &caller.user {
         _ if caller.scopes.allow(Scope::ActAs) => None,
         Some(user) => Some(Actor::from(user)),
-        None => return Err(Problem::new(Code::Forbidden, "A token of no user needs the scope act-as.")),
+        None => {
+            return Err(Problem::new(
+                Code::Forbidden,
+                "The token belongs to no user. Deleting an event with it needs the scope act-as.",
+            ));
+        }
     };
     op.topic(&topic).delete_event(id, by.as_ref()).await?;
     Ok(StatusCode::NO_CONTENT)

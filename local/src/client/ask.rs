@@ -1,8 +1,9 @@
-//! Asking the API, and asking again what failed for a while.
+//! Requests to the API, and their retries.
 //!
-//! What must hold: nothing is done twice. A read, a put and a delete may be repeated as they stand, a post under an
-//! `Idempotency-Key`. What may not is repeated only where the answer says that nothing was done (429). Repetitions end
-//! when their time is over; soon, if there was no answer ever: then nobody is there.
+//! No request may take effect twice. Reads, puts and deletes are idempotent, so they may be retried; a post may be
+//! retried if it has an `Idempotency-Key`. Any other request is retried only after a response which says that nothing
+//! was done (429). Retries end when their time is over. If there was never a response, they end after `SHORT`: the
+//! server is then probably not running.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -16,36 +17,36 @@ use serde::Serialize;
 use crate::client::failure::{Failure, Refusal};
 use crate::client::remote::{ApiPlace, Remote, Reply, parse_token};
 
-/// The wait before something is asked for again; it doubles up to the other.
+/// The first and the longest wait before a retry. The wait doubles with each retry.
 const PAUSE: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(5)];
 
-/// The time of repetitions while a person waits.
+/// The time for retries while a person waits.
 pub(crate) const SHORT: Duration = Duration::from_secs(2);
 
-/// The time of repetitions when no person waits: long enough for a server to be started again.
+/// The time for retries when no person waits: long enough for a server to restart.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// Where the API is, and as whom it is asked.
+/// The API's URL and token, and the form of the output.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "The API")]
 pub(crate) struct Access {
     #[command(flatten)]
     place: ApiPlace,
 
-    /// As whom it is asked; dev is the local program's admin
+    /// The token to send; dev is the local program's admin
     #[arg(long, env = "LATELY_TOKEN", value_name = "TOKEN", default_value = "dev", hide_env_values = true, value_parser = parse_token)]
     token: Token,
 
-    /// Print JSON, as the API gives it
+    /// Print JSON, as the API returns it
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Say on standard error what each answer cost at DynamoDB
+    /// Print each response's DynamoDB cost to standard error
     #[arg(long)]
     pub(crate) cost: bool,
 }
 
-/// The API, asked with a token.
+/// A client of the API with a token.
 #[derive(Debug)]
 pub(crate) struct Api {
     remote: Remote,
@@ -62,12 +63,12 @@ pub(crate) struct Call {
     target: String,
     headers: Vec<(&'static str, String)>,
     body: Option<(&'static str, Vec<u8>)>,
-    /// True if a repetition changes nothing.
+    /// True if a second sending changes nothing, so a retry is safe.
     repeatable: bool,
 }
 
 impl Api {
-    /// The API at a place; what fails for a while is asked for again for as long as `patience`.
+    /// A client of the API at a URL. Requests that fail temporarily are retried for as long as `patience`.
     pub(crate) fn at(place: ApiPlace, token: Token, patience: Duration) -> Result<Self, Failure> {
         Ok(Self { remote: Remote::at(place)?, token, patience, is_there: AtomicBool::new(false) })
     }
@@ -76,7 +77,7 @@ impl Api {
         Self::at(access.place, access.token, patience)
     }
 
-    /// The answer, if it is 2xx.
+    /// Sends a request, with retries. The result is the response if its status is 2xx.
     pub(crate) async fn ask(&self, call: &Call) -> Result<Reply, Failure> {
         let begun = clock::monotonic_now();
         let [mut pause, longest] = PAUSE;
@@ -104,7 +105,7 @@ impl Api {
         if let Some((content_type, body)) = body {
             request = request.header("content-type", *content_type).body(body.clone());
         }
-        // Without its query: a cursor is long, and says nothing.
+        // Without the query: a cursor is long and tells a reader nothing.
         let asked = || format!("{method} {}", target.split('?').next().unwrap_or(target));
         let reply = Reply::to(request).await.map_err(|error| Failure::unreachable(asked(), &error))?;
         self.is_there.store(true, Ordering::Relaxed);
@@ -129,7 +130,7 @@ impl Call {
         Self { repeatable: false, ..Self::new(Method::POST, target) }
     }
 
-    /// A change under the revision that it is made to.
+    /// A change of one revision: the request has `If-Match`.
     pub(crate) fn patch(target: impl Into<String>, revision: u64) -> Self {
         let call = Self { repeatable: false, ..Self::new(Method::PATCH, target) };
         call.header("if-match", format!("\"{revision}\""))
@@ -148,12 +149,12 @@ impl Call {
         Self { body: Some((content_type, body)), ..self }
     }
 
-    /// The same, done once however often it is asked.
+    /// The same request with an `Idempotency-Key`: it takes effect once, however often it is sent.
     pub(crate) fn under(self, idempotency_key: impl Into<String>) -> Self {
         Self { repeatable: true, ..self }.header("idempotency-key", idempotency_key.into())
     }
 
-    /// The same, that may be asked again by what it does.
+    /// The same request, marked as safe to retry.
     pub(crate) fn repeatable(self) -> Self {
         Self { repeatable: true, ..self }
     }
@@ -164,7 +165,7 @@ impl Call {
     }
 }
 
-/// A path with the parameters that are given.
+/// A path with a query of those parameters that have a value.
 pub(crate) fn target(path: &str, parameters: &[(&str, Option<String>)]) -> String {
     let mut target = path.to_owned();
     for (name, value) in parameters.iter().filter_map(|(name, value)| Some((name, value.as_ref()?))) {
@@ -180,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_parameter_that_is_given_stands_in_the_query_whatever_it_holds() {
+    fn given_parameters_are_encoded_into_the_query() {
         let parameters = [
             ("cursor", None),
             ("from", Some("2026-11-20T00:00:00Z".to_owned())),

@@ -1,7 +1,7 @@
 //! `lately consume`: a topic's events as lines, over HTTP.
 //!
-//! A batch is committed when its lines are written and flushed. What is stopped in between prints the batch again when it
-//! is started again: at least once, and nothing is left out.
+//! A batch is committed after its lines are written and flushed. If the command stops in between, the next run prints
+//! the batch again: every event is printed at least once.
 
 use std::io::Write;
 use std::time::Duration;
@@ -21,13 +21,13 @@ use crate::client::text::json_line;
 /// The pause between polls when nothing is new: each poll writes an item of the table, also when it finds nothing.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Print a topic's events as they come, each line an event, from where one is
+/// Print a topic's events, one per line, from a consumer's position on
 #[derive(Clone, Debug, clap::Args)]
 pub struct ConsumeOptions {
     /// The topic
     topic: Topic,
 
-    /// The consumer's name: it remembers the place
+    /// The consumer's name; the server stores its position
     name: Consumer,
 
     #[command(flatten)]
@@ -37,19 +37,19 @@ pub struct ConsumeOptions {
     #[arg(long, env = "LATELY_TOKEN", value_name = "TOKEN", default_value = "dev", hide_env_values = true, value_parser = parse_token)]
     token: Token,
 
-    /// Wait for more at the end
+    /// At the end, wait for new events
     #[arg(long)]
     follow: bool,
 
-    /// Where a consumer begins that is not there yet: earliest, latest or a time
+    /// The position at which a new consumer starts: earliest, latest or a time
     #[arg(long, value_name = "START", default_value = "earliest", value_parser = str::parse::<Start>)]
     from: Start,
 }
 
-/// The limit of a poll; an answer has at most 2.5 MB in any case.
+/// The most events of a poll; a response has at most 2.5 MB in any case.
 const LIMIT: u16 = 1000;
 
-/// A batch, its events as the text that they are.
+/// A batch. Its events stay JSON text.
 #[derive(Debug, Deserialize)]
 struct Polled<'a> {
     batch: Option<Box<str>>,
@@ -60,7 +60,7 @@ struct Polled<'a> {
     caught_up: bool,
 }
 
-/// Prints events until there are no more, or for ever.
+/// Prints events until there are no more, or for ever with `--follow`.
 ///
 /// # Errors
 /// See [`Failure`].
@@ -73,7 +73,7 @@ pub async fn run(
     let api = Api::at(place, token, LONG)?;
     let consumer = format!("/topics/{topic}/consumers/{name}");
     api.ask(&Call::put(&*consumer).json(&json!({ "start": start_text(from) }))).await?;
-    // Until it is committed, the same batch is given again; and a batch may be committed again.
+    // A poll is safe to retry: it returns the same batch until that is committed. So is a commit.
     let poll = Call::post(format!("{consumer}/poll")).json(&json!({ "limit": LIMIT })).repeatable();
     let (mut events, mut late) = (0, 0);
     loop {

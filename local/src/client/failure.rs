@@ -1,15 +1,15 @@
-//! Why a command of the API did not do what it was told to, and the code that the process ends with.
+//! Why a command of the API failed, and the exit code of the process.
 //!
-//! | code | means |
+//! | code | meaning |
 //! | --- | --- |
-//! | 0 | done |
+//! | 0 | success |
 //! | 1 | failed: the API cannot be reached, or cannot answer now (5xx) |
-//! | 2 | the command line is not what it should be |
-//! | 3 | refused (4xx) |
+//! | 2 | invalid command line |
+//! | 3 | rejected (4xx), or invalid input |
 //! | 4 | not found (404) |
-//! | 5 | in conflict with what is there (409, 412, 428) |
+//! | 5 | conflict (409, 412, 428) |
 //!
-//! Scripts act on them, so what was published stays.
+//! Scripts depend on these codes, so a published code never changes.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -25,32 +25,32 @@ use crate::operate::FeedError;
 /// Why a command of the API failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// There is no answer.
-    #[error("{asked}: {cause}: is the API there? --url says where it is")]
+    /// There was no response.
+    #[error("{asked}: no response ({cause}); check that the API is running at the URL of --url")]
     Unreachable {
-        /// The request.
+        /// The request's method and path.
         asked: String,
-        /// Why.
+        /// The cause.
         cause: String,
-        /// It may be otherwise in a moment.
+        /// True if a retry may succeed.
         passes: bool,
     },
-    /// The answer is a problem.
+    /// The response is an error.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// An answer is none of this API's.
-    #[error("the answer is not what it should be: {0}")]
+    /// A response cannot be parsed.
+    #[error("the response is not Lately's ({0}); check the URL of --url")]
     Foreign(#[from] serde_json::Error),
-    /// No client could be made.
+    /// The HTTP client could not be created.
     #[error(transparent)]
     Client(#[from] reqwest::Error),
     /// The input is invalid.
     #[error("{0}")]
     Input(String),
-    /// It is there already.
+    /// The thing to create exists already.
     #[error("{0}")]
     Conflict(String),
-    /// The command line asks for something impossible.
+    /// The command line is invalid.
     #[error("{0}")]
     Usage(String),
     /// The command stopped before its end. It says how to continue, and has the exit code of the cause.
@@ -61,7 +61,7 @@ pub enum Failure {
         /// The process's exit code.
         code: u8,
     },
-    /// A feed could not be compared or mended.
+    /// A feed could not be verified or rebuilt.
     #[error(transparent)]
     Feed(#[from] FeedError),
     /// Something could not be read or printed.
@@ -69,7 +69,7 @@ pub enum Failure {
     Io(#[from] std::io::Error),
 }
 
-/// A problem, as an answer to what was asked.
+/// An error response, with the request that it answers.
 #[derive(Debug)]
 pub struct Refusal {
     asked: String,
@@ -117,7 +117,7 @@ impl Failure {
         Self::Unreachable { asked, cause: cause(error), passes: !error.is_builder() }
     }
 
-    /// The code that the process ends with: see above.
+    /// The process's exit code: see the table at the top of this file.
     #[must_use]
     pub fn code(&self) -> u8 {
         match self {
@@ -150,7 +150,7 @@ impl Failure {
         matches!(self, Self::Refused(refusal) if refusal.status == status)
     }
 
-    /// True if a repetition may succeed in a moment.
+    /// True if a retry may succeed.
     pub(crate) fn passes(&self) -> bool {
         match self {
             Self::Unreachable { passes, .. } => *passes,
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_status_has_its_code_and_only_some_pass() {
+    fn each_status_has_an_exit_code_and_some_may_be_retried() {
         let codes = [
             (400, 3, false),
             (401, 3, false),
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_problem_is_a_line_and_a_line_for_each_fault_and_nothing_of_it_moves_the_cursor() {
+    fn a_problem_is_printed_with_its_faults_and_without_control_characters() {
         let body = r#"{"code":"invalid-event","detail":"2 faults","request_id":"8f1c","errors":[
             {"path":"/type","message":"must be given"},{"path":"/\u001b[2J","message":"must be less\u0007"}]}"#;
         let failure = refusal(422, body, &[("retry-after", "7")]);
@@ -227,7 +227,7 @@ mod tests {
         ];
         assert_eq!(failure.to_string(), told.join("\n"));
         assert_eq!(failure.retry_after(), Some(Duration::from_secs(7)));
-        // A gateway's own answer is a message.
+        // A gateway's own error has only a message.
         let failure = refusal(429, r#"{"message":"Too Many Requests"}"#, &[]);
         assert_eq!(failure.to_string(), "GET /topics: 429 Too Many Requests: Too Many Requests");
         assert_eq!(refusal(502, "<html>", &[]).to_string(), "GET /topics: 502 Bad Gateway");

@@ -1,4 +1,4 @@
-//! `lately feed`: a user's feed, as its reader sees it; and, with the table's own credentials, as it should be.
+//! `lately feed`: shows a user's feed and marks it as seen through the API, and verifies or rebuilds it in the table.
 
 use lately_keys::{EventId, User};
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use crate::client::session::{Screen, Session, read};
 use crate::client::timeline::PageArguments;
 use crate::operate::feed_repair::{self, FeedRepairCommand};
 
-/// Show a user's feed, mark it as seen, and mend it
+/// Show a user's feed, mark it as seen, verify and rebuild it
 #[derive(Clone, Debug, clap::Args)]
 pub struct FeedOptions {
     #[command(subcommand)]
@@ -19,9 +19,9 @@ pub struct FeedOptions {
 
 #[derive(Clone, Debug, clap::Subcommand)]
 enum FeedCommand {
-    /// Print what the user's sources did, newest first
+    /// Print the feed's events, newest first
     Show {
-        /// Whose feed it is
+        /// The user whose feed it is
         user: User,
 
         #[command(flatten)]
@@ -30,9 +30,9 @@ enum FeedCommand {
         #[command(flatten)]
         access: Access,
     },
-    /// Count what the user has not seen, exactly
+    /// Count exactly the events that the user has not seen
     Unread {
-        /// Whose feed it is
+        /// The user whose feed it is
         user: User,
 
         #[command(flatten)]
@@ -40,10 +40,10 @@ enum FeedCommand {
     },
     /// Mark the feed as seen up to an event
     Seen {
-        /// Whose feed it is
+        /// The user whose feed it is
         user: User,
 
-        /// The event: `lately feed show --ids` says its id
+        /// The event's id, as `lately feed show --ids` prints it
         id: EventId,
 
         #[command(flatten)]

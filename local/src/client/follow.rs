@@ -1,4 +1,4 @@
-//! `lately follow`, `unfollow`, `following` and `followers`: who follows what.
+//! `lately follow`, `unfollow`, `following` and `followers`: the follows of users.
 
 use lately_keys::{Source, User};
 use lately_model::limits::BACKFILL;
@@ -10,16 +10,16 @@ use crate::client::failure::Failure;
 use crate::client::list::ListArguments;
 use crate::client::session::{Screen, Session, read};
 
-/// Let a user follow an actor or a subject
+/// Make a user follow an actor or a subject
 #[derive(Clone, Debug, clap::Args)]
 pub struct FollowOptions {
     /// The user
     user: User,
 
-    /// What to follow: actor:NAME or subject:NAME
+    /// The actor or subject to follow: actor:NAME or subject:NAME
     source: Source,
 
-    /// How many of its latest events come along: 0 to 200 [default: 50]
+    /// The number of its latest events to add to the feed: 0 to 200 [default: 50]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(..=i64::from(BACKFILL)))]
     backfill: Option<u16>,
 
@@ -27,20 +27,20 @@ pub struct FollowOptions {
     access: Access,
 }
 
-/// Let a user no longer follow an actor or a subject
+/// Make a user unfollow an actor or a subject
 #[derive(Clone, Debug, clap::Args)]
 pub struct UnfollowOptions {
     /// The user
     user: User,
 
-    /// What to follow no longer: actor:NAME or subject:NAME
+    /// The actor or subject to unfollow: actor:NAME or subject:NAME
     source: Source,
 
     #[command(flatten)]
     access: Access,
 }
 
-/// List what a user follows
+/// List the actors and subjects that a user follows
 #[derive(Clone, Debug, clap::Args)]
 pub struct FollowingOptions {
     /// The user
@@ -53,10 +53,10 @@ pub struct FollowingOptions {
     access: Access,
 }
 
-/// List who follows an actor or a subject
+/// List the followers of an actor or a subject
 #[derive(Clone, Debug, clap::Args)]
 pub struct FollowersOptions {
-    /// What is followed: actor:NAME or subject:NAME
+    /// The followed actor or subject: actor:NAME or subject:NAME
     source: Source,
 
     #[command(flatten)]

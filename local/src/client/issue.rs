@@ -1,7 +1,8 @@
 //! `lately issue`: a repository's issues.
 //!
-//! A change is made to the revision that one names, or else to the one that is read just before; somebody else's change in
-//! between is never lost, but said, and told apart by the code that the process ends with (5).
+//! A change applies to the revision of `--revision`, or else to the revision that the command reads just before. If
+//! somebody else changed the issue in between, nothing is overwritten: the command prints the current issue and exits
+//! with code 5.
 
 use lately_keys::table::{IssueNumber, IssuePriority, IssueStatus, RepositoryKey};
 use lately_model::{IssueBody, IssueTitle, Label};
@@ -28,11 +29,11 @@ enum IssueCommand {
         #[command(flatten)]
         repository: RepositoryArgument,
 
-        /// Only those that are open, or closed
+        /// Only issues of this status: open or closed
         #[arg(long, value_name = "STATUS", conflicts_with = "priority")]
         status: Option<IssueStatus>,
 
-        /// Only those of a priority: high, medium or low
+        /// Only issues of this priority: high, medium or low
         #[arg(long, value_name = "PRIORITY")]
         priority: Option<IssuePriority>,
 
@@ -55,15 +56,15 @@ enum IssueCommand {
         #[command(flatten)]
         repository: RepositoryArgument,
 
-        /// What it is about, in a line
+        /// The issue's title, one line
         #[arg(long)]
         title: IssueTitle,
 
-        /// What it is about
+        /// The issue's text
         #[arg(long)]
         body: Option<IssueBody>,
 
-        /// What it is sorted by; more than once for several
+        /// A label of the issue; repeatable
         #[arg(long = "label", value_name = "LABEL")]
         labels: Vec<Label>,
 
@@ -108,7 +109,7 @@ enum IssueCommand {
     },
 }
 
-/// Which repository.
+/// The repository of a command.
 #[derive(Clone, Debug, clap::Args)]
 struct RepositoryArgument {
     /// The repository
@@ -116,7 +117,7 @@ struct RepositoryArgument {
     repository: RepositoryKey,
 }
 
-/// Which issue.
+/// The issue of a command.
 #[derive(Clone, Debug, clap::Args)]
 struct IssueArgument {
     #[command(flatten)]
@@ -126,39 +127,39 @@ struct IssueArgument {
     number: IssueNumber,
 }
 
-/// Which revision of it one has seen.
+/// The revision of the issue that a change applies to.
 #[derive(Clone, Copy, Debug, clap::Args)]
 struct Revision {
-    /// The revision that is changed, and no other; without it, the one that is there
+    /// Change the issue only if it has this revision [default: its current revision]
     #[arg(long, value_name = "REVISION")]
     revision: Option<u64>,
 }
 
-/// What to change.
+/// The changes of an issue.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[group(required = true, multiple = true)]
 struct IssueChangeArguments {
-    /// What it is about, in a line
+    /// The new title, one line
     #[arg(long)]
     title: Option<IssueTitle>,
 
-    /// What it is about
+    /// The new text
     #[arg(long)]
     body: Option<IssueBody>,
 
-    /// All that it is sorted by; more than once for several
+    /// A label; repeatable. The given labels replace all current ones
     #[arg(long = "label", value_name = "LABEL")]
     labels: Vec<Label>,
 
-    /// Sort it by nothing
+    /// Remove all labels
     #[arg(long, conflicts_with = "labels")]
     no_labels: bool,
 
-    /// open or closed
+    /// The new status: open or closed
     #[arg(long, value_name = "STATUS")]
     status: Option<IssueStatus>,
 
-    /// high, medium or low; from then on, whatever its labels
+    /// The new priority: high, medium or low; from then on, labels no longer set it
     #[arg(long, value_name = "PRIORITY")]
     priority: Option<IssuePriority>,
 }

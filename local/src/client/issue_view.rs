@@ -1,4 +1,4 @@
-//! Issues as they are shown.
+//! The output of issues.
 
 use serde::Deserialize;
 
@@ -29,7 +29,7 @@ struct IssueList {
 }
 
 impl ShownIssue {
-    /// It as it is now, in a line for whoever wanted to change it.
+    /// The issue's current state in one line, for a user whose change was rejected.
     pub(super) fn now(&self) -> String {
         let Self { number, title, labels, status, priority, revision, updated_at, .. } = self;
         let labels = if labels.is_empty() { String::new() } else { format!(" [{}]", labels.join(", ")) };

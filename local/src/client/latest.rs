@@ -1,4 +1,4 @@
-//! `lately latest`: the newest events of a topic, or of a source in all topics or one.
+//! `lately latest`: the newest events of a topic, or of an actor or a subject in one topic or in all.
 
 use lately_keys::{Actor, Subject, Topic};
 
@@ -14,11 +14,11 @@ pub struct LatestOptions {
     /// The topic
     topic: Option<Topic>,
 
-    /// What this actor did
+    /// Events of this actor
     #[arg(long, value_name = "ACTOR", conflicts_with = "subject")]
     actor: Option<Actor>,
 
-    /// What was done to this subject
+    /// Events of this subject
     #[arg(long, value_name = "SUBJECT")]
     subject: Option<Subject>,
 

@@ -1,15 +1,15 @@
-//! Lists that go on: so many of them, and from where.
+//! The arguments of the commands that print a list page by page.
 
 use lately_model::PageSize;
 
-/// How much of a list.
+/// The size and the start of a list's page.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ListArguments {
-    /// How many: 1 to 200
+    /// Entries per page: 1 to 200
     #[arg(short = 'n', value_name = "N", default_value = "50")]
     limit: PageSize,
 
-    /// Go on from where a list ended
+    /// Continue after an earlier page, from the cursor that it printed
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
 }

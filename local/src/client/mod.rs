@@ -1,8 +1,8 @@
-//! The commands of the API: what a client can do, on the command line, over HTTP.
+//! The commands of the API. They send HTTP requests with a token and print the responses.
 //!
-//! A file a command. Each reads its arguments into the types of the API, asks, and prints: rows for people, with `--json`
-//! what the API says for programs. What comes from elsewhere is printed plain (`text.rs`), nothing is done twice
-//! (`ask.rs`), and the process ends with a code that says how it went (`failure.rs`).
+//! Each command has a file. It parses its arguments into the API's types, sends requests, and prints rows for people
+//! or, with `--json`, the API's own JSON for programs. Text from elsewhere is printed without control characters
+//! (`text.rs`), no request takes effect twice (`ask.rs`), and the exit code says how the command ended (`failure.rs`).
 
 pub(crate) mod ask;
 pub mod consume;
@@ -37,42 +37,44 @@ pub use topic::TopicOptions;
 
 use session::Screen;
 
-/// What can be done through the API.
+/// The commands of the API.
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum ApiCommand {
     /// List, show, create and change topics
     Topic(TopicOptions),
-    /// Write an event, or each line of a file or of standard input as one
+    /// Write one event, or one event for each line of a file or of standard input
     ///
-    /// A line is {"type":…,"actor":…,"subject":…,"data":…,"at":…}, the last three optional; blank lines are passed over.
-    /// Lines are sent in batches of up to 500 and 3 MiB. What fails for a while is sent again, for a minute, and never
-    /// written twice. Without a key, a single event is not sent again where it may have been written.
+    /// A line is {"type":…,"actor":…,"subject":…,"data":…,"at":…}; subject, data and at are optional. Blank lines are
+    /// skipped. Lines are sent in batches of up to 500 lines and 3 MiB. A batch that fails temporarily is retried for a
+    /// minute, and no line is written twice. A single event without --idempotency-key is not retried if it may have
+    /// been written.
     Post(Box<PostOptions>),
     /// Print the latest events of a topic, an actor or a subject, newest first
     ///
-    /// Of an actor or a subject, what they have in all topics, unless one is named. Where the page does not end the
-    /// timeline, standard error says the cursor of the next one; with --json each page is a line, as the API gives it.
+    /// For an actor or a subject, the events of all topics are printed, unless a topic is given. If there are more
+    /// events, standard error shows the cursor of the next page. With --json each page is one line, as the API returns
+    /// it.
     Latest(Box<LatestOptions>),
-    /// Print the last events of a topic, oldest first, and those that come
+    /// Print the last events of a topic, oldest first, and with -f also new events
     ///
-    /// With -f, an event shows about two seconds after it was written, and once; while the server is away, it is asked
-    /// again and again. With --json each event is a line.
+    /// With -f, each new event is printed once, about two seconds after it was written. While the server cannot be
+    /// reached, the command keeps retrying. With --json each event is one line.
     Tail(TailOptions),
-    /// Show a user's feed, mark it as seen, and mend it
+    /// Show a user's feed, mark it as seen, verify and rebuild it
     Feed(FeedOptions),
-    /// Let a user follow an actor or a subject
+    /// Make a user follow an actor or a subject
     Follow(FollowOptions),
-    /// Let a user no longer follow an actor or a subject
+    /// Make a user unfollow an actor or a subject
     Unfollow(UnfollowOptions),
-    /// List what a user follows
+    /// List the actors and subjects that a user follows
     Following(FollowingOptions),
-    /// List who follows an actor or a subject
+    /// List the followers of an actor or a subject
     Followers(FollowersOptions),
     /// List, show, open, edit, close and reopen issues
     Issue(IssueOptions),
 }
 
-/// Does what a command says.
+/// Runs a command.
 ///
 /// # Errors
 /// See [`Failure`].
@@ -102,7 +104,7 @@ pub async fn run(
 pub fn ended(done: Result<(), Failure>, told: &mut impl Write) -> ExitCode {
     match done {
         Err(failure) if !failure.is_closed_pipe() => {
-            // Where nothing can be written any more, there is nobody to tell.
+            // If standard error is closed, nobody reads the message.
             drop(writeln!(told, "lately: {failure}"));
             failure.code().into()
         }

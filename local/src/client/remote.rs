@@ -1,4 +1,4 @@
-//! The API over HTTP, as the commands that use it reach it: on this machine, behind a gateway, under another name.
+//! The HTTP client of the commands. It reaches the API on this machine, behind a gateway, or under another host name.
 
 use std::error::Error;
 use std::time::Duration;
@@ -9,32 +9,32 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, RequestBuilder, StatusCode, Url};
 use serde::Deserialize;
 
-/// How long one request may take: a gateway waits for 30 seconds, and a poll has 2.5 MB to send.
+/// The timeout of a request. A gateway waits for 30 seconds, and a poll's response has up to 2.5 MB.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The time for a connection.
+/// The timeout for opening a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Where the API is.
+/// The API's URL, and the headers of each request.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ApiPlace {
-    /// Where the API is: the stack's output ApiUrl
+    /// The API's URL: the stack's output ApiUrl
     #[arg(long, env = "LATELY_URL", value_name = "URL", default_value = "http://127.0.0.1:3000")]
     url: Url,
 
-    /// A header to send with each request, as in 'Host: api.example.org'; more than once for several
+    /// A header to send with each request, such as 'Host: api.example.org'; repeatable
     #[arg(long = "header", value_name = "NAME: VALUE", value_parser = parse_header)]
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
-/// The API.
+/// An HTTP client for the API's URL.
 #[derive(Debug)]
 pub(crate) struct Remote {
     client: Client,
     base: String,
 }
 
-/// An answer, read to its end.
+/// A response with its whole body.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
@@ -42,7 +42,7 @@ pub(crate) struct Reply {
     pub(crate) body: Vec<u8>,
 }
 
-/// A problem; of a gateway's own answer, only a message.
+/// The body of an error response. A gateway's own error has only a message.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct ProblemReply {
@@ -53,7 +53,7 @@ pub(crate) struct ProblemReply {
     pub(crate) errors: Vec<FieldFault>,
 }
 
-/// The fault of one field.
+/// A fault in one field of a request.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct FieldFault {
     pub(crate) path: String,
@@ -62,18 +62,18 @@ pub(crate) struct FieldFault {
 
 impl Remote {
     pub(crate) fn at(place: ApiPlace) -> reqwest::Result<Self> {
-        // The one of a process, as the client of DynamoDB has it.
+        // Installs the process's TLS provider, unless DynamoDB's client has installed it already.
         drop(rustls::crypto::ring::default_provider().install_default());
         let headers = place.headers.into_iter().collect();
         let client = Client::builder().timeout(TIMEOUT).connect_timeout(CONNECT_TIMEOUT);
-        // A proxy's own machine is another: asked for what listens here, it would look there.
+        // Never through a proxy: on the proxy's machine, a loopback address is another server.
         let is_here = place.url.host_str().is_some_and(|host| LOOPBACK.contains(&host));
         let client = if is_here { client.no_proxy() } else { client };
         let client = client.default_headers(headers).build()?;
         Ok(Self { client, base: place.url.as_str().trim_end_matches('/').to_owned() })
     }
 
-    /// A request for a path, with the query that may follow it.
+    /// A request for a path, with its query if it has one.
     pub(crate) fn request(&self, method: Method, target: &str, token: Option<&Token>) -> RequestBuilder {
         let request = self.client.request(method, format!("{}{target}", self.base));
         token.into_iter().fold(request, |request, token| request.bearer_auth(token.reveal()))
@@ -102,13 +102,13 @@ impl Reply {
 }
 
 impl ProblemReply {
-    /// Its words.
+    /// The text for people.
     pub(crate) fn text(&self) -> &str {
         if self.detail.is_empty() { &self.message } else { &self.detail }
     }
 }
 
-/// Why there is no answer: what lies at the bottom says it.
+/// The reason why there is no response: the innermost error names it.
 pub(crate) fn cause(error: &reqwest::Error) -> String {
     let mut deepest: &dyn Error = error;
     while let Some(source) = deepest.source() {
@@ -117,7 +117,7 @@ pub(crate) fn cause(error: &reqwest::Error) -> String {
     deepest.to_string()
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "what parses an argument may fail")]
+#[expect(clippy::unnecessary_wraps, reason = "clap expects a `Result` from a parser")]
 pub(crate) fn parse_token(text: &str) -> Result<Token, std::convert::Infallible> {
     Ok(Token::of(text))
 }
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_named_by_whoever_names_it() {
+    fn the_request_id_is_found_in_headers_or_body() {
         let reply = |headers: &[(&'static str, &'static str)], body: &str| Reply {
             status: StatusCode::BAD_REQUEST,
             headers: headers

@@ -14,7 +14,7 @@ use crate::client::remote::Reply;
 use crate::client::text::{json_line, plain};
 use crate::client::text_table::TextTable;
 
-/// One command's.
+/// The session of one command.
 pub(crate) struct Session<'a> {
     pub(crate) api: Api,
     pub(crate) json: bool,
@@ -49,22 +49,22 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// A line beside the data.
+    /// Prints a message to standard error.
     pub(crate) fn tell(&mut self, line: impl Display) -> io::Result<()> {
         writeln!(self.screen.told, "{line}")
     }
 
-    /// A line of data.
+    /// Prints a line of data.
     pub(crate) fn print(&mut self, line: impl Display) -> io::Result<()> {
         writeln!(self.screen.out, "{line}")
     }
 
-    /// JSON as a line of data.
+    /// Prints JSON as a line of data.
     pub(crate) fn print_json(&mut self, json: &str) -> io::Result<()> {
         self.print(json_line(json))
     }
 
-    /// Prints an answer unchanged if the command has `--json`. True if it has.
+    /// Prints a response unchanged if the command has `--json`. True if it has.
     pub(crate) fn prints_json(&mut self, reply: &Reply) -> io::Result<bool> {
         if self.json && !reply.body.is_empty() {
             self.print_json(&String::from_utf8_lossy(&reply.body))?;
@@ -80,7 +80,7 @@ impl<'a> Session<'a> {
         table.print(self.screen.out, rows)
     }
 
-    /// Names and values, one pair a line.
+    /// Prints names and values, one pair per line.
     pub(crate) fn pairs(&mut self, pairs: &[(&str, String)]) -> io::Result<()> {
         let widest = pairs.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
         let line = |(name, value): &(&str, String)| format!("{name:<widest$}  {}", plain(value));
@@ -96,7 +96,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Reads an answer's JSON.
+/// Parses a response's JSON.
 pub(crate) fn read<'a, T: Deserialize<'a>>(reply: &'a Reply) -> Result<T, Failure> {
     Ok(serde_json::from_slice(&reply.body)?)
 }

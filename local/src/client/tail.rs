@@ -1,8 +1,8 @@
-//! `lately tail`: the last events of a topic, oldest first, and then those that come.
+//! `lately tail`: the last events of a topic, oldest first, and then new events as they arrive.
 //!
-//! An event is printed once. The last ones are read newest first; what follows is read from that page's `newer`, which may
-//! repeat events of two seconds, and what was seen is passed over. A server that is gone for a while, or fails, is told of
-//! once and asked again.
+//! Each event is printed once. The last events are read newest first. New events are read from that page's `newer`
+//! cursor, which may repeat events of two seconds; events that were printed are skipped. When the server cannot be
+//! reached or fails, the command says so once and retries.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,23 +17,23 @@ use crate::client::session::{Screen, Session, read};
 use crate::client::text_table::TextTable;
 use crate::client::timeline::{Columns, ShownEvent, ShownPage, rows};
 
-/// The wait between two questions whether there is more, and the longest if the answer is a failure.
+/// The wait between two reads, and the longest wait between two reads that fail.
 const PAUSE: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(15)];
 
-/// Most events of a page.
+/// The most events of a page.
 const LIMIT: u16 = PageSize::MAX.get();
 
-/// Print the last events of a topic, oldest first, and those that come
+/// Print the last events of a topic, oldest first, and with -f also new events
 #[derive(Clone, Debug, clap::Args)]
 pub struct TailOptions {
     /// The topic
     topic: Topic,
 
-    /// How many of the last events: 0 to 200
+    /// The number of last events: 0 to 200
     #[arg(short = 'n', value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(..=i64::from(LIMIT)))]
     last: u16,
 
-    /// Wait for more
+    /// Wait for new events and print them
     #[arg(short, long)]
     follow: bool,
 
@@ -45,7 +45,7 @@ pub struct TailOptions {
     access: Access,
 }
 
-/// The topic as far as it was printed.
+/// A topic and its output.
 struct Tail<'a> {
     session: Session<'a>,
     path: String,
@@ -56,7 +56,7 @@ struct Tail<'a> {
 /// The position after which the next read begins.
 struct TailPosition {
     cursor: Option<String>,
-    /// The last events, which may come again. Older events were not asked for.
+    /// The last events, which a read may repeat. Older events were not asked for.
     seen: BTreeSet<EventId>,
 }
 
@@ -71,11 +71,11 @@ pub(super) async fn run(options: TailOptions, screen: Screen<'_>) -> Result<(), 
 }
 
 impl Tail<'_> {
-    /// Prints the last events, and says where the others come.
+    /// Prints the last events. The result is the position for reading new events.
     async fn print_last(&mut self, last: u16) -> Result<TailPosition, Failure> {
         let (mut events, mut newer, mut cursor) = (Vec::new(), None, None);
         let wanted = usize::from(last);
-        // A page ends early where its events are large; it has one at least, so there are no more pages than events.
+        // A page of large events ends early, but has at least one event, so there are no more pages than events.
         loop {
             let left = u16::try_from(wanted - events.len()).unwrap_or(LIMIT).max(1);
             let query = [("limit", Some(left.to_string())), ("cursor", cursor.take())];
@@ -106,7 +106,7 @@ impl Tail<'_> {
         Ok(self.session.screen.out.flush()?)
     }
 
-    /// Prints what comes, until nobody reads it any more, or the topic can no longer be read.
+    /// Prints new events until the output is closed or the topic can no longer be read.
     async fn follow(&mut self, mut rest: TailPosition) -> Result<(), Failure> {
         let [shortest, longest] = PAUSE;
         let mut pause = shortest;
@@ -114,7 +114,7 @@ impl Tail<'_> {
             match self.print_next(&mut rest).await {
                 Ok(has_more) => {
                     if pause > shortest {
-                        self.session.tell("going on")?;
+                        self.session.tell("reading again")?;
                         pause = shortest;
                     }
                     if has_more {
@@ -123,7 +123,7 @@ impl Tail<'_> {
                 }
                 Err(failure) if failure.passes() => {
                     if pause == shortest {
-                        self.session.tell(format_args!("{failure}: asking again"))?;
+                        self.session.tell(format_args!("{failure}; retrying"))?;
                     }
                     pause = (pause * 2).min(longest);
                 }
@@ -133,7 +133,7 @@ impl Tail<'_> {
         }
     }
 
-    /// Prints the next page, and says whether there is another one at once.
+    /// Prints the next page. True if another page can be read at once.
     async fn print_next(&mut self, rest: &mut TailPosition) -> Result<bool, Failure> {
         let query = [
             ("limit", Some(LIMIT.to_string())),

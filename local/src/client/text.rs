@@ -1,23 +1,23 @@
-//! What a terminal may be given of text that somebody else wrote.
+//! Makes text that somebody else wrote safe to print on a terminal.
 //!
-//! What must hold: no character of it moves the cursor, changes a colour, turns what is around it, or cannot be seen. So
-//! each such character is printed as the escape that JSON has for it. As JSON, that is the same text.
+//! No printed character may move the cursor, change a colour, reverse the direction of the text around it, or be
+//! invisible. Each such character is printed as its JSON escape, so JSON keeps its meaning.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// What stands where text was cut off.
+/// Marks the place where text was cut off.
 const CUT: char = '…';
 
-/// Text without anything but what it shows.
+/// The text with every hidden character escaped.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     if text.contains(is_hidden) { escaped(text).into() } else { text.into() }
 }
 
-/// JSON on one line, and plain. A line break can only stand between its tokens: inside a text it is escaped; and what is
-/// hidden, only inside a text.
+/// JSON on one line, with every hidden character escaped. Line breaks and tabs occur only between tokens, so they
+/// become spaces. Other hidden characters occur only inside strings, where an escape means the same.
 pub(crate) fn json_line(json: &str) -> Cow<'_, str> {
     if !json.contains(is_hidden) {
         return json.into();
@@ -25,12 +25,12 @@ pub(crate) fn json_line(json: &str) -> Cow<'_, str> {
     escaped(&json.replace(['\n', '\r', '\t'], " ")).into()
 }
 
-/// How many columns of a terminal it takes.
+/// The number of terminal columns that the text takes.
 pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// Text in at most so many columns.
+/// The text, cut to at most this many columns.
 pub(crate) fn shortened(text: &str, columns: usize) -> Cow<'_, str> {
     if width(text) <= columns {
         return text.into();
@@ -58,8 +58,8 @@ fn escaped(text: &str) -> String {
     })
 }
 
-/// Control characters of all kinds, and those of Unicode that turn the direction of what follows, break lines, or are
-/// tags. Joiners are needed for words and pictures, and do nothing.
+/// True for control characters, and for Unicode characters that change the text direction, break lines, are invisible
+/// or are tags. Joiners are allowed: words and emoji need them, and they are harmless.
 fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(character,
@@ -74,14 +74,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_is_one_line_and_the_same_json() {
+    fn json_becomes_one_line_and_keeps_its_meaning() {
         let json = "{\"a\":\r\n [1,\n2.50],\t\"b\":\"\\n\"}";
         assert_eq!(json_line(json), "{\"a\":   [1, 2.50], \"b\":\"\\n\"}");
         assert_eq!(json_line("{}"), "{}");
     }
 
     #[test]
-    fn what_is_hidden_is_shown_as_its_escape() {
+    fn hidden_characters_are_escaped() {
         assert_eq!(plain("\u{1b}[2J\u{7}\u{9b}31m"), r"\u001b[2J\u0007\u009b31m");
         assert_eq!(plain("a\u{202e}b\u{e0041}\r\n"), r"a\u202eb\udb40\udc41\u000d\u000a");
         let fine = "Zürich 東京 \u{1f468}\u{200d}\u{1f469} e\u{301}";
@@ -99,7 +99,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn json_of_any_text_stays_the_same_json_and_has_nothing_hidden(text: String) {
+        fn any_json_string_keeps_its_value_and_hides_nothing(text: String) {
             let json = serde_json::to_string(&text).expect("text is JSON");
             let line = json_line(&json);
             prop_assert!(!line.contains(is_hidden));
@@ -107,7 +107,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_shortened_fits(text in "[a-z東京ü]{0,20}", columns in 1_usize..20) {
+        fn shortened_text_fits(text in "[a-z東京ü]{0,20}", columns in 1_usize..20) {
             prop_assert!(width(&shortened(&text, columns)) <= columns);
         }
     }

@@ -1,24 +1,26 @@
-//! Rows for people: columns that stand under each other, as wide as what is in them.
+//! Tables for people: aligned columns, each as wide as its widest cell.
 //!
-//! Widths only grow, so that rows may come in several lots. The last column takes what is left of the terminal's width.
+//! Rows may be printed in several batches, so a column's width only grows. The last column gets the rest of the
+//! terminal's width.
 
 use std::io::{self, Write};
 
 use crate::client::text::{plain, shortened, width};
 
-/// What stands between columns.
+/// The text between two columns.
 const GAP: &str = "  ";
 
-/// The least that the last column is given, however narrow the terminal.
+/// The minimum width of the last column, however narrow the terminal is.
 const LAST_COLUMNS: usize = 16;
 
-/// A table, as far as it was printed.
+/// A table that is being printed.
 #[derive(Debug)]
 pub(crate) struct TextTable {
     titles: Vec<&'static str>,
     widths: Vec<usize>,
-    /// How wide it may be, if that is limited.
+    /// The width of the terminal, if the output is one.
     columns: Option<usize>,
+    /// True once the titles are printed.
     begun: bool,
 }
 
@@ -28,7 +30,7 @@ impl TextTable {
         Self { titles: titles.to_vec(), widths, columns, begun: false }
     }
 
-    /// Prints rows, each with a cell for each title; below the titles if they are the first.
+    /// Prints rows with one cell per title. The titles are printed above the first row.
     pub(crate) fn print(&mut self, out: &mut dyn Write, rows: &[Vec<String>]) -> io::Result<()> {
         let rows: Vec<Vec<_>> = rows.iter().map(|row| row.iter().map(|cell| plain(cell)).collect()).collect();
         for row in &rows {
@@ -70,14 +72,14 @@ mod tests {
     }
 
     #[test]
-    fn columns_stand_under_each_other_whatever_alphabet_they_are_in() {
+    fn columns_are_aligned_in_every_alphabet() {
         let out = printed(None, &[&[["ada", "1", "{}"], ["東京", "22", ""]], &[], &[["barbara", "3", "x"]]]);
         let expected = ["name  n   data", "ada   1   {}", "東京  22", "barbara  3   x", ""];
         assert_eq!(out, expected.join("\n"));
     }
 
     #[test]
-    fn the_last_column_is_cut_where_the_terminal_ends_and_nothing_hostile_is_printed() {
+    fn the_last_column_is_cut_and_control_characters_are_escaped() {
         let out = printed(Some(30), &[&[["a\u{1b}[2J", "1", "0123456789abcdefghij"]]]);
         assert_eq!(out.lines().nth(1), Some(r"a\u001b[2J  1  0123456789abcde…"));
         assert_eq!(printed(Some(30), &[]), "");

@@ -1,4 +1,4 @@
-//! Pages of events, as they are asked for and printed.
+//! Pages of events: the arguments that select them, and their output.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use lately_keys::{EventId, EventType, Order, UnixMillis};
@@ -11,38 +11,38 @@ use crate::client::failure::Failure;
 use crate::client::session::{Session, or_dash, read};
 use crate::client::text::json_line;
 
-/// Which events, and how many.
+/// The selection of events, and the size of a page.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct PageArguments {
-    /// Events of a page: 1 to 200
+    /// Events per page: 1 to 200
     #[arg(short = 'n', value_name = "N", default_value = "20")]
     limit: PageSize,
 
-    /// How many pages, one after the other
+    /// The number of pages to print
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pages: u32,
 
-    /// Events of this type only
+    /// Only events of this type
     #[arg(long = "type", value_name = "TYPE")]
     event_type: Option<EventType>,
 
-    /// Not before this time, as in 2026-11-20T09:30:00Z
+    /// Only events at or after this time, such as 2026-11-20T09:30:00Z
     #[arg(long, value_name = "TIME", value_parser = UnixMillis::parse_bound)]
     from: Option<UnixMillis>,
 
-    /// Before this time
+    /// Only events before this time
     #[arg(long, value_name = "TIME", value_parser = UnixMillis::parse_bound)]
     to: Option<UnixMillis>,
 
-    /// Newest first, or oldest first [default: desc]
+    /// The order: newest first or oldest first [default: desc]
     #[arg(long, value_name = "ORDER", value_parser = order_parser())]
     order: Option<Order>,
 
-    /// See every write that was acknowledged, at twice the price
+    /// Include every acknowledged write: a consistent read, at twice the price
     #[arg(long)]
     consistent: bool,
 
-    /// Go on from where a page ended, with the same arguments
+    /// Continue after an earlier page, from its cursor, with the same arguments
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
 
@@ -61,7 +61,7 @@ fn order_parser() -> impl TypedValueParser<Value = Order> {
     })
 }
 
-/// A page, its events as the text that they are.
+/// A page. Its events stay JSON text.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ShownPage<'a> {
     #[serde(borrow)]
@@ -97,9 +97,9 @@ impl<'a> ShownEvent<'a> {
 /// The columns of a table of events.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Columns {
-    /// The topic, where there may be several.
+    /// True to show the topic.
     pub(crate) topic: bool,
-    /// The id.
+    /// True to show the id.
     pub(crate) id: bool,
 }
 
@@ -120,7 +120,7 @@ impl Columns {
 }
 
 impl PageArguments {
-    /// Prints the pages of a timeline: `path` is its route, `narrowed` what else its query says.
+    /// Prints the pages of a timeline. `path` is its route, and `narrowed` has its further query parameters.
     pub(crate) async fn print(
         self,
         session: &mut Session<'_>,

@@ -42,7 +42,7 @@ enum TopicCommand {
         /// The topic
         topic: Topic,
 
-        /// How wide its buckets are, for ever: quarter-hour, hour, day or month [default: day]
+        /// The width of the topic's buckets, which never changes: quarter-hour, hour, day or month [default: day]
         #[arg(long, value_name = "WIDTH")]
         bucket: Option<BucketWidth>,
 
@@ -52,7 +52,7 @@ enum TopicCommand {
         #[command(flatten)]
         access: Access,
     },
-    /// Change a topic's settings; what is not said stays (scope admin)
+    /// Change a topic's settings; a setting that is not given stays (scope admin)
     Set {
         /// The topic
         topic: Topic,
@@ -65,35 +65,35 @@ enum TopicCommand {
     },
 }
 
-/// What may be changed later, too.
+/// The settings that can also be changed later.
 #[derive(Clone, Debug, clap::Args)]
 struct SettingsArguments {
-    /// How many days events are kept, or forever
+    /// The number of days that events are kept, or forever
     #[arg(long, value_name = "DAYS", value_parser = parse_retention)]
     retention_days: Option<RetentionArgument>,
 
-    /// With how many shards a bucket begins at least: 1, 2, 4 … 256
+    /// The minimum number of shards of a bucket: 1, 2, 4 … 256
     #[arg(long, value_name = "N")]
     min_shards: Option<u16>,
 
-    /// To how many shards a bucket may grow
+    /// The maximum number of shards of a bucket: 1, 2, 4 … 256
     #[arg(long, value_name = "N")]
     max_shards: Option<u16>,
 
-    /// Whether its events come into feeds
+    /// Put the topic's events into feeds: true or false
     #[arg(long, value_name = "BOOL")]
     fan_out: Option<bool>,
 
-    /// Where else its events appear: actor, subject, type, with commas between; '' for nowhere
+    /// Views that also list the events: actor, subject, type, separated by commas; '' for none
     #[arg(long, value_name = "VIEWS", value_parser = parse_views)]
     views: Option<ViewsArgument>,
 }
 
-/// Days, or none for ever.
+/// A number of days, or `None` for ever.
 #[derive(Clone, Copy, Debug)]
 struct RetentionArgument(Option<u32>);
 
-/// Views, by name.
+/// Names of views.
 #[derive(Clone, Debug)]
 struct ViewsArgument(Vec<&'static str>);
 
@@ -127,7 +127,7 @@ impl SettingsArguments {
     }
 }
 
-/// A topic as it is shown; in a list, without its buckets.
+/// A topic in a response. Lists leave out the buckets.
 #[derive(Debug, Deserialize)]
 struct ShownTopic {
     topic: String,
@@ -171,7 +171,7 @@ pub(super) async fn run(options: TopicOptions, screen: Screen<'_>) -> Result<(),
             let path = format!("/topics/{topic}");
             match session.ask(&Call::get(&*path)).await {
                 Ok(_) => {
-                    let there = format!("there is a topic {topic} already: lately topic set changes it");
+                    let there = format!("the topic {topic} exists already; lately topic set changes it");
                     return Err(Failure::Conflict(there));
                 }
                 Err(failure) if failure.has_status(StatusCode::NOT_FOUND) => {}
@@ -191,7 +191,7 @@ pub(super) async fn run(options: TopicOptions, screen: Screen<'_>) -> Result<(),
             }
             let mut session = Session::open(access, screen)?;
             let path = format!("/topics/{topic}");
-            // A put would create it.
+            // A PUT would create a topic that does not exist.
             session.ask(&Call::get(&*path)).await?;
             let reply = session.ask(&Call::put(path).json(&body)).await?;
             print(&mut session, &reply)

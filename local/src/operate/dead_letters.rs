@@ -1,4 +1,5 @@
-//! Fan-out's dead letters: the batches that it gave up. They are objects in a bucket on AWS, and in a folder here.
+//! Fan-out's dead letters: the batches that it gave up on. They are objects in a bucket on AWS, and files in a folder
+//! of the local program.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use serde_json::Value;
 
 use crate::operate::table::environment;
 
-/// Where failures are.
+/// The bucket or the folder of the dead letters.
 #[derive(Clone, Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct DeadLettersPlace {
@@ -19,7 +20,7 @@ pub(crate) struct DeadLettersPlace {
     #[arg(long, env = "LATELY_FAILURES", value_name = "NAME")]
     bucket: Option<String>,
 
-    /// The folder that the program said at its start
+    /// The folder that the local program prints at its start (Failures)
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
 }
@@ -28,10 +29,10 @@ pub(crate) struct DeadLettersPlace {
 #[derive(Debug, thiserror::Error)]
 pub enum DeadLettersError {
     /// The bucket or the folder cannot be used.
-    #[error("the failures cannot be read: {0}")]
+    #[error("the failed batches cannot be read: {0}")]
     Store(#[from] object_store::Error),
-    /// An object is no failure.
-    #[error("{name} is not a failure of a stream mapping")]
+    /// An object is not a dead letter.
+    #[error("{name} is not a failed batch of fan-out; is this the right bucket or folder?")]
     Foreign {
         /// The object's name.
         name: String,
@@ -42,24 +43,24 @@ pub enum DeadLettersError {
 #[derive(Clone, Debug)]
 pub(crate) struct DeadLetters(Arc<dyn ObjectStore>);
 
-/// A batch of records that fan-out gave up.
+/// A batch of records that fan-out gave up on.
 #[derive(Clone, Debug)]
 pub(crate) struct DeadLetter {
-    /// Why, in Lambda's word.
+    /// The reason, in Lambda's words.
     pub(crate) condition: String,
-    /// When.
+    /// The time of the failure.
     pub(crate) at: String,
     /// The number of records.
     pub(crate) records: u64,
-    /// The event: invoking the function with it tries them again.
+    /// The function's event: an invocation with it retries the records.
     pub(crate) payload: String,
 }
 
 impl DeadLetters {
-    /// Opens a place.
+    /// Opens the bucket or the folder.
     ///
     /// # Errors
-    /// If there is no such folder, or the environment says what cannot be of the bucket.
+    /// If the folder does not exist, or the environment's settings for the bucket are invalid.
     pub(crate) async fn open(place: &DeadLettersPlace) -> Result<Self, DeadLettersError> {
         Ok(Self(match (&place.bucket, &place.folder) {
             (_, Some(folder)) => Arc::new(LocalFileSystem::new_with_prefix(folder)?),
@@ -70,10 +71,10 @@ impl DeadLetters {
         }))
     }
 
-    /// The names of all, oldest first as far as names tell.
+    /// The names of all dead letters, sorted: oldest first as far as names tell.
     ///
     /// # Errors
-    /// If the place cannot be read.
+    /// If the bucket or the folder cannot be read.
     pub(crate) async fn names(&self) -> Result<Vec<String>, DeadLettersError> {
         let objects: Vec<_> = self.0.list(None).try_collect().await?;
         let mut names: Vec<_> = objects.into_iter().map(|object| object.location.to_string()).collect();
@@ -81,10 +82,10 @@ impl DeadLetters {
         Ok(names)
     }
 
-    /// One, by its name.
+    /// Reads a dead letter by its name.
     ///
     /// # Errors
-    /// If it cannot be read, or is no failure.
+    /// If it cannot be read, or is not a dead letter.
     pub(crate) async fn read(&self, name: &str) -> Result<DeadLetter, DeadLettersError> {
         let bytes = self.0.get(&Name::from(name)).await?.bytes().await?;
         let json: Value = serde_json::from_slice(&bytes).unwrap_or_default();
@@ -101,7 +102,7 @@ impl DeadLetters {
         })
     }
 
-    /// Removes one.
+    /// Removes a dead letter.
     ///
     /// # Errors
     /// If it cannot be removed.

@@ -1,7 +1,7 @@
-//! `lately dlq`: what fan-out gave up on, listed and tried again.
+//! `lately dlq`: lists and redrives the batches that fan-out gave up on.
 //!
-//! A record that is tried again long after its event or its follow is gone leaves nothing behind: fan-out looks before
-//! its copies may stay. So to redrive is always safe, and safe to repeat; what succeeds is removed.
+//! A redrive is always safe, and safe to repeat. If an event or a follow is gone by then, its record leaves nothing
+//! behind, because fan-out checks both before its copies may stay. A batch that succeeds is removed.
 
 use std::io::Write;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use lately_store::NoBatch;
 use crate::operate::dead_letters::{DeadLetters, DeadLettersError, DeadLettersPlace};
 use crate::operate::table::TableArguments;
 
-/// The time for one batch: longer than a function has.
+/// The time for one batch: more than a function has.
 const TIME: Duration = Duration::from_secs(120);
 
-/// List and redrive what fan-out gave up on
+/// List and redrive the batches that fan-out gave up on
 #[derive(Clone, Debug, clap::Args)]
 pub struct DlqOptions {
     #[command(subcommand)]
@@ -25,12 +25,12 @@ pub struct DlqOptions {
 
 #[derive(Clone, Debug, clap::Subcommand)]
 enum DlqCommand {
-    /// List the batches that were given up, oldest first
+    /// List the batches that fan-out gave up on, oldest first
     List {
         #[command(flatten)]
         place: DeadLettersPlace,
     },
-    /// Try them again, and remove what succeeds
+    /// Retry batches, and remove those that succeed
     Redrive {
         #[command(flatten)]
         place: DeadLettersPlace,
@@ -38,30 +38,30 @@ enum DlqCommand {
         #[command(flatten)]
         table: TableArguments,
 
-        /// Only these, by their names in the list
+        /// Only these batches, by their names in the list
         #[arg(value_name = "NAME")]
         names: Vec<String>,
     },
 }
 
-/// Why a command about failures failed.
+/// Why a `dlq` command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DlqError {
-    /// The failures could not be read or removed.
+    /// The dead letters could not be read or removed.
     #[error(transparent)]
     DeadLetters(#[from] DeadLettersError),
-    /// One of them holds no batch.
+    /// A dead letter holds no batch.
     #[error("{name}: {source}")]
     NoBatch {
-        /// The failure's name.
+        /// The dead letter's name.
         name: String,
-        /// Why.
+        /// The cause.
         source: NoBatch,
     },
-    /// Some failed again, and are kept.
-    #[error("{0} failed again and are kept")]
+    /// Some batches failed again, and are kept.
+    #[error("{0} batches failed again and are kept")]
     Again(usize),
-    /// The environment is not what it should be.
+    /// The environment is invalid.
     #[error(transparent)]
     Settings(#[from] SettingsError),
     /// Nothing could be printed.
@@ -69,7 +69,7 @@ pub enum DlqError {
     Io(#[from] std::io::Error),
 }
 
-/// Runs a command about failures.
+/// Runs a `dlq` command.
 ///
 /// # Errors
 /// See [`DlqError`].

@@ -8,42 +8,42 @@ use lately_store::{FeedFinding, FeedReport, TableError};
 
 use crate::operate::table::TableArguments;
 
-/// What is done to a feed at the table itself.
+/// The commands that read or write a feed directly in the table.
 #[derive(Clone, Debug, clap::Subcommand)]
 pub(crate) enum FeedRepairCommand {
-    /// Say what is missing of a feed, and what does not belong to it
+    /// List a feed's missing entries, and its extra ones
     Verify {
         #[command(flatten)]
         table: TableArguments,
 
-        /// Whose feed it is
+        /// The user whose feed it is
         user: User,
     },
-    /// Put what is missing, and remove what does not belong
+    /// Add a feed's missing entries, and remove its extra ones
     Rebuild {
         #[command(flatten)]
         table: TableArguments,
 
-        /// Whose feed it is
+        /// The user whose feed it is
         user: User,
     },
 }
 
-/// Why a command about a feed failed.
+/// Why a command that verifies or rebuilds a feed failed.
 #[derive(Debug, thiserror::Error)]
 pub enum FeedError {
     /// The table could not be read or written.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// The feed is not what it should be.
-    #[error("{missing} missing, {extra} extra: `lately feed rebuild` mends it")]
+    /// The feed has missing or extra entries.
+    #[error("{missing} missing, {extra} extra: `lately feed rebuild` repairs the feed")]
     Differs {
-        /// Events and marks that it lacks.
+        /// The number of missing events and marks.
         missing: u64,
-        /// Those that it should not hold.
+        /// The number of events and marks that do not belong to the feed.
         extra: u64,
     },
-    /// The environment is not what it should be.
+    /// The environment is invalid.
     #[error(transparent)]
     Settings(#[from] SettingsError),
     /// Nothing could be printed.
@@ -51,7 +51,7 @@ pub enum FeedError {
     Io(#[from] std::io::Error),
 }
 
-/// Runs a command about a feed.
+/// Verifies or rebuilds a feed.
 pub(crate) async fn run(
     command: FeedRepairCommand,
     out: &mut (dyn Write + Send),
@@ -76,7 +76,7 @@ pub(crate) async fn run(
     let cost = op.cost();
     printed?;
     let FeedReport { timelines, entries, missing, extra } = report;
-    let done = if mends { "mended" } else { "found" };
+    let done = if mends { "repaired" } else { "found" };
     writeln!(told, "{entries} entries of {timelines} timelines: {missing} missing and {extra} extra {done}")?;
     writeln!(told, "{}, {}", cost.of_read(), cost.of_write())?;
     if mends || missing + extra == 0 { Ok(()) } else { Err(FeedError::Differs { missing, extra }) }

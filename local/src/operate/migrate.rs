@@ -1,8 +1,8 @@
-//! `lately migrate`: issues of an older schema, upgraded before anyone reads them.
+//! `lately migrate`: upgrades issues of an older schema before anyone reads them.
 //!
-//! A read upgrades what it meets, so this is never needed for a right answer: it spares readers the writes, and puts
-//! into the index of priorities what nobody has read since there is one. It looks at every item of the table, at the
-//! rate that it is given, and may be stopped and run again at any time.
+//! A read upgrades an old issue by itself, so responses are correct without this command. It saves readers the writes,
+//! and adds issues that nobody has read to the index by priority. It reads every item of the table, at a given rate,
+//! and may be stopped and run again at any time.
 
 use std::io::Write;
 use std::num::NonZeroU32;
@@ -17,7 +17,7 @@ use crate::operate::table::TableArguments;
 /// The time between two lines of progress.
 const PROGRESS: Duration = Duration::from_secs(5);
 
-/// Upgrade issues of older schemas
+/// Upgrade issues that are stored with an older schema
 #[derive(Clone, Debug, clap::Args)]
 pub struct MigrateOptions {
     #[command(flatten)]
@@ -26,20 +26,20 @@ pub struct MigrateOptions {
     #[command(flatten)]
     mode: Mode,
 
-    /// How many items a second are looked at, and at most written
+    /// The number of items to read per second; at most as many are written
     #[arg(long, value_name = "N", default_value = "100")]
     rate: NonZeroU32,
 }
 
-/// One of them is said: nothing is written by an oversight.
+/// Exactly one of the two is required, so that nothing is written by mistake.
 #[derive(Clone, Copy, Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 struct Mode {
-    /// Count what is to be upgraded, and change nothing
+    /// Count the issues to upgrade, and change nothing
     #[arg(long)]
     dry_run: bool,
 
-    /// Upgrade it
+    /// Upgrade the issues
     #[arg(long)]
     run: bool,
 }
@@ -48,12 +48,12 @@ struct Mode {
 #[derive(Debug, thiserror::Error)]
 pub enum MigrateError {
     /// The table could not be read. Issues that were upgraded before stay upgraded.
-    #[error("{0}\nIs the table's name right, and may these credentials use it?")]
+    #[error("{0}\nCheck the table's name, and that these credentials may use the table.")]
     Table(#[from] TableError),
     /// Some issues could not be read or written.
-    #[error("{0} could not be read or upgraded")]
+    #[error("{0} issues could not be read or upgraded")]
     Failed(u64),
-    /// The environment is not what it should be.
+    /// The environment is invalid.
     #[error(transparent)]
     Settings(#[from] SettingsError),
     /// Nothing could be printed.
@@ -78,7 +78,7 @@ pub async fn run(
         if said.is_ok() && clock::monotonic_now() >= due {
             due = clock::monotonic_now() + PROGRESS;
             let MigrationReport { items, to_upgrade, .. } = report;
-            said = writeln!(told, "{items} items looked at, {to_upgrade} issues to upgrade so far");
+            said = writeln!(told, "{items} items read, {to_upgrade} issues to upgrade so far");
         }
     };
     let report =
@@ -90,7 +90,7 @@ pub async fn run(
 
 fn print(out: &mut impl Write, report: &MigrationReport) -> std::io::Result<()> {
     let MigrationReport { items, schemas, current, newer, to_upgrade, upgraded, overtaken, failed } = report;
-    writeln!(out, "items looked at  {items}")?;
+    writeln!(out, "items read       {items}")?;
     for (schema, issues) in schemas {
         writeln!(out, "of schema {schema}      {issues}")?;
     }

@@ -1,4 +1,4 @@
-//! An operator's commands: they work on the table itself, with AWS credentials.
+//! An operator's commands. They access the table directly, with AWS credentials.
 
 mod dead_letters;
 pub mod dlq;

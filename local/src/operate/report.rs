@@ -1,7 +1,8 @@
-//! `lately report`: reports made by hand, listed and shown, at the table itself.
+//! `lately report`: makes a report by hand, and lists and shows reports, with access to the table.
 //!
-//! A report is a run of its consumer, whoever makes it: what one run has reported, no other does. So a consumer's runs all
-//! go to one place, and a run by hand comes between those of the schedule.
+//! A report is a run of its consumer, whether the schedule or an operator starts it, and each event is in one run of a
+//! consumer only. So all runs of a consumer go to one output, and a run by hand takes its place between the scheduled
+//! runs.
 
 use std::io::Write;
 use std::time::Duration;
@@ -17,10 +18,11 @@ use lately_store::{ConsumerError, TableError};
 
 use crate::operate::table::{TableArguments, environment};
 
-/// The time for one attempt of a run: tens of millions of events. The stack's function continues an unfinished run.
+/// The time for one attempt of a run, enough for tens of millions of events. The stack's function continues an
+/// unfinished run.
 const TIME: Duration = Duration::from_secs(60 * 60);
 
-/// Report what is new in a topic, and look at reports
+/// Report a topic's new events, and list and show reports
 #[derive(Clone, Debug, clap::Args)]
 pub struct ReportOptions {
     #[command(subcommand)]
@@ -29,7 +31,7 @@ pub struct ReportOptions {
 
 #[derive(Clone, Debug, clap::Subcommand)]
 enum ReportCommand {
-    /// Report now what is new since the last report
+    /// Report the events since the last report, now
     Run {
         #[command(flatten)]
         table: TableArguments,
@@ -40,11 +42,11 @@ enum ReportCommand {
         #[command(flatten)]
         files: ReportFiles,
 
-        /// What the summary counts by: actor, subject or type
+        /// Group the summary by this field: actor, subject or type
         #[arg(long, value_name = "FIELD", default_value_t)]
         group_by: GroupBy,
 
-        /// The field of the events' data that the summary adds up
+        /// Add up this field of the events' data in the summary
         #[arg(long, value_name = "FIELD")]
         sum: Option<SumField>,
     },
@@ -67,20 +69,20 @@ enum ReportCommand {
         #[command(flatten)]
         files: ReportFiles,
 
-        /// The run, as the list names it
+        /// The run's id, as `lately report list` prints it
         #[arg(value_name = "RUN")]
         run: EventId,
     },
 }
 
-/// Whose reports they are.
+/// The consumer of the reports.
 #[derive(Clone, Debug, clap::Args)]
 struct Reports {
-    /// The topic that is reported
+    /// The reported topic
     #[arg(long, value_name = "TOPIC")]
     topic: Topic,
 
-    /// The consumer whose runs the reports are
+    /// The consumer of the reports
     #[arg(long, value_name = "NAME", default_value = "report")]
     consumer: Consumer,
 }
@@ -88,7 +90,7 @@ struct Reports {
 /// The files of the reports.
 #[derive(Clone, Debug, clap::Args)]
 struct ReportFiles {
-    /// Where the reports are: s3://bucket/prefix, or a folder
+    /// The location of the reports: s3://bucket/prefix, or a folder
     #[arg(long, env = "LATELY_REPORTS", value_name = "PLACE")]
     output: Place,
 }
@@ -105,17 +107,17 @@ impl Reports {
     }
 }
 
-/// Why a command about reports failed.
+/// Why a `report` command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// The place of the reports cannot be used.
+    /// The location of the reports cannot be used.
     #[error(transparent)]
     Open(#[from] OpenError),
     /// No report could be made.
     #[error(transparent)]
     Run(#[from] lately_report::ReportError),
     /// A file could not be read.
-    #[error("{0}\nIs --output the place where this run was written?")]
+    #[error("{0}\nCheck that --output is the location that this run was written to.")]
     Output(#[from] OutputError),
     /// The runs could not be listed.
     #[error(transparent)]
@@ -123,13 +125,13 @@ pub enum ReportError {
     /// The table could not be read.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// There is no such run.
-    #[error("there is no run {0}: `lately report list` names them")]
+    /// The run does not exist.
+    #[error("there is no run {0}: `lately report list` lists the runs")]
     NoRun(EventId),
-    /// A run that has no files yet.
-    #[error("the run {0} is not done")]
+    /// The run is not committed, so it has no files yet.
+    #[error("the run {0} is not finished; try again later")]
     NotDone(EventId),
-    /// The environment is not what it should be.
+    /// The environment is invalid.
     #[error(transparent)]
     Settings(#[from] SettingsError),
     /// Nothing could be printed.
@@ -137,7 +139,7 @@ pub enum ReportError {
     Io(#[from] std::io::Error),
 }
 
-/// Runs a command about reports.
+/// Runs a `report` command.
 ///
 /// # Errors
 /// See [`ReportError`].
@@ -152,7 +154,7 @@ pub async fn run(
             let report = Report { consumer: reports.key(), spec: RunSpec { group_by, sum } };
             loop {
                 match lately_report::run(&store, &output, &report, TIME).await? {
-                    Outcome::Unfinished { to } => writeln!(told, "{to} goes on")?,
+                    Outcome::Unfinished { to } => writeln!(told, "{to}: continuing")?,
                     Outcome::Finished { to, events, late, files } => {
                         writeln!(told, "{to}: {events} events, {late} of them late")?;
                         break files.iter().try_for_each(|file| writeln!(out, "{file}"))?;
@@ -203,7 +205,7 @@ fn text(value: Option<&impl ToString>) -> String {
     value.map(ToString::to_string).unwrap_or_default()
 }
 
-/// The groups as a table: what they have in common, their events, and what those add up to.
+/// Prints a summary: its groups as a table of key, number of events and sum.
 fn print_summary(out: &mut impl Write, summary: &Summary) -> std::io::Result<()> {
     let SummaryHead { topic, consumer, from, to, events, late, group_by, sum, not_summed } = &summary.head;
     writeln!(out, "{topic} by {consumer}, {from} to {to}: {events} events, {late} of them late\n")?;
@@ -222,7 +224,7 @@ fn print_summary(out: &mut impl Write, summary: &Summary) -> std::io::Result<()>
         writeln!(out, "{}", line.trim_end())?;
     }
     match not_summed {
-        Some(count @ 1..) => writeln!(out, "\n{count} numbers had too many digits to be added up"),
+        Some(count @ 1..) => writeln!(out, "\n{count} numbers had too many digits and were not added up"),
         _ => Ok(()),
     }
 }
@@ -232,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_summary_is_shown_as_a_table() {
+    fn a_summary_is_printed_as_a_table() {
         let summary = r#"{"topic":"billing","consumer":"report","from":"2026-11-21T03:00:00.000Z",
             "to":"2026-11-21T03:15:00.000Z","events":7,"late":1,"group_by":"subject","sum":"amount","not_summed":1,
             "groups":[{"key":null,"count":2,"sum":"0","numbers":0},{"key":"invoice:7","count":3,"sum":"1.50","numbers":3}],
@@ -248,7 +250,7 @@ mod tests {
             "invoice:7       3     1.50",
             "(others)        2  1000.00",
             "",
-            "1 numbers had too many digits to be added up",
+            "1 numbers had too many digits and were not added up",
             "",
         ];
         assert_eq!(String::from_utf8(shown).expect("text"), expected.join("\n"));

@@ -9,7 +9,7 @@ use lately_kit::world::World;
 use lately_store::Store;
 use lately_table::Connection;
 
-/// The table.
+/// The argument that names the table.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct TableArguments {
     /// The table: the stack's output TableName
@@ -18,18 +18,18 @@ pub(crate) struct TableArguments {
 }
 
 impl TableArguments {
-    /// A store of it.
+    /// A store of the table.
     pub(crate) async fn store(&self) -> Result<Store, SettingsError> {
         store_of(client().await, &self.name)
     }
 }
 
-/// DynamoDB, as the environment says.
+/// A client of DynamoDB, configured by the environment.
 pub(crate) async fn client() -> Client {
     environment().await.client()
 }
 
-/// A store of a table, for feeds as the environment says (`FEED_RETENTION_DAYS`, `FAN_OUT_LIMIT`).
+/// A store of a table. The environment sets its feeds: `FEED_RETENTION_DAYS` and `FAN_OUT_LIMIT`.
 pub(crate) fn store_of(client: Client, table: &str) -> Result<Store, SettingsError> {
     let own = std::env::vars_os().filter(|(name, _)| name != "TABLE_NAME");
     let vars = own.chain([("TABLE_NAME".into(), table.into())]);
@@ -42,11 +42,12 @@ pub(crate) fn connection(client: Client, table: impl Into<String>) -> Connection
     Connection::new(client, table, World::new(), OPERATION_BUDGET)
 }
 
-/// The AWS environment as the AWS command line finds it: variables, profiles, roles. It trusts the system's roots.
+/// The AWS configuration, found as the AWS command line finds it: variables, profiles, roles. It trusts the system's
+/// root certificates.
 pub(crate) async fn environment() -> Environment {
     let roots = TrustRoots::Native;
     let chain = aws_config::defaults(aws::behavior()).http_client(aws::https(roots));
-    // Boxed: the chain has many links.
+    // Boxed, because the future of the credentials chain is large.
     let sdk = Box::pin(chain.load()).await;
     Environment { sdk, roots }
 }

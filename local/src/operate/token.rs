@@ -1,7 +1,7 @@
-//! `lately token`: an operator's tokens, made and revoked at the table itself.
+//! `lately token`: creates, lists and revokes tokens, with access to the table.
 //!
-//! Whoever may write the table may make tokens: so the first one on AWS comes from here, with the operator's own
-//! credentials. The token is printed on standard output, alone, and nowhere else.
+//! An operator whose AWS credentials may write the table can create tokens. So the first token of a stack comes from
+//! this command. It prints the token alone to standard output, and nowhere else.
 
 use std::io::{IsTerminal, Write};
 
@@ -17,7 +17,7 @@ use lately_store::TableError;
 use crate::operate::table::TableArguments;
 use crate::seconds;
 
-/// Make, list and revoke tokens, with your AWS credentials
+/// Create, list and revoke tokens with your AWS credentials
 #[derive(Clone, Debug, clap::Args)]
 pub struct TokenOptions {
     #[command(subcommand)]
@@ -26,28 +26,28 @@ pub struct TokenOptions {
 
 #[derive(Clone, Debug, clap::Subcommand)]
 enum TokenCommand {
-    /// Make a token and print it; it is never shown again
+    /// Create a token and print it; it cannot be shown again
     Create {
         #[command(flatten)]
         table: TableArguments,
 
-        /// What it may do: read, write, import, consume, act-as or admin; more than once for several
+        /// A scope of the token: read, write, import, consume, act-as or admin; repeatable
         #[arg(long = "scope", required = true, value_name = "SCOPE")]
         scopes: Vec<Scope>,
 
-        /// The user it acts for; without one it is a service's
+        /// The token's user; a token without a user belongs to a service
         #[arg(long, value_name = "USER")]
         user: Option<User>,
 
-        /// Limit it to this topic; more than once for several
+        /// Limit the token to this topic; repeatable
         #[arg(long = "topic", value_name = "TOPIC")]
         topics: Vec<Topic>,
 
-        /// How long it is good for: 90s, 45m, 12h or 30d, at most a year
+        /// The token's lifetime, such as 90s, 45m, 12h or 30d; at most 365d
         #[arg(long, value_name = "TIME", default_value = "30d", value_parser = parse_time)]
         ttl: TtlSeconds,
     },
-    /// List the tokens that are good, newest first
+    /// List the valid tokens, newest first
     List {
         #[command(flatten)]
         table: TableArguments,
@@ -57,26 +57,26 @@ enum TokenCommand {
         #[command(flatten)]
         table: TableArguments,
 
-        /// The sessions' ids, as they are listed
+        /// The ids of the tokens' sessions, as `lately token list` prints them
         #[arg(required = true, value_name = "ID")]
         ids: Vec<SessionId>,
     },
 }
 
-/// Why a command about tokens failed.
+/// Why a `token` command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     /// The table could not be read or written.
-    #[error("{0}\nIs the table's name right, and may these credentials use it?")]
+    #[error("{0}\nCheck the table's name, and that these credentials may use the table.")]
     Table(#[from] TableError),
-    /// The environment is not what it should be.
+    /// The environment is invalid.
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    /// No token could be made.
+    /// The system gave no random bytes for a token.
     #[error(transparent)]
     Entropy(#[from] EntropyError),
-    /// A token limited to more topics than a session may be.
-    #[error("a token is limited to at most {SESSION_TOPICS} topics")]
+    /// The token is limited to more topics than a session may be.
+    #[error("a token may be limited to at most {SESSION_TOPICS} topics")]
     TooManyTopics,
     /// Nothing could be printed.
     #[error(transparent)]
@@ -88,7 +88,7 @@ fn parse_time(text: &str) -> Result<TtlSeconds, String> {
     ttl.ok_or_else(|| "must be a number and s, m, h or d, from 1s to 365d".to_owned())
 }
 
-/// Runs a command about tokens.
+/// Runs a `token` command.
 ///
 /// # Errors
 /// See [`TokenError`].
@@ -110,9 +110,9 @@ pub async fn run(
             };
             let token = Token::random()?;
             let session = table.store().await?.op().sessions().create(&new, token.hash()).await?;
-            writeln!(told, "session {}, good until {}", session.id, session.expires_at)?;
+            writeln!(told, "session {}, valid until {}", session.id, session.expires_at)?;
             if std::io::stdout().is_terminal() {
-                writeln!(told, "keep the token, it is shown only once:")?;
+                writeln!(told, "keep the token; it is shown only once:")?;
             }
             writeln!(out, "{}", token.reveal())?;
         }

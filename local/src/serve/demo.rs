@@ -1,8 +1,8 @@
-//! Demo topics, with events that look like somebody's last five days, and who follows whom.
+//! The demo: topics with events of the last five days, and users who follow each other.
 //!
-//! Written through the store, as imports: the same code as everything else. The data is made from a fixed
-//! seed; only its times depend on when the program starts. Business goes on while the program runs: in the topic
-//! `billing` something happens now and then, so that there is something to report.
+//! The events are imports, written through the store like any others. A fixed seed makes their data; only their times
+//! depend on the start of the program. While the program runs, the demo adds an event to the topic `billing` every few
+//! seconds, so that there is something to report.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -19,7 +19,7 @@ const DAYS: u64 = 5;
 /// The most events in a batch.
 const BATCH: usize = 500;
 
-/// The topic that is reported.
+/// The reported topic.
 pub(crate) const BILLING: &str = "billing";
 
 /// The pause between two events of the topic, in milliseconds.
@@ -61,7 +61,7 @@ struct Sample {
     data: String,
 }
 
-/// One of several.
+/// A random element of a list.
 fn one<T: Copy>(of: &[T], random: &mut fastrand::Rng) -> T {
     of[random.usize(..of.len())]
 }
@@ -134,7 +134,7 @@ fn billing(random: &mut fastrand::Rng) -> Sample {
     Sample { event_type: one(&types, random), actor: one(&ACCOUNTS, random), subject: None, data }
 }
 
-/// Creates the demo topics, unless there is any topic already. True if it did.
+/// Creates the demo topics, unless the table has any topic already. True if it created them.
 pub(crate) async fn create(store: &Store) -> Result<bool, DemoError> {
     let known = store.op().topics().list(&ListQuery::default()).await?;
     if !known.topics.is_empty() {
@@ -162,8 +162,8 @@ pub(crate) async fn create(store: &Store) -> Result<bool, DemoError> {
     Ok(true)
 }
 
-/// Lets the demo's users follow each other. What is there of a source by then is in their feeds: so this comes when
-/// fan-out is done with what was created.
+/// Makes the demo's users follow each other. A follow adds a source's latest events to the feed, so this runs after
+/// fan-out has handled the created events.
 pub(crate) async fn follow(store: &Store) -> Result<(), DemoError> {
     for (user, sources) in FOLLOWS {
         let user = user.parse().expect("a demo's user");
@@ -178,7 +178,7 @@ pub(crate) async fn follow(store: &Store) -> Result<(), DemoError> {
     Ok(())
 }
 
-/// Whether there is the topic that is reported: in a folder that was used before, there may be others alone.
+/// True if the reported topic exists. A folder of an earlier run may have other topics only.
 pub(crate) async fn has_billing(store: &Store) -> Result<bool, DemoError> {
     match store.op().topic(&BILLING.parse().expect("the demo's own name")).view().await {
         Ok(_) => Ok(true),
@@ -187,7 +187,7 @@ pub(crate) async fn has_billing(store: &Store) -> Result<bool, DemoError> {
     }
 }
 
-/// Lets something happen in the topic that is reported, now and then, until it is stopped.
+/// Adds events to the reported topic, with pauses, until it is stopped.
 pub(crate) async fn go_on(store: Store) {
     let topic: Topic = BILLING.parse().expect("the demo's own name");
     let mut random = fastrand::Rng::with_seed(store.now().get());
@@ -196,7 +196,7 @@ pub(crate) async fn go_on(store: Store) {
         let events = vec![new_event(billing(&mut random), None)];
         let submission = Submission::new(topic.clone(), events);
         if let Err(error) = store.op().write(submission).await {
-            tracing::warn!(%error, "an event of the demo could not be written");
+            tracing::warn!(%error, "a demo event could not be written");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The folders that the program writes to: with the data, or for as long as the program runs.
+//! The folders that the program writes to. They are kept with the data, or removed when the program ends.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ impl Folder {
     fn of(data: Option<&Path>, name: &str) -> std::io::Result<Self> {
         let Some(data) = data else { return Ok(Self::Passing(tempfile::tempdir()?)) };
         let folder = data.join(name);
-        // There from the start, so that it can be listed.
+        // It must exist from the start, so that it can be listed.
         std::fs::create_dir_all(&folder)?;
         Ok(Self::Kept(folder))
     }

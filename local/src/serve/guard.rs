@@ -1,7 +1,8 @@
 //! The guard of the local program: it refuses requests from web pages of other origins.
 //!
-//! A port on loopback can be reached by every page that a browser on this machine shows. A page of another origin says
-//! so in `Origin`; one whose name was made to lead here (DNS rebinding) in `Host`. Neither gets anything.
+//! Every page that a browser on this machine shows can send requests to a loopback port. A page of another origin is
+//! recognised by its `Origin` header, and a page whose host name resolves to loopback (DNS rebinding) by its `Host`
+//! header. Both are refused.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use lately_kit::code::Code;
 use lately_kit::log::RequestId;
 use lately_kit::problem::Problem;
 
-/// The names under which an address on loopback may be asked for.
+/// The `Host` values that are allowed for a loopback address.
 #[derive(Clone, Debug)]
 pub(crate) struct Guard {
     hosts: Arc<[String]>,
@@ -26,7 +27,7 @@ impl Guard {
     pub(crate) fn of(address: SocketAddr) -> Self {
         let port = address.port();
         let with_port = LOOPBACK.iter().map(|name| format!("{name}:{port}"));
-        // What is served on port 80 is asked for without it.
+        // Browsers leave out port 80.
         let bare = LOOPBACK.iter().filter(|_| port == 80).map(|name| (*name).to_owned());
         Self { hosts: with_port.chain(bare).collect() }
     }
@@ -47,13 +48,16 @@ impl Guard {
     }
 }
 
-/// Lets a request in that is meant for this address and comes from no other page's; else 403 `origin-refused`.
+/// Passes on a request for this address that no page of another origin sent. Any other gets 403 `origin-refused`.
 pub(crate) async fn guard(State(guard): State<Guard>, request: Request, next: Next) -> Response {
     if guard.lets_in(request.headers()) {
         return next.run(request).await;
     }
-    let problem = Problem::new(Code::OriginRefused, "Ask for it by its own address, from no other page.");
-    // It stands before what names requests.
+    let problem = Problem::new(
+        Code::OriginRefused,
+        "The Host or the Origin is not this program. Use the address that it prints when it starts.",
+    );
+    // This layer is outside the one that gives requests their ids.
     RequestId::fresh().during(async { problem.into_response() }).await
 }
 
@@ -70,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_address_itself_is_let_in() {
+    fn only_the_programs_own_hosts_are_let_in() {
         for host in ["127.0.0.1:3000", "localhost:3000", "LOCALHOST:3000", "[::1]:3000"] {
             assert!(lets_in(&[(HOST, host)]), "{host}");
             let origin = format!("http://{host}");
@@ -91,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn no_other_page_is_let_in() {
+    fn pages_of_other_origins_are_refused() {
         for origin in [
             "null",
             "",

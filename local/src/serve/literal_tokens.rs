@@ -8,10 +8,10 @@ use lately_store::{Store, TableError};
 /// The literal tokens: an admin, and users who read and write.
 pub const LITERAL: [&str; 4] = ["dev", "ada", "bob", "carol"];
 
-/// Makes the literal tokens' sessions: ordinary ones, found as every other.
+/// Creates the sessions of the literal tokens. They are ordinary sessions.
 ///
-/// In a table that was used before they are kept, so that what belongs to a session (an idempotency key of an admin's)
-/// still does; unless they are over.
+/// A table of an earlier run keeps its sessions unless they have expired, because records may belong to a session: an
+/// admin's idempotency keys do.
 pub(crate) async fn create(store: &Store) -> Result<(), TableError> {
     for literal in LITERAL {
         let hash = Token::of(literal).hash();

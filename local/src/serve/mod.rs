@@ -1,4 +1,4 @@
-//! The whole system in one process: starting, serving and stopping.
+//! The whole system in one process: its start, its services and its end.
 
 pub mod console;
 mod demo;
@@ -34,19 +34,19 @@ use crate::serve::options::{ReportInterval, ServeOptions};
 use crate::serve::report_function::ReportFunction;
 use crate::serve::system::{OpenError, System};
 
-/// The time between two removals of expired items, and the most items of one removal.
+/// The time between two removals of expired items, and the most items that one removal deletes.
 const EXPIRY: (Duration, usize) = (Duration::from_secs(1), 1_000);
 
-/// The time that fan-out has for the demo's events before the demo's users follow.
+/// The longest wait for fan-out to handle the demo's events before the demo's users follow each other.
 const DEMO_FAN_OUT: Duration = Duration::from_secs(10);
 
-/// The time that requests under way have when the program is asked to stop.
+/// The time that requests under way have to finish when the program stops.
 const LAST_REQUESTS: Duration = Duration::from_secs(5);
 
-/// Why the program could not start, or not go on.
+/// Why the program could not start or keep running.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// A port is taken, or may not be used.
+    /// A port is taken, or cannot be used.
     #[error("port {port} cannot be used for {what} ({source}): choose another with {option} PORT")]
     Port {
         /// The port.
@@ -58,11 +58,11 @@ pub enum ServeError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// The system could not be put together.
+    /// The system could not be created.
     #[error(transparent)]
     Open(#[from] OpenError),
     /// The demo topics could not be written.
-    #[error("the demo topics cannot be written: {0}")]
+    #[error("the demo topics cannot be written ({0}); --no-demo starts without them")]
     Demo(#[from] demo::DemoError),
     /// Reports cannot be written.
     #[error(transparent)]
@@ -72,7 +72,7 @@ pub enum ServeError {
     Io(#[from] std::io::Error),
 }
 
-/// Runs the whole system until the process is asked to stop (Ctrl-C, or SIGTERM).
+/// Runs the whole system until the process gets Ctrl-C or SIGTERM.
 ///
 /// # Errors
 /// See [`ServeError`].
@@ -80,7 +80,7 @@ pub async fn run(options: ServeOptions, out: &mut impl Write) -> Result<(), Serv
     if options.log {
         log::start(tracing::Level::INFO).map_err(std::io::Error::other)?;
     }
-    // The ports first: nothing is created for a program that cannot serve.
+    // Bind the ports first: if one is taken, nothing has been created yet.
     let api = listen(Ipv4Addr::LOCALHOST.into(), options.port, "the API", "--port").await?;
     let dynamodb =
         listen(options.dynamodb_host, options.dynamodb_port, "DynamoDB", "--dynamodb-port").await?;
@@ -93,11 +93,11 @@ pub async fn run(options: ServeOptions, out: &mut impl Write) -> Result<(), Serv
     let report_function = ReportFunction::new(&system, output, told);
     let pumps = Pumps::start(&system, &report_function, failures.clone(), &options)?;
     if !options.no_demo && demo::create(&system.store).await? {
-        // With faults on request it may take long: then what is missing of the feeds is backfilled later, or never.
+        // With --stream-faults it may take longer. Then some events may be missing from the feeds, or come later.
         drop(tokio::time::timeout(DEMO_FAN_OUT, pumps.fan_out.settled()).await);
         demo::follow(&system.store).await?;
     }
-    // Before anything says that it runs: from then on, it may be asked to stop.
+    // Before the program prints that it runs, because from then on it may get a signal.
     let asked_to_stop = asked_to_stop()?;
     welcome::print(out, api.local_addr()?, dynamodb.local_addr()?, &folders, &options)?;
 
@@ -123,10 +123,10 @@ pub async fn run(options: ServeOptions, out: &mut impl Write) -> Result<(), Serv
     end([api, dynamodb, fan_out, report]).await
 }
 
-/// A part of the program that runs beside the others until it is told to stop.
+/// A part of the program that runs concurrently with the others until it is told to stop.
 type RunningPart = JoinHandle<std::io::Result<()>>;
 
-/// The two stream mappings of the template, at work.
+/// The template's two stream mappings, running.
 struct Pumps {
     fan_out: PumpHandle,
     reports: PumpHandle,
@@ -157,7 +157,7 @@ impl Pumps {
     }
 }
 
-/// Ready when the program is told to stop. An error means that the sender is gone: then too it is time to stop.
+/// Completes when the program stops. An error means that the sender was dropped, which also means to stop.
 async fn told_to_stop(mut stopped: watch::Receiver<()>) {
     drop(stopped.changed().await);
 }
@@ -173,8 +173,8 @@ fn serve_api(listener: TcpListener, parts: ConsoleParts) -> std::io::Result<Runn
     Ok(tokio::spawn(async move { axum::serve(listener, router).with_graceful_shutdown(stopped).await }))
 }
 
-/// Starts the work that has no end of its own and may be stopped anywhere. Also the consumer that the schedule reports
-/// for, and how often, if there is a schedule.
+/// Starts the tasks that run for ever and may be aborted anywhere. The result also has the consumer and the interval of
+/// the scheduled reports, if there is a schedule.
 async fn start_endless(
     system: &System,
     report_function: ReportFunction,
@@ -193,7 +193,7 @@ async fn start_endless(
     Ok((endless, Some((system.reported()?, every))))
 }
 
-/// Prints a line for each report until the process is asked to stop.
+/// Prints a line for each report until the process gets a signal to stop.
 async fn tell_reports(
     asked_to_stop: impl Future<Output = ()>,
     mut answers: mpsc::UnboundedReceiver<Answer>,
@@ -203,13 +203,13 @@ async fn tell_reports(
     loop {
         tokio::select! {
             () = &mut asked_to_stop => return,
-            // If nobody reads the output any more, the API is still served.
+            // If the output is closed, the API is still served.
             Some(answer) = answers.recv() => drop(print_reports(out, &answer)),
         }
     }
 }
 
-/// Waits for the parts that were told to stop. A client that keeps its connection open does not keep the program.
+/// Waits for the parts to end. A client that keeps its connection open does not keep the program running.
 async fn end(parts: [RunningPart; 4]) -> Result<(), ServeError> {
     let ended = tokio::time::timeout(LAST_REQUESTS, futures_util::future::join_all(parts)).await;
     for part in ended.into_iter().flatten() {
@@ -218,7 +218,7 @@ async fn end(parts: [RunningPart; 4]) -> Result<(), ServeError> {
     Ok(())
 }
 
-/// Tells of a report, when there is one.
+/// Prints a line for each finished report.
 fn print_reports(out: &mut impl Write, answer: &Answer) -> std::io::Result<()> {
     for outcome in &answer.outcomes {
         if let Outcome::Finished { events, late, files: [file, _], .. } = outcome {
@@ -237,7 +237,7 @@ async fn listen(
     TcpListener::bind((host, port)).await.map_err(|source| ServeError::Port { port, what, option, source })
 }
 
-/// Removes items whose time is over, as DynamoDB's own service does, until it is stopped.
+/// Removes expired items, as DynamoDB's time-to-live does, until it is stopped.
 async fn expire(engine: Engine) {
     let (period, at_once) = EXPIRY;
     let mut ticks = tokio::time::interval(period);
@@ -245,12 +245,12 @@ async fn expire(engine: Engine) {
     loop {
         ticks.tick().await;
         if let Err(error) = engine.expire(at_once) {
-            tracing::error!(%error, "items whose time is over could not be removed");
+            tracing::error!(%error, "expired items could not be removed");
         }
     }
 }
 
-/// Ready when the process is asked to stop; it listens from when this returns.
+/// Completes when the process gets a signal to stop. The signal handlers are installed when this function returns.
 #[cfg(unix)]
 fn asked_to_stop() -> std::io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};

@@ -1,4 +1,4 @@
-//! The options with which the system is started.
+//! The options for starting the system.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
@@ -8,35 +8,35 @@ use lately_pump::PumpFaults;
 
 use crate::seconds;
 
-/// How the system is started.
+/// The options for starting the system.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ServeOptions {
-    /// Port of the API, on 127.0.0.1; 0 for any that is free
+    /// The API's port on 127.0.0.1; 0 for any free port
     #[arg(long, default_value_t = 3000, value_name = "PORT")]
     pub port: u16,
 
-    /// Port of DynamoDB, on 127.0.0.1; 0 for any that is free
+    /// DynamoDB's port; 0 for any free port
     #[arg(long, default_value_t = 8000, value_name = "PORT")]
     pub dynamodb_port: u16,
 
-    /// Address of DynamoDB, if containers are to reach it: of the network that they are on. Any credentials are good
+    /// DynamoDB's address; containers need one in their own network. DynamoDB accepts any credentials
     #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), value_name = "ADDRESS", value_parser = parse_host)]
     pub dynamodb_host: IpAddr,
 
-    /// Keep the table in this folder; without it, it lives as long as the process
+    /// Keep the data in this folder [default: in memory, lost when the program ends]
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
 
-    /// Start without demo topics
+    /// Start without the demo's topics and users
     #[arg(long)]
     pub no_demo: bool,
 
-    /// What goes wrong with the stream: chances of duplicate, crash-before and crash-after, and a delay in seconds,
-    /// as in duplicate=0.2,crash-after=0.1,delay=3
+    /// Faults of the stream: the chances of duplicate, crash-before and crash-after, and a delay in seconds, such as
+    /// duplicate=0.2,crash-after=0.1,delay=3
     #[arg(long, value_name = "FAULTS", default_value = "", hide_default_value = true, value_parser = parse_faults)]
     pub stream_faults: PumpFaults,
 
-    /// How often what is new in the demo topic billing is reported: 30s, 1m or 2h; never turns it off
+    /// The time between two reports on the demo topic billing, such as 30s, 1m or 2h; never turns them off
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = parse_every)]
     pub report_every: ReportInterval,
 
@@ -45,7 +45,7 @@ pub struct ServeOptions {
     pub log: bool,
 }
 
-/// How often a report is made, if at all.
+/// The time between two reports; `None` for no reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReportInterval(pub Option<Duration>);
 
@@ -55,15 +55,17 @@ fn parse_every(text: &str) -> Result<ReportInterval, String> {
     Ok(ReportInterval((seconds > 0).then(|| Duration::from_secs(seconds.into()))))
 }
 
-/// An address at which only this machine is asked, or a network of its own. Never all addresses: who asks is not asked for
-/// credentials.
+/// Parses a loopback address, or an address of a private network. Other addresses are refused, because DynamoDB here
+/// accepts any credentials.
 fn parse_host(text: &str) -> Result<IpAddr, String> {
     let host: IpAddr = text.parse().map_err(|_| "must be an IP address".to_owned())?;
     let is_private = match host {
         IpAddr::V4(host) => host.is_loopback() || host.is_private(),
         IpAddr::V6(host) => host.is_loopback() || host.is_unique_local(),
     };
-    is_private.then_some(host).ok_or_else(|| "must be of this machine or of a private network".to_owned())
+    is_private
+        .then_some(host)
+        .ok_or_else(|| "must be a loopback address or an address of a private network".to_owned())
 }
 
 fn parse_faults(text: &str) -> Result<PumpFaults, String> {
@@ -95,7 +97,7 @@ mod tests {
     use crate::command_line::Lately;
 
     #[test]
-    fn a_report_is_made_every_so_often_or_never() {
+    fn reports_have_an_interval_or_are_off() {
         let minute = ReportInterval(Some(Duration::from_secs(60)));
         assert_eq!(parse_every("1m"), Ok(minute));
         assert_eq!(parse_every("1s"), Ok(ReportInterval(Some(Duration::from_secs(1)))));
@@ -105,24 +107,24 @@ mod tests {
         for text in ["", "1", "often", "-1s", "1.5m"] {
             assert!(parse_every(text).is_err(), "{text}");
         }
-        let said = Lately::try_parse_from(["lately"]).expect("nothing needs to be said");
+        let said = Lately::try_parse_from(["lately"]).expect("no argument is required");
         assert_eq!(said.options.report_every, minute);
     }
 
     #[test]
-    fn dynamodb_is_served_to_private_networks_at_most() {
+    fn dynamodb_listens_on_loopback_or_private_addresses_only() {
         for host in ["127.0.0.1", "172.17.0.1", "192.168.65.254", "10.88.0.1", "::1", "fd00::1"] {
             assert_eq!(parse_host(host), Ok(host.parse().expect("an address")));
         }
         for host in ["", "localhost", "0.0.0.0", "::", "172.32.0.1", "203.0.113.7", "2001:db8::1"] {
             assert!(parse_host(host).is_err(), "{host}");
         }
-        let said = Lately::try_parse_from(["lately"]).expect("nothing needs to be said");
+        let said = Lately::try_parse_from(["lately"]).expect("no argument is required");
         assert!(said.options.dynamodb_host.is_loopback());
     }
 
     #[test]
-    fn faults_are_named_each_with_its_number() {
+    fn faults_are_names_with_numbers() {
         let faults = parse_faults("duplicate=0.25,delay=1.5,crash-after=1").expect("well-formed");
         let expected = PumpFaults {
             duplicate: 0.25,

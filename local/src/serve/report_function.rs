@@ -1,4 +1,4 @@
-//! The report function, invoked by a schedule, and by the stream to continue unfinished runs.
+//! The report function. A schedule invokes it, and the stream invokes it to continue unfinished runs.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use tokio::time::MissedTickBehavior;
 
 use crate::serve::system::System;
 
-/// The report function. Its answers go to a channel, so that the program prints each report.
+/// The report function. It sends its answers to a channel, from which the program prints the reports.
 #[derive(Clone, Debug)]
 pub(crate) struct ReportFunction {
     store: Store,
     output: Output,
-    /// The time for an invocation.
+    /// The time that an invocation has.
     time: Duration,
     told: mpsc::UnboundedSender<Answer>,
 }
@@ -30,12 +30,12 @@ impl ReportFunction {
         let answer = lately_report::handle(&self.store, &self.output, event.as_bytes(), self.time).await;
         let answer = answer.map_err(|error| HandlerError::new(error.to_string()))?;
         let json = serde_json::to_string(&answer).map_err(|error| HandlerError::new(error.to_string()))?;
-        // When the program is about to end, nobody listens.
+        // The receiver is gone when the program is ending.
         drop(self.told.send(answer));
         Ok(json)
     }
 
-    /// The function, as a stream mapping invokes it.
+    /// The handler for a stream mapping.
     pub(crate) fn handler(self) -> Handler {
         Handler::new(move |event| {
             let report_function = self.clone();
@@ -43,14 +43,14 @@ impl ReportFunction {
         })
     }
 
-    /// Invokes the function with the schedule's input, at once and then every so often, until it is stopped.
+    /// Invokes the function with the schedule's input, at once and then at each interval, until it is stopped.
     pub(crate) async fn run(self, every: Duration, input: String) {
         let mut ticks = tokio::time::interval(every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
             if let Err(error) = self.invoke(&input).await {
-                tracing::error!(%error, "no report could be made");
+                tracing::error!(%error, "the scheduled report failed");
             }
         }
     }
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_run_that_was_left_unfinished_is_gone_on_with_by_the_stream() {
+    async fn the_stream_continues_an_unfinished_run() {
         let system = System::open(None).await.expect("it is in memory");
         let store = &system.store;
         let topic: lately_keys::Topic = "billing".parse().expect("a topic's name");
@@ -81,7 +81,7 @@ mod tests {
             at: Some(store.now().saturating_sub(60_000)),
         };
         let submission = Submission { may_import: true, ..Submission::new(topic.clone(), vec![event]) };
-        store.op().write(submission).await.expect("there is the topic");
+        store.op().write(submission).await.expect("the topic exists");
 
         let folder = tempfile::tempdir().expect("a folder of one's own");
         let output = Output::folder(folder.path()).expect("it is there");
@@ -94,17 +94,17 @@ mod tests {
         tokio::spawn(pump.run());
         let consumer = ConsumerKey { topic, name: "report".parse().expect("a name") };
         let report = Report { consumer, spec: RunSpec::default() };
-        // So little time that all of it is kept in reserve.
+        // The function keeps this much time in reserve, so the run stays unfinished.
         let left = lately_report::run(store, &output, &report, Duration::from_secs(1)).await.expect("begun");
         let Outcome::Unfinished { to: end } = left else { panic!("{left:?}") };
-        // Where the template's rule of the bucket removes what a crash left.
+        // In this folder the template's lifecycle rule removes what a crash left.
         let attempts = folder.path().join(".attempts");
         assert!(attempts.exists());
         pumping.settled().await;
         let outcomes = answers.recv().await.expect("it is invoked").outcomes;
         let [Outcome::Finished { to, events: 1, .. }] = &outcomes[..] else { panic!("{outcomes:?}") };
         assert_eq!(*to, end);
-        assert!(answers.try_recv().is_err(), "and once");
+        assert!(answers.try_recv().is_err(), "it is invoked once");
         assert!(!attempts.exists());
         let template = Template::parse(crate::serve::system::TEMPLATE).expect("it is what was built");
         let rules = &template.resources["Reports"].properties["LifecycleConfiguration"]["Rules"];

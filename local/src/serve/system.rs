@@ -1,4 +1,4 @@
-//! The parts of the system, put together.
+//! The system: the engine with the table, the store, the routes and the stream mappings.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,23 +23,23 @@ use serde::Deserialize;
 
 use crate::serve::{demo, literal_tokens};
 
-/// The template, as it was when this program was built.
+/// The template at the time when this program was built.
 pub const TEMPLATE: &str = include_str!("../../../template.yaml");
 
-/// The table's name here.
+/// The table's name in the local program.
 pub(crate) const TABLE: &str = "lately";
 
-/// The file of a folder that says how far its stream was handled.
+/// The file with the checkpoints of fan-out's mapping, in the folder of the data.
 const CHECKPOINTS: &str = "checkpoints.json";
 
-/// The same for what the function of reports is given.
+/// The file with the checkpoints of the report function's mapping.
 const REPORT_CHECKPOINTS: &str = "report-checkpoints.json";
 
-/// The retries of a batch if the template sets no number. With a small number, a developer who injects faults need not wait
-/// until the batch's records are too old.
+/// The retries of a batch if the template sets no number. With a small number, a developer who injects faults need not
+/// wait until the batch's records are too old.
 const RETRIES: u32 = 8;
 
-/// The parameters of a deployment that reports the demo's topic.
+/// The template's parameters for reports on the demo's topic.
 const REPORT: [(&str, &str); 2] = [("ReportTopic", demo::BILLING), ("ReportSum", "amount")];
 
 /// The engine with the table, and a store on it.
@@ -47,9 +47,9 @@ const REPORT: [(&str, &str); 2] = [("ReportTopic", demo::BILLING), ("ReportSum",
 pub struct System {
     /// DynamoDB.
     pub engine: Engine,
-    /// The store that all functions share. Its calls meet the faults.
+    /// The store that all functions share. Faults apply to its calls.
     pub store: Store,
-    /// The faults of the functions' calls, and of no other calls: none at first.
+    /// The faults of the functions' calls, and of no other calls. At first there are none.
     pub faults: LiveClient,
     /// The time that fan-out has for a batch.
     pub(crate) fan_out_time: Duration,
@@ -59,7 +59,7 @@ pub struct System {
     bodies: Bodies,
 }
 
-/// The most bytes of a request's body, by function.
+/// The most bytes of a request's body, for each function.
 #[derive(Clone, Copy, Debug)]
 struct Bodies {
     write_event: usize,
@@ -69,34 +69,34 @@ struct Bodies {
     consume: usize,
 }
 
-/// Why the system could not be put together.
+/// Why the system could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The engine could not be opened.
     #[error("DynamoDB cannot start: {0}")]
     Engine(#[from] EngineError),
-    /// The template is not what it should be.
+    /// The template is invalid.
     #[error("template.yaml: {0}")]
     Template(#[from] TemplateError),
-    /// The template's environment of a function is invalid.
+    /// The environment of a function in the template is invalid.
     #[error("template.yaml: {0}")]
     Settings(#[from] SettingsError),
-    /// Nothing is said of how a function is invoked.
-    #[error("template.yaml: {0} has no stream, or no schedule")]
+    /// The template has no event source for a function.
+    #[error("template.yaml: {0} has no stream or no schedule")]
     NotInvoked(&'static str),
-    /// The schedule does not say whose report is due.
+    /// The schedule's input does not name a consumer.
     #[error("template.yaml: the schedule's input: {0}")]
     Schedule(#[from] serde_json::Error),
     /// The stream's checkpoints cannot be read.
-    #[error("how far the stream was handled cannot be read: {0}")]
+    #[error("the checkpoints of the stream cannot be read: {0}")]
     Checkpoints(#[from] std::io::Error),
-    /// The tokens that are good here could not be made.
-    #[error("the tokens cannot be made: {0}")]
+    /// The sessions of the literal tokens could not be created.
+    #[error("the literal tokens cannot be created: {0}")]
     Tokens(#[from] TableError),
 }
 
 impl System {
-    /// A system in memory, or in a folder.
+    /// Opens a system in memory, or in a folder.
     ///
     /// # Errors
     /// If the folder cannot be used.
@@ -108,7 +108,7 @@ impl System {
         }?;
         let template = Template::parse(TEMPLATE)?;
         let client = engine.client();
-        // In a folder that was used before, the table is there already.
+        // The folder of an earlier run has the table already.
         if client.describe_table().table_name(TABLE).send().await.is_err() {
             engine.create_table(&template.table()?, TABLE)?;
         }
@@ -128,7 +128,7 @@ impl System {
         Ok(Self { engine, store, faults, fan_out_time, report_time, template, bodies })
     }
 
-    /// The same system, whose functions use another client.
+    /// The same system with another client for the functions.
     pub(crate) fn through(&self, client: Client) -> Result<Self, OpenError> {
         Ok(Self { store: store(client, &self.template)?, ..self.clone() })
     }
@@ -151,19 +151,20 @@ impl System {
             .and(lately_consume::routes(store()).with_bodies_of(consume))
     }
 
-    /// The API, as the gateway, the authorizer and the functions make it.
+    /// The API: the functions' routes behind the authorizer and the gateway's layers.
     pub fn api(&self) -> Router {
         edge::around(self.authorized(self.routes().into_router()))
     }
 
-    /// Routes behind the authorizer.
+    /// Puts routes behind the authorizer.
     pub(crate) fn authorized(&self, routes: Router) -> Router {
         let authorizer = from_fn_with_state(self.store.clone(), lately_authorize::authorize);
-        // Of known routes only: to others the gateway says that there is none, whoever asks.
+        // Only known routes: the gateway answers unknown ones with 404 for every caller.
         routes.route_layer(authorizer)
     }
 
-    /// The stream and fan-out, as the template maps one to the other. It goes on from where it was in a folder.
+    /// The mapping of the stream to fan-out, as the template declares it. With a folder, it continues from its
+    /// checkpoints.
     ///
     /// # Errors
     /// If the folder cannot be read.
@@ -178,7 +179,7 @@ impl System {
         self.pump_of("FanOutFunction", fan_out, Some(failures), faults, file)
     }
 
-    /// The stream and the function of reports, `handler`: it continues the runs that an invocation left unfinished.
+    /// The mapping of the stream to the report function, `handler`, which continues unfinished runs.
     ///
     /// # Errors
     /// If the folder cannot be read.
@@ -210,7 +211,7 @@ impl System {
         Ok(Pump::new(&stream, mapping, handler, failures, options))
     }
 
-    /// The event that the schedule invokes the report function with, for the demo's topic.
+    /// The event with which the schedule invokes the report function, for the demo's topic.
     pub(crate) fn report_input(&self) -> Result<String, OpenError> {
         let give = |template: Template, (name, value)| template.with(name, value);
         let template = REPORT.into_iter().try_fold(self.template.clone(), give)?;
@@ -218,10 +219,10 @@ impl System {
         schedule.map(|schedule| schedule.input).ok_or(OpenError::NotInvoked("ReportFunction"))
     }
 
-    /// The consumer whose runs those reports are.
+    /// The consumer of the scheduled reports.
     ///
     /// # Errors
-    /// If the template does not say it.
+    /// If the template's schedule does not name it.
     pub fn reported(&self) -> Result<ConsumerKey, OpenError> {
         let Scheduled { detail: Due { topic, consumer: name } } =
             serde_json::from_str(&self.report_input()?)?;
@@ -229,7 +230,7 @@ impl System {
     }
 }
 
-/// The schedule's event, as far as it says whose report is due.
+/// The part of the schedule's event that names the consumer.
 #[derive(Deserialize)]
 struct Scheduled {
     detail: Due,
@@ -241,7 +242,7 @@ struct Due {
     consumer: Consumer,
 }
 
-/// The settings that the template gives a function.
+/// The settings of a function in the template.
 fn settings(template: &Template, function: &str) -> Result<Settings, OpenError> {
     let mut variables = template.environment(function)?;
     variables.insert("TABLE_NAME".to_owned(), TABLE.to_owned());

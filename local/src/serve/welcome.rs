@@ -1,4 +1,4 @@
-//! The text that the program prints at its start: addresses, folders, and commands that work as they stand.
+//! The text that the program prints at its start: addresses, folders, and commands that can be copied unchanged.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -15,11 +15,11 @@ pub(crate) fn print(
 ) -> std::io::Result<()> {
     let kept = match &options.data {
         Some(folder) => format!("kept in {}", folder.display()),
-        None => "in memory: gone when this stops; --data DIR keeps it".to_owned(),
+        None => "in memory, lost when this program ends; --data DIR keeps it".to_owned(),
     };
     let (failures, reports) = (folders.failures.path().display(), folders.reports.path().display());
     let of_billing = match options.report_every {
-        ReportInterval(Some(_)) if !options.no_demo => "   of the topic billing: each is told of here",
+        ReportInterval(Some(_)) if !options.no_demo => "   of the topic billing; each prints a line here",
         _ => "",
     };
     write!(
@@ -30,7 +30,7 @@ pub(crate) fn print(
   API       http://{api}
   DynamoDB  http://{dynamodb}   table lately, any credentials
   Data      {kept}
-  Failures  {failures}   of fan-out: lately dlq list --folder …
+  Failures  {failures}   batches that fan-out gave up on: lately dlq list --folder …
   Reports   {reports}{of_billing}
   Tokens    dev (admin) · ada, bob, carol (users)
 

@@ -1,5 +1,5 @@
-//! What is said in more than one place is the same everywhere: the template, the code, the OpenAPI document, the
-//! payloads in `events/`, the names that keys are stored under.
+//! Facts that stand in several places are the same everywhere: in the template, the code, the OpenAPI document, the
+//! payloads in `events/`, and the names of the key attributes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Api, OPENAPI, resolved};
 
-/// Method and path of routes, sorted.
+/// Methods and paths of routes, sorted.
 type Listed = BTreeSet<(String, String)>;
 
 fn listed(routes: &Routes) -> Listed {
@@ -38,10 +38,10 @@ pub(crate) fn payloads() -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The file that says what they are answered with.
+/// The file with the expected answers to the payloads.
 const EXPECTED: &str = "expected.json";
 
-/// What they are answered with, and what is given.
+/// The expected answers to the payloads, and the state of the system that they assume.
 pub(crate) fn expected() -> Value {
     serde_json::from_str(&fs::read_to_string(events().join(EXPECTED)).unwrap()).unwrap()
 }
@@ -51,7 +51,7 @@ fn events() -> PathBuf {
 }
 
 #[tokio::test]
-async fn each_function_serves_the_routes_that_the_template_gives_it() {
+async fn each_function_serves_its_routes_of_the_template() {
     let system = Api::empty().await.system;
     let store = || system.store.clone();
     let by_function = BTreeMap::from([
@@ -69,17 +69,17 @@ async fn each_function_serves_the_routes_that_the_template_gives_it() {
     }
     assert_eq!(template, by_function);
     let all = by_function.into_values().flatten().collect();
-    assert_eq!(listed(&system.routes()), all, "the program serves all functions and no more");
+    assert_eq!(listed(&system.routes()), all, "the program serves the routes of all functions and no others");
 }
 
 #[tokio::test]
-async fn every_rule_is_of_a_route_that_is_served() {
+async fn the_access_rules_cover_exactly_the_served_routes() {
     let ruled: Listed =
         RULES.iter().map(|(method, path, ..)| (method.to_string(), (*path).to_owned())).collect();
     assert_eq!(ruled, listed(&Api::empty().await.system.routes()));
 }
 
-/// A function's one mapping of the stream.
+/// A function's only mapping of the stream.
 fn mapping(function: &str) -> Mapping {
     let mappings = Template::parse(TEMPLATE).unwrap().mappings().unwrap();
     let functions: Vec<_> = mappings.iter().map(|mapping| &*mapping.function).collect();
@@ -88,9 +88,9 @@ fn mapping(function: &str) -> Mapping {
 }
 
 #[test]
-fn a_run_that_was_left_wakes_the_function_of_reports_and_nothing_else_does() {
+fn only_an_unfinished_run_invokes_the_report_function() {
     let mapping = mapping("ReportFunction");
-    // A batch is one run, and what it fails with is for the schedule.
+    // A batch is one run. If it fails, the schedule tries the run again.
     assert_eq!((mapping.batch_size, mapping.report_failures, mapping.on_failure), (1, false, false));
     let given = |name: &str, sk: &str, image: Value| {
         let keys = json!({"pk": {"S": "CONSUMER#billing#report"}, "sk": {"S": sk}});
@@ -103,13 +103,13 @@ fn a_run_that_was_left_wakes_the_function_of_reports_and_nothing_else_does() {
     assert!(!given("MODIFY", "CHECKPOINT", left()));
     assert!(!given("INSERT", run, left()));
     assert!(!given("REMOVE", run, Value::Null));
-    // It is being gone on with, or is done.
+    // Another invocation is continuing the run, or the run is finished.
     assert!(!given("MODIFY", run, json!({"progress": {"S": "a/b"}, "lease": {"N": "1795167000000"}})));
     assert!(!given("MODIFY", run, json!({"lease": {"N": "0"}})));
 }
 
 #[tokio::test]
-async fn the_schedule_says_what_the_function_of_reports_understands() {
+async fn the_schedules_input_equals_the_payload() {
     let template = Template::parse(TEMPLATE).unwrap();
     let schedules = template.clone().schedules().unwrap();
     let [schedule] = &schedules[..] else { panic!("{schedules:?}") };
@@ -119,11 +119,11 @@ async fn the_schedule_says_what_the_function_of_reports_understands() {
     let given =
         given.into_iter().fold(template, |template, (name, value)| template.with(name, value).unwrap());
     let input: Value = serde_json::from_str(&given.schedules().unwrap()[0].input).unwrap();
-    assert_eq!(input, payload, "the payload is what the schedule sends");
+    assert_eq!(input, payload, "the schedule sends the payload");
 }
 
 #[test]
-fn fan_out_is_given_what_something_follows_from_and_little_else() {
+fn fan_out_gets_the_records_that_it_handles_and_few_others() {
     let mapping = mapping("FanOutFunction");
     assert!(mapping.report_failures && mapping.bisect && mapping.on_failure);
     let given = |name: &str, pk: &str, sk: &str| {
@@ -141,7 +141,7 @@ fn fan_out_is_given_what_something_follows_from_and_little_else() {
     ] {
         assert!(given("INSERT", pk, sk), "{pk}");
     }
-    assert!(given("MODIFY", "JOB#BACKLOG#FEED#bob", "0190868b"), "the next step");
+    assert!(given("MODIFY", "JOB#BACKLOG#FEED#bob", "0190868b"), "the next step of a backlog");
     assert!(given("REMOVE", "EVENTS#posts#2026-11-20#SHARD0", "fe65604e"));
     assert!(given("REMOVE", "FOLLOWERS#actor:ada#0", "bob"));
     assert!(!given("REMOVE", "JOB#PUSH#x#actor:ada#0", "00000000"));
@@ -169,10 +169,10 @@ async fn the_document_describes_exactly_the_routes() {
 }
 
 #[test]
-fn the_document_knows_exactly_the_codes_and_each_has_its_status_where_it_is_answered() {
+fn the_document_has_all_codes_each_under_its_status() {
     let known: Vec<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
     assert_eq!(OPENAPI["components"]["schemas"]["Code"]["enum"], serde_json::json!(known));
-    // Of no route: what is asked for is none, or the request comes from a page of elsewhere.
+    // These two belong to no route: the route is unknown, or the request comes from a page of another origin.
     let mut answered = BTreeSet::from(["route-not-found", "origin-refused"]);
     for operation in operations() {
         for (status, response) in operation["responses"].as_object().unwrap() {
@@ -196,7 +196,7 @@ fn the_document_knows_exactly_the_codes_and_each_has_its_status_where_it_is_answ
 }
 
 fn code_of(text: &Value) -> Code {
-    *Code::ALL.iter().find(|code| text == code.as_str()).unwrap_or_else(|| panic!("{text} is no code"))
+    *Code::ALL.iter().find(|code| text == code.as_str()).unwrap_or_else(|| panic!("{text} is not a code"))
 }
 
 /// Every operation of the document.
@@ -206,7 +206,7 @@ fn operations() -> impl Iterator<Item = &'static Value> {
 }
 
 #[test]
-fn all_but_health_and_the_document_itself_need_a_token() {
+fn all_routes_but_health_and_the_document_need_a_token() {
     let open: Vec<_> = operations()
         .filter(|operation| operation["security"] == serde_json::json!([]))
         .map(|operation| operation["operationId"].as_str().unwrap())
@@ -277,18 +277,18 @@ async fn the_examples_of_the_document_are_true() {
 }
 
 #[tokio::test]
-async fn every_payload_is_of_a_route_and_every_route_has_one() {
+async fn every_route_has_a_payload_and_every_payload_a_route() {
     let routes = listed(&Api::empty().await.system.routes());
     let mut covered = Listed::new();
     for (name, text) in payloads() {
         let payload: Value = serde_json::from_str(&text).unwrap();
-        // What the stream and the schedule send.
+        // A payload of the stream or of the schedule.
         if payload.get("routeKey").is_none() {
             continue;
         }
         let key = payload["routeKey"].as_str().unwrap();
         let (method, path) = key.split_once(' ').unwrap();
-        assert!(routes.contains(&(method.to_owned(), path.to_owned())), "{name}: {key} is no route");
+        assert!(routes.contains(&(method.to_owned(), path.to_owned())), "{name}: {key} is not a route");
         covered.insert((method.to_owned(), path.to_owned()));
 
         let http = &payload["requestContext"]["http"];
@@ -321,7 +321,7 @@ async fn every_payload_is_of_a_route_and_every_route_has_one() {
 }
 
 #[test]
-fn the_table_has_the_keys_that_keys_are_stored_under() {
+fn the_tables_key_attributes_are_those_that_keys_use() {
     let table = Template::parse(TEMPLATE).unwrap().table().unwrap();
     let names =
         |place: Place| KeyNames { partition: place.pk().to_owned(), sort: Some(place.sk().to_owned()) };

@@ -1,5 +1,6 @@
-//! Every payload of `events/`, answered as it would be behind the gateway: as `events/expected.json` says, where there is
-//! what it says is given. `scripts/emulator` holds the functions as they are deployed against the same file.
+//! Every payload of `events/` gets the answer of `events/expected.json`, as it would behind the gateway. The file also
+//! lists the state of the system that the answers assume. `scripts/emulator` checks the deployed functions with the
+//! same file.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,34 +14,34 @@ use serde_json::Value;
 use crate::drift::{expected, payloads};
 use crate::support::{Api, put_item};
 
-/// What a payload is answered with.
+/// The expected answer to a payload.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Expected {
-    /// A request's answer: on a problem, with its code.
+    /// The status of a response to a request, and the code if the response is a problem.
     Http {
         status: u16,
         #[serde(default)]
         code: String,
     },
-    /// An answer that holds this, and may hold more.
+    /// An answer that contains these values, and maybe others.
     Holds { answer: Value },
 }
 
-/// What the payloads are answered with, by file name.
+/// The expected answers, by the payloads' file names.
 fn answers() -> BTreeMap<String, Expected> {
     serde_json::from_value(expected()["answers"].clone()).unwrap()
 }
 
-/// What the answer to a payload must hold.
+/// The values that the answer to a payload must contain.
 fn held(name: &str) -> Value {
     match answers().remove(name) {
         Some(Expected::Holds { answer }) => answer,
-        _ => panic!("{name} has no such expectation"),
+        _ => panic!("{name} is not expected to contain values"),
     }
 }
 
-/// Whether an answer holds what is expected of it.
+/// True if an answer contains the expected values.
 fn holds(answer: &Value, expected: &Value) -> bool {
     match (answer, expected) {
         (Value::Object(answer), Value::Object(expected)) => {
@@ -53,7 +54,7 @@ fn holds(answer: &Value, expected: &Value) -> bool {
     }
 }
 
-/// A system with what the answers take for given.
+/// A system in the state that the answers assume.
 async fn given() -> Api {
     let (api, expected) = (Api::empty().await, expected());
     let calls: Vec<(String, String, Value)> =
@@ -67,10 +68,10 @@ async fn given() -> Api {
     api
 }
 
-/// How long a batch of the stream may take.
+/// The time for a batch of the stream.
 const TIME: Duration = Duration::from_secs(10);
 
-/// How long the function of reports has: it keeps a reserve of that.
+/// The time of the report function, which keeps a part of it in reserve.
 const REPORT_TIME: Duration = Duration::from_secs(292);
 
 /// The payloads of routes.
@@ -80,7 +81,7 @@ fn http_payloads() -> BTreeMap<String, String> {
     payloads().into_iter().filter(|(name, _)| is_http(name)).collect()
 }
 
-/// The functions alone: they know the caller by the authorizer's word in the payload, and see no token.
+/// The functions alone. They get the caller from the authorizer's context in the payload, and see no token.
 fn behind_the_gateway(api: &Api) -> Api {
     api.through(edge::around(api.system.routes().into_router()))
 }
@@ -105,12 +106,12 @@ async fn each_payload_of_the_stream_is_answered_as_expected() {
         let answer = lately_fan_out::handle(&api.system.store, event.as_bytes(), TIME).await.unwrap();
         assert_eq!(serde_json::to_value(answer).unwrap(), held(&name), "{name}");
     }
-    // What they tell of is not in this table: nothing of it stays.
+    // The items of these records are not in this table, so fan-out leaves nothing behind.
     assert_eq!(api.items().await, before);
 }
 
 #[tokio::test]
-async fn each_payload_of_the_function_of_reports_is_answered_as_expected() {
+async fn each_payload_of_the_report_function_is_answered_as_expected() {
     let api = given().await;
     let folder = tempfile::tempdir().unwrap();
     let output = Output::folder(folder.path()).unwrap();
@@ -122,11 +123,11 @@ async fn each_payload_of_the_function_of_reports_is_answered_as_expected() {
         assert!(holds(&told, &held(name)), "{name}: {told}");
         answer.outcomes
     };
-    // The run that it tells of is of another table.
+    // The run of this record is not in this table.
     let before = api.items().await;
     answer("report-unfinished.json").await;
     assert_eq!(api.items().await, before);
-    // The one event is given a time long ago, so it has settled.
+    // The only event is old, so it has settled.
     let scheduled = answer("report-schedule.json").await;
     let [Outcome::Finished { files, .. }] = &scheduled[..] else { panic!("{scheduled:?}") };
     assert!(files.iter().all(|file| folder.path().join(file).exists()), "{files:?}");
@@ -149,13 +150,13 @@ async fn each_payload_is_answered_as_expected() {
         assert_eq!((answer.status, &answer.code()), (*status, code), "{name}: {}", answer.text);
         assert!(
             answer.status < 300 || api.items().await == before,
-            "{name}: what is refused changes nothing"
+            "{name}: a refused request changes nothing"
         );
     }
 }
 
 #[tokio::test]
-async fn a_repeated_payload_with_a_key_is_answered_as_the_first() {
+async fn a_repeated_payload_with_a_key_gets_the_same_response() {
     let (api, payloads) = (behind_the_gateway(&Api::with_posts().await), payloads());
     let send = async || {
         let payload: HttpEvent = serde_json::from_str(&payloads["post-event-idempotent.json"]).unwrap();
@@ -167,7 +168,7 @@ async fn a_repeated_payload_with_a_key_is_answered_as_the_first() {
 }
 
 #[tokio::test]
-async fn a_posted_payload_is_read_back_by_the_payload_that_reads_the_latest() {
+async fn get_latest_returns_the_events_of_post_ndjson() {
     let (api, payloads) = (behind_the_gateway(&Api::with_posts().await), payloads());
     let send = async |name: &str| {
         let payload: HttpEvent = serde_json::from_str(&payloads[name]).unwrap();

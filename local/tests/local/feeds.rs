@@ -1,4 +1,4 @@
-//! Feeds, follows and timelines of sources, from the routes through the stream and back.
+//! Feeds, follows and timelines of sources: from the routes through the stream and back.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, Api, event, event_ago, request};
 
-/// The API with fan-out at work.
+/// The API with a running fan-out.
 struct Running {
     api: Api,
     pump: PumpHandle,
@@ -30,13 +30,13 @@ impl Running {
         self.api.call(token, line, body).await
     }
 
-    /// Posts, and says the event's id.
+    /// Posts an event. The result is its id.
     async fn post(&self, token: &str, topic: &str, event: &Value) -> String {
         let posted = self.call(token, &format!("POST /topics/{topic}/events"), event).await;
         posted.is_ok(201).json()["id"].as_str().unwrap().to_owned()
     }
 
-    /// A page, and the ids of its events, when fan-out has done all there is.
+    /// Waits until fan-out has handled everything. The result is a page and the ids of its events.
     async fn settled(&self, token: &str, target: &str) -> (Value, Vec<String>) {
         self.pump.settled().await;
         assert_eq!(self.failures.list().unwrap(), Vec::<String>::new());
@@ -61,7 +61,7 @@ fn post_of(actor: &str, subject: Option<&str>) -> Value {
 }
 
 #[tokio::test]
-async fn a_post_is_in_its_authors_feed_at_once_and_then_in_its_followers() {
+async fn a_post_appears_in_its_authors_and_its_followers_feeds() {
     let running = Running::new().await;
     running.follow("bob", "actor:ada", &Value::Null).await.is_ok(201);
     let id = running.post("ada", "posts", &post_of("ada", Some("repo:octo:hello"))).await;
@@ -88,7 +88,7 @@ async fn a_post_is_in_its_authors_feed_at_once_and_then_in_its_followers() {
 }
 
 #[tokio::test]
-async fn following_backfills_and_unfollowing_removes_what_nobody_else_brings() {
+async fn a_follow_backfills_and_an_unfollow_removes_its_events() {
     let running = Running::new().await;
     let mut of_ada = Vec::new();
     for subject in [None, Some("repo:octo:hello"), None] {
@@ -103,7 +103,7 @@ async fn following_backfills_and_unfollowing_removes_what_nobody_else_brings() {
         running.settled("bob", "/feeds/bob").await.1,
         [own.clone(), of_ada[0].clone(), of_ada[1].clone()]
     );
-    // Again: it stays as it was, and nothing is backfilled again.
+    // A second follow changes nothing and backfills nothing.
     let again = running.follow("bob", "actor:ada", &json!({"backfill": 200})).await;
     assert_eq!(again.is_ok(200).json(), json!({"source": "actor:ada", "since": since}));
     assert_eq!(running.settled("bob", "/feeds/bob").await.1.len(), 3);
@@ -127,14 +127,14 @@ async fn following_backfills_and_unfollowing_removes_what_nobody_else_brings() {
     for _ in 0..2 {
         running.call("bob", "DELETE /users/bob/following/actor:ada", &Value::Null).await.is_ok(204);
     }
-    // His own, and what the subject that he still follows brings.
+    // His own event, and the event of the subject that he still follows.
     assert_eq!(running.settled("bob", "/feeds/bob").await.1, [own, of_ada[1].clone()]);
     let nobody = running.call("carol", "GET /sources/actor:ada", &Value::Null).await.is_ok(200).json();
     assert_eq!(nobody["followers"], 0);
 }
 
 #[tokio::test]
-async fn what_was_seen_is_not_unread_and_ones_own_never_is() {
+async fn seen_events_and_own_events_are_not_unread() {
     let running = Running::new().await;
     running.follow("bob", "actor:ada", &Value::Null).await.is_ok(201);
     let mut ids = Vec::new();
@@ -151,7 +151,7 @@ async fn what_was_seen_is_not_unread_and_ones_own_never_is() {
     assert_eq!(unread("/feeds/bob?limit=2").await, (json!(1), json!(true), json!(3)));
     running.call("bob", "PUT /feeds/bob/seen", &json!({"id": ids[1]})).await.is_ok(204);
     assert_eq!(unread("/feeds/bob").await, (json!(1), json!(false), json!(1)));
-    // It never moves back.
+    // The seen mark never moves back.
     running.call("bob", "PUT /feeds/bob/seen", &json!({"id": ids[0]})).await.is_ok(204);
     assert_eq!(unread("/feeds/bob").await.2, json!(1));
     let future = "0fffffff-ffff-7000-8000-5f3c9e1d2a77";
@@ -164,7 +164,7 @@ async fn what_was_seen_is_not_unread_and_ones_own_never_is() {
 }
 
 #[tokio::test]
-async fn a_reader_may_wait_for_an_event_and_is_told_when_it_does_not_come() {
+async fn a_feed_waits_for_an_event_or_is_not_yet_visible() {
     let running = Running::new().await;
     running.follow("bob", "actor:ada", &Value::Null).await.is_ok(201);
     running
@@ -183,13 +183,13 @@ async fn a_reader_may_wait_for_an_event_and_is_told_when_it_does_not_come() {
 }
 
 #[tokio::test]
-async fn who_follows_a_repository_sees_what_becomes_of_its_issues() {
+async fn a_repositorys_follower_gets_the_events_of_its_issues() {
     let running = Running::new().await;
     running.follow("bob", "subject:repo:octo:hello", &Value::Null).await.is_ok(201);
     let issues = "/repos/octo/hello/issues";
     let opened = running.call("ada", &format!("POST {issues}"), &json!({"title": "It is slow"})).await;
     let own = running.call("ada", "GET /feeds/ada?consistent=true", &Value::Null).await.is_ok(200).json();
-    assert_eq!(own["events"][0]["type"], "issue.opened", "in the opener's own feed at once");
+    assert_eq!(own["events"][0]["type"], "issue.opened", "in the author's feed at once");
     let mut tag = opened.is_ok(201).header("etag").unwrap().to_owned();
     for body in
         [r#"{"labels":["critical"]}"#, r#"{"status":"closed","title":"It was slow"}"#, r#"{"status":"open"}"#]
@@ -198,7 +198,7 @@ async fn who_follows_a_repository_sees_what_becomes_of_its_issues() {
         let changed = running.api.send(patch.header("if-match", &tag), body).await;
         changed.is_ok(200).header("etag").unwrap().clone_into(&mut tag);
     }
-    // Of another repository, which bob does not follow.
+    // An issue of another repository, which bob does not follow.
     running.call("ada", "POST /repos/octo/engine/issues", &json!({"title": "t"})).await.is_ok(201);
 
     let (page, _) = running.settled("bob", "/feeds/bob").await;
@@ -229,7 +229,7 @@ async fn who_follows_a_repository_sees_what_becomes_of_its_issues() {
 }
 
 #[tokio::test]
-async fn what_is_limited_to_topics_sees_no_others_in_timelines_and_feeds() {
+async fn a_limited_session_sees_only_its_topics_in_feeds() {
     let running = Running::new().await;
     running.call("dev", "PUT /topics/billing", &json!({})).await.is_ok(201);
     running.follow("bob", "actor:ada", &Value::Null).await.is_ok(201);
@@ -247,7 +247,7 @@ async fn what_is_limited_to_topics_sees_no_others_in_timelines_and_feeds() {
     assert_eq!(unread, json!({"unread": 1, "more": false}));
 }
 
-/// Whether some text, or what any part of it stands for in base64, holds some bytes.
+/// True if a text, or any part of it decoded from base64, contains these bytes.
 fn holds(text: &str, secret: &[u8]) -> bool {
     let within = |bytes: &[u8]| bytes.windows(secret.len()).any(|window| window == secret);
     let parts = text.split(|letter: char| !letter.is_ascii_alphanumeric() && !"-_".contains(letter));
@@ -256,7 +256,7 @@ fn holds(text: &str, secret: &[u8]) -> bool {
 }
 
 #[tokio::test]
-async fn no_answer_tells_a_limited_session_of_what_it_may_not_see() {
+async fn no_response_leaks_other_topics_to_a_limited_session() {
     let running = Running::new().await;
     let names = ["aa-canary", "posts", "qq-canary", "zz-canary"];
     for name in names.iter().filter(|name| name.ends_with("canary")) {
@@ -287,7 +287,7 @@ async fn no_answer_tells_a_limited_session_of_what_it_may_not_see() {
         let answer = limited.call("", &format!("GET {target}"), "").await;
         let told = format!("{:?} {}", answer.headers, answer.text);
         for secret in &secrets {
-            assert!(!holds(&told, secret), "{target} tells of {}", String::from_utf8_lossy(secret));
+            assert!(!holds(&told, secret), "{target} leaks {}", String::from_utf8_lossy(secret));
         }
         answer
     };
@@ -345,7 +345,7 @@ async fn no_answer_tells_a_limited_session_of_what_it_may_not_see() {
 }
 
 #[tokio::test]
-async fn imports_and_quiet_topics_are_in_timelines_and_in_no_feed() {
+async fn imports_and_quiet_topics_are_in_timelines_only() {
     let running = Running::new().await;
     running.call("dev", "PUT /topics/quiet", &json!({"fan_out": false})).await.is_ok(201);
     running.call("dev", "PUT /topics/bare", &json!({"fan_out": false, "views": []})).await.is_ok(201);
@@ -356,13 +356,13 @@ async fn imports_and_quiet_topics_are_in_timelines_and_in_no_feed() {
     assert_eq!(running.settled("bob", "/actors/ada/events").await.1, [quiet, import.clone()]);
     assert!(running.settled("bob", "/feeds/bob").await.1.is_empty());
     assert!(running.settled("ada", "/feeds/ada").await.1.is_empty());
-    // A later backfill may show it.
+    // A later backfill may add the import.
     running.follow("carol", "actor:ada", &Value::Null).await.is_ok(201);
     assert_eq!(running.settled("carol", "/feeds/carol").await.1, [import]);
 }
 
 #[tokio::test]
-async fn what_is_no_source_or_no_query_of_these_routes_is_refused() {
+async fn invalid_sources_and_queries_are_refused() {
     let running = Running::new().await;
     for source in ["ada", "user:ada", "actor:", "actor:a:b", "actor:a%2Fb", "subject:"] {
         running.follow("bob", source, &Value::Null).await.is(400, "invalid-name");

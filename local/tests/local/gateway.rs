@@ -1,6 +1,6 @@
-//! The same request through the gateway and to the program: the same answer.
+//! A request gets the same response behind the gateway as from the local program.
 //!
-//! The gateway decodes the path once, chooses a route, and sends the decoded path and the query as it came.
+//! The gateway decodes the path once and chooses a route. It sends the function the decoded path and the raw query.
 
 use std::io::Read;
 
@@ -21,7 +21,7 @@ use tower::{Service, ServiceExt};
 
 use crate::support::{Answer, Api, event};
 
-/// The answer of the functions to the event that the gateway would send for a target.
+/// The functions' response to the event that the gateway would send for a target.
 async fn behind_the_gateway(api: &Api, method: &str, target: &str) -> Answer {
     let functions = api.through(edge::around(api.system.routes().into_router()));
     let event: HttpEvent = serde_json::from_value(gateway_event(method, target, json!({}))).unwrap();
@@ -43,13 +43,13 @@ fn gateway_event(method: &str, target: &str, headers: Value) -> Value {
     })
 }
 
-/// The program's answer to a target that is sent as it is.
+/// The local program's response to a target.
 async fn here(api: &Api, method: &str, target: &str) -> Answer {
     let request = Request::builder().method(method).uri(target).header("authorization", "Bearer ada");
     api.send_whole(request.body(Body::empty()).unwrap()).await
 }
 
-/// An answer without the parts that differ each time: the request's id and the cursor of `newer`.
+/// A response without the parts that differ each time: the request's id and the cursor `newer`.
 fn told(answer: &Answer) -> (u16, Value) {
     let mut body = without_newer(&answer.text);
     if let Some(problem) = body.as_object_mut() {
@@ -58,7 +58,7 @@ fn told(answer: &Answer) -> (u16, Value) {
     (answer.status, body)
 }
 
-/// A page without the cursor of `newer`, which begins two seconds before the page was read.
+/// A page without the cursor `newer`, which begins two seconds before the page was read.
 fn without_newer(page: &str) -> Value {
     let mut page = serde_json::from_str(page).unwrap_or(Value::Null);
     if let Some(page) = page.as_object_mut() {
@@ -68,7 +68,7 @@ fn without_newer(page: &str) -> Value {
 }
 
 #[tokio::test]
-async fn names_paths_and_queries_are_answered_as_by_the_program() {
+async fn names_paths_and_queries_get_the_same_response() {
     let api = Api::with_posts().await;
     api.call("ada", "POST /topics/posts/events", event().to_string()).await.is_ok(201);
     let parts = [
@@ -132,22 +132,19 @@ async fn names_paths_and_queries_are_answered_as_by_the_program() {
             assert_eq!(told(&answers.0), told(&answers.1), "{method} {target}");
         }
     }
-    assert_eq!(
-        here(&api, "GET", "/topics/posts/events?limit=1").await.status,
-        200,
-        "and not all are refused"
-    );
+    assert_eq!(here(&api, "GET", "/topics/posts/events?limit=1").await.status, 200, "some are accepted");
 }
 
 #[tokio::test]
-async fn a_slash_in_a_name_is_no_name_anywhere() {
+async fn a_slash_in_a_name_is_refused_in_both() {
     let api = Api::with_posts().await;
-    // The gateway decodes it before it chooses a route, and answers itself: the functions have no such route either.
+    // The gateway decodes the slash before it chooses a route, finds none and responds itself. The functions have no
+    // such route either.
     assert_eq!(behind_the_gateway(&api, "GET", "/topics/a%2Fb").await.code(), "route-not-found");
     assert_eq!(here(&api, "GET", "/topics/a%2Fb").await.code(), "invalid-name");
 }
 
-/// A function's whole answer to a GET of a target, as Lambda hands it to the gateway.
+/// A function's whole response to a GET of a target, as Lambda passes it to the gateway.
 async fn handed_over(api: &Api, target: &str, headers: Value) -> Value {
     let event = gateway_event("GET", target, headers);
     let routes = api.system.routes().into_router();
@@ -157,9 +154,9 @@ async fn handed_over(api: &Api, target: &str, headers: Value) -> Value {
 }
 
 #[tokio::test]
-async fn the_worst_page_fits_an_answer_compressed_or_not() {
+async fn the_largest_page_fits_lambdas_response_limit() {
     let api = Api::with_posts().await;
-    // As JSON each is two bytes, and in an answer four.
+    // Each backslash is two bytes in the event's JSON, and four in Lambda's response.
     let mut large = event();
     large["data"] = Value::from("\\".repeat(EVENT_BYTES / 2 - 200));
     for _ in 0..10 {
@@ -185,7 +182,7 @@ async fn the_worst_page_fits_an_answer_compressed_or_not() {
 }
 
 #[tokio::test]
-async fn only_what_is_worth_it_is_compressed_and_only_where_gzip_is_accepted() {
+async fn large_responses_are_compressed_if_gzip_is_accepted() {
     let api = Api::with_posts().await;
     let encoding = async |target, accepted: &str| {
         let answer = handed_over(&api, target, json!({"accept-encoding": accepted})).await;

@@ -1,4 +1,4 @@
-//! What nobody should send: each gets its documented answer, never a 5xx, and nothing is written.
+//! Hostile requests: each gets its documented error, never a 5xx, and writes nothing.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -16,10 +16,10 @@ use serde_json::{Value, json};
 use crate::support::{Answer, Api, event, request};
 
 const POST: &str = "POST /topics/posts/events";
-/// Opens an issue, and changes one.
+/// The requests that open an issue and change one.
 const ISSUES: [&str; 2] = ["POST /repos/octo/hello/issues", "PATCH /repos/octo/hello/issues/1"];
 
-/// Sends what must be refused.
+/// Sends requests that must be refused.
 struct Refusals {
     api: Api,
     before: Vec<String>,
@@ -43,7 +43,7 @@ impl Refusals {
     }
 }
 
-/// A body in pieces, whose length is not announced.
+/// A body in pieces, without a content length.
 struct Pieces(usize, Bytes);
 
 impl HttpBody for Pieces {
@@ -92,7 +92,7 @@ async fn bodies_that_are_not_json() {
         if !body.trim_ascii().is_empty() {
             refusals.call("PUT /topics/posts", body).await.is(400, "malformed-json");
         }
-        // The same, its length not announced.
+        // The same body without a content length.
         refusals.call(POST, pieces(1, body)).await.is(400, "malformed-json");
     }
     let lines =
@@ -180,7 +180,7 @@ async fn unknown_and_repeated_fields() {
     answer.is(413, "too-large");
     let many: String = (0..10_000).map(|number| format!("\"f{number}\":0,")).collect();
     let answer = refusals.call(POST, format!("{{{many}\"type\":\"a\",\"actor\":\"ada\"}}")).await;
-    assert!(answer.is(422, "invalid-event").text.len() < 4096, "the answer is brief");
+    assert!(answer.is(422, "invalid-event").text.len() < 4096, "the response is short");
     refusals.nothing_was_written().await;
 }
 
@@ -191,7 +191,7 @@ async fn bodies_and_batches_beyond_their_caps() {
     for line in [POST, "PUT /topics/posts", ISSUES[0], ISSUES[1]] {
         refusals.call(line, vec![b' '; BODY_BYTES + 1]).await.is(413, "too-large");
         refusals.call(line, pieces(4, mebibyte)).await.is(413, "too-large");
-        // It never ends, so it is seen not to be read to its end.
+        // This body never ends, so the server must refuse it without reading it whole.
         refusals.call(line, pieces(usize::MAX, mebibyte)).await.is(413, "too-large");
     }
     let batch = |count: usize| Value::from(vec![event(); count]).to_string();
@@ -226,7 +226,7 @@ async fn deep_nesting_and_huge_numbers() {
     }
     for body in ["[".repeat(100_000), "{\"a\":".repeat(100_000), "[".repeat(BODY_BYTES)] {
         refusals.call(POST, body.clone()).await.is(400, "malformed-json");
-        // Where a body has at most 64 KiB.
+        // These routes accept bodies of at most 64 KiB.
         for line in ["PUT /topics/posts", ISSUES[0], ISSUES[1]] {
             refusals.call(line, body.clone()).await.is(413, "too-large");
             refusals.call(line, body[..60_000].to_owned()).await.is(400, "malformed-json");
@@ -250,7 +250,7 @@ async fn deep_nesting_and_huge_numbers() {
         }
     }
     refusals.nothing_was_written().await;
-    // In data, numbers are the client's own.
+    // Numbers in an event's data may have any size.
     let api = Api::with_posts().await;
     let data = format!("[1e999,-0,{}]", "9".repeat(100_000));
     let posted = api.call("ada", POST, format!(r#"{{"type":"a","actor":"ada","data":{data}}}"#)).await;
@@ -260,7 +260,7 @@ async fn deep_nesting_and_huge_numbers() {
     assert!(page.is_ok(200).text.contains(&data));
 }
 
-/// Texts that are no name, as they stand in a path.
+/// Path segments that are not valid names.
 fn bad_names() -> Vec<String> {
     let names = "%23 a%23b a%2Fb %2F ..%2F.. .. . a%20b %20 + a+b %00 a%0Ab %7F %1b %C3%A9 %F0%9F%98%80 %ff \
         a%80 %c0%af % a% %z %zz a%2 %25 %2561 -a _a @ a:b a* a%3F ~ $ %E2%80%8B a;b a=b a,b (a) '";
@@ -347,14 +347,14 @@ async fn queries_that_make_no_sense() {
     let long = "x=1&".repeat(4_000);
     let answer = refusals.call(&format!("GET /topics/posts/events?{long}"), "").await;
     assert!(answer.is(400, "invalid-query").text.len() < 4096);
-    // Empty parts of a query say nothing.
+    // Empty parts of a query are ignored.
     refusals.call("GET /topics/posts/events?&&limit=1&", "").await.is_ok(200);
     refusals.call("GET /topics/posts/events?", "").await.is_ok(200);
     refusals.nothing_was_written().await;
 }
 
 #[tokio::test]
-async fn cursors_that_are_none_or_anothers() {
+async fn invalid_cursors_and_cursors_of_other_queries() {
     let refusals = Refusals::new().await;
     let good =
         refusals.call("GET /topics/posts/events", "").await.json()["newer"].as_str().unwrap().to_owned();
@@ -384,7 +384,7 @@ async fn cursors_that_are_none_or_anothers() {
             refusals.call(&line, "").await.is(400, "invalid-cursor");
         }
     }
-    // Good for its own query only.
+    // A valid cursor works only with its own query.
     let line = format!("GET /repos/octo/hello/issues?cursor={good}");
     refusals.call(&line, "").await.is(400, "invalid-cursor");
     refusals.call(&format!("GET /topics/posts/events?cursor={good}"), "").await.is_ok(200);
@@ -412,7 +412,7 @@ async fn headers_that_are_repeated_or_strange() {
         let refused = refusals.api.send(patch, r#"{"status":"closed"}"#).await;
         refused.is(400, "invalid-precondition");
     }
-    // One event is no line of two.
+    // An event on two lines is not NDJSON.
     let lines = as_dev().header("content-type", "application/x-ndjson");
     refusals.api.send(lines, "{\n\"type\":\"a\",\"actor\":\"ada\"}").await.is(400, "malformed-json");
     refusals.nothing_was_written().await;
@@ -430,7 +430,7 @@ async fn any_other_content_type_is_read_as_json() {
     }
 }
 
-/// Sends many requests to one system; what it holds does not matter.
+/// Sends many requests to one system, and checks that no response is a 5xx.
 fn never_a_5xx<S: Strategy>(inputs: S, request: impl Fn(S::Value) -> Option<Request>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let api = runtime.block_on(Api::with_posts());
@@ -480,7 +480,7 @@ fn any_bytes_as_a_body_are_never_a_5xx() {
 
 #[test]
 fn any_bytes_as_a_path_or_a_query_are_never_a_5xx() {
-    /// Bytes, each as it is or escaped.
+    /// Bytes, plain or percent-encoded.
     fn bytes() -> impl Strategy<Value = String> {
         let byte =
             prop_oneof!["[!-~]", any::<u8>().prop_map(|byte| format!("%{byte:02x}")), "[a-z0-9._@-]{1,9}"];

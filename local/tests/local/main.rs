@@ -1,10 +1,11 @@
-//! The program as a whole: its routes from outside, its declarations against each other, its process.
+//! Tests of the whole program: its routes seen from outside, the agreement of its declarations, and its process.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod cli;
 mod console;
 mod contract;
+mod documentation;
 mod drift;
 mod events;
 mod feeds;

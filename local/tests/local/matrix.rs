@@ -1,8 +1,8 @@
-//! Every route against everyone who may ask, at the running program; and what the program logs of it: nothing that was
-//! sent.
+//! The access matrix: every route with every kind of caller, against the running program. A second test checks that the
+//! program logs nothing that a client sent.
 //!
-//! The matrix is made from the access table, so a new route is in it, and fails until it is said here what asking it
-//! looks like.
+//! The matrix is made from the access table, so it contains a new route at once, and fails until `asking` has a request
+//! for that route.
 
 use std::collections::BTreeSet;
 
@@ -12,22 +12,23 @@ use serde_json::{Value, json};
 
 use crate::program::{Program, http};
 
-/// The running program, and what the routes are asked for.
+/// The running program, and ids for the routes' parameters.
 struct World {
     program: Program,
-    /// An event of ada's, and a session that nobody uses.
+    /// The id of an event of ada.
     event: String,
+    /// The id of a session that nobody uses.
     session: String,
 }
 
-/// How a route is asked.
+/// A request for a route, and the expected response.
 struct Asking {
     target: String,
     body: &'static str,
-    /// What it answers whoever may ask, and its code if that is a problem.
+    /// The status for a caller who is allowed, and the code if the response is a problem.
     right: u16,
     code: Option<&'static str>,
-    /// Whether it is asked for what is ada's.
+    /// True if the request is for something that belongs to ada.
     of_ada: bool,
 }
 
@@ -49,7 +50,7 @@ impl World {
         world
     }
 
-    /// The status and the body, which may be nothing.
+    /// The status and the body, which may be empty.
     fn ask(&self, method: &str, target: &str, token: Option<&str>, body: &str) -> (u16, Value) {
         let authorization = token.map(|token| format!("authorization: Bearer {token}"));
         let headers: Vec<_> = authorization.iter().map(String::as_str).collect();
@@ -57,7 +58,7 @@ impl World {
         (status, if body.is_empty() { Value::Null } else { serde_json::from_str(&body).unwrap() })
     }
 
-    /// The id and the token of a session.
+    /// Creates a session. The result is its id and its token.
     fn mint(&self, session: &Value) -> (String, String) {
         let (status, made) = self.ask("POST", "/sessions", Some("dev"), &session.to_string());
         assert_eq!(status, 201, "{made}");
@@ -90,13 +91,13 @@ impl World {
             ("PUT", "/feeds/{user}/seen") => {
                 ("", r#"{"id":"019aa0b7-9a40-7000-8000-5f3c9e1d2a77"}"#, 204, true)
             }
-            // Followed already, by then.
+            // The follow exists already.
             ("PUT", "/users/{user}/following/{source}") => ("", "", 200, true),
             ("DELETE", "/users/{user}/following/{source}") => ("", "", 204, true),
             ("GET", "/sources/{source}/followers" | "/sources/{source}") => ("", "", 200, false),
             ("GET", "/users/{user}/profile") => ("", "", 200, true),
             ("GET", "/settings/{app}") => ("", "", 200, false),
-            // Both are there, and no revision is named.
+            // Both records exist, and the request has no revision.
             ("PUT", "/users/{user}/profile") => ("", "{}", 428, true),
             ("DELETE", "/users/{user}/profile") => ("", "", 428, true),
             ("PUT", "/settings/{app}") => ("", "{}", 428, false),
@@ -109,7 +110,7 @@ impl World {
             ("POST", "/sessions") => ("", r#"{"scopes":["read"],"ttl_seconds":60}"#, 201, false),
             ("GET", "/sessions/{id}") => (&*self.session, "", 200, false),
             ("DELETE", "/sessions/{id}") => (&*self.session, "", 204, false),
-            // It is there; and no batch of it was given.
+            // The consumer exists, and has no outstanding batch.
             ("PUT" | "GET", "/topics/{topic}/consumers/{name}")
             | ("GET", "/topics/{topic}/consumers/{name}/runs")
             | ("POST", "/topics/{topic}/consumers/{name}/poll") => ("", "", 200, false),
@@ -136,7 +137,7 @@ fn holds(scope: Scope, needed: Scope) -> bool {
 }
 
 #[test]
-fn every_route_answers_everyone_as_the_contract_says() {
+fn every_route_allows_and_refuses_callers_as_documented() {
     let world = World::new(&[]);
     let session =
         |user: &str, scope: Scope| json!({"user": user, "scopes": [scope.as_str()], "ttl_seconds": 600});
@@ -150,7 +151,7 @@ fn every_route_answers_everyone_as_the_contract_says() {
     let of_posts = world.token(&json!({"scopes": ["admin"], "topics": ["posts"], "ttl_seconds": 600}));
     let of_issues = world.token(&json!({"scopes": ["admin"], "topics": ["issues"], "ttl_seconds": 600}));
     let of_billing = world.token(&json!({"scopes": ["admin"], "topics": ["billing"], "ttl_seconds": 600}));
-    // A second, rounded up to a whole one.
+    // The session lives for one second, rounded up to a whole one.
     std::thread::sleep(std::time::Duration::from_millis(2_100));
 
     let mut cells = 0;
@@ -178,13 +179,13 @@ fn every_route_answers_everyone_as_the_contract_says() {
         check("nobody", None, 401, Some("missing-token"));
         check("garbage", Some("garbage"), 403, Some("invalid-token"));
         check(
-            "a token that never was",
+            "a token that never existed",
             Some("lately_0yJ3cQwq1r7Vn0m5n1o0mXkq4m0c2bJm8m2o3s1dG9A"),
             403,
             Some("invalid-token"),
         );
-        check("an expired one", Some(&expired), 403, Some("invalid-token"));
-        check("a revoked one", Some(&revoked), 403, Some("invalid-token"));
+        check("an expired token", Some(&expired), 403, Some("invalid-token"));
+        check("a revoked token", Some(&revoked), 403, Some("invalid-token"));
         for (scope, token) in by_scope.iter().filter(|(scope, _)| !holds(*scope, needed)) {
             check(&format!("the scope {scope}"), Some(token), 403, Some("forbidden"));
         }
@@ -216,11 +217,11 @@ fn every_route_answers_everyone_as_the_contract_says() {
     assert!(cells > 100, "{cells}");
 }
 
-/// What must not be seen again.
+/// A text that must not appear again.
 const CANARY: &str = "canary7f3a";
 
 #[test]
-fn nothing_that_was_sent_is_logged_nor_comes_back_in_an_error() {
+fn no_sent_text_is_logged_or_returned_in_an_error() {
     let world = World::new(&["--log"]);
     let minted = world.token(&json!({"user": "ada", "scopes": ["admin"], "ttl_seconds": 600}));
     let bodies = [
@@ -278,7 +279,7 @@ fn nothing_that_was_sent_is_logged_nor_comes_back_in_an_error() {
                 let headers: Vec<_> = [&*authorization].into_iter().chain(headers.iter().copied()).collect();
                 let (status, answer) = http(world.program.api(), method.as_str(), target, &headers, body);
                 assert!(!answer.contains(&minted), "{method} {target}: {answer}");
-                // A name in the path, or a parameter's, may be told again; nothing else.
+                // A response may repeat names of the path and of parameters, and nothing else.
                 let told = target.contains(CANARY);
                 assert!(status < 400 || told || !answer.contains(CANARY), "{method} {target}: {answer}");
                 refusals += usize::from(status >= 400);
@@ -296,11 +297,14 @@ fn nothing_that_was_sent_is_logged_nor_comes_back_in_an_error() {
     assert!(requests.len() >= refusals, "every request is logged");
     for line in &requests {
         let route = &line["route"];
-        assert!(route.is_null() || RULES.iter().any(|(_, path, ..)| route == path), "{route} is no template");
+        assert!(
+            route.is_null() || RULES.iter().any(|(_, path, ..)| route == path),
+            "{route} is not a route's template"
+        );
     }
     let of = |id: &String| requests.iter().filter(|line| line["request_id"] == **id).count();
-    assert_eq!(told_ids.len(), refusals, "no two requests have one id");
-    assert!(told_ids.iter().all(|id| of(id) == 1), "the log has the request of every problem");
+    assert_eq!(told_ids.len(), refusals, "every request has its own id");
+    assert!(told_ids.iter().all(|id| of(id) == 1), "every problem's request is in the log");
     for line in &log {
         assert!(!line.contains(CANARY) && !line.contains(&minted), "{line}");
     }

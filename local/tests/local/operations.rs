@@ -1,5 +1,5 @@
-//! What an operator reads is true: every alarm has its section, every metric that is looked at is written, every figure is
-//! the constant's, every command is one that there is, and every sum is one.
+//! The operator's documentation is true: every alarm has its section, every metric that an alarm or the dashboard reads
+//! is written, every figure equals its constant, every command exists, and every sum is correct.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::support::Api;
 const OPERATIONS: &str = include_str!("../../../docs/operations.md");
 const LIMITS: &str = include_str!("../../../docs/limits.md");
 
-/// Metrics of AWS's own that are looked at, by namespace.
+/// AWS's own metrics that alarms and the dashboard may read, by namespace.
 const AWS: [(&str, &[&str]); 4] = [
     (
         "AWS/Lambda",
@@ -61,7 +61,7 @@ fn alarms() -> BTreeMap<String, Value> {
         .collect()
 }
 
-/// The widgets' own part.
+/// The properties of the dashboard's widgets.
 fn widgets() -> Vec<Value> {
     let body = template().resources["Dashboard"].properties["DashboardBody"]["Fn::Sub"].clone();
     let body: Value = serde_json::from_str(body.as_str().unwrap()).expect("a dashboard is JSON");
@@ -83,27 +83,27 @@ fn every_alarm_has_a_section_that_says_what_to_do() {
     }
     for (name, alarm) in alarms {
         for actions in ["AlarmActions", "OKActions"] {
-            assert_eq!(alarm[actions].as_array().unwrap().len(), 2, "{name} tells whoever wants to be told");
+            assert_eq!(alarm[actions].as_array().unwrap().len(), 2, "{name} notifies both topics");
         }
         let missing = if name == "ReportOverdueAlarm" { "breaching" } else { "notBreaching" };
         assert_eq!(alarm["TreatMissingData"], missing, "{name}");
     }
 }
 
-/// Whether a metric is one that is written: by us under our namespace, or by AWS.
+/// Checks that a metric is written: by Lately in its namespace, or by AWS.
 fn must_be_written(namespace: &Value, name: &str) {
     let ours = [Value::from("${MetricsNamespace}"), serde_json::json!({"Ref": "MetricsNamespace"})];
     if ours.contains(namespace) {
-        assert!(Metric::ALL.iter().any(|metric| metric.name() == name), "nobody writes {name}");
+        assert!(Metric::ALL.iter().any(|metric| metric.name() == name), "no function writes {name}");
     } else {
         let known = AWS.iter().find(|(known, _)| namespace == known);
-        let (_, names) = known.unwrap_or_else(|| panic!("{namespace} is nobody's"));
+        let (_, names) = known.unwrap_or_else(|| panic!("{namespace} is unknown"));
         assert!(names.contains(&name), "{namespace} has no {name}");
     }
 }
 
 #[test]
-fn every_metric_that_an_alarm_looks_at_is_written() {
+fn every_metric_of_an_alarm_is_written() {
     for (name, alarm) in alarms() {
         let mut looked_at = vec![&alarm];
         let metrics = alarm["Metrics"].as_array().into_iter().flatten();
@@ -118,7 +118,7 @@ fn every_metric_that_an_alarm_looks_at_is_written() {
 }
 
 #[test]
-fn every_metric_that_the_dashboard_shows_is_written_and_under_such_dimensions() {
+fn every_metric_of_the_dashboard_is_written_with_its_dimensions() {
     let functions: BTreeSet<_> = binaries();
     let outcomes = ["ok", "refused", "failed", "partly", "finished", "nothing", "busy", "unfinished"];
     let mut shown = BTreeSet::new();
@@ -161,14 +161,14 @@ fn every_metric_that_the_dashboard_shows_is_written_and_under_such_dimensions() 
     }
 }
 
-/// The names of the functions' binaries, under which their metrics are.
+/// The names of the functions' binaries, which are also the `Function` dimension of their metrics.
 fn binaries() -> BTreeSet<String> {
     let lines = TEMPLATE.lines().filter_map(|line| line.trim().strip_prefix("Binary: "));
     lines.map(str::to_owned).collect()
 }
 
 #[test]
-fn every_function_measures_under_the_name_of_its_binary_unless_the_parameter_is_empty() {
+fn every_function_writes_metrics_under_the_name_of_its_binary() {
     assert_eq!(binaries().len(), 8);
     for function in ["WriteEventFunction", "FanOutFunction", "AuthorizeFunction"] {
         let variables = template().environment(function).unwrap();
@@ -182,7 +182,7 @@ fn every_function_measures_under_the_name_of_its_binary_unless_the_parameter_is_
     }
 }
 
-/// A number as it is written in a text: in groups of three digits.
+/// A number as documents write it, in groups of three digits.
 fn grouped(number: u128) -> String {
     let digits = number.to_string();
     let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().collect();
@@ -220,7 +220,7 @@ fn time(time: Duration) -> String {
 }
 
 #[test]
-fn every_figure_is_its_constants() {
+fn every_figure_equals_its_constant() {
     use lately_keys::limits as keys;
     use lately_table::limits as table;
     macro_rules! figures {
@@ -228,7 +228,7 @@ fn every_figure_is_its_constants() {
             [$((stringify!($module), stringify!($name), { use $module::$name as it; $figure(it) })),*]
         };
     }
-    // What the page gives in bytes stays so where it is a name's.
+    // The page gives the sizes of names in bytes, never in KiB.
     let text = |bytes: usize| of(bytes as u128, "byte");
     let millis = |millis: u64| time(Duration::from_millis(millis));
     let figures = figures![
@@ -305,12 +305,12 @@ fn every_figure_is_its_constants() {
 }
 
 #[test]
-fn every_command_of_ours_is_one_that_there_is() {
+fn every_command_parses() {
     let lines = OPERATIONS.lines().filter(|line| line.starts_with("lately "));
     let mut count = 0;
     for line in lines {
         let line = line.split("  #").next().unwrap().replace("\"$(output ", "").replace(")\"", "");
-        // A session's or a run's.
+        // The id of a session or of a run.
         let id =
             |word| if ["ID", "RUN"].contains(&word) { "0190868b-57e7-7000-80c0-0dd011ec70b5" } else { word };
         let words: Vec<_> = line.split_whitespace().map(id).collect();
@@ -318,7 +318,7 @@ fn every_command_of_ours_is_one_that_there_is() {
         count += 1;
     }
     assert!(count > 8, "{count}");
-    // The stack's outputs that are asked for.
+    // The stack's outputs that the page uses.
     let asked = OPERATIONS
         .split("output ")
         .skip(1)
@@ -332,7 +332,7 @@ fn every_command_of_ours_is_one_that_there_is() {
 }
 
 #[test]
-fn every_parameter_that_is_named_is_the_templates() {
+fn every_named_parameter_is_in_the_template() {
     let parameters =
         TEMPLATE.split_once("\nParameters:\n").unwrap().1.split_once("\nConditions:\n").unwrap().0;
     let table = OPERATIONS.split_once("| parameter | decide |").unwrap().1.split_once("\n\n").unwrap().0;
@@ -348,7 +348,7 @@ fn every_parameter_that_is_named_is_the_templates() {
 }
 
 #[test]
-fn every_sum_is_one() {
+fn every_product_is_correct() {
     let mut count = 0;
     for line in OPERATIONS.lines().filter(|line| line.contains(" × ")) {
         for (place, _) in line.match_indices(" × ") {
@@ -368,9 +368,9 @@ fn every_sum_is_one() {
     assert!(count > 15, "{count}");
 }
 
-/// What each of the functions that serve no routes is measured by, for its payloads.
+/// The outcome and the measures of each function that serves no routes, for its payloads.
 #[tokio::test]
-async fn an_invocation_is_measured_by_what_it_did() {
+async fn an_invocation_is_measured_by_its_outcome() {
     const TIME: Duration = Duration::from_secs(52);
     let api = Api::with_posts().await;
     let (store, payloads) = (&api.system.store, payloads());

@@ -1,4 +1,4 @@
-//! The operator's commands against a running program.
+//! The operator's commands, run against a running program.
 
 use std::io::Write;
 use std::path::Path;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::program::{Program, call_dynamodb, command, get, http, until};
 use crate::support::old_issue;
 
-/// The id of nothing.
+/// An id that no run has.
 const ID: &str = "019aa0b7-9a40-7000-8000-5f3c9e1d2a77";
 
 fn token(program: &Program, arguments: &[&str]) -> (bool, String, String) {
@@ -19,7 +19,7 @@ fn token(program: &Program, arguments: &[&str]) -> (bool, String, String) {
 }
 
 #[test]
-fn an_operator_makes_lists_and_revokes_tokens_with_the_tables_own_credentials() {
+fn an_operator_creates_lists_and_revokes_tokens() {
     let program = Program::started(&[]);
     let arguments = [
         "create", "--table", "lately", "--scope", "read", "--user", "ada", "--topic", "posts", "--ttl", "2h",
@@ -37,7 +37,7 @@ fn an_operator_makes_lists_and_revokes_tokens_with_the_tables_own_credentials() 
     assert_eq!((read("posts"), read("billing")), (200, 403));
     let list = || token(&program, &["list", "--table", "lately"]).1;
     let listed = list();
-    assert_eq!(listed.lines().count(), 5, "with the four that are known to all: {listed}");
+    assert_eq!(listed.lines().count(), 5, "the new token and the four literal ones: {listed}");
     assert!(listed.starts_with(id) && listed.contains("  ada ") && listed.contains("  posts "), "{listed}");
     assert!(!listed.contains(secret));
 
@@ -53,7 +53,7 @@ fn an_operator_makes_lists_and_revokes_tokens_with_the_tables_own_credentials() 
         (&["create", "--scope", "read", "--ttl", "2y"], "must be a number and s, m, h or d"),
         (&["create", "--scope", "read", "--user", "a#b"], "user"),
         (&["revoke", "42"], "UUID"),
-        (&["list", "--table", "nowhere"], "Is the table's name right"),
+        (&["list", "--table", "nowhere"], "Check the table's name"),
     ] {
         let (done, out, told) = token(&program, arguments);
         assert!(!done && out.is_empty() && told.contains(word), "{arguments:?}: {told}");
@@ -62,7 +62,7 @@ fn an_operator_makes_lists_and_revokes_tokens_with_the_tables_own_credentials() 
 }
 
 #[test]
-fn a_feed_that_was_damaged_is_found_out_and_rebuilt() {
+fn a_damaged_feed_is_found_and_rebuilt() {
     let program = Program::started(&[]);
     let feed = || get(program.api(), "/feeds/ada?limit=100").1["events"].as_array().unwrap().clone();
     let whole = || !feed().is_empty() && command(&program, &["feed", "verify", "ada"]).0;
@@ -78,17 +78,17 @@ fn a_feed_that_was_damaged_is_found_out_and_rebuilt() {
     call_dynamodb(&program, "PutItem", &json!({"TableName": "lately", "Item": stray}));
 
     let (fine, out, told) = command(&program, &["feed", "verify", "--table", "lately", "ada"]);
-    assert!(!fine && told.contains("`lately feed rebuild` mends it"), "{told}");
+    assert!(!fine && told.contains("`lately feed rebuild` repairs the feed"), "{told}");
     assert!(out.contains("extra    event 019a9fb1-7d40-7000-8000-5f3c9e1d2a77"), "{out}");
     assert!(command(&program, &["feed", "rebuild", "ada"]).0);
     assert!(command(&program, &["feed", "verify", "ada"]).0);
-    // A backfilled event from before the follow may be missing or not; the stray one is gone.
+    // A backfilled event from before the follow may be missing or not; the stray event is removed.
     assert!(feed().iter().all(|event| event["actor"] != "stranger"));
     program.stop("-TERM");
 }
 
 #[test]
-fn issues_of_older_schemas_are_counted_and_upgraded_by_an_operator() {
+fn an_operator_counts_and_upgrades_issues_of_older_schemas() {
     let program = Program::started(&["--no-demo"]);
     let put = |number: u32, item: &Value| {
         let mut item = item.clone();
@@ -127,18 +127,18 @@ fn issues_of_older_schemas_are_counted_and_upgraded_by_an_operator() {
     assert_eq!((counted(&out, "to upgrade"), counted(&out, "upgraded"), of_high()), (30, 30, 30));
     let (_, again, _) = migrate(&["--run", "--rate", "1000"]);
     assert_eq!((counted(&again, "to upgrade"), counted(&again, "current")), (0, 30));
-    assert_eq!(counted(&again, "items looked at"), counted(&out, "items looked at"));
+    assert_eq!(counted(&again, "items read"), counted(&out, "items read"));
 
     put(32, &json!({"pk": {"S": "REPO#octo#hello"}, "title": {"S": "damaged"}}));
     let (fine, out, told) = migrate(&["--run", "--rate", "1000"]);
-    assert!(!fine && told.contains("1 could not be read or upgraded"), "{told}");
+    assert!(!fine && told.contains("1 issues could not be read or upgraded"), "{told}");
     assert_eq!((counted(&out, "failed"), counted(&out, "current")), (1, 30));
     for (arguments, word) in [
         (&[][..], "--dry-run"),
         (&["--run", "--dry-run"], "cannot be used with"),
         (&["--run", "--rate", "0"], "--rate"),
         (&["--run", "--rate", "x"], "--rate"),
-        (&["--dry-run", "--table", "nowhere"], "Is the table's name right"),
+        (&["--dry-run", "--table", "nowhere"], "Check the table's name"),
     ] {
         let (done, out, told) = migrate(arguments);
         assert!(!done && out.is_empty() && told.contains(word), "{arguments:?}: {told}");
@@ -147,9 +147,9 @@ fn issues_of_older_schemas_are_counted_and_upgraded_by_an_operator() {
 }
 
 #[test]
-fn what_fan_out_gave_up_on_is_listed_and_redriven() {
+fn a_batch_that_fan_out_gave_up_on_is_listed_and_redriven() {
     let program = Program::started(&["--no-demo"]);
-    // A job of nobody's making, that cannot be read.
+    // A job that fan-out cannot parse.
     let job = json!({"pk": {"S": "JOB#PUSH#019a9fb1-7d40-7000-8000-5f3c9e1d2a77#actor:ada#0"}, "sk": {"S": "00000000"}, "t": {"N": "1"}});
     call_dynamodb(&program, "PutItem", &json!({"TableName": "lately", "Item": job}));
     let folder = program.told("Failures").split("   ").next().unwrap().to_owned();
@@ -160,8 +160,11 @@ fn what_fan_out_gave_up_on_is_listed_and_redriven() {
     let name = listed.split("  ").next().unwrap();
     let redrive = || command(&program, &["dlq", "redrive", "--folder", &folder, name]);
     let (fine, _, told) = redrive();
-    assert!(!fine && told.contains("failed again") && told.contains("1 failed again and are kept"), "{told}");
-    // Whole records: what is mended in one is what is tried.
+    assert!(
+        !fine && told.contains("failed again") && told.contains("1 batches failed again and are kept"),
+        "{told}"
+    );
+    // The file holds whole records, so a redrive uses a corrected file.
     let file = Path::new(&folder).join(name);
     let kept = std::fs::read_to_string(&file).unwrap();
     assert!(kept.contains("JOB#PUSH"));
@@ -172,7 +175,7 @@ fn what_fan_out_gave_up_on_is_listed_and_redriven() {
     program.stop("-TERM");
 }
 
-/// A disk that takes all, and is found to be full when it is to be kept.
+/// An output that accepts all bytes, and fails when it is flushed, like a full disk.
 struct Full;
 
 impl Write for Full {
@@ -185,25 +188,25 @@ impl Write for Full {
     }
 }
 
-/// The ids of events that stand one a line.
+/// The ids of events, one event per line.
 fn ids(lines: &str) -> Vec<String> {
     let id = |line: &str| serde_json::from_str::<Value>(line).unwrap()["id"].as_str().unwrap().to_owned();
     lines.lines().map(id).collect()
 }
 
 #[test]
-fn what_is_new_in_billing_is_reported_on_a_schedule() {
+fn new_billing_events_are_reported_on_a_schedule() {
     let program = Program::started(&["--report-every", "1s"]);
     let folder = Path::new(program.told("Reports").split("   ").next().unwrap()).to_owned();
     let file = |line: &str| line.rsplit("  ").next().unwrap().to_owned();
-    // What the demo begins with, and what happens afterwards: reported once it has settled for ten seconds.
+    // First the demo's initial events, then new events, which are reported after they have settled for ten seconds.
     let first = program.line("report  480 events, 0 late");
     let mut lines = std::fs::read_to_string(folder.join(file(&first))).unwrap();
     let mut later = (0..60).map(|_| program.line("report  "));
-    let next = later.find(|line| !line.starts_with("report  0 events")).expect("something happens");
+    let next = later.find(|line| !line.starts_with("report  0 events")).expect("the demo adds events");
     lines += &std::fs::read_to_string(folder.join(file(&next))).unwrap();
     let reported = ids(&lines);
-    assert!(reported.len() > 480 && reported.is_sorted(), "each is there once, oldest first");
+    assert!(reported.len() > 480 && reported.is_sorted(), "oldest first, each event once");
 
     let (listed, out, told) = command(&program, &["report", "list", "--topic", "billing"]);
     assert!(listed && out.lines().count() >= 2, "{told}");
@@ -227,7 +230,7 @@ fn what_is_new_in_billing_is_reported_on_a_schedule() {
     let (done, out, told) = command(&program, &by_hand);
     assert!(done && told.contains(" events, 0 of them late"), "{told}");
     let events = std::fs::read_to_string(folder.join(out.lines().next().unwrap())).unwrap();
-    assert!(ids(&events).starts_with(&reported[..480]), "another consumer reports all of it for itself");
+    assert!(ids(&events).starts_with(&reported[..480]), "another consumer reports all events again");
     for (arguments, word) in [
         (&["report", "list", "--topic", "nowhere"][..], "there is no topic nowhere"),
         (
@@ -246,7 +249,7 @@ fn what_is_new_in_billing_is_reported_on_a_schedule() {
 }
 
 #[test]
-fn a_topic_is_consumed_line_by_line_and_each_line_once() {
+fn a_topic_is_consumed_line_by_line_each_event_once() {
     let program = Program::started(&["--no-demo"]);
     let (url, dev) = (format!("http://{}", program.api()), "authorization: Bearer dev");
     let ask = |method: &str, target: &str, body: &str| http(program.api(), method, target, &[dev], body);
@@ -267,14 +270,14 @@ fn a_topic_is_consumed_line_by_line_and_each_line_once() {
     let consume = |arguments: &[&str]| {
         command(&program, &[&["consume", "posts", "printer", "--url", &url], arguments].concat())
     };
-    // What fan-out hears of after a poll that goes beyond it comes again, as late.
+    // An event that fan-out processes after a poll has passed it is returned again, as late.
     let is_heard = || {
         let state: Value = serde_json::from_str(&ask("GET", "/local/state", "").1).unwrap();
         let shards = state["stream"].as_array().unwrap();
         let count = |name: &str| shards.iter().map(|shard| shard[name].as_u64().unwrap()).sum::<u64>();
         count("in_flight") == 0 && Some(count("delivered") + count("filtered")) == state["records"].as_u64()
     };
-    let heard = || until("fan-out has heard of everything", is_heard);
+    let heard = || until("fan-out has processed all records", is_heard);
     let posted = post(0..7);
     heard();
     let (done, out, told) = consume(&[]);
@@ -282,7 +285,7 @@ fn a_topic_is_consumed_line_by_line_and_each_line_once() {
     assert_eq!((ids(&out), &*told), (posted, "7 events, 0 late\n"));
     let (_, out, told) = consume(&[]);
     assert_eq!((&*out, &*told), ("", "0 events, 0 late\n"));
-    // What could not be printed is printed again.
+    // Events that could not be printed are printed again.
     let posted = post(7..9);
     heard();
     let arguments = ["lately", "consume", "posts", "printer", "--url", &url, "--token", "dev"];
@@ -291,14 +294,14 @@ fn a_topic_is_consumed_line_by_line_and_each_line_once() {
     let printed = runtime.block_on(lately::client::consume::run(options, &mut Full, &mut Vec::new()));
     assert!(matches!(printed, Err(Failure::Io(_))), "{printed:?}");
     assert_eq!(ids(&consume(&[]).1), posted);
-    // Data that was sent on several lines is one line.
+    // Data that was sent on several lines is printed on one line.
     let sent = "{\"type\":\"a\",\"actor\":\"ada\",\"data\":{\n  \"n\": 1.50\r\n}}";
     assert_eq!(ask("POST", "/topics/posts/events", sent).0, 201);
     heard();
     let (_, out, _) = consume(&["--token", "dev"]);
     assert!(out.lines().count() == 1 && out.contains("\"n\": 1.50"), "{out}");
     for (arguments, word) in [
-        (&["--token", "ada"][..], "403 Forbidden forbidden: This needs the scope consume."),
+        (&["--token", "ada"][..], "403 Forbidden forbidden: This request needs the scope consume."),
         (&["--token", "nobody"], "invalid-token"),
         (&["--from", "yesterday"], "must be earliest, latest, or a time"),
     ] {
@@ -307,6 +310,6 @@ fn a_topic_is_consumed_line_by_line_and_each_line_once() {
     }
     let elsewhere = ["consume", "posts", "printer", "--url", "localhost:1"];
     let (done, out, told) = command(&program, &elsewhere);
-    assert!(!done && out.is_empty() && told.contains("--url says where it is"), "{told}");
+    assert!(!done && out.is_empty() && told.contains("the URL of --url"), "{told}");
     program.stop("-TERM");
 }

@@ -1,4 +1,4 @@
-//! The real binary, as a process: what it prints is true, it stops when asked, and what it kept is there again.
+//! The real binary as a process: it prints working commands, stops on a signal, and keeps its data.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -18,7 +18,7 @@ pub(crate) struct Process(pub(crate) Child);
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may be gone already, which is as good.
+        // The process may have ended already.
         drop(self.0.kill());
         drop(self.0.wait());
     }
@@ -48,7 +48,7 @@ impl Program {
         Self { process, lines, printed: Vec::new() }
     }
 
-    /// A program on free ports, unless one is named, that has said that it runs.
+    /// Starts a program, on free ports unless the arguments name one, and waits until it has printed that it runs.
     pub(crate) fn started(arguments: &[&str]) -> Self {
         let port: &[&str] = if arguments.contains(&"--port") { &[] } else { &["--port", "0"] };
         let mut program = Self::spawn(&[port, &["--dynamodb-port", "0"], arguments].concat());
@@ -59,7 +59,7 @@ impl Program {
         program
     }
 
-    /// What is printed behind a word.
+    /// The text printed behind a word at the beginning of a line.
     pub(crate) fn told(&self, word: &str) -> &str {
         let line = self.printed.iter().find_map(|line| line.trim_start().strip_prefix(word));
         line.unwrap_or_else(|| panic!("{word}: {:?}", self.printed)).trim_start()
@@ -69,7 +69,7 @@ impl Program {
         self.told("API").strip_prefix("http://").unwrap()
     }
 
-    /// The partitions of all items of its table, each once.
+    /// The partitions of all items of the program's table, each once.
     pub(crate) fn partitions(&self) -> BTreeSet<String> {
         let (mut partitions, mut start) = (BTreeSet::new(), Value::Null);
         loop {
@@ -94,12 +94,12 @@ impl Program {
 
     fn signal(&self, signal: &str) {
         let id = self.process.0.id().to_string();
-        // The shell's own: a small machine may have no program of that name.
+        // The shell's builtin `kill`: a minimal machine may have no program of that name.
         let sent = Command::new("sh").args(["-c", "kill \"$0\" \"$1\"", signal, &id]).status();
         assert!(sent.unwrap().success());
     }
 
-    /// How it ends by itself.
+    /// Waits until the program ends.
     fn ended(&mut self) -> ExitStatus {
         let started = Instant::now();
         loop {
@@ -111,14 +111,14 @@ impl Program {
         }
     }
 
-    /// Stops it, and passes if it ends well.
+    /// Stops the program, and passes if it ends successfully and prints nothing but `stopping` and reports.
     pub(crate) fn stop(self, signal: &str) {
         let mut said = self.stopped(signal);
         said.retain(|line| !line.starts_with("report  "));
         assert_eq!(said, ["stopping"]);
     }
 
-    /// The next line that begins so.
+    /// The next line that begins with a word.
     pub(crate) fn line(&self, word: &str) -> String {
         let started = Instant::now();
         loop {
@@ -131,7 +131,7 @@ impl Program {
         }
     }
 
-    /// Stops it, and passes if it ends well: all that it printed since it started.
+    /// Stops the program, and passes if it ends successfully. The result is every line that was not read yet.
     pub(crate) fn stopped(mut self, signal: &str) -> Vec<String> {
         self.signal(signal);
         let status = self.ended();
@@ -140,7 +140,7 @@ impl Program {
     }
 }
 
-/// An answer over HTTP/1.1: its status and its body.
+/// Sends a request over HTTP/1.1. The result is the response's status and body.
 pub(crate) fn http(address: &str, method: &str, target: &str, headers: &[&str], body: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -157,8 +157,8 @@ pub(crate) fn http(address: &str, method: &str, target: &str, headers: &[&str], 
     (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
 }
 
-/// A shell's words: as they stand, or in single quotes.
-fn words(line: &str) -> Vec<String> {
+/// Splits a line into words as a shell does, with single quotes.
+pub(crate) fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     for (index, part) in line.split('\'').enumerate() {
         if index % 2 == 1 {
@@ -173,8 +173,8 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// Does what curl would do.
-fn curl(line: &str) -> (u16, String) {
+/// Sends the request that curl would send.
+pub(crate) fn curl(line: &str) -> (u16, String) {
     let (mut method, mut url, mut headers, mut body) = (None, String::new(), Vec::new(), String::new());
     let mut words = words(line).into_iter();
     while let Some(word) = words.next() {
@@ -201,7 +201,7 @@ pub(crate) fn get(api: &str, target: &str) -> (u16, Value) {
 }
 
 #[test]
-fn the_lines_that_are_printed_work_as_they_stand() {
+fn the_printed_commands_work_unchanged() {
     let program = Program::started(&[]);
     let (status, page) = http(program.api(), "GET", "/", &[], "");
     assert!(status == 200 && page.contains("<!doctype html>"), "{page}");
@@ -242,13 +242,13 @@ fn the_lines_that_are_printed_work_as_they_stand() {
     program.stop("-TERM");
 }
 
-/// Where its DynamoDB is.
+/// The address of the program's DynamoDB.
 pub(crate) fn dynamodb(program: &Program) -> &str {
     program.told("DynamoDB").split_whitespace().next().unwrap().strip_prefix("http://").unwrap()
 }
 
 #[test]
-fn pages_of_elsewhere_get_nothing() {
+fn pages_of_other_origins_are_refused() {
     let program = Program::started(&["--no-demo"]);
     let ask = |address: &str, method: &str, headers: &str| {
         let mut stream = TcpStream::connect(address).unwrap();
@@ -282,7 +282,7 @@ fn pages_of_elsewhere_get_nothing() {
     program.stop("-TERM");
 }
 
-/// What a command prints on its two outputs, and whether it succeeds.
+/// Runs a command. The result is whether it succeeded, and its two outputs.
 pub(crate) fn command(program: &Program, arguments: &[&str]) -> (bool, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lately"));
     let credentials =
@@ -294,7 +294,7 @@ pub(crate) fn command(program: &Program, arguments: &[&str]) -> (bool, String, S
     (done.status.success(), text(done.stdout), text(done.stderr))
 }
 
-/// A call of DynamoDB's own.
+/// Sends a request to the program's DynamoDB.
 pub(crate) fn call_dynamodb(program: &Program, operation: &str, body: &Value) -> Value {
     let target = format!("x-amz-target: DynamoDB_20120810.{operation}");
     let headers = ["content-type: application/x-amz-json-1.0", &target];
@@ -303,7 +303,7 @@ pub(crate) fn call_dynamodb(program: &Program, operation: &str, body: &Value) ->
     serde_json::from_str(&answer).unwrap()
 }
 
-/// Asks until it is so.
+/// Waits until a condition holds; `what` names it.
 pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let started = Instant::now();
     while !is_so() {
@@ -313,7 +313,7 @@ pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 #[test]
-fn a_stream_of_duplicates_and_crashes_changes_nothing_of_what_settles() {
+fn duplicates_and_crashes_of_the_stream_do_not_change_the_result() {
     let program =
         Program::started(&["--no-demo", "--stream-faults", "duplicate=0.5,crash-before=0.3,crash-after=0.3"]);
     let ask = |method: &str, target: &str, user: &str, body: &str| {
@@ -333,20 +333,20 @@ fn a_stream_of_duplicates_and_crashes_changes_nothing_of_what_settles() {
         let page: Value = serde_json::from_str(&page).unwrap();
         page["events"].as_array().unwrap().iter().map(|event| event["id"].clone()).collect::<Vec<_>>()
     };
-    until("each is there once", || feed() == posted);
+    until("each post is in the feed once", || feed() == posted);
     assert_eq!(ask("DELETE", "/users/bob/following/actor:ada", "bob", "").0, 204);
-    until("what was followed leaves", || feed().is_empty());
+    until("the posts leave the feed", || feed().is_empty());
     program.stop("-TERM");
 }
 
 #[test]
-fn ctrl_c_stops_it_and_what_it_kept_is_there_again() {
+fn ctrl_c_stops_it_and_a_restart_has_its_data() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let data = data.to_str().unwrap();
     let first = Program::started(&["--data", data, "--no-demo"]);
     assert_eq!(first.told("Data"), format!("kept in {data}"));
-    assert_eq!(first.curl_lines().len(), 3, "without the demo's topics nothing is said of them");
+    assert_eq!(first.curl_lines().len(), 3, "without a demo, no command uses its topics");
     for line in first.curl_lines() {
         assert!(curl(line).0 < 300, "{line}");
     }
@@ -356,15 +356,15 @@ fn ctrl_c_stops_it_and_what_it_kept_is_there_again() {
     first.stop("-INT");
 
     let second = Program::started(&["--data", data]);
-    // The cursor of `newer` is another: it begins two seconds before the page was read.
+    // Only the events: the cursor `newer` differs, because it begins two seconds before the page was read.
     assert_eq!(get(second.api(), "/topics/hello/events").1["events"], before.1["events"]);
-    assert_eq!(get(second.api(), "/topics/posts").0, 404, "no demo where there are topics already");
+    assert_eq!(get(second.api(), "/topics/posts").0, 404, "no demo if topics exist already");
     second.stop("-TERM");
     assert!(Path::new(data).read_dir().unwrap().next().is_some());
 }
 
 #[test]
-fn a_client_that_keeps_its_connection_does_not_keep_the_program() {
+fn open_connections_do_not_keep_the_program_running() {
     let program = Program::started(&["--no-demo"]);
     let mut idle = TcpStream::connect(program.api()).unwrap();
     write!(idle, "GET /health HTTP/1.1\r\nhost: {}\r\n\r\n", program.api()).unwrap();
@@ -383,7 +383,7 @@ fn a_client_that_keeps_its_connection_does_not_keep_the_program() {
 }
 
 #[test]
-fn a_body_beyond_its_cap_is_refused_before_it_was_sent() {
+fn a_body_beyond_its_cap_is_refused_before_it_is_complete() {
     let program = Program::started(&["--no-demo"]);
     let host = program.api();
     let head = format!(
@@ -405,14 +405,14 @@ fn a_body_beyond_its_cap_is_refused_before_it_was_sent() {
     for _ in 0..3 {
         write!(chunked, "100000\r\n{piece}\r\n").unwrap();
     }
-    // The last chunk is begun, and there is no end.
+    // The last chunk begins, but does not end.
     write!(chunked, "2\r\n  ").unwrap();
     assert_eq!(answer(&mut chunked), "HTTP/1.1 413");
     program.stop("-TERM");
 }
 
 #[test]
-fn a_taken_port_is_said_with_the_option_that_chooses_another() {
+fn a_taken_port_is_reported_with_the_option_for_another() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     for (option, other) in [("--port", "--dynamodb-port"), ("--dynamodb-port", "--port")] {
@@ -424,6 +424,6 @@ fn a_taken_port_is_said_with_the_option_that_chooses_another() {
         assert!(said.starts_with(&format!("lately: port {port} cannot be used")), "{said}");
         assert!(said.trim_end().ends_with(&format!("choose another with {option} PORT")), "{said}");
         assert_eq!(said.lines().count(), 1);
-        assert_eq!(program.lines.iter().count(), 0, "nothing says that it runs");
+        assert_eq!(program.lines.iter().count(), 0, "it does not print that it runs");
     }
 }

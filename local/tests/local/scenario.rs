@@ -1,4 +1,4 @@
-//! The scenario passes where all is well, again and again; where it is not, it says what, and goes on.
+//! `lately scenario`: it passes repeatedly on a working system, and names each broken feature of another.
 
 use crate::program::{Program, command, until};
 
@@ -8,7 +8,7 @@ fn scenario(program: &Program, arguments: &[&str]) -> (bool, String, String) {
 }
 
 #[test]
-fn the_program_passes_it_twice_and_nothing_is_left_of_it_but_topics_and_issues() {
+fn it_passes_twice_and_leaves_only_topics_and_issues() {
     let program = Program::started(&["--report-every", "1s"]);
     for arguments in [&["--report", "billing"][..], &["--skip", "health", "--skip", "feeds"]] {
         let (passed, out, told) = scenario(&program, arguments);
@@ -23,8 +23,8 @@ fn the_program_passes_it_twice_and_nothing_is_left_of_it_but_topics_and_issues()
         assert_eq!(out.contains("reported on a schedule"), arguments.contains(&"billing"));
     }
     let (_, sessions, _) = command(&program, &["token", "list"]);
-    assert_eq!(sessions.lines().count(), 4, "those that are known to all: {sessions}");
-    // Fan-out removes what events leave elsewhere.
+    assert_eq!(sessions.lines().count(), 4, "only the literal tokens: {sessions}");
+    // Fan-out removes the copies of deleted events.
     until("the feeds are empty", || !program.partitions().iter().any(|pk| pk.starts_with("FEED#ada-")));
     let partitions = program.partitions();
     let left = ["EVENTS#scenario-", "EVENTS#issues", "SETTINGS#", "CONSUMER#scenario-", "LATE#scenario-"];
@@ -36,40 +36,40 @@ fn the_program_passes_it_twice_and_nothing_is_left_of_it_but_topics_and_issues()
 }
 
 #[test]
-fn what_is_broken_is_named_and_the_rest_is_tried() {
-    // Nothing comes through the stream.
+fn a_broken_feature_is_named_and_the_others_are_tried() {
+    // The stream delivers nothing.
     let program = Program::started(&["--no-demo", "--stream-faults", "crash-before=1"]);
     let (passed, out, told) = scenario(&program, &["--patience", "3s"]);
     assert!(!passed && told.contains(" steps failed"), "{told}");
     let failed: Vec<_> = out.lines().filter(|line| line.starts_with("FAIL ")).collect();
     let expected = [
-        "FAIL the timelines of their actor and their subject have them: after 3 s: GET /actors/ada-",
-        "FAIL who follows gets what was posted last: after 3 s: GET /actors/ada-",
-        "FAIL each change is told of in the topic issues, and in feeds: after 3 s: GET /subjects/repo:octo-",
-        "FAIL and what lands behind its place, as late: after 3 s: POST /topics/scenario-",
+        "FAIL the timelines of the actor and the subject contain the events: after 3 s: GET /actors/ada-",
+        "FAIL a follow adds the latest post to the feed: after 3 s: GET /actors/ada-",
+        "FAIL each change appears as an event in the topic issues and in feeds: after 3 s: GET /subjects/repo:octo-",
+        "FAIL an event that lands behind the position is returned as late: after 3 s: POST /topics/scenario-",
     ];
     assert_eq!(failed.len(), expected.len(), "{out}");
     assert!(failed.iter().zip(expected).all(|(line, start)| line.starts_with(start)), "{out}");
+    assert!(failed[0].contains(" returned 200 ") && failed[0].ends_with(", expected all of its events"));
     assert!(
-        failed[0].contains(" is answered 200 ")
-            && failed[0].ends_with("not all that it did, or that was done to it")
+        out.contains("ok   settings: created") && out.ends_with("ok   the run's data is deleted\n"),
+        "{out}"
     );
-    assert!(out.contains("ok   settings: made") && out.ends_with("ok   what was made is deleted\n"), "{out}");
 }
 
 #[test]
-fn a_wrong_token_a_wrong_name_and_a_server_that_is_not_there_are_told_of() {
+fn a_wrong_token_host_or_url_is_reported() {
     let program = Program::started(&["--no-demo"]);
     let first = "FAIL sessions are opened for two users: POST /sessions";
     for (arguments, why) in [
         (
             &["--token", "nobody's"][..],
-            "is answered 403 invalid-token: Send a token that is in use. (request ",
+            "returned 403 invalid-token: The token is unknown, expired or revoked. Send a valid token. (request ",
         ),
-        (&["--token", "ada"], "is answered 403 forbidden: This needs the scope admin. (request "),
-        (&["--header", "Host: api.example.org"], "is answered 403 origin-refused: "),
-        // The last one counts.
-        (&["--url", "http://127.0.0.1:1"], "has no answer: "),
+        (&["--token", "ada"], "returned 403 forbidden: This request needs the scope admin. (request "),
+        (&["--header", "Host: api.example.org"], "returned 403 origin-refused: "),
+        // Nothing listens at this address.
+        (&["--url", "http://127.0.0.1:1"], "got no response: "),
     ] {
         let url = format!("http://{}", program.api());
         let mut words = vec!["scenario"];

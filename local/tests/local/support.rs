@@ -1,7 +1,7 @@
-//! A system of one's own, and requests to it.
+//! A system for one test, and requests to it.
 //!
-//! Every answer is held against the OpenAPI document before a test sees it: its status, its code, its type and its
-//! headers are documented for that route, and what is not 2xx is a problem in its full shape.
+//! Every response is checked against the OpenAPI document before a test sees it. Its status, code, content type and
+//! headers must be documented for its route, and a response that is not 2xx must be a complete problem.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Debug;
@@ -39,7 +39,7 @@ pub(crate) struct Api {
     router: Router,
 }
 
-/// An answer, read to its end.
+/// A response with its whole body.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -48,14 +48,14 @@ pub(crate) struct Answer {
 }
 
 impl Api {
-    /// Without topics.
+    /// An API without topics.
     pub(crate) async fn empty() -> Self {
         let system = System::open(None).await.unwrap();
         let router = system.api();
         Self { system, router }
     }
 
-    /// With the topic `posts`, which keeps all views.
+    /// An API with the topic `posts`, which keeps all views.
     pub(crate) async fn with_posts() -> Self {
         let api = Self::empty().await;
         let views = r#"{"views":["actor","subject","type"]}"#;
@@ -63,7 +63,7 @@ impl Api {
         api
     }
 
-    /// Fan-out at work, and what it gives up on.
+    /// Starts fan-out. The result is its handle and the destination of the batches that it gives up on.
     pub(crate) fn fan_out(&self) -> (PumpHandle, Destination) {
         let failures = Destination::memory();
         let pump = self.system.pump(failures.clone(), PumpFaults::default(), None).unwrap();
@@ -72,23 +72,23 @@ impl Api {
         (handle, failures)
     }
 
-    /// What serves its routes.
+    /// The router of all routes.
     pub(crate) fn router(&self) -> Router {
         self.router.clone()
     }
 
-    /// The same table, through other routes.
+    /// The same table behind another router.
     pub(crate) fn through(&self, router: Router) -> Self {
         Self { router, ..self.clone() }
     }
 
-    /// The same table and tokens, and these routes.
+    /// The same table and tokens with these routes.
     pub(crate) fn serving(&self, routes: Routes) -> Self {
         let authorizer = from_fn_with_state(self.system.store.clone(), lately_authorize::authorize);
         self.through(edge::around(routes.into_router().route_layer(authorizer)))
     }
 
-    /// The same API for a caller that no literal token stands for: whatever token is sent.
+    /// The same API for a caller without a literal token. Any token that a request sends is ignored.
     pub(crate) fn of(&self, user: Option<&str>, scopes: &[Scope], topics: Option<&[&str]>) -> Self {
         let caller = Caller {
             session: "00000000-0000-4000-8000-0000000000ff".parse().unwrap(),
@@ -105,7 +105,7 @@ impl Api {
         self.send(request(line).header("authorization", format!("Bearer {token}")), body).await
     }
 
-    /// Sends a request, and holds the answer against the document.
+    /// Sends a request, and checks the response against the document.
     pub(crate) async fn send(&self, request: Builder, body: impl Into<Body>) -> Answer {
         self.send_whole(request.body(body.into()).unwrap()).await
     }
@@ -116,14 +116,14 @@ impl Api {
         let (parts, body) = response.into_parts();
         let text = String::from_utf8(to_bytes(body, usize::MAX).await.unwrap().into()).unwrap();
         let answer = Answer { status: parts.status.as_u16(), headers: parts.headers, text };
-        // An answer to HEAD has no body to look at.
+        // A response to HEAD has no body to check.
         if method != "HEAD" {
             answer.is_documented(&method, &path);
         }
         answer
     }
 
-    /// Every item of the table, in an order of its own.
+    /// Every item of the table as text, sorted.
     pub(crate) async fn items(&self) -> Vec<String> {
         let client = self.system.engine.client();
         let (mut items, mut start) = (Vec::new(), None);
@@ -151,26 +151,26 @@ pub(crate) fn request(line: &str) -> Builder {
     Request::builder().method(method).uri(target)
 }
 
-/// How long anything may take that should take milliseconds: nothing but a failure takes as long.
+/// The longest wait for something that takes milliseconds: only a failure takes this long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The time so many seconds ago, or ahead if there are fewer than none.
+/// The time this many seconds ago; a negative number is in the future.
 pub(crate) fn ago(seconds: i64) -> String {
     let now = i64::try_from(clock::unix_now().as_millis()).unwrap();
     UnixMillis::new(u64::try_from(now - seconds * 1000).unwrap()).unwrap().to_string()
 }
 
-/// An event of ada's.
+/// An event of the actor ada.
 pub(crate) fn event() -> Value {
     json!({"type": "post.created", "actor": "ada"})
 }
 
-/// An event of ada's of some seconds ago.
+/// An event of the actor ada, some seconds ago.
 pub(crate) fn event_ago(seconds: i64) -> Value {
     json!({"type": "post.created", "actor": "ada", "at": ago(seconds), "data": seconds})
 }
 
-/// An issue as it was stored before there were revisions and priorities.
+/// An issue as it was stored by the schema without revisions and priorities.
 pub(crate) fn old_issue() -> Value {
     expected()["given"]["items"][0].clone()
 }
@@ -199,7 +199,7 @@ impl Answer {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
     }
 
-    /// The problem's code; nothing on a 2xx.
+    /// The problem's code; empty for a 2xx.
     pub(crate) fn code(&self) -> String {
         if self.status < 300 { String::new() } else { self.json()["code"].as_str().unwrap().to_owned() }
     }
@@ -208,21 +208,21 @@ impl Answer {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }
 
-    /// Passes if it is the problem of this status and code.
+    /// Passes if the response is a problem with this status and code.
     #[track_caller]
     pub(crate) fn is(&self, status: u16, code: &str) -> &Self {
         assert_eq!((self.status, self.code().as_str()), (status, code), "{}", self.text);
         self
     }
 
-    /// Passes if it is of this 2xx.
+    /// Passes if the response has this 2xx status.
     #[track_caller]
     pub(crate) fn is_ok(&self, status: u16) -> &Self {
         assert_eq!(self.status, status, "{}", self.text);
         self
     }
 
-    /// The places of all faults.
+    /// The paths of all faults.
     pub(crate) fn faults(&self) -> Vec<String> {
         let json = self.json();
         let errors = json["errors"].as_array().unwrap();
@@ -257,7 +257,7 @@ impl Answer {
             let required = resolved(header)["required"] == true;
             assert!(!required || self.headers.contains_key(name), "header {name} is missing: {told}");
         }
-        // The document says of compression once what holds for all: `vary` is of that.
+        // The document describes compression once for all responses, and `vary` belongs to compression.
         let of_every_body = ["content-type", "content-length", "vary"];
         for name in self.headers.keys().filter(|name| !of_every_body.contains(&name.as_str())) {
             let is_known = |known: &String| known.eq_ignore_ascii_case(name.as_str());
@@ -295,7 +295,7 @@ fn operation(method: &str, path: &str) -> Option<&'static Value> {
     let matches = |template: &str| {
         let template: Vec<_> = template.split('/').collect();
         template.len() == parts.len()
-            // At the end of a path, nothing is no part.
+            // A parameter at the end of a path is not empty.
             && parts.last() != Some(&"")
             && template.iter().zip(&parts).all(|(template, part)| template.starts_with('{') || template == part)
     };
@@ -304,7 +304,7 @@ fn operation(method: &str, path: &str) -> Option<&'static Value> {
     item.get(method.to_lowercase())
 }
 
-/// What a reference in the document leads to.
+/// The target of a reference in the document.
 pub(crate) fn resolved(value: &'static Value) -> &'static Value {
     match value["$ref"].as_str() {
         Some(reference) => OPENAPI.pointer(reference.trim_start_matches('#')).expect(reference),

@@ -7,7 +7,7 @@ use crate::{
     Subject, Tick, Topic, UnixMillis, User, table::SessionId,
 };
 
-/// Any moment, and often one near the ends or near a month's.
+/// Any time, often near an end of the range or near the start of a month.
 pub(crate) fn millis() -> impl Strategy<Value = UnixMillis> {
     let max = UnixMillis::MAX.get();
     let near_month = (0..96_360_u64, -2..2_i64).prop_map(move |(month, by)| {
@@ -33,7 +33,7 @@ pub(crate) fn id() -> impl Strategy<Value = EventId> {
     (millis(), shard(), any::<u128>()).prop_map(|(at, shard, entropy)| EventId::import(at, shard, entropy))
 }
 
-/// Clock readings that often repeat, lie close together, or stand at the end of time.
+/// Clock readings that often repeat, lie close together, or lie at the end of the year 9999.
 pub(crate) fn tick_in_bursts() -> impl Strategy<Value = Tick> {
     prop_oneof![
         2 => millis().prop_map(Tick::first_of),

@@ -7,9 +7,9 @@
 //! month         2016-10
 //! ```
 //!
-//! Why: a bucket is the unit that expires, that is listed in the directory and that is sharded. Its label
-//! is the start of its text in ISO 8601, so labels of one width sort as time does, and the four widths,
-//! of four lengths, are never mistaken for each other.
+//! A bucket is the unit that expires, that the directory lists, and that is split into shards. Its label is the first
+//! part of its start time in ISO 8601. So labels of one width sort as time does, and labels of the four widths have
+//! four different lengths.
 
 use std::fmt;
 use std::iter::FusedIterator;
@@ -22,7 +22,7 @@ use crate::time::UnixMillis;
 
 const MINUTE: u64 = 60_000;
 
-/// How much time a bucket holds.
+/// The length of time that a bucket covers.
 ///
 /// ```
 /// use lately_keys::BucketWidth;
@@ -42,7 +42,7 @@ pub enum BucketWidth {
     Month,
 }
 
-/// Text that is no bucket width.
+/// The text is not a bucket width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("bucket: must be quarter-hour, hour, day or month")]
 pub struct BucketWidthError;
@@ -62,7 +62,7 @@ impl BucketWidth {
         }
     }
 
-    /// How many bytes of `YYYY-MM-DDTHH:MM` a label of this width has.
+    /// The number of bytes of `YYYY-MM-DDTHH:MM` that a label of this width has.
     const fn label_bytes(self) -> usize {
         match self {
             Self::QuarterHour => 16,
@@ -72,7 +72,7 @@ impl BucketWidth {
         }
     }
 
-    /// The fixed number of milliseconds, which a month does not have.
+    /// The width in milliseconds; none for a month, whose length varies.
     const fn millis(self) -> Option<u64> {
         match self {
             Self::QuarterHour => Some(15 * MINUTE),
@@ -99,7 +99,7 @@ impl fmt::Display for BucketWidth {
 
 serde_as_text!(BucketWidth);
 
-/// One window of time. Its text is its label.
+/// A window of time. Its text is its label.
 ///
 /// ```
 /// use lately_keys::{Bucket, BucketWidth};
@@ -117,13 +117,13 @@ pub struct Bucket {
     first: UnixMillis,
 }
 
-/// Text that is no bucket's label.
+/// The text is not a bucket's label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("bucket label: must be YYYY-MM, YYYY-MM-DD, YYYY-MM-DDTHH or YYYY-MM-DDTHH:MM at a quarter")]
 pub struct BucketError;
 
 impl Bucket {
-    /// The bucket that a time lies in.
+    /// The bucket that contains a time.
     #[must_use]
     pub fn containing(width: BucketWidth, at: UnixMillis) -> Self {
         let first = match width.millis() {
@@ -148,8 +148,8 @@ impl Bucket {
         self.first
     }
 
-    /// The last millisecond of the bucket. Both bounds are inclusive, so that the last bucket of the year
-    /// 9999 has one too.
+    /// The last millisecond of the bucket. The bound is inclusive, so that the last bucket of the year 9999 has one
+    /// too.
     #[must_use]
     pub fn last(self) -> UnixMillis {
         let millis = match self.width.millis() {
@@ -162,7 +162,7 @@ impl Bucket {
         self.first.saturating_add(millis - 1)
     }
 
-    /// Whether a time lies in the bucket.
+    /// True if a time lies in the bucket.
     #[must_use]
     pub fn contains(self, at: UnixMillis) -> bool {
         self == Self::containing(self.width, at)
@@ -182,8 +182,8 @@ impl Bucket {
         (first > UnixMillis::MIN).then(|| Self::containing(self.width, first.saturating_sub(1)))
     }
 
-    /// The buckets from the one that holds `first` to the one that holds `last`, oldest first; reversed
-    /// with [`rev`](Iterator::rev), newest first. None if `last` is before `first`.
+    /// The buckets from the one of `first` to the one of `last`, oldest first, or newest first with
+    /// [`rev`](Iterator::rev). None if `last` is before `first`.
     ///
     /// ```
     /// use lately_keys::{Bucket, BucketWidth};
@@ -202,7 +202,7 @@ impl Bucket {
 }
 
 impl PartialOrd for Bucket {
-    /// Buckets of one width are ordered in time; those of two widths not at all.
+    /// Buckets of the same width are ordered by time. Buckets of different widths have no order.
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         (self.width == other.width).then(|| self.first.cmp(&other.first))
     }
@@ -220,7 +220,7 @@ impl FromStr for Bucket {
         let whole = [label, &WHOLE[label.len()..]].concat();
         let civil: DateTime = whole.parse().map_err(|_| BucketError)?;
         let at = UnixMillis::from_civil(civil).map_err(|_| BucketError)?;
-        // Written back, only the label itself will do: not a minute between quarters, nor jiff's other forms.
+        // The text must equal the bucket's label. This refuses minutes between quarters and jiff's other date forms.
         let bucket = Self::containing(width, at);
         (bucket.to_string() == label).then_some(bucket).ok_or(BucketError)
     }
@@ -238,7 +238,7 @@ serde_as_text!(Bucket);
 /// The buckets between two times: see [`Bucket::between`].
 #[derive(Clone, Debug)]
 pub struct Buckets {
-    /// The oldest and the newest bucket still to come.
+    /// The oldest and the newest bucket that are left.
     ends: Option<(Bucket, Bucket)>,
 }
 
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_and_last_buckets_end_where_the_years_do() {
+    fn the_first_and_last_buckets_end_at_1970_and_9999() {
         for width in BucketWidth::ALL {
             let oldest = Bucket::containing(width, UnixMillis::MIN);
             let newest = Bucket::containing(width, UnixMillis::MAX);
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_label_as_it_is_written_is_read() {
+    fn only_the_written_form_of_a_label_is_accepted() {
         for label in [
             "",
             "2016",
@@ -347,7 +347,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_bucket_holds_its_times_and_its_neighbours_hold_the_rest(
+        fn buckets_cover_time_without_gap_or_overlap(
             bucket in arbitrary::bucket(),
             offset: u64,
         ) {
@@ -366,7 +366,7 @@ mod tests {
         }
 
         #[test]
-        fn both_directions_visit_the_same_buckets_without_a_gap(
+        fn both_directions_visit_the_same_buckets(
             width in arbitrary::bucket_width(),
             first in arbitrary::millis(),
             steps in 0..100_u64,

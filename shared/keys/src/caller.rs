@@ -1,4 +1,4 @@
-//! On whose behalf a request is made, as far as keys need to know it.
+//! The caller of a request, as far as keys depend on it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,11 +7,10 @@ use crate::name::User;
 use crate::table::SessionId;
 use crate::text::serde_as_text;
 
-/// Who an idempotency key belongs to: two callers may use the same key for different things.
+/// The owner of an idempotency key. Two callers may use the same key for different requests.
 ///
-/// A session that acts for a user shares that user's keys, so that a request may be repeated under a
-/// renewed token; one that acts for nobody has keys of its own. The tag keeps a user who is named like
-/// a session's id apart from that session.
+/// Sessions of one user share the user's keys, so that a client can repeat a request under a renewed token. A session
+/// without a user has its own keys. The tag distinguishes a session from a user whose name looks like the session's id.
 ///
 /// ```
 /// use lately_keys::Caller;
@@ -24,11 +23,11 @@ use crate::text::serde_as_text;
 pub enum Caller {
     /// A session that acts for a user.
     User(User),
-    /// A session that acts for nobody: a service, or an operator.
+    /// A session without a user: a service or an operator.
     Session(SessionId),
 }
 
-/// Text that is not a caller.
+/// The text is not a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("caller: must be user:<name> or session:<id>")]
 pub struct CallerError;

@@ -1,4 +1,4 @@
-//! Cursors: where a walk through a timeline or a list goes on.
+//! Cursors: the positions from which walks through timelines and lists continue.
 //!
 //! ```text
 //!   1 byte   version (1)
@@ -9,12 +9,12 @@
 //!   4 bytes  checksum: the first of SHA-256 over all before
 //! ```
 //!
-//! as base64url without padding: 42 characters for a position in a timeline, never more than 256.
+//! The text is base64url without padding: 42 characters for a position in a timeline, never more than 256.
 //!
-//! Why: every source of a page is in one total order, so one position resumes all of them, however many
-//! shards they have by then; nothing is kept on the server and nothing expires. A cursor grants nothing:
-//! the request that carries it is authorised, not the cursor. The checksum is against accidents (a cut or
-//! mistyped cursor), the fingerprint against use with another query, neither against malice.
+//! All sources of a page share one total order, so one position resumes all of them, whatever the number of shards is
+//! by then. The server stores nothing and nothing expires. A cursor grants nothing: the request that carries it must be
+//! authorised. The checksum detects accidents (a cut or mistyped cursor), and the fingerprint detects use with another
+//! query. Neither protects against malice.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -39,7 +39,7 @@ const _: () = {
     assert!(BYTES_MAX.div_ceil(3) * 4 <= CURSOR_TEXT_BYTES);
 };
 
-/// A place in a walk, for one query and one direction.
+/// A position in a walk, for one query and one direction.
 ///
 /// ```
 /// use lately_keys::{Cursor, CursorError, Fingerprint, Order, Position};
@@ -58,70 +58,71 @@ const _: () = {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cursor {
-    /// Which query it belongs to.
+    /// The query that the cursor belongs to.
     pub query: Fingerprint,
-    /// Which way it walks.
+    /// The direction of the walk.
     pub order: Order,
-    /// Where it goes on: just after this, in its order.
+    /// The walk continues just after this position, in its order.
     pub position: Position,
 }
 
-/// The last thing that was returned; the walk goes on behind it.
+/// The last returned entry. The walk continues after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Position {
-    /// Nothing was returned yet: the walk is at its start.
+    /// No entry was returned yet: the walk is at its start.
     Start,
-    /// An event, in a timeline; or a report run's end.
+    /// An event in a timeline, or the end of a report run.
     Event(EventId),
-    /// A topic, in the list of topics.
+    /// A topic in the list of topics.
     Topic(Topic),
-    /// A source, in the list of what a user follows.
+    /// A source in the list of a user's followed sources.
     Source(Source),
-    /// A user, in one shard of a source's followers.
+    /// A user in one shard of a source's followers.
     Follower(Shard, User),
-    /// An issue, in a list of issues.
+    /// An issue in a list of issues.
     Issue(IssueNumber),
 }
 
-/// Why a cursor was refused.
+/// The reason why a cursor was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CursorError {
-    /// It is no cursor of ours, or not all of it.
-    #[error("cursor: {0}")]
+    /// The text is not a cursor, or only part of one.
+    #[error("cursor: {0}; send a cursor as a response returned it")]
     Malformed(Malformed),
-    /// It belongs to another query.
-    #[error("cursor: belongs to another query")]
+    /// The cursor belongs to another query.
+    #[error("cursor: belongs to another query; send it with the query that returned it")]
     Foreign,
 }
 
-/// What is wrong with a text that is no cursor.
+/// The reason why a text is not a cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// Longer than any cursor is.
+    /// The text is longer than any cursor.
     #[error("is longer than {CURSOR_TEXT_BYTES} characters")]
     TooLong,
-    /// Not base64url without padding.
+    /// The text is not base64url without padding.
     #[error("is not base64url without padding")]
     Encoding,
-    /// Shorter than any cursor is.
-    #[error("is cut short")]
+    /// The text is shorter than any cursor.
+    #[error("is too short")]
     TooShort,
-    /// Damaged on the way.
+    /// The checksum is wrong: the text was damaged.
     #[error("has a wrong checksum")]
     Checksum,
-    /// Made by a release with another layout.
+    /// A release with another layout made the cursor.
     #[error("has an unknown version")]
     Version,
-    /// Well-formed, but no place in any walk.
+    /// The cursor is well-formed, but its position is not valid.
     #[error("has no valid position")]
     Position,
 }
 
 impl Cursor {
-    /// Reads a cursor that a client sent with a query.
+    /// Decodes a cursor that a client sent with a query.
     ///
     /// # Errors
-    /// [`CursorError::Malformed`] if it is no cursor; [`CursorError::Foreign`] if it is one, but of another query.
+    /// [`CursorError::Malformed`] if the text is not a cursor; [`CursorError::Foreign`] if it is a cursor of another
+    /// query.
     pub fn decode(text: &str, query: Fingerprint) -> Result<Self, CursorError> {
         let cursor = Self::parse(text).map_err(CursorError::Malformed)?;
         if cursor.query == query { Ok(cursor) } else { Err(CursorError::Foreign) }
@@ -261,7 +262,7 @@ mod tests {
         })
     }
 
-    /// A cursor's bytes with a right checksum, whatever they say.
+    /// Any bytes as a cursor's text, with the right checksum.
     fn seal(body: &[u8]) -> String {
         let mut bytes = body.to_vec();
         bytes.extend(checksum(body));
@@ -297,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn each_fault_has_its_name() {
+    fn every_malformation_has_its_own_error() {
         let query = Fingerprint::from_bytes([7; 8]);
         let fault = |text: &str| match Cursor::decode(text, query) {
             Err(CursorError::Malformed(fault)) => Some(fault),
@@ -327,7 +328,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn text_round_trips_within_the_cap(cursor in cursor()) {
+        fn every_cursor_round_trips_within_the_cap(cursor in cursor()) {
             let text = cursor.to_string();
             prop_assert!(text.len() <= CURSOR_TEXT_BYTES);
             prop_assert_eq!(Cursor::decode(&text, cursor.query), Ok(cursor));

@@ -1,18 +1,18 @@
-//! Fingerprints of queries: a cursor is good for the query that it came from, and for no other.
+//! Fingerprints of queries: a cursor is valid only for the query that it came from.
 //!
 //! ```text
 //! first 8 bytes of SHA-256 over: each part as its length in 4 bytes, big-endian, and its text;
 //!                                an absent part as the length 2³² − 1 and nothing
 //! ```
 //!
-//! SHA-256, because cursors never expire: the hash must be the same in every release, on every machine.
+//! The hash is SHA-256 because cursors never expire, so it must be the same in every release and on every machine.
 
 use sha2::{Digest, Sha256};
 
-/// What a query asks for, in eight bytes.
+/// A query's parameters as eight bytes.
 ///
-/// The parts are given in an order that the code fixes, so the client's order of parameters does not
-/// matter; each stands with its length, so that no two lists of parts are ever read as one.
+/// The code fixes the order of the parts, so the order of the client's parameters does not matter. Each part is hashed
+/// with its length, so that two different lists of parts are never hashed alike.
 ///
 /// ```
 /// use lately_keys::Fingerprint;
@@ -27,7 +27,7 @@ pub struct Fingerprint([u8; Self::BYTES]);
 impl Fingerprint {
     pub(crate) const BYTES: usize = 8;
 
-    /// Starts the fingerprint of a query of some kind.
+    /// Starts the fingerprint of a query of this kind.
     pub fn of(kind: &str) -> FingerprintBuilder {
         FingerprintBuilder(Sha256::new()).text(kind)
     }
@@ -41,7 +41,7 @@ impl Fingerprint {
     }
 }
 
-/// A fingerprint in the making: see [`Fingerprint::of`].
+/// Builds a fingerprint: see [`Fingerprint::of`].
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct FingerprintBuilder(Sha256);
@@ -49,12 +49,12 @@ pub struct FingerprintBuilder(Sha256);
 impl FingerprintBuilder {
     /// Adds a part.
     pub fn text(self, part: &str) -> Self {
-        // A request is far shorter than 4 GiB; were it not, the cut length would still be no panic.
+        // A request is far shorter than 4 GiB. For a longer part, a capped length is still better than a panic.
         let length = u32::try_from(part.len()).unwrap_or(u32::MAX - 1);
         Self(self.0.chain_update(length.to_be_bytes()).chain_update(part))
     }
 
-    /// Adds a part that may be absent, which is not the same as empty.
+    /// Adds a part that may be absent. An absent part differs from an empty one.
     pub fn option(self, part: Option<&str>) -> Self {
         match part {
             Some(part) => self.text(part),

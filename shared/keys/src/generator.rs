@@ -1,18 +1,17 @@
-//! Where new ids come from.
+//! The generator of new ids.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::id::{EventId, Tick};
 use crate::shard::Shard;
 
-/// Gives ids whose 60 time bits strictly increase, whatever the clock does.
+/// Makes ids whose 60 time bits strictly increase, whatever the clock does.
 ///
-/// The next tick is max(clock tick, last tick + 1): while the clock stands still, steps back, or is asked
-/// more often than 4,096 times a millisecond, ids run ahead of it and wait for it to catch up. They
-/// increase whatever their shards, because the shard comes after the time. One generator serves a whole
-/// process: it is shared by reference, and threads that use it at once get different ticks.
+/// The next tick is max(clock tick, last tick + 1). If the clock stands still, steps back, or is read more than 4,096
+/// times a millisecond, ids run ahead of it until it catches up. Ids increase across shards too, because the shard's
+/// bits follow the time's. One generator serves a whole process: threads share it by reference and get different ticks.
 ///
-/// It reads no clock and no random source; both readings are arguments.
+/// It reads no clock and no random source: both readings are arguments.
 ///
 /// ```
 /// use lately_keys::{Generator, Shard, Tick};
@@ -27,17 +26,17 @@ use crate::shard::Shard;
 /// ```
 #[derive(Debug, Default)]
 pub struct Generator {
-    /// The tick of the last id; 0, which is therefore never given, before the first.
+    /// The tick of the last id, or 0 before the first. So no id ever has tick 0.
     last: AtomicU64,
 }
 
-/// No tick is left: the clock was once at the end of the year 9999.
+/// No tick is left, because the clock once read the end of the year 9999.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no id is left before the end of the year 9999")]
 pub struct Exhausted;
 
 impl Generator {
-    /// A generator that has given no id yet.
+    /// A generator that has made no id yet.
     #[must_use]
     pub const fn new() -> Self {
         Self { last: AtomicU64::new(0) }
@@ -46,10 +45,10 @@ impl Generator {
     /// The next id, for an event in `shard`; `entropy` gives its low 54 bits.
     ///
     /// # Errors
-    /// [`Exhausted`] when the last tick of the year 9999 has been given.
+    /// [`Exhausted`] after the last tick of the year 9999.
     pub fn next(&self, clock: Tick, shard: Shard, entropy: u64) -> Result<EventId, Exhausted> {
         let next = |last: u64| Tick::from_bits(clock.get().max(last + 1));
-        // Relaxed is enough: all updates of one atomic have one order, and only this atomic is read.
+        // Relaxed is enough: all updates of one atomic have one order, and no other memory depends on it.
         let last = self
             .last
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| next(last).map(Tick::get))
@@ -76,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_catches_up_is_followed_again() {
+    fn ids_follow_the_clock_again_once_it_catches_up() {
         let generator = Generator::new();
         let tick = |millis| Tick::first_of(UnixMillis::new(millis).unwrap());
         generator.next(tick(5000), Shard::from(0), 0).unwrap();
@@ -85,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_time_is_an_error_and_not_a_repetition() {
+    fn the_end_of_the_year_9999_is_an_error() {
         let generator = Generator::new();
         assert_eq!(generator.next(Tick::MAX, Shard::from(0), 0).unwrap().tick(), Tick::MAX);
         assert_eq!(generator.next(Tick::MAX, Shard::from(0), 0), Err(Exhausted));
@@ -93,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_share_one_generator() {
+    fn threads_get_different_ticks_from_one_generator() {
         let generator = Generator::new();
         let clock = Tick::first_of(UnixMillis::new(1).unwrap());
         let mut ticks: Vec<Tick> = std::thread::scope(|scope| {

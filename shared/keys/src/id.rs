@@ -1,4 +1,4 @@
-//! Event ids: a UUIDv7 that carries all that is needed to find the event.
+//! Event ids: UUIDv7s that contain everything needed to find the event.
 //!
 //! ```text
 //!  48 bits  unix milliseconds                        ┐ 60 time bits: a `Tick`
@@ -9,12 +9,11 @@
 //!  54 bits  random                                     rand_b, rest
 //! ```
 //!
-//! Why: with the time in it, the id names the bucket; with the shard in it, the partition. So an event can
-//! be fetched, deleted and written again without an index and without knowing how many shards its bucket
-//! had. Order by id is order by time, and total.
+//! The time in an id names the bucket, and the shard in it names the partition. So an event can be fetched, deleted and
+//! written again without an index and without knowing how many shards its bucket had. Order by id is order by time, and
+//! it is total.
 //!
-//! What must hold: an id that exists has a time in the years 1970 to 9999, so everything computed from it
-//! is total.
+//! Invariant: every id has a time in the years 1970 to 9999, so that no computation on ids can fail.
 
 use std::fmt;
 use std::str::FromStr;
@@ -37,7 +36,7 @@ const RAND_B: u64 = (1 << RAND_B_BITS) - 1;
 const RANDOM: u64 = (1 << RANDOM_BITS) - 1;
 const FRACTION: u64 = (1 << FRACTION_BITS) - 1;
 
-/// The 60 time bits of an id: milliseconds since 1970 and a fraction in 4,096ths, about 244 ns each.
+/// The 60 time bits of an id: milliseconds since 1970, and a fraction in 4,096ths of about 244 ns each.
 ///
 /// ```
 /// use lately_keys::Tick;
@@ -55,7 +54,7 @@ impl Tick {
     /// The last tick of the year 9999.
     pub const MAX: Self = Self::last_of(UnixMillis::MAX);
 
-    /// The tick of a clock reading, given as the time since 1970.
+    /// The tick of a clock reading, which is the time since 1970.
     ///
     /// # Errors
     /// [`TimeError::Range`] after the year 9999.
@@ -80,7 +79,7 @@ impl Tick {
         Self::new(at, FRACTION)
     }
 
-    /// The millisecond that the tick lies in.
+    /// The tick's millisecond.
     #[must_use]
     pub fn at(self) -> UnixMillis {
         UnixMillis::new(self.0 >> FRACTION_BITS).expect("a tick is made of a UnixMillis, or checked")
@@ -118,16 +117,16 @@ impl Tick {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventId(Uuid);
 
-/// Text or a UUID that is no event id.
+/// The text or the UUID is not an event id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
-    /// Not 32 hexadecimal digits in the groups 8-4-4-4-12.
+    /// The text is not 32 hexadecimal digits in the groups 8-4-4-4-12.
     #[error("id: must be a hyphenated UUID")]
     Form,
-    /// A UUID, but not of version 7 in the RFC's variant.
+    /// The UUID is not of version 7 in the RFC's variant.
     #[error("id: must be a UUID of version 7")]
     Version,
-    /// A UUIDv7 of a time after 9999.
+    /// The UUIDv7 has a time after the year 9999.
     #[error("id: its time must be in the years 1970 to 9999")]
     Time,
 }
@@ -135,15 +134,15 @@ pub enum IdError {
 impl EventId {
     /// The id of a tick and a shard; `entropy` gives its low 54 bits.
     ///
-    /// For ids that must strictly increase, ask a [`Generator`](crate::Generator) instead.
+    /// Ids that must strictly increase come from a [`Generator`](crate::Generator) instead.
     #[must_use]
     pub const fn new(tick: Tick, shard: Shard, entropy: u64) -> Self {
         let rand_b = (shard.get() as u64) << RANDOM_BITS | entropy & RANDOM;
         Self::from_parts(tick, rand_b)
     }
 
-    /// The id of an event at a given time: an import. Its fraction is random too, so events of one
-    /// millisecond have no order among them; `entropy` gives its low 66 bits.
+    /// The id of an event at a given time: an import. Its fraction is random too, so events of one millisecond are in a
+    /// random order. `entropy` gives the low 66 bits.
     ///
     /// ```
     /// use lately_keys::{EventId, Shard};
@@ -160,19 +159,19 @@ impl EventId {
         Self::new(Tick::new(at, fraction), shard, entropy as u64)
     }
 
-    /// The least id that a millisecond can have: the oldest end of a range that starts there.
+    /// The least id that a millisecond can have: the lower bound of a range that starts there.
     #[must_use]
     pub const fn first_of(at: UnixMillis) -> Self {
         Self::from_parts(Tick::first_of(at), 0)
     }
 
-    /// The greatest id that a millisecond can have: the newest end of a range that includes it.
+    /// The greatest id that a millisecond can have: the upper bound of a range that includes it.
     #[must_use]
     pub const fn last_of(at: UnixMillis) -> Self {
         Self::from_parts(Tick::last_of(at), RAND_B)
     }
 
-    /// The next greater id there can be, for a range that starts after this one.
+    /// The next greater possible id, for a range that starts after this id.
     #[must_use]
     pub fn just_after(self) -> Option<Self> {
         match self.rand_b() {
@@ -181,7 +180,7 @@ impl EventId {
         }
     }
 
-    /// The next smaller id there can be, for a range that ends before this one.
+    /// The next smaller possible id, for a range that ends before this id.
     #[must_use]
     pub fn just_before(self) -> Option<Self> {
         match self.rand_b() {
@@ -190,7 +189,7 @@ impl EventId {
         }
     }
 
-    /// An id between two others, and neither of them, chosen by `entropy`; none if there is no room.
+    /// An id strictly between two others, chosen by `entropy`; none if there is none between them.
     ///
     /// ```
     /// use lately_keys::{EventId, UnixMillis};
@@ -236,7 +235,7 @@ impl EventId {
         SortKey::from(self)
     }
 
-    /// The id whose sixteen bytes these are.
+    /// The id with these sixteen bytes; none if they are not an id.
     #[must_use]
     pub fn from_slice(bytes: &[u8]) -> Option<Self> {
         Uuid::from_slice(bytes).ok()?.try_into().ok()
@@ -248,7 +247,7 @@ impl EventId {
         self.0
     }
 
-    /// The id as text, in a buffer of the caller's: no allocation.
+    /// The id as text, written into the caller's buffer without allocation.
     pub fn encode(self, buffer: &mut [u8; UUID_TEXT_BYTES]) -> &mut str {
         self.0.hyphenated().encode_lower(buffer)
     }
@@ -280,13 +279,13 @@ impl TryFrom<Uuid> for EventId {
 impl FromStr for EventId {
     type Err = IdError;
 
-    /// Hyphenated text, in either case (RFC 9562 reads both); it is written in lower case.
+    /// Parses hyphenated text in either case, as RFC 9562 requires. Output is in lower case.
     fn from_str(text: &str) -> Result<Self, IdError> {
         parse_hyphenated(text).ok_or(IdError::Form)?.try_into()
     }
 }
 
-/// Of the forms that `uuid` reads, only the hyphenated one has this length.
+/// Parses only hyphenated text: no other form that `uuid` accepts has this length.
 pub(crate) fn parse_hyphenated(text: &str) -> Option<Uuid> {
     (text.len() == UUID_TEXT_BYTES).then(|| Uuid::try_parse(text).ok()).flatten()
 }
@@ -328,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_hyphenated_uuid_v7_of_a_year_to_9999_is_an_id() {
+    fn only_a_hyphenated_uuid_v7_up_to_9999_is_an_id() {
         let parse = |text: &str| text.parse::<EventId>();
         assert!(parse("0190a4cd-d3e7-7222-9f99-fdb74feee752").is_ok());
         for text in [
@@ -351,14 +350,14 @@ mod tests {
     }
 
     #[test]
-    fn the_first_and_last_ids_have_no_neighbour_beyond() {
+    fn the_first_and_last_ids_have_only_one_neighbour() {
         let (first, last) = (EventId::first_of(UnixMillis::MIN), EventId::last_of(UnixMillis::MAX));
         assert_eq!((first.just_before(), last.just_after()), (None, None));
     }
 
     proptest! {
         #[test]
-        fn what_is_put_in_comes_out(
+        fn an_id_returns_its_parts(
             at in arbitrary::millis(),
             fraction in 0..=FRACTION,
             shard: u8,

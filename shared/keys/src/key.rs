@@ -1,4 +1,4 @@
-//! What a key is: the texts of a partition key and a sort key, and the attributes that hold them.
+//! Keys: the texts of a partition key and a sort key, and the attributes that hold them.
 
 /// A key as DynamoDB stores it: two texts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -10,13 +10,13 @@ pub struct Key {
 }
 
 impl Key {
-    /// A key whose partition holds one item: the same text twice.
+    /// The key of an item that is alone in its partition: both texts are the same.
     pub(crate) fn same(text: String) -> Self {
         Self { pk: text.clone(), sk: text }
     }
 }
 
-/// Where a key is looked up: in the table or in one of its indexes.
+/// The place of a key: the table or one of its indexes.
 ///
 /// ```
 /// use lately_keys::Place;
@@ -65,20 +65,20 @@ impl Place {
     }
 }
 
-/// One row of the table's design: a kind of key with its layout.
+/// A kind of key with its layout: one row of the table's design.
 ///
-/// Encoding is total, decoding is its exact inverse: text that decodes encodes to the same text, and text
-/// of one family is refused by every other of the same place.
+/// Encoding never fails, and decoding is its exact inverse: text that decodes encodes to the same text. Each family
+/// refuses the texts of all other families in the same place.
 pub trait TableKey: Sized {
-    /// Where keys of this family are looked up.
+    /// The place of the keys of this family.
     const PLACE: Place;
 
     /// The key's two texts.
     fn encode(&self) -> Key;
 
-    /// Reads the two texts back; `None` if they are not of this family.
+    /// Decodes the two texts; `None` if they are not a key of this family.
     ///
-    /// A stranger's key is no error here: whoever reads a stream or a mixed partition asks each family in
-    /// turn ([`AnyKey`](crate::table::AnyKey)), and whoever knows the family decides what a `None` means.
+    /// A key of another family is not an error. A reader of a stream or of a mixed partition tries each family in turn
+    /// ([`AnyKey`](crate::table::AnyKey)). A reader that expects this family decides what `None` means.
     fn decode(pk: &str, sk: &str) -> Option<Self>;
 }

@@ -1,20 +1,20 @@
 //! Newest first on DynamoDB, as pure functions: ids, buckets, shards, keys and cursors.
 //!
-//! This crate is the whole key scheme of Lately. It knows no AWS, no clock and no random source: time and
-//! entropy are arguments, so everything in it can be tested, and is.
+//! This crate is the whole key scheme of Lately. It knows no AWS, no clock and no random source: time and entropy are
+//! arguments, so tests can reach everything in it.
 //!
 //! # The scheme in one example
 //!
-//! DynamoDB sorts within a partition, a partition is fast only up to a point, and nothing is sorted
-//! across partitions. So an event's id carries its time and its shard, and from the id alone follow the
-//! partition (a *bucket* of time and a *shard* of it) and the place within it, newest first:
+//! DynamoDB sorts only within a partition, and a partition takes only a limited load. So an event's id carries its time
+//! and its shard. The id alone gives the partition (a *bucket* of time and a *shard* of the bucket) and the position in
+//! it, newest first:
 //!
 //! ```
 //! use lately_keys::table::EventKey;
 //! use lately_keys::{BucketWidth, Generator, Shard, TableKey, Tick};
 //! use std::time::Duration;
 //!
-//! // A clock reading and some entropy, from whoever may read them.
+//! // The caller reads the clock and the random source.
 //! let clock = Tick::from_unix(Duration::from_millis(1_720_244_197_351))?;
 //! let entropy = 0x0dd0_11ec_70b5_u64;
 //!
@@ -32,10 +32,10 @@
 //! | for | see |
 //! | --- | --- |
 //! | names a client may use | [`Topic`], [`Actor`], [`Subject`], …, [`Source`] |
-//! | ids and what is in them | [`EventId`], [`Tick`], [`Generator`] |
-//! | newest first | [`SortKey`] |
+//! | ids and their parts | [`EventId`], [`Tick`], [`Generator`] |
+//! | sort keys, newest first | [`SortKey`] |
 //! | windows of time | [`Bucket`], [`BucketWidth`] |
-//! | spreading a hot partition | [`Shard`], [`ShardCount`] |
+//! | splitting a hot partition | [`Shard`], [`ShardCount`] |
 //! | every key of the table | [`table`] |
 //! | paging | [`Cursor`], [`Fingerprint`] |
 

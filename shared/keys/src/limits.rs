@@ -1,52 +1,51 @@
-//! Every cap of this crate, each with its reason.
+//! All caps of this crate, each with its reason.
 //!
-//! The relations between them are asserted at compile time, so that no cap can be raised past what
-//! another one, or DynamoDB, allows.
+//! Their relations are asserted at compile time, so that no cap can exceed what another cap or DynamoDB allows.
 
-/// Longest topic, actor, user, app or consumer name. Long enough for an e-mail address or a UUID
-/// with a prefix; short enough that a key of three names stays far below DynamoDB's cap.
+/// Longest name of a topic, actor, user, app or consumer. It holds an e-mail address or a UUID with a prefix, and a key
+/// of three names stays far below DynamoDB's cap.
 pub const NAME_BYTES: usize = 128;
 
-/// Longest subject. As long as a name, so that a source is never longer than either.
+/// Longest subject: as long as a name, so that the length of a source has one bound.
 pub const SUBJECT_BYTES: usize = 128;
 
-/// Longest owner and longest repository name: `repo:{owner}:{repo}` must be a subject.
+/// Longest owner and longest repository name: `repo:{owner}:{repo}` must fit into a subject.
 pub const REPO_PART_BYTES: usize = 60;
 
 /// Longest event type. It is part of the `type` view's partition key and of many small items.
 pub const EVENT_TYPE_BYTES: usize = 64;
 
-/// Longest idempotency key a client may send.
+/// Longest idempotency key that a client may send.
 pub const IDEMPOTENCY_KEY_BYTES: usize = 128;
 
-/// Most shards of a bucket, or of a source's followers: what one byte of an id can name.
+/// Most shards of a bucket or of a source's followers: one byte of an id names the shard.
 pub const SHARDS: u16 = 256;
 
 /// Partitions of a consumer's late ledger.
 pub const LATE_SHARDS: u8 = 16;
 
-/// Highest issue number: eight digits, which is how it is stored.
+/// Highest issue number: numbers are stored with eight digits.
 pub const ISSUE_NUMBER: u32 = 99_999_999;
 
-/// Highest page number of a fan-out job: eight digits, which is how it is stored.
+/// Highest page number of a fan-out job: numbers are stored with eight digits.
 pub const JOB_PAGE: u32 = 99_999_999;
 
-/// Highest page number of a run's late events: eight digits, which is how it is stored.
+/// Highest page number of a run's late events: numbers are stored with eight digits.
 pub const LATE_PAGE: u32 = 99_999_999;
 
-/// Longest cursor, as text. Anything longer is refused before it is looked at.
+/// Longest text of a cursor. Longer text is refused without decoding.
 pub const CURSOR_TEXT_BYTES: usize = 256;
 
-/// DynamoDB's cap on a sort key, the smaller of its two key caps (a partition key may have 2,048).
+/// DynamoDB's cap on sort keys, the lower of its two caps on keys (a partition key may have 2,048 bytes).
 pub const SORT_KEY_BYTES: usize = 1024;
 
 /// Length of a UUID as hyphenated text.
 pub(crate) const UUID_TEXT_BYTES: usize = 36;
 
-/// The longest text of a source: its tag and its name.
+/// Longest text of a source: its tag and its name.
 pub(crate) const SOURCE_BYTES: usize = "subject:".len() + SUBJECT_BYTES;
 
-/// The longest text of a caller: its tag and its user name.
+/// Longest text of a caller: its tag and its user name.
 pub(crate) const CALLER_BYTES: usize = "session:".len() + NAME_BYTES;
 
 const _: () = {
@@ -54,7 +53,7 @@ const _: () = {
     assert!(SUBJECT_BYTES >= NAME_BYTES);
     assert!(SHARDS as usize == 1 + u8::MAX as usize);
     assert!(SHARDS.is_power_of_two());
-    // The longest key is the idempotency item's, and it stands in the sort key too.
+    // The longest key is the idempotency item's, which is also its sort key.
     assert!("IDEMPOTENCY###".len() + CALLER_BYTES + NAME_BYTES + IDEMPOTENCY_KEY_BYTES <= SORT_KEY_BYTES);
     assert!("JOB#BACKFILL####".len() + UUID_TEXT_BYTES + SOURCE_BYTES + 3 <= SORT_KEY_BYTES);
 };

@@ -1,8 +1,8 @@
-//! Parsed names: the user's text that may become part of a key.
+//! Names: text from users that may become part of a key, parsed into types.
 //!
-//! A name is parsed once, at the edge, into a type of its own; inside, nothing that is a topic can be
-//! passed for an actor. No alphabet holds `#`, which separates the parts of a key, nor `/`, which
-//! separates the parts of a path, so no text of a user's can make a key ambiguous.
+//! A name is parsed once, at the edge, into its own type, so that a topic cannot be passed for an actor. No alphabet
+//! contains `#`, which separates the parts of a key, or `/`, which separates the parts of a path. So no name can make a
+//! key ambiguous.
 //!
 //! | type | alphabet | bytes |
 //! | --- | --- | --- |
@@ -26,37 +26,37 @@
 use crate::limits::{EVENT_TYPE_BYTES, NAME_BYTES, REPO_PART_BYTES, SUBJECT_BYTES};
 use crate::text::serde_as_text;
 
-/// A name that was refused: what it should have been, and the rule that it broke.
+/// A refused name: its kind and the rule that it broke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind}: {}", describe(*.rule, .alphabet))]
 pub struct NameError {
-    /// What the text should have named: `topic`, `event type`, ….
+    /// The kind of name: `topic`, `event type`, ….
     pub kind: &'static str,
-    /// The first rule that it broke.
+    /// The first broken rule.
     pub rule: NameRule,
     alphabet: &'static Alphabet,
 }
 
-/// The rules of a name, in the order in which they are checked.
+/// The rules of a name, in the order of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameRule {
     /// A name has at least one character.
     Empty,
-    /// A name has at most so many bytes.
+    /// A name has at most `max_bytes` bytes.
     TooLong {
-        /// The cap that was passed.
+        /// The cap.
         max_bytes: usize,
     },
     /// The first character is a letter or a digit.
     First,
-    /// Every character is one of the alphabet.
+    /// Every character belongs to the alphabet.
     Character {
-        /// The first character that is not, counted from 0.
+        /// The index of the first character that does not, counted from 0.
         index: usize,
     },
 }
 
-/// Which characters a kind of name is made of.
+/// The characters of one kind of name.
 #[derive(Debug, PartialEq, Eq)]
 struct Alphabet {
     first: &'static str,
@@ -101,7 +101,7 @@ impl Alphabet {
         if !self.may_start(first) {
             return Err(NameRule::First);
         }
-        // Every byte before the first refused one is ASCII, so its index counts characters too.
+        // Every byte before the first refused byte is ASCII, so the index counts characters too.
         match text.bytes().position(|byte| !self.may_follow(byte)) {
             Some(index) => Err(NameRule::Character { index }),
             None => Ok(()),
@@ -109,7 +109,7 @@ impl Alphabet {
     }
 }
 
-/// The rule in words. The text itself is never repeated: it may be anything.
+/// The rule in words. It never repeats the refused text, which may be anything.
 fn describe(rule: NameRule, alphabet: &Alphabet) -> String {
     match rule {
         NameRule::Empty => "must not be empty".to_owned(),
@@ -170,14 +170,14 @@ names! {
     /// ```
     Topic = "topic", NAME, NAME_BYTES;
 
-    /// Who did what an event tells of.
+    /// The person or program that did what an event reports.
     ///
     /// ```
     /// assert!("ada@example.org".parse::<lately_keys::Actor>().is_ok());
     /// ```
     Actor = "actor", NAME, NAME_BYTES;
 
-    /// Someone with a feed and a profile of their own.
+    /// A person with a feed and a profile.
     ///
     /// ```
     /// assert!("ada".parse::<lately_keys::User>().is_ok());
@@ -198,7 +198,7 @@ names! {
     /// ```
     Consumer = "consumer", NAME, NAME_BYTES;
 
-    /// Who owns a repository.
+    /// The owner of a repository.
     ///
     /// ```
     /// assert!("octo".parse::<lately_keys::Owner>().is_ok());
@@ -212,14 +212,14 @@ names! {
     /// ```
     Repo = "repository", NAME, REPO_PART_BYTES;
 
-    /// What an event is about.
+    /// The thing that an event is about.
     ///
     /// ```
     /// assert!("repo:octo:hello".parse::<lately_keys::Subject>().is_ok());
     /// ```
     Subject = "subject", SUBJECT, SUBJECT_BYTES;
 
-    /// What kind of event it is.
+    /// The kind of an event.
     ///
     /// ```
     /// assert!("issue.opened".parse::<lately_keys::EventType>().is_ok());
@@ -229,21 +229,21 @@ names! {
 }
 
 impl From<&User> for Actor {
-    /// A user acts under their own name: the two alphabets are one.
+    /// A user acts under the user's own name: both alphabets are the same.
     fn from(user: &User) -> Self {
         Self(user.0.clone())
     }
 }
 
 impl From<&Actor> for User {
-    /// An actor's feed is that of the user of the same name.
+    /// An actor's feed is the feed of the user with the same name.
     fn from(actor: &Actor) -> Self {
         Self(actor.0.clone())
     }
 }
 
 impl Subject {
-    /// The subject that stands for a repository: `repo:{owner}:{repo}`.
+    /// The subject of a repository: `repo:{owner}:{repo}`.
     ///
     /// ```
     /// use lately_keys::Subject;
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn each_rule_is_named_when_it_is_broken() {
+    fn an_error_names_the_broken_rule() {
         assert_eq!(rule::<Topic>(""), Some(NameRule::Empty));
         assert_eq!(rule::<Topic>(&"a".repeat(128)), None);
         assert_eq!(rule::<Topic>(&"a".repeat(129)), Some(NameRule::TooLong { max_bytes: 128 }));
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_words_for_people_and_never_repeat_the_text() {
+    fn messages_never_repeat_the_refused_text() {
         let messages = [
             ("topic", "".parse::<Topic>().unwrap_err().to_string(), "topic: must not be empty"),
             (
@@ -339,7 +339,7 @@ mod tests {
         }
     }
 
-    /// The alphabets of the contract, said a second way.
+    /// A second implementation of the documented alphabets.
     fn regex_lite(text: &str, upper: bool, punctuation: &str) -> bool {
         let alphanumeric = |c: char| c.is_ascii_alphanumeric() && (upper || !c.is_ascii_uppercase());
         text.chars().next().is_some_and(alphanumeric)

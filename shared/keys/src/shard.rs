@@ -1,4 +1,4 @@
-//! Shards: how one hot partition becomes several.
+//! Shards: the partitions that share one bucket's load.
 
 use std::fmt;
 use std::str::FromStr;
@@ -46,8 +46,8 @@ impl FromStr for Shard {
     }
 }
 
-/// How many shards there are: a power of two, so that a count grows by doubling and every shard of the
-/// smaller count is a shard of the larger one.
+/// The number of shards: a power of two, so that the count grows by doubling and every shard of a smaller count is also
+/// a shard of a larger one.
 ///
 /// ```
 /// use lately_keys::ShardCount;
@@ -61,7 +61,7 @@ impl FromStr for Shard {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShardCount(u16);
 
-/// A number that is no count of shards.
+/// The number is not a count of shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("shards: must be 1, 2, 4, 8, 16, 32, 64, 128 or 256")]
 pub struct ShardCountError;
@@ -86,37 +86,38 @@ impl ShardCount {
         self.0
     }
 
-    /// Twice as many, at most `cap` (and never fewer than now).
+    /// Twice the count, at most `cap`, and never less than now.
     #[must_use]
     pub fn doubled(self, cap: Self) -> Self {
         self.max(Self(self.0 * 2).min(cap).min(Self::MAX))
     }
 
-    /// Half as many, at least one.
+    /// Half the count, at least one.
     #[must_use]
     pub const fn halved(self) -> Self {
         if self.0 == 1 { self } else { Self(self.0 / 2) }
     }
 
-    /// Whether a shard is one of these.
+    /// True if a shard is among these.
     #[must_use]
     pub const fn covers(self, shard: Shard) -> bool {
         (shard.0 as u16) < self.0
     }
 
-    /// One of these shards, by the low bits of a random number: evenly, as the count is a power of two.
+    /// One of these shards, chosen by the low bits of a random number. The choice is even because the count is a power
+    /// of two.
     #[must_use]
     pub const fn pick(self, entropy: u64) -> Shard {
         let [low, ..] = entropy.to_le_bytes();
         Shard(low & self.last().0)
     }
 
-    /// All of these shards, from 0 up.
+    /// All shards in ascending order.
     pub fn shards(self) -> impl ExactSizeIterator<Item = Shard> + DoubleEndedIterator + Clone {
         (0..usize::from(self.0)).map(|number| Shard(number.to_le_bytes()[0]))
     }
 
-    /// The shard of the highest number.
+    /// The shard with the highest number.
     const fn last(self) -> Shard {
         let [low, _] = (self.0 - 1).to_le_bytes();
         Shard(low)
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn every_shard_of_a_count_is_picked_and_no_other() {
+    fn exactly_the_shards_of_a_count_are_picked() {
         for count in all() {
             let picked: std::collections::BTreeSet<_> =
                 (0..1024).map(|entropy| count.pick(entropy)).collect();

@@ -5,8 +5,8 @@
 //! sort key  fe6f5b32-2c18-8ddd-6066-0248b01118ad
 //! ```
 //!
-//! Why: DynamoDB sorts a partition upwards, and its text of lower-case digits and hyphens in fixed places
-//! sorts as the bits do. With the bits inverted, the natural order of every partition is newest first.
+//! DynamoDB sorts a partition in ascending order. Lower-case hexadecimal digits with hyphens in fixed places sort as
+//! the bits do. With the bits inverted, the natural order of every partition is newest first.
 
 use std::fmt;
 use std::str::FromStr;
@@ -30,19 +30,19 @@ use crate::limits::UUID_TEXT_BYTES;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SortKey(Uuid);
 
-/// Text that is no sort key.
+/// The text is not a sort key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("sort key: must be an inverted event id in lower case")]
 pub struct SortKeyError;
 
 impl SortKey {
-    /// The id that this is the key of.
+    /// The id of this sort key.
     #[must_use]
     pub fn id(self) -> EventId {
         EventId::try_from(invert(self.0)).expect("a sort key is made from an id, or checked")
     }
 
-    /// The key as text, in a buffer of the caller's: no allocation.
+    /// The key as text, written into the caller's buffer without allocation.
     pub fn encode(self, buffer: &mut [u8; UUID_TEXT_BYTES]) -> &mut str {
         self.0.hyphenated().encode_lower(buffer)
     }
@@ -61,7 +61,7 @@ impl From<EventId> for SortKey {
 impl FromStr for SortKey {
     type Err = SortKeyError;
 
-    /// Lower case only: what is stored has one text.
+    /// Accepts lower case only, so that each key has only one stored text.
     fn from_str(text: &str) -> Result<Self, SortKeyError> {
         let uuid = parse_hyphenated(text).ok_or(SortKeyError)?;
         let lower = !text.bytes().any(|byte| byte.is_ascii_uppercase());

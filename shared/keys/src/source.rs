@@ -1,4 +1,4 @@
-//! What can be followed: an actor, or a subject.
+//! Sources: the actors and subjects that users can follow.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::name::{Actor, NameError, Subject};
 use crate::text::serde_as_text;
 
-/// What an event is about and what can be followed: `actor:ada`, `subject:repo:octo:hello`.
+/// An actor or a subject that users can follow: `actor:ada`, `subject:repo:octo:hello`.
 ///
 /// ```
 /// use lately_keys::Source;
@@ -24,13 +24,13 @@ pub enum Source {
     Subject(Subject),
 }
 
-/// Text that is not a source.
+/// The text is not a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
-    /// It starts with neither tag.
+    /// The text starts with neither tag.
     #[error("source: must start with actor: or subject:")]
     Tag,
-    /// What follows the tag is not a name.
+    /// The text after the tag is not a name.
     #[error("source: {0}")]
     Name(#[from] NameError),
 }

@@ -1,8 +1,8 @@
-//! What types that are stored or sent as text have in common.
+//! Shared code of the types that are stored or sent as text.
 
 use std::str::FromStr;
 
-/// Serialises a type as its `Display` text, and reads it back through `FromStr` only.
+/// Serialises a type as its `Display` text, and deserialises it only through `FromStr`.
 macro_rules! serde_as_text {
     ($type:ty) => {
         impl serde::Serialize for $type {
@@ -23,7 +23,7 @@ pub(crate) use serde_as_text;
 
 /// Splits text at every `#` into exactly `N` parts.
 ///
-/// No name holds a `#`, so the parts of a key are what was put into it.
+/// No name contains a `#`, so the parts of a key are exactly the values that it was made from.
 pub(crate) fn segments<const N: usize>(text: &str) -> Option<[&str; N]> {
     let mut parts = text.split('#');
     let mut found = [""; N];
@@ -33,8 +33,8 @@ pub(crate) fn segments<const N: usize>(text: &str) -> Option<[&str; N]> {
     parts.next().is_none().then_some(found)
 }
 
-/// Parses text only if the value is written back the same, so that no value has two texts
-/// (`7` and `07`, say), and so no item two keys.
+/// Parses text only if the value's text equals it. So no value has two texts (such as `7` and `07`), and no item has
+/// two keys.
 pub(crate) fn canonical<T: FromStr + ToString>(text: &str) -> Option<T> {
     let value: T = text.parse().ok()?;
     (value.to_string() == text).then_some(value)

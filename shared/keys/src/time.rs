@@ -1,8 +1,8 @@
-//! Time as the keys see it: whole milliseconds from 1970 to the end of the year 9999.
+//! Time in keys: whole milliseconds from 1970 to the end of the year 9999.
 //!
-//! A type of our own rather than `jiff::Timestamp`, for two reasons: it cannot hold a time that no key
-//! can hold, and it reaches the last day of 9999, which a `Timestamp` (that must be representable at
-//! every UTC offset) does not. The calendar itself is `jiff`'s.
+//! The type is our own instead of `jiff::Timestamp` for two reasons. It cannot hold a time for which no key exists, and
+//! it reaches the last day of 9999. A `Timestamp` does not, because it must be representable at every UTC offset. The
+//! calendar comes from `jiff`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ use jiff::fmt::temporal::Pieces;
 
 use crate::text::serde_as_text;
 
-/// A moment in whole milliseconds, UTC, from 1970-01-01T00:00:00.000Z to 9999-12-31T23:59:59.999Z.
+/// A time in whole milliseconds, UTC, from 1970-01-01T00:00:00.000Z to 9999-12-31T23:59:59.999Z.
 ///
 /// Its text is RFC 3339 with three decimals. Text with more decimals is rounded down: an event at
 /// `…00.0005Z` happened in the millisecond `…00.000Z`.
@@ -45,12 +45,12 @@ const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 const NANOS_PER_MILLI: i128 = 1_000_000;
 
 impl UnixMillis {
-    /// The first moment: 1970-01-01T00:00:00.000Z.
+    /// The first time: 1970-01-01T00:00:00.000Z.
     pub const MIN: Self = Self(0);
-    /// The last moment: 9999-12-31T23:59:59.999Z.
+    /// The last time: 9999-12-31T23:59:59.999Z.
     pub const MAX: Self = Self(253_402_300_799_999);
 
-    /// A moment from milliseconds since 1970.
+    /// A time from milliseconds since 1970.
     ///
     /// # Errors
     /// [`TimeError::Range`] after the year 9999.
@@ -64,13 +64,13 @@ impl UnixMillis {
         self.0
     }
 
-    /// The moment so many milliseconds earlier, at the earliest [`UnixMillis::MIN`].
+    /// The time `millis` milliseconds earlier, but not before [`UnixMillis::MIN`].
     #[must_use]
     pub const fn saturating_sub(self, millis: u64) -> Self {
         Self(self.0.saturating_sub(millis))
     }
 
-    /// The moment so many milliseconds later, at the latest [`UnixMillis::MAX`].
+    /// The time `millis` milliseconds later, but not after [`UnixMillis::MAX`].
     #[must_use]
     pub const fn saturating_add(self, millis: u64) -> Self {
         let sum = self.0.saturating_add(millis);
@@ -79,11 +79,11 @@ impl UnixMillis {
 
     /// Parses a bound of a range: text with more than three decimals is rounded *up*.
     ///
-    /// Events lie on whole milliseconds, so an event is at or after `…00.0005Z` exactly if it is at or
-    /// after the next whole millisecond, and before the one exactly if it is before the other.
+    /// Events have whole milliseconds. So an event is at or after `…00.0005Z` exactly if it is at or after the next
+    /// whole millisecond, and before one exactly if it is before the other.
     ///
     /// # Errors
-    /// As `FromStr`.
+    /// As for `FromStr`.
     pub fn parse_bound(text: &str) -> Result<Self, TimeError> {
         let nanos = unix_nanos(text)?;
         Self::from_signed(-(-nanos).div_euclid(NANOS_PER_MILLI))
@@ -96,7 +96,7 @@ impl UnixMillis {
         EPOCH.checked_add(since_epoch).expect("a UnixMillis is within the years that jiff knows")
     }
 
-    /// The moment of a date and a time of day, in UTC, rounded down.
+    /// The time of a date and a time of day, in UTC, rounded down.
     ///
     /// # Errors
     /// [`TimeError::Range`] before 1970.
@@ -109,13 +109,13 @@ impl UnixMillis {
     }
 }
 
-/// Nanoseconds since 1970 of RFC 3339 text, which may lie anywhere in jiff's years.
+/// The nanoseconds since 1970 of RFC 3339 text, for any of jiff's years.
 fn unix_nanos(text: &str) -> Result<i128, TimeError> {
     let pieces = Pieces::parse(text).map_err(|_| TimeError::Form)?;
     let (Some(time), Some(offset)) = (pieces.time(), pieces.to_numeric_offset()) else {
         return Err(TimeError::Form);
     };
-    // jiff reads more than RFC 3339 allows: a zone in brackets, and no minutes in the offset.
+    // jiff accepts more than RFC 3339: a zone in brackets, and offsets without minutes.
     if text.ends_with(']') || !has_rfc3339_shape(text) {
         return Err(TimeError::Form);
     }
@@ -124,7 +124,7 @@ fn unix_nanos(text: &str) -> Result<i128, TimeError> {
     Ok(utc.ok_or(TimeError::Range)?.as_nanos())
 }
 
-/// `YYYY-MM-DDTHH:MM:SS[.f…](Z|±HH:MM)`, digits as `0`.
+/// True if the text has the form `YYYY-MM-DDTHH:MM:SS[.f…](Z|±HH:MM)`.
 fn has_rfc3339_shape(text: &str) -> bool {
     let shape = |part: &str| -> String {
         part.chars().map(|c| if c.is_ascii_digit() { '0' } else { c.to_ascii_uppercase() }).collect()
@@ -166,13 +166,13 @@ impl TryFrom<Timestamp> for UnixMillis {
     }
 }
 
-/// The way through a timeline.
+/// The direction through a timeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// From now into the past: DynamoDB's natural order in this table.
+    /// From the present into the past: DynamoDB's natural order in this table.
     #[default]
     NewestFirst,
-    /// From the past to now.
+    /// From the past to the present.
     OldestFirst,
 }
 
@@ -183,7 +183,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_ends_of_time_have_text() {
+    fn the_first_and_last_times_have_text() {
         assert_eq!(UnixMillis::MIN.to_string(), "1970-01-01T00:00:00.000Z");
         assert_eq!(UnixMillis::MAX.to_string(), "9999-12-31T23:59:59.999Z");
         assert_eq!("9999-12-31T23:59:59.9999Z".parse(), Ok(UnixMillis::MAX));
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_rfc_3339_is_refused() {
+    fn text_that_is_not_rfc_3339_is_refused() {
         for text in [
             "",
             "now",
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_is_rounded_up_and_a_moment_down() {
+    fn a_bound_is_rounded_up_and_a_time_down() {
         let whole = "2026-11-20T09:30:00.001Z".parse::<UnixMillis>().unwrap();
         assert_eq!("2026-11-20T09:30:00.0019Z".parse(), Ok(whole));
         assert_eq!(UnixMillis::parse_bound("2026-11-20T09:30:00.0001Z"), Ok(whole));

@@ -1,8 +1,9 @@
-//! Who may do what: one table, a line for each route.
+//! The access rules: one table with a line for each route.
 //!
-//! A route that is not in the table cannot be served: [`Routes`](crate::route::Routes) takes its rule from here and puts it
-//! before the handler. What a rule cannot know, because it stands in the body or in the table, the handler
-//! asks: an event is posted as oneself ([`Caller::require_actor`]), deleted by its actor.
+//! A route that is not in the table cannot be served: [`Routes`](crate::route::Routes) takes each route's rule from
+//! this table and checks it before the handler runs. A rule sees only the caller and the path. The handlers check the
+//! rest, which depends on the body or on stored items: callers post events as themselves ([`Caller::require_actor`]),
+//! and only its actor deletes an event.
 
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::Method;
@@ -20,35 +21,35 @@ use crate::path::Part;
 use crate::problem::Problem;
 use crate::route::Gate;
 
-/// What a route asks of its caller.
+/// The requirements of a route for its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// Nothing: not even a token.
     Open,
     /// The scope.
     Holds(Scope),
-    /// The scope, and not to be limited to other topics than the one in the path.
+    /// The scope. A caller limited to topics must be allowed the topic in the path.
     OnTopic(Scope),
-    /// The scope, and to be the user in the path, or to be allowed to act as anyone.
+    /// The scope. The caller must be the user in the path, or be allowed to act as anyone.
     AsUser(Scope),
-    /// The scope, and not to be limited to other topics than that of the events of issues, which tell what is shown and
-    /// changed here.
+    /// The scope. A caller limited to topics must be allowed the topic of issue events, because those events tell what
+    /// these routes show and change.
     OnIssues(Scope),
-    /// The scope, and not to be limited to any topics: what is made or seen here is not.
+    /// The scope. The caller must not be limited to topics, because the route's resources are not.
     Unlimited(Scope),
 }
 
-/// Every route, with its rule, and with what its responses tell of their cost.
+/// Every route, with its rule and with the figures of the cost that its responses carry.
 pub const RULES: &[(Method, &str, Rule, Price)] = &[
     (Method::PUT, "/topics/{topic}", Rule::OnTopic(Scope::Admin), Price::Write),
     (Method::GET, "/topics/{topic}", Rule::OnTopic(Scope::Read), Price::Read),
-    // The topics that the caller may see.
+    // Lists only topics that the caller may see.
     (Method::GET, "/topics", Rule::Holds(Scope::Read), Price::Read),
     (Method::POST, "/topics/{topic}/events", Rule::OnTopic(Scope::Write), Price::Write),
     (Method::GET, "/topics/{topic}/events", Rule::OnTopic(Scope::Read), Price::Read),
     (Method::GET, "/topics/{topic}/events/{id}", Rule::OnTopic(Scope::Read), Price::Read),
     (Method::DELETE, "/topics/{topic}/events/{id}", Rule::OnTopic(Scope::Write), Price::Write),
-    // Of the topics that the caller may see, as in feeds.
+    // Timelines and feeds show only events of topics that the caller may see.
     (Method::GET, "/actors/{actor}/events", Rule::Holds(Scope::Read), Price::ReadShared),
     (Method::GET, "/subjects/{subject}/events", Rule::Holds(Scope::Read), Price::ReadShared),
     (Method::GET, "/feeds/{user}", Rule::AsUser(Scope::Read), Price::ReadShared),
@@ -102,7 +103,7 @@ impl Rule {
         };
         let caller = caller?;
         if !caller.scopes.allow(scope) {
-            return Err(Problem::new(Code::Forbidden, format!("This needs the scope {scope}.")));
+            return Err(Problem::new(Code::Forbidden, format!("This request needs the scope {scope}.")));
         }
         match self {
             Self::OnTopic(_) => {
@@ -116,13 +117,18 @@ impl Rule {
             Self::AsUser(_) => {
                 let Part(user) = Part::<User>::from_request_parts(parts, &()).await?;
                 if !caller.may_be(&user) {
-                    let problem =
-                        Problem::new(Code::Forbidden, "This is another user's: it needs the scope act-as.");
+                    let problem = Problem::new(
+                        Code::Forbidden,
+                        "The path names another user. This needs the scope act-as.",
+                    );
                     return Err(problem);
                 }
             }
             Self::Unlimited(_) if caller.topics.is_some() => {
-                return Err(Problem::new(Code::Forbidden, "The token is limited to some topics."));
+                return Err(Problem::new(
+                    Code::Forbidden,
+                    "This request needs a token that is not limited to topics.",
+                ));
             }
             _ => {}
         }
@@ -134,14 +140,14 @@ fn require_topic(caller: &Caller, topic: &Topic) -> Result<(), Problem> {
     if caller.may_see(topic) {
         return Ok(());
     }
-    Err(Problem::new(Code::Forbidden, "The token is limited to other topics."))
+    Err(Problem::new(Code::Forbidden, "The token is limited to other topics. Use a token for this topic."))
 }
 
-/// Lets a request through to its handler if its caller may do this. Gives the handler its handle at the table, and the
-/// response its cost.
+/// Passes a request to its handler if the route's rule admits the caller. Gives the handler the store's handle of the
+/// request, and adds the cost to the response.
 pub(crate) async fn admit(State(gate): State<Gate>, mut request: Request, next: Next) -> Response {
     if request.method() == Method::HEAD {
-        // axum serves HEAD where there is a GET. The gateway has no such route.
+        // axum answers HEAD with the handler of GET. The gateway has no HEAD routes.
         return edge::route_not_found().await.into_response();
     }
     let Gate { rule, price, cap, store } = gate;
@@ -180,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_topic_is_in_the_path_a_limit_to_topics_holds() {
+    fn every_route_of_a_topic_checks_the_limit_to_topics() {
         for (method, path, rule, _) in RULES {
             let on_topic = matches!(rule, Rule::OnTopic(_));
             assert_eq!(on_topic, path.starts_with("/topics/{topic}"), "{method} {path}");
@@ -188,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn where_issues_are_in_the_path_a_limit_to_topics_holds_for_theirs() {
+    fn every_route_of_issues_checks_the_limit_to_topics() {
         for (method, path, rule, _) in RULES {
             let on_issues = matches!(rule, Rule::OnIssues(_));
             assert_eq!(on_issues, path.starts_with("/repos/{owner}/{repo}/issues"), "{method} {path}");
@@ -196,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_user_is_in_the_path_it_is_the_callers() {
+    fn every_route_of_a_user_checks_the_user() {
         for (method, path, rule, _) in RULES {
             assert_eq!(matches!(rule, Rule::AsUser(_)), path.contains("{user}"), "{method} {path}");
         }

@@ -1,4 +1,4 @@
-//! Answers that are 2xx and have a body.
+//! Successful responses (2xx) with a JSON body.
 
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::problem::Problem;
 
-/// A value as JSON.
+/// A response with a value as JSON.
 #[must_use]
 pub fn json<T: Serialize + ?Sized>(status: StatusCode, body: &T) -> Response {
     match serde_json::to_vec(body) {
@@ -19,7 +19,7 @@ pub fn json<T: Serialize + ?Sized>(status: StatusCode, body: &T) -> Response {
     }
 }
 
-/// A value as JSON, with status 200 unless the handler says another.
+/// A value as JSON, with status 200 unless the handler sets another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Json<T>(pub T);
 

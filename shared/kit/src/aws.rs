@@ -1,12 +1,12 @@
-//! The one client of DynamoDB, and the one way to HTTPS.
+//! The DynamoDB client and the HTTPS connector that every function uses.
 //!
-//! A function finds its region and its credentials in its environment, where the platform puts them: nothing is looked
-//! for elsewhere, no file is read and nothing is asked of the network before the first call. Who runs elsewhere loads
-//! an [`SdkConfig`] in their own way, and gets the same client of it.
+//! A function takes its region and credentials from its environment, where the platform puts them. It reads no file and
+//! sends nothing over the network before the first call. A program that runs elsewhere loads an [`SdkConfig`] in its
+//! own way and gets the same client from it.
 //!
-//! Every setting whose default may change with a version of the SDK is given. The SDK never retries: the
-//! store does, which knows what each attempt may have done and how much of the request's time is left.
-//! HTTP is the SDK's own client, with rustls on ring, which builds in seconds and needs no set-up at the start.
+//! Every setting whose default may change with the SDK's version is set explicitly. The SDK's retries are off: the
+//! store retries, because it knows which attempts may have been applied and how much time the request has left. HTTP is
+//! the SDK's own client, with rustls on ring: it builds in seconds and needs no set-up at the start.
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
@@ -23,31 +23,31 @@ use aws_types::SdkConfig;
 use crate::limits::{CALL_TIMEOUT, CONNECT_TIMEOUT, CONNECTION_KEPT, READ_TIMEOUT};
 use crate::trust::TrustRoots;
 
-/// What the environment of a function lacks, or says wrongly.
+/// A variable of a function's environment that is missing or invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EnvironmentError {
-    /// A variable that the platform sets is not there.
+    /// A variable that the platform sets is missing.
     #[error("{0} must be set")]
     Missing(&'static str),
-    /// `TRUST_ROOTS` is neither of its values.
+    /// `TRUST_ROOTS` is neither `amazon` nor `native`.
     #[error("TRUST_ROOTS must be amazon or native")]
     TrustRoots,
 }
 
-/// What every client of a process is made of.
+/// The settings that every AWS client of a process is made from.
 #[derive(Clone, Debug)]
 pub struct Environment {
-    /// Where AWS is, and as whom it is asked.
+    /// The region, the credentials, and the endpoint if it is not AWS's own.
     pub sdk: SdkConfig,
-    /// Who is trusted to be it.
+    /// The certificate roots that are trusted to identify AWS.
     pub roots: TrustRoots,
 }
 
 impl Environment {
     /// A client of DynamoDB.
     ///
-    /// Its connector is made here. The SDK's own HTTP client makes one to test itself at the start, drops it, and makes the
-    /// next one for the first call.
+    /// The connector is made here, once. The SDK's own HTTP client would make one at the start to test itself, drop it,
+    /// and make another for the first call.
     #[must_use]
     pub fn client(&self) -> Client {
         let times =
@@ -58,10 +58,10 @@ impl Environment {
     }
 }
 
-/// What a function's environment says.
+/// Reads the process's environment.
 ///
 /// # Errors
-/// With the first that it lacks.
+/// With the first variable that is missing or invalid.
 pub fn environment() -> Result<Environment, EnvironmentError> {
     of_vars(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
 }
@@ -69,7 +69,7 @@ pub fn environment() -> Result<Environment, EnvironmentError> {
 fn of_vars(var: impl Fn(&str) -> Option<String>) -> Result<Environment, EnvironmentError> {
     let required = |name| var(name).ok_or(EnvironmentError::Missing(name));
     let (key, secret) = (required("AWS_ACCESS_KEY_ID")?, required("AWS_SECRET_ACCESS_KEY")?);
-    // They live longer than the process does: the platform sees to that.
+    // No expiry: the platform gives each process credentials that outlive it.
     let credentials = Credentials::new(key, secret, var("AWS_SESSION_TOKEN"), None, "environment");
     let roots = match var("TRUST_ROOTS") {
         Some(roots) => roots.parse().map_err(|_| EnvironmentError::TrustRoots)?,
@@ -83,16 +83,16 @@ fn of_vars(var: impl Fn(&str) -> Option<String>) -> Result<Environment, Environm
     Ok(Environment { sdk: sdk.build(), roots })
 }
 
-/// The SDK's defaults, as they were when this was written.
+/// The version of the SDK's defaults: fixed, so that an update of the SDK does not change them.
 #[must_use]
 pub fn behavior() -> BehaviorVersion {
     BehaviorVersion::v2026_01_12()
 }
 
-/// The one implementation of TLS.
+/// The TLS implementation of every connection.
 const TLS: Provider = Provider::Rustls(CryptoMode::Ring);
 
-/// HTTPS for what the SDK asks before it has credentials, with timeouts of its own.
+/// An HTTPS client for the calls that the SDK makes to obtain credentials. The SDK sets their timeouts.
 #[must_use]
 pub fn https(roots: TrustRoots) -> SharedHttpClient {
     aws_smithy_http_client::Builder::new()
@@ -101,7 +101,7 @@ pub fn https(roots: TrustRoots) -> SharedHttpClient {
         .build_https()
 }
 
-/// HTTPS within these times. Connections are kept and used again.
+/// An HTTPS connector with these timeouts. It keeps connections and uses them again.
 #[must_use]
 pub fn connector(roots: TrustRoots, times: HttpConnectorSettings) -> SharedHttpConnector {
     let connector = Connector::builder().pool_idle_timeout(CONNECTION_KEPT).connector_settings(times);
@@ -112,7 +112,7 @@ fn tls_context(trusted: TrustStore) -> TlsContext {
     TlsContext::builder().with_trust_store(trusted).build().expect("a trust store is all that it needs")
 }
 
-/// A client's settings, with every call bounded in time and made once.
+/// A client's settings with a timeout for every call and no retries.
 #[must_use]
 pub fn bounded(config: Builder) -> Builder {
     let timeouts = TimeoutConfig::builder()

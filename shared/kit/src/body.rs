@@ -1,4 +1,4 @@
-//! A request's body, whole, and never more of it than may be.
+//! Request bodies: read whole, up to a cap, and parsed by the model.
 
 use std::error::Error;
 
@@ -14,12 +14,12 @@ use lately_model::{
 use crate::code::Code;
 use crate::problem::Problem;
 
-/// How many bytes a route's body may have, where that is less than 3 MiB: of whoever serves the route.
+/// The cap on the bodies of all routes of one function, in bytes, if it is below the general cap of 3 MiB.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cap(pub(crate) usize);
 
-/// At most 3 MiB, or what its route may have; more is refused with 413 `too-large`, at once where the length is
-/// announced, else as soon as it is passed.
+/// A request's whole body: at most 3 MiB, or the route's lower [`Cap`]. A larger body is refused with 413 `too-large`:
+/// at once if its length is announced, else as soon as more than the cap has arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Whole(pub Bytes);
 
@@ -29,7 +29,8 @@ impl<S: Send + Sync> FromRequest<S> for Whole {
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         let cap = request.extensions().get::<Cap>().map_or(BODY_BYTES, |cap| cap.0.min(BODY_BYTES));
         let body = request.into_body();
-        let too_large = || Problem::new(Code::TooLarge, format!("The body may have at most {cap} bytes."));
+        let too_large =
+            || Problem::new(Code::TooLarge, format!("The body is too large. Send at most {cap} bytes."));
         if usize::try_from(body.size_hint().lower()).is_ok_and(|bytes| bytes > cap) {
             return Err(too_large());
         }
@@ -37,14 +38,18 @@ impl<S: Send + Sync> FromRequest<S> for Whole {
             if error.source().is_some_and(|source| source.is::<http_body_util::LengthLimitError>()) {
                 too_large()
             } else {
-                Problem::new(Code::MalformedJson, "The body did not arrive whole.").caused_by(&error)
+                Problem::new(
+                    Code::MalformedJson,
+                    "The body did not arrive completely. Send the request again.",
+                )
+                .caused_by(&error)
             }
         })
     }
 }
 
-/// A body of JSON, parsed by the model. Refused as [`Whole`] refuses, with 400 `malformed-json` if the body is not JSON, and
-/// with 422 and all faults if the JSON is not what the route takes.
+/// A JSON body, parsed by the model. Refused as [`Whole`] refuses, with 400 `malformed-json` if the body is not JSON,
+/// and with 422 and all faults if the JSON is invalid for the route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Body<T>(pub T);
 

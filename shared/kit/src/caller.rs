@@ -1,8 +1,8 @@
-//! Who is asking.
+//! The caller of a request.
 //!
-//! A [`Caller`] is established once, by the authorizer, which alone sees tokens, and is handed on as the request's
-//! context: API Gateway does that on AWS, the local program does it itself. A handler that takes a caller is never
-//! run without one; what the caller must be allowed to do is said in [`access`](crate::access).
+//! The authorizer alone sees tokens. It makes the [`Caller`] once and passes it on as the request's context: API
+//! Gateway does so on AWS, the local program does it itself. A handler that takes a caller never runs without one.
+//! [`access`](crate::access) says what each route requires of its caller.
 
 use axum::extract::FromRequestParts;
 use axum::http::HeaderValue;
@@ -17,16 +17,16 @@ use serde_json::{Map, Value};
 use crate::code::Code;
 use crate::problem::Problem;
 
-/// On whose behalf a request is made.
+/// The session that sent a request, and what it may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
     /// The session that the token opened.
     pub session: SessionId,
-    /// The user it acts for; none if it is a service or an operator.
+    /// The user that the session acts for; none for a service or an operator.
     pub user: Option<User>,
-    /// What it may do.
+    /// The scopes of the session.
     pub scopes: Scopes,
-    /// The only topics it may do that with, if it is so limited.
+    /// The only topics that the session may use, if it is limited to topics.
     pub topics: Option<Vec<Topic>>,
 }
 
@@ -38,19 +38,19 @@ impl From<Session> for Caller {
 }
 
 impl Caller {
-    /// Whether it may have to do with a topic at all.
+    /// True if the caller may use this topic.
     #[must_use]
     pub fn may_see(&self, topic: &Topic) -> bool {
         self.topics.as_ref().is_none_or(|topics| topics.contains(topic))
     }
 
-    /// Whether it is this user, or may do what any user may do.
+    /// True if the caller is this user or may act as any user.
     #[must_use]
     pub fn may_be(&self, user: &User) -> bool {
         self.user.as_ref() == Some(user) || self.scopes.allow(Scope::ActAs)
     }
 
-    /// Refuses a caller who is not this actor, and may not act as anyone.
+    /// Refuses a caller who is not this actor and may not act as anyone.
     ///
     /// # Errors
     /// 403 `forbidden`.
@@ -59,13 +59,16 @@ impl Caller {
         if oneself || self.scopes.allow(Scope::ActAs) {
             return Ok(());
         }
-        Err(Problem::new(Code::Forbidden, "This needs the scope act-as: the actor is not the caller."))
+        Err(Problem::new(
+            Code::Forbidden,
+            "An event's actor is not the caller. Posting it needs the scope act-as.",
+        ))
     }
 
-    /// Who an event says has done what is done here: its user, or where there is none the session itself.
+    /// The actor that an event names for an action of this caller: the user, or the session's id if there is no user.
     ///
     /// # Panics
-    /// Never: an id is hexadecimal digits and hyphens, which are of an actor's alphabet.
+    /// Never: a session's id is hexadecimal digits and hyphens, which an actor's alphabet contains.
     #[must_use]
     pub fn actor(&self) -> Actor {
         match &self.user {
@@ -74,7 +77,7 @@ impl Caller {
         }
     }
 
-    /// Whom an idempotency key belongs to.
+    /// The owner of the idempotency keys that this caller sends.
     #[must_use]
     pub fn key(&self) -> lately_keys::Caller {
         match &self.user {
@@ -84,7 +87,7 @@ impl Caller {
     }
 }
 
-/// A caller as the authorizer hands it on: text only, which every gateway passes through unchanged.
+/// A caller as the authorizer passes it on. All values are text, which every gateway passes through unchanged.
 ///
 /// ```
 /// use lately_kit::caller::{Caller, Context};
@@ -123,7 +126,7 @@ impl From<Context> for Map<String, Value> {
     }
 }
 
-/// A context that no authorizer of ours has made.
+/// A context that our authorizer did not make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the authorizer's context is ill-formed: {0}")]
 pub struct ContextError(&'static str);
@@ -138,18 +141,19 @@ impl TryFrom<Context> for Caller {
             session: session.parse().map_err(|_| ContextError("session"))?,
             user: user.map(|user| user.parse()).transpose().map_err(|_| ContextError("user"))?,
             scopes: scopes.parse().map_err(|_| ContextError("scopes"))?,
-            // Text that names no topic is refused, and never read as no limit.
+            // Text that is not a list of topics is refused. It must not be read as "not limited to topics".
             topics: topics.map_err(|_| ContextError("topics"))?,
         })
     }
 }
 
-/// What is known of who is asking. Whatever stands before a router puts it into a request's extensions.
+/// The authorizer's finding about the sender of a request. It is put into the request's extensions before the router
+/// runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Identity {
-    /// The token is good.
+    /// The token is valid.
     Known(Caller),
-    /// There is no token.
+    /// The request has no token.
     Missing,
     /// The token is unknown, expired or revoked.
     Refused,
@@ -163,7 +167,10 @@ impl Identity {
     pub fn caller(&self) -> Result<&Caller, Problem> {
         match self {
             Self::Known(caller) => Ok(caller),
-            Self::Refused => Err(Problem::new(Code::InvalidToken, "Send a token that is in use.")),
+            Self::Refused => Err(Problem::new(
+                Code::InvalidToken,
+                "The token is unknown, expired or revoked. Send a valid token.",
+            )),
             Self::Missing => {
                 let problem =
                     Problem::new(Code::MissingToken, "Send the header `Authorization: Bearer <token>`.");
@@ -177,7 +184,7 @@ impl<S: Sync> FromRequestParts<S> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        // Where nobody looked at the token, nobody is known.
+        // If no authorizer ran, the caller counts as missing.
         parts.extensions.get().unwrap_or(&Identity::Missing).caller().cloned()
     }
 }
@@ -196,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn users_act_as_themselves_and_others_as_anyone() {
+    fn a_user_acts_as_itself_unless_a_scope_allows_more() {
         let (actor, user) = ("ada".parse().unwrap(), "ada".parse().unwrap());
         for (scopes, name, may) in [
             (&[Scope::Write][..], Some("ada"), true),
@@ -215,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_is_what_its_context_says() {
+    fn a_caller_survives_its_context() {
         let limited = Caller {
             topics: Some(vec!["posts".parse().unwrap(), "billing".parse().unwrap()]),
             ..caller(&[Scope::Read, Scope::ActAs], Some("ada"))
@@ -228,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ill_formed_context_is_nobodys() {
+    fn an_ill_formed_context_is_refused() {
         let good = Context::from(&caller(&[Scope::Read], Some("ada")));
         for (context, what) in [
             (Context { session: String::new(), ..good.clone() }, "session"),
@@ -242,13 +249,13 @@ mod tests {
     }
 
     #[test]
-    fn a_user_is_told_by_name_and_a_service_by_its_session() {
+    fn an_actor_is_the_user_or_else_the_session() {
         assert_eq!(caller(&[], Some("ada")).actor().as_str(), "ada");
         assert_eq!(caller(&[], None).actor().as_str(), "00000000-0000-4000-8000-000000000000");
     }
 
     #[test]
-    fn a_user_shares_keys_between_sessions_and_a_service_has_its_own() {
+    fn a_users_sessions_share_idempotency_keys() {
         assert_eq!(caller(&[], Some("ada")).key().to_string(), "user:ada");
         assert_eq!(caller(&[], None).key().to_string(), "session:00000000-0000-4000-8000-000000000000");
     }

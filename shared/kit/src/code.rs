@@ -1,10 +1,10 @@
-//! Every stable code of an answer that is not 2xx. Clients act on them, so one that was published stays.
+//! The stable codes of all error responses. Clients act on them, so a published code never changes.
 
 use axum::http::StatusCode;
 
 macro_rules! codes {
     ($($name:ident = $status:ident $text:literal $title:literal;)*) => {
-        /// What kind of problem it is.
+        /// The kind of a problem.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Code {
             $(#[doc = concat!("`", $text, "`: ", $title, ".")] $name,)*
@@ -20,13 +20,13 @@ macro_rules! codes {
                 match self { $(Self::$name => $text,)* }
             }
 
-            /// The status that it is answered with.
+            /// The HTTP status of responses with this code.
             #[must_use]
             pub const fn status(self) -> StatusCode {
                 match self { $(Self::$name => StatusCode::$status,)* }
             }
 
-            /// What it means, in a few words that are always the same.
+            /// The code's meaning in a few words, the same in every response.
             #[must_use]
             pub const fn title(self) -> &'static str {
                 match self { $(Self::$name => $title,)* }
@@ -36,38 +36,38 @@ macro_rules! codes {
 }
 
 codes! {
-    InvalidName = BAD_REQUEST "invalid-name" "A name is outside its alphabet";
-    InvalidId = BAD_REQUEST "invalid-id" "An id is ill-formed";
-    InvalidQuery = BAD_REQUEST "invalid-query" "The query string is ill-formed";
-    InvalidCursor = BAD_REQUEST "invalid-cursor" "The cursor is ill-formed, or of another query";
-    InvalidIdempotencyKey = BAD_REQUEST "invalid-idempotency-key" "The idempotency key is ill-formed";
-    InvalidPrecondition = BAD_REQUEST "invalid-precondition" "A precondition is ill-formed";
-    MalformedJson = BAD_REQUEST "malformed-json" "The body is not JSON";
-    MissingToken = UNAUTHORIZED "missing-token" "The request carries no token";
-    InvalidToken = FORBIDDEN "invalid-token" "The token is unknown, expired or revoked";
-    Forbidden = FORBIDDEN "forbidden" "The caller may not do this";
-    OriginRefused = FORBIDDEN "origin-refused" "The request comes from somewhere else";
-    RouteNotFound = NOT_FOUND "route-not-found" "There is no such route";
-    TopicNotFound = NOT_FOUND "topic-not-found" "There is no such topic";
-    EventNotFound = NOT_FOUND "event-not-found" "There is no such event";
-    NotFound = NOT_FOUND "not-found" "There is no such thing";
-    StaleBatch = CONFLICT "stale-batch" "The batch is not the outstanding one";
-    HasRuns = CONFLICT "has-runs" "The consumer reports, and is not polled";
+    InvalidName = BAD_REQUEST "invalid-name" "Invalid name";
+    InvalidId = BAD_REQUEST "invalid-id" "Invalid id";
+    InvalidQuery = BAD_REQUEST "invalid-query" "Invalid query string";
+    InvalidCursor = BAD_REQUEST "invalid-cursor" "Invalid cursor";
+    InvalidIdempotencyKey = BAD_REQUEST "invalid-idempotency-key" "Invalid Idempotency-Key";
+    InvalidPrecondition = BAD_REQUEST "invalid-precondition" "Invalid If-Match or If-None-Match";
+    MalformedJson = BAD_REQUEST "malformed-json" "The body is not valid JSON";
+    MissingToken = UNAUTHORIZED "missing-token" "Missing token";
+    InvalidToken = FORBIDDEN "invalid-token" "Invalid token";
+    Forbidden = FORBIDDEN "forbidden" "Forbidden";
+    OriginRefused = FORBIDDEN "origin-refused" "The origin of the request is not allowed";
+    RouteNotFound = NOT_FOUND "route-not-found" "Route not found";
+    TopicNotFound = NOT_FOUND "topic-not-found" "Topic not found";
+    EventNotFound = NOT_FOUND "event-not-found" "Event not found";
+    NotFound = NOT_FOUND "not-found" "Not found";
+    StaleBatch = CONFLICT "stale-batch" "The batch is not outstanding";
+    HasRuns = CONFLICT "has-runs" "The consumer produces reports and cannot be polled";
     BucketIsFixed = CONFLICT "bucket-is-fixed" "A topic's bucket width cannot change";
     TooManyPullSources = CONFLICT "too-many-pull-sources" "The user follows too many large sources";
     TooManyConsumers = CONFLICT "too-many-consumers" "The topic has too many consumers";
-    TooManyIssues = CONFLICT "too-many-issues" "The repository has no number left";
-    RevisionMismatch = PRECONDITION_FAILED "revision-mismatch" "What is there is of another revision";
+    TooManyIssues = CONFLICT "too-many-issues" "The repository has no issue numbers left";
+    RevisionMismatch = PRECONDITION_FAILED "revision-mismatch" "The revision does not match";
     TooLarge = PAYLOAD_TOO_LARGE "too-large" "The request is too large";
-    InvalidBody = UNPROCESSABLE_ENTITY "invalid-body" "The body is not what it should be";
-    InvalidEvent = UNPROCESSABLE_ENTITY "invalid-event" "The events are not what they should be";
+    InvalidBody = UNPROCESSABLE_ENTITY "invalid-body" "The request body is invalid";
+    InvalidEvent = UNPROCESSABLE_ENTITY "invalid-event" "The request contains invalid events";
     TooManyEvents = UNPROCESSABLE_ENTITY "too-many-events" "The batch has too many events";
-    InvalidTopic = UNPROCESSABLE_ENTITY "invalid-topic" "The topic's settings are not what they should be";
-    IdempotencyKeyReused = UNPROCESSABLE_ENTITY "idempotency-key-reused" "The idempotency key came with another body";
-    RevisionRequired = PRECONDITION_REQUIRED "revision-required" "What is there is replaced by its revision only";
-    PartiallyAccepted = SERVICE_UNAVAILABLE "partially-accepted" "Only a part was written";
-    NotYetVisible = GATEWAY_TIMEOUT "not-yet-visible" "What was waited for does not show yet";
-    Unavailable = SERVICE_UNAVAILABLE "unavailable" "The service cannot answer now";
+    InvalidTopic = UNPROCESSABLE_ENTITY "invalid-topic" "The topic's settings are invalid";
+    IdempotencyKeyReused = UNPROCESSABLE_ENTITY "idempotency-key-reused" "Idempotency-Key used with another body";
+    RevisionRequired = PRECONDITION_REQUIRED "revision-required" "If-Match is required to change this resource";
+    PartiallyAccepted = SERVICE_UNAVAILABLE "partially-accepted" "Only some of the events were written";
+    NotYetVisible = GATEWAY_TIMEOUT "not-yet-visible" "The awaited write is not visible yet";
+    Unavailable = SERVICE_UNAVAILABLE "unavailable" "Service unavailable";
 }
 
 #[cfg(test)]
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_codes_read_the_same() {
+    fn codes_are_unique_and_have_error_statuses() {
         let texts: std::collections::BTreeSet<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
         assert_eq!(texts.len(), Code::ALL.len());
         assert!(

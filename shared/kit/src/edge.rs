@@ -1,4 +1,4 @@
-//! What stands around every router: the answer to unknown routes, the answer to panics, compression, the log.
+//! The layers around every router: the response to unknown routes, the response to panics, compression and the log.
 
 use std::any::Any;
 
@@ -15,34 +15,37 @@ use crate::limits::COMPRESSED_BYTES;
 use crate::log::{self, Answered};
 use crate::problem::Problem;
 
-/// Puts all of it around routes, each request logged; once, after all of them are there.
+/// Adds all layers to the routes and logs each request. Called once, when all routes are there.
 pub fn around(routes: Router) -> Router {
     observed(routes.layer(CatchPanicLayer::custom(panicked)), log::request)
 }
 
-/// As [`around`], but for panics, which end a function; who is told of each request that was answered, says what becomes of
-/// it.
+/// Like [`around`], but a panic is not caught (it ends a function), and `tell` receives each answered request instead
+/// of the log.
 pub fn observed(routes: Router, tell: impl Fn(&Answered) + Clone + Send + Sync + 'static) -> Router {
     routes
         .fallback(route_not_found)
-        // As the gateway has it, where a route is a method and a path.
+        // API Gateway does the same: to it, a route is a method and a path together.
         .method_not_allowed_fallback(route_not_found)
         .layer(compression())
         .layer(from_fn(move |request, next| log::observe(tell.clone(), request, next)))
 }
 
-/// Gzip, for a client that accepts it. The fastest level: most of what is gained, at a third of the time.
+/// Gzip for clients that accept it, at the fastest level: it gives most of the saving at a third of the time.
 fn compression() -> CompressionLayer<impl Predicate> {
     let pays = SizeAbove::new(COMPRESSED_BYTES).and(NotForContentType::SSE);
     CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(pays)
 }
 
 pub(crate) async fn route_not_found() -> Problem {
-    Problem::new(Code::RouteNotFound, "GET /openapi.json lists the routes.")
+    Problem::new(
+        Code::RouteNotFound,
+        "No route has this method and path. GET /openapi.json lists all routes.",
+    )
 }
 
-/// A panic is a broken invariant of one request. The others, in this process too, are not to suffer.
+/// A panic is a broken invariant of one request. The process and its other requests must not suffer.
 fn panicked(payload: Box<dyn Any + Send>) -> Response {
     log::panic(&*payload, None);
-    Problem::new(Code::Unavailable, "Try again later.").into_response()
+    Problem::new(Code::Unavailable, "The service cannot answer now. Try again later.").into_response()
 }

@@ -1,25 +1,25 @@
-//! The one place that reads the random source. Everything below takes random bits as arguments, so a test
-//! passes bits of its own.
+//! The only file that reads random sources. The crates below take random bits as arguments, so a test passes its own
+//! bits.
 //!
-//! Two kinds. For ids, what is needed is that two processes at the same tick do not give the same one, and that
-//! writers spread evenly over shards; nobody gains anything by guessing an id, since every route asks for a scope and
-//! not for knowledge of an id. So that is fast and not for secrets. A secret comes from the operating system.
+//! There are two sources. Ids need random bits only so that two processes make different ids at the same tick and so
+//! that writers spread evenly over shards. Guessing an id gains nothing, because every route requires a scope. So a
+//! fast generator that is not fit for secrets makes the bits of ids. Secrets come from the operating system.
 
-/// 128 random bits, from a generator of this thread that the operating system's entropy has seeded.
+/// 128 random bits from this thread's generator, which is seeded from the operating system.
 #[must_use]
 pub fn random_u128() -> u128 {
     fastrand::u128(..)
 }
 
-/// The operating system has no random bits to give.
+/// The operating system could not give random bits.
 #[derive(Debug, thiserror::Error)]
 #[error("no random bits: {0}")]
 pub struct EntropyError(getrandom::Error);
 
-/// 256 random bits that nobody can guess, straight from the operating system.
+/// 256 unguessable random bits from the operating system.
 ///
 /// # Errors
-/// If it has none to give.
+/// If the operating system has none to give.
 pub fn secret() -> Result<[u8; 32], EntropyError> {
     let mut bits = [0; 32];
     getrandom::fill(&mut bits).map_err(EntropyError)?;
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_bit_is_random_and_threads_differ() {
+    fn every_bit_of_an_id_is_random_and_threads_differ() {
         let (ones, zeros) =
             (0..64).map(|_| random_u128()).fold((0, 0), |(ones, zeros), bits| (ones | bits, zeros | !bits));
         assert_eq!((ones, zeros), (u128::MAX, u128::MAX));

@@ -8,8 +8,9 @@ use lately_keys::table::IdempotencyKey;
 use crate::code::Code;
 use crate::problem::Problem;
 
-/// What the header says, if it is there. A header that is sent more than once is read as the gateway delivers it: as one,
-/// its values joined by commas in their order (RFC 9110, section 5.3). So a request means the same here and there.
+/// The header's key, if the header is there. If the header is sent more than once, its values are joined by commas in
+/// their order (RFC 9110, section 5.3), as API Gateway does. So a request means the same on AWS and in the local
+/// program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Idempotency(pub Option<IdempotencyKey>);
 
@@ -18,7 +19,7 @@ impl<S: Sync> FromRequestParts<S> for Idempotency {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let refused = |detail: String| Problem::new(Code::InvalidIdempotencyKey, detail);
-        // What is no visible ASCII is no key either; the key's own words say so.
+        // A value that is not visible ASCII is no key either: parsing the empty text gives the right error.
         let values: Result<Vec<_>, _> =
             parts.headers.get_all("idempotency-key").iter().map(HeaderValue::to_str).collect();
         let key = match values.as_deref() {

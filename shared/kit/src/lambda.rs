@@ -1,8 +1,8 @@
 //! Running functions on Lambda.
 //!
-//! A function with routes is an axum router behind `lambda_http`, with the repairs that `gateway.rs` describes. The other
-//! functions take the event of their kind from `lambda_runtime`. Everything that a function needs is made before its first
-//! poll, so that a fault of its settings ends the start and not the first request.
+//! A function with routes is an axum router behind `lambda_http`, with the repairs that `gateway.rs` describes. The
+//! other functions take their kind of event from `lambda_runtime`. Everything that a function needs is made before its
+//! first poll, so that wrong settings end the start and not the first request.
 
 use std::time::Duration;
 
@@ -27,8 +27,7 @@ mod gateway;
 
 pub use gateway::HttpEvent;
 
-/// Runs a function that serves routes, from its environment to its end: the whole of a `main`. The function's name is also
-/// that of its metrics.
+/// Runs a function that serves routes: the whole of its `main`. `function` is also the function's name in its metrics.
 ///
 /// # Errors
 /// With everything that is wrong with the environment, or if the platform cannot be reached.
@@ -43,7 +42,7 @@ pub async fn start(function: &'static str, routes: impl FnOnce(Store) -> Routes)
     lambda_runtime::run(service(router)).await
 }
 
-/// A router as the service that Lambda invokes. It is what `lambda_http::run` makes of a router, and [`HttpEvent`] before it.
+/// The service that Lambda invokes, made from a router: what `lambda_http::run` makes, with [`HttpEvent`] in front.
 pub fn service(
     router: Router,
 ) -> impl Service<LambdaEvent<HttpEvent>, Response: Serialize, Error = Error, Future: Send> {
@@ -57,10 +56,10 @@ pub fn service(
     Adapter::from(answer).map_request(gateway::invocation)
 }
 
-/// Runs a function that answers events of its own kind, each within the time that it is given.
+/// Runs a function that handles events of another kind, each within the time that the invocation has left.
 ///
 /// # Errors
-/// As [`start`].
+/// As for [`start`].
 pub async fn start_handling<E, A, F, Handling>(function: &'static str, handle: F) -> Result<(), Error>
 where
     F: Fn(Store, E, Duration) -> Handling,
@@ -71,17 +70,17 @@ where
     let (settings, environment) = begin()?;
     let (store, meters) = made_of(&settings, &environment, function);
     lambda_runtime::run(service_fn(|event: LambdaEvent<E>| {
-        // The platform ends the process at its deadline.
+        // The platform ends the process at the deadline.
         let deadline = Duration::from_millis(event.context.deadline);
         let time = deadline.saturating_sub(clock::unix_now()).saturating_sub(TIME_TO_ANSWER);
-        // Boxed: what is in a future of the store is many layers deep.
+        // Boxed: the store's futures are many layers deep.
         let handling = Box::pin(handle(store.clone(), event.payload, time));
         RequestId(event.context.request_id).during(measured(meters.as_ref(), handling))
     }))
     .await
 }
 
-/// Does what is to be done for an invocation, and writes its line.
+/// Handles an invocation and writes its line of metrics.
 async fn measured<A: Measured>(
     meters: Option<&Meters>,
     handling: impl Future<Output = Result<A, Error>>,
@@ -97,7 +96,7 @@ async fn measured<A: Measured>(
     answer
 }
 
-/// What the environment says.
+/// Reads the environment and starts the log.
 fn begin() -> Result<(Settings, Environment), Error> {
     let settings = Settings::from_env()?;
     log::start(settings.log_level)?;
@@ -105,7 +104,7 @@ fn begin() -> Result<(Settings, Environment), Error> {
     Ok((settings, aws::environment()?))
 }
 
-/// A function's store, and its metrics, if they are wanted.
+/// A function's store, and its metrics if a namespace for them is set.
 fn made_of(
     settings: &Settings,
     environment: &Environment,
@@ -130,7 +129,7 @@ mod tests {
     use lately_keys::UnixMillis;
 
     #[tokio::test]
-    async fn a_router_answers_the_gateways_events() {
+    async fn a_router_answers_events_of_the_gateway() {
         async fn told(request: axum::extract::Request) -> axum::response::Response {
             let id = request.extensions().get::<RequestId>().map(|id| id.0.clone());
             let text = format!("{} {}", request.uri(), id.unwrap_or_default());
@@ -173,7 +172,7 @@ mod tests {
     static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
     #[tokio::test]
-    async fn an_invocation_is_one_line_also_if_it_fails() {
+    async fn every_invocation_is_one_line_even_if_it_fails() {
         let config = aws::bounded(aws_sdk_dynamodb::config::Builder::new()).build();
         let client = aws_sdk_dynamodb::Client::from_conf(config);
         let store = Store::new(Connection::new(client, "lately", World::new(), OPERATION_BUDGET));

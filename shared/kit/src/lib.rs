@@ -1,19 +1,20 @@
-//! What every function needs around its own work.
+//! The parts that every function needs around its own work: settings, the AWS client, the caller, routes, problems,
+//! logs.
 //!
 //! | for | see |
 //! | --- | --- |
-//! | what the environment says | [`settings`] |
-//! | the one client of DynamoDB, and whom it trusts | [`aws`], [`trust`] |
-//! | the one reader of the clocks, and of the random source | [`clock`], [`entropy`], [`world`] |
-//! | who is asking, and what they may do | [`caller`], [`access`], [`token`] |
-//! | what a request carries | [`path`], [`query`], [`body`], [`idempotency`], [`precondition`] |
-//! | the handle of a request at the table, and its cost | [`op`] |
+//! | settings from the environment | [`settings`] |
+//! | the DynamoDB client, and the roots that it trusts | [`aws`], [`trust`] |
+//! | the only readers of the clocks and of random sources | [`clock`], [`entropy`], [`world`] |
+//! | the caller, the access rules, tokens | [`caller`], [`access`], [`token`] |
+//! | the parts of a request | [`path`], [`query`], [`body`], [`idempotency`], [`precondition`] |
+//! | the store's handle of a request, and the request's cost | [`op`] |
 //! | responses and errors | [`answer`], [`problem`], [`code`] |
-//! | routes, and what stands around a router | [`route`], [`edge`], [`log`], [`metrics`] |
-//! | running under Lambda | `lambda`, with the feature of that name |
+//! | routes, and the layers around a router | [`route`], [`edge`], [`log`], [`metrics`] |
+//! | running on Lambda | `lambda`, with the feature of that name |
 //!
-//! A handler takes what it needs as arguments, each parsed or refused before it runs, calls one operation
-//! and renders:
+//! A handler takes its arguments parsed: an argument that cannot be parsed is refused before the handler runs. The
+//! handler calls one operation and renders the result:
 //!
 //! ```
 //! use axum::{body::Body, extract::Request, http::{Method, StatusCode}, response::Response};
@@ -22,7 +23,7 @@
 //! use lately_kit::{answer, edge, path::Part, route::Routes};
 //! # use lately_keys::table::SessionId;
 //!
-//! // Not run unless the caller may read this topic: its line in `access.rs` says so.
+//! // Runs only if the caller may read the topic: the route's line in `access.rs` requires it.
 //! async fn get_topic(Part(topic): Part<Topic>) -> Response {
 //!     answer::json(StatusCode::OK, &topic)
 //! }

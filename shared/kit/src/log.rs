@@ -1,10 +1,10 @@
-//! The format of the log: JSON lines on standard output, one for each request, and one for each problem with a cause.
+//! The log: JSON lines on standard output, one for each request and one for each problem with a cause.
 //!
-//! The subscriber is our own, because this is all that it has to do: one that keeps spans makes tables for them at every
-//! start, and has a request's id in a span only (docs/adr/0013-libraries.md).
+//! The subscriber is our own because it is so small. A subscriber with spans builds tables for them at every start and
+//! writes a request's id only inside a span (docs/adr/0013-libraries.md).
 //!
-//! Each line carries the id of the request that it is of (`request_id.rs`), wherever in the code it is written. No line holds
-//! anything that a client sent (`observe.rs`); bodies and tokens are never logged.
+//! Every line carries the id of its request (`request_id.rs`), wherever in the code it is written. No line holds
+//! anything that a client sent (`observe.rs`). Bodies and tokens are never logged.
 
 use std::any::Any;
 use std::fmt;
@@ -29,21 +29,21 @@ pub use observe::{Answered, COST_HEADER};
 pub(crate) use observe::{observe, request};
 pub use request_id::{GatewayRequestId, RequestId};
 
-/// Starts logging: our own events up to a level, warnings of everyone else.
+/// Starts logging: our own events up to `level`, and warnings of all other crates.
 ///
 /// # Errors
-/// If the process logs already.
+/// If logging was started before.
 pub fn start(level: Level) -> Result<(), SetGlobalDefaultError> {
     tracing::subscriber::set_global_default(Lines { level, write: line })
 }
 
-/// Has a panic of a function, which ends the process, write its line before that.
+/// Makes a function log a panic before the panic ends the process.
 #[cfg(any(feature = "lambda", test))]
 pub(crate) fn last_words() {
     std::panic::set_hook(Box::new(|info| panic(info.payload(), info.location())));
 }
 
-/// A panic's line: what was said, and where, if that is known.
+/// Logs a panic: its message, and its place if that is known.
 pub(crate) fn panic(payload: &(dyn Any + Send), at: Option<&Location<'_>>) {
     let message = payload.downcast_ref::<String>().map(String::as_str);
     let message = message.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("not text");
@@ -51,13 +51,14 @@ pub(crate) fn panic(payload: &(dyn Any + Send), at: Option<&Location<'_>>) {
     tracing::error!(message, at = at.map(tracing::field::display), "panic");
 }
 
-/// Writes a line beside those of the log, at any level: a whole one, so that no other is mixed in.
+/// Writes a line to standard output, at any log level. The line is written in one call, so that no other line is mixed
+/// in.
 pub fn line(line: &str) {
-    // Nobody reads what is said: there is nobody to tell that either.
+    // A failed write is ignored: there is no other place to report it.
     drop(std::io::stdout().write_all(format!("{line}\n").as_bytes()));
 }
 
-/// Writes each event as one JSON object. Of spans, which are not logged, it knows nothing.
+/// Writes each event as one JSON object. It ignores spans, which are not logged.
 struct Lines<W> {
     level: Level,
     write: W,
@@ -80,7 +81,6 @@ impl<W: Fn(&str) + 'static> Subscriber for Lines<W> {
         line.put("level", event.metadata().level().as_str());
         event.record(&mut line);
         line.put("target", event.metadata().target());
-        // A request's own line says it itself.
         if let Some(RequestId(id)) = RequestId::current() {
             line.put("request_id", id);
         }
@@ -146,7 +146,7 @@ mod tests {
     use crate::edge;
     use crate::problem::Problem;
 
-    /// What is logged while a request for `/topics/secret` is answered, and the answer.
+    /// The lines that are logged while a request for `/topics/secret` is answered, and the response.
     async fn logged(level: Level, handler: axum::routing::MethodRouter) -> (Vec<Value>, String) {
         let lines = Arc::new(Mutex::new(String::new()));
         let written = Arc::clone(&lines);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_request_is_one_line_without_what_was_sent() {
+    async fn a_request_is_one_line_without_the_clients_data() {
         let handler = get(|| async { [(COST_HEADER, "read_units=4.5, calls=9")] });
         let (lines, _) = logged(Level::INFO, handler).await;
         let [line] = &lines[..] else { panic!("{lines:?}") };
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn of_others_only_warnings_are_logged_whatever_our_own_level_is() {
+    async fn only_warnings_of_other_crates_are_logged_at_any_level() {
         let talking = || async {
             tracing::debug!("ours");
             tracing::debug!(target: "hyper", "theirs");
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_cause_is_logged_and_a_quiet_log_has_no_requests() {
+    async fn at_level_error_causes_are_logged_and_requests_are_not() {
         let failing = || async { Problem::new(Code::Unavailable, "").caused_by(&std::fmt::Error) };
         let (lines, _) = logged(Level::ERROR, get(failing)).await;
         let [line] = &lines[..] else { panic!("{lines:?}") };
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_line_and_every_problem_carries_the_requests_id() {
+    async fn every_line_and_every_problem_carries_the_request_id() {
         let failing = || async {
             tracing::warn!(
                 answer = -1,
@@ -224,9 +224,9 @@ mod tests {
         assert_eq!(RequestId::current(), None);
     }
 
-    /// What the next test has a process of its own do.
+    /// The next test runs this in another process.
     #[tokio::test]
-    #[ignore = "it ends as a function does that panics"]
+    #[ignore = "it ends its process, as a panic ends a function"]
     async fn panics() {
         start(Level::INFO).unwrap();
         last_words();
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_has_its_line_before_the_process_ends() {
+    fn a_panic_is_logged_before_the_process_ends() {
         let mut process = std::process::Command::new(std::env::current_exe().unwrap());
         process.args(["--exact", "log::tests::panics", "--ignored", "--nocapture"]);
         let output = process.output().unwrap();

@@ -1,7 +1,7 @@
-//! What is measured: of each request, and each invocation of another kind, one line of CloudWatch's embedded metric format.
+//! Metrics: for each request, and for each invocation of another kind, one line in CloudWatch's embedded metric format.
 //!
-//! CloudWatch reads the metrics out of the log: nothing is called, and what a line says beside them can be searched for.
-//! A request's line takes the place of its line in the log ([`log`](crate::log)).
+//! CloudWatch extracts the metrics from the log, so no call is needed. The other members of a line can be searched for.
+//! A request's metrics line replaces its line in the log ([`log`](crate::log)).
 //!
 //! ```text
 //! {"_aws":{"Timestamp":…,"CloudWatchMetrics":[
@@ -11,8 +11,8 @@
 //!  "Function":…,"Outcome":…,"Route":…?,"Table":…?,"Latency":…, …, "level","message","request_id", …}
 //! ```
 //!
-//! What must hold: a dimension has few values, all of them the program's own, so that nobody who sends a request can make
-//! a metric that is paid for. What did not happen is left out, for the same reason.
+//! Invariant: a dimension has few values, all of them the program's own, so that no sender of requests can create
+//! metrics that cost money. A count of zero is left out for the same reason.
 
 use std::fmt;
 use std::sync::Arc;
@@ -47,50 +47,50 @@ macro_rules! metrics {
 }
 
 metrics! {
-    /// How long the answer took.
+    /// Duration of the request or invocation.
     Latency = "Latency",
-    /// Calls of DynamoDB, each attempt counted.
+    /// Calls to DynamoDB, each attempt counted.
     DynamoDbCalls = "DynamoDbCalls",
     /// Read units.
     ReadUnits = "ReadUnits",
     /// Write units.
     WriteUnits = "WriteUnits",
-    /// Items that reads returned, or looked at where they filter.
+    /// Items that reads returned, or examined if they filter.
     Items = "Items",
-    /// Answers of DynamoDB's that it was asked too much, tried again.
+    /// Throttled calls to DynamoDB that were retried.
     Throttles = "Throttles",
-    /// The same, after which nothing was left to try: somebody was refused, or a record failed.
+    /// Throttled calls after which no retry was left: a request was refused, or a record failed.
     ThrottlesGivenUp = "ThrottlesGivenUp",
     /// Buckets whose shards were doubled.
     ShardsDoubled = "ShardsDoubled",
-    /// Records of the stream that fan-out was given.
+    /// Stream records that fan-out received.
     Records = "Records",
-    /// Of these, those that it did not handle: they come again.
+    /// Stream records that fan-out did not handle: they come again.
     RecordsFailed = "RecordsFailed",
-    /// Copies of events that were put into feeds.
+    /// Copies of events put into feeds.
     Deliveries = "Deliveries",
-    /// How old the oldest record of a batch was when it was handled.
+    /// Age of the oldest record of a batch when the batch was handled.
     FanOutLag = "FanOutLag",
-    /// Jobs that were begun: of audiences too large for one record.
+    /// Jobs that were started, for audiences too large for one record.
     Jobs = "Jobs",
-    /// Sources that began to be pulled.
+    /// Sources whose events feeds began to pull.
     Promotions = "Promotions",
-    /// Times that an event's writes were left to a backlog, as a timeline or a feed took no more.
+    /// The number of times that an event's writes were left to a backlog because a timeline or a feed was throttled.
     LeftToBacklog = "LeftToBacklog",
-    /// Events that landed behind a consumer, noted in its ledger.
+    /// Events that landed behind a consumer's position, noted in its ledger.
     LateEvents = "LateEvents",
-    /// Reports that are up to date: a run was finished, or there was nothing to report.
+    /// Reports that are up to date: a run finished, or there was nothing to report.
     ReportsUpToDate = "ReportsUpToDate",
     /// Events that finished runs reported.
     ReportedEvents = "ReportedEvents",
-    /// Of these, those that were late.
+    /// Reported events that were late.
     ReportedLateEvents = "ReportedLateEvents",
-    /// How far behind the present a finished run ends.
+    /// The time between the end of a finished run and the present.
     ReportLag = "ReportLag",
 }
 
 impl Metric {
-    /// Its unit, by CloudWatch's name.
+    /// The metric's unit, in CloudWatch's words.
     #[must_use]
     pub const fn unit(self) -> &'static str {
         match self {
@@ -101,12 +101,12 @@ impl Metric {
     }
 }
 
-/// What was measured.
+/// The measurements of one line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Measures(Vec<(Metric, Number)>);
 
 impl Measures {
-    /// These and how often something happened; if it did.
+    /// Adds a count, unless it is zero.
     #[must_use]
     pub fn count(mut self, metric: Metric, times: u64) -> Self {
         if times > 0 {
@@ -115,7 +115,7 @@ impl Measures {
         self
     }
 
-    /// These and how long something took, in the metric's unit.
+    /// Adds a duration, in the metric's unit.
     #[must_use]
     pub fn time(mut self, metric: Metric, time: Duration) -> Self {
         let per_unit = if metric.unit() == "Milliseconds" { 1e3 } else { 1e6 };
@@ -147,19 +147,19 @@ impl Measures {
     }
 }
 
-/// What an answer to an invocation tells of how it went.
+/// The measurements in the answer to an invocation.
 pub trait Measured {
-    /// In one word, of a few.
+    /// The outcome, as one of a few words.
     fn outcome(&self) -> &'static str;
 
-    /// What there is to measure.
+    /// The answer's measurements.
     fn measures(&self, now: UnixMillis) -> Measures;
 }
 
-/// The name of how an invocation ended that has no answer.
+/// The outcome of an invocation that has no answer.
 const FAILED: &str = "failed";
 
-/// A function's metrics, on their way to the log.
+/// Writes a function's metrics to the log.
 #[derive(Clone)]
 pub struct Meters {
     namespace: Arc<str>,
@@ -169,7 +169,7 @@ pub struct Meters {
 }
 
 impl Meters {
-    /// Those of a function that works with a store.
+    /// The metrics of a function that uses a store.
     #[must_use]
     pub fn new(namespace: &str, function: &'static str, store: Store, out: fn(&str)) -> Self {
         Self { namespace: namespace.into(), function, store, out }
@@ -197,7 +197,7 @@ impl Meters {
         self.write(outcome, route.as_deref(), measures, properties);
     }
 
-    /// Writes an invocation's line, by what it was answered; with nothing, it failed.
+    /// Writes an invocation's line from its answer. Without an answer, the invocation failed.
     pub fn invoked(&self, answer: Option<&impl Measured>, latency: Duration) {
         let mut measures = Measures::of(latency, self.store.take_tally());
         measures.0.extend(answer.into_iter().flat_map(|answer| answer.measures(self.store.now()).0));
@@ -231,7 +231,7 @@ impl fmt::Debug for Meters {
     }
 }
 
-/// Under which names measures are kept.
+/// The names under which CloudWatch keeps measurements.
 struct Names<'a> {
     namespace: &'a str,
     function: &'a str,
@@ -241,7 +241,7 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
-    /// The line: pure.
+    /// Makes the line; pure.
     fn line(
         &self,
         at: Duration,

@@ -1,7 +1,8 @@
-//! The store's handle of one request: made at the edge, given to the handler, turned into `Lately-Cost` at the end.
+//! The store's handle of one request. It is made before the handler runs, given to the handler, and turned into the
+//! header `Lately-Cost` at the end.
 //!
-//! Every response of a route that uses the table carries what the request cost, failures included. Its line in the table of
-//! routes (`access.rs`) says which figures its clients are told.
+//! Every response of a route that uses the table carries the request's cost, failures included. The route's line in the
+//! table of routes (`access.rs`) says which figures clients see.
 
 use std::ops::Deref;
 
@@ -14,7 +15,7 @@ use lately_store::Cost;
 use crate::log::COST_HEADER;
 use crate::problem::Problem;
 
-/// The handle of the request at hand. What the caller may see limits it.
+/// The store's handle of the current request, limited to the topics that the caller may see.
 #[derive(Clone, Debug)]
 pub struct Op(pub(crate) lately_store::Op);
 
@@ -38,22 +39,22 @@ impl<S: Sync> FromRequestParts<S> for Op {
     }
 }
 
-/// Which figures of its cost a route tells.
+/// The figures of the cost that a route's responses carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Price {
     /// None: the route does not use the table.
     Free,
-    /// Those of a read.
+    /// The figures of a read.
     Read,
-    /// Those of a read of several topics' events. They depend on all events that were read: so a caller who may not see every
-    /// topic is told how many items the response shows, and nothing else.
+    /// The figures of a read of several topics' events. They depend on every event that was read, so a caller limited
+    /// to topics sees only the number of items that the response shows.
     ReadShared,
-    /// Those of a write.
+    /// The figures of a write.
     Write,
 }
 
 impl Price {
-    /// The response with the cost of its request, as the route tells it.
+    /// Adds the cost to the response, with the route's figures.
     pub(crate) fn told(self, mut response: Response, Op(op): &Op, is_limited: bool) -> Response {
         let cost: Cost = op.cost();
         let cost = match self {

@@ -1,9 +1,9 @@
 //! The parts of a path: `/topics/{topic}/events/{id}`.
 //!
-//! A part is percent-decoded exactly once, then parsed. API Gateway decodes the whole path of a request
-//! before it chooses a route, and hands it on decoded; [`encoded`] puts the escapes back, so that what is
-//! decoded here is what the gateway saw. Elsewhere the path arrives as it was sent. Either way a `%2F`, a
-//! `%00` and bytes that are no text are outside every part's alphabet: a 400.
+//! A part is percent-decoded exactly once, then parsed. API Gateway decodes a request's whole path before it chooses a
+//! route, and passes it on decoded. [`encoded`] puts the escapes back, so that decoding here gives what the gateway
+//! decoded. Elsewhere the path arrives as the client sent it. Either way `%2F`, `%00` and bytes that are not UTF-8 are
+//! outside every part's alphabet: the response is 400.
 
 use std::str::FromStr;
 
@@ -19,9 +19,9 @@ use crate::problem::Problem;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part<T>(pub T);
 
-/// What a part of a path may stand for.
+/// A type that the model parses from a part of a path.
 pub trait PathPart: FromStr<Err: Into<Problem>> {
-    /// What stands in braces for it in a route.
+    /// The part's name in the braces of a route.
     const NAME: &str;
 }
 
@@ -79,22 +79,22 @@ impl<T: PathPart, S: Sync> FromRequestParts<S> for Part<T> {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let route = parts.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str);
         let sent = part(route, parts.uri.path(), T::NAME).expect("a handler's parts are in its route");
-        // Bytes that are no UTF-8 become U+FFFD, which no part may hold.
+        // Bytes that are not UTF-8 become U+FFFD, which no part may contain.
         let text = percent_decode_str(sent).decode_utf8_lossy();
         text.parse().map(Self).map_err(Into::into)
     }
 }
 
-/// The part of a path that stands where a route has a name in braces.
+/// The part of a path at the position of a name in braces in the route.
 fn part<'a>(route: &str, path: &'a str, name: &str) -> Option<&'a str> {
     let in_braces = |part: &str| part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) == Some(name);
     route.split('/').zip(path.split('/')).find(|(template, _)| in_braces(template)).map(|(_, part)| part)
 }
 
-/// What is escaped in a path: all but what RFC 3986 calls unreserved, and the slash.
+/// The characters that are escaped in a path: all except the slash and RFC 3986's unreserved characters.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// A path that was decoded, as it may stand in a URI.
+/// A decoded path, encoded for a URI.
 ///
 /// ```
 /// use lately_kit::path::encoded;
@@ -114,7 +114,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_path_may_stand_in_a_uri_and_decodes_to_itself(path in "/\\PC{0,40}") {
+        fn an_encoded_path_decodes_to_itself(path in "/\\PC{0,40}") {
             let uri: axum::http::Uri = encoded(&path).parse().unwrap();
             prop_assert_eq!(percent_encoding::percent_decode_str(uri.path()).decode_utf8().unwrap(), path);
             prop_assert_eq!(uri.query(), None);

@@ -1,4 +1,4 @@
-//! The headers `If-Match` and `If-None-Match` of a write, and the `ETag` that they name.
+//! The headers `If-Match` and `If-None-Match` of a write, and the `ETag` that they refer to.
 
 use std::convert::Infallible;
 
@@ -12,7 +12,7 @@ use lately_model::{Precondition, PreconditionError, Revision};
 use crate::code::Code;
 use crate::problem::Problem;
 
-/// What must be so for a write to be done. Refused with 400 `invalid-precondition`.
+/// The precondition of a write. An invalid one is refused with 400 `invalid-precondition`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Under(pub Precondition);
 
@@ -29,15 +29,15 @@ impl<S: Sync> FromRequestParts<S> for Under {
     }
 }
 
-/// The one value of a header, if it is given; `None` if it is given twice, which makes a list of it.
+/// The only value of a header, if the header is there; `None` if it is sent twice, which makes a list of it.
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<Option<&'a str>> {
     let mut values = headers.get_all(name).iter();
     let value = values.next();
-    // What is no visible ASCII is no precondition either, as an empty one is not.
+    // A value that is not visible ASCII is refused like an empty one.
     values.next().is_none().then_some(value.map(|value| value.to_str().unwrap_or_default()))
 }
 
-/// What `ETag` says of a revision.
+/// The value of `ETag` for a revision.
 #[must_use]
 pub fn etag(revision: Revision) -> HeaderValue {
     HeaderValue::from_str(&revision.etag()).expect("an ETag is digits in quotes")
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_precondition_is_said_once_and_plainly() {
+    async fn only_one_plain_precondition_is_accepted() {
         assert_eq!(under(&[]).await, Ok(Precondition::None));
         assert_eq!(under(&[("if-none-match", b"*")]).await, Ok(Precondition::Absent));
         let revision = Revision::new(1_795_167_000_000_000);

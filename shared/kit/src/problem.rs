@@ -1,7 +1,7 @@
-//! Answers that are not 2xx: problems (RFC 9457).
+//! Error responses: problems (RFC 9457).
 //!
-//! A problem has two readers. The client gets a stable code, words that are safe to show and, for what it
-//! can mend, every fault by its place. The operator gets the cause, in the log and nowhere else.
+//! A problem has two readers. The client gets a stable code, text that is safe to show and, for an invalid request,
+//! every fault with its place. The operator gets the cause, in the log and nowhere else.
 //!
 //! Every error that a handler can meet converts into its problem with `From`, so a handler returns errors with `?`:
 //! `refusal.rs` has the errors of the model, `events.rs` and `records.rs` have the errors of the store.
@@ -24,17 +24,17 @@ mod events;
 mod records;
 mod refusal;
 
-/// After so many seconds a client may retry a request that the table refused.
+/// The seconds after which a client may retry a request that the table refused.
 const RETRY_SECONDS: u32 = 1;
 
-/// Why a request was not done. Its JSON is
+/// The reason why a request failed. Its JSON is
 /// `{"type","title","status","code","detail","errors"?,"request_id"?}`.
 ///
 /// ```
 /// use axum::response::IntoResponse;
 /// use lately_kit::{code::Code, problem::Problem};
 ///
-/// let response = Problem::new(Code::TopicNotFound, "PUT /topics/posts creates it").into_response();
+/// let response = Problem::new(Code::TopicNotFound, "Create the topic with PUT /topics/posts.").into_response();
 /// assert_eq!(response.status(), 404);
 /// ```
 #[derive(Debug)]
@@ -53,7 +53,7 @@ struct Told {
     errors: Option<Faults>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     partly: Option<PartlyAccepted>,
-    /// Under which the log has it.
+    /// The id under which the request's lines are in the log.
     #[serde(skip_serializing_if = "Option::is_none")]
     request_id: Option<String>,
     #[serde(skip)]
@@ -62,13 +62,13 @@ struct Told {
     cause: Option<String>,
 }
 
-/// A name for the kind, which leads nowhere.
+/// The `type`: a URN that names the kind. It is not an address.
 fn as_type<S: Serializer>(kind: &Code, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&format_args!("urn:lately:problem:{}", kind.as_str()))
 }
 
 impl Problem {
-    /// A problem, with words for the client.
+    /// A problem with a detail for the client.
     #[must_use]
     pub fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
         Self(Box::new(Told {
@@ -85,26 +85,31 @@ impl Problem {
         }))
     }
 
-    /// A problem of which every fault is named.
+    /// A problem that lists every fault.
     #[must_use]
     pub fn of_faults(code: Code, faults: Faults) -> Self {
         let count = faults.iter().len();
-        let detail = if count == 1 { "1 fault".to_owned() } else { format!("{count} faults") };
+        let detail = if count == 1 {
+            "The request has 1 fault to correct.".to_owned()
+        } else {
+            format!("The request has {count} faults to correct.")
+        };
         let mut problem = Self::new(code, detail);
         problem.0.errors = Some(faults);
         problem
     }
 
-    /// A problem that is not the client's, nor of its knowledge.
+    /// A problem that the client did not cause. The client does not learn the cause.
     #[must_use]
     pub fn unavailable(cause: &dyn Error) -> Self {
-        Self::new(Code::Unavailable, "Try again later.").caused_by(cause)
+        Self::new(Code::Unavailable, "The service cannot answer now. Try again later.").caused_by(cause)
     }
 
-    /// A batch of which only a part was written.
+    /// The problem of a batch of which only a part was written.
     #[must_use]
     pub fn partly_accepted(partly: PartlyAccepted) -> Self {
-        let detail = "Send it again with the same Idempotency-Key; without one, only what was rejected.";
+        let detail = "Send the request again with the same Idempotency-Key. \
+                      Without a key, send only the rejected events again.";
         let mut problem = Self::new(Code::PartiallyAccepted, detail);
         problem.0.partly = Some(partly);
         problem
@@ -124,19 +129,19 @@ impl Problem {
         self
     }
 
-    /// The problem, and when it is worth trying again.
+    /// The problem, with the seconds after which a retry makes sense.
     #[must_use]
     pub fn retry_after(self, seconds: u32) -> Self {
         self.header(RETRY_AFTER, seconds.into())
     }
 
-    /// What kind of problem it is.
+    /// The kind of problem.
     #[must_use]
     pub fn code(&self) -> Code {
         self.0.kind
     }
 
-    /// Its words for the client.
+    /// The detail for the client.
     #[must_use]
     pub fn detail(&self) -> &str {
         &self.0.detail
@@ -149,7 +154,7 @@ impl From<EntropyError> for Problem {
     }
 }
 
-/// An error and its sources, in one line.
+/// An error and its sources on one line.
 struct Chain<'a>(&'a dyn Error);
 
 impl fmt::Display for Chain<'_> {
@@ -188,14 +193,14 @@ mod tests {
     }
 
     #[test]
-    fn a_problem_is_told_without_its_cause() {
+    fn a_response_does_not_contain_the_cause() {
         let cause = "7x".parse::<u8>().unwrap_err();
         let problem = Problem::unavailable(&cause).retry_after(2);
         assert_eq!(
             json(&problem),
             concat!(
-                r#"{"type":"urn:lately:problem:unavailable","title":"The service cannot answer now","#,
-                r#""status":503,"code":"unavailable","detail":"Try again later."}"#,
+                r#"{"type":"urn:lately:problem:unavailable","title":"Service unavailable","#,
+                r#""status":503,"code":"unavailable","detail":"The service cannot answer now. Try again later."}"#,
             )
         );
         assert_eq!(problem.0.cause.as_deref(), Some("invalid digit found in string"));
@@ -208,10 +213,11 @@ mod tests {
     }
 
     #[test]
-    fn faults_and_parts_stand_beside_the_code() {
+    fn faults_and_rejected_events_stand_beside_the_code() {
         let faults = EventQuery::parse("x=1&limit=0").unwrap_err();
         let told = json(&Problem::of_faults(Code::InvalidQuery, faults));
-        assert!(told.contains(r#""detail":"2 faults","errors":[{"path":"/x","message":"#), "{told}");
+        let expected = r#""detail":"The request has 2 faults to correct.","errors":[{"path":"/x","message":"#;
+        assert!(told.contains(expected), "{told}");
 
         let rejected = vec![RejectedEvent { index: 1, code: Code::Unavailable.as_str() }];
         let told = json(&Problem::partly_accepted(PartlyAccepted { accepted: vec![], rejected }));

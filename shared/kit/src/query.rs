@@ -1,4 +1,4 @@
-//! The query string of a request, parsed by the model or refused with all its faults.
+//! The query string of a request: parsed by the model, or refused with all its faults.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;

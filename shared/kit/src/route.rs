@@ -1,7 +1,8 @@
-//! Routes that can be counted: a router does not tell what it serves, and the template must say the same.
+//! Routes that can be listed. A router does not tell which routes it serves, but a test must compare them with the
+//! template.
 //!
-//! Every start makes them, so the router gets each path once, and each route one layer, which does all that stands before
-//! a handler.
+//! Every start of a function makes the routes, so they must be cheap: the router gets each path once, and each route
+//! one layer, which does everything that happens before a handler.
 
 use axum::Router;
 use axum::handler::Handler;
@@ -15,21 +16,21 @@ use crate::access::{self, Rule};
 use crate::body::Cap;
 use crate::op::Price;
 
-/// Routes of one function, and the store that their handlers use.
+/// The routes of one function, and the store that their handlers use.
 #[derive(Debug, Default)]
 pub struct Routes {
     declared: Vec<(Method, &'static str)>,
     served: Vec<Served>,
 }
 
-/// The handler of a route.
+/// A route's handler and gate.
 #[derive(Debug)]
 struct Served {
     handler: MethodRouter,
     gate: Gate,
 }
 
-/// What stands before a handler, and after it.
+/// The checks before a route's handler, and the cost after it.
 #[derive(Clone, Debug)]
 pub(crate) struct Gate {
     pub(crate) rule: Rule,
@@ -40,16 +41,16 @@ pub(crate) struct Gate {
 }
 
 impl Routes {
-    /// No routes yet.
+    /// An empty list of routes.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a route, under its rule.
+    /// Adds a route with its rule.
     ///
     /// # Panics
-    /// If the route has no rule: a fault of the program.
+    /// If the route has no rule: a bug.
     #[must_use]
     pub fn on<H, T>(mut self, method: Method, path: &'static str, handler: H) -> Self
     where
@@ -65,7 +66,7 @@ impl Routes {
         self
     }
 
-    /// The routes with a cap on their bodies, below the general cap.
+    /// Sets a cap on the bodies of these routes, below the general cap.
     #[must_use]
     pub fn with_bodies_of(mut self, bytes: usize) -> Self {
         for served in &mut self.served {
@@ -74,7 +75,7 @@ impl Routes {
         self
     }
 
-    /// The routes with the store, from which each request gets its handle.
+    /// Sets the store that gives each request its handle.
     #[must_use]
     pub fn with_store(mut self, store: &Store) -> Self {
         for served in &mut self.served {
@@ -83,7 +84,7 @@ impl Routes {
         self
     }
 
-    /// These routes and others.
+    /// Adds other routes.
     #[must_use]
     pub fn and(mut self, others: Self) -> Self {
         self.declared.extend(others.declared);
@@ -91,7 +92,7 @@ impl Routes {
         self
     }
 
-    /// Method and path of each route.
+    /// The method and path of each route.
     #[must_use]
     pub fn declared(&self) -> &[(Method, &'static str)] {
         &self.declared
@@ -100,7 +101,7 @@ impl Routes {
     /// The router that serves the routes.
     ///
     /// # Panics
-    /// If a route is there twice: a fault of the program.
+    /// If a route is there twice: a bug.
     pub fn into_router(self) -> Router {
         let mut paths = Vec::<(&str, MethodRouter)>::new();
         for ((_, path), Served { handler, gate }) in self.declared.iter().zip(self.served) {

@@ -1,4 +1,4 @@
-//! What the environment says.
+//! A function's settings, read from its environment.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,18 +13,18 @@ use tracing::Level;
 pub struct Settings {
     /// `TABLE_NAME`: the table.
     pub table_name: String,
-    /// `BODY_BYTES`: how many bytes a body may have; 3 MiB unless it says less.
+    /// `BODY_BYTES`: the cap on bodies, in bytes; 3 MiB unless it is lower.
     pub body_bytes: usize,
-    /// `FAN_OUT_LIMIT`: a source with more followers is pulled. `FEED_RETENTION_DAYS`: how long feeds keep an entry;
-    /// with 0, and unless it says, as long as its event.
+    /// `FAN_OUT_LIMIT`: feeds pull a source that has more followers. `FEED_RETENTION_DAYS`: how long feeds keep an
+    /// entry; if it is 0 or not set, as long as its event.
     pub feeds: FeedSettings,
-    /// `METRICS_NAMESPACE`: under which CloudWatch keeps the metrics; none are written unless it says.
+    /// `METRICS_NAMESPACE`: CloudWatch's namespace for the metrics; without it no metrics are written.
     pub metrics_namespace: Option<String>,
-    /// `LOG_LEVEL`, `error` to `trace`: how much is logged; `info` unless it says otherwise.
+    /// `LOG_LEVEL`: `error`, `warn` or `info`, the default.
     pub log_level: Level,
 }
 
-/// All that is wrong with the environment, by variable.
+/// All faults of an environment, with the names of the variables.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.join("; "))]
 pub struct SettingsError(Vec<String>);
@@ -33,15 +33,15 @@ impl Settings {
     /// Reads the process's environment.
     ///
     /// # Errors
-    /// With all that is wrong with it.
+    /// With all faults of the environment.
     pub fn from_env() -> Result<Self, SettingsError> {
         Self::from_vars(std::env::vars_os())
     }
 
-    /// Reads an environment. A variable that is empty says nothing, as one that is absent.
+    /// Reads an environment. An empty variable counts as absent.
     ///
     /// # Errors
-    /// With all that is wrong with it.
+    /// With all faults of the environment.
     pub fn from_vars(
         vars: impl IntoIterator<Item = (impl Into<OsString>, impl Into<OsString>)>,
     ) -> Result<Self, SettingsError> {
@@ -82,14 +82,14 @@ impl Settings {
     }
 }
 
-/// An environment being read.
+/// An environment while it is read.
 struct Reading {
     vars: BTreeMap<String, String>,
     faults: Vec<String>,
 }
 
 impl Reading {
-    /// A variable's value; none, with a fault if it is ill-formed, if there is none.
+    /// A variable's value; none if it is absent, and none with a fault if it is ill-formed.
     fn parsed<T>(&mut self, name: &str, rule: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
         let value = parse(self.vars.get(name)?);
         if value.is_none() {
@@ -104,7 +104,7 @@ fn table_name(text: &str) -> Option<String> {
     ((3..=255).contains(&text.len()) && text.bytes().all(alphabet)).then(|| text.to_owned())
 }
 
-/// As CloudWatch has it; its own services' begin otherwise.
+/// CloudWatch's alphabet of namespaces; `AWS/` is reserved for AWS's own services.
 fn namespace(text: &str) -> Option<String> {
     let alphabet = |byte: u8| byte.is_ascii_alphanumeric() || b"_./#:-".contains(&byte);
     let ours = text.len() <= 255 && text.bytes().all(alphabet) && !text.starts_with("AWS/");
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_said_has_a_default_but_the_table() {
+    fn every_setting_except_the_table_has_a_default() {
         let settings = Settings::from_vars([("TABLE_NAME", "lately"), ("LOG_LEVEL", ""), ("PATH", "/bin")]);
         let expected = Settings {
             table_name: "lately".to_owned(),
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_is_read() {
+    fn set_variables_are_read() {
         let vars = [
             ("BODY_BYTES", "65536"),
             ("LOG_LEVEL", "warn"),

@@ -1,4 +1,4 @@
-//! Requests from the edge to a handler and back, as they come from the gateway and as they come elsewhere.
+//! Requests from the edge to a handler and back, both as the gateway sends them and as they come elsewhere.
 
 use std::fs;
 use std::path::Path;
@@ -46,7 +46,7 @@ fn router() -> Router {
     edge::around(routes)
 }
 
-/// The status, and the body, which is JSON always.
+/// The response's status, and its body, which is always JSON.
 async fn send(request: Request) -> (u16, Value) {
     let response = router().oneshot(request).await.unwrap();
     let (parts, body) = response.into_parts();
@@ -58,7 +58,7 @@ async fn send(request: Request) -> (u16, Value) {
     (parts.status.as_u16(), value)
 }
 
-/// Whom `user` stands for.
+/// The identity of a user's token.
 fn known(user: &str) -> Identity {
     let session = SESSION.parse().unwrap();
     let scopes = "read write".parse().unwrap();
@@ -85,7 +85,7 @@ fn bare(method: Method, target: &str) -> Request {
 }
 
 #[tokio::test]
-async fn a_handler_that_takes_a_caller_is_not_run_without_one() {
+async fn a_handler_with_a_caller_does_not_run_without_one() {
     assert_eq!(get_as("ada", "/topics/posts").await, (200, "posts".into()));
     assert_eq!(problem(bare(Method::GET, "/topics/posts")).await, refused(401, "missing-token"));
     let unknown = Request::get("/topics/posts").extension(Identity::Refused).body(Body::empty());
@@ -108,7 +108,7 @@ async fn an_unknown_route_or_method_is_not_found() {
 }
 
 #[tokio::test]
-async fn a_part_is_decoded_once_and_parsed() {
+async fn a_part_of_a_path_is_decoded_once_and_parsed() {
     assert_eq!(get_as("ada", "/topics/%70osts").await, (200, "posts".into()));
     for part in
         ["a%2Fb", "%2570osts", "a%00b", "%ff", "a%20b", "..%2f", "..", "a+b", "%zz", "%", "a%23", "%C3%A9"]
@@ -125,13 +125,13 @@ async fn a_part_is_decoded_once_and_parsed() {
 }
 
 #[tokio::test]
-async fn a_panic_is_one_requests_and_tells_nothing() {
+async fn a_panic_fails_one_request_and_reveals_nothing() {
     let (status, body) = send(bare(Method::GET, "/broken")).await;
     assert_eq!((status, body["code"].as_str()), (503, Some("unavailable")));
     assert!(!body.to_string().contains("secret"));
 }
 
-/// A body that comes in pieces, its length not announced.
+/// A body that arrives in pieces, without an announced length.
 fn pieces(count: usize, bytes: usize) -> Body {
     struct Pieces(usize, Bytes);
     impl axum::body::HttpBody for Pieces {
@@ -151,18 +151,18 @@ fn pieces(count: usize, bytes: usize) -> Body {
 }
 
 #[tokio::test]
-async fn a_body_is_read_up_to_its_cap_and_no_further() {
+async fn a_body_is_read_only_up_to_its_cap() {
     let post = |body| Request::post("/length").body(body).unwrap();
     let fits = BODY_BYTES / 1024;
     assert_eq!(send(post(pieces(fits, 1024))).await, (200, serde_json::json!([null, BODY_BYTES])));
     assert_eq!(problem(post(pieces(fits + 1, 1024))).await, refused(413, "too-large"));
-    // Without end, so it is seen to stop.
+    // This body is endless, so the test ends only if reading stops.
     assert_eq!(problem(post(pieces(usize::MAX, 1024))).await, refused(413, "too-large"));
     assert_eq!(problem(post(Body::from(vec![0; BODY_BYTES + 1]))).await, refused(413, "too-large"));
 }
 
 #[tokio::test]
-async fn an_idempotency_key_is_parsed_and_joined_as_the_gateway_joins_it() {
+async fn repeated_idempotency_keys_are_joined_as_by_the_gateway() {
     let post = |keys: &[&[u8]]| {
         let request = keys
             .iter()
@@ -184,7 +184,7 @@ async fn an_idempotency_key_is_parsed_and_joined_as_the_gateway_joins_it() {
     }
 }
 
-/// An event as the gateway sends it: with its path decoded.
+/// An event as the gateway sends it, with a decoded path.
 fn from_gateway(path: &str, query: &str) -> Request {
     let event = serde_json::json!({
         "version": "2.0", "routeKey": "GET /topics/{topic}", "rawPath": path, "rawQueryString": query,
@@ -200,7 +200,7 @@ fn from_gateway(path: &str, query: &str) -> Request {
 }
 
 #[tokio::test]
-async fn what_the_gateway_decoded_is_not_decoded_again() {
+async fn a_path_from_the_gateway_is_not_decoded_twice() {
     assert_eq!(send(from_gateway("/topics/posts", "limit=1")).await, (200, "posts".into()));
     assert_eq!(from_gateway("/topics/posts", "a=%20b&c=d").uri(), "/topics/posts?a=%20b&c=d");
     for path in [
@@ -220,7 +220,7 @@ async fn what_the_gateway_decoded_is_not_decoded_again() {
     assert_eq!(problem(from_gateway("/topics/a/b", "")).await, refused(404, "route-not-found"));
 }
 
-/// Who is asking, by an authorizer's answer.
+/// The identity that an authorizer's answer leads to.
 fn told(authorizer: Value) -> Identity {
     let event = serde_json::json!({
         "rawPath": "/health", "requestContext": {"http": {"method": "GET"}, "authorizer": authorizer},
@@ -231,7 +231,7 @@ fn told(authorizer: Value) -> Identity {
 }
 
 #[test]
-fn a_function_believes_the_authorizer_and_nobody_else() {
+fn a_function_trusts_only_the_authorizers_context() {
     let ada = serde_json::json!({"session": SESSION, "user": "ada", "scopes": "read write"});
     assert_eq!(told(serde_json::json!({"lambda": ada})), known("ada"));
     // The gateway sends no fields where a route has no authorizer.
@@ -250,7 +250,7 @@ fn a_function_believes_the_authorizer_and_nobody_else() {
 }
 
 #[tokio::test]
-async fn a_routes_own_cap_on_bodies_is_the_lower_one() {
+async fn a_lower_cap_on_bodies_applies() {
     let post = |bytes: usize| {
         let body = Body::from(vec![b' '; bytes]);
         Request::post("/sessions").extension(Identity::Known(admin())).body(body).unwrap()
@@ -270,13 +270,13 @@ fn admin() -> Caller {
 }
 
 #[tokio::test]
-async fn every_payload_is_a_request() {
+async fn every_payload_of_events_becomes_a_request() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../events");
     let mut count = 0;
     for entry in fs::read_dir(folder).unwrap() {
         let text = fs::read_to_string(entry.unwrap().path()).unwrap();
         let event: Value = serde_json::from_str(&text).unwrap();
-        // The stream's, the schedule's, and the authorizer's.
+        // Events of the stream, of the schedule and for the authorizer are not requests.
         if event.get("rawPath").is_none() || event["type"] == "REQUEST" {
             continue;
         }

@@ -1,8 +1,8 @@
 //! Tokens: `Authorization: Bearer <token>`.
 //!
-//! A token is 256 random bits under a prefix by which a leaked one is recognised. Only its SHA-256 is ever stored or
-//! looked up: with that many random bits there is nothing to guess, so the hash needs no salt and no stretching. A token
-//! is not printed by accident: it has no `Display`, and its `Debug` tells nothing.
+//! A token is 256 random bits behind a prefix that makes a leaked token recognisable. Only its SHA-256 is ever stored
+//! or looked up: so many random bits cannot be guessed, so the hash needs no salt and no stretching. A token cannot be
+//! printed by accident: it has no `Display`, and its `Debug` shows nothing.
 
 use std::fmt;
 
@@ -13,15 +13,15 @@ use sha2::{Digest, Sha256};
 
 use crate::entropy::{self, EntropyError};
 
-/// What every token that is made here starts with.
+/// The prefix of every token that is made here.
 const PREFIX: &str = "lately_";
 
-/// What opens a session.
+/// The secret that opens a session.
 #[derive(Clone)]
 pub struct Token(String);
 
 impl Token {
-    /// A new one.
+    /// A new random token.
     ///
     /// # Errors
     /// If the operating system has no random bits to give.
@@ -29,14 +29,14 @@ impl Token {
         Ok(Self(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(entropy::secret()?))))
     }
 
-    /// A token as it was sent, or as it is known to all: any text.
+    /// A token from any text: one that a client sent, or one that is publicly known.
     #[must_use]
     pub fn of(text: &str) -> Self {
         Self(text.to_owned())
     }
 
-    /// The token that the value of an `Authorization` header carries, if it carries one. The scheme's name is read in
-    /// either case.
+    /// The token in the value of an `Authorization` header, if it is of the scheme `Bearer`. The scheme's case does not
+    /// matter.
     #[must_use]
     pub fn bearer(authorization: &str) -> Option<Self> {
         let (scheme, token) = authorization.split_once(' ')?;
@@ -44,13 +44,13 @@ impl Token {
         (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then(|| Self::of(token))
     }
 
-    /// What its session is kept under.
+    /// The hash under which the session is stored.
     #[must_use]
     pub fn hash(&self) -> TokenHash {
         TokenHash::from(<[u8; 32]>::from(Sha256::digest(&self.0)))
     }
 
-    /// The token itself, for the one who asked for it.
+    /// The token itself, for the client that asked for a session.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_256_random_bits_and_does_not_show_itself() {
+    fn a_token_is_256_random_bits_and_debug_hides_it() {
         let (one, other) = (Token::random().unwrap(), Token::random().unwrap());
         assert_ne!(one.reveal(), other.reveal());
         assert_ne!(one.hash(), other.hash());
@@ -78,14 +78,14 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_is_the_sha_256_of_its_text() {
+    fn the_hash_is_the_sha_256_of_the_text() {
         // `printf abc | sha256sum`
         let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(Token::of("abc").hash().to_string(), expected);
     }
 
     #[test]
-    fn only_a_bearer_carries_a_token() {
+    fn only_the_scheme_bearer_carries_a_token() {
         for authorization in ["", "Bearer", "Bearer ", "dev", "Basic ZGV2", "Bearer\u{e9}", "Bearer\tdev"] {
             assert!(Token::bearer(authorization).is_none(), "{authorization}");
         }

@@ -1,13 +1,13 @@
-//! Which authorities are trusted to say who AWS is.
+//! The certificate roots that are trusted to identify AWS.
 //!
-//! Every endpoint of AWS's own partitions shows a certificate of one of Amazon's five roots, which Amazon lists at
-//! <https://www.amazontrust.com/repository/>. So a function has those five as data and no others: the
-//! hundred and fifty of the system would be read and parsed at each start. The first of them to expire does so at
-//! the end of 2037. Where something else answers for AWS — China's regions, a proxy that opens TLS, an endpoint of one's
-//! own — `TRUST_ROOTS=native` goes back to the system's.
+//! Every endpoint of AWS's own partitions has a certificate of one of Amazon's five roots, which Amazon lists at
+//! <https://www.amazontrust.com/repository/>. So a function contains those five as data and no others. The system's
+//! hundred and fifty roots would be read and parsed at every start. The first of the five expires at the end of 2037.
+//! If something else answers for AWS (China's regions, a proxy that opens TLS, a private endpoint),
+//! `TRUST_ROOTS=native` selects the system's roots.
 //!
-//! `data/amazon-roots.pem` was made from the crate `webpki-root-certs` 1.0.11, which has Mozilla's roots; a test holds
-//! each certificate against the fingerprint that Amazon publishes for it.
+//! `data/amazon-roots.pem` was made from the crate `webpki-root-certs` 1.0.11, which contains Mozilla's roots. A test
+//! compares each certificate with the fingerprint that Amazon publishes.
 
 use std::str::FromStr;
 
@@ -16,18 +16,18 @@ use aws_smithy_http_client::tls::TrustStore;
 /// Amazon Root CA 1 to 4, and Starfield Services Root Certificate Authority - G2.
 const AMAZON: &[u8] = include_bytes!("../data/amazon-roots.pem");
 
-/// Which roots are trusted.
+/// The roots that are trusted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TrustRoots {
-    /// `amazon`: Amazon's own, which are in the program.
+    /// `amazon`: Amazon's own roots, which are in the program.
     #[default]
     Amazon,
-    /// `native`: those of the system, read when a client is made. `SSL_CERT_FILE` and `SSL_CERT_DIR` say where they are,
+    /// `native`: the system's roots, read when a client is made. `SSL_CERT_FILE` and `SSL_CERT_DIR` say where they are,
     /// if not in the usual places.
     Native,
 }
 
-/// Text that names no roots.
+/// The text is neither `amazon` nor `native`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the trusted roots are amazon or native")]
 pub struct TrustRootsError;
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
     use crate::clock;
 
-    /// The fingerprints that Amazon publishes, and when each root expires.
+    /// The fingerprints that Amazon publishes, and the roots' expiry dates.
     const PUBLISHED: [(&str, &str); 5] = [
         ("8ecde6884f3d87b1125ba31ac3fcb13d7016de7f57cc904fe1cb97c6ae98196e", "380117000000Z"),
         ("1ba5b2aa8c65401a82960118f80bec4f62304d83cec4713a19c39c011ea46db4", "400526000000Z"),
@@ -80,7 +80,7 @@ mod tests {
         bodies.map(|body| STANDARD.decode(body.replace('\n', "")).unwrap()).collect()
     }
 
-    /// The first element of DER: what it holds, and what comes behind it.
+    /// The content of the first DER element, and the bytes behind the element.
     fn element(der: &[u8]) -> (&[u8], &[u8]) {
         let (length, head) = match der[1] {
             short if short < 0x80 => (usize::from(short), 2),
@@ -91,7 +91,7 @@ mod tests {
         der[head..].split_at(length)
     }
 
-    /// `notAfter` of RFC 5280, 4.1.2.5: behind version, serial number, signature algorithm, issuer, and `notBefore`.
+    /// `notAfter` of RFC 5280, 4.1.2.5: it follows version, serial number, signature algorithm, issuer and `notBefore`.
     fn expiry(certificate: &[u8]) -> &str {
         let signed = element(element(certificate).0).0;
         let validity = (0..4).fold(signed, |rest, _| element(rest).1);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_roots_are_the_ones_that_amazon_publishes() {
+    fn the_roots_are_those_that_amazon_publishes() {
         let certificates = certificates();
         let found: Vec<_> = certificates
             .iter()
@@ -115,7 +115,7 @@ mod tests {
     fn no_root_expires_within_five_years() {
         let year = 1970 + clock::unix_now().as_secs() / 31_556_952;
         for der in certificates() {
-            // A UTCTime has two digits of the year: of 2000 to 2049.
+            // A UTCTime has the year's last two digits. They stand for 2000 to 2049.
             let expiry = 2000 + expiry(&der)[..2].parse::<u64>().unwrap();
             assert!(expiry > year + 5, "{expiry}: see {}", "https://www.amazontrust.com/repository/");
         }
@@ -125,7 +125,7 @@ mod tests {
     fn both_kinds_of_roots_can_be_read() {
         for (text, roots) in [("amazon", TrustRoots::Amazon), ("native", TrustRoots::Native)] {
             assert_eq!(text.parse(), Ok(roots));
-            // What cannot be read as certificates panics when a connector is made.
+            // Making a connector panics if the roots cannot be read as certificates.
             drop(crate::aws::connector(roots, HttpConnectorSettings::default()));
         }
         assert_eq!("".parse::<TrustRoots>(), Err(TrustRootsError));

@@ -1,4 +1,4 @@
-//! The clocks and the random source, as the store takes them.
+//! The real clocks and random source, in the form that the store takes.
 
 use std::time::{Duration, Instant};
 
@@ -6,14 +6,14 @@ use lately_store::Ambient;
 
 use crate::{clock, entropy};
 
-/// The real ones.
+/// The real clocks and random source.
 #[derive(Clone, Copy, Debug)]
 pub struct World {
     started: Instant,
 }
 
 impl World {
-    /// The world from now on.
+    /// A world whose monotonic clock starts now.
     #[must_use]
     pub fn new() -> Self {
         Self { started: clock::monotonic_now() }

@@ -1,4 +1,4 @@
-//! What a client gets back for a batch.
+//! The responses to a batch.
 
 use lately_keys::EventId;
 use serde::Serialize;
@@ -18,19 +18,19 @@ impl From<Vec<Event>> for Accepted {
     }
 }
 
-/// Part of a batch was written: what a problem `partially-accepted` also says.
+/// Part of a batch was written: the lists that a problem `partially-accepted` contains.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PartlyAccepted {
-    /// What was written.
+    /// The events that were written.
     pub accepted: Vec<AcceptedEvent>,
-    /// What was not.
+    /// The events that were not written.
     pub rejected: Vec<RejectedEvent>,
 }
 
 /// An event of a batch that was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct AcceptedEvent {
-    /// Its place in the batch, from 0.
+    /// Its position in the batch, from 0.
     pub index: usize,
     /// Its id.
     pub id: EventId,
@@ -39,9 +39,9 @@ pub struct AcceptedEvent {
 /// An event of a batch that was not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct RejectedEvent {
-    /// Its place in the batch, from 0.
+    /// Its position in the batch, from 0.
     pub index: usize,
-    /// Why: a problem's stable code.
+    /// The reason: a problem's stable code.
     pub code: &'static str,
 }
 
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_accepted_is_counted() {
+    fn accepted_events_are_counted() {
         let json = serde_json::to_string(&Accepted::from(Vec::new())).unwrap();
         assert_eq!(json, r#"{"accepted":0,"events":[]}"#);
     }

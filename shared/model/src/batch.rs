@@ -1,17 +1,17 @@
-//! Events in a body: one, an array of them, or one a line.
+//! The events of a body: one event, an array of events, or one event per line.
 //!
-//! What is checked, in this order, and what stops there:
+//! The checks, in their order. Each of them ends the parsing if it fails:
 //!
 //! 1. the body's size: [`BatchError::BodyTooLarge`];
-//! 2. that it is JSON, all of it: [`BatchError::Malformed`];
-//! 3. how many events it has: [`BatchError::TooManyEvents`], or a fault if there is none;
-//! 4. each event's size as sent: [`BatchError::EventTooLarge`];
-//! 5. every event, and everything in it: [`BatchError::Invalid`] names all faults at once.
+//! 2. the whole body is JSON: [`BatchError::Malformed`];
+//! 3. the number of events: [`BatchError::TooManyEvents`], or a fault if there are none;
+//! 4. the size of each event as sent: [`BatchError::EventTooLarge`];
+//! 5. every event with all its fields: [`BatchError::Invalid`] lists all faults at once.
 //!
-//! In NDJSON blank lines are passed over, and the last line may end with a newline or not; events are
-//! counted from 0, lines of [`Malformed`] from 1.
+//! In NDJSON, blank lines are skipped, and the last line may end with or without a newline. Events are counted from 0,
+//! the lines of [`Malformed`] from 1.
 //!
-//! What must hold: time and memory are linear in the body's size, and no nesting is met with recursion.
+//! Invariant: time and memory are linear in the body's size, and nesting never causes recursion.
 
 use std::fmt;
 
@@ -25,18 +25,18 @@ use crate::limits::{BATCH_EVENTS, BODY_BYTES, EVENT_BYTES};
 use crate::malformed::{self, Malformed};
 use crate::times::AcceptedTimes;
 
-/// How a body holds its events.
+/// The format of a body's events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyForm {
     /// A JSON text: one event, or an array of them.
     Json,
-    /// One event a line.
+    /// One event per line.
     Ndjson,
 }
 
 impl BodyForm {
-    /// The form that a `Content-Type` names: NDJSON if it is `application/x-ndjson`, else JSON, whatever
-    /// it says, since many clients say nothing or something else.
+    /// The form that a `Content-Type` names: NDJSON if it is `application/x-ndjson`, else JSON, because many clients
+    /// send no `Content-Type` or a wrong one.
     #[must_use]
     pub fn of_content_type(content_type: Option<&str>) -> Self {
         let media_type = content_type.and_then(|text| text.split(';').next()).map(str::trim);
@@ -50,31 +50,31 @@ impl BodyForm {
 /// The events of one request, 1 to 500.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
-    /// The events, as they were sent.
+    /// The events, in the order of the body.
     pub events: Vec<NewEvent>,
-    /// Whether it was sent as one event rather than as a list, and is to be answered so.
+    /// True if the client sent one event instead of a list, and gets one event back.
     pub single: bool,
 }
 
-/// Why a body was refused.
+/// The reason why a body was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BatchError {
     /// The body has too many bytes.
-    #[error("the body is larger than {} MiB", BODY_BYTES >> 20)]
+    #[error("the body is larger than {} MiB; send fewer events", BODY_BYTES >> 20)]
     BodyTooLarge,
     /// An event has too many bytes.
     #[error("event {index} is larger than {} KiB", EVENT_BYTES >> 10)]
     EventTooLarge {
-        /// Its place in the batch, from 0.
+        /// Its position in the batch, from 0.
         index: usize,
     },
-    /// It is not JSON.
+    /// The body is not JSON.
     #[error(transparent)]
     Malformed(#[from] Malformed),
-    /// It has more events than a batch may have.
-    #[error("a batch has at most {BATCH_EVENTS} events")]
+    /// The body has too many events.
+    #[error("the batch has more than {BATCH_EVENTS} events; split it into several")]
     TooManyEvents,
-    /// It is JSON, but not what it should be.
+    /// The body is JSON with faults.
     #[error(transparent)]
     Invalid(#[from] Faults),
 }
@@ -83,7 +83,7 @@ impl Batch {
     /// Reads the events of a body.
     ///
     /// # Errors
-    /// If the body, or any event in it, is refused: see the order above.
+    /// If one of the checks above fails.
     pub fn parse(body: &[u8], form: BodyForm, times: AcceptedTimes) -> Result<Self, BatchError> {
         if body.len() > BODY_BYTES {
             return Err(BatchError::BodyTooLarge);
@@ -100,9 +100,9 @@ impl Batch {
     }
 }
 
-/// The events of a body before they are looked into.
+/// The events of a body before they are parsed.
 struct Sent<'a> {
-    /// At most one more than there may be.
+    /// At most one more than a batch may have.
     events: Vec<&'a RawValue>,
     single: bool,
 }
@@ -153,7 +153,7 @@ impl<'a> Sent<'a> {
     }
 }
 
-/// The elements of an array: those of a batch that is too long are read, and not kept.
+/// Reads the elements of an array. If there are too many, it reads the rest without keeping them.
 struct Elements;
 
 impl<'a> Visitor<'a> for Elements {

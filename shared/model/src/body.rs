@@ -1,22 +1,22 @@
-//! A body that is one JSON value.
+//! Bodies that are one JSON value.
 
 use serde_json::value::RawValue;
 
 use crate::fault::{Faults, Found};
 use crate::malformed::{self, Malformed};
 
-/// Why a body was refused.
+/// The reason why a body was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BodyError {
-    /// It is not JSON.
+    /// The body is not JSON.
     #[error(transparent)]
     Malformed(#[from] Malformed),
-    /// It is JSON, but not what it should be.
+    /// The body is JSON with faults.
     #[error(transparent)]
     Invalid(#[from] Faults),
 }
 
-/// Reads a body's one value.
+/// Parses a body's one value.
 pub(crate) fn parse<T>(
     body: &[u8],
     read: impl FnOnce(&RawValue, &mut Found) -> Option<T>,

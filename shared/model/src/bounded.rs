@@ -2,7 +2,7 @@
 
 /// Defines a type for the whole numbers from one bound to another, and the error of a number outside them.
 ///
-/// Further attributes (derives, serde) and a default are up to the type. The error's message names both bounds.
+/// The caller adds further attributes (derives, serde) and a default. The error's message names both bounds.
 macro_rules! bounded {
     (
         $(#[$meta:meta])*

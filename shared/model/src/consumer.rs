@@ -1,4 +1,4 @@
-//! Consumers: what a client asks for, and what it is told.
+//! Consumers: the bodies that clients send, and the views that they get.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,19 +15,19 @@ use crate::fields::{self, Field};
 use crate::limits::{POLL_EVENTS, POLL_EVENTS_DEFAULT, SETTLE_SECONDS, SETTLE_SECONDS_DEFAULT};
 use crate::revision::Revision;
 
-/// Where a new consumer begins to read.
+/// The position at which a new consumer begins to read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Start {
-    /// With the oldest event that there is.
+    /// At the oldest event.
     Earliest,
-    /// With what comes from now on.
+    /// At the events that are written from now on.
     #[default]
     Latest,
-    /// With what is at a time or after it.
+    /// At the first event at this time or after it.
     Time(UnixMillis),
 }
 
-/// Text that says no beginning.
+/// The text is no start of a consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be earliest, latest, or a time in RFC 3339")]
 pub struct StartError;
@@ -45,7 +45,8 @@ impl FromStr for Start {
 }
 
 bounded! {
-    /// How many seconds a consumer stays behind now, so that writes under way can land: 0 to 3,600, default 10.
+    /// The number of seconds that a consumer stays behind the present, so that writes under way can land: 0 to 3,600,
+    /// default 10.
     #[derive(Serialize)]
     #[serde(transparent)]
     SettleSeconds(u16): 0..=SETTLE_SECONDS, default SETTLE_SECONDS_DEFAULT;
@@ -73,17 +74,18 @@ impl SettleSeconds {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NewConsumer {
-    /// Where it begins, if it is not there yet.
+    /// The start of a consumer that is created; ignored if the consumer exists.
     pub start: Start,
-    /// How far behind now it stays; what it was, or the default, if the client does not say.
+    /// The time that it stays behind the present. If the client does not say, the time stays the same, or is the
+    /// default for a new consumer.
     pub settle_seconds: Option<SettleSeconds>,
 }
 
 impl NewConsumer {
-    /// Reads a body. An empty one says nothing, as `{}` does.
+    /// Reads a body. An empty body means the same as `{}`.
     ///
     /// # Errors
-    /// If it is not JSON, or with all that is wrong with it.
+    /// If the body is not JSON, or with all its faults.
     pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
         if body.trim_ascii().is_empty() {
             return Ok(Self::default());
@@ -102,7 +104,7 @@ impl NewConsumer {
 }
 
 bounded! {
-    /// How many events a poll may give, late ones included: 1 to 1,000, default 100.
+    /// The most events that a poll may return, late ones included: 1 to 1,000, default 100.
     PollLimit(u16): 1..=POLL_EVENTS, default POLL_EVENTS_DEFAULT;
     /// The number of events is too low or too high.
     PollLimitError = "must be a whole number from {} to {}";
@@ -119,15 +121,15 @@ bounded! {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PollRequest {
-    /// How many events are wanted.
+    /// The most events to return.
     pub limit: PollLimit,
 }
 
 impl PollRequest {
-    /// Reads a body. An empty one says nothing, as `{}` does.
+    /// Reads a body. An empty body means the same as `{}`.
     ///
     /// # Errors
-    /// If it is not JSON, or with all that is wrong with it.
+    /// If the body is not JSON, or with all its faults.
     pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
         if body.trim_ascii().is_empty() {
             return Ok(Self::default());
@@ -140,7 +142,7 @@ impl PollRequest {
     }
 }
 
-/// A whole number that is checked further; none, with a fault, if it is refused.
+/// Parses a whole number and checks it; none, with a fault, if it is refused.
 fn number<T, E: fmt::Display>(
     field: &Field<&RawValue>,
     found: &mut Found,
@@ -149,7 +151,8 @@ fn number<T, E: fmt::Display>(
     check(serde_json::from_str(field.value?.get()).ok()).map_err(|refused| field.fault(found, refused)).ok()
 }
 
-/// The name of a batch: which consumer's, of those that had its name, and which of its states.
+/// The name of a batch: the consumer's incarnation and its revision. A consumer that is deleted and created again under
+/// its old name gets another incarnation.
 ///
 /// ```
 /// use lately_model::BatchToken;
@@ -165,13 +168,13 @@ pub struct BatchToken {
     revision: Revision,
 }
 
-/// Text that names no batch.
+/// The text names no batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be the name of a batch as a poll answered it")]
+#[error("must be a batch name as a poll returned it")]
 pub struct BatchTokenError;
 
 impl BatchToken {
-    /// The batch that was given out with a revision of a consumer.
+    /// The batch that a poll returned with this revision of the consumer.
     #[must_use]
     pub const fn new(incarnation: Revision, revision: Revision) -> Self {
         Self { incarnation, revision }
@@ -191,7 +194,7 @@ impl FromStr for BatchToken {
         let (incarnation, revision) = text.split_once('-').ok_or(BatchTokenError)?;
         let number = |hex| u64::from_str_radix(hex, 16).map(Revision::new).map_err(|_| BatchTokenError);
         let batch = Self::new(number(incarnation)?, number(revision)?);
-        // One batch has one text.
+        // Each batch has only one valid text.
         if batch.to_string() == text { Ok(batch) } else { Err(BatchTokenError) }
     }
 }
@@ -205,7 +208,7 @@ impl Serialize for BatchToken {
 /// The body of a commit: `{"batch"}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Commit {
-    /// What is done.
+    /// The batch that the client has processed.
     pub batch: BatchToken,
 }
 
@@ -213,7 +216,7 @@ impl Commit {
     /// Reads a body.
     ///
     /// # Errors
-    /// If it is not JSON, or with all that is wrong with it.
+    /// If the body is not JSON, or with all its faults.
     pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
         body::parse(body, |json, found| {
             let [batch] = fields::of_object(json, &Pointer::root(), ["batch"], found)?;
@@ -222,20 +225,20 @@ impl Commit {
     }
 }
 
-/// Where a consumer is told to go on.
+/// The position to which a client moves a consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeekTo {
-    /// With the oldest event that there is.
+    /// At the oldest event.
     Earliest,
-    /// With what comes from now on.
+    /// At the events that are written from now on.
     Latest,
-    /// With what is at a time or after it.
+    /// At the first event at this time or after it.
     Time(UnixMillis),
-    /// Behind an event.
+    /// After this event.
     Event(EventId),
 }
 
-/// Text that says no such place.
+/// The text names no position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be earliest, latest, a time in RFC 3339, or the id of an event")]
 pub struct SeekToError;
@@ -269,7 +272,7 @@ impl FromStr for SeekTo {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seek {
-    /// Where to go on.
+    /// The position to continue from.
     pub to: SeekTo,
 }
 
@@ -277,7 +280,7 @@ impl Seek {
     /// Reads a body.
     ///
     /// # Errors
-    /// If it is not JSON, or with all that is wrong with it.
+    /// If the body is not JSON, or with all its faults.
     pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
         body::parse(body, |json, found| {
             let [to] = fields::of_object(json, &Pointer::root(), ["to"], found)?;
@@ -289,31 +292,31 @@ impl Seek {
 /// A consumer: `{"position","outstanding","lag_seconds","late","late_more"?,"settle_seconds"}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ConsumerView {
-    /// All at or before it is committed; none at the beginning of everything.
+    /// The position: all events up to it are committed. None at the very beginning.
     pub position: Option<EventId>,
-    /// The batch that was given out and is not committed.
+    /// The batch that a poll returned and no commit has named yet.
     pub outstanding: Option<BatchToken>,
-    /// How old the oldest event is that is not committed; 0 if there is none.
+    /// The age of the oldest uncommitted event; 0 if there is none.
     pub lag_seconds: u64,
-    /// How many events landed behind the position and are not committed.
+    /// The number of events that landed behind the position and are not committed.
     pub late: u64,
-    /// True if one request could not count all of them. The answer has this field only then.
+    /// True if one request could not count all of them. The response has this field only then.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub late_more: bool,
-    /// How far behind now it stays.
+    /// The time that it stays behind the present.
     pub settle_seconds: SettleSeconds,
 }
 
-/// What a poll gives: `{"batch","events","late","caught_up"}`.
+/// The response to a poll: `{"batch","events","late","caught_up"}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Polled {
-    /// What to commit; none if there was nothing.
+    /// The batch to commit; none if there were no events.
     pub batch: Option<BatchToken>,
-    /// What comes next, oldest first.
+    /// The next events, oldest first.
     pub events: Vec<Event>,
-    /// What landed behind the position, oldest first.
+    /// The events that landed behind the position, oldest first.
     pub late: Vec<Event>,
-    /// Whether there is nothing more up to the watermark.
+    /// True if no event is left up to the watermark.
     pub caught_up: bool,
 }
 
@@ -333,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_consumer_begins_with_what_comes_unless_it_is_told_otherwise() {
+    fn a_consumer_starts_with_new_events_by_default() {
         for body in ["", " ", "{}", r#"{"start":"latest"}"#] {
             assert_eq!(NewConsumer::parse(body.as_bytes()).unwrap(), NewConsumer::default(), "{body}");
         }
@@ -353,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_poll_gives_1_to_1000_and_100_if_not_said() {
+    fn a_poll_returns_1_to_1000_events_default_100() {
         for (body, limit) in [("", 100), ("{}", 100), (r#"{"limit":1}"#, 1), (r#"{"limit":1000}"#, 1_000)] {
             assert_eq!(PollRequest::parse(body.as_bytes()).unwrap().limit.get(), limit, "{body}");
         }
@@ -375,12 +378,12 @@ mod tests {
         {
             let body = format!(r#"{{"batch":"{wrong}"}}"#);
             let refused = faults(Commit::parse(body.as_bytes()));
-            assert_eq!(refused, "/batch: must be the name of a batch as a poll answered it", "{wrong}");
+            assert_eq!(refused, "/batch: must be a batch name as a poll returned it", "{wrong}");
         }
     }
 
     #[test]
-    fn a_seek_goes_to_an_end_a_time_or_an_event() {
+    fn a_seek_moves_to_an_end_a_time_or_an_event() {
         let to = |text: &str| Seek::parse(format!(r#"{{"to":"{text}"}}"#).as_bytes()).map(|seek| seek.to);
         assert_eq!(to("earliest").unwrap(), SeekTo::Earliest);
         assert_eq!(to("latest").unwrap(), SeekTo::Latest);
@@ -392,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_what_the_contract_says() {
+    fn views_are_written_as_the_contract_says() {
         let batch = Some(BatchToken::new(Revision::new(10), Revision::new(11)));
         let view = ConsumerView {
             position: Some(ID.parse().unwrap()),
@@ -415,7 +418,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_batch_has_one_text(incarnation: u64, revision: u64) {
+        fn every_batch_parses_from_its_text(incarnation: u64, revision: u64) {
             let batch = BatchToken::new(Revision::new(incarnation), Revision::new(revision));
             prop_assert_eq!(batch.to_string().parse(), Ok(batch));
         }

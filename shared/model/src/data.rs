@@ -1,8 +1,8 @@
 //! An event's data: the client's own JSON text, checked and passed through.
 //!
-//! Why unparsed: numbers come back exactly as they were sent, beyond what a float holds too, members keep
-//! their order, and a page costs no re-encoding. What is checked is what every reader must be able to rely
-//! on: that it is JSON, of whole characters, and not nested deeper than common readers go.
+//! The text stays unparsed so that numbers come back exactly as the client sent them, even beyond what a float holds,
+//! members keep their order, and a page costs no re-encoding. The checks guarantee what every reader must be able to
+//! rely on: it is JSON, made of whole characters, and not nested deeper than common readers accept.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::limits::DATA_DEPTH;
 use crate::malformed;
 
-/// Any JSON value, `null` too, as the text that was sent, without the white space around it.
+/// Any JSON value, including `null`, as the client's text without the white space around it.
 ///
 /// ```
 /// use lately_model::Data;
@@ -25,10 +25,10 @@ use crate::malformed;
 #[serde(transparent)]
 pub struct Data(Box<RawValue>);
 
-/// Text that is no event's data.
+/// The text cannot be an event's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DataError {
-    /// It is not JSON.
+    /// The text is not JSON.
     #[error("must be JSON")]
     Malformed,
     /// Its arrays and objects are nested too deep.
@@ -43,19 +43,19 @@ impl Data {
         self.0.get()
     }
 
-    /// Data from the table. It was checked when it was written, so only that it is JSON is checked again:
-    /// a damaged item must not damage the page it is on.
+    /// Data from the table. It was fully checked when it was written. Here only its JSON is checked again, so that a
+    /// damaged item cannot damage the page that it is on.
     ///
     /// # Errors
-    /// If it is not JSON.
+    /// If the text is not JSON.
     pub fn from_stored(text: String) -> Result<Self, DataError> {
         RawValue::from_string(text).map(Self).map_err(|_| DataError::Malformed)
     }
 
-    /// Data of our own making.
+    /// Data made by this program.
     ///
     /// # Panics
-    /// If it has no JSON: a map whose keys are no text, or an impl that fails.
+    /// If the value has no JSON: a map with keys that are not text, or an implementation that fails.
     pub(crate) fn of(data: &impl Serialize) -> Self {
         Self(to_raw_value(data).expect("what is made here has JSON"))
     }
@@ -76,7 +76,7 @@ impl std::str::FromStr for Data {
 }
 
 impl PartialEq for Data {
-    /// The same text: `1.0` and `1.00` are not the same data.
+    /// Two data are equal if their texts are: `1.0` and `1.00` are not.
     fn eq(&self, other: &Self) -> bool {
         self.as_str() == other.as_str()
     }
@@ -90,7 +90,7 @@ impl fmt::Debug for Data {
     }
 }
 
-/// How deep arrays and objects nest, counted without recursion.
+/// The depth of nested arrays and objects, counted without recursion.
 fn depth(json: &RawValue) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     let mut bytes = json.get().bytes();
@@ -108,7 +108,7 @@ fn depth(json: &RawValue) -> usize {
     deepest
 }
 
-/// Skips what is left of a string, and its closing quote.
+/// Skips the rest of a string and its closing quote.
 fn skip_string(bytes: &mut std::str::Bytes<'_>) {
     while let Some(byte) = bytes.next() {
         match byte {
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_is_capped_and_brackets_in_strings_are_text() {
+    fn depth_is_capped_and_ignores_brackets_in_strings() {
         assert!(nested(DATA_DEPTH).parse::<Data>().is_ok());
         assert_eq!(nested(DATA_DEPTH + 1).parse::<Data>(), Err(DataError::Depth));
         let quoted = format!(r#"["{}", "\"{}"]"#, "[{".repeat(100), "[".repeat(100));
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_come_back_as_they_were_sent() {
+    fn numbers_come_back_exactly() {
         for text in ["1.10", "-0", "1e400", "123456789012345678901234567890.000", "null", "\"\\u00e9\""] {
             let data: Data = format!(" \n{text}\t").parse().unwrap();
             assert_eq!((data.as_str(), serde_json::to_string(&data).unwrap()), (text, text.to_owned()));

@@ -1,7 +1,7 @@
 //! A record's document: any JSON object, kept as the client's own text.
 //!
-//! It is checked as an event's data is ([`Data`]), so what comes back is what was sent, number for number and member for
-//! member, and no name in it means anything to the table. How large it may be is the cap on its route's bodies.
+//! It is checked like an event's data ([`Data`]). So a client gets back exactly the text that it sent, and no member's
+//! name has a meaning to the table. The cap on the bodies of the route limits its size.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -10,7 +10,7 @@ use crate::body::{self, BodyError};
 use crate::data::{Data, DataError};
 use crate::fault::{Found, Pointer};
 
-/// The body of `PUT /users/{user}/profile` and `PUT /settings/{app}`, and what is answered.
+/// The body of `PUT /users/{user}/profile` and `PUT /settings/{app}`, and of their responses.
 ///
 /// ```
 /// use lately_model::Document;
@@ -27,7 +27,7 @@ impl Document {
     /// Reads a body.
     ///
     /// # Errors
-    /// If it is not JSON, or not an object, or nested too deep.
+    /// If the body is not JSON, is not an object, or is nested too deep.
     pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
         body::parse(body, Self::read)
     }
@@ -41,7 +41,7 @@ impl Document {
     /// A document from the table, which was checked when it was written.
     ///
     /// # Errors
-    /// If it is not a JSON object.
+    /// If the text is not a JSON object.
     pub fn from_stored(text: String) -> Result<Self, DataError> {
         Data::from_stored(text).map(Self).and_then(|document| {
             if is_object(document.as_str()) { Ok(document) } else { Err(DataError::Malformed) }
@@ -57,7 +57,7 @@ impl Document {
     }
 }
 
-/// Whether a JSON value, without white space around it, is an object.
+/// True if a JSON value, without white space around it, is an object.
 fn is_object(json: &str) -> bool {
     json.starts_with('{')
 }

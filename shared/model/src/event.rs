@@ -1,4 +1,4 @@
-//! An event, as it is sent and as it is answered.
+//! Events in requests and responses.
 
 use lately_keys::{Actor, EventId, EventType, Subject, Topic, UnixMillis};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
@@ -11,23 +11,23 @@ use crate::times::AcceptedTimes;
 
 /// An event that a client sends: `{"type","actor","subject"?,"data"?,"at"?}`.
 ///
-/// What is optional is left out; `null` stands for nothing but itself, as `data`.
+/// Optional members are left out. `null` is not a way to leave one out: it is only valid as `data`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewEvent {
-    /// What kind of event it is.
+    /// The kind of event.
     pub event_type: EventType,
-    /// Who did it.
+    /// The actor who did it.
     pub actor: Actor,
-    /// What it was done to.
+    /// The subject that it was done to.
     pub subject: Option<Subject>,
-    /// Anything else.
+    /// Any further data.
     pub data: Option<Data>,
-    /// When it happened, if not just now: never after the request came.
+    /// When it happened, if the client says so: never later than the request's arrival.
     pub at: Option<UnixMillis>,
 }
 
 impl NewEvent {
-    /// Reads one event, and adds what is wrong with it to what was found.
+    /// Parses one event, and adds its faults to `found`.
     pub(crate) fn read(
         json: &RawValue,
         place: &Pointer,
@@ -46,7 +46,8 @@ impl NewEvent {
         if let Some(Err(refused)) = time.map(|time| times.check(time)) {
             at.fault(found, refused);
         }
-        // A time that has not come yet is of a clock that runs ahead: the event's time is when it is written.
+        // A time slightly in the future comes from a clock that runs ahead. The event then gets the time of its
+        // writing.
         let at = time.filter(|time| *time <= times.now());
         Some(Self { event_type: event_type?, actor: actor?, subject, data, at })
     }
@@ -73,20 +74,20 @@ impl NewEvent {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Its name, place and time.
+    /// The id: its name, its position and its time.
     pub id: EventId,
-    /// What kind of event it is.
+    /// The kind of event.
     pub event_type: EventType,
-    /// Who did it.
+    /// The actor who did it.
     pub actor: Actor,
-    /// What it was done to.
+    /// The subject that it was done to.
     pub subject: Option<Subject>,
-    /// Anything else.
+    /// Any further data.
     pub data: Option<Data>,
 }
 
 impl Event {
-    /// What was sent, under the id that it was given.
+    /// An event as it was sent, with the id that it was given.
     #[must_use]
     pub fn of(new: NewEvent, id: EventId) -> Self {
         let NewEvent { event_type, actor, subject, data, at: _ } = new;
@@ -101,7 +102,7 @@ impl Event {
 }
 
 impl Event {
-    /// The event's JSON, with its topic where a timeline holds those of several.
+    /// The event's JSON. It includes the topic in a timeline that holds several topics' events.
     pub(crate) fn serialize_of<S: Serializer>(
         &self,
         topic: Option<&Topic>,

@@ -1,25 +1,26 @@
-//! What is wrong with what a client sent, by place.
+//! Faults: the errors in a request, each with its place.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// One thing to mend.
+/// One error to correct.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Fault {
-    /// Where it is: a JSON Pointer (RFC 6901) into the body, `/1/type`; of a query string, `/limit`.
+    /// The place: a JSON Pointer (RFC 6901) into the body, such as `/1/type`, or a parameter of the query, such as
+    /// `/limit`.
     pub path: String,
-    /// What must be so. It never repeats what the client sent.
+    /// The rule that must hold. It never repeats text that the client sent.
     pub message: String,
 }
 
-/// All that is wrong, in the order in which it was found; at least one.
+/// All faults, in the order in which they were found; at least one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Faults(Vec<Fault>);
 
 impl Faults {
-    /// A list of faults; none if it is empty.
+    /// A list of faults; none if `faults` is empty.
     #[must_use]
     pub fn new(faults: Vec<Fault>) -> Option<Self> {
         (!faults.is_empty()).then_some(Self(faults))
@@ -58,7 +59,7 @@ impl fmt::Display for Faults {
 
 impl std::error::Error for Faults {}
 
-/// Faults as they are found.
+/// The faults found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Found(Vec<Fault>);
 
@@ -67,7 +68,7 @@ impl Found {
         self.0.push(Fault { path: path.0.clone(), message: message.to_string() });
     }
 
-    /// The value, if it was read and nothing is wrong.
+    /// The value, if it was parsed and there are no faults.
     pub(crate) fn or<T>(self, value: Option<T>) -> Result<T, Faults> {
         match value {
             Some(value) if self.0.is_empty() => Ok(value),
@@ -89,7 +90,7 @@ impl Pointer {
         Self::default()
     }
 
-    /// The member of a name, or the element of a number, of what this points at.
+    /// The place of a member or of an element inside this place.
     pub(crate) fn child(&self, name: impl fmt::Display) -> Self {
         let name = name.to_string().replace('~', "~0").replace('/', "~1");
         Self(format!("{}/{name}", self.0))
@@ -101,13 +102,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pointer_escapes_what_would_point_elsewhere() {
+    fn a_pointer_escapes_slashes_and_tildes() {
         let place = Pointer::root().child(3).child("a/b~c").child("");
         assert_eq!(place.0, "/3/a~1b~0c/");
     }
 
     #[test]
-    fn all_faults_are_told_in_order() {
+    fn faults_are_listed_in_order() {
         let mut found = Found::default();
         found.add(&Pointer::root().child("type"), "must be given");
         found.add(&Pointer::root(), "must be less");

@@ -1,7 +1,7 @@
-//! The fields of what a client sent: of a JSON object, or of a query string.
+//! The fields of a JSON object or of a query string.
 //!
-//! Why not derived: a derived reader stops at the first fault, and keeps the last of two fields of one name.
-//! Here everything is reported at once, values stay as they were sent, and nothing is read twice: one pass
+//! These readers are not derived, because a derived reader stops at the first fault and keeps the last of two fields
+//! with one name. Here all faults are reported at once, values keep their text, and nothing is read twice: one pass
 //! over the text sorts it into fields, and each field is then parsed on its own.
 
 use std::fmt;
@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use crate::fault::{Found, Pointer};
 use crate::limits::{NAMED_FIELD_BYTES, NAMED_FIELDS};
 
-/// Sorts what a client named into the fields that there are.
+/// Sorts the members or parameters that a client sent into the known fields.
 pub(crate) struct Fields<'f, V, const N: usize> {
     at: &'f Pointer,
     names: [&'static str; N],
@@ -55,7 +55,7 @@ impl<'f, V, const N: usize> Fields<'f, V, N> {
         }
     }
 
-    /// All fields, in the order of the names; those that were not given are empty.
+    /// All fields, in the order of `names`. A field that was not sent is empty.
     pub(crate) fn finish(self, found: &mut Found) -> [Field<V>; N] {
         for (path, message) in &self.refused {
             found.add(path, message);
@@ -72,7 +72,7 @@ impl<'f, V, const N: usize> Fields<'f, V, N> {
     }
 }
 
-/// The fields of a JSON object; none, with a fault, if it is no object.
+/// The fields of a JSON object; none, with a fault, if the JSON is not an object.
 pub(crate) fn of_object<'a, const N: usize>(
     json: &'a RawValue,
     at: &Pointer,
@@ -104,7 +104,7 @@ impl<'f, 'a, const N: usize> Visitor<'a> for Members<'f, 'a, N> {
     }
 }
 
-/// One field, and where it is.
+/// One field and its place.
 pub(crate) struct Field<V> {
     path: Pointer,
     pub(crate) value: Option<V>,
@@ -115,7 +115,7 @@ impl<V> Field<V> {
         found.add(&self.path, message);
     }
 
-    /// The field itself, with a fault if it was not given.
+    /// The field itself, with a fault if it was not sent.
     pub(crate) fn required(self, found: &mut Found) -> Self {
         if self.value.is_none() {
             self.fault(found, "must be given");
@@ -125,7 +125,7 @@ impl<V> Field<V> {
 }
 
 impl<'a> Field<&'a RawValue> {
-    /// A JSON value of a type that serde knows; none, with a fault, if it is another.
+    /// The field's value as a type that serde knows; none, with a fault, if it is of another type.
     pub(crate) fn json<T: serde::Deserialize<'a>>(&self, expected: &str, found: &mut Found) -> Option<T> {
         let value = serde_json::from_str(self.value?.get()).ok();
         if value.is_none() {
@@ -134,27 +134,27 @@ impl<'a> Field<&'a RawValue> {
         value
     }
 
-    /// A string that is parsed further; none, with a fault, if it is refused.
+    /// The field's string, parsed; none, with a fault, if it is refused.
     pub(crate) fn text<T: FromStr<Err: fmt::Display>>(&self, found: &mut Found) -> Option<T> {
         let text: String = self.json("a string", found)?;
         text.parse().map_err(|refused| self.fault(found, refused)).ok()
     }
 
-    /// The elements of an array, each with its place; none, with a fault, if it is no array.
+    /// The field's array as elements with their places; none, with a fault, if it is not an array.
     pub(crate) fn elements(&self, found: &mut Found) -> Option<Vec<Self>> {
         let elements: Vec<&'a RawValue> = self.json("an array", found)?;
         let place = |(index, value)| Self { path: self.path.child(index), value: Some(value) };
         Some(elements.into_iter().enumerate().map(place).collect())
     }
 
-    /// Whether the field was given, as `null`.
+    /// True if the client sent `null`.
     pub(crate) fn is_null(&self) -> bool {
         self.value.is_some_and(|json| json.get() == "null")
     }
 }
 
 impl Field<String> {
-    /// A parameter that is parsed; none, with a fault, if it is refused.
+    /// The parameter's value, parsed; none, with a fault, if it is refused.
     pub(crate) fn parsed<T, E: fmt::Display>(
         &self,
         found: &mut Found,

@@ -1,4 +1,4 @@
-//! Following: what a client asks for, and what it is told.
+//! Following: the bodies that clients send, and the views that they get.
 
 use lately_keys::{Source, UnixMillis, User};
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use crate::fields;
 use crate::limits::{BACKFILL, BACKFILL_DEFAULT};
 
 bounded! {
-    /// How many events from before a follow the feed shows: 0 to 200, default 50.
+    /// The number of earlier events that a follow brings into the feed: 0 to 200, default 50.
     ///
     /// ```
     /// use lately_model::Backfill;
@@ -28,10 +28,10 @@ bounded! {
 }
 
 impl Backfill {
-    /// Reads the body of a follow. An empty one says nothing, as `{}` does.
+    /// Reads the body of a follow. An empty body means the same as `{}`.
     ///
     /// # Errors
-    /// If it is not JSON, or with all that is wrong with it.
+    /// If the body is not JSON, or with all its faults.
     pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
         if body.trim_ascii().is_empty() {
             return Ok(Self::default());
@@ -43,39 +43,39 @@ impl Backfill {
     }
 }
 
-/// What a user follows: `{"source","since"}`.
+/// A source that a user follows: `{"source","since"}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FollowView {
-    /// What is followed.
+    /// The followed source.
     pub source: Source,
-    /// Since when.
+    /// When the follow began.
     pub since: UnixMillis,
 }
 
-/// A page of what a user follows, by source.
+/// A page of the sources that a user follows, sorted by source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FollowingList {
-    /// What is followed.
+    /// The followed sources.
     pub following: Vec<FollowView>,
-    /// Where the next page begins; none if this is the last.
+    /// The cursor of the next page; none on the last page.
     pub next: Option<String>,
 }
 
-/// Who follows a source: `{"user","since"}`.
+/// A follower of a source: `{"user","since"}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FollowerView {
-    /// Who follows.
+    /// The follower.
     pub user: User,
-    /// Since when.
+    /// When the follow began.
     pub since: UnixMillis,
 }
 
-/// A page of a source's followers, in no order that means anything.
+/// A page of a source's followers, in an arbitrary order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FollowerList {
-    /// Who follows.
+    /// The followers.
     pub followers: Vec<FollowerView>,
-    /// Where the next page begins; none if this is the last.
+    /// The cursor of the next page; none on the last page.
     pub next: Option<String>,
 }
 
@@ -84,21 +84,22 @@ pub struct FollowerList {
 pub struct SourceView {
     /// Its name.
     pub source: Source,
-    /// How many follow it.
+    /// The number of its followers.
     pub followers: u64,
-    /// How its events come into feeds.
+    /// The way in which its events come into feeds.
     pub mode: SourceMode,
 }
 
-/// How a source's events come into the feeds of its followers.
+/// The way in which a source's events come into its followers' feeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SourceMode {
-    /// Each is copied into each feed.
+    /// Each event is copied into each feed.
     Push,
-    /// They are still copied, while the feeds are being told to read them.
+    /// The source moves from push to pull: its events are still copied while its followers' feeds learn to read its
+    /// timeline.
     Promoting,
-    /// They are read from the source's timeline whenever a feed is.
+    /// Feeds read the events from the source's timeline whenever they are read.
     Pull,
 }
 
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backfill_is_0_to_200_and_50_if_not_said() {
+    fn a_backfill_is_0_to_200_events_default_50() {
         for (body, events) in
             [("", 50), (" ", 50), ("{}", 50), (r#"{"backfill":0}"#, 0), (r#"{"backfill":200}"#, 200)]
         {
@@ -120,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn every_invalid_backfill_is_refused_with_its_fault() {
         for body in
             [r#"{"backfill":201}"#, r#"{"backfill":-1}"#, r#"{"backfill":"9"}"#, r#"{"backfill":null}"#]
         {

@@ -1,8 +1,8 @@
-//! What a client may send, and what it gets back.
+//! The requests that clients may send, and the responses that they get.
 //!
-//! Bodies and query strings are parsed here, once, into types that cannot be wrong, and every fault that a
-//! client can mend is named at once, by its path. This crate knows no AWS, no clock and no random source:
-//! a clock reading is an argument, so everything in it can be tested, and is.
+//! Bodies and query strings are parsed here, once, into types that cannot hold invalid values. A refusal lists every
+//! fault at once, each with its path. This crate knows no AWS, no clock and no random source: the time is an argument,
+//! so tests can reach everything in it.
 //!
 //! ```
 //! use lately_model::{AcceptedTimes, Batch, BatchError, BodyForm};
@@ -26,15 +26,15 @@
 //!
 //! | for | see |
 //! | --- | --- |
-//! | events sent, one or many | [`Batch`], [`NewEvent`], [`AcceptedTimes`] |
-//! | events answered | [`Event`], [`TimelineEvent`], [`Page`], [`FeedPage`], [`Accepted`], [`PartlyAccepted`] |
+//! | events in requests | [`Batch`], [`NewEvent`], [`AcceptedTimes`] |
+//! | events in responses | [`Event`], [`TimelineEvent`], [`Page`], [`FeedPage`], [`Accepted`], [`PartlyAccepted`] |
 //! | an event's data | [`Data`] |
 //! | query strings | [`EventQuery`], [`SourceQuery`], [`FeedQuery`], [`ListQuery`], [`RecordQuery`], [`PageSize`], [`TimeRange`] |
 //! | topics | [`TopicChange`], [`TopicSettings`], [`TopicView`], [`Views`], [`RetentionDays`] |
 //! | records | [`Document`], [`Revision`], [`Precondition`] |
 //! | issues | [`NewIssue`], [`IssueChange`], [`Issue`], [`IssueQuery`], [`IssueList`], [`Labels`], [`issue_opened`], [`issue_changed`] |
 //! | sessions | [`NewSession`], [`Session`], [`Scope`], [`Scopes`] |
-//! | what was wrong | [`BodyError`], [`Fault`], [`Faults`], [`Malformed`] |
+//! | faults | [`BodyError`], [`Fault`], [`Faults`], [`Malformed`] |
 //! | consumers | [`NewConsumer`], [`PollRequest`], [`Polled`], [`Commit`], [`Seek`], [`ConsumerView`] |
 //! | reports | [`RunSpec`], [`RunView`], [`RunFiles`] |
 //! | following | [`Backfill`], [`FollowingList`], [`FollowerList`], [`SourceView`] |

@@ -1,84 +1,86 @@
-//! Every cap of this crate, each with its reason.
+//! All caps of this crate, each with its reason.
 
-/// Most events of a batch: 20 calls of DynamoDB's 25 items each, which fit into one request's time.
+/// Most events of a batch: 20 calls to DynamoDB with 25 items each, which fit into one request's time.
 pub const BATCH_EVENTS: usize = 500;
 
-/// Largest body, in bytes. A function is called with at most 6 MB of JSON, in which the body is a string:
-/// quotes are escaped, or the whole is base64.
+/// Largest body, in bytes. Lambda passes at most 6 MB of JSON to a function, with the body as a JSON string in it, with
+/// escaped quotes, or as base64.
 pub const BODY_BYTES: usize = 3 * 1024 * 1024;
 
-/// Largest event, in bytes of its text as it was sent. An item, with keys and overhead, has at most 400 KB.
+/// Largest event, in bytes of the text that the client sent. An item has at most 400 KB, keys and overhead included.
 pub const EVENT_BYTES: usize = 256 * 1024;
 
-/// Deepest nesting of arrays and objects in an event's data: `1` has depth 0, `[]` has depth 1.
-/// Common readers of JSON stop at 64 levels, and a page puts three around an event's data.
+/// Deepest nesting of arrays and objects in an event's data: `1` has depth 0, `[]` has depth 1. Common JSON readers
+/// stop at 64 levels, and a page adds three around an event's data.
 pub const DATA_DEPTH: usize = 60;
 
-/// How far ahead of our clock an event's time may be: clients' clocks differ.
+/// Most seconds that an event's time may be ahead of our clock: clients' clocks differ.
 pub const FUTURE_SECONDS: u64 = 5;
 
-/// How far behind our clock an event's time may be before it is an import.
+/// Seconds behind our clock beyond which an event is an import.
 pub const IMPORT_SECONDS: u64 = 60;
 
 /// Most entries of a page.
 pub const PAGE_SIZE: u16 = 200;
 
-/// Entries of a page whose size the client leaves to us.
+/// Entries of a page if the client does not say.
 pub const PAGE_SIZE_DEFAULT: u16 = 50;
 
-/// Most events from before a follow that a feed is filled with: a page of the largest size.
+/// Most earlier events that a follow brings into a feed: a page of the largest size.
 pub const BACKFILL: u16 = PAGE_SIZE;
 
-/// Events from before a follow that a feed is filled with if the client does not say: a page.
+/// Earlier events that a follow brings into a feed if the client does not say: a page of the default size.
 pub const BACKFILL_DEFAULT: u16 = PAGE_SIZE_DEFAULT;
 
-/// Longest retention: about a century. Who wants more wants no retention at all.
+/// Longest retention: about a century. To keep events longer, set no retention.
 pub const RETENTION_DAYS: u16 = 36_500;
 
-/// Most shards that a topic's buckets may grow to, if its creator does not say.
+/// Most shards that a topic's buckets may grow to if its creator does not say.
 pub const MAX_SHARDS_DEFAULT: u16 = 64;
 
-/// Longest name of a field that a report sums: it is part of the run's item.
+/// Longest name of a field that a report sums: it is stored in the run's item.
 pub const SUM_FIELD_BYTES: usize = 128;
 
-/// How far behind now a consumer may stay: an hour, which is as long as writes are known to stall.
+/// Most seconds that a consumer may stay behind the present: an hour, the longest time for which writes are known to
+/// stall.
 pub const SETTLE_SECONDS: u16 = 3_600;
 
-/// How far behind now a consumer stays if its creator does not say: longer than the stream takes to tell of a write.
+/// Seconds that a consumer stays behind the present if its creator does not say: longer than a write takes to appear in
+/// the stream.
 pub const SETTLE_SECONDS_DEFAULT: u16 = 10;
 
-/// Most events that a poll gives.
+/// Most events that a poll returns.
 pub const POLL_EVENTS: u16 = 1_000;
 
-/// Events that a poll gives if the client does not say.
+/// Events that a poll returns if the client does not say.
 pub const POLL_EVENTS_DEFAULT: u16 = 100;
 
-/// Longest life of a session: a year. Who wants more renews it.
+/// Longest life of a session: a year. For longer access, create a new session.
 pub const SESSION_SECONDS: u32 = 365 * 24 * 60 * 60;
 
-/// Most topics that a session is limited to. The gateway hands the list on with every request.
+/// Most topics that a session may be limited to. The gateway passes the list on with every request.
 pub const SESSION_TOPICS: usize = 50;
 
-/// Longest title of an issue: a line, which its event tells too.
+/// Longest title of an issue: one line, which the issue's events contain too.
 pub const ISSUE_TITLE_CHARACTERS: usize = 256;
 
-/// Longest body of an issue: a long report. Issues are listed whole, up to 200 of them.
+/// Longest body of an issue: a long report. Lists contain whole issues, up to 200 of them.
 pub const ISSUE_BODY_BYTES: usize = 64 * 1024;
 
 /// Longest label: a few words.
 pub const ISSUE_LABEL_BYTES: usize = 50;
 
-/// Most labels of an issue. They stand in its item, and in every list of it.
+/// Most labels of an issue. The issue's item and every list contain them.
 pub const ISSUE_LABELS: usize = 20;
 
-/// Unknown or repeated fields of one object that are named one by one; the rest is counted. A body of
-/// nothing else must not make an answer many times its size.
+/// Unknown or repeated fields of one object that are named individually; further ones are only counted. So a body of
+/// nothing else cannot cause a response many times its size.
 pub const NAMED_FIELDS: usize = 16;
 
-/// Longest field name that is repeated in a fault; a longer one is pointed at by its object.
+/// Longest field name that a fault repeats. A fault of a longer name points at the object.
 pub const NAMED_FIELD_BYTES: usize = 128;
 
-/// What keys and small attributes add to an event's item, generously.
+/// Room for keys and small attributes in an event's item, generously estimated.
 const ITEM_OVERHEAD_BYTES: usize = 8 * 1024;
 
 const _: () = {

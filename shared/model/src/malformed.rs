@@ -1,12 +1,12 @@
-//! Text that is not JSON.
+//! Malformed JSON, with the place where it stops being JSON.
 //!
-//! JSON here is I-JSON (RFC 7493) as far as text goes: UTF-8, and no escape that stands for half a character.
-//! RFC 8259 lets `"\ud800"` pass, but many readers refuse the whole page it comes back in, so one writer
-//! could hide everyone else's events from them.
+//! Text in JSON must be I-JSON (RFC 7493): UTF-8, and no escape that stands for half a character. RFC 8259 allows
+//! `"\ud800"`, but many readers refuse the whole page that contains it, so one writer could hide everyone else's events
+//! from them.
 
 use serde_json::value::RawValue;
 
-/// Why a body could not be read: where it stops being JSON, both counted from 1.
+/// The place where a body stops being JSON. Line and column are counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not JSON at line {line}, column {column}")]
 pub struct Malformed {
@@ -24,7 +24,7 @@ impl Malformed {
         Self { line, column: 1 + offset - line_start }
     }
 
-    /// The same place, in a text in which this one starts so many lines further down.
+    /// The same place, in a text in which this one starts `lines` lines further down.
     pub(crate) fn below(self, lines: usize) -> Self {
         Self { line: self.line + lines, ..self }
     }
@@ -37,7 +37,7 @@ impl From<serde_json::Error> for Malformed {
     }
 }
 
-/// Text of whole characters, escaped ones too. That it is JSON remains to be seen.
+/// Checks that a body is text of whole characters, escaped ones included. The text may still not be JSON.
 pub(crate) fn characters(body: &[u8]) -> Result<&str, Malformed> {
     let text = std::str::from_utf8(body).map_err(|error| Malformed::at(body, error.valid_up_to()))?;
     match half_character(body) {
@@ -46,12 +46,12 @@ pub(crate) fn characters(body: &[u8]) -> Result<&str, Malformed> {
     }
 }
 
-/// One JSON value and nothing else: without recursion, however deep it nests.
+/// Parses one JSON value with nothing behind it, without recursion, however deep it nests.
 pub(crate) fn value(text: &str) -> Result<&RawValue, Malformed> {
     Ok(serde_json::from_str(text)?)
 }
 
-/// Where the first `\u` escape stands that is half of a surrogate pair without the other half.
+/// The offset of the first `\u` escape that is one half of a surrogate pair without the other.
 fn half_character(text: &[u8]) -> Option<usize> {
     let mut offset = 0;
     while let Some(found) = text[offset..].iter().position(|&byte| byte == b'\\') {
@@ -88,7 +88,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn half_characters_are_no_text() {
+    fn half_a_surrogate_pair_is_malformed() {
         for text in [
             r#""\ud800""#,
             r#""\udc00""#,
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_is_told() {
+    fn an_error_names_its_line_and_column() {
         let place = |body: &[u8]| characters(body).and_then(value).unwrap_err();
         assert_eq!(place(b"[1,\n\"\\ud800\"]"), Malformed { line: 2, column: 2 });
         assert_eq!(place(b"[1,\n \"\xff\"]"), Malformed { line: 2, column: 3 });
@@ -118,9 +118,9 @@ mod tests {
     }
 
     proptest! {
-        /// What passes is what a strict reader of strings accepts.
+        /// Accepted strings are those that a strict JSON reader accepts.
         #[test]
-        fn strings_pass_exactly_if_a_strict_reader_takes_them(
+        fn strings_pass_exactly_if_a_strict_reader_accepts_them(
             parts in prop::collection::vec(
                 prop_oneof!["\\\\u[dD][89a-fA-F][0-9]{2}", "\\\\u[0-9a-f]{4}", "\\\\[\\\\nu\"]", "[a-f0-9]"], 0..8),
         ) {
@@ -130,7 +130,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_json_or_not(body: Vec<u8>) {
+        fn any_text_is_json_exactly_if_serde_accepts_it(body: Vec<u8>) {
             if let Ok(text) = characters(&body) {
                 prop_assert_eq!(value(text).is_ok(), serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok());
             }

@@ -1,4 +1,4 @@
-//! A page of a timeline, and how much of it is wanted.
+//! A page of a timeline, and its size.
 
 use std::str::FromStr;
 
@@ -8,7 +8,7 @@ use crate::bounded::bounded;
 use crate::limits::{PAGE_SIZE, PAGE_SIZE_DEFAULT};
 
 bounded! {
-    /// How many entries a page may have: 1 to 200, default 50.
+    /// The most entries on a page: 1 to 200, default 50.
     ///
     /// ```
     /// use lately_model::PageSize;
@@ -18,7 +18,7 @@ bounded! {
     /// # Ok::<(), lately_model::PageSizeError>(())
     /// ```
     PageSize(u16): 1..=PAGE_SIZE, default PAGE_SIZE_DEFAULT;
-    /// The text is no size of a page.
+    /// The text is not a valid page size.
     PageSizeError = "must be a whole number from {} to {}";
 }
 
@@ -31,7 +31,7 @@ impl FromStr for PageSize {
     type Err = PageSizeError;
 
     fn from_str(text: &str) -> Result<Self, PageSizeError> {
-        // A number's own parser would take a sign too.
+        // The integer parser alone would also accept a sign.
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());
         text.parse().ok().filter(|_| digits).ok_or(PageSizeError).and_then(Self::new)
     }
@@ -40,13 +40,13 @@ impl FromStr for PageSize {
 /// A page: `{"events":[…],"next":"…"|null,"newer":"…"|null,"has_more":true|false}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Page<T> {
-    /// Its entries, in its order.
+    /// The entries, in the page's order.
     pub events: Vec<T>,
-    /// Where it goes on, in its own order.
+    /// The cursor of the next page in the same order.
     pub next: Option<String>,
-    /// On newest-first pages: where what comes later is read, oldest first.
+    /// On newest-first pages: the cursor for later events, which reads them oldest first.
     pub newer: Option<String>,
-    /// Whether more is there now.
+    /// True if there are more entries now.
     pub has_more: bool,
 }
 
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_null() {
+    fn absent_cursors_are_null() {
         let page = Page::<u8> { events: vec![], next: None, newer: Some("abc".to_owned()), has_more: false };
         let json = r#"{"events":[],"next":null,"newer":"abc","has_more":false}"#;
         assert_eq!(serde_json::to_string(&page).unwrap(), json);

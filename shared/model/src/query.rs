@@ -1,8 +1,8 @@
 //! Query strings.
 //!
-//! Read from the query as it was sent, percent-encoded. A `+` is a plus, as URIs have it, and not the space
-//! that HTML forms make of it: no parameter holds a space, and a time with an offset holds a plus that is
-//! seldom escaped. Each parameter is given at most once. Faults point at it by name: `/limit`.
+//! The parameters are parsed from the percent-encoded query. A `+` is a plus, as in URIs, and not a space as in HTML
+//! forms: no parameter contains a space, and a time with an offset contains a plus that clients seldom escape. Each
+//! parameter may be sent once. Faults name the parameter: `/limit`.
 
 use lately_keys::{Bucket, BucketWidth, EventId, EventType, Order, TimeError, Topic, UnixMillis};
 use percent_encoding::percent_decode_str;
@@ -11,25 +11,25 @@ use crate::fault::{Faults, Found, Pointer};
 use crate::fields::{Field, Fields};
 use crate::page::PageSize;
 
-/// The times that a page is about.
+/// The time range of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimeRange {
-    /// The first time, if there is one.
+    /// The start, which is part of the range; none if the range has no start.
     pub from: Option<UnixMillis>,
-    /// The first time after it, if there is one.
+    /// The end, which is not part of the range; none if the range has no end.
     pub to: Option<UnixMillis>,
 }
 
-/// A range that ends before it begins.
+/// The range ends before it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must not be after `to`")]
 pub struct TimeRangeError;
 
 impl TimeRange {
-    /// All times from `from` on and before `to`.
+    /// The range from `from` (included) to `to` (excluded).
     ///
     /// # Errors
-    /// If `from` is after `to`. They may be the same: nothing lies between them.
+    /// If `from` is after `to`. They may be equal: then the range is empty.
     pub fn new(from: Option<UnixMillis>, to: Option<UnixMillis>) -> Result<Self, TimeRangeError> {
         match (from, to) {
             (Some(from), Some(to)) if from > to => Err(TimeRangeError),
@@ -53,17 +53,17 @@ impl TimeRange {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventQuery {
-    /// How many events a page may have.
+    /// The most events on a page.
     pub limit: PageSize,
-    /// Which way to go; none if the client leaves it to the cursor, or to the default.
+    /// The order of the page; none if the client leaves it to the cursor or to the default.
     pub order: Option<Order>,
-    /// Where to go on, not looked at yet: what it must fit, only the reader knows.
+    /// The cursor to continue from, not decoded yet: only the reader knows which query it must fit.
     pub cursor: Option<String>,
-    /// The times wanted.
+    /// The time range to read.
     pub range: TimeRange,
-    /// The type wanted.
+    /// The type of events to read.
     pub event_type: Option<EventType>,
-    /// Whether to see every write that was acknowledged.
+    /// True if the read must see every acknowledged write.
     pub consistent: bool,
 }
 
@@ -71,7 +71,7 @@ impl EventQuery {
     /// Reads a query string, without its `?`.
     ///
     /// # Errors
-    /// All that is wrong with it: unknown, repeated and ill-formed parameters.
+    /// With all faults: unknown, repeated and ill-formed parameters.
     pub fn parse(query: &str) -> Result<Self, Faults> {
         let mut found = Found::default();
         let fields = parameters(query, Self::NAMES, &mut found);
@@ -107,11 +107,11 @@ impl EventQuery {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceQuery {
-    /// What every page query says. A month asked for is its range.
+    /// The parameters of every page query. A requested month becomes the page's range.
     pub page: EventQuery,
-    /// The topic wanted.
+    /// The topic to read.
     pub topic: Option<Topic>,
-    /// The event that the page must wait for.
+    /// The event that the page must show; the read waits for it.
     pub wait_for: Option<EventId>,
 }
 
@@ -119,7 +119,7 @@ impl SourceQuery {
     /// Reads a query string, without its `?`.
     ///
     /// # Errors
-    /// All that is wrong with it: unknown, repeated, ill-formed and contradictory parameters.
+    /// With all faults: unknown, repeated, ill-formed and contradictory parameters.
     pub fn parse(query: &str) -> Result<Self, Faults> {
         let mut found = Found::default();
         let [limit, order, cursor, from, to, event_type, consistent] = EventQuery::NAMES;
@@ -145,9 +145,9 @@ impl SourceQuery {
 /// The page query of a feed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FeedQuery {
-    /// What every page query says.
+    /// The parameters of every page query.
     pub page: EventQuery,
-    /// The event that the page must wait for.
+    /// The event that the page must show; the read waits for it.
     pub wait_for: Option<EventId>,
 }
 
@@ -155,7 +155,7 @@ impl FeedQuery {
     /// Reads a query string, without its `?`.
     ///
     /// # Errors
-    /// All that is wrong with it: unknown, repeated, ill-formed and contradictory parameters.
+    /// With all faults: unknown, repeated, ill-formed and contradictory parameters.
     pub fn parse(query: &str) -> Result<Self, Faults> {
         let mut found = Found::default();
         let [limit, order, cursor, from, to, event_type, consistent] = EventQuery::NAMES;
@@ -173,9 +173,9 @@ impl FeedQuery {
 /// The query of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListQuery {
-    /// How many entries a page may have.
+    /// The most entries on a page.
     pub limit: PageSize,
-    /// Where to go on, not looked at yet.
+    /// The cursor to continue from, not decoded yet.
     pub cursor: Option<String>,
 }
 
@@ -183,7 +183,7 @@ impl ListQuery {
     /// Reads a query string, without its `?`.
     ///
     /// # Errors
-    /// All that is wrong with it: unknown, repeated and ill-formed parameters.
+    /// With all faults: unknown, repeated and ill-formed parameters.
     pub fn parse(query: &str) -> Result<Self, Faults> {
         let mut found = Found::default();
         let [limit, cursor] = parameters(query, ["limit", "cursor"], &mut found);
@@ -195,7 +195,7 @@ impl ListQuery {
 /// The query of one record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordQuery {
-    /// Whether to see every write that was acknowledged.
+    /// True if the read must see every acknowledged write.
     pub consistent: bool,
 }
 
@@ -203,7 +203,7 @@ impl RecordQuery {
     /// Reads a query string, without its `?`.
     ///
     /// # Errors
-    /// All that is wrong with it: unknown, repeated and ill-formed parameters.
+    /// With all faults: unknown, repeated and ill-formed parameters.
     pub fn parse(query: &str) -> Result<Self, Faults> {
         let mut found = Found::default();
         let [consistent] = parameters(query, ["consistent"], &mut found);
@@ -212,8 +212,7 @@ impl RecordQuery {
     }
 }
 
-/// The parameters of a query string, decoded. Bytes that are no UTF-8 become U+FFFD, which no parameter
-/// may hold.
+/// The decoded parameters of a query string. Bytes that are not UTF-8 become U+FFFD, which no parameter may contain.
 pub(crate) fn parameters<const N: usize>(
     query: &str,
     names: [&'static str; N],
@@ -241,7 +240,7 @@ pub(crate) fn parse_bool(text: &str) -> Result<bool, &'static str> {
     text.parse().map_err(|_| "must be true or false")
 }
 
-/// A page that goes on from another has nothing to wait for.
+/// Parses `wait_for`. A page that continues from a cursor cannot wait for an event.
 fn parse_wait_for(wait_for: &Field<String>, has_cursor: bool, found: &mut Found) -> Option<EventId> {
     if wait_for.value.is_some() && has_cursor {
         wait_for.fault(found, "must not be given with `cursor`");
@@ -276,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_said_is_the_default() {
+    fn an_empty_query_has_the_defaults() {
         for query in ["", "&", "&&"] {
             assert_eq!(EventQuery::parse(query), Ok(EventQuery::default()));
             assert_eq!(ListQuery::parse(query), Ok(ListQuery::default()));
@@ -299,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plus_is_a_plus() {
+    fn a_plus_is_not_a_space() {
         let [plain, escaped] = ["+", "%2B"].map(|plus| format!("from=2026-11-20T10:00:00{plus}01:00"));
         assert_eq!(EventQuery::parse(&plain), EventQuery::parse(&escaped));
         assert!(EventQuery::parse("limit=+5").is_err());
@@ -330,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_some_routes_take_is_read_there_and_unknown_elsewhere() {
+    fn each_route_accepts_only_its_own_parameters() {
         let id = "0190868b-57e7-7000-80c0-0dd011ec70b5";
         let feed = FeedQuery::parse(&format!("limit=7&type=note&wait_for={id}")).unwrap();
         assert_eq!((feed.page.limit.get(), feed.wait_for), (7, Some(id.parse().unwrap())));
@@ -346,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn who_goes_on_from_a_cursor_does_not_wait() {
+    fn a_query_with_a_cursor_cannot_wait() {
         let query = "wait_for=0190868b-57e7-7000-80c0-0dd011ec70b5&cursor=AQ";
         let refused = "/wait_for: must not be given with `cursor`";
         assert_eq!(FeedQuery::parse(query).unwrap_err().to_string(), refused);
@@ -354,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_month_is_its_range_and_stands_alone() {
+    fn a_month_becomes_a_range_and_excludes_from_and_to() {
         let range = |query: &str| SourceQuery::parse(query).map(|query| query.page.range);
         let month = range("month=2026-12").unwrap();
         assert_eq!(month, range("from=2026-12-01T00:00:00Z&to=2027-01-01T00:00:00Z").unwrap());
@@ -371,21 +370,21 @@ mod tests {
     }
 
     #[test]
-    fn a_range_does_not_end_before_it_begins() {
+    fn a_range_must_not_end_before_it_begins() {
         let range = |from, to| format!("from=2026-11-{from}T00:00:00Z&to=2026-11-{to}T00:00:00Z");
         assert_eq!(faults(&range(21, 20)), ["/from: must not be after `to`"]);
         assert!(EventQuery::parse(&range(20, 20)).is_ok());
     }
 
     #[test]
-    fn what_is_no_utf_8_is_refused() {
+    fn bytes_that_are_not_utf_8_are_refused() {
         assert_eq!(faults("type=a%ff").len(), 1);
         assert_eq!(faults("%ff=a"), ["/\u{fffd}: is not a known field"]);
         assert_eq!(faults("limit=%zz"), ["/limit: must be a whole number from 1 to 200"]);
     }
 
     #[test]
-    fn a_query_of_unknown_parameters_is_answered_briefly() {
+    fn a_query_of_unknown_parameters_gets_a_short_response() {
         let query: String = (0..10_000).map(|n| format!("p{n}=&")).collect();
         assert_eq!(faults(&query).len(), crate::limits::NAMED_FIELDS + 1);
     }

@@ -1,4 +1,4 @@
-//! How long a topic keeps its events.
+//! A topic's retention: the time for which it keeps its events.
 
 use lately_keys::UnixMillis;
 use serde::Serialize;
@@ -9,7 +9,7 @@ use crate::limits::RETENTION_DAYS;
 const DAY_MILLIS: u64 = 24 * 60 * 60 * 1000;
 
 bounded! {
-    /// For how many days a topic keeps its events: 1 to 36,500.
+    /// The number of days for which a topic keeps its events: 1 to 36,500.
     ///
     /// ```
     /// use lately_model::RetentionDays;
@@ -26,7 +26,7 @@ bounded! {
 }
 
 impl RetentionDays {
-    /// The same in milliseconds.
+    /// The same time in milliseconds.
     #[must_use]
     pub fn millis(self) -> u64 {
         u64::from(self.0) * DAY_MILLIS
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_day_to_a_century() {
+    fn a_retention_is_a_day_to_a_century() {
         assert_eq!(RetentionDays::new(0), Err(RetentionDaysError));
         assert_eq!(RetentionDays::new(36_501), Err(RetentionDaysError));
         assert_eq!(RetentionDays::new(1).unwrap().millis(), 86_400_000);

@@ -1,13 +1,13 @@
-//! Revisions: which state of a record a client has seen, and which it means to write on.
+//! Revisions: the states of a record. A client says which state it has seen when it writes.
 //!
-//! A record's `ETag` is its revision in quotes. A write says by `If-Match` which revision it replaces, or by
-//! `If-None-Match: *` that there must be nothing yet. Only that is read: a weak tag, a list or `*` in `If-Match` would
-//! let a client overwrite what it has not seen.
+//! A record's `ETag` is its revision in quotes. A write names the revision that it replaces in `If-Match`, or requires
+//! with `If-None-Match: *` that the record does not exist. No other form is accepted: a weak tag, a list or `*` in
+//! `If-Match` would let a client overwrite a state that it has not seen.
 
 use std::fmt;
 use std::time::Duration;
 
-/// A state of a record: each write's is one above that of the write before it.
+/// A state of a record. Each write's revision is one higher than that of the write before.
 ///
 /// ```
 /// use std::time::Duration;
@@ -27,8 +27,8 @@ impl Revision {
         Self(number)
     }
 
-    /// The first revision of what is created at a time: its microseconds. What is deleted and made again goes on above
-    /// all revisions that it had, since nothing is written once a microsecond.
+    /// The first revision of a record created at this time: the time in microseconds. A record that is deleted and
+    /// created again continues above all its old revisions, because no record is written once per microsecond.
     #[must_use]
     pub fn first(since_epoch: Duration) -> Self {
         Self(u64::try_from(since_epoch.as_micros()).unwrap_or(u64::MAX))
@@ -40,25 +40,25 @@ impl Revision {
         self.0
     }
 
-    /// The revision of the next write. Behind the last number there is none: no record ever gets there, though a client
-    /// may send it.
+    /// The revision of the next write. The highest number has no next one. No record ever reaches it, but a client may
+    /// send it.
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }
 
-    /// What the header `ETag` says.
+    /// The value of the header `ETag`.
     #[must_use]
     pub fn etag(self) -> String {
         format!("\"{self}\"")
     }
 
-    /// Reads what [`Revision::etag`] writes, and nothing else.
+    /// Parses the output of [`Revision::etag`] and nothing else.
     fn from_etag(text: &str) -> Option<Self> {
         Self::from_digits(text.strip_prefix('"')?.strip_suffix('"')?)
     }
 
-    /// Reads the number alone. No sign, no leading zero: one revision has one text.
+    /// Parses the number alone, without sign or leading zero: each revision has only one valid text.
     pub(crate) fn from_digits(digits: &str) -> Option<Self> {
         let revision = digits.parse().ok().map(Self)?;
         (revision.to_string() == digits).then_some(revision)
@@ -71,7 +71,7 @@ impl fmt::Display for Revision {
     }
 }
 
-/// What must be so for a write to be done.
+/// The precondition of a write.
 ///
 /// ```
 /// use lately_model::{Precondition, Revision};
@@ -82,24 +82,24 @@ impl fmt::Display for Revision {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precondition {
-    /// Nothing was said. Enough to create, and not to replace.
+    /// The client named no precondition. It can create a record but not replace one.
     None,
-    /// There must be nothing yet.
+    /// The record must not exist.
     Absent,
-    /// What is there must be of this revision.
+    /// The record must have this revision.
     Is(Revision),
 }
 
-/// Headers that say no precondition.
+/// The headers are not a valid precondition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PreconditionError {
-    /// `If-Match` is not one `ETag` of ours.
-    #[error("If-Match must be one ETag as it was answered: digits in double quotes")]
+    /// `If-Match` is not one `ETag` of this API.
+    #[error("If-Match must be one ETag as a response returned it: digits in double quotes")]
     IfMatch,
     /// `If-None-Match` is not `*`.
-    #[error("If-None-Match must be * here")]
+    #[error("If-None-Match must be *")]
     IfNoneMatch,
-    /// Both are given: one asks for something to be there, the other for nothing.
+    /// Both are sent: one requires the record to exist, the other requires that it does not.
     #[error("If-Match and If-None-Match must not be given together")]
     Both,
 }
@@ -119,7 +119,7 @@ impl Precondition {
         }
     }
 
-    /// The revision that is named, if one is.
+    /// The revision that the precondition names, if it names one.
     #[must_use]
     pub const fn revision(self) -> Option<Revision> {
         match self {
@@ -135,7 +135,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn only_one_strong_tag_of_ours_is_a_revision() {
+    fn only_a_single_strong_etag_is_a_revision() {
         for tag in [
             "",
             "*",
@@ -186,7 +186,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_read_is_what_would_be_answered(tag in "\"?[0-9+ W/\"]{0,22}\"?") {
+        fn an_accepted_tag_is_the_etag_of_its_revision(tag in "\"?[0-9+ W/\"]{0,22}\"?") {
             if let Ok(Precondition::Is(revision)) = Precondition::parse(Some(&tag), None) {
                 prop_assert_eq!(revision.etag(), tag);
             }

@@ -1,4 +1,4 @@
-//! Report runs, as they are listed, and what their files are called.
+//! Report runs as lists show them, and the names of their files.
 
 use lately_keys::table::ConsumerKey;
 use lately_keys::{EventId, UnixMillis};
@@ -7,14 +7,15 @@ use serde::Serialize;
 use crate::revision::Revision;
 use crate::run_spec::{GroupBy, SumField};
 
-/// The final names of a run's files, below the place where reports are kept.
+/// The final names of a run's files, relative to the place where reports are kept.
 ///
 /// ```text
 /// {topic}/{consumer}/{incarnation}/{from}--{to}.ndjson | .summary.json | .ids
 /// ```
 ///
-/// The range's ends are times: a run's `to` is the last id of its millisecond, so no two runs of a consumer share a
-/// name; and a consumer that was made again is another, and writes to another folder.
+/// The names contain the range's ends as times. A run's `to` is the last id of its millisecond, so no two runs of a
+/// consumer share a name. A consumer that is deleted and created again has another incarnation, so it writes to another
+/// folder.
 ///
 /// ```
 /// use lately_keys::EventId;
@@ -42,47 +43,47 @@ impl RunFiles {
         Self { stem: format!("{topic}/{name}/{incarnation}/{}--{}", time(from), time(to)) }
     }
 
-    /// The events, oldest first, one a line.
+    /// The events, oldest first, one per line.
     #[must_use]
     pub fn events(&self) -> String {
         format!("{}.ndjson", self.stem)
     }
 
-    /// Counts and sums.
+    /// The counts and sums.
     #[must_use]
     pub fn summary(&self) -> String {
         format!("{}.summary.json", self.stem)
     }
 
-    /// The ids of the events, by which it is looked up whether one is among them.
+    /// The ids of the events, to look up whether the run contains an event.
     #[must_use]
     pub fn ids(&self) -> String {
         format!("{}.ids", self.stem)
     }
 }
 
-/// A report run: its range, what it counts, and once it is committed its counts and files.
+/// A report run: its range, its counting and, once it is committed, its counts and files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RunView {
-    /// It reports what is behind this …
+    /// The run reports the events after this id …
     pub from: EventId,
-    /// … up to this.
+    /// … up to this id, included.
     pub to: EventId,
-    /// When it was begun.
+    /// When it began.
     pub announced_at: UnixMillis,
     /// When it was committed.
     pub committed_at: Option<UnixMillis>,
-    /// How many events it reports, late ones included.
+    /// The number of events that it reports, late ones included.
     pub events: Option<u64>,
-    /// How many of them landed behind what the run before had read.
+    /// The number of late events among them: they landed after the run that covers their time had read its range.
     pub late: Option<u64>,
-    /// How large the events' file is.
+    /// The size of the events' file.
     pub bytes: Option<u64>,
-    /// By what its summary groups.
+    /// The field by which its summary groups events.
     pub group_by: GroupBy,
-    /// What its summary sums.
+    /// The field that its summary sums.
     pub sum: Option<SumField>,
-    /// What its files are called: the events and the summary. They are there a moment after it is committed.
+    /// The names of its files: the events and the summary. The files appear a moment after the run is committed.
     pub files: Vec<String>,
 }
 
@@ -91,7 +92,7 @@ pub struct RunView {
 pub struct RunList {
     /// The runs.
     pub runs: Vec<RunView>,
-    /// Where the next page begins; none if this is the last.
+    /// The cursor of the next page; none on the last page.
     pub next: Option<String>,
 }
 
@@ -100,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_runs_files_differ_in_their_ending_alone() {
+    fn a_runs_files_differ_only_in_their_endings() {
         let consumer = ConsumerKey { topic: "billing".parse().unwrap(), name: "nightly".parse().unwrap() };
         let (from, to) = (EventId::first_of(UnixMillis::MIN), EventId::last_of(UnixMillis::MAX));
         let files = RunFiles::new(&consumer, Revision::new(42), from, to);

@@ -1,7 +1,7 @@
-//! What a report counts: the grouping of its summary, and the field of data that is summed.
+//! The counting of a report: the grouping of its summary, and the field of data that it sums.
 //!
-//! It is written down with a run and read from there by whoever goes on with it, so all of a run's attempts count the
-//! same, also when the schedule's setting was changed between them.
+//! It is stored with a run, and every attempt at the run reads it from there. So all attempts count the same, even if
+//! the schedule's setting changes between them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use crate::limits::SUM_FIELD_BYTES;
 use crate::words::words;
 
 words! {
-    /// By what a summary groups events.
+    /// The field by which a summary groups events.
     #[derive(Default)]
     GroupBy {
         /// By actor.
@@ -54,7 +54,7 @@ impl<'de> Deserialize<'de> for GroupBy {
 #[serde(transparent)]
 pub struct SumField(Box<str>);
 
-/// Text that names no field.
+/// The text is not a valid field name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("sum: must be the name of a field of 1 to {SUM_FIELD_BYTES} bytes, without control characters")]
 pub struct SumFieldError;
@@ -89,12 +89,12 @@ impl<'de> Deserialize<'de> for SumField {
     }
 }
 
-/// What a run's summary counts.
+/// The counting of a run's summary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunSpec {
-    /// By what it groups.
+    /// The field by which it groups events.
     pub group_by: GroupBy,
-    /// What it sums, if anything.
+    /// The field that it sums, if it sums one.
     pub sum: Option<SumField>,
 }
 
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_grouping_is_its_text() {
+    fn every_grouping_parses_from_its_text() {
         for group_by in GroupBy::ALL {
             let json = serde_json::to_string(&group_by).unwrap();
             assert_eq!(json, format!("\"{group_by}\""));
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_has_a_name_of_some_bytes_without_control_characters() {
+    fn a_field_name_is_short_and_has_no_control_characters() {
         for text in ["amount", "Größe in €", " ", "a.b", &"x".repeat(SUM_FIELD_BYTES)] {
             assert_eq!(text.parse::<SumField>().unwrap().to_string(), text);
         }

@@ -1,4 +1,4 @@
-//! Scopes: what a session may be allowed to do.
+//! Scopes: the permissions of a session.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,17 +8,17 @@ use serde::{Serialize, Serializer};
 use crate::words::words;
 
 words! {
-    /// What a caller may be allowed to do.
+    /// A permission of a session.
     Scope {
-        /// Read what all may read.
+        /// Read everything that is not another user's.
         Read = "read",
-        /// Post, delete, follow and change records, as oneself.
+        /// Post, delete, follow and change records, as the session's own user.
         Write = "write",
-        /// Write events into the past.
+        /// Write events with times in the past.
         Import = "import",
         /// Read topics as a consumer.
         Consume = "consume",
-        /// Do what any user may do: read, and write as anyone.
+        /// Do what any user may do: read as anyone, and write as anyone.
         ActAs = "act-as",
         /// Everything.
         Admin = "admin",
@@ -32,7 +32,7 @@ impl Scope {
         1 << self as u8
     }
 
-    /// The scopes that each hold this one.
+    /// The scopes that include this one.
     const fn held_by(self) -> u8 {
         let holders = self.bit() | Self::Admin.bit();
         match self {
@@ -42,7 +42,7 @@ impl Scope {
     }
 }
 
-/// A set of scopes, as it was given. Its text names them with a space between; its JSON is a list.
+/// A set of scopes, as the session was given it. Its text is their names separated by spaces; its JSON is a list.
 ///
 /// ```
 /// use lately_model::{Scope, Scopes};
@@ -57,7 +57,7 @@ impl Scope {
 pub struct Scopes(u8);
 
 impl Scopes {
-    /// Whether these allow what a scope allows, because it is one of them or one of them holds it.
+    /// True if these scopes allow a scope, because they contain it or a scope that includes it.
     #[must_use]
     pub const fn allow(self, scope: Scope) -> bool {
         self.0 & scope.held_by() != 0
@@ -68,7 +68,7 @@ impl Scopes {
         Scope::ALL.into_iter().filter(move |scope| self.0 & scope.bit() != 0)
     }
 
-    /// Whether there is none.
+    /// True if the set is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_scope_allows_itself_and_what_it_holds() {
+    fn each_scope_allows_itself_and_the_scopes_it_includes() {
         let allowed = |scope| -> Vec<Scope> {
             let scopes = Scopes::from_iter([scope]);
             Scope::ALL.iter().copied().filter(|asked| scopes.allow(*asked)).collect()
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn every_set_of_scopes_is_its_text() {
+    fn every_set_of_scopes_parses_from_its_text() {
         for bits in 0..1 << Scope::ALL.len() {
             let scopes: Scopes = Scope::ALL.iter().copied().filter(|scope| bits & scope.bit() != 0).collect();
             assert_eq!(scopes.to_string().parse(), Ok(scopes));

@@ -1,4 +1,4 @@
-//! How far a user has seen their feed.
+//! The seen mark of a user's feed.
 
 use lately_keys::EventId;
 use serde_json::value::RawValue;
@@ -7,7 +7,7 @@ use crate::body::{self, BodyError};
 use crate::fault::{Found, Pointer};
 use crate::fields;
 
-/// The body of `PUT /feeds/{user}/seen`: `{"id"}`, the newest event that was seen.
+/// The body of `PUT /feeds/{user}/seen`: `{"id"}`, the newest event that the user has seen.
 ///
 /// ```
 /// use lately_model::Seen;
@@ -26,7 +26,7 @@ impl Seen {
     /// Reads a body.
     ///
     /// # Errors
-    /// If it is not JSON, or with all that is wrong with it.
+    /// If the body is not JSON, or with all its faults.
     pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
         body::parse(body, Self::read)
     }

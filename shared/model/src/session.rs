@@ -1,4 +1,4 @@
-//! Sessions: what one may do, and for how long.
+//! Sessions: their permissions and their lifetime.
 
 use lately_keys::table::SessionId;
 use lately_keys::{Topic, UnixMillis, User};
@@ -13,10 +13,10 @@ use crate::limits::{SESSION_SECONDS, SESSION_TOPICS};
 use crate::scope::{Scope, Scopes};
 
 bounded! {
-    /// How many seconds a session is valid: 1 to a year's.
+    /// The number of seconds for which a session is valid: 1 to one year.
     TtlSeconds(u32): 1..=SESSION_SECONDS;
     /// The number of seconds is too low or too high.
-    TtlSecondsError = "must be an integer from {} to {}";
+    TtlSecondsError = "must be a whole number from {} to {}";
 }
 
 /// The body of `POST /sessions`: `{"user"?,"scopes","topics"?,"ttl_seconds"}`.
@@ -31,13 +31,13 @@ bounded! {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewSession {
-    /// For whom it acts; nobody if it is a service's or an operator's.
+    /// The user that it acts for; none for a service or an operator.
     pub user: Option<User>,
-    /// What it may do; something.
+    /// Its scopes; at least one.
     pub scopes: Scopes,
-    /// The only topics it may do that with, if it is so limited.
+    /// The only topics that it may use, if it is limited to topics.
     pub topics: Option<Vec<Topic>>,
-    /// How long it is good for.
+    /// Its lifetime.
     pub ttl_seconds: TtlSeconds,
 }
 
@@ -45,7 +45,7 @@ impl NewSession {
     /// Reads a body.
     ///
     /// # Errors
-    /// If it is not JSON, or with all that is wrong with it.
+    /// If the body is not JSON, or with all its faults.
     pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
         body::parse(body, Self::read)
     }
@@ -88,30 +88,30 @@ fn read_ttl(field: &Field<&RawValue>, found: &mut Found) -> Option<TtlSeconds> {
 /// A session, without its token: `{"id","user"?,"scopes","topics"?,"created_at","expires_at"}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Session {
-    /// What it is named by.
+    /// Its id.
     pub id: SessionId,
-    /// For whom it acts.
+    /// The user that it acts for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<User>,
-    /// What it may do.
+    /// Its scopes.
     pub scopes: Scopes,
-    /// The only topics it may do that with.
+    /// The only topics that it may use, if it is limited to topics.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topics: Option<Vec<Topic>>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: UnixMillis,
-    /// From when on it is refused.
+    /// When it expires.
     pub expires_at: UnixMillis,
 }
 
-/// The answer to who makes a session: the only time that its token is told.
+/// The response to the creation of a session: the only response that contains its token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SessionToken<'a> {
-    /// What the session is named by.
+    /// The session's id.
     pub id: SessionId,
-    /// What it is used by.
+    /// The token, with which requests use the session.
     pub token: &'a str,
-    /// From when on it is refused.
+    /// When it expires.
     pub expires_at: UnixMillis,
 }
 
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_may_be_limited_to_so_many_topics_and_no_more() {
+    fn a_session_may_be_limited_to_at_most_50_topics() {
         let body = |count: usize| {
             let topics: Vec<_> = (0..count).map(|number| format!("topic-{number}")).collect();
             serde_json::json!({"scopes": ["read"], "topics": topics, "ttl_seconds": 1}).to_string()
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_not_a_session() {
+    fn an_empty_body_is_not_a_session() {
         assert!(matches!(NewSession::parse(b""), Err(BodyError::Malformed(_))));
     }
 }

@@ -1,4 +1,4 @@
-//! Timelines of sources and feeds: events of several topics, each told with its topic.
+//! Timelines of sources, and feeds: events of several topics, each shown with its topic.
 
 use lately_keys::Topic;
 use serde::{Serialize, Serializer};
@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use crate::event::Event;
 use crate::page::Page;
 
-/// An event of a timeline that several topics share: its JSON is the event's, and `topic`.
+/// An event of a timeline with several topics. Its JSON is the event's, with `topic`.
 ///
 /// ```
 /// use lately_model::{Event, TimelineEvent};
@@ -27,9 +27,9 @@ use crate::page::Page;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimelineEvent {
-    /// Where it was written.
+    /// The topic that it was written to.
     pub topic: Topic,
-    /// What was written.
+    /// The event.
     pub event: Event,
 }
 
@@ -39,32 +39,32 @@ impl Serialize for TimelineEvent {
     }
 }
 
-/// A page of a feed: a page's JSON, and on the first page of all also `unread` and `unread_more`.
+/// A page of a feed: a page's JSON. The feed's first page also has `unread` and `unread_more`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FeedPage {
     /// The page.
     #[serde(flatten)]
     pub page: Page<TimelineEvent>,
-    /// How much of it the user has not seen; only where that is known for free.
+    /// The number of unread entries, where it is known for free.
     #[serde(flatten)]
     pub unread: Option<PageUnread>,
 }
 
-/// How much of a feed's first page its user has not seen.
+/// The unread entries of a feed's first page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct PageUnread {
-    /// How many of the page's events are newer than the seen mark and not the user's own.
+    /// The number of the page's events that are newer than the seen mark and not the user's own.
     pub unread: usize,
-    /// Whether the page ends before the seen mark does: there may be more of them behind it.
+    /// True if the page ends before the seen mark, so that more unread entries may follow.
     pub unread_more: bool,
 }
 
-/// How much of a feed its user has not seen: `{"unread":N,"more":false}`.
+/// The unread entries of a feed: `{"unread":N,"more":false}`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Unread {
-    /// How many entries are newer than the seen mark and not the user's own.
+    /// The number of entries that are newer than the seen mark and not the user's own.
     pub unread: u64,
-    /// Whether the count ended at the bound of one request: there are at least so many.
+    /// True if the count stopped at the limit of one request, so that there may be more.
     pub more: bool,
 }
 
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_feeds_first_page_says_how_much_of_it_is_unread_and_others_do_not() {
+    fn only_a_feeds_first_page_has_unread_counts() {
         let page = Page { events: vec![], next: None, newer: None, has_more: false };
         let first = PageUnread { unread: 3, unread_more: true };
         let json = |unread| serde_json::to_string(&FeedPage { page: page.clone(), unread }).unwrap();

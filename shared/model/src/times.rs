@@ -1,37 +1,37 @@
-//! Which times an event may carry when it is sent.
+//! The times that an event may have when it is sent.
 
 use lately_keys::UnixMillis;
 
 use crate::limits::{FUTURE_SECONDS, IMPORT_SECONDS};
 use crate::retention::RetentionDays;
 
-/// From the topic's retention to a little after now.
+/// The range of accepted times: from the topic's retention to a little after now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AcceptedTimes {
     now: UnixMillis,
     oldest: UnixMillis,
 }
 
-/// A time that an event may not carry.
+/// The time is outside the accepted range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AtError {
-    /// It has not come yet.
+    /// The time is too far in the future.
     #[error("must not be more than {FUTURE_SECONDS} s in the future")]
     Future,
-    /// The topic would not keep such an event.
+    /// The time is older than the topic's retention, so the topic would not keep the event.
     #[error("must not be older than the topic's retention")]
     Expired,
 }
 
 impl AcceptedTimes {
-    /// The times that a topic takes at a reading of the clock.
+    /// The times that a topic accepts at the time `now`.
     #[must_use]
     pub fn new(now: UnixMillis, retention: Option<RetentionDays>) -> Self {
         let oldest = retention.map_or(UnixMillis::MIN, |retention| retention.oldest(now));
         Self { now, oldest }
     }
 
-    /// The reading of the clock.
+    /// The time of the check.
     #[must_use]
     pub const fn now(&self) -> UnixMillis {
         self.now
@@ -51,7 +51,7 @@ impl AcceptedTimes {
         }
     }
 
-    /// Whether an event of this time is an import: more than 60 s in the past.
+    /// True if an event of this time is an import: more than 60 s in the past.
     #[must_use]
     pub fn is_import(&self, at: UnixMillis) -> bool {
         at < self.now.saturating_sub(IMPORT_SECONDS * 1000)
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ends_are_to_the_millisecond() {
+    fn both_ends_are_exact_to_the_millisecond() {
         let now = UnixMillis::new(200_000_000).unwrap();
         let times = AcceptedTimes::new(now, Some(RetentionDays::new(2).unwrap()));
         let check = |millis| times.check(UnixMillis::new(millis).unwrap());

@@ -1,4 +1,4 @@
-//! A topic: what can be set, how it is changed, and how it is shown.
+//! Topics: their settings, changes of the settings, and the views of a topic.
 
 use lately_keys::{Bucket, BucketWidth, ShardCount, Topic, UnixMillis};
 use serde::Serialize;
@@ -11,25 +11,25 @@ use crate::limits::MAX_SHARDS_DEFAULT;
 use crate::retention::{RetentionDays, RetentionDaysError};
 use crate::views::{View, Views};
 
-/// How a topic is kept.
+/// The settings of a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct TopicSettings {
-    /// How much time a bucket holds; fixed at creation.
+    /// The time that a bucket covers; fixed at creation.
     pub bucket: BucketWidth,
-    /// How long events are kept; for ever if none.
+    /// The time for which events are kept; forever if none.
     pub retention_days: Option<RetentionDays>,
-    /// With how many shards a bucket starts at least.
+    /// The least shards that a bucket starts with.
     pub min_shards: ShardCount,
-    /// To how many shards a bucket may grow.
+    /// The most shards that a bucket may grow to.
     pub max_shards: ShardCount,
-    /// Whether events are pushed to the feeds of who follows their actor or subject.
+    /// True if events are pushed to the feeds of users who follow the event's actor or subject.
     pub fan_out: bool,
-    /// Where else later events are listed.
+    /// The views that list later events.
     pub views: Views,
 }
 
 impl Default for TopicSettings {
-    /// What a topic is created with, where its creator says nothing.
+    /// The settings of a topic whose creator sets nothing.
     fn default() -> Self {
         Self {
             bucket: BucketWidth::default(),
@@ -43,20 +43,21 @@ impl Default for TopicSettings {
 }
 
 impl TopicSettings {
-    /// These settings, if they fit each other.
+    /// These settings, if they are consistent.
     fn checked(self) -> Result<Self, Faults> {
         let (mut found, root) = (Found::default(), Pointer::root());
         if self.min_shards > self.max_shards {
             found.add(&root.child("min_shards"), "must not be more than max_shards");
         }
         if self.fan_out && !(self.views.actor && self.views.subject) {
-            found.add(&root.child("views"), "must hold actor and subject, or fan_out be false");
+            found.add(&root.child("views"), "must include actor and subject unless fan_out is false");
         }
         found.or(Some(self))
     }
 }
 
-/// The body of `PUT /topics/{topic}`: what to set; what is absent stays as it is, or as it is by default.
+/// The body of `PUT /topics/{topic}`: the settings to set. Absent settings stay as they are; a new topic gets their
+/// defaults.
 ///
 /// ```
 /// use lately_model::TopicChange;
@@ -69,36 +70,36 @@ impl TopicSettings {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TopicChange {
-    /// How much time a bucket holds.
+    /// The time that a bucket covers.
     pub bucket: Option<BucketWidth>,
-    /// How long events are kept: `Some(None)`, which is `null`, for ever.
+    /// The time for which events are kept; `Some(None)`, which is `null` in JSON, keeps them forever.
     pub retention_days: Option<Option<RetentionDays>>,
-    /// With how many shards a bucket starts at least.
+    /// The least shards that a bucket starts with.
     pub min_shards: Option<ShardCount>,
-    /// To how many shards a bucket may grow.
+    /// The most shards that a bucket may grow to.
     pub max_shards: Option<ShardCount>,
-    /// Whether events are pushed to feeds.
+    /// True if events are pushed to feeds.
     pub fan_out: Option<bool>,
-    /// Where else later events are listed.
+    /// The views that list later events.
     pub views: Option<Views>,
 }
 
-/// Why a change was refused.
+/// The reason why a change was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TopicFault {
-    /// It would change the bucket width, which every key of the topic's events is made with.
-    #[error("bucket: is {0} since the topic was created, and fixed")]
+    /// The change would alter the bucket width, which is part of every key of the topic's events.
+    #[error("bucket: is {0} since the topic was created and cannot change")]
     BucketIsFixed(BucketWidth),
-    /// The settings would not fit each other.
+    /// The settings would be inconsistent.
     #[error(transparent)]
     Invalid(#[from] Faults),
 }
 
 impl TopicChange {
-    /// Reads a body. An empty one says nothing, as `{}` does.
+    /// Reads a body. An empty body means the same as `{}`.
     ///
     /// # Errors
-    /// If it is not JSON, or with all that is wrong with it.
+    /// If the body is not JSON, or with all its faults.
     pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
         if body.trim_ascii().is_empty() {
             return Ok(Self::default());
@@ -123,7 +124,7 @@ impl TopicChange {
     /// The settings of a new topic.
     ///
     /// # Errors
-    /// With all that does not fit.
+    /// With all inconsistencies.
     pub fn create(&self) -> Result<TopicSettings, Faults> {
         self.over(&TopicSettings::default()).checked()
     }
@@ -131,7 +132,7 @@ impl TopicChange {
     /// The settings of a topic after this change.
     ///
     /// # Errors
-    /// If it would change the bucket width, or with all that does not fit.
+    /// If it would change the bucket width, or with all inconsistencies.
     pub fn apply_to(&self, settings: &TopicSettings) -> Result<TopicSettings, TopicFault> {
         let changed = self.over(settings);
         if changed.bucket != settings.bucket {
@@ -170,7 +171,7 @@ fn read_shards(field: &Field<&RawValue>, found: &mut Found) -> Option<ShardCount
     field.json("1, 2, 4, 8, 16, 32, 64, 128 or 256", found)
 }
 
-/// A set is meant, so a view may be named twice.
+/// The views are a set, so a view may be named twice.
 fn read_views(field: &Field<&RawValue>, found: &mut Found) -> Option<Views> {
     let names = field.elements(found)?;
     Some(names.iter().filter_map(|name| name.text::<View>(found)).collect())
@@ -181,33 +182,33 @@ fn read_views(field: &Field<&RawValue>, found: &mut Found) -> Option<Views> {
 pub struct TopicView {
     /// Its name.
     pub topic: Topic,
-    /// How it is kept.
+    /// Its settings.
     #[serde(flatten)]
     pub settings: TopicSettings,
-    /// Since when there is such a topic.
+    /// When it was created.
     pub created_at: UnixMillis,
-    /// Its newest buckets that hold anything, newest first.
+    /// Its newest buckets that contain events, newest first.
     pub buckets: Vec<BucketView>,
 }
 
 /// A bucket of a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct BucketView {
-    /// Which window of time it is.
+    /// The time window that it covers.
     pub label: Bucket,
-    /// How many shards it has.
+    /// The number of its shards.
     pub shards: ShardCount,
 }
 
-/// A topic in a list, which does not look into topics.
+/// A topic in a list. A list does not read the topics' buckets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TopicSummary {
     /// Its name.
     pub topic: Topic,
-    /// How it is kept.
+    /// Its settings.
     #[serde(flatten)]
     pub settings: TopicSettings,
-    /// Since when there is such a topic.
+    /// When it was created.
     pub created_at: UnixMillis,
 }
 
@@ -216,7 +217,7 @@ pub struct TopicSummary {
 pub struct TopicList {
     /// The topics, by name.
     pub topics: Vec<TopicSummary>,
-    /// Where the list goes on.
+    /// The cursor of the next page.
     pub next: Option<String>,
 }
 
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_topic_is_shown_with_its_defaults() {
+    fn a_new_topic_has_the_default_settings() {
         let view = TopicView {
             topic: "posts".parse().unwrap(),
             settings: change("").create().unwrap(),
@@ -257,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_does_not_claim_that_there_are_no_buckets() {
+    fn a_list_of_topics_leaves_out_the_buckets() {
         let topic = TopicSummary {
             topic: "posts".parse().unwrap(),
             settings: TopicSettings::default(),
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_as_settings_can_be_sent_again() {
+    fn shown_settings_can_be_sent_back() {
         let body = r#"{"bucket":"hour","retention_days":7,"min_shards":2,"max_shards":256,"fan_out":false,"views":["type"]}"#;
         let settings = change(body).create().unwrap();
         assert_eq!(serde_json::to_string(&settings).unwrap(), body);
@@ -276,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_absent_stays_and_null_is_not_absent() {
+    fn absent_settings_stay_and_null_is_not_absent() {
         let settings = change(r#"{"retention_days":7,"fan_out":false,"views":[]}"#).create().unwrap();
         for nothing in ["", " \n", "{}"] {
             assert_eq!(change(nothing).apply_to(&settings), Ok(settings));
@@ -286,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bucket_is_fixed() {
+    fn the_bucket_width_cannot_change() {
         let settings = TopicSettings::default();
         assert_eq!(change(r#"{"bucket":"day"}"#).apply_to(&settings), Ok(settings));
         let fault = change(r#"{"bucket":"hour"}"#).apply_to(&settings).unwrap_err();
@@ -294,10 +295,10 @@ mod tests {
     }
 
     #[test]
-    fn settings_must_fit_each_other_after_a_change_too() {
+    fn settings_must_be_consistent_after_a_change() {
         let misfit = r#"{"min_shards":128,"views":["actor","type"]}"#;
         let expected = "/min_shards: must not be more than max_shards; \
-            /views: must hold actor and subject, or fan_out be false";
+            /views: must include actor and subject unless fan_out is false";
         assert_eq!(change(misfit).create().unwrap_err().to_string(), expected);
         let settings = TopicSettings::default();
         assert_eq!(change(misfit).apply_to(&settings).unwrap_err().to_string(), expected);
@@ -332,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_is_malformed() {
+    fn a_body_that_is_not_json_is_malformed() {
         for body in [&b"{"[..], b"{}{}", b"\xff", b"null null"] {
             assert!(matches!(TopicChange::parse(body), Err(BodyError::Malformed(_))), "{body:?}");
         }

@@ -1,11 +1,11 @@
-//! Where else a topic's events are listed.
+//! The views of a topic: the further timelines that list its events.
 
 use serde::{Serialize, Serializer};
 
 use crate::words::words;
 
 words! {
-    /// One way to list a topic's events.
+    /// A view of a topic's events.
     View {
         /// By actor.
         Actor = "actor",
@@ -30,9 +30,9 @@ words! {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Views {
-    /// By who did it.
+    /// By actor.
     pub actor: bool,
-    /// By what it was done to.
+    /// By subject.
     pub subject: bool,
     /// By type.
     pub event_type: bool,
@@ -42,7 +42,7 @@ impl Views {
     /// No view.
     pub const NONE: Self = Self { actor: false, subject: false, event_type: false };
 
-    /// Whether a view is one of these.
+    /// True if a view is one of these.
     #[must_use]
     pub const fn contains(self, view: View) -> bool {
         match view {
@@ -59,7 +59,7 @@ impl Views {
 }
 
 impl Default for Views {
-    /// What fan-out needs: by actor and by subject.
+    /// The views that fan-out needs: by actor and by subject.
     fn default() -> Self {
         Self { actor: true, subject: true, event_type: false }
     }

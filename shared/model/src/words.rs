@@ -1,6 +1,6 @@
 //! Enums whose values clients write as one word each.
 
-/// Defines an enum of words, and the error of text that is none of them. Further derives are up to the enum.
+/// Defines an enum of words, and the error of text that is none of them. The caller adds further derives.
 macro_rules! words {
     (
         $(#[$meta:meta])*

@@ -1,4 +1,4 @@
-//! Records as Lambda delivers them: `{"Records":[{"eventID":…,"dynamodb":{…}}]}`.
+//! The JSON of records: Lambda's event, `{"Records":[{"eventID":…,"dynamodb":{…}}]}`, and the list of `GetRecords`.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use serde_json::value::RawValue;
 use crate::capture::record::Record;
 use crate::table::StreamView;
 
-/// The region in names and events; the same as in the ARNs that dynoxide makes.
+/// The region in names and events. dynoxide's ARNs have the same region.
 pub const REGION: &str = dynoxide::streams::LOCAL_REGION;
 
-/// One record of an event; also an entry of `GetRecords`, which names its fields the same.
+/// One record of an event. A record in the list of `GetRecords` has the same field names.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct RecordJson<'a> {
@@ -42,7 +42,8 @@ struct ChangeJson<'a> {
     stream_view_type: &'static str,
 }
 
-/// The identity of the TTL service, in the record of an expired item. The Streams API capitalises the names, Lambda does not.
+/// The identity of the TTL service, in the record of an expired item. The Streams API capitalises the field names,
+/// Lambda does not.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Identity {
@@ -88,12 +89,12 @@ fn entry<'a>(record: &'a Record, view: StreamView, arn: Option<&'a str>) -> Reco
     }
 }
 
-/// A record as the JSON that it is in a Lambda event.
+/// The JSON of a record in a Lambda event.
 pub(crate) fn record(record: &Record, view: StreamView, arn: &str) -> String {
     serde_json::to_string(&entry(record, view, Some(arn))).expect("the fields have string keys")
 }
 
-/// Such records as the JSON of one event.
+/// The JSON of one Lambda event. `records` are the JSON texts of its records.
 #[must_use]
 pub fn event<'a>(records: impl IntoIterator<Item = &'a str>) -> String {
     let records: Vec<_> = records.into_iter().collect();
@@ -103,10 +104,10 @@ pub fn event<'a>(records: impl IntoIterator<Item = &'a str>) -> String {
 const EVENT_HEAD: &str = r#"{"Records":["#;
 const EVENT_TAIL: &str = "]}";
 
-/// The bytes of an event's JSON beside its records and the commas between them.
+/// The length of an event's JSON in bytes, without its records and the commas between them.
 pub const EVENT_BYTES: usize = EVENT_HEAD.len() + EVENT_TAIL.len();
 
-/// A batch as the JSON of `GetRecords`' list.
+/// The JSON of the list in a `GetRecords` response.
 pub(crate) fn api_records(records: &[Arc<Record>], view: StreamView) -> String {
     let records: Vec<_> = records.iter().map(|r| entry(r, view, None)).collect();
     serde_json::to_string(&records).expect("the fields have string keys")

@@ -1,8 +1,8 @@
-//! The records a stream holds: a queue per shard, oldest first.
+//! The records of a stream: one queue per shard, oldest first.
 //!
-//! An append and a read of a position cost the same whether a shard holds one record or a million:
-//! a position is a sequence number, found by binary search. Retention drops at most
-//! [`limits::TRIMMED_PER_APPEND`] records per append and [`limits::TRIMMED_PER_READ`] per read.
+//! A shard may hold millions of records, so neither an append nor a read walks over all of them. A position is a
+//! sequence number, and a read finds it by binary search. Retention drops at most [`limits::TRIMMED_PER_APPEND`]
+//! records per append and [`limits::TRIMMED_PER_READ`] per read.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub struct ReadRecords {
     pub records: Vec<Arc<Record>>,
     /// The position for the next read.
     pub next: SequenceNumber,
-    /// Records between the position asked for and the first one held had been dropped by retention.
+    /// True if retention has dropped records that came after the requested position.
     pub trimmed: bool,
 }
 
@@ -45,12 +45,12 @@ impl Log {
     }
 
     pub(crate) fn shard_count(&self) -> u16 {
-        u16::try_from(self.shards.len()).expect("made from a u16")
+        u16::try_from(self.shards.len()).expect("the count was given as a u16")
     }
 
-    /// The shard of the items whose partition key hashes to `hash`.
+    /// The shard of the items with this hash of the partition key.
     pub(crate) fn shard_of(&self, hash: u64) -> u16 {
-        u16::try_from(hash % u64::from(self.shard_count())).expect("less than a u16")
+        u16::try_from(hash % u64::from(self.shard_count())).expect("the shard is less than the count")
     }
 
     pub(crate) fn append(&mut self, shard: u16, record: Arc<Record>) {
@@ -60,7 +60,8 @@ impl Log {
         shard.records.push_back(record);
     }
 
-    /// Up to `records` records and about `bytes` bytes after a position; at least one when there is one.
+    /// Up to `records` records after a position, with about `bytes` bytes in all. A record that alone exceeds `bytes`
+    /// is returned by itself, so a read never stops at a large record.
     pub(crate) fn read(
         &mut self,
         shard: u16,
@@ -96,7 +97,7 @@ impl Log {
         }
     }
 
-    /// The newest record's position, or the start.
+    /// The newest record's position. If the shard is empty, the position of the last record that retention dropped.
     pub(crate) fn latest(&self, shard: u16) -> SequenceNumber {
         let shard = self.shards.get(usize::from(shard));
         shard.map_or(SequenceNumber::START, |shard| {
@@ -111,7 +112,7 @@ impl Log {
         shard.records.front().map(|record| record.sequence)
     }
 
-    /// Records that were made before this are gone, or about to be.
+    /// The oldest time of which records are kept. Retention drops older records.
     pub(crate) fn horizon_micros(&self, now_micros: u64) -> u64 {
         now_micros.saturating_sub(self.retention_micros)
     }
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn records_older_than_the_retention_are_gone_and_the_reader_is_told() {
+    fn a_reader_is_told_that_retention_dropped_records() {
         let mut log = log([0, HOUR, 2 * HOUR]);
         let batch = log.read(0, SequenceNumber::START, 10, u64::MAX, 25 * HOUR + 1);
         assert_eq!(sequences(&batch), [3]);
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_lost_everything_reads_on_after_what_it_lost() {
+    fn a_reader_continues_after_the_records_that_it_lost() {
         let mut log = log([0, HOUR]);
         let lost = log.read(0, SequenceNumber::START, 10, u64::MAX, 48 * HOUR);
         assert_eq!((sequences(&lost), lost.next.0, lost.trimmed), (vec![], 2, true));
@@ -209,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn an_append_drops_at_most_two_records_so_it_never_falls_behind_nor_stalls() {
+    fn an_append_drops_at_most_two_expired_records() {
         let mut log = log([0; 10]);
         log.append(0, record(11, 30 * HOUR));
         assert_eq!(log.len(), 10 - limits::TRIMMED_PER_APPEND + 1);

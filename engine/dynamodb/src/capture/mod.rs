@@ -1,8 +1,8 @@
-//! The records of the stream. The engine captures them itself.
+//! The records of the stream, which the engine captures itself.
 //!
-//! A change becomes a record while the lock that the write ran under is still held, so records of an
-//! item are in the order of its changes, and a record exists for exactly the changes that were made.
-//! A write that changes nothing leaves none. Records of one partition key share a shard.
+//! The engine captures a change before it releases the lock of the write. So the records of an item are in the order of
+//! its changes, and each change has exactly one record. A write that changes nothing leaves no record. Records of one
+//! partition key share a shard.
 
 pub(crate) mod lambda;
 mod log;

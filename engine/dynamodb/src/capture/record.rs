@@ -1,7 +1,7 @@
 //! One stream record: an item's change, as DynamoDB Streams reports it.
 //!
-//! Images are kept as the DynamoDB JSON they are delivered in: capturing a change serialises it once,
-//! and delivering it copies text.
+//! A record keeps its images as the DynamoDB JSON that is delivered. So a change is serialised once, when it is
+//! captured, and each delivery only copies text.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,18 +13,17 @@ use serde_json::value::RawValue;
 
 use crate::attribute;
 
-/// A record's place in the order of all changes. Strictly increases, over all shards and tables.
+/// A record's place in the order of all changes. The numbers increase strictly, over all shards and tables.
 ///
-/// Its text has 21 digits, as DynamoDB's have at least, so text order is number order.
-/// In files it is a number.
+/// The text has 21 digits, the fewest that DynamoDB uses, so text order is number order. Files hold the number itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub struct SequenceNumber(pub(crate) u64);
 
-/// Added to a sequence number, so that its text has 21 digits.
+/// The summand that gives the text of a sequence number its 21 digits.
 const SEQUENCE_BASE: u128 = 100_000_000_000_000_000_000;
 
 impl SequenceNumber {
-    /// Before every record.
+    /// The position before every record.
     pub const START: Self = Self(0);
 
     /// The place of the record with this number, counting from 1.
@@ -69,16 +68,16 @@ impl FromStr for SequenceNumber {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum EventName {
-    /// It came to be.
+    /// The item was created.
     Insert,
-    /// It changed.
+    /// The item changed.
     Modify,
-    /// It went.
+    /// The item was removed.
     Remove,
 }
 
 impl EventName {
-    /// The name DynamoDB gives it.
+    /// DynamoDB's name of the kind.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -98,7 +97,7 @@ pub struct Record {
     pub(crate) event: EventName,
     #[serde(rename = "at")]
     pub(crate) at_micros: u64,
-    /// The TTL service made the change.
+    /// True if the TTL service made the change.
     #[serde(rename = "ttl", default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) expired: bool,
     #[serde(rename = "size")]
@@ -111,7 +110,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Its place in the order of changes.
+    /// The record's place in the order of changes.
     #[must_use]
     pub fn sequence(&self) -> SequenceNumber {
         self.sequence
@@ -123,7 +122,7 @@ impl Record {
         self.event
     }
 
-    /// When it happened, in microseconds since the Unix epoch.
+    /// The time of the change, in microseconds since the Unix epoch.
     #[must_use]
     pub fn at_micros(&self) -> u64 {
         self.at_micros
@@ -147,14 +146,14 @@ impl Record {
         attribute::read_item(self.keys.get())
     }
 
-    /// The item as it was, if the stream's view holds it.
+    /// The item before the change, if the stream's view includes it.
     #[must_use]
     pub fn old_image(&self) -> Option<HashMap<String, AttributeValue>> {
         let image = self.old.as_ref()?;
         Some(attribute::read_item(image.get()))
     }
 
-    /// The item as it became, if the stream's view holds it.
+    /// The item after the change, if the stream's view includes it.
     #[must_use]
     pub fn new_image(&self) -> Option<HashMap<String, AttributeValue>> {
         let image = self.new.as_ref()?;

@@ -1,4 +1,4 @@
-//! The record of a client's calls and of the faults that it met.
+//! The record of a client's calls and of the faults injected into them.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::operation::Operation;
 /// A fault that was injected.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Injected {
-    /// Into which call of the client, counted from 1.
+    /// The number of the call among the client's calls, counted from 1.
     pub call: u64,
     /// The call's operation.
     pub operation: Operation,
@@ -18,14 +18,14 @@ pub struct Injected {
     pub fault: Fault,
     /// The time of the injection, by the engine's clock.
     pub at: Duration,
-    /// The first partition that it touches of those that the fault is about, if it touches any.
+    /// The first partition that the call touches and the rule's target covers, if there is any.
     pub partition: Option<String>,
 }
 
 /// The calls and faults that a client remembers.
 #[derive(Debug)]
 pub(super) enum CallAccount {
-    /// All of it.
+    /// All calls and faults.
     Whole { calls: Vec<Operation>, injected: Vec<Injected> },
     /// The latest faults.
     Latest(VecDeque<Injected>),

@@ -1,7 +1,7 @@
 //! The clients with faults.
 //!
-//! A test's client has its faults for good, and records all calls. The client of a program has faults that are replaced while
-//! it is used; it runs for days, so it keeps the latest faults and no calls.
+//! A test's client ([`FaultyClient`]) keeps the same faults, and records all calls and faults. A program's client
+//! ([`LiveClient`]) runs for days, so its faults can be replaced while it runs, and it keeps only the latest faults.
 
 use std::future::Future;
 
@@ -32,7 +32,7 @@ impl FaultyClient {
         self.client.clone()
     }
 
-    /// The SDK's client at the far end of a network: with the same faults, and the same account of them.
+    /// An SDK client that reaches the engine over a network. It shares the faults and their record.
     #[must_use]
     pub fn over(&self, network: Network) -> Client {
         client::build(client::shared(DistantConnector::new(self.layer.clone(), network)))
@@ -50,7 +50,7 @@ impl FaultyClient {
         self.layer.injected()
     }
 
-    /// Returns once a call has crashed.
+    /// Returns when a call has crashed.
     pub async fn crashed(&self) {
         let mut crashed = self.layer.crashed();
         // The sender is part of the layer, which outlives this borrow.
@@ -58,8 +58,8 @@ impl FaultyClient {
         waited.expect("the layer holds the sender");
     }
 
-    /// Runs `work` until it ends, or until a call crashes: then it is dropped where it stands, as by the
-    /// death of the process, and there is no result.
+    /// Runs `work` until it ends or a call crashes. After a crash `work` is dropped at once, as if its process had
+    /// died, and the result is `None`.
     pub async fn run<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
@@ -87,7 +87,7 @@ impl LiveClient {
         self.client.clone()
     }
 
-    /// Replaces the faults. The interleaving of tasks stays.
+    /// Replaces the faults. The interleaving of tasks stays the same.
     pub fn set_faults(&self, faults: &Faults) {
         self.layer.set(faults);
     }

@@ -1,4 +1,4 @@
-//! The connector in front of the engine: it injects the faults that the plan decides.
+//! The connector between the SDK and the engine. It injects the faults that the plan decides.
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -26,7 +26,7 @@ use crate::item_id::ItemId;
 use crate::operation::Operation;
 use crate::{dispatch, seed, turns};
 
-/// A client's faults, and what has happened so far.
+/// A client's faults, and the record of its calls so far.
 #[derive(Debug, Clone)]
 pub(crate) struct Layer(Arc<LayerState>);
 
@@ -47,7 +47,7 @@ struct LayerProgress {
     account: CallAccount,
 }
 
-/// Streams of draws beside the rules', which are numbered from 0.
+/// The streams of draws for the turns before and after a call. The rules' own streams are numbered from 0.
 const TURNS_BEFORE: u64 = u64::MAX;
 const TURNS_AFTER: u64 = u64::MAX - 1;
 
@@ -60,12 +60,12 @@ enum LostResponse {
 }
 
 impl Layer {
-    /// Faults for good, and an account of all that happens.
+    /// A layer whose faults never change. It records all calls and faults.
     pub(crate) fn new(core: Arc<Core>, faults: &Faults) -> Self {
         Self::accounting(core, faults, CallAccount::Whole { calls: Vec::new(), injected: Vec::new() })
     }
 
-    /// No faults yet, and the latest of what happens.
+    /// A layer without faults, for [`Layer::set`]. It records the latest faults.
     pub(crate) fn live(core: Arc<Core>) -> Self {
         Self::accounting(core, &Faults::default(), CallAccount::Latest(VecDeque::new()))
     }
@@ -80,7 +80,7 @@ impl Layer {
         }))
     }
 
-    /// Other rules from now on; how tasks interleave stays.
+    /// Replaces the rules. The interleaving of tasks stays the same.
     pub(super) fn set(&self, faults: &Faults) {
         self.0.state().plan = Plan::new(faults);
     }
@@ -117,7 +117,7 @@ impl LayerState {
         };
         let number = self.count(operation);
         self.yield_turns(TURNS_BEFORE, number).await;
-        // A dead process's other calls go no further either.
+        // The other calls of a crashed process never return either.
         if *self.crashed.borrow() {
             return pending().await;
         }
@@ -142,7 +142,7 @@ impl LayerState {
         state.made
     }
 
-    /// Lets other tasks run.
+    /// Lets other tasks run, for a number of turns drawn from the seed.
     async fn yield_turns(&self, stream: u64, number: u64) {
         turns::give_way(seed::up_to(u64::from(self.turns), self.seed, stream, number)).await;
     }
@@ -194,7 +194,8 @@ impl LayerState {
         }
     }
 
-    /// The partitions that a call touches, in the call's order: of the items it names, or the partition it queries.
+    /// The partitions that a call touches: those of the items that it names, in the call's order, or the one it
+    /// queries.
     fn touches(&self, call: Option<&Call>) -> Vec<TouchedPartition> {
         let Some(call) = call else {
             return Vec::new();
@@ -216,7 +217,7 @@ impl LayerState {
             .collect()
     }
 
-    /// The key of an item's partition, if it is a string.
+    /// The partition key of an item if it is a string, otherwise an empty string.
     fn partition(&self, table: &str, item: &Item) -> String {
         let table = self.core.table(table).ok().flatten();
         match table.and_then(|table| item.get(&table.key.partition).cloned()) {
@@ -225,7 +226,7 @@ impl LayerState {
         }
     }
 
-    /// A number that stands for an item.
+    /// The stream of draws of an item: a hash of its table and key.
     fn place(&self, table: &str, item: &Item) -> u64 {
         let described = self.core.table(table).ok().flatten();
         let id = described.and_then(|described| ItemId::of(&described, item));
@@ -261,7 +262,7 @@ impl LayerState {
         held_back.sort_by_key(|(time, ..)| *time);
         let core = Arc::clone(&self.core);
         let begun = Instant::now();
-        // A task of its own: the changes are shown although the process that asked for them dies.
+        // A task of its own shows the changes, so they are shown even if the process that sent the transaction dies.
         let shown = tokio::spawn(async move {
             for (time, table, item) in held_back {
                 tokio::time::sleep_until(begun + time).await;
@@ -286,7 +287,7 @@ impl LayerState {
         let operation = call.operation();
         let touches = self.touches(Some(&call));
         let mut held_back = |table: &str, item: &Item| {
-            // Drawn by key: the order of tables in a request has no meaning, and must not decide.
+            // The draw depends on the item's key, since the order of the tables in a request has no meaning.
             let drawn = seed::fraction(self.seed, self.place(table, item), number) < share;
             drawn && target.covers(&self.partition(table, item))
         };
@@ -313,7 +314,7 @@ impl LayerState {
     }
 }
 
-/// A key's text without the letter of its type.
+/// The text of a key value without the letter of its type.
 fn untyped(text: &str) -> String {
     text.chars().skip(1).collect()
 }

@@ -1,11 +1,11 @@
-//! Faults as a value: drawn from a seed, or on the very call that a test names.
+//! Faults that are injected into a client's calls: drawn from a seed, or on the call that a test names.
 //!
-//! [`Faults`] is data: rules that say which calls, when, and what. A client made with them injects
-//! what they decide, and nothing else; the same rules and the same calls give the same faults. A fault
-//! that cannot happen to a call (an unprocessed item of a `PutItem`) never matches it.
+//! [`Faults`] is data: each rule names the calls, the occasions and the fault. A client injects only the faults that
+//! its rules decide, and the same rules and the same calls give the same faults. A rule never matches a call to which
+//! its fault cannot happen (an unprocessed item of a `PutItem`).
 //!
-//! A test's client has its faults for good and accounts for all that befell it ([`FaultyClient`]); that of a program
-//! which goes on and on is given others while it runs, and keeps the latest ([`LiveClient`]).
+//! A test uses [`FaultyClient`]: its faults never change, and it records every call and fault. A program that runs for
+//! days uses [`LiveClient`]: its faults can be replaced while it runs, and it records only the latest.
 
 mod account;
 mod client;

@@ -1,5 +1,5 @@
-//! A network that takes its time: calls of different processes overlap in every way, and one may stop half-way and go on
-//! hours later.
+//! A network with delays. Calls of different processes overlap in every order, and a process can stop in the middle of
+//! a call and continue hours later.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,29 +13,30 @@ use crate::fault::layer::Layer;
 use crate::fault::rules::Moment;
 use crate::seed;
 
-/// The time that calls travel, there and back. Time is tokio's: while it is paused, nobody waits.
+/// The delays of calls on their way to the table and back. They are tokio's time: in a test with paused time they cost
+/// nothing.
 #[derive(Debug, Clone, Copy)]
 pub struct Network {
-    /// Decides each way's time.
+    /// The seed of the delays.
     pub seed: u64,
-    /// The longest that a way takes.
+    /// The longest delay of one way.
     pub longest: Duration,
-    /// The one way that takes as long as it says.
+    /// The one way whose delay is given rather than drawn.
     pub stall: Option<Stall>,
 }
 
 /// A process that stops in the middle of a call.
 #[derive(Debug, Clone, Copy)]
 pub struct Stall {
-    /// In which of its calls, counted from 1.
+    /// The number of the call among the process's calls, counted from 1.
     pub call: u64,
-    /// Before the call reaches the table, or after.
+    /// The way that stalls: to the table, or back.
     pub moment: Moment,
-    /// How long.
+    /// The length of the stop.
     pub time: Duration,
 }
 
-/// A client's faults, at the end of a network.
+/// A client's fault layer behind a network.
 #[derive(Debug, Clone)]
 pub(super) struct DistantConnector {
     network: Network,
@@ -75,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_way_stalls_and_the_others_take_their_time() {
+    fn one_way_stalls_and_the_others_have_drawn_delays() {
         let hour = Duration::from_secs(3600);
         let stall = Stall { call: 3, moment: Moment::After, time: hour };
         let network = Network { seed: 7, longest: Duration::from_millis(50), stall: Some(stall) };

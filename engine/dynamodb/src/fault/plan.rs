@@ -1,4 +1,4 @@
-//! Deciding whether a call goes wrong: a pure function of the rules and the calls so far.
+//! Decides the fault of each call: a pure function of the rules and the calls so far.
 
 use std::time::Duration;
 
@@ -6,15 +6,15 @@ use crate::fault::rules::{Calls, Fault, Faults, Rule, Target, When};
 use crate::operation::Operation;
 use crate::seed;
 
-/// A call, as a rule sees it.
+/// The properties of a call that rules match.
 #[derive(Debug)]
 pub(super) struct Subject<'a> {
     pub(super) operation: Operation,
-    /// The keys of the partitions it touches, where they are strings.
+    /// The keys of the partitions that the call touches. A key that is no string is empty.
     pub(super) partitions: &'a [String],
 }
 
-/// The rules, and how many calls each has matched.
+/// The rules, each with the number of calls that it has matched.
 #[derive(Debug)]
 pub(super) struct Plan {
     seed: u64,
@@ -31,7 +31,8 @@ impl Plan {
         self.rules.iter().all(|(rule, _)| rule.is_over(now))
     }
 
-    /// The rule that fires on the next call, if one does. Every rule that matches counts the call.
+    /// The rule that fires on the next call, if any. Every rule that matches counts the call, also if another one
+    /// fires.
     pub(super) fn decide(&mut self, subject: &Subject<'_>, now: Duration) -> Option<Rule> {
         let seed = self.seed;
         let mut fired = None;
@@ -124,7 +125,7 @@ mod tests {
     const PUTS: [Operation; 200] = [Operation::PutItem; 200];
 
     #[test]
-    fn a_scripted_fault_fires_on_the_call_it_names_of_its_own_target() {
+    fn a_scripted_fault_fires_on_the_nth_call_of_its_target() {
         let faults =
             Faults::default().nth(2, Target::operation(Operation::GetItem), Fault::InternalServerError);
         let calls = [Operation::PutItem, Operation::GetItem, Operation::PutItem, Operation::GetItem];
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_partition_is_matched_by_the_beginning_of_its_key() {
+    fn a_target_matches_partitions_by_a_prefix_of_their_key() {
         let throttle = Fault::Throttle(Throttle::TableKeyRange);
         let on = |prefix| Target::writes().partition(prefix);
         let other = Faults::default().rule(on("FEED#"), When::Always, throttle.clone());
@@ -142,14 +143,14 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_never_befalls_an_operation_it_cannot_happen_to() {
+    fn a_rule_never_matches_a_call_that_cannot_have_its_fault() {
         let faults = Faults::default().rule(Target::any(), When::Always, Fault::Unprocessed(1.0));
         assert_eq!(fired(&faults, &PUTS), [0usize; 0]);
         assert_eq!(fired(&faults, &[Operation::BatchWriteItem]), [0]);
     }
 
     #[test]
-    fn a_rule_fires_until_its_time_is_over_and_is_then_as_none() {
+    fn a_rule_fires_only_until_its_end() {
         let (until, fault) = (Duration::from_secs(5), Fault::ServiceUnavailable);
         let mut plan = Plan::new(&Faults::default().rule_until(until, Target::any(), When::Always, fault));
         let subject = Subject { operation: Operation::GetItem, partitions: &[] };
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn chances_come_true_about_as_often_as_they_say() {
+    fn a_chance_fires_about_as_often_as_its_probability() {
         let faults = Faults::seeded(3).sometimes(0.3, Target::any(), Fault::ServiceUnavailable);
         let hits = fired(&faults, &PUTS).len();
         assert!((40..80).contains(&hits), "{hits} of 200");
@@ -168,14 +169,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_seed_decides_alone(seed: u64, chance in 0.0..1.0f64) {
+        fn the_same_seed_gives_the_same_faults(seed: u64, chance in 0.0..1.0f64) {
             let faults = Faults::seeded(seed)
                 .sometimes(chance, Target::any(), Fault::Timeout(Moment::After));
             prop_assert_eq!(fired(&faults, &PUTS), fired(&faults, &PUTS));
         }
 
         #[test]
-        fn a_rule_added_later_changes_nothing_for_the_earlier_ones(seed: u64) {
+        fn a_later_rule_does_not_change_earlier_rules(seed: u64) {
             let one = Faults::seeded(seed).sometimes(0.2, Target::any(), Fault::InternalServerError);
             let two = one.clone().nth(5, Target::any(), Fault::ServiceUnavailable);
             let before = fired(&one, &PUTS);

@@ -1,4 +1,4 @@
-//! The error that a call gets from a fault, in DynamoDB's words.
+//! DynamoDB's error for a call with an injected fault.
 
 use dynoxide::streams;
 
@@ -63,7 +63,7 @@ pub(super) fn condition(operation: Operation, touches: &[TouchedPartition], targ
     }
 }
 
-/// A transaction cancelled for the first of its items that the target covers.
+/// A cancelled transaction. At fault is the first of its items that the target covers.
 fn cancelled(code: &str, message: &str, touches: &[TouchedPartition], target: &Target) -> ApiError {
     let guilty = touches.iter().position(|t| target.covers(&t.partition));
     let codes: Vec<_> =

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::operation::Operation;
 
-/// The rules of a client. The first rule that fires on a call decides its fault.
+/// The rules of a client. The first rule that fires on a call decides the call's fault.
 #[derive(Debug, Clone, Default)]
 pub struct Faults {
     pub(crate) seed: u64,
@@ -12,20 +12,20 @@ pub struct Faults {
     pub(crate) turns: u8,
 }
 
-/// One rule.
+/// A rule: the calls, the occasions and the fault.
 #[derive(Debug, Clone)]
 pub struct Rule {
     /// The calls that the rule matches.
     pub target: Target,
     /// The matching calls on which the rule fires.
     pub when: When,
-    /// The fault.
+    /// The fault that the rule injects.
     pub fault: Fault,
-    /// The time at which the rule ends, by the engine's clock. `None`: it never ends.
+    /// The time at which the rule ends, by the engine's clock. `None`: the rule never ends.
     pub until: Option<Duration>,
 }
 
-/// Calls, by what they do and where.
+/// A set of calls, chosen by operation and partition.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Target {
     pub(super) calls: Calls,
@@ -44,56 +44,56 @@ pub(super) enum Calls {
 /// The calls on which a rule fires. Each rule counts the calls that it matches, from 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum When {
-    /// All of them.
+    /// Every call.
     Always,
-    /// That one.
+    /// The call with this number.
     Nth(u64),
-    /// The first so many.
+    /// This many calls, from the first.
     First(u64),
-    /// Each with this probability, from the seed.
+    /// Each call with this probability, drawn from the seed.
     Chance(f64),
 }
 
-/// Before or after DynamoDB did what was asked.
+/// The moment of a fault: before or after DynamoDB carries out the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// Nothing was done.
+    /// The call has no effect.
     Before,
-    /// All of it was done, and the answer is lost.
+    /// The call has its effect, and the response is lost.
     After,
 }
 
-/// Something that goes wrong.
+/// A failure of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fault {
-    /// `ThrottlingException` with the reason, or what that limit raises.
+    /// The call is throttled, with the error and the reason of the exceeded limit.
     Throttle(Throttle),
-    /// 500 `InternalServerError`. Nothing was done.
+    /// 500 `InternalServerError`. The call has no effect.
     InternalServerError,
-    /// 503 `ServiceUnavailable`. Nothing was done.
+    /// 503 `ServiceUnavailable`. The call has no effect.
     ServiceUnavailable,
     /// The connection times out.
     Timeout(Moment),
-    /// The process dies: this call never returns, nor does any later one of the same client.
+    /// The process dies: neither this call nor any later call of the same client returns.
     Crash(Moment),
-    /// A batch leaves items unprocessed, each with this probability (of those in the target's
-    /// partitions, if it names any). If that is all of them, the batch is throttled.
+    /// A batch leaves items unprocessed, each item in the target's partitions with this probability. If no item is left
+    /// to process, the batch is throttled.
     Unprocessed(f64),
-    /// A transaction shows one item's change before another's: each of its items (of those in the target's
-    /// partitions, if it names any) is held back with the probability `share`, for a time up to `longest`.
+    /// A transaction shows the changes of its items at different times. Each item in the target's partitions is held
+    /// back with the probability `share`, for a time up to `longest`, by tokio's clock.
     ///
-    /// Until then every read but `TransactGetItems` shows the item as it was, also a consistent one, and the stream
-    /// has no record of the change. A write to the item, and a `TransactGetItems` of it, find the change made. The
-    /// transaction is answered once all is shown, and all is shown in time whether or not its sender still waits: time
-    /// is tokio's. What is held back is kept in memory only.
+    /// Until that time every read except `TransactGetItems`, also a consistent read, returns the item as it was before
+    /// the transaction, and the stream has no record of the change. A write to the item, or a `TransactGetItems` of it,
+    /// first shows the change. The transaction's response is sent when all changes are shown; they are shown even if
+    /// the sender no longer waits. Changes that are held back exist in memory only.
     HalfVisible {
-        /// How likely each item is held back, from 0.0 to 1.0.
+        /// The probability that an item is held back, from 0.0 to 1.0.
         share: f64,
-        /// The longest that one is.
+        /// The longest time for which an item is held back.
         longest: Duration,
     },
-    /// A transaction is under way on the item: `TransactionConflictException` for single writes, a
-    /// cancelled transaction for transactions.
+    /// Another transaction is under way on the item: `TransactionConflictException` for single writes, a cancelled
+    /// transaction for transactions.
     TransactionConflict,
     /// The same transaction is under way: `TransactionInProgressException`.
     TransactionInProgress,
@@ -101,7 +101,7 @@ pub enum Fault {
     ConditionFailed,
 }
 
-/// The limit that a throttled call exceeded.
+/// The limit that a throttled call has exceeded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Throttle {
     /// One partition of the table: `Table…KeyRangeThroughputExceeded`.
@@ -117,7 +117,7 @@ pub enum Throttle {
 }
 
 impl Faults {
-    /// Nothing goes wrong until rules are added; those with a chance draw from `seed`.
+    /// No rules. Rules with a chance, once added, draw from `seed`.
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
         Self { seed, ..Self::default() }
@@ -137,20 +137,20 @@ impl Faults {
         self
     }
 
-    /// The `n`-th call of the target, counted from 1, goes wrong.
+    /// Adds a rule that injects the fault into the `n`-th call of the target, counted from 1.
     #[must_use]
     pub fn nth(self, n: u64, target: Target, fault: Fault) -> Self {
         self.rule(target, When::Nth(n), fault)
     }
 
-    /// Each call of the target goes wrong with this probability.
+    /// Adds a rule that injects the fault into each call of the target with this probability.
     #[must_use]
     pub fn sometimes(self, chance: f64, target: Target, fault: Fault) -> Self {
         self.rule(target, When::Chance(chance), fault)
     }
 
-    /// Lets other tasks run before and after each call, up to so many of the scheduler's turns, from the
-    /// seed: on a single-threaded runtime, the seed then decides how tasks interleave.
+    /// Lets other tasks run before and after each call, for up to `turns` of the scheduler's turns, drawn from the
+    /// seed. On a single-threaded runtime the seed then decides how tasks interleave.
     #[must_use]
     pub fn interleaved(mut self, turns: u8) -> Self {
         self.turns = turns;
@@ -183,7 +183,7 @@ impl Target {
         Self::calls(Calls::Operation(operation))
     }
 
-    /// The same calls, as far as they touch a partition whose key (a string) begins like this.
+    /// Restricts the target to calls that touch a partition whose key is a string with this prefix.
     #[must_use]
     pub fn partition(mut self, prefix: &str) -> Self {
         self.partition = Some(prefix.to_owned());

@@ -1,4 +1,4 @@
-//! The table's stream, to read from: inside the process, and as the DynamoDB Streams API.
+//! Reading a table's stream: inside the process, and through the DynamoDB Streams API.
 
 mod service;
 
@@ -20,7 +20,7 @@ use crate::core::Core;
 use crate::seed;
 use crate::table::StreamView;
 
-/// A table's stream, to read from. Cheap to clone.
+/// A handle for reading a table's stream. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Stream {
     core: Arc<Core>,
@@ -34,7 +34,7 @@ impl Stream {
         Self { core, table: table.into(), arn: arn.into(), view }
     }
 
-    /// The stream's name, as `DescribeTable` gives it.
+    /// The stream's ARN, as in the response of `DescribeTable`.
     #[must_use]
     pub fn arn(&self) -> &str {
         &self.arn
@@ -46,7 +46,7 @@ impl Stream {
         self.core.ledger().log(&self.table).map_or(0, |log| log.shard_count())
     }
 
-    /// Up to `records` records and about `bytes` bytes (DynamoDB's count) of a shard, after a position.
+    /// Up to `records` records of a shard after a position, with about `bytes` bytes (DynamoDB's count) in all.
     #[must_use]
     pub fn read(&self, shard: u16, after: SequenceNumber, records: usize, bytes: u64) -> ReadRecords {
         let now = self.now_micros();
@@ -55,7 +55,7 @@ impl Stream {
         log.map(|log| log.read(shard, after, records, bytes, now)).unwrap_or_default()
     }
 
-    /// Every record held, of all shards, in the order of the changes. For tests.
+    /// All records of all shards, in the order of the changes. For tests.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<Record>> {
         let mut records: Vec<_> = (0..self.shards())
@@ -73,32 +73,32 @@ impl Stream {
         log.map_or(SequenceNumber::START, |log| log.latest(shard))
     }
 
-    /// The number of records held, of all shards.
+    /// The number of records in all shards.
     #[must_use]
     pub fn len(&self) -> usize {
         self.core.ledger().log(&self.table).map_or(0, |log| log.len())
     }
 
-    /// True if no record is held.
+    /// True if the stream holds no record.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Changes whenever a record of any table is captured: to the newest sequence number.
+    /// The newest sequence number of all tables. The receiver is woken whenever a record is captured.
     #[must_use]
     pub fn changes(&self) -> watch::Receiver<SequenceNumber> {
         self.core.changes()
     }
 
-    /// A batch as the JSON of the event that Lambda would be invoked with.
+    /// The JSON of the event with which Lambda invokes a function for these records.
     #[must_use]
     pub fn lambda_event(&self, records: &[Arc<Record>]) -> String {
         let records: Vec<_> = records.iter().map(|record| self.lambda_record(record)).collect();
         lambda::event(records.iter().map(String::as_str))
     }
 
-    /// A record as the JSON that it is in such an event.
+    /// The JSON of a record in such an event.
     #[must_use]
     pub fn lambda_record(&self, record: &Record) -> String {
         lambda::record(record, self.view, &self.arn)
@@ -112,20 +112,20 @@ impl Stream {
         seed::hash(&table.and_then(|table| table.partition_of(&key)).unwrap_or_default())
     }
 
-    /// The oldest time of which records are kept. Older records are gone, or about to go.
+    /// The oldest time of which records are kept. Retention drops older records.
     #[must_use]
     pub fn horizon_micros(&self) -> u64 {
         let now = self.now_micros();
         self.core.ledger().log(&self.table).map_or(now, |log| log.horizon_micros(now))
     }
 
-    /// The engine's time.
+    /// The engine's time now.
     #[must_use]
     pub fn now_micros(&self) -> u64 {
         self.core.clock().now_micros()
     }
 
-    /// The engine's time so long ago.
+    /// The engine's time `age` ago.
     #[must_use]
     pub fn micros_ago(&self, age: Duration) -> u64 {
         self.now_micros().saturating_sub(micros(age))

@@ -25,7 +25,7 @@ struct Request {
     limit: Option<usize>,
 }
 
-/// Answers one of the API's four operations.
+/// Answers one of the four operations of the API.
 pub(crate) fn answer(core: &Core, operation: Operation, body: &[u8]) -> Result<String, ApiError> {
     let request: Request = parse(operation, body)?;
     match operation {
@@ -119,7 +119,8 @@ fn records(core: &Core, request: &Request) -> Result<String, ApiError> {
     let mut ledger = core.ledger();
     let log = ledger.open_log(&table.name);
     let batch = log.read(shard, position, limit, limits::GET_RECORDS_BYTES, now);
-    // A reader that starts at the horizon takes what there is; one that lost its place is told.
+    // A reader that starts at the horizon gets the records that are left. Any other reader that lost records gets an
+    // error.
     if batch.trimmed && position != SequenceNumber::START {
         return Err(ApiError::trimmed());
     }
@@ -128,7 +129,7 @@ fn records(core: &Core, request: &Request) -> Result<String, ApiError> {
     Ok(format!(r#"{{"Records":{records},"NextShardIterator":{next}}}"#))
 }
 
-/// The table whose stream has that name now.
+/// The table whose current stream has this ARN.
 fn table_of(core: &Core, arn: &str) -> Result<(std::sync::Arc<Table>, StreamView), ApiError> {
     let unknown = || ApiError::not_found("Requested resource not found: Stream");
     let name = arn

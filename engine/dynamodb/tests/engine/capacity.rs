@@ -1,4 +1,4 @@
-//! What the calls cost, as DynamoDB bills them: the project asserts its prices on these figures.
+//! The capacity units of the calls, by DynamoDB's billing rules. The prices in the project's other tests rest on them.
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{
@@ -10,7 +10,7 @@ use crate::support::{Item, TABLE, engine, item, key, s};
 
 const INDEXES: ReturnConsumedCapacity = ReturnConsumedCapacity::Indexes;
 
-/// An item of exactly so many bytes, by DynamoDB's count.
+/// An item of exactly `bytes` bytes, by DynamoDB's count.
 fn sized(pk: &str, sk: &str, bytes: usize) -> Item {
     let rest = bytes - (2 + pk.len()) - (2 + sk.len()) - "data".len();
     item(pk, sk, [("data", s("x".repeat(rest)))])
@@ -36,19 +36,19 @@ fn units(consumed: &ConsumedCapacity) -> (f64, f64) {
 }
 
 #[tokio::test]
-async fn a_put_costs_its_size_in_kilobytes_and_the_same_again_per_index_it_is_in() {
+async fn a_put_costs_its_kilobytes_in_the_table_and_each_index() {
     let client = engine().client();
     assert_eq!(units(&put(&client, sized("a", "1", 512)).await), (1.0, 0.0));
     assert_eq!(units(&put(&client, sized("a", "2", 1_024)).await), (1.0, 0.0));
     assert_eq!(units(&put(&client, sized("a", "3", 1_025)).await), (2.0, 0.0));
     assert_eq!(units(&put(&client, indexed(sized("a", "4", 512))).await), (1.0, 1.0));
-    // Replacing a larger item costs the larger one; an index that does not change costs nothing.
+    // A put that replaces a larger item costs as much as the larger one. An unchanged index costs nothing.
     assert_eq!(units(&put(&client, sized("a", "3", 100)).await), (2.0, 0.0));
     assert_eq!(units(&put(&client, indexed(sized("a", "4", 512))).await), (1.0, 0.0));
 }
 
 #[tokio::test]
-async fn a_query_costs_the_sum_of_what_it_read_in_halves_of_4_kb() {
+async fn a_query_costs_its_total_size_in_steps_of_4_kb() {
     let client = engine().client();
     for i in 0..100 {
         put(&client, sized("a", &format!("{i:03}"), 512)).await;
@@ -75,7 +75,7 @@ async fn a_query_costs_the_sum_of_what_it_read_in_halves_of_4_kb() {
 }
 
 #[tokio::test]
-async fn gets_and_batches_cost_per_item() {
+async fn gets_and_batches_cost_units_per_item() {
     let client = engine().client();
     for i in 0..10 {
         put(&client, sized("a", &i.to_string(), 512)).await;
@@ -100,7 +100,7 @@ async fn gets_and_batches_cost_per_item() {
 }
 
 #[tokio::test]
-async fn a_transaction_costs_twice() {
+async fn a_transaction_costs_twice_as_much_as_its_writes() {
     let client = engine().client();
     let action = |i: usize| {
         let put = Put::builder().table_name(TABLE).set_item(Some(sized("t", &i.to_string(), 512)));
@@ -112,7 +112,7 @@ async fn a_transaction_costs_twice() {
 }
 
 #[tokio::test]
-async fn an_update_that_changes_nothing_costs_a_write_but_none_on_the_index() {
+async fn an_update_without_change_costs_only_the_table_a_write() {
     let client = engine().client();
     put(&client, indexed(sized("a", "1", 512))).await;
     let update = client.update_item().table_name(TABLE).set_key(Some(key("a", "1")));

@@ -1,4 +1,4 @@
-//! What the stream holds after a write.
+//! The records that writes leave in the stream.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -80,7 +80,7 @@ async fn a_write_that_changes_nothing_leaves_no_record() {
 }
 
 #[tokio::test]
-async fn batches_and_transactions_leave_a_record_per_item_they_change() {
+async fn batches_and_transactions_leave_a_record_per_changed_item() {
     let engine = engine();
     let client = engine.client();
     let request = |i: usize| {
@@ -109,7 +109,7 @@ async fn batches_and_transactions_leave_a_record_per_item_they_change() {
     ];
     assert_eq!(summary(&engine)[25..], expected);
 
-    // The same token again does nothing, and so leaves nothing.
+    // The same transaction with the same token does nothing, so it leaves no record.
     transaction.send().await.unwrap();
     assert_eq!(summary(&engine).len(), 28);
 
@@ -128,7 +128,7 @@ async fn batches_and_transactions_leave_a_record_per_item_they_change() {
 }
 
 #[tokio::test]
-async fn items_of_a_partition_share_a_shard_and_partitions_spread() {
+async fn partitions_spread_over_shards_and_none_is_in_two() {
     let engine = engine();
     let client = engine.client();
     for i in 0..64 {
@@ -155,13 +155,13 @@ async fn a_waiting_reader_is_woken_by_a_record() {
     let client = engine.client();
     let writer = tokio::spawn(async move { put(&client, item("a", "1", [])).await });
     let woken = tokio::time::timeout(Duration::from_secs(5), changes.changed()).await;
-    woken.expect("a record wakes who waits").unwrap();
+    woken.expect("a record wakes a waiting reader").unwrap();
     assert_eq!(changes.borrow().get(), 1);
     writer.await.unwrap();
 }
 
 #[tokio::test]
-async fn a_record_is_delivered_as_lambda_delivers_it() {
+async fn a_record_has_the_json_of_a_lambda_event() {
     let engine = engine();
     put(&engine.client(), item("a", "1", [("text", s("é"))])).await;
     let stream = engine.stream(TABLE).unwrap();

@@ -1,4 +1,4 @@
-//! Items expire by the engine's clock, and leave the TTL service's records.
+//! Items expire by the engine's clock, and their records have the TTL service's identity.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use lately_engine::stream::EventName;
 use crate::support::{START, TABLE, engine, item, key, n};
 
 #[tokio::test]
-async fn due_items_go_in_bounded_sweeps_with_the_services_identity() {
+async fn a_sweep_removes_a_bounded_number_of_expired_items() {
     let engine = engine();
     let client = engine.client();
     let now = START.as_secs();
@@ -37,7 +37,7 @@ async fn due_items_go_in_bounded_sweeps_with_the_services_identity() {
 }
 
 #[tokio::test]
-async fn an_item_whose_time_was_moved_or_taken_stays() {
+async fn an_item_whose_ttl_was_extended_or_removed_stays() {
     let engine = engine();
     let client = engine.client();
     let soon = START.as_secs() + 10;
@@ -59,7 +59,7 @@ async fn an_item_whose_time_was_moved_or_taken_stays() {
 }
 
 #[tokio::test]
-async fn what_is_no_time_or_five_years_past_never_expires() {
+async fn items_without_a_valid_ttl_of_the_last_five_years_stay() {
     let engine = engine();
     let client = engine.client();
     let ancient = START.as_secs() - 6 * 365 * 24 * 3600;

@@ -1,4 +1,4 @@
-//! What goes wrong, goes wrong as DynamoDB does.
+//! Injected faults have DynamoDB's errors and effects.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ async fn is_there(engine: &Engine, pk: &str) -> bool {
 }
 
 #[tokio::test]
-async fn a_throttled_partition_says_so_and_others_are_not() {
+async fn a_throttle_names_its_reason_and_spares_other_partitions() {
     let engine = engine();
     let faults = Faults::default().rule(
         Target::writes().partition("EVENTS#hot"),
@@ -43,7 +43,7 @@ async fn a_throttled_partition_says_so_and_others_are_not() {
 }
 
 #[tokio::test]
-async fn every_limit_raises_its_own_error_and_reason() {
+async fn every_limit_has_its_own_error_and_reason() {
     let engine = engine();
     let cases = [
         (
@@ -84,7 +84,7 @@ async fn every_limit_raises_its_own_error_and_reason() {
 }
 
 #[tokio::test]
-async fn failures_of_the_service_leave_nothing_written() {
+async fn a_service_failure_writes_nothing() {
     let engine = engine();
     for (fault, status) in [(Fault::InternalServerError, 500), (Fault::ServiceUnavailable, 503)] {
         let faulty = engine.client_with(Faults::default().nth(1, Target::any(), fault));
@@ -129,7 +129,7 @@ fn batch(
 }
 
 #[tokio::test]
-async fn what_a_batch_leaves_unprocessed_was_not_written_and_can_be_sent_again() {
+async fn unprocessed_items_are_not_written_and_can_be_sent_again() {
     let engine = engine();
     let faults = Faults::seeded(1).nth(1, Target::any(), Fault::Unprocessed(0.5));
     let faulty = engine.client_with(faults);
@@ -152,7 +152,7 @@ async fn what_a_batch_leaves_unprocessed_was_not_written_and_can_be_sent_again()
 }
 
 #[tokio::test]
-async fn a_batch_of_which_nothing_is_processed_is_throttled() {
+async fn a_batch_without_any_processed_item_is_throttled() {
     let engine = engine();
     let faulty = engine.client_with(Faults::default().nth(1, Target::any(), Fault::Unprocessed(1.0)));
     let error = batch(&faulty.client(), "a").send().await.unwrap_err().into_service_error();
@@ -161,7 +161,7 @@ async fn a_batch_of_which_nothing_is_processed_is_throttled() {
 }
 
 #[tokio::test]
-async fn a_conflict_is_told_to_writes_and_to_transactions_in_their_own_ways() {
+async fn a_conflict_fails_a_write_and_cancels_a_transaction() {
     let engine = engine();
     let conflict = || {
         let target = Target::writes().partition("b");
@@ -187,7 +187,7 @@ async fn a_conflict_is_told_to_writes_and_to_transactions_in_their_own_ways() {
 }
 
 #[tokio::test]
-async fn a_crash_drops_the_work_where_it_stands() {
+async fn a_crash_ends_the_work_and_all_later_calls() {
     for (moment, written) in [(Moment::Before, 1), (Moment::After, 2)] {
         let engine = engine();
         let faulty = engine.client_with(Faults::default().nth(2, Target::any(), Fault::Crash(moment)));
@@ -199,7 +199,7 @@ async fn a_crash_drops_the_work_where_it_stands() {
         };
         assert_eq!(faulty.run(work).await, None);
         assert_eq!(engine.stream(TABLE).unwrap().len(), written);
-        // The process is dead: nothing of it is heard again.
+        // The process is dead, so its later calls never return.
         let later = put(&client, "d").send();
         let waited = tokio::time::timeout(std::time::Duration::from_millis(20), later).await;
         assert!(waited.is_err());
@@ -208,7 +208,7 @@ async fn a_crash_drops_the_work_where_it_stands() {
 }
 
 #[tokio::test]
-async fn work_that_ends_before_the_crash_has_its_result() {
+async fn work_that_ends_before_a_crash_returns_its_result() {
     let engine = engine();
     let faulty = engine.client_with(Faults::default().nth(9, Target::any(), Fault::Crash(Moment::Before)));
     let client = faulty.client();
@@ -217,7 +217,7 @@ async fn work_that_ends_before_the_crash_has_its_result() {
     assert_eq!(faulty.calls(), [Operation::PutItem]);
 }
 
-/// Two tasks that each write ten items, as the seed interleaves them.
+/// The order of the writes of two tasks that each write ten items.
 async fn order(seed: u64) -> Vec<String> {
     let engine = engine();
     let faulty = engine.client_with(Faults::seeded(seed).interleaved(3));
@@ -245,7 +245,7 @@ async fn a_seed_decides_how_tasks_interleave() {
 }
 
 #[tokio::test]
-async fn the_same_seed_and_calls_meet_the_same_faults() {
+async fn the_same_seed_and_calls_have_the_same_faults() {
     let run = async |seed| {
         let engine = engine();
         let faults = Faults::seeded(seed)
@@ -262,7 +262,7 @@ async fn the_same_seed_and_calls_meet_the_same_faults() {
 }
 
 #[tokio::test]
-async fn a_live_client_meets_what_it_is_told_to_until_its_time_is_over_or_it_is_told_otherwise() {
+async fn a_live_client_has_faults_until_they_end_or_are_replaced() {
     let engine = engine();
     let live = engine.live_client();
     let client = live.client();
@@ -274,9 +274,9 @@ async fn a_live_client_meets_what_it_is_told_to_until_its_time_is_over_or_it_is_
     live.set_faults(&batches.rule_until(until, hot(), When::Always, throttle));
     put(&client, "HOT#2").send().await.unwrap_err();
     put(&client, "COOL").send().await.unwrap();
-    assert!(is_there(&engine, "HOT#1").await, "reads go on");
+    assert!(is_there(&engine, "HOT#1").await, "reads have no fault");
     put(&engine.client(), "HOT#3").send().await.unwrap();
-    // Of a batch, only what lies there is left.
+    // Only the batch's items in that partition are unprocessed.
     let of = |pk: &str| {
         let put = PutRequest::builder().set_item(Some(item(pk, "1", []))).build().unwrap();
         WriteRequest::builder().put_request(put).build()
@@ -294,7 +294,7 @@ async fn a_live_client_meets_what_it_is_told_to_until_its_time_is_over_or_it_is_
     }
     live.set_faults(&Faults::default());
     put(&client, "HOT#5").send().await.unwrap();
-    // The latest are kept, and no more.
+    // The client keeps the latest 50 faults.
     let injected = live.injected();
     let partitions: Vec<_> = injected.iter().map(|it| it.partition.clone().unwrap()).collect();
     assert_eq!(partitions, (10..60).map(|n| format!("HOT#{n}")).collect::<Vec<_>>());
@@ -313,7 +313,7 @@ fn transaction(
     client.transact_write_items().set_transact_items(Some(items.iter().map(put).collect()))
 }
 
-/// A client whose transactions show what lies in one partition only after a while.
+/// A client whose transactions show the changes in one partition up to a second later.
 fn half_visible(engine: &Engine, partition: &str) -> Client {
     let fault = Fault::HalfVisible { share: 1.0, longest: Duration::from_secs(1) };
     let faults = Faults::default().rule(Target::any().partition(partition), When::Always, fault);
@@ -324,7 +324,7 @@ fn number(item: Option<&Item>) -> Option<&str> {
     Some(item?["n"].as_n().unwrap())
 }
 
-/// The items' numbers, as each kind of plain read has them; all agree.
+/// The items' numbers in consistent reads outside of transactions. Get, query and batch read return the same.
 async fn plainly(engine: &Engine, items: &[&str]) -> Vec<Option<String>> {
     let mut found = Vec::new();
     for pk in items {
@@ -342,7 +342,7 @@ async fn plainly(engine: &Engine, items: &[&str]) -> Vec<Option<String>> {
     found
 }
 
-/// The same, as one transaction reads them.
+/// The items' numbers in one transactional read.
 async fn together(engine: &Engine, items: &[&str]) -> Vec<Option<String>> {
     let get = |pk: &&str| {
         let get = Get::builder().table_name(TABLE).set_key(Some(key(pk, "1")));
@@ -360,7 +360,7 @@ fn told(engine: &Engine) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_half_visible_transaction_tells_the_stream_of_items_one_by_one() {
+async fn a_half_visible_transaction_shows_its_items_one_by_one() {
     let engine = engine();
     transaction(&engine.client(), &["a", "b", "c"], 1).send().await.unwrap();
     let writing = tokio::spawn(transaction(&half_visible(&engine, "b"), &["a", "b", "c"], 2).send());
@@ -368,7 +368,7 @@ async fn a_half_visible_transaction_tells_the_stream_of_items_one_by_one() {
     let numbers = |of: [&str; 3]| of.map(|number| Some(number.to_owned())).to_vec();
     assert_eq!(plainly(&engine, &["a", "b", "c"]).await, numbers(["2", "1", "2"]));
     assert_eq!(told(&engine), ["a", "b", "c", "a", "c"]);
-    assert!(!writing.is_finished(), "it is answered once all is shown");
+    assert!(!writing.is_finished(), "the response waits until all changes are shown");
 
     writing.await.unwrap().unwrap();
     assert_eq!(plainly(&engine, &["a", "b", "c"]).await, numbers(["2", "2", "2"]));
@@ -378,7 +378,7 @@ async fn a_half_visible_transaction_tells_the_stream_of_items_one_by_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn writes_and_transactions_see_a_half_visible_transaction_whole() {
+async fn writes_and_transactions_see_all_of_a_half_visible_transaction() {
     for pk in ["read", "conditional", "transaction", "again"] {
         let engine = engine();
         let client = half_visible(&engine, pk);
@@ -404,7 +404,7 @@ async fn writes_and_transactions_see_a_half_visible_transaction_whole() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_half_visible_transaction_is_shown_although_its_process_dies() {
+async fn a_half_visible_transaction_is_shown_after_its_process_dies() {
     let engine = engine();
     let writing = tokio::spawn(transaction(&half_visible(&engine, "b"), &["a", "b"], 1).send());
     tokio::task::yield_now().await;
@@ -416,7 +416,7 @@ async fn a_half_visible_transaction_is_shown_although_its_process_dies() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_seed_decides_which_items_of_a_transaction_are_late() {
+async fn a_seed_decides_the_order_in_which_changes_are_shown() {
     let items = ["a", "b", "c", "d", "e", "f"];
     let run = async |seed| {
         let engine = engine();

@@ -1,4 +1,4 @@
-//! Reads that may be behind, are: by a prefix of what was written to their partition.
+//! Eventually consistent reads lag: they see a prefix of the changes to a partition.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ async fn write(engine: &Engine, pk: &str, number: u64) {
     put.set_item(Some(item(pk, "1", more))).send().await.unwrap();
 }
 
-/// What a read finds: the number written last that it sees, 0 when there is no item.
+/// The item's number in a read, or 0 if the read finds no item.
 async fn read(engine: &Engine, pk: &str, consistent: bool) -> u64 {
     let get = engine.client().get_item().table_name(TABLE).set_key(Some(key(pk, "1")));
     let item = get.consistent_read(consistent).send().await.unwrap().item;
@@ -38,7 +38,7 @@ async fn in_index(engine: &Engine) -> i32 {
 }
 
 #[tokio::test]
-async fn a_consistent_read_sees_everything_and_another_is_behind_until_the_lag_has_passed() {
+async fn only_eventually_consistent_reads_lag() {
     let engine = engine(1, 1.0);
     for number in 1..=20 {
         write(&engine, "a", number).await;
@@ -47,18 +47,18 @@ async fn a_consistent_read_sees_everything_and_another_is_behind_until_the_lag_h
     let mut seen = 0;
     for _ in 0..100 {
         let now = read(&engine, "a", false).await;
-        assert!(now >= seen, "one replica goes forward only");
+        assert!(now >= seen, "one replica never goes back in time");
         seen = now;
         engine.clock().advance(Duration::from_millis(10));
     }
     assert_eq!(read(&engine, "a", false).await, 20);
-    // The index may be behind for longer.
+    // The index may lag for longer.
     engine.clock().advance(Duration::from_secs(5));
     assert_eq!(in_index(&engine).await, 1);
 }
 
 #[tokio::test]
-async fn an_index_shows_an_item_only_after_its_lag() {
+async fn an_index_shows_an_item_after_its_lag() {
     let mut late = 0;
     for seed in 0..20 {
         let engine = engine(seed, 1.0);
@@ -69,11 +69,11 @@ async fn an_index_shows_an_item_only_after_its_lag() {
         engine.clock().advance(Duration::from_secs(5));
         assert_eq!(in_index(&engine).await, 1);
     }
-    assert!((10..=20).contains(&late), "{late} of 20 indexes were behind after a second");
+    assert!((10..=20).contains(&late), "{late} of 20 indexes lagged after a second");
 }
 
 #[tokio::test]
-async fn successive_reads_may_go_back_in_time_but_never_further_than_the_lag() {
+async fn successive_reads_go_back_in_time_at_most_by_the_lag() {
     let engine = engine(2, 0.5);
     let mut went_back = false;
     let mut last = 0;
@@ -89,7 +89,7 @@ async fn successive_reads_may_go_back_in_time_but_never_further_than_the_lag() {
 }
 
 #[tokio::test]
-async fn partitions_are_behind_by_different_amounts() {
+async fn partitions_lag_by_different_times() {
     let engine = engine(3, 1.0);
     for pk in 0..20 {
         write(&engine, &pk.to_string(), 1).await;
@@ -103,22 +103,22 @@ async fn partitions_are_behind_by_different_amounts() {
 }
 
 #[tokio::test]
-async fn lag_comes_and_goes_while_the_engine_is_used() {
+async fn lag_can_be_changed_while_the_engine_is_used() {
     let engine = engine_with(Options::default());
     write(&engine, "a", 1).await;
     let lag = |index| Lag { seed: 4, table: Duration::ZERO, index, behind: 1.0 };
     engine.set_lag(Some(lag(Duration::from_secs(60)))).unwrap();
-    assert_eq!(in_index(&engine).await, 1, "what was there is not behind");
+    assert_eq!(in_index(&engine).await, 1, "earlier items have no lag");
     for pk in 0..10 {
         write(&engine, &pk.to_string(), 1).await;
-        assert_eq!(read(&engine, &pk.to_string(), false).await, 1, "nor is the table");
+        assert_eq!(read(&engine, &pk.to_string(), false).await, 1, "the table has no lag");
     }
     let behind = in_index(&engine).await;
-    assert!(behind < 11, "the index is");
+    assert!(behind < 11, "the index lags");
     engine.clock().advance(Duration::from_secs(60));
     assert_eq!(in_index(&engine).await, 11);
     write(&engine, "b", 1).await;
-    // Another lag begins with what is there.
+    // Reads see all earlier items at once when a new lag is set.
     engine.set_lag(Some(lag(Duration::from_secs(3_600)))).unwrap();
     assert_eq!(in_index(&engine).await, 12);
     for pk in 0..10 {
@@ -130,7 +130,7 @@ async fn lag_comes_and_goes_while_the_engine_is_used() {
 }
 
 #[tokio::test]
-async fn no_write_is_missed_by_a_lag_that_begins_in_the_midst_of_writes() {
+async fn a_lag_set_during_writes_misses_none_of_them() {
     let engine = engine_with(Options::default());
     let writing = std::thread::spawn({
         let engine = engine.clone();

@@ -1,4 +1,4 @@
-//! The engine through the SDK's client, as the rest of the project uses it.
+//! Tests of the engine through the SDK's client, the way the rest of the project uses it.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

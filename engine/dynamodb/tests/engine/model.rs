@@ -1,4 +1,5 @@
-//! Random writes against the simplest model of a table, and the stream against both.
+//! Applies random writes to the engine and to a simple model, then compares the model with the table and with the items
+//! that the stream's records give.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ type Write = (u8, Option<u8>);
 #[derive(Debug, Clone)]
 enum Step {
     Single(Write),
-    /// Only if the item is there.
+    /// A write on the condition that the item exists.
     Conditional(Write),
     Batch(Vec<Write>),
     Transaction(Vec<Write>),
@@ -27,7 +28,7 @@ fn write() -> impl Strategy<Value = Write> {
     (0..6u8, prop::option::weighted(0.7, 0..3u8))
 }
 
-/// Writes to different items, as batches and transactions must be.
+/// Writes to different items, which batches and transactions require.
 fn writes() -> impl Strategy<Value = Vec<Write>> {
     let number = prop::option::weighted(0.7, 0..3u8);
     prop::collection::btree_map(0..6u8, number, 1..5).prop_map(|m| m.into_iter().collect())
@@ -57,7 +58,7 @@ fn item_of(id: u8, number: u8) -> Item {
     item(&pk, &sk, [("n", n(number))])
 }
 
-/// Sends a step; says whether it is known to have been applied. `None`: the answer was lost.
+/// Sends a step, and returns whether it was applied. `None`: the response was lost.
 async fn send(client: &aws_sdk_dynamodb::Client, step: &Step) -> Option<bool> {
     macro_rules! outcome {
         ($call:expr) => {
@@ -138,13 +139,13 @@ async fn table(engine: &Engine) -> BTreeMap<String, Item> {
     items.into_iter().map(|item| (item["sk"].as_s().unwrap().clone(), item)).collect()
 }
 
-/// The items that the stream's records leave, each checked to follow from the one before.
+/// The items after a replay of the stream. Each record's old image must be the image before it.
 fn replayed(engine: &Engine) -> BTreeMap<String, Item> {
     let mut items: BTreeMap<String, Item> = BTreeMap::new();
     for record in engine.stream(TABLE).unwrap().all() {
         let sk = record.keys()["sk"].as_s().unwrap().clone();
         let (old, new) = (record.old_image(), record.new_image());
-        assert_eq!(items.get(&sk), old.as_ref(), "the old image is the item as it was");
+        assert_eq!(items.get(&sk), old.as_ref(), "the old image is the item before the change");
         assert_ne!(old, new, "a record is a change");
         match new {
             Some(item) => items.insert(sk, item),
@@ -163,7 +164,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn the_table_is_the_models_and_the_stream_leads_to_it(steps in steps()) {
+    fn table_and_stream_agree_with_the_model(steps in steps()) {
         block_on(async {
             let engine = engine();
             let mut model = Model::new();
@@ -184,7 +185,7 @@ proptest! {
     }
 
     #[test]
-    fn a_call_that_fails_has_been_applied_or_not_as_its_fault_says(steps in steps(), seed: u64) {
+    fn each_fault_decides_whether_its_call_is_applied(steps in steps(), seed: u64) {
         block_on(async {
             let engine = engine();
             let faults = Faults::seeded(seed)

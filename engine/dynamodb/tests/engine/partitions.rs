@@ -1,4 +1,4 @@
-//! One partition takes 1,000 write units and 3,000 read units a second.
+//! One partition serves 1,000 write units and 3,000 read units a second.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ async fn put(engine: &Engine, item: Item) -> Result<(), PutItemError> {
     put.send().await.map(drop).map_err(|e| e.into_service_error())
 }
 
-/// How many of `count` puts are taken, and why the first other one is not.
+/// The number of accepted puts among `count`, and the reason and resource of the first throttled one.
 async fn accepted(
     engine: &Engine,
     count: u32,
@@ -40,7 +40,7 @@ async fn accepted(
 }
 
 #[tokio::test]
-async fn a_partition_takes_its_rate_and_others_are_not_affected() {
+async fn a_partition_serves_its_rate_without_affecting_others() {
     let engine = engine();
     let hot = |i: u32| item("hot", &i.to_string(), []);
     let (taken, why) = accepted(&engine, 1_200, hot).await;
@@ -62,7 +62,7 @@ async fn larger_items_use_a_partition_up_sooner() {
 }
 
 #[tokio::test]
-async fn a_hot_index_partition_refuses_the_tables_writes() {
+async fn a_hot_index_partition_throttles_the_tables_writes() {
     let engine = engine();
     let spread = |i: u32| {
         let index = [("gsi1pk", s("one")), ("gsi1sk", s(i.to_string()))];
@@ -76,7 +76,7 @@ async fn a_hot_index_partition_refuses_the_tables_writes() {
 }
 
 #[tokio::test]
-async fn a_batch_is_taken_in_part_and_refused_when_no_part_can_be() {
+async fn a_batch_is_throttled_only_if_no_item_is_admitted() {
     let engine = engine();
     accepted(&engine, 1_000, |i| item("hot", &i.to_string(), [])).await;
     let request = |pk: &str, i: usize| {
@@ -93,7 +93,7 @@ async fn a_batch_is_taken_in_part_and_refused_when_no_part_can_be() {
 }
 
 #[tokio::test]
-async fn reads_use_read_units_by_what_they_read() {
+async fn reads_use_read_units_by_the_size_of_their_items() {
     let engine = engine();
     let data = |i: u32| item("a", &i.to_string(), [("data", s("x".repeat(4_000)))]);
     accepted(&engine, 200, data).await;
@@ -109,7 +109,7 @@ async fn reads_use_read_units_by_what_they_read() {
         }
         assert!(answered < 100);
     };
-    // 200 items of just above 4,000 bytes are 197 units.
+    // 200 items of just above 4,000 bytes cost 197 units.
     assert_eq!(answered, 16);
     let aws_sdk_dynamodb::operation::query::QueryError::ThrottlingException(error) = error else {
         panic!("{error:?}");
@@ -120,7 +120,7 @@ async fn reads_use_read_units_by_what_they_read() {
 }
 
 #[tokio::test]
-async fn writes_that_leave_an_index_as_it_is_do_not_use_it_up() {
+async fn writes_to_unchanged_index_entries_use_no_index_units() {
     let engine = engine();
     let same = |i: u32| {
         let index = [("gsi1pk", s("one")), ("gsi1sk", s((i % 10).to_string()))];

@@ -1,4 +1,4 @@
-//! An engine on a directory is found as it was left.
+//! An engine that is opened again on its directory has the same items and records as before.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,8 +12,8 @@ use lately_engine::{Clock, Engine, EngineError, Lag, Options};
 
 use crate::support::{Item, START, TABLE, definition, item, key, n};
 
-/// Held while a child process is spawned, and while an engine is opened. Until it runs its own program, a child holds copies
-/// of all open files, and with them the locks of directories whose engines are dropped meanwhile.
+/// Held while a child process is spawned, and while an engine is opened. A child that does not run its own program yet
+/// holds copies of all open files. With them it holds the locks of directories, even if their engines are dropped.
 static SPAWNING: Mutex<()> = Mutex::new(());
 
 fn open(directory: &Path, options: &Options) -> Result<Engine, EngineError> {
@@ -22,7 +22,7 @@ fn open(directory: &Path, options: &Options) -> Result<Engine, EngineError> {
 }
 
 #[tokio::test]
-async fn items_stream_and_expiry_survive() {
+async fn items_stream_and_expiry_times_are_kept() {
     let directory = tempfile::tempdir().unwrap();
     let options = Options { clock: Clock::manual(START), ..Options::default() };
     let engine = open(directory.path(), &options).unwrap();
@@ -48,7 +48,7 @@ async fn items_stream_and_expiry_survive() {
 }
 
 #[tokio::test]
-async fn a_table_made_anew_has_none_of_the_old_ones_records() {
+async fn a_table_created_anew_has_no_record_of_the_deleted_one() {
     let directory = tempfile::tempdir().unwrap();
     let options = Options { clock: Clock::manual(START), ..Options::default() };
     let engine = open(directory.path(), &options).unwrap();
@@ -71,7 +71,7 @@ async fn a_table_made_anew_has_none_of_the_old_ones_records() {
 }
 
 #[tokio::test]
-async fn replicas_start_from_what_the_directory_holds() {
+async fn replicas_start_with_the_items_of_the_directory() {
     let directory = tempfile::tempdir().unwrap();
     let lag = Lag { seed: 1, table: Duration::from_secs(1), index: Duration::from_secs(1), behind: 1.0 };
     let options = Options { clock: Clock::manual(START), lag: Some(lag), ..Options::default() };
@@ -87,7 +87,7 @@ async fn replicas_start_from_what_the_directory_holds() {
 }
 
 #[tokio::test]
-async fn a_directory_is_held_by_one_engine_at_a_time() {
+async fn one_engine_at_a_time_can_open_a_directory() {
     let directory = tempfile::tempdir().unwrap();
     let options = Options { clock: Clock::manual(START), ..Options::default() };
     let first = open(directory.path(), &options).unwrap();
@@ -98,7 +98,8 @@ async fn a_directory_is_held_by_one_engine_at_a_time() {
     open(directory.path(), &options).unwrap();
 }
 
-/// A transaction, a batch or an expiry: each changes several items, one of them not.
+/// Sends a transaction, sends a batch, or expires an item, by `kind`. The transaction leaves one of its items
+/// unchanged.
 async fn change(engine: &Engine, kind: usize) {
     let client = engine.client();
     let put = |pk: &str, number: u64| {
@@ -134,7 +135,7 @@ async fn change(engine: &Engine, kind: usize) {
     }
 }
 
-/// The items of the table, and those that its stream's records lead to.
+/// The items of the table, and the items after a replay of its stream.
 async fn items_and_replayed(engine: &Engine) -> (Vec<Item>, Vec<Item>) {
     let by_key = |item: &Item| item["pk"].as_s().unwrap().clone();
     let scan = engine.client().scan().table_name(TABLE).consistent_read(true);
@@ -143,7 +144,7 @@ async fn items_and_replayed(engine: &Engine) -> (Vec<Item>, Vec<Item>) {
     let mut replayed = BTreeMap::new();
     for record in engine.stream(TABLE).unwrap().all() {
         let key = by_key(&record.keys());
-        assert_eq!(replayed.get(&key), record.old_image().as_ref(), "the old image is the item as it was");
+        assert_eq!(replayed.get(&key), record.old_image().as_ref(), "the old image is the item before");
         match record.new_image() {
             Some(item) => drop(replayed.insert(key, item)),
             None => drop(replayed.remove(&key)),
@@ -152,7 +153,7 @@ async fn items_and_replayed(engine: &Engine) -> (Vec<Item>, Vec<Item>) {
     (items, replayed.into_values().collect())
 }
 
-/// The records of the stream, and whether the TTL service made each.
+/// A text for each record of the stream, with its images and whether the TTL service made the change.
 fn told(engine: &Engine) -> Vec<String> {
     let stream = engine.stream(TABLE).unwrap();
     let sorted = |item: Item| item.into_iter().collect::<BTreeMap<_, _>>();
@@ -172,8 +173,8 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The directory as a process leaves it that is killed after so many bytes of the stream's new segment, before or after
-/// the database committed.
+/// A copy of the directory of a process that was killed when it had written `bytes` bytes of the stream's new segment,
+/// before or after the database committed.
 fn killed(before: &Path, after: &Path, segment: &str, bytes: usize, committed: bool) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     copy(if committed { after } else { before }, directory.path());
@@ -183,7 +184,7 @@ fn killed(before: &Path, after: &Path, segment: &str, bytes: usize, committed: b
 }
 
 #[tokio::test]
-async fn a_process_killed_at_any_point_of_a_write_loses_neither_it_nor_its_record() {
+async fn a_process_killed_during_a_write_loses_neither_item_nor_record() {
     for kind in 0..3 {
         let (before, after) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let options = || Options { clock: Clock::manual(START), ..Options::default() };
@@ -211,7 +212,7 @@ async fn a_process_killed_at_any_point_of_a_write_loses_neither_it_nor_its_recor
         let whole = fs::read(after.path().join("stream").join(&segment)).unwrap();
         let intent = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
         assert!(whole.starts_with(b"{\"intent\":") && intent < whole.len());
-        // Each end of a line, each beginning, and some bytes between, one within a character.
+        // The cuts are at each end and beginning of a line, at some bytes between, and within a character.
         let cuts = (0..=whole.len()).filter(|at| {
             at % 97 == 0
                 || *at == whole.len()
@@ -229,8 +230,8 @@ async fn a_process_killed_at_any_point_of_a_write_loses_neither_it_nor_its_recor
                 assert_eq!(items, if committed { is.clone() } else { was.clone() });
                 assert_eq!(replayed, items, "{bytes} bytes, committed: {committed}");
                 let records = told(&engine);
-                assert_eq!(records, expected[..records.len()], "also who made it, and when");
-                // The next process finds the same, and goes on.
+                assert_eq!(records, expected[..records.len()], "with the same times and identities");
+                // Another process opens the directory, and finds the same state after a further write.
                 change(&engine, 1).await;
                 let (items, replayed) = items_and_replayed(&engine).await;
                 assert_eq!(items, replayed);
@@ -242,7 +243,7 @@ async fn a_process_killed_at_any_point_of_a_write_loses_neither_it_nor_its_recor
     }
 }
 
-/// The directory of the child that writes until it is killed.
+/// The environment variable with the directory of the child process, which writes until it is killed.
 const CHILD: &str = "LATELY_KILLED_WRITER";
 
 #[tokio::test]
@@ -250,7 +251,7 @@ async fn a_process_killed_while_it_writes_loses_nothing() {
     let options = Options { clock: Clock::manual(START), ..Options::default() };
     if let Some(directory) = env::var_os(CHILD) {
         let engine = open(Path::new(&directory), &options).unwrap();
-        // Bounded, should nobody kill it.
+        // The loop ends even if the parent does not kill this process.
         for number in 0..100_000 {
             let pk = (number % 50).to_string();
             let put = engine.client().put_item().table_name(TABLE);
@@ -272,7 +273,7 @@ async fn a_process_killed_while_it_writes_loses_nothing() {
             child.env(CHILD, directory.path()).stdout(Stdio::null()).spawn().unwrap()
         };
         while fs::read_to_string(&acknowledged).unwrap_or_default().len() < 2 {
-            assert_eq!(child.try_wait().unwrap(), None, "it writes");
+            assert_eq!(child.try_wait().unwrap(), None, "the child still writes");
             std::thread::sleep(Duration::from_millis(1));
         }
         child.kill().unwrap();

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 use crate::support::{TABLE, engine, item};
 
-/// One request over a socket of its own, as another client would send it: the status and the body.
+/// Sends one request over a new connection, as another client would, and returns the status and the body.
 async fn request(address: SocketAddr, target: &str, body: &str) -> (u16, serde_json::Value) {
     let mut socket = TcpStream::connect(address).await.unwrap();
     let length = body.len();
@@ -40,7 +40,7 @@ async fn serve(engine: &Engine) -> (SocketAddr, oneshot::Sender<()>, tokio::task
 }
 
 #[tokio::test]
-async fn another_client_sees_the_same_items_and_the_server_stops_when_told() {
+async fn clients_on_the_port_see_the_same_items_until_it_stops() {
     let engine = engine();
     let (address, stop, server) = serve(&engine).await;
     let put = engine.client().put_item().table_name(TABLE);
@@ -56,7 +56,7 @@ async fn another_client_sees_the_same_items_and_the_server_stops_when_told() {
     let (status, _) = request(address, "DynamoDB_20120810.Nonsense", "{}").await;
     assert_eq!(status, 400);
 
-    // A connection that only stands open does not hold the server up.
+    // An idle connection does not keep the server from stopping.
     let idle = TcpStream::connect(address).await.unwrap();
     stop.send(()).unwrap();
     server.await.unwrap();
@@ -65,7 +65,7 @@ async fn another_client_sees_the_same_items_and_the_server_stops_when_told() {
 }
 
 #[tokio::test]
-async fn the_streams_api_reads_every_record_once_and_in_order() {
+async fn the_streams_api_returns_every_record_once_and_in_order() {
     let engine = engine();
     let (address, _stop, _server) = serve(&engine).await;
     for i in 0..30 {

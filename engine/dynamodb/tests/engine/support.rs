@@ -1,4 +1,4 @@
-//! A table as the project's, and short forms of the calls.
+//! A table like the project's, and short forms of values, items and keys.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub(crate) fn definition() -> TableDefinition {
     }
 }
 
-/// An engine whose clock stands still, with the table.
+/// An engine with the table and a manual clock.
 pub(crate) fn engine() -> Engine {
     engine_with(Options::default())
 }

@@ -29,7 +29,7 @@ fn reported(from: usize) -> Verdict {
 }
 
 #[test]
-fn a_batch_takes_records_up_to_six_megabytes_and_one_record_always() {
+fn a_batch_takes_up_to_six_megabytes_and_always_one_record() {
     let third = limits::BATCH_BYTES / 3;
     let mut batch = Batch::default();
     assert!(batch.push(delivery(1, third)) && batch.push(delivery(2, third)));
@@ -40,7 +40,7 @@ fn a_batch_takes_records_up_to_six_megabytes_and_one_record_always() {
 }
 
 #[test]
-fn a_batch_fills_to_the_last_byte_that_its_event_may_have() {
+fn a_batch_fills_up_to_the_last_byte_of_the_limit() {
     let mut batch = Batch::default();
     let room = limits::BATCH_BYTES - EVENT_BYTES - 1;
     assert!(batch.push(delivery(1, room - 11)) && batch.push(delivery(2, 10)));
@@ -49,7 +49,7 @@ fn a_batch_fills_to_the_last_byte_that_its_event_may_have() {
 }
 
 #[test]
-fn without_bisection_what_is_left_is_retried_until_the_retries_are_used_up() {
+fn without_bisection_remaining_records_are_retried_then_given_up() {
     let mapping = mapping(2, false);
     let (done, Next::Retry(left)) = batch(1..=5).after(reported(2), &mapping) else { panic!() };
     assert_eq!((done, numbers(&left)), (2, vec![3, 4, 5]));
@@ -60,7 +60,7 @@ fn without_bisection_what_is_left_is_retried_until_the_retries_are_used_up() {
 }
 
 #[test]
-fn bisection_splits_at_the_number_returned_or_in_halves_and_uses_no_retries() {
+fn bisection_splits_at_the_reported_record_or_in_halves() {
     let mapping = mapping(0, true);
     let (2, Next::Bisect(parts)) = batch(1..=5).after(reported(2), &mapping) else { panic!() };
     assert_eq!(parts.iter().map(numbers).collect::<Vec<_>>(), [[3, 4, 5]]);
@@ -72,7 +72,7 @@ fn bisection_splits_at_the_number_returned_or_in_halves_and_uses_no_retries() {
 }
 
 #[test]
-fn without_a_maximum_it_is_retried_again_and_again() {
+fn without_maximum_retries_a_batch_is_always_retried() {
     let mapping = Mapping::new("F", "Stream");
     let mut left = batch(1..=2);
     for _ in 0..50 {
@@ -83,7 +83,7 @@ fn without_a_maximum_it_is_retried_again_and_again() {
 }
 
 #[test]
-fn what_is_too_old_is_split_off_the_beginning() {
+fn records_that_are_too_old_are_split_off_the_beginning() {
     let mut batch = batch(1..=5);
     let older = batch.split_off_older(4);
     assert_eq!((numbers(&older), numbers(&batch)), (vec![1, 2, 3], vec![4, 5]));
@@ -92,7 +92,7 @@ fn what_is_too_old_is_split_off_the_beginning() {
 
 proptest! {
     #[test]
-    fn every_record_is_settled_once_and_in_order_whatever_fails(
+    fn failures_settle_every_record_once_and_in_order(
         records in 1u64..40,
         retries in 0u32..4,
         bisect: bool,
@@ -120,7 +120,7 @@ proptest! {
             }
         }
         prop_assert_eq!(settled, (1..=records).collect::<Vec<_>>());
-        // A bound: each record alone may use all retries, and a batch is split fewer times than it has records.
+        // The bound: each record alone may use all retries, and a batch is split fewer times than it has records.
         prop_assert!(invocations <= records * (u64::from(retries) + 2));
     }
 }

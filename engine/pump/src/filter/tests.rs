@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-/// The record that Lambda's documentation filters, with a list and a number added.
+/// The record in the filter examples of Lambda's documentation, with a list and a number added.
 fn record() -> Value {
     json!({
         "eventID": "1",
@@ -35,7 +35,7 @@ fn image(field: &str, rules: Value) -> Value {
 }
 
 #[test]
-fn without_patterns_every_record_matches_and_with_some_one_must() {
+fn a_record_must_match_one_pattern_if_there_are_any() {
     let insert = json!({"eventName": ["INSERT"]});
     let remove = json!({"eventName": ["REMOVE"]});
     assert!(matches(&[]));
@@ -45,7 +45,7 @@ fn without_patterns_every_record_matches_and_with_some_one_must() {
 }
 
 #[test]
-fn the_documented_examples_match_as_documented() {
+fn lambdas_documented_examples_match_as_documented() {
     let by_key = json!({"dynamodb": {"Keys": {"CustomerName": {"S": ["AnyCompany Industries"]}}}});
     assert!(matches(&[by_key]));
     let by_image = json!({"dynamodb": {"NewImage": {
@@ -60,19 +60,19 @@ fn the_documented_examples_match_as_documented() {
 }
 
 #[test]
-fn every_field_named_must_match() {
+fn every_field_of_a_pattern_must_match() {
     let both = json!({"eventName": ["INSERT"], "dynamodb": {"SequenceNumber": ["112"]}});
     assert!(!matches(&[both]));
 }
 
 #[test]
-fn text_is_matched_by_its_beginning() {
+fn a_prefix_matches_the_beginning_of_a_text() {
     assert!(matches(&[image("AccountManager", json!([{"prefix": "Pat"}]))]));
     assert!(!matches(&[image("AccountManager", json!([{"prefix": "pat"}]))]));
 }
 
 #[test]
-fn exists_is_about_values_and_not_about_objects() {
+fn exists_applies_to_values_and_not_to_objects() {
     assert!(matches(&[image("PaymentTerms", json!([{"exists": true}]))]));
     assert!(!matches(&[image("PaymentTerms", json!([{"exists": false}]))]));
     assert!(matches(&[image("Missing", json!([{"exists": false}]))]));
@@ -81,7 +81,7 @@ fn exists_is_about_values_and_not_about_objects() {
 }
 
 #[test]
-fn numbers_are_equal_by_value_and_numbers_of_items_are_text() {
+fn numbers_match_by_value_and_numbers_of_items_are_text() {
     assert!(matches(&[json!({"dynamodb": {"SizeBytes": [26.0]}})]));
     let amount = |rule: Value| json!({"dynamodb": {"NewImage": {"Amount": {"N": [rule]}}}});
     assert!(!matches(&[amount(json!(100))]));
@@ -98,7 +98,7 @@ fn a_list_matches_by_one_of_its_elements() {
 }
 
 #[test]
-fn what_this_engine_does_not_have_is_refused_and_named() {
+fn an_unsupported_operator_is_refused_and_named() {
     let error = |pattern: &str| Filter::parse([pattern]).unwrap_err();
     for pattern in [
         r#"{"a": [{"wildcard": "x*"}]}"#,
@@ -119,6 +119,6 @@ fn what_this_engine_does_not_have_is_refused_and_named() {
     assert!(matches!(error("{"), FilterError::Json(_)));
     let told = error(r#"{"a": [{"suffix": "x"}]}"#).to_string();
     assert!(told.starts_with(
-        r#"a filter's pattern has an operator at "a" that this engine does not have: {"suffix":"x"}"#
+        r#"a filter's pattern has an operator at "a" that this engine does not support: {"suffix":"x"}"#
     ));
 }

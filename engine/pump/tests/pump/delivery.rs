@@ -1,4 +1,4 @@
-//! Which records come together, in which order, and how many batches at once.
+//! Tests of the contents of batches, the order of records, and the number of concurrent batches.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::rig::{
 use crate::support::{START, TABLE, item, key, n, s};
 
 #[tokio::test(start_paused = true)]
-async fn records_of_an_item_come_in_order_and_once() {
+async fn records_of_an_item_are_delivered_once_and_in_order() {
     let (engine, log) = (engine(2), Log::new());
     let mapping = Mapping { lanes: 3, batch_size: 4, ..mapping() };
     let faults = PumpFaults { interleave: 5, ..PumpFaults::default() };
@@ -31,7 +31,7 @@ async fn records_of_an_item_come_in_order_and_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lanes_of_a_shard_work_side_by_side_and_at_most_as_many_as_the_factor() {
+async fn a_shard_has_as_many_concurrent_invocations_as_lanes() {
     for lanes in [1, 3] {
         let (engine, log) = (engine(1), Log::new());
         let mapping = Mapping { lanes, batch_size: 1, ..mapping() };
@@ -49,7 +49,7 @@ async fn lanes_of_a_shard_work_side_by_side_and_at_most_as_many_as_the_factor() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn shards_work_side_by_side() {
+async fn shards_are_processed_concurrently() {
     let (engine, log) = (engine(4), Log::new());
     put_all(&engine, 0..40).await;
     let running = start(&engine, mapping(), log.handler(SECOND, all));
@@ -59,7 +59,7 @@ async fn shards_work_side_by_side() {
 }
 
 #[tokio::test]
-async fn it_may_run_on_another_thread_than_what_writes() {
+async fn a_pump_can_run_on_another_thread_than_the_writer() {
     let (engine, log) = (engine(4), Log::new());
     let mapping = Mapping { lanes: 4, batch_size: 3, ..mapping() };
     let handler = log.handler(AT_ONCE, all);
@@ -78,7 +78,7 @@ async fn it_may_run_on_another_thread_than_what_writes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_is_delivered_when_it_is_full_or_its_window_has_passed() {
+async fn a_batch_is_delivered_when_full_or_after_its_window() {
     let (engine, log) = (engine(1), Log::new());
     let mapping = Mapping { batch_size: 10, window: 5 * SECOND, ..mapping() };
     let running = start(&engine, mapping, log.handler(AT_ONCE, all));
@@ -95,7 +95,7 @@ async fn a_batch_is_delivered_when_it_is_full_or_its_window_has_passed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_is_at_most_six_megabytes() {
+async fn an_event_has_at_most_six_megabytes() {
     let (engine, log) = (engine(1), Log::new());
     for i in 0..20 {
         let put = engine.client().put_item().table_name(TABLE);
@@ -110,7 +110,7 @@ async fn an_event_is_at_most_six_megabytes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_filter_keeps_back_counts_as_done() {
+async fn filtered_records_count_as_settled() {
     let (engine, log) = (engine(2), Log::new());
     let not_ttl = r#"{"userIdentity": {"type": [{"exists": false}]}, "eventName": ["INSERT", "REMOVE"]}"#;
     let mapping = Mapping { filter: Filter::parse([not_ttl]).unwrap(), ..mapping() };
@@ -134,7 +134,7 @@ async fn what_the_filter_keeps_back_counts_as_done() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_age_is_of_the_oldest_record_that_is_not_settled() {
+async fn the_iterator_age_is_that_of_the_oldest_unsettled_record() {
     let (engine, log) = (engine(1), Log::new());
     let mapping = Mapping { batch_size: 1, ..mapping() };
     let running = start(&engine, mapping, log.handler(AT_ONCE, fails_on("b")));
@@ -148,7 +148,7 @@ async fn the_age_is_of_the_oldest_record_that_is_not_settled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_mapping_from_latest_starts_after_what_is_there() {
+async fn a_mapping_from_latest_skips_existing_records() {
     let (engine, log) = (engine(2), Log::new());
     put_all(&engine, 0..10).await;
     let mapping = Mapping { starting_position: StartingPosition::Latest, ..mapping() };

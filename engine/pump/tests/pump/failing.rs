@@ -1,4 +1,4 @@
-//! What follows when the function fails, and what becomes of what is given up.
+//! Tests of retries, splits, and records that are given up.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use crate::rig::{
 };
 
 #[tokio::test(start_paused = true)]
-async fn what_is_from_the_lowest_reported_number_on_is_tried_again() {
+async fn records_from_the_lowest_reported_one_on_are_retried() {
     let (engine, log) = (engine(1), Log::new());
     put_all(&engine, 0..5).await;
     let mapping = Mapping { report_failures: true, ..mapping() };
-    // All from the third on are named, the last one first.
+    // The response names all records from the third on, the last one first.
     let does = |call: &Call| if call.records.len() == 5 { Does::Before(2) } else { Does::All };
     let running = start(&engine, mapping, log.handler(AT_ONCE, does));
     let statistics = running.settle_and_stop().await;
@@ -26,7 +26,7 @@ async fn what_is_from_the_lowest_reported_number_on_is_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_is_success_for_a_function_that_does_not_report_failures() {
+async fn any_response_is_success_without_report_batch_item_failures() {
     let (engine, log) = (engine(1), Log::new());
     put_all(&engine, 0..5).await;
     let running = start(&engine, mapping(), log.handler(AT_ONCE, |_| Does::Before(2)));
@@ -35,7 +35,7 @@ async fn an_answer_is_success_for_a_function_that_does_not_report_failures() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bisection_isolates_the_one_record_that_fails() {
+async fn bisection_isolates_the_failing_record() {
     let (engine, log, destination) = (engine(1), Log::new(), Destination::memory());
     put_all(&engine, 0..100).await;
     let mapping = Mapping { bisect: true, maximum_retries: Some(2), ..mapping() };
@@ -50,8 +50,8 @@ async fn bisection_isolates_the_one_record_that_fails() {
     assert_eq!(given_up.len(), 1);
     assert_eq!((given_up[0].1.batch.batch_size, statistics.in_destination), (1, 1));
     assert!(given_up[0].1.payload.contains(r#"{"S":"37"}"#));
-    // 100 records are halved seven times at most; then the one has all its retries. No wait for a split is
-    // longer than the first retry's.
+    // 100 records are halved at most seven times. Then the failing record has all its retries. The wait after a split
+    // is no longer than that before the first retry.
     assert!((6..=7).contains(&statistics.bisects), "{statistics:?}");
     assert_eq!((statistics.retries, statistics.failures), (2, statistics.bisects + 3));
     let later = log.times().into_iter().next_back().unwrap();
@@ -59,7 +59,7 @@ async fn bisection_isolates_the_one_record_that_fails() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bisection_splits_at_the_number_reported() {
+async fn bisection_splits_at_the_reported_record() {
     let (engine, log, destination) = (engine(1), Log::new(), Destination::memory());
     put_all(&engine, 0..8).await;
     let mapping = Mapping { bisect: true, report_failures: true, maximum_retries: Some(1), ..mapping() };
@@ -71,14 +71,15 @@ async fn bisection_splits_at_the_number_reported() {
     let running = start_with(&engine, mapping, handler, Some(&destination), PumpOptions::default());
     let statistics = running.settle_and_stop().await;
     let keys: Vec<_> = log.keys().iter().map(|keys| keys.join("")).collect();
-    // At 5; then its first record fails, so in halves; then it is alone, with its retry; then the rest.
+    // The first split is at 5. The rest fails at its first record, so it is halved. Then 5 is alone and has its retry,
+    // and the records after it follow.
     assert_eq!(keys, ["01234567", "567", "5", "5", "67"]);
     assert_eq!((statistics.bisects, statistics.retries, statistics.delivered), (2, 1, 7));
     assert_eq!(failures(&destination).len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_is_given_up_after_its_retries_with_waits_that_grow() {
+async fn a_batch_is_given_up_after_retries_with_growing_waits() {
     let (engine, log, destination) = (engine(1), Log::new(), Destination::memory());
     put_all(&engine, [1, 2]).await;
     let mapping = Mapping { maximum_retries: Some(3), ..mapping() };
@@ -128,7 +129,7 @@ async fn a_batch_is_given_up_after_its_retries_with_waits_that_grow() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_given_up_without_a_destination_is_counted() {
+async fn records_given_up_without_a_destination_are_counted() {
     let (engine, log) = (engine(1), Log::new());
     put_all(&engine, [1, 2]).await;
     let mapping = Mapping { maximum_retries: Some(0), ..mapping() };
@@ -138,7 +139,7 @@ async fn what_is_given_up_without_a_destination_is_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_record_is_given_up_at_its_age_and_the_next_ones_go_on() {
+async fn a_record_is_given_up_at_the_maximum_age() {
     let (engine, log, destination) = (engine(1), Log::new(), Destination::memory());
     let mapping = Mapping { maximum_age: Some(60 * SECOND), batch_size: 2, ..mapping() };
     let handler = log.handler(AT_ONCE, fails_on("old"));
@@ -147,7 +148,7 @@ async fn a_record_is_given_up_at_its_age_and_the_next_ones_go_on() {
     sleep(30 * SECOND).await;
     put(&engine, "new").await;
     let statistics = running.settle_and_stop().await;
-    // The last wait began before the age was reached, and is 10 s at most.
+    // The last wait began before the record reached the maximum age, and lasts 10 s at most.
     let delivered = log.times().into_iter().next_back().unwrap();
     assert!((60 * SECOND..=70 * SECOND).contains(&delivered), "{delivered:?}");
     assert_eq!(log.keys().pop(), Some(vec!["new".to_owned()]));
@@ -158,7 +159,7 @@ async fn a_record_is_given_up_at_its_age_and_the_next_ones_go_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_record_that_is_too_old_before_it_is_delivered_never_is() {
+async fn a_record_that_is_already_too_old_is_never_delivered() {
     let (engine, log, destination) = (engine(1), Log::new(), Destination::memory());
     put_all(&engine, [1]).await;
     sleep(61 * SECOND).await;
@@ -173,7 +174,7 @@ async fn a_record_that_is_too_old_before_it_is_delivered_never_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_retention_trimmed_is_told_and_passed_over() {
+async fn trimmed_records_are_counted_and_skipped() {
     let (engine, log) = (engine(1), Log::new());
     let paused = PumpFaults { paused: true, ..PumpFaults::default() };
     let options = PumpOptions { faults: paused, ..PumpOptions::default() };
@@ -188,7 +189,7 @@ async fn what_retention_trimmed_is_told_and_passed_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_maximum_a_record_is_tried_until_the_stream_forgets_it() {
+async fn without_maximum_retries_a_record_is_retried_until_trimmed() {
     let (engine, log, destination) = (engine(1), Log::new(), Destination::memory());
     put(&engine, "bad").await;
     let handler = log.handler(AT_ONCE, fails_on("bad"));
@@ -202,7 +203,7 @@ async fn without_a_maximum_a_record_is_tried_until_the_stream_forgets_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_checkpoint_passes_what_the_destination_did_not_take() {
+async fn no_checkpoint_passes_a_batch_the_destination_could_not_store() {
     let (engine, log) = (engine(1), Log::new());
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("failures");
@@ -220,7 +221,7 @@ async fn no_checkpoint_passes_what_the_destination_did_not_take() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_given_up_can_be_redriven() {
+async fn a_batch_that_was_given_up_can_be_redriven() {
     let (engine, log) = (engine(1), Log::new());
     let directory = tempfile::tempdir().unwrap();
     let destination = Destination::folder(directory.path());

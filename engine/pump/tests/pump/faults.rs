@@ -1,4 +1,4 @@
-//! What goes wrong on request.
+//! Tests of the faults that are set through the handle.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::time::sleep;
 use crate::rig::{AT_ONCE, Log, SECOND, all, engine, mapping, put, put_all, start_with};
 
 #[tokio::test(start_paused = true)]
-async fn a_duplicate_is_the_same_batch_again() {
+async fn a_duplicate_delivers_the_same_batch_twice() {
     let (engine, log) = (engine(1), Log::new());
     put_all(&engine, 0..3).await;
     let faults = PumpFaults { duplicate: 1.0, ..PumpFaults::default() };
@@ -23,7 +23,7 @@ async fn a_duplicate_is_the_same_batch_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_answer_repeats_work_that_was_done_and_an_early_death_does_not() {
+async fn only_a_crash_after_the_work_repeats_it() {
     for (before, after, runs_in_vain) in [(1.0, 0.0, 0), (0.0, 1.0, 1)] {
         let (engine, log) = (engine(1), Log::new());
         put_all(&engine, 0..2).await;
@@ -40,7 +40,7 @@ async fn a_lost_answer_repeats_work_that_was_done_and_an_early_death_does_not() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn while_it_is_paused_iterators_age() {
+async fn iterators_age_while_the_pump_is_paused() {
     let (engine, log) = (engine(4), Log::new());
     let paused = PumpFaults { paused: true, ..PumpFaults::default() };
     let options = PumpOptions { faults: paused.clone(), ..PumpOptions::default() };

@@ -1,4 +1,5 @@
-//! The function is invoked as Lambda would invoke it. Time is tokio's, paused, for the engine's clock too.
+//! Tests that the pump invokes a function as Lambda would. Most tests pause tokio's time, which the engine's clock
+//! follows.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

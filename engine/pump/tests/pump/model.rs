@@ -1,4 +1,4 @@
-//! Whatever goes wrong: from a seed the same, at least once, and in order.
+//! Random faults: deliveries are the same for the same seed, at least once, and in order.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::rig::{
     Call, Does, Log, by_item, engine, fails_on, failures, mapping, put, put_all, start_with, stream,
 };
 
-/// What a function that fails now and then is invoked with, when other things go wrong too.
+/// The invocations of a function that fails for one item, with further faults, and the objects in the destination.
 async fn trace(seed: u64) -> (Vec<Call>, Vec<String>) {
     let (engine, log, destination) = (engine(3), Log::new(), Destination::memory());
     let faults = PumpFaults {
@@ -41,13 +41,13 @@ async fn the_same_seed_gives_the_same_deliveries() {
     assert_ne!(trace(2).await.0, one.0);
 }
 
-/// A run to check: what is written when, and how the function and the pump fail.
+/// A run to check: the writes, and the failures of the function and the pump.
 #[derive(Debug, Clone)]
 struct Run {
     seed: u64,
-    /// Which item is written, and for how long then nothing is.
+    /// The item of each write, and the milliseconds of pause after it.
     writes: Vec<(u32, u64)>,
-    /// What invocations do, by turns.
+    /// The behaviours of the invocations, used in turn.
     does: Vec<u8>,
     shards: u16,
     mapping: Mapping,
@@ -114,7 +114,7 @@ async fn check(run: Run) -> Result<(), TestCaseError> {
     }
     let written = stream(&engine).all();
     let written: BTreeSet<_> = written.iter().map(|record| record.sequence().to_string()).collect();
-    prop_assert_eq!(settled, written.clone(), "every record is done, or in the destination");
+    prop_assert_eq!(settled, written.clone(), "every record is done or in the destination");
     let items = by_item(&done);
     prop_assert!(
         items.values().all(|s| s.is_sorted()),
@@ -129,7 +129,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_record_is_delivered_in_its_items_order_or_is_in_the_destination(run in runs()) {
+    fn every_record_is_done_in_order_or_in_the_destination(run in runs()) {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         runtime.enable_time().start_paused(true).build().unwrap().block_on(check(run))?;
     }

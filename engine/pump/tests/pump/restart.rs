@@ -1,4 +1,4 @@
-//! A pump that is started again, or stopped.
+//! Tests of a pump that is stopped or killed, and started again.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ fn resumed(file: &Path) -> PumpOptions {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pump_that_is_started_again_goes_on_where_it_was() {
+async fn a_restarted_pump_continues_from_its_checkpoints() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("checkpoints.json");
     let mapping = Mapping { batch_size: 1, starting_position: StartingPosition::Latest, ..mapping() };
@@ -27,7 +27,7 @@ async fn a_pump_that_is_started_again_goes_on_where_it_was() {
         let engine = Engine::open(directory.path(), &options(1)).unwrap();
         engine.create_table(&definition(), TABLE).unwrap();
         put(&engine, "before").await;
-        // "2" never ends, so its process is killed.
+        // The process is killed before the invocation with "2" ends.
         let handler = first.handler(SECOND, all);
         let running = start_with(&engine, mapping.clone(), handler, None, resumed(&file));
         sleep(SECOND / 10).await;
@@ -38,7 +38,7 @@ async fn a_pump_that_is_started_again_goes_on_where_it_was() {
         sleep(10 * SECOND).await;
     }
     assert_eq!(first.keys(), [["0"], ["1"], ["2"]]);
-    assert_eq!(first.done().len(), 2, "a killed function goes no further");
+    assert_eq!(first.done().len(), 2, "a killed function does no more");
 
     let engine = Engine::open(directory.path(), &options(1)).unwrap();
     let second = Log::new();
@@ -46,7 +46,7 @@ async fn a_pump_that_is_started_again_goes_on_where_it_was() {
     running.settle_and_stop().await;
     assert_eq!(second.keys(), [["2"], ["3"]]);
 
-    // Stopped in order, it repeats nothing.
+    // A pump that was stopped in order repeats nothing when it is started again.
     put(&engine, "4").await;
     let third = Log::new();
     let running = start_with(&engine, mapping, third.handler(AT_ONCE, all), None, resumed(&file));
@@ -55,7 +55,7 @@ async fn a_pump_that_is_started_again_goes_on_where_it_was() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pump_that_is_stopped_waits_for_what_is_at_work() {
+async fn a_stopping_pump_waits_for_invocations_under_way() {
     let (engine, log) = (engine(1), Log::new());
     put_all(&engine, 0..2).await;
     let mapping = Mapping { batch_size: 1, ..mapping() };

@@ -1,4 +1,4 @@
-//! A function that is told what to do and keeps what it saw, and a pump that invokes it.
+//! A scripted function that logs its invocations, and a pump that invokes it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -15,36 +15,38 @@ use tokio::time::{Instant, sleep};
 
 use crate::support::{START, TABLE, definition, item, n};
 
-/// A record as the function sees it.
+/// A record that the function received.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Seen {
     pub(crate) pk: String,
     pub(crate) sequence: SequenceNumber,
 }
 
-/// An invocation as the function saw it.
+/// An invocation of the function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Call {
-    /// When it began, from the start of the test.
+    /// The time from the start of the test until the invocation began.
     pub(crate) at: Duration,
     pub(crate) records: Vec<Seen>,
     pub(crate) bytes: usize,
-    /// How many were at work, with this one, and whether one of them had an item of these.
+    /// The number of invocations under way, with this one.
     pub(crate) at_work: usize,
+    /// True if another invocation under way had a record of one of these items.
     pub(crate) overlaps: bool,
-    /// How many of the records it did, and whether it has ended.
+    /// The number of records that the invocation did, from the first.
     pub(crate) done: usize,
     ended: bool,
 }
 
-/// What the function saw, in order.
+/// The invocations of the function, in order.
 #[derive(Debug, Clone)]
 pub(crate) struct Log {
     began: Instant,
     calls: Arc<Mutex<Vec<Call>>>,
 }
 
-/// What the function does with its records: all, those before a place (and says so), none, or it panics.
+/// The behaviour of an invocation: it does all records, does the records before a position and reports the others as
+/// failed, returns an error, or panics.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Does {
     All,
@@ -72,7 +74,7 @@ impl Log {
         self.calls().iter().map(|call| call.at).collect()
     }
 
-    /// The records that were done, in the order of the first time.
+    /// The records that were done, in the order in which each was first done.
     pub(crate) fn done(&self) -> Vec<Seen> {
         let mut done = Vec::new();
         for call in self.calls() {
@@ -113,7 +115,7 @@ impl Log {
         (call.done, call.ended) = (done, true);
     }
 
-    /// A function that takes so long and does what it is told.
+    /// A function that takes the time `takes` and behaves as `does` decides.
     pub(crate) fn handler(
         &self,
         takes: Duration,
@@ -153,7 +155,7 @@ pub(crate) fn report(failed: &[Seen]) -> String {
     json!({"batchItemFailures": failed.collect::<Vec<_>>()}).to_string()
 }
 
-/// A table whose clock goes with tokio's.
+/// The options of an engine whose clock follows tokio's time.
 pub(crate) fn options(shards: u16) -> Options {
     let began = Instant::now();
     Options { clock: Clock::from_fn(move || START + began.elapsed()), shards, ..Options::default() }
@@ -169,7 +171,7 @@ pub(crate) fn stream(engine: &Engine) -> Stream {
     engine.stream(TABLE).unwrap()
 }
 
-/// Changes an item: every call writes another value.
+/// Changes an item. Each call writes another value.
 pub(crate) async fn put(engine: &Engine, pk: &str) {
     let number = stream(engine).len();
     let put = engine.client().put_item().table_name(TABLE);
@@ -249,7 +251,7 @@ pub(crate) fn failures(destination: &Destination) -> Vec<(String, Failure)> {
     destination.list().unwrap().into_iter().map(read).collect()
 }
 
-/// Of each item, the records in the order given.
+/// The records of each item, in the given order.
 pub(crate) fn by_item(records: &[Seen]) -> BTreeMap<&str, Vec<SequenceNumber>> {
     let mut items: BTreeMap<&str, Vec<SequenceNumber>> = BTreeMap::new();
     for record in records {

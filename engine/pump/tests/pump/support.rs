@@ -1,4 +1,4 @@
-//! A table with a stream, and short forms of its items.
+//! A table with a stream, and short forms of values, items and keys.
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -77,7 +77,7 @@ fn golden_bytes() {
 }
 
 #[test]
-fn a_field_is_found_at_the_top_and_the_last_one_counts() {
+fn the_last_top_level_field_of_a_name_is_found() {
     let found = |data| field(data, "a").map(RawValue::get);
     assert_eq!(found(r#"{"a": 1 }"#), Some("1"));
     assert_eq!(found(r#"{"\u0061":1.50,"b":{"a":2}}"#), Some("1.50"));
@@ -88,7 +88,7 @@ fn a_field_is_found_at_the_top_and_the_last_one_counts() {
 }
 
 #[test]
-fn more_groups_than_are_counted_one_by_one_are_counted_together() {
+fn groups_beyond_the_cap_are_counted_together() {
     let mut tally = Tally { most_groups: 2, ..Tally::new(spec(GroupBy::Actor, Some("n"))) };
     for actor in ["c", "b", "a", "c", "d"] {
         tally.add(&event(actor, None, Some(r#"{"n":2}"#)));
@@ -113,7 +113,7 @@ fn any_event() -> impl Strategy<Value = Event> {
 
 proptest! {
     #[test]
-    fn counts_add_up_and_go_on_from_their_lines(
+    fn counts_add_up_and_continue_from_their_lines(
         events in prop::collection::vec(any_event(), 0..40),
         cut in any::<prop::sample::Index>(),
         most_groups in 1..4_usize,

@@ -1,5 +1,5 @@
-//! Processes that die, and calls that fail, at each call of the table and of the objects, before and after it took effect:
-//! what they leave is finished by the next invocation, and nobody can tell.
+//! Tests of processes that die and of calls that fail, at every call to the table and to the objects, before and after
+//! the call took effect. The next invocation must finish the run, and no reader may see a difference.
 
 use std::time::Duration;
 
@@ -8,7 +8,8 @@ use lately_report::{Outcome, OutputError, ReportError};
 
 use crate::rig::{Effect, Plan, Reporter, Rig, SETTLED, TIME, pass};
 
-/// Two reports, the second with an event that landed late, by processes of which one suffers; and whether it did.
+/// Makes two reports, the second with an event that landed late. The victim makes one attempt at the second report.
+/// Returns whether a fault hit the victim.
 async fn suffers(victim: impl Fn(&Rig) -> Reporter) -> bool {
     let mut rig = Rig::new(1).await;
     let report = rig.report("nightly");
@@ -24,11 +25,11 @@ async fn suffers(victim: impl Fn(&Rig) -> Reporter) -> bool {
     pass(SETTLED).await;
     let victim = victim(&rig);
     let outcome = victim.run(&report, TIME).await;
-    // Until then nobody else may be at it, if it has died.
+    // If the victim died, nobody else may work on the run before its lease ends.
     pass(TIME + Duration::from_secs(11)).await;
     let next = rig.sound().finish(&report).await;
     assert!(matches!(next, Outcome::Finished { .. }), "{next:?}");
-    // What is left of a run that was finished twice: nothing.
+    // A run that was finished twice leaves nothing behind.
     rig.sound().finish(&report).await;
 
     let reported = rig.reported().await;
@@ -36,7 +37,7 @@ async fn suffers(victim: impl Fn(&Rig) -> Reporter) -> bool {
     let mut sorted = reported.clone();
     sorted.sort();
     assert_eq!(sorted, written, "{outcome:?}: {:?}", victim.objects.calls());
-    // Who could not remove what is private, and lived, has said so and gone on.
+    // A process that could not remove the private objects, but lived, has logged that and continued.
     if !matches!(outcome, Some(Ok(_))) {
         assert_eq!(rig.private().await, Vec::<String>::new(), "{outcome:?}: {:?}", victim.objects.calls());
     }
@@ -44,7 +45,7 @@ async fn suffers(victim: impl Fn(&Rig) -> Reporter) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn wherever_a_process_dies_at_the_table_each_event_is_reported_once() {
+async fn a_crash_at_any_table_call_loses_and_repeats_nothing() {
     for moment in [Moment::Before, Moment::After] {
         for n in 1.. {
             let crash = || Faults::default().nth(n, Target::any(), Fault::Crash(moment));
@@ -57,7 +58,7 @@ async fn wherever_a_process_dies_at_the_table_each_event_is_reported_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn wherever_a_process_dies_or_fails_at_the_objects_each_event_is_reported_once() {
+async fn a_fault_at_any_object_call_loses_and_repeats_nothing() {
     let moments = [Moment::Before, Moment::After];
     for effect in moments.into_iter().flat_map(|moment| [Effect::Crash(moment), Effect::Fail(moment)]) {
         for n in 1.. {
@@ -72,7 +73,7 @@ async fn wherever_a_process_dies_or_fails_at_the_objects_each_event_is_reported_
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_fails_gives_the_run_back_at_once() {
+async fn a_failed_invocation_releases_its_run_at_once() {
     let rig = Rig::new(2).await;
     let report = rig.report("nightly");
     let written = rig.write(3, None).await;
@@ -86,14 +87,14 @@ async fn who_fails_gives_the_run_back_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn objects_that_fail_again_and_again_only_delay_a_report() {
+async fn repeated_faults_of_objects_only_delay_a_report() {
     let rig = Rig::new(3).await;
     let report = rig.report("nightly");
     let written = rig.write(3, None).await;
     pass(SETTLED).await;
     let mut failed = 0;
     for attempt in 0..200 {
-        // Each process's fourth call, or thereabouts, fails: of some, all later ones too.
+        // Some calls of each process fail, in a pattern that changes from process to process.
         let plan = Plan::by(move |call| {
             (call > attempt % 17 && (call + attempt) % 3 == 0).then_some(Effect::Fail(match call % 2 {
                 0 => Moment::Before,
@@ -111,7 +112,7 @@ async fn objects_that_fail_again_and_again_only_delay_a_report() {
     assert_eq!(rig.reported().await, written);
 }
 
-/// The number of the first call of a kind that a report makes, whose process dies of it, before or after.
+/// Lets a process make a report and die at its first call of a kind, before or after the call takes effect.
 async fn dies_at(rig: &Rig, kind: &str, moment: Moment) {
     let counted = rig.sound();
     counted.finish(&rig.report("counted")).await;
@@ -124,12 +125,12 @@ async fn dies_at(rig: &Rig, kind: &str, moment: Moment) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_report_that_was_taken_away_does_not_come_again() {
+async fn a_report_that_was_taken_away_is_not_written_again() {
     let rig = Rig::new(4).await;
     let report = rig.report("nightly");
     rig.write(3, None).await;
     pass(SETTLED).await;
-    // All is published, and the attempts are removed, or not: only then the run would be finished.
+    // The process dies between publishing the files and finishing the run. The attempts may or may not be removed.
     dies_at(&rig, "list ", Moment::After).await;
     let of_nightly = |name: &String| name.contains("/nightly/");
     let taken: Vec<_> = rig.published().await.into_keys().filter(of_nightly).collect();
@@ -143,7 +144,7 @@ async fn a_report_that_was_taken_away_does_not_come_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_committed_run_whose_attempt_was_removed_says_so() {
+async fn a_committed_run_without_its_attempt_is_an_error() {
     let rig = Rig::new(5).await;
     rig.write(3, None).await;
     pass(SETTLED).await;

@@ -1,4 +1,4 @@
-//! Reports larger than what is held in memory, or than an invocation has time for.
+//! Tests of reports that are larger than the memory for them, or that take longer than one invocation.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use lately_report::{Outcome, Output, Report};
 
 use crate::rig::{Effect, Plan, Rig, SETTLED, TIME, left, paid, pass};
 
-/// A rig with so many events of a quarter of a megabyte.
+/// A rig with `count` events of a quarter of a megabyte each.
 async fn with_large_events(seed: u64, count: usize) -> (Rig, Report, Vec<EventId>) {
     let mut rig = Rig::new(seed).await;
     let data = format!("{{\"amount\":0.01,\"text\":\"{}\"}}", "x".repeat(255_000));
@@ -24,7 +24,7 @@ async fn with_large_events(seed: u64, count: usize) -> (Rig, Report, Vec<EventId
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_large_report_is_put_together_with_bounded_memory() {
+async fn a_large_report_is_assembled_in_bounded_memory() {
     let (rig, report, written) = with_large_events(1, 150).await;
     let reporter = rig.sound();
     let outcome = reporter.finish(&report).await;
@@ -35,12 +35,12 @@ async fn a_large_report_is_put_together_with_bounded_memory() {
     assert_eq!((of("multipart "), of("complete "), of("abort ")), (1, 1, 0), "{calls:?}");
     assert!(of("part ") > PARTS_AT_ONCE, "{calls:?}");
     let peak = reporter.objects.peak();
-    assert!(peak > PART_BYTES, "parts are on their way at once: {peak}");
+    assert!(peak > PART_BYTES, "several parts are sent at once: {peak}");
     assert!(peak <= (PART_BYTES * PARTS_AT_ONCE).max(SEGMENT_BYTES + LINE_BYTES), "{peak}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_large_report_is_put_together_in_a_folder_too() {
+async fn a_large_report_is_assembled_in_a_folder_too() {
     let (rig, report, written) = with_large_events(8, 70).await;
     let folder = tempfile::tempdir().unwrap();
     let output = Output::folder(folder.path()).unwrap();
@@ -53,11 +53,11 @@ async fn a_large_report_is_put_together_in_a_folder_too() {
     });
     assert!(ids.eq(written));
     let of_report = std::fs::read_dir(folder.path().join(&files[0]).parent().unwrap()).unwrap();
-    assert_eq!(of_report.count(), 3, "and nothing is left beside its files");
+    assert_eq!(of_report.count(), 3, "no other file is left");
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_upload_that_fails_is_aborted() {
+async fn a_failed_upload_is_aborted() {
     let (rig, _, written) = with_large_events(2, 70).await;
     let sound = rig.sound();
     sound.finish(&rig.report("c0")).await;
@@ -68,7 +68,7 @@ async fn an_upload_that_fails_is_aborted() {
         };
         (1..).zip(&calls).filter_map(of_kind).collect::<Vec<_>>()
     };
-    // A part that does not get there, and a segment that cannot be read when the upload is begun.
+    // Two faults: a part that is not sent, and a segment that cannot be read after the upload began.
     let (part, read) = (numbers("part ")[0], *numbers("get ").last().unwrap());
     assert!(read > numbers("multipart ")[0], "{calls:?}");
     for number in [part, read] {
@@ -79,7 +79,7 @@ async fn an_upload_that_fails_is_aborted() {
         let calls = victim.objects.calls();
         assert!(calls.last().unwrap().starts_with("abort "), "{calls:?}");
         let shown = rig.published().await.into_keys().filter(|name| name.contains(&format!("/c{number}/")));
-        assert_eq!(shown.count(), 0, "nothing of it shows");
+        assert_eq!(shown.count(), 0, "a failed report shows no file");
         pass(Duration::from_millis(1)).await;
         rig.sound().finish(&report).await;
     }
@@ -87,7 +87,7 @@ async fn an_upload_that_fails_is_aborted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn wherever_a_process_dies_or_fails_at_an_upload_the_file_is_put_together_once() {
+async fn a_fault_during_an_upload_leaves_one_complete_file() {
     let (rig, _, written) = with_large_events(7, 70).await;
     let sound = rig.sound();
     sound.finish(&rig.report("c0")).await;
@@ -114,18 +114,18 @@ async fn wherever_a_process_dies_or_fails_at_an_upload_the_file_is_put_together_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_without_time_goes_on_in_further_invocations() {
+async fn a_run_out_of_time_continues_in_later_invocations() {
     let (mut rig, report, written) = with_large_events(3, 30).await;
     let reporter = rig.sound();
     let mut outcome = reporter.run(&report, Duration::ZERO).await.unwrap().unwrap();
     let mut invocations = 1;
-    // From then on the table's stream alone keeps it going.
+    // From now on only the table's stream continues the run.
     while let Outcome::Unfinished { .. } = outcome {
-        assert!(invocations < 100, "each goes on behind the one before");
+        assert!(invocations < 100, "every invocation makes progress");
         let news = rig.news();
         rig.fan_out(&rig.store, &news).await;
         let left = left(&news);
-        assert_eq!(left.len(), 1, "one further invocation for each");
+        assert_eq!(left.len(), 1, "each invocation starts one other");
         let (event, reporter) = (rig.event(&left), rig.sound());
         let handled =
             lately_report::handle(&reporter.store, &reporter.output, event.as_bytes(), Duration::ZERO).await;
@@ -140,7 +140,7 @@ async fn a_run_without_time_goes_on_in_further_invocations() {
     let summary = &published.values().next().unwrap().summary;
     assert_eq!(summary.groups[0].counted.sum.as_ref().unwrap().to_string(), "0.30");
     assert_eq!(rig.private().await, Vec::<String>::new());
-    // A record that comes again, when all is done, starts nothing.
+    // A record that comes again after the run is finished starts nothing.
     pass(SETTLED).await;
     let news = rig.history();
     let event = rig.event(&left(&news)[..1]);
@@ -149,7 +149,7 @@ async fn a_run_without_time_goes_on_in_further_invocations() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_has_read_all_and_has_no_time_to_put_it_together_leaves_that_to_the_next() {
+async fn the_next_invocation_assembles_the_file_if_time_is_short() {
     let (rig, report, written) = with_large_events(6, 100).await;
     let time = SAVE_RESERVE + Duration::from_secs(1);
     let first = rig.sound();
@@ -164,11 +164,11 @@ async fn who_has_read_all_and_has_no_time_to_put_it_together_leaves_that_to_the_
         .calls()
         .into_iter()
         .filter(|call| call.starts_with("put ") && call.ends_with(".ndjson"));
-    assert_eq!(lines.count(), 0, "it read no event again");
+    assert_eq!(lines.count(), 0, "it wrote no event again");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_whose_invocations_die_goes_on_from_the_last_that_did_not() {
+async fn a_run_continues_from_its_last_saved_progress_after_crashes() {
     let (rig, report, written) = with_large_events(4, 40).await;
     let outcome = rig.sound().run(&report, Duration::ZERO).await.unwrap().unwrap();
     assert!(matches!(outcome, Outcome::Unfinished { .. }));
@@ -184,7 +184,7 @@ async fn a_run_whose_invocations_die_goes_on_from_the_last_that_did_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_whose_progress_was_removed_is_read_from_its_beginning() {
+async fn a_run_without_its_progress_starts_from_the_beginning() {
     let (rig, report, written) = with_large_events(5, 20).await;
     let outcome = rig.sound().run(&report, Duration::ZERO).await.unwrap().unwrap();
     assert!(matches!(outcome, Outcome::Unfinished { .. }));

@@ -1,4 +1,4 @@
-//! Events that land late: each is in the next report, and in no other.
+//! Tests of events that land late: each is in the next report and in no other.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use lately_report::Outcome;
 use crate::rig::{Plan, Rig, SETTLED, paid, pass};
 
 #[tokio::test(start_paused = true)]
-async fn an_import_into_the_past_is_in_the_next_report_and_first() {
+async fn an_import_is_first_in_the_next_report() {
     let mut rig = Rig::new(1).await;
     let report = rig.report("nightly");
     let begun = rig.world.now();
@@ -29,7 +29,7 @@ async fn an_import_into_the_past_is_in_the_next_report_and_first() {
     expected.sort();
     expected.extend(new);
     assert_eq!(published.values().last().unwrap().ids, expected);
-    // And in no further one, although its stream records come again.
+    // The events are in no later report, although their stream records come again.
     rig.settle().await;
     pass(SETTLED).await;
     let outcome = rig.sound().finish(&report).await;
@@ -37,10 +37,11 @@ async fn an_import_into_the_past_is_in_the_next_report_and_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn clocks_of_a_reporter_that_is_ahead_and_writers_that_are_behind_lose_nothing() {
+async fn a_reporter_ahead_and_writers_behind_lose_nothing() {
     let mut rig = Rig::new(2).await;
     let report = rig.report("nightly");
-    // As far as is assumed of a reporter's clock: a minute from DynamoDB's. Nothing is assumed of a writer's.
+    // The most that is assumed of a reporter's clock: less than a minute from DynamoDB's. Nothing is assumed of a
+    // writer's clock.
     let process = rig.world.process().ahead(Duration::from_secs(58));
     let reporter = rig.reporter(process, Faults::default(), Plan::none());
     let behind = rig.store(rig.world.process().behind(Duration::from_secs(300)));
@@ -55,20 +56,20 @@ async fn clocks_of_a_reporter_that_is_ahead_and_writers_that_are_behind_lose_not
         reporter.finish(&report).await;
     }
     let mut reported = rig.reported().await;
-    assert!(!reported.is_sorted(), "some landed behind what was reported");
+    assert!(!reported.is_sorted(), "some events landed late");
     reported.sort();
     written.sort();
     assert_eq!(reported, written);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_whose_record_comes_late_and_twice_is_not_reported_again() {
+async fn a_late_and_repeated_record_does_not_repeat_its_event() {
     let mut rig = Rig::new(3).await;
     let report = rig.report("nightly");
     let mut written = rig.write(3, None).await;
     pass(SETTLED).await;
     rig.sound().finish(&report).await;
-    // Only now does fan-out hear of them: they are candidates, and are found in the file.
+    // Only now fan-out receives their records. The events become candidates and are found in the file.
     let news = rig.news();
     for _ in 0..2 {
         rig.fan_out(&rig.store, &news).await;
@@ -81,7 +82,7 @@ async fn an_event_whose_record_comes_late_and_twice_is_not_reported_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_look_up_reads_a_table_and_a_block() {
+async fn a_look_up_reads_one_table_and_one_block() {
     let mut rig = Rig::new(4).await;
     let report = rig.report("nightly");
     rig.write(100, None).await;
@@ -98,7 +99,7 @@ async fn a_look_up_reads_a_table_and_a_block() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn late_events_are_left_and_gone_on_with_as_others_are() {
+async fn a_run_can_stop_and_continue_within_its_late_events() {
     let mut rig = Rig::new(5).await;
     let report = rig.report("nightly");
     let begun = rig.world.now();

@@ -1,4 +1,4 @@
-//! Reports on the embedded engine and objects in memory, with the real SDK in between.
+//! Tests of reports on the embedded engine and on objects in memory, through the real SDK.
 
 #![expect(clippy::unwrap_used, reason = "in a test, what must not fail is unwrapped")]
 #![expect(clippy::large_futures, reason = "a test's futures are few, and moved once")]

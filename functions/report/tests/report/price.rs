@@ -1,4 +1,4 @@
-//! What a report costs: what is new, and nothing for what is old.
+//! Tests of a report's price: it depends on the new events and not on the old ones.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -14,7 +14,7 @@ const QUARTER: Duration = Duration::from_secs(15 * 60);
 const WEEK: usize = 7 * 24 * 4;
 
 #[tokio::test(start_paused = true)]
-async fn every_quarter_hour_of_a_week_takes_the_same_number_of_calls() {
+async fn every_report_of_a_week_takes_the_same_number_of_calls() {
     let mut rig = Rig::new(1).await;
     rig.topic = "quarters".parse().unwrap();
     let settings = br#"{"bucket":"quarter-hour","fan_out":false,"views":[]}"#;
@@ -26,11 +26,11 @@ async fn every_quarter_hour_of_a_week_takes_the_same_number_of_calls() {
         rig.write(3, None).await;
         rig.settle().await;
         pass(QUARTER / 2).await;
-        // A process of its own, as if it had been started for this: it remembers nothing.
+        // A new process that remembers nothing, as after a cold start.
         let reporter = rig.sound();
         let outcome = reporter.finish(&report).await;
         assert!(matches!(outcome, Outcome::Finished { events: 3, late: 0, .. }), "{quarter}: {outcome:?}");
-        // The first one makes its consumer too, and has no bucket of another run before it.
+        // The first run also creates its consumer, and has no bucket of an earlier run.
         if quarter > 0 {
             of_table.insert(reporter.table_calls());
             of_objects.insert(reporter.objects.calls().len());

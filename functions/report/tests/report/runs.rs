@@ -1,4 +1,4 @@
-//! Runs to which nothing happens: what is reported, where, and what it takes.
+//! Tests of runs without faults: their events, their files and their calls.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use lately_store::{RunError, TopicError};
 use crate::rig::{Rig, SETTLED, TIME, paid, pass};
 
 #[tokio::test(start_paused = true)]
-async fn a_report_holds_what_is_new_since_the_last_one() {
+async fn a_report_contains_the_events_since_the_last_one() {
     let rig = Rig::new(1).await;
     let (reporter, report) = (rig.sound(), rig.report("nightly"));
     let mut written = rig.write(4, None).await;
@@ -37,11 +37,11 @@ async fn a_report_holds_what_is_new_since_the_last_one() {
     assert_eq!(reporter.output.summary(&files[1]).await.unwrap(), first.summary);
     assert!(matches!(reporter.output.summary("none").await, Err(OutputError::Store(_))));
     assert_eq!(second.summary.head.from, first.summary.head.to);
-    assert!(rig.private().await.is_empty(), "what is private is gone");
+    assert!(rig.private().await.is_empty(), "the private objects are removed");
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_younger_than_the_time_to_settle_is_left_to_the_next_report() {
+async fn events_that_have_not_settled_wait_for_the_next_report() {
     let rig = Rig::new(2).await;
     let (reporter, report) = (rig.sound(), rig.report("nightly"));
     let written = rig.write(2, None).await;
@@ -53,7 +53,7 @@ async fn what_is_younger_than_the_time_to_settle_is_left_to_the_next_report() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_report_of_nothing_is_a_report_and_one_of_no_time_is_none() {
+async fn an_empty_range_is_reported_and_no_range_is_not() {
     let rig = Rig::new(3).await;
     let (reporter, report) = (rig.sound(), rig.report("nightly"));
     let Outcome::Finished { events: 0, .. } = reporter.finish(&report).await else { panic!() };
@@ -65,7 +65,7 @@ async fn a_report_of_nothing_is_a_report_and_one_of_no_time_is_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_counts_what_it_was_begun_with() {
+async fn a_run_keeps_the_counts_that_it_began_with() {
     let rig = Rig::new(4).await;
     rig.write_all(vec![paid("ada", r#"{"amount":1,"tax":0.2}"#), paid("bob", r#"{"tax":0.30}"#)]).await;
     pass(SETTLED).await;
@@ -83,7 +83,7 @@ async fn a_run_counts_what_it_was_begun_with() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_another_is_at_is_left_to_it() {
+async fn a_run_under_another_lease_is_left_alone() {
     let rig = Rig::new(5).await;
     let report = rig.report("nightly");
     let lease = Duration::from_secs(60);
@@ -118,7 +118,7 @@ async fn two_consumers_report_the_same_events_each_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_schedule_says_what_is_due() {
+async fn the_schedules_event_starts_the_report() {
     let rig = Rig::new(8).await;
     let written = rig.write(1, None).await;
     pass(SETTLED).await;
@@ -137,7 +137,7 @@ async fn the_schedule_says_what_is_due() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_small_report_takes_as_many_calls_as_the_one_before() {
+async fn every_small_report_takes_the_same_number_of_calls() {
     let rig = Rig::new(9).await;
     let report = rig.report("nightly");
     let mut calls = Vec::new();
@@ -148,22 +148,22 @@ async fn a_small_report_takes_as_many_calls_as_the_one_before() {
         reporter.finish(&report).await;
         calls.push((reporter.table_calls(), reporter.objects.calls().len()));
     }
-    // Lines, ids, summary and manifest; the mark looked for; the manifest and the ids read; three files put or copied; a
-    // list, and what is on it removed.
+    // Four puts (lines, ids, summary, manifest), one look for the mark, two reads (manifest, ids), three final files
+    // put or copied, one list, and four removals.
     assert!(calls[1..].iter().all(|(_, objects)| *objects == 4 + 1 + 2 + 3 + 1 + 4), "{calls:?}");
-    // Hours change under way: an hour more is one query more.
+    // The hour may change during a run; one more hour is one more query.
     let (least, most) = (calls[1..].iter().min().unwrap().0, calls[1..].iter().max().unwrap().0);
     assert!(most <= least + 1, "{calls:?}");
 }
 
 #[tokio::test]
-async fn a_folder_holds_what_a_bucket_does() {
+async fn a_folder_gets_the_same_files_as_a_bucket() {
     let rig = Rig::new(10).await;
     let report = rig.report("nightly");
     let folder = tempfile::tempdir().unwrap();
     let output = Output::folder(&folder.path().join("reports")).unwrap();
     rig.write(3, None).await;
-    // The clock of this test runs: what was written just now is settled for who is ahead.
+    // This test's clock is not paused. To a process whose clock is ahead, the new events are settled.
     let store = rig.store(rig.world.process().ahead(SETTLED));
     let outcome = lately_report::run(&store, &output, &report, TIME).await.unwrap();
     let Outcome::Finished { events: 3, files, .. } = outcome else { panic!("{outcome:?}") };
@@ -176,7 +176,7 @@ async fn a_folder_holds_what_a_bucket_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_is_a_line_however_its_data_was_sent() {
+async fn every_event_is_one_line_of_the_report() {
     let rig = Rig::new(11).await;
     let sent = "{\n  \"amount\": 100000000000000000000000.01,\r\n  \"note\": \"a\\nb\"\n}";
     let written = rig.write_all(vec![paid("ada", sent), NewEvent { data: None, ..paid("ada", "1") }]).await;
@@ -191,7 +191,7 @@ async fn an_event_is_a_line_however_its_data_was_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_deleted_before_it_was_read_is_not_reported() {
+async fn events_deleted_before_the_run_are_not_reported() {
     let rig = Rig::new(12).await;
     let written = rig.write(3, None).await;
     rig.store.op().topic(&rig.topic).delete_event(written[1], None).await.unwrap();
@@ -200,9 +200,9 @@ async fn what_was_deleted_before_it_was_read_is_not_reported() {
     assert_eq!(rig.reported().await, [written[0], written[2]]);
 }
 
-/// What a caller may move to another thread.
+/// The futures must be `Send`, so that a caller can move them to another thread.
 #[test]
-fn a_report_may_be_made_by_a_task_of_its_own() {
+fn the_futures_of_a_report_are_send() {
     const fn is_send<T: Send>(_: &T) {}
     let _ = |store: lately_store::Store, output: Output, report: Report| {
         is_send(&lately_report::run(&store, &output, &report, TIME));

@@ -1,4 +1,4 @@
-//! Processes that freeze at any call and wake hours later, when others have gone on without them.
+//! Tests of processes that freeze at any call and wake hours later, when others have continued without them.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::rig::{Effect, Plan, Rig, SETTLED, TIME, pass};
 
 const HOURS: Duration = Duration::from_secs(5 * 60 * 60);
 
-/// A process that freezes at a call, and others that finish its run and two more; whether it froze.
+/// Lets a process freeze at a call while others finish its run and two more. Returns whether it froze.
 async fn wakes_late(n: u64, moment: Moment) -> bool {
     let mut rig = Rig::new(n).await;
     let report = rig.report("nightly");
@@ -35,7 +35,7 @@ async fn wakes_late(n: u64, moment: Moment) -> bool {
     }
     let before = rig.published().await;
     let (zombie, outcome) = asleep.await.unwrap();
-    // Others have removed what it had before it: that is no harm either.
+    // Others have removed the frozen process's objects, which does no harm either.
     assert!(
         matches!(outcome, Some(Ok(Outcome::Finished { .. }))),
         "{outcome:?}: {:?}",
@@ -56,7 +56,7 @@ async fn wakes_late(n: u64, moment: Moment) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_wakes_hours_later_changes_nothing() {
+async fn a_process_that_wakes_hours_later_changes_nothing() {
     for moment in [Moment::Before, Moment::After] {
         for n in 1.. {
             if !wakes_late(n, moment).await {
@@ -68,7 +68,7 @@ async fn who_wakes_hours_later_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_two_attempts_at_once_that_found_different_events_one_is_the_runs() {
+async fn one_of_two_concurrent_attempts_becomes_the_runs() {
     for n in 1..16 {
         let mut rig = Rig::new(n).await;
         let report = rig.report("nightly");
@@ -76,12 +76,12 @@ async fn of_two_attempts_at_once_that_found_different_events_one_is_the_runs() {
         let mut written = rig.write(5, None).await;
         pass(SETTLED).await;
         rig.settle().await;
-        // The first is slow at one call, and its lease ends while it is; then both are at it, call by call.
+        // The first process is slow at one call, and its lease ends meanwhile. Then both work on the run, call by call.
         let slow = Plan::nth(n, Effect::Hang(Moment::Before, Duration::from_secs(80)));
         let slow = rig.reporter(rig.world.process(), Faults::default(), slow);
         let (first, second) = tokio::join!(slow.run(&report, Duration::from_secs(60)), async {
             pass(Duration::from_secs(78)).await;
-            // In the range that is being read: the second finds it there.
+            // The event lies in the range that is being read, so the second process finds it.
             written.extend(rig.write(1, Some(begun)).await);
             pass(Duration::from_secs(1)).await;
             let tick = Plan::by(|_| Some(Effect::Hang(Moment::Before, Duration::from_millis(300))));

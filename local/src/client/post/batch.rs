@@ -1,4 +1,4 @@
-//! Lines that are posted together.
+//! A batch: the lines that one request posts.
 
 use lately_keys::UnixMillis;
 use lately_model::limits::{BATCH_EVENTS, BODY_BYTES};
@@ -7,15 +7,15 @@ use lately_model::{AcceptedTimes, BatchError, BodyForm};
 use crate::client::failure::Refusal;
 use crate::client::remote::FieldFault;
 
-/// A line that is not blank, without what is blank around it.
+/// A line that is not blank, without the blanks around it.
 #[derive(Debug)]
 pub(super) struct PostedLine {
-    /// Counted from 1.
+    /// The line's number in the file, counted from 1.
     pub(super) number: u64,
     pub(super) text: Vec<u8>,
 }
 
-/// As many lines as a request may have.
+/// The lines of one request, up to the most that a request may have.
 #[derive(Debug, Default)]
 pub(super) struct LineBatch {
     /// The lines' numbers in their file.
@@ -29,7 +29,7 @@ impl LineBatch {
         self.numbers.len()
     }
 
-    /// Its first line and its last one.
+    /// The numbers of the first and the last line.
     pub(super) fn span(&self) -> (u64, u64) {
         let ends = (self.numbers.first(), self.numbers.last());
         (ends.0.copied().unwrap_or_default(), ends.1.copied().unwrap_or_default())
@@ -49,8 +49,8 @@ impl LineBatch {
         self.body.push(b'\n');
     }
 
-    /// Says of each fault in which line it is. Of text that is no JSON, and of an event that is too large, an answer says
-    /// so in words only: there the batch is read as the API reads it.
+    /// Adds line numbers to the faults of an error response. For invalid JSON and for an event that is too large, the
+    /// response does not name the event, so the batch is parsed here as the API parses it.
     pub(super) fn locate(&self, refusal: &mut Refusal) {
         for fault in &mut refusal.problem.errors {
             let place = fault.path.strip_prefix('/').map(|path| path.split_once('/').unwrap_or((path, "")));
@@ -68,7 +68,7 @@ impl LineBatch {
         );
         let (index, message) = match (&*refusal.problem.code, parsed) {
             ("malformed-json", Err(BatchError::Malformed(malformed))) => {
-                (malformed.line - 1, format!("not JSON at column {}", malformed.column))
+                (malformed.line - 1, format!("invalid JSON at column {}", malformed.column))
             }
             ("too-large", Err(BatchError::EventTooLarge { index })) => (index, "too large".to_owned()),
             _ => return,

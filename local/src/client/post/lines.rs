@@ -1,8 +1,8 @@
-//! The lines of a file or of standard input, in batches as large as may be.
+//! The lines of a file or of standard input, in batches as large as a request may be.
 //!
-//! Reading blocks, so a thread of its own does it; a few lines ahead, and no more. Standard input may be slow: what it has
-//! given is posted when it pauses. Not so under a key that one gave: then batches are made of the lines alone, so that a
-//! repetition makes the same ones.
+//! Reading blocks, so a separate thread reads, with a bounded number of lines ahead. When standard input pauses, the
+//! lines read so far are posted. With `--idempotency-key`, a pause does not end a batch: the batches then depend on the
+//! lines alone, so a second run makes the same batches.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -19,16 +19,16 @@ use crate::client::post::batch::{LineBatch, PostedLine};
 /// The number of lines read ahead.
 const AHEAD: usize = 64;
 
-/// After which time without a line those that are there are posted.
+/// The pause of standard input after which the lines read so far are posted.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The lines that are left.
+/// The lines that are not yet posted.
 #[derive(Debug)]
 pub(super) struct Lines {
     lines: Receiver<Result<PostedLine, Failure>>,
     /// The line that had no room in the last batch.
     held: Option<PostedLine>,
-    /// Why there are no more.
+    /// The error that ended the reading.
     failed: Option<Failure>,
     /// True if a pause ends a batch.
     may_pause: bool,
@@ -65,7 +65,7 @@ impl Lines {
         Ok(Self { lines, held: None, failed: None, may_pause: is_stdin && !source.repeatable })
     }
 
-    /// The next batch, or why there is none; nothing at the end.
+    /// The next batch, or the error that ended the reading; `None` at the end.
     pub(super) async fn next(&mut self) -> Option<Result<LineBatch, Failure>> {
         let mut batch = LineBatch::default();
         self.held.take().into_iter().for_each(|line| batch.push(line));
@@ -88,12 +88,12 @@ impl Lines {
                 Some(Err(failure)) => self.failed = Some(failure),
             }
         }
-        // What was read before something failed is posted first.
+        // Lines that were read before the error are posted first.
         if batch.is_empty() { self.failed.take().map(Err) } else { Some(Ok(batch)) }
     }
 }
 
-/// Reads lines until they end, or nobody wants them any more.
+/// Reads lines until the input ends or `send` returns false.
 fn read(mut input: impl BufRead, from: u64, to: u64, send: impl Fn(Result<PostedLine, Failure>) -> bool) {
     for _ in 1..from {
         if !matches!(input.skip_until(b'\n'), Ok(1..)) {
@@ -113,7 +113,7 @@ fn read(mut input: impl BufRead, from: u64, to: u64, send: impl Fn(Result<Posted
     }
 }
 
-/// The next line, without what is blank around it; nothing at the end.
+/// The next line, without the blanks around it; `None` at the end.
 fn line(input: &mut impl BufRead, number: u64) -> Result<Option<Vec<u8>>, Failure> {
     let longest = u64::try_from(BODY_BYTES).expect("a few MiB");
     let mut text = Vec::new();
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_keep_their_numbers_and_blank_ones_are_passed_over() {
+    fn lines_keep_their_numbers_and_blank_lines_are_skipped() {
         let text = b"a\n\r\n  b \r\n\t\nc";
         let line = |number, text: &str| (number, text.to_owned());
         assert_eq!(lines(text, 1, u64::MAX), [line(1, "a"), line(3, "b"), line(5, "c")]);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_fits_into_no_request_is_named() {
+    fn a_line_larger_than_a_request_is_named() {
         let mut text = b"a\n".to_vec();
         text.resize(BODY_BYTES + 3, b'x');
         let failures = RefCell::new(Vec::new());

@@ -1,8 +1,8 @@
 //! `lately post`: one event, or the lines of a file or of standard input.
 //!
-//! What must hold for lines: each is written once, whatever fails on the way, and in their order unless several requests
-//! are under way at once. So each batch has an `Idempotency-Key` that is made of the run's and of the batch's first line,
-//! and what ends early says from which line on to go on, and under which key.
+//! Each line is written once, whatever fails on the way, and the lines are written in order unless several requests are
+//! under way at once. So each batch has an `Idempotency-Key` that is made of the run's key and the number of the
+//! batch's first line. A run that ends early prints the options with which the next run continues.
 
 mod batch;
 mod lines;
@@ -24,33 +24,34 @@ use crate::client::timeline::{Columns, rows};
 
 use stopped::Stopped;
 
-/// Write an event, or each line of a file or of standard input as one
+/// Write one event, or one event for each line of a file or of standard input
 #[derive(Clone, Debug, clap::Args)]
 pub struct PostOptions {
     /// The topic
     topic: Topic,
 
-    /// What kind of event it is, as in post.created
+    /// The event's type, such as post.created
     #[arg(long = "type", value_name = "TYPE", required_unless_present = "file", conflicts_with = "file")]
     event_type: Option<EventType>,
 
-    /// Who did it: the token's user, unless the token may write as anyone
+    /// The event's actor: the token's user, unless the token may write as anyone
     #[arg(long, value_name = "ACTOR", required_unless_present = "file", conflicts_with = "file")]
     actor: Option<Actor>,
 
-    /// What it was done to, as in repo:octo:hello
+    /// The event's subject, such as repo:octo:hello
     #[arg(long, value_name = "SUBJECT", conflicts_with = "file")]
     subject: Option<Subject>,
 
-    /// Anything else, as JSON
+    /// The event's data, as JSON
     #[arg(long, value_name = "JSON", value_parser = parse_json, conflicts_with = "file")]
     data: Option<Box<RawValue>>,
 
-    /// When it happened, if not just now: more than a minute ago needs the scope import
+    /// The event's time, if it is not now; a time more than a minute ago needs the scope import
     #[arg(long, value_name = "TIME", conflicts_with = "file")]
     at: Option<UnixMillis>,
 
-    /// Done once a day under this key, however often it is said; of lines, each batch has its own, made of this one
+    /// Write only once within a day, however often this key is used; with --file, each batch has a key made from this
+    /// one
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<IdempotencyKey>,
 
@@ -61,7 +62,7 @@ pub struct PostOptions {
     access: Access,
 }
 
-/// How lines are posted.
+/// The options for posting lines.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Many events")]
 struct LineArguments {
@@ -69,19 +70,19 @@ struct LineArguments {
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
 
-    /// Begin with this line, counted from 1
+    /// Start at this line, counted from 1
     #[arg(long, value_name = "N", default_value_t = 1, requires = "file", value_parser = clap::value_parser!(u64).range(1..))]
     from_line: u64,
 
-    /// End with this line
+    /// Stop after this line
     #[arg(long, value_name = "N", requires = "file")]
     to_line: Option<u64>,
 
-    /// Have so many requests under way, 1 to 4: faster, and batches may change places
+    /// Send this many requests at once, 1 to 4: faster, but batches may be written out of order
     #[arg(long, value_name = "N", default_value_t = 1, requires = "file", value_parser = clap::value_parser!(u8).range(1..=4))]
     parallel: u8,
 
-    /// Tell no progress
+    /// Print no progress
     #[arg(long, requires = "file")]
     quiet: bool,
 }
@@ -101,7 +102,7 @@ struct NewEvent {
 }
 
 fn parse_json(text: &str) -> Result<Box<RawValue>, String> {
-    serde_json::from_str(text).map_err(|_| "must be JSON: a text stands in double quotes".to_owned())
+    serde_json::from_str(text).map_err(|_| "must be JSON; a string needs double quotes".to_owned())
 }
 
 pub(super) async fn run(options: PostOptions, screen: Screen<'_>) -> Result<(), Failure> {

@@ -1,15 +1,15 @@
-//! The progress of a post: on a terminal a line that is redrawn, elsewhere a line every few seconds.
+//! The progress of a post: one line that is redrawn on a terminal, or else a new line every few seconds.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-/// The time between two updates.
+/// The time between two updates: on a terminal, and elsewhere.
 const EVERY: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(5)];
 
-/// Takes the cursor back, and what is on the line away.
+/// Moves the cursor to the start of the line and clears the line.
 const REDRAW: &str = "\r\u{1b}[K";
 
-/// The events since the last update.
+/// The counts so far, and the time of the next update.
 #[derive(Debug)]
 pub(super) struct Progress {
     begun: Instant,
@@ -27,7 +27,7 @@ impl Progress {
         Self { begun: now, due: now + every(terminal), events: 0, requests: 0, terminal, quiet, drawn: false }
     }
 
-    /// Counts a request's events, and tells if it is time to.
+    /// Counts a request's events, and prints the progress if an update is due.
     pub(super) fn add(&mut self, events: u64, now: Instant, told: &mut dyn Write) -> io::Result<()> {
         self.events += events;
         self.requests += 1;
@@ -43,7 +43,7 @@ impl Progress {
         told.flush()
     }
 
-    /// Tells what was done in all, if all was done or not.
+    /// Prints the total counts, also after a failure.
     pub(super) fn end(&mut self, now: Instant, told: &mut dyn Write) -> io::Result<()> {
         if self.drawn {
             write!(told, "{REDRAW}")?;
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_told_every_few_seconds_and_at_the_end_and_not_to_who_wants_quiet() {
+    fn progress_is_printed_every_few_seconds_and_never_with_quiet() {
         let begun = clock::monotonic_now();
         let at = |seconds| begun + Duration::from_secs(seconds);
         let told = |quiet| {

@@ -1,4 +1,4 @@
-//! Batches on their way: one request at a time, or a few.
+//! Sends the batches: one request at a time, or a few at once.
 
 use futures_util::StreamExt;
 use futures_util::stream;
@@ -19,7 +19,7 @@ use crate::client::post::{LineArguments, Stopped};
 use crate::client::remote::Reply;
 use crate::client::session::{Screen, Session, read};
 
-/// Longest key of a run: the number of a line is put behind it.
+/// The most bytes of a run's key: `@` and a line number are appended to it.
 const KEY_BYTES: usize = IDEMPOTENCY_KEY_BYTES - 1 - 20;
 
 /// The accepted events of a batch.
@@ -29,13 +29,17 @@ struct Accepted<'a> {
     events: Vec<&'a RawValue>,
 }
 
-/// The progress of a post.
+/// A post of lines that is under way.
 struct Run<'a> {
     session: Session<'a>,
     progress: Progress,
+    /// The number of accepted events.
     accepted: u64,
+    /// The first and the last line of each batch that is not known to be accepted.
     open: Vec<(u64, u64)>,
+    /// The first line that was not sent.
     rest: u64,
+    /// The first failure.
     why: Option<Failure>,
 }
 
@@ -56,7 +60,7 @@ pub(super) async fn run(
     let key = key.map_or_else(|| format!("{:032x}", entropy::random_u128()), |key| key.to_string());
     if key.len() > KEY_BYTES {
         return Err(Failure::Usage(format!(
-            "--idempotency-key for lines has at most {KEY_BYTES} characters"
+            "--idempotency-key may have at most {KEY_BYTES} characters with --file"
         )));
     }
     let lines = Lines::open(&source)?;
@@ -70,7 +74,7 @@ pub(super) async fn run(
         why: None,
     };
     let target = format!("/topics/{topic}/events");
-    // Nothing more is read or sent when something failed; what is under way is waited for.
+    // After a failure nothing more is read or sent, and the requests under way are awaited.
     let (running, stopped) = oneshot::channel::<()>();
     let mut running = Some(running);
     let batches = stream::unfold(lines, async |mut lines| Some((lines.next().await?, lines)));
@@ -82,7 +86,7 @@ pub(super) async fn run(
     });
     let mut sent = Box::pin(sending.buffered(parallel.into()));
     while let Some(done) = sent.next().await {
-        // What failed first is told of.
+        // The command reports the first failure.
         if let Err(failure) = run.note(done) {
             run.why.get_or_insert(failure);
             running = None;
@@ -92,7 +96,7 @@ pub(super) async fn run(
     run.end(key)
 }
 
-/// Sends a batch under the key of its first line. Faults of a refusal get the numbers of their lines.
+/// Sends a batch with the key of its first line. Faults of an error response get their line numbers.
 async fn send(api: &Api, target: &str, key: &str, batch: &mut LineBatch) -> Result<Reply, Failure> {
     let call = Call::post(target).body("application/x-ndjson", batch.body.clone());
     let mut reply = api.ask(&call.under(format!("{key}@{}", batch.span().0))).await;
@@ -103,7 +107,7 @@ async fn send(api: &Api, target: &str, key: &str, batch: &mut LineBatch) -> Resu
 }
 
 impl Run<'_> {
-    /// Notes how a batch went, or the reading of one.
+    /// Notes the result of a batch, or of reading one.
     fn note(&mut self, done: Result<(LineBatch, Result<Reply, Failure>), Failure>) -> Result<(), Failure> {
         let (batch, reply) = done?;
         self.rest = batch.span().1 + 1;

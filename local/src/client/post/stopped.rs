@@ -30,16 +30,17 @@ impl fmt::Display for Stopped {
         let key = key.replace('\'', r"'\''");
         let first = open.first().map_or(*rest, |(first, _)| *first);
         writeln!(f, "{why}")?;
-        write!(f, "{accepted} events accepted; go on with ")?;
-        // Several batches may have been under way: those behind the first open one are accepted where they are not open.
+        write!(f, "{accepted} events accepted; to continue, run again with ")?;
+        // Several batches may have been under way: a batch after the first open one is accepted unless it is open too.
         let is_all_open = open.windows(2).all(|pair| pair[1].0 == pair[0].1 + 1)
             && open.last().is_none_or(|(_, last)| last + 1 == *rest);
         if !is_all_open {
-            open.iter()
-                .try_for_each(|(first, last)| write!(f, "--from-line {first} --to-line {last}, then "))?;
+            open.iter().try_for_each(|(first, last)| {
+                write!(f, "--from-line {first} --to-line {last} --idempotency-key '{key}', then with ")
+            })?;
         }
         let from = if is_all_open { first } else { *rest };
-        write!(f, "--from-line {from} --idempotency-key '{key}', under which nothing is written twice")
+        write!(f, "--from-line {from} --idempotency-key '{key}' (no event is written twice)")
     }
 }
 
@@ -51,23 +52,23 @@ mod tests {
         let why = Failure::Input("line 700 is too long".to_owned());
         let stopped = Stopped { why, accepted: 500, open: open.to_vec(), rest, key: "k".to_owned() };
         let told = stopped.to_string();
-        let told = told.strip_prefix("line 700 is too long\n500 events accepted; go on with ").expect(&told);
-        told.strip_suffix(" --idempotency-key 'k', under which nothing is written twice")
-            .expect(told)
-            .to_owned()
+        let start = "line 700 is too long\n500 events accepted; to continue, run again with ";
+        let told = told.strip_prefix(start).expect(&told);
+        told.strip_suffix(" --idempotency-key 'k' (no event is written twice)").expect(told).to_owned()
     }
 
     #[test]
-    fn it_says_where_to_go_on_and_leaves_out_what_was_accepted_meanwhile() {
+    fn it_names_the_lines_to_send_again_and_no_accepted_ones() {
         assert_eq!(told(&[(501, 1_000)], 1_001), "--from-line 501");
         assert_eq!(told(&[], 501), "--from-line 501");
         let why = Failure::Input(String::new());
         let quoted = Stopped { why, accepted: 0, open: Vec::new(), rest: 1, key: "it's".to_owned() };
-        assert!(quoted.to_string().contains(r" --idempotency-key 'it'\''s',"), "{quoted}");
+        assert!(quoted.to_string().contains(r" --idempotency-key 'it'\''s' "), "{quoted}");
         assert_eq!(told(&[(501, 1_000), (1_001, 1_500)], 1_501), "--from-line 501");
         assert_eq!(
             told(&[(501, 1_000), (1_501, 2_000)], 2_501),
-            "--from-line 501 --to-line 1000, then --from-line 1501 --to-line 2000, then --from-line 2501"
+            "--from-line 501 --to-line 1000 --idempotency-key 'k', \
+             then with --from-line 1501 --to-line 2000 --idempotency-key 'k', then with --from-line 2501"
         );
     }
 }

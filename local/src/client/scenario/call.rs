@@ -1,4 +1,4 @@
-//! The calls of a scenario: a caller sends a request and checks the answer, at once or within a time.
+//! The requests of a scenario: a caller sends a request and checks the response, once or until it is as expected.
 
 use std::cell::RefCell;
 use std::fmt::Display;
@@ -11,22 +11,22 @@ use serde_json::Value;
 
 use crate::client::remote::{Remote, Reply, cause};
 
-/// The wait before something is asked for again; it doubles up to the other.
+/// The first and the longest wait before a request is sent again. The wait doubles each time.
 const PAUSE: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)];
 
-/// The characters of an answer that a failure repeats.
+/// The characters of a response that a failure's message contains.
 const TOLD_CHARACTERS: usize = 400;
 
-/// Why a step failed: for people to read.
+/// Why a step failed, as text for people.
 #[derive(Debug, thiserror::Error)]
 #[error("{told}")]
 pub(super) struct StepFailure {
     told: String,
-    /// It may be otherwise in a moment.
+    /// True if a later attempt may succeed.
     passes: bool,
 }
 
-/// The API, how long what is written behind may take, and what is to be deleted at the end.
+/// The API, the longest wait for an asynchronous write, and the paths to delete at the end.
 #[derive(Debug)]
 pub(super) struct ScenarioRun {
     pub(super) remote: Remote,
@@ -34,7 +34,7 @@ pub(super) struct ScenarioRun {
     left: RefCell<Vec<String>>,
 }
 
-/// One who calls.
+/// A caller, with a token or without.
 #[derive(Debug)]
 pub(super) struct ScenarioCaller<'a> {
     pub(super) name: String,
@@ -42,7 +42,7 @@ pub(super) struct ScenarioCaller<'a> {
     token: Option<Token>,
 }
 
-/// A call that is about to be made.
+/// A request that is not sent yet.
 #[derive(Debug)]
 pub(super) struct ScenarioCall<'a> {
     world: &'a ScenarioRun,
@@ -50,7 +50,7 @@ pub(super) struct ScenarioCall<'a> {
     request: RequestBuilder,
 }
 
-/// An answer, and what was asked.
+/// A response, with the request that it answers.
 #[derive(Debug)]
 pub(super) struct ScenarioAnswer {
     line: String,
@@ -63,7 +63,7 @@ impl ScenarioRun {
         Self { remote, patience, left: RefCell::default() }
     }
 
-    /// Repeats an attempt until it succeeds or the time is over. A failure that waiting cannot mend ends it at once.
+    /// Repeats an attempt until it succeeds or the time is over. A failure that waiting cannot fix ends it at once.
     pub(super) async fn wait<T>(
         &self,
         mut attempt: impl AsyncFnMut() -> Result<T, StepFailure>,
@@ -89,7 +89,7 @@ impl ScenarioRun {
         ScenarioCaller { name: name.into(), world: self, token }
     }
 
-    /// Notes what is to be deleted at the end.
+    /// Notes a path to delete at the end.
     pub(super) fn leaves(&self, path: impl Into<String>) {
         self.left.borrow_mut().push(path.into());
     }
@@ -142,21 +142,21 @@ impl ScenarioCall<'_> {
         Self { request: self.request.header(name, value), ..self }
     }
 
-    /// The answer, if it has this status.
+    /// Sends the request. The response must have this status.
     pub(super) async fn gives(self, status: u16) -> Result<ScenarioAnswer, StepFailure> {
         let answer = self.ask().await?;
         let is_so = answer.status() == status;
         answer.holds(is_so, status)
     }
 
-    /// The problem, if it is this one.
+    /// Sends the request. The response must be this problem.
     pub(super) async fn refused(self, status: u16, code: &str) -> Result<ScenarioAnswer, StepFailure> {
         let answer = self.ask().await?;
         let is_so = answer.is(status, code);
         answer.holds(is_so, format_args!("{status} {code}"))
     }
 
-    /// The first answer of which it is so; `what` was waited for, for whoever waits in vain.
+    /// Sends the request until a response satisfies `is_so`. A failure's message says that `what` was expected.
     pub(super) async fn until(
         self,
         what: &str,
@@ -164,7 +164,7 @@ impl ScenarioCall<'_> {
     ) -> Result<ScenarioAnswer, StepFailure> {
         let Self { world, line, request } = self;
         let attempt = async || {
-            let request = request.try_clone().expect("a body is a text");
+            let request = request.try_clone().expect("a body is a string");
             let answer = ScenarioCall { world, line: line.clone(), request }.ask().await?;
             let is_so = is_so(&answer);
             answer.holds(is_so, what)
@@ -175,14 +175,14 @@ impl ScenarioCall<'_> {
     async fn ask(self) -> Result<ScenarioAnswer, StepFailure> {
         let Self { line, request, .. } = self;
         match Reply::to(request).await {
-            // What is no JSON has none of its members.
+            // A body that is not JSON counts as null.
             Ok(reply) => Ok(ScenarioAnswer {
                 json: serde_json::from_slice(&reply.body).unwrap_or_default(),
                 line,
                 reply,
             }),
             Err(error) => {
-                let told = format!("{line} has no answer: {}", cause(&error));
+                let told = format!("{line} got no response: {}", cause(&error));
                 Err(StepFailure { told, passes: false })
             }
         }
@@ -194,29 +194,29 @@ impl ScenarioAnswer {
         self.reply.status.as_u16()
     }
 
-    /// True if the answer is this problem.
+    /// True if the response is this problem.
     pub(super) fn is(&self, status: u16, code: &str) -> bool {
         self.status() == status && self.json["code"] == code
     }
 
-    /// A part of it; null if there is none.
+    /// The value at a JSON pointer; null if there is none.
     pub(super) fn at(&self, pointer: &str) -> &Value {
         self.json.pointer(pointer).unwrap_or(&Value::Null)
     }
 
-    /// A text in it.
+    /// The string at a JSON pointer.
     pub(super) fn text(&self, pointer: &str) -> Result<String, StepFailure> {
         let text = self.at(pointer).as_str().map(str::to_owned);
-        text.ok_or_else(|| self.is_not(format_args!("a text at {pointer}")))
+        text.ok_or_else(|| self.is_not(format_args!("a string at {pointer}")))
     }
 
-    /// A header of it.
+    /// A header's value.
     pub(super) fn header(&self, name: &str) -> Result<String, StepFailure> {
         let value = self.reply.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
-        value.ok_or_else(|| self.is_not(format_args!("one with the header {name}")))
+        value.ok_or_else(|| self.is_not(format_args!("the header {name}")))
     }
 
-    /// The list at a place, its members' parts of a name.
+    /// The field `name` of each member of the list at a JSON pointer.
     pub(super) fn list(&self, pointer: &str, name: &str) -> Vec<String> {
         let members = self.at(pointer).as_array().into_iter().flatten();
         members
@@ -224,30 +224,30 @@ impl ScenarioAnswer {
             .collect()
     }
 
-    /// The ids of its events.
+    /// The ids of the response's events.
     pub(super) fn ids(&self) -> Vec<String> {
         self.list("/events", "id")
     }
 
-    /// Itself, if this is at the place.
+    /// Checks that the value at a JSON pointer is this one.
     pub(super) fn shows(self, pointer: &str, value: impl Into<Value>) -> Result<Self, StepFailure> {
         let value = value.into();
         let is_so = *self.at(pointer) == value;
         self.holds(is_so, format_args!("{value} at {pointer}"))
     }
 
-    /// Itself, if its events are these.
+    /// Checks that the events are these, in this order.
     pub(super) fn lists(self, ids: &[String]) -> Result<Self, StepFailure> {
         let is_so = self.ids() == ids;
         self.holds(is_so, format_args!("the events {ids:?}"))
     }
 
-    /// Itself, if it is so: `what` says what it should have been.
+    /// The response if `is_so`; else a failure whose message says that `what` was expected.
     pub(super) fn holds(self, is_so: bool, what: impl Display) -> Result<Self, StepFailure> {
         if is_so { Ok(self) } else { Err(self.is_not(what)) }
     }
 
-    /// A failure, although there was everything to get there.
+    /// A failure that a later attempt cannot fix.
     pub(super) fn never(&self, what: impl Display) -> StepFailure {
         StepFailure { passes: false, ..self.is_not(what) }
     }
@@ -260,7 +260,7 @@ impl ScenarioAnswer {
             code => format!("{code}: {}", problem.text()),
         };
         let id = self.reply.request_id().map(|id| format!(" (request {id})")).unwrap_or_default();
-        let told = format!("{} is answered {} {told}{id}, not {what}", self.line, status.as_u16());
+        let told = format!("{} returned {} {told}{id}, expected {what}", self.line, status.as_u16());
         let passes = match status.as_u16() {
             404 | 429 => true,
             status => !(400..500).contains(&status),

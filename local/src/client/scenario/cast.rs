@@ -5,13 +5,13 @@ use lately_kit::clock;
 
 use crate::client::scenario::call::{ScenarioAnswer, ScenarioCaller, ScenarioRun, StepFailure};
 
-/// Most pages that a walk follows: topics stay, so that runs add to their list.
+/// The most pages that a walk reads. Every run leaves a topic behind, so the list of topics grows.
 const PAGES: usize = 1_000;
 
 /// The callers and the topic of one run.
 pub(super) struct Cast<'a> {
     pub(super) scenario: &'a ScenarioRun,
-    /// A text that no other run has: names contain it.
+    /// A text that is unique to this run. Names contain it.
     pub(super) run: String,
     pub(super) topic: String,
     pub(super) admin: ScenarioCaller<'a>,
@@ -19,11 +19,11 @@ pub(super) struct Cast<'a> {
     pub(super) bob: ScenarioCaller<'a>,
     /// A caller without a token.
     pub(super) nobody: ScenarioCaller<'a>,
-    /// A caller with a token that is not good.
+    /// A caller with an invalid token.
     pub(super) stranger: ScenarioCaller<'a>,
 }
 
-/// Follows pages to the end, shows each, and answers the last.
+/// Reads all pages, passes each to `show`, and returns the last.
 pub(super) async fn walk(
     caller: &ScenarioCaller<'_>,
     target: &str,

@@ -1,4 +1,4 @@
-//! The act on consumers: batches are polled and committed, late events come, and the position moves.
+//! The act on consumers: it polls and commits batches, gets a late event, and moves the position.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::client::scenario::call::{ScenarioAnswer, ScenarioCall, StepFailure};
 use crate::client::scenario::cast::{Cast, now, walk};
 use crate::client::scenario::stage::{ActResult, Stage};
 
-/// Most batches that a consumer is given of what a run has posted.
+/// The most batches that the act polls for the events of its run.
 const BATCHES: usize = 100;
 
 /// The age of the late event, in milliseconds.
@@ -18,11 +18,12 @@ pub(super) async fn consumers(stage: &mut Stage<'_>, cast: &Cast<'_>) -> ActResu
         events: format!("/topics/{}/events", cast.topic),
         path: format!("/topics/{}/consumers/scenario", cast.topic),
     };
-    stage.step("a consumer is made", act.create()).await?;
-    let given = "it is given all events, oldest first, each batch until it is committed";
+    stage.step("a consumer is created", act.create()).await?;
+    let given = "polls return all events, oldest first, and repeat each batch until it is committed";
     let all = stage.step(given, act.poll_all()).await?;
-    let late = stage.step("and what lands behind its place, as late", act.poll_late()).await?;
-    stage.step("it is sent elsewhere, and deleted", act.seek_and_delete(late, &all)).await?;
+    let late =
+        stage.step("an event that lands behind the position is returned as late", act.poll_late()).await?;
+    stage.step("the position is moved, and the consumer is deleted", act.seek_and_delete(late, &all)).await?;
     Ok(())
 }
 
@@ -84,10 +85,10 @@ impl ConsumersAct<'_> {
         if let [stale, _, ..] = &batches[..] {
             self.commit(stale).refused(409, "stale-batch").await?;
         }
-        let status = admin.get(&self.path).until("its place", |answer| answer.status() == 200).await?;
+        let status = admin.get(&self.path).until("the consumer", |answer| answer.status() == 200).await?;
         let is_so = given == all;
         let status = status.shows("/outstanding", Value::Null)?;
-        status.holds(is_so, format_args!("after all batches: {all:?}"))?;
+        status.holds(is_so, format_args!("these events in all batches: {all:?}"))?;
         Ok(all)
     }
 
@@ -112,7 +113,7 @@ impl ConsumersAct<'_> {
         admin.post(format_args!("{path}/seek")).json(&json!({"to": all[0]})).gives(200).await?;
         self.poll(1).await?.lists(&all[1..2])?;
         let runs = admin.get(format_args!("{path}/runs"));
-        runs.until("no runs", |answer| answer.at("/runs") == &json!([])).await?;
+        runs.until("an empty list of runs", |answer| answer.at("/runs") == &json!([])).await?;
         admin.delete(path).gives(204).await?;
         admin.get(path).until("404", |answer| answer.is(404, "not-found")).await
     }

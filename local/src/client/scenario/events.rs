@@ -1,4 +1,4 @@
-//! The act on events: written in every way, and read back as pages and timelines.
+//! The act on events: it writes them in every way, and reads them back as pages and timelines.
 
 use lately_keys::UnixMillis;
 use serde_json::{Value, json};
@@ -17,20 +17,20 @@ pub(super) async fn events(stage: &mut Stage<'_>, cast: &Cast<'_>) -> ActResult 
         subject: format!("repo:octo-{}:hello", cast.run),
     };
     let mut posted = stage.step("an event is written, and read by its id", act.write_one()).await?;
-    posted.extend(stage.step("batches are written: an array, and lines", act.write_batches()).await?);
-    posted.extend(stage.step("a post is repeated under its key, and is there once", act.repeat()).await?);
+    posted.extend(stage.step("batches are written as an array and as lines", act.write_batches()).await?);
+    posted.extend(stage.step("a post that is repeated with its key is written once", act.repeat()).await?);
     let hour_ago = now().saturating_sub(HOUR_MILLIS);
-    let import = stage.step("an import is written, by who may", act.import(hour_ago)).await?;
+    let import = stage.step("an import is written, and needs its scope", act.import(hour_ago)).await?;
     posted.extend(import.clone());
-    // Ids sort by time, as text too.
+    // Ids sort by time, also as text.
     posted.sort();
     let newest: Vec<_> = posted.iter().rev().cloned().collect();
-    stage.step("the latest are there, newest first, page by page", act.latest(&newest)).await?;
-    stage.step("and oldest first, when they have settled", act.oldest(&posted)).await?;
-    let note = stage.step("who keeps a cursor is told of what is newer", act.newer()).await?;
-    stage.step("a page is of one type, or of a time", act.narrowed(&note, hour_ago, &import)).await?;
+    stage.step("the latest events are read newest first, page by page", act.latest(&newest)).await?;
+    stage.step("events that have settled are read oldest first", act.oldest(&posted)).await?;
+    let note = stage.step("the cursor newer finds newer events", act.newer()).await?;
+    stage.step("pages are filtered by type and by time", act.narrowed(&note, hour_ago, &import)).await?;
     let all: Vec<_> = note.into_iter().chain(newest).collect();
-    stage.step("the timelines of their actor and their subject have them", act.sources(&all)).await?;
+    stage.step("the timelines of the actor and the subject contain the events", act.sources(&all)).await?;
     Ok(())
 }
 
@@ -50,7 +50,7 @@ impl EventsAct<'_> {
         json!({"type": kind, "actor": actor, "subject": self.subject, "data": {"number": number}})
     }
 
-    /// The ids of the events that an answer accepts. The run deletes them at its end.
+    /// The ids of the accepted events in a response. The run deletes the events at its end.
     fn leave(&self, answer: &ScenarioAnswer) -> Vec<String> {
         let one = answer.at("/id").as_str().map(str::to_owned);
         let ids: Vec<_> = one.into_iter().chain(answer.ids()).collect();
@@ -64,7 +64,7 @@ impl EventsAct<'_> {
         let ids = self.leave(&posted);
         let at = format!("{}/{}", self.path, ids.concat());
         let is_so = posted.header("location")? == at;
-        posted.shows("/actor", &*ada.name)?.holds(is_so, format_args!("one at {at}"))?;
+        posted.shows("/actor", &*ada.name)?.holds(is_so, format_args!("the location {at}"))?;
         let shown = ada.get(&at).until("the event", |answer| answer.status() == 200).await?;
         shown.shows("/data/number", 1)?.shows("/subject", &*self.subject)?;
         Ok(ids)
@@ -93,7 +93,7 @@ impl EventsAct<'_> {
         let ids = self.leave(&first);
         let again = post(7).gives(200).await?;
         let replayed = again.header("idempotent-replayed")? == "true";
-        again.shows("/id", ids.concat())?.holds(replayed, "one that was given before")?;
+        again.shows("/id", ids.concat())?.holds(replayed, "idempotent-replayed: true")?;
         post(8).refused(422, "idempotency-key-reused").await?;
         Ok(ids)
     }
@@ -111,7 +111,7 @@ impl EventsAct<'_> {
         let mut ids = Vec::new();
         let target = format!("{}?limit=3&consistent=true", self.path);
         let last = walk(&self.cast.bob, &target, |page| ids.extend(page.ids())).await?;
-        last.holds(ids == newest, format_args!("after all pages: {newest:?}"))
+        last.holds(ids == newest, format_args!("these events on all pages: {newest:?}"))
     }
 
     async fn oldest(&self, posted: &[String]) -> Result<ScenarioAnswer, StepFailure> {
@@ -126,7 +126,7 @@ impl EventsAct<'_> {
         let cursor = page.text("/newer")?;
         let new = self.leave(&ada.post(path).json(&self.event("note.added", 9)).gives(201).await?);
         let page = bob.get(format_args!("{path}?cursor={cursor}"));
-        page.until("the new event alone", |page| page.ids() == new).await?;
+        page.until("only the new event", |page| page.ids() == new).await?;
         Ok(new)
     }
 
@@ -138,7 +138,7 @@ impl EventsAct<'_> {
     ) -> Result<ScenarioAnswer, StepFailure> {
         let (path, Cast { bob, .. }) = (&self.path, self.cast);
         let page = bob.get(format_args!("{path}?type=note.added"));
-        page.until("the one event of that type", |page| page.ids() == note).await?;
+        page.until("the only event of that type", |page| page.ids() == note).await?;
         let end = hour_ago.saturating_add(1_000);
         let page = bob.get(format_args!("{path}?consistent=true&to={end}"));
         page.gives(200).await?.lists(import)
@@ -148,7 +148,7 @@ impl EventsAct<'_> {
         let Cast { topic, ada, bob, .. } = self.cast;
         for source in [format!("/actors/{}", ada.name), format!("/subjects/{}", self.subject)] {
             let page = bob.get(format_args!("{source}/events?topic={topic}&limit=200"));
-            page.until("all that it did, or that was done to it", |page| page.ids() == all).await?;
+            page.until("all of its events", |page| page.ids() == all).await?;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The act on feeds: what a follow brings into a feed, and what leaves it again.
+//! The act on feeds: a follow adds events to a feed, and a deletion or an unfollow removes them.
 
 use serde_json::json;
 
@@ -19,14 +19,14 @@ pub(super) async fn feeds(stage: &mut Stage<'_>, cast: &Cast<'_>) -> ActResult {
         source,
         following,
     };
-    stage.step("who follows gets what was posted last", act.follow()).await?;
-    let posted = "a post shows in its followers' feeds, and in its author's";
+    stage.step("a follow adds the latest post to the feed", act.follow()).await?;
+    let posted = "a post appears in the feeds of its followers and its author";
     let id = stage.step(posted, act.show_post()).await?;
-    stage.step("what is unread is counted, until it is seen", act.see(&id)).await?;
-    stage.step("who follows whom is listed, from both sides", act.list()).await?;
-    let deleted = "an event that is deleted leaves topic, timeline and feed";
+    stage.step("unread events are counted until they are seen", act.see(&id)).await?;
+    stage.step("follows are listed by user and by source", act.list()).await?;
+    let deleted = "a deleted event leaves its topic, timeline and feed";
     stage.step(deleted, act.delete(&id)).await?;
-    stage.step("who unfollows is rid of it", act.unfollow()).await?;
+    stage.step("an unfollow removes the events from the feed", act.unfollow()).await?;
     Ok(())
 }
 
@@ -41,7 +41,7 @@ struct FeedsAct<'a> {
     timeline: String,
     /// The route of the topic's events.
     events: String,
-    /// The route of all that bob follows.
+    /// The route of the list of sources that bob follows.
     following: String,
     /// The route of bob's follow of ada.
     follow: String,
@@ -60,19 +60,19 @@ impl FeedsAct<'_> {
         let Cast { bob, scenario, .. } = self.cast;
         let before = self.post("before").await?;
         let page = bob.get(&self.timeline);
-        page.until("the post of before", |page| page.ids().contains(&before)).await?;
+        page.until("the earlier post", |page| page.ids().contains(&before)).await?;
         let followed = bob.put(&self.follow).json(&json!({"backfill": 1})).gives(201).await?;
         scenario.leaves(&*self.follow);
         followed.shows("/source", &*self.source)?;
         bob.put(&self.follow).json(&json!({})).gives(200).await?;
-        bob.get(&self.feed).until("the post of before", |page| page.ids().contains(&before)).await
+        bob.get(&self.feed).until("the earlier post", |page| page.ids().contains(&before)).await
     }
 
     async fn show_post(&self) -> Result<String, StepFailure> {
         let Cast { ada, bob, .. } = self.cast;
         let id = self.post("after").await?;
         let waited = bob.get(format_args!("{}?wait_for={id}", self.feed));
-        let page = waited.until("the post", |page| page.ids().first() == Some(&id)).await?;
+        let page = waited.until("the new post", |page| page.ids().first() == Some(&id)).await?;
         page.shows("/events/0/data/words", "after")?;
         let own = ada.get(format_args!("/feeds/{}", ada.name));
         own.until("the author's own post", |page| page.ids().contains(&id)).await?;
@@ -82,20 +82,23 @@ impl FeedsAct<'_> {
     async fn see(&self, id: &str) -> Result<ScenarioAnswer, StepFailure> {
         let (feed, Cast { bob, .. }) = (&self.feed, self.cast);
         let unread = bob.get(format_args!("{feed}/unread"));
-        unread.until("what is unread", |answer| answer.at("/unread").as_u64() > Some(0)).await?;
+        unread.until("unread events", |answer| answer.at("/unread").as_u64() > Some(0)).await?;
         bob.put(format_args!("{feed}/seen")).json(&json!({"id": id})).gives(204).await?;
         let unread = bob.get(format_args!("{feed}/unread"));
-        unread.until("that nothing is unread", |answer| answer.at("/unread") == 0).await
+        unread.until("no unread events", |answer| answer.at("/unread") == 0).await
     }
 
     async fn list(&self) -> Result<ScenarioAnswer, StepFailure> {
         let (source, Cast { ada, bob, .. }) = (&self.source, self.cast);
         let list = bob.get(&self.following);
-        list.until("the source", |list| list.list("/following", "source") == [&**source]).await?;
+        list.until("the followed source", |list| list.list("/following", "source") == [&**source]).await?;
         let list = ada.get(format_args!("/sources/{source}/followers"));
         list.until("the follower", |list| list.list("/followers", "user") == [&*bob.name]).await?;
         let view = ada.get(format_args!("/sources/{source}"));
-        view.until("one follower", |view| view.at("/followers") == 1 && view.at("/mode") == "push").await
+        view.until("one follower, and the mode push", |view| {
+            view.at("/followers") == 1 && view.at("/mode") == "push"
+        })
+        .await
     }
 
     async fn delete(&self, id: &str) -> Result<(), StepFailure> {
@@ -106,7 +109,7 @@ impl FeedsAct<'_> {
         for target in [&self.timeline, &self.feed] {
             let is_without =
                 |page: &ScenarioAnswer| page.status() == 200 && page.ids().iter().all(|it| it != id);
-            bob.get(target).until("a page without it", is_without).await?;
+            bob.get(target).until("a page without the deleted event", is_without).await?;
         }
         Ok(())
     }
@@ -115,7 +118,7 @@ impl FeedsAct<'_> {
         let Cast { bob, .. } = self.cast;
         bob.delete(&self.follow).gives(204).await?;
         let list = bob.get(&self.following);
-        list.until("no source", |list| list.at("/following") == &json!([])).await?;
+        list.until("an empty list of sources", |list| list.at("/following") == &json!([])).await?;
         bob.get(&self.feed).until("an empty feed", |page| page.at("/events") == &json!([])).await
     }
 }

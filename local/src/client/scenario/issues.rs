@@ -1,4 +1,4 @@
-//! The act on issues: opened, listed and closed, each change with its event.
+//! The act on issues: it opens, lists and closes them, and finds the event of each change.
 
 use serde_json::json;
 
@@ -12,10 +12,10 @@ pub(super) async fn issues(stage: &mut Stage<'_>, cast: &Cast<'_>) -> ActResult 
         path: format!("/repos/octo-{}/world/issues", cast.run),
         subject: format!("repo:octo-{}:world", cast.run),
     };
-    let tag = stage.step("issues are opened under numbers, and read", act.open()).await?;
-    stage.step("they are listed by number, priority and status", act.list()).await?;
-    stage.step("one is closed by its revision, and listed so", act.close(&tag)).await?;
-    let told = "each change is told of in the topic issues, and in feeds";
+    let tag = stage.step("issues are opened, numbered and read", act.open()).await?;
+    stage.step("issues are listed by number, priority and status", act.list()).await?;
+    stage.step("an issue is closed with its revision, and listed as closed", act.close(&tag)).await?;
+    let told = "each change appears as an event in the topic issues and in feeds";
     stage.step(told, act.show_events()).await?;
     Ok(())
 }
@@ -80,13 +80,17 @@ impl IssuesAct<'_> {
         let Cast { ada, bob, scenario, .. } = self.cast;
         let page = bob.get(format_args!("/subjects/{}/events?topic=issues", self.subject));
         let told = ["issue.closed", "issue.opened", "issue.opened"];
-        let page = page.until("what was done to them", |page| page.list("/events", "type") == told).await?;
+        let page =
+            page.until("the three events of the issues", |page| page.list("/events", "type") == told).await?;
         let ids = page.ids();
         ids.iter().for_each(|id| scenario.leaves(format!("/topics/issues/events/{id}")));
         let event = bob.get(format_args!("/topics/issues/events/{}", ids[0]));
         let event = event.until("the event", |answer| answer.status() == 200).await?;
         event.shows("/data/number", 1)?.shows("/actor", &*ada.name)?;
         let feed = bob.get(format_args!("/feeds/{}", bob.name));
-        feed.until("the same in a follower's feed", |page| ids.iter().all(|id| page.ids().contains(id))).await
+        feed.until("the same events in a follower's feed", |page| {
+            ids.iter().all(|id| page.ids().contains(id))
+        })
+        .await
     }
 }

@@ -1,8 +1,9 @@
-//! `lately scenario`: one of everything that the API does, over HTTP, against whatever serves it.
+//! `lately scenario`: uses every feature of the API once, over HTTP, and checks the responses.
 //!
-//! The same for the local program, a deployment on one's own machine, and a stack: a system that passes is put together
-//! right, from its gateway to its stream and its schedule. Names are fresh each time, so it may be run against a table in
-//! use, again and again; at the end it deletes what it made. Topics and issues stay, which nobody can delete.
+//! It runs unchanged against the local program, a deployment on one's own machine, and a stack. A system that passes is
+//! put together correctly, from its gateway to its stream and its schedule. Names are new in each run, so a scenario
+//! may run against a table in use, again and again. At its end it deletes what it created. Topics and issues stay,
+//! because the API cannot delete them.
 
 mod call;
 mod cast;
@@ -27,7 +28,7 @@ use crate::client::scenario::call::ScenarioRun;
 use crate::client::scenario::stage::{Stage, go_on};
 use crate::seconds;
 
-/// Check a stack from outside: one of everything, each step a line
+/// Test a stack through its API: use every feature once, one line per step
 #[derive(Clone, Debug, clap::Args)]
 pub struct ScenarioOptions {
     #[command(flatten)]
@@ -37,15 +38,15 @@ pub struct ScenarioOptions {
     #[arg(long, env = "LATELY_TOKEN", value_name = "TOKEN", default_value = "dev", hide_env_values = true, value_parser = parse_token)]
     token: Token,
 
-    /// A topic that is reported on a schedule: wait until a report has what is posted to it now
+    /// A topic that is reported on a schedule: post events to it and wait until a report counts them
     #[arg(long, value_name = "TOPIC")]
     report: Option<Topic>,
 
-    /// How long what is written behind may take to show, a report too: 90s or 3m
+    /// The longest wait for asynchronous writes and for the report, such as 90s or 3m
     #[arg(long, value_name = "TIME", default_value = "3m", value_parser = parse_patience)]
     patience: Duration,
 
-    /// Leave out a part; more than once for several
+    /// Skip a part; repeatable
     #[arg(long, value_name = "PART")]
     skip: Vec<ScenarioPart>,
 }
@@ -55,34 +56,34 @@ pub struct ScenarioOptions {
 enum ScenarioPart {
     /// `GET /health`, which a gateway may answer itself
     Health,
-    /// The document of the routes
+    /// The OpenAPI document
     Openapi,
     /// Events, pages, timelines of sources
     Events,
-    /// What is answered to what is wrong
+    /// Invalid requests and their errors
     Refusals,
-    /// Follows and feeds, and what leaves them
+    /// Follows and feeds, deletions and unfollows
     Feeds,
     /// Profiles and settings
     Records,
-    /// Issues, and the events that tell of them
+    /// Issues and their events
     Issues,
-    /// A consumer
+    /// Consumers
     Consumers,
 }
 
 /// Why a scenario did not pass.
 #[derive(Debug, thiserror::Error)]
 pub enum ScenarioError {
-    /// Some steps failed; each is told of in its line.
+    /// Some steps failed; each has printed a line.
     #[error("{failed} of {steps} steps failed")]
     Failed {
-        /// How many.
+        /// The number of failed steps.
         failed: usize,
-        /// Of how many that were tried.
+        /// The number of steps that were tried.
         steps: usize,
     },
-    /// No client could be made.
+    /// The HTTP client could not be created.
     #[error(transparent)]
     Client(#[from] reqwest::Error),
     /// Nothing could be printed.
@@ -96,7 +97,7 @@ fn parse_patience(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs(seconds.into()))
 }
 
-/// Plays it, a line for each step.
+/// Runs the scenario, and prints a line for each step.
 ///
 /// # Errors
 /// See [`ScenarioError`].

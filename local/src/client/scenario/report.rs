@@ -1,4 +1,4 @@
-//! The act on reports: the schedule reports what this run has posted.
+//! The act on reports: the schedule reports the events that this run posts.
 
 use lately_keys::Topic;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::client::scenario::stage::{ActResult, Stage};
 pub(super) async fn report(stage: &mut Stage<'_>, cast: &Cast<'_>, topic: &Topic) -> ActResult {
     let Cast { run, admin, .. } = cast;
     let reported = async {
-        // Where nobody has posted to it yet, it is not there.
+        // The topic may not exist yet.
         let made = admin.put(format_args!("/topics/{topic}")).json(&json!({}));
         made.until("the topic", |answer| answer.status() < 300).await?;
         let events = format!("/topics/{topic}/events");
@@ -19,9 +19,9 @@ pub(super) async fn report(stage: &mut Stage<'_>, cast: &Cast<'_>, topic: &Topic
         let ids = admin.post(&events).json(&batch).gives(201).await?.ids();
         ids.iter().for_each(|id| cast.scenario.leaves(format!("{events}/{id}")));
         let runs = admin.get(format_args!("/topics/{topic}/consumers/report/runs"));
-        runs.until("a committed run that counts what was posted", |runs| counts(runs, &ids)).await
+        runs.until("a committed run that counts the posted events", |runs| counts(runs, &ids)).await
     };
-    stage.step("what is new is reported on a schedule", reported).await?;
+    stage.step("new events are reported on a schedule", reported).await?;
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! The script of a scenario: its callers and its topic first, then one act after the other.
+//! The script of a scenario: it creates the callers and the topic, then runs one act after the other.
 
 use clap::ValueEnum;
 use lately_keys::Topic;
@@ -20,7 +20,7 @@ use crate::client::scenario::stage::{ActEnded, ActResult, Stage, go_on};
 /// The lifetime of the sessions, in seconds: longer than any run.
 const SESSION_SECONDS: u32 = 3_600;
 
-/// Plays all acts. No act works without the users and the topic, so a failure there ends the scenario.
+/// Runs all acts. Every act needs the users and the topic, so a failure to create them ends the scenario.
 pub(super) async fn play(
     stage: &mut Stage<'_>,
     scenario: &ScenarioRun,
@@ -99,24 +99,24 @@ async fn topics(stage: &mut Stage<'_>, cast: &Cast<'_>) -> ActResult {
         changed.shows("/max_shards", 32)?.shows("/views", json!(["actor", "subject", "type"]))?;
         admin.put(&path).json(&json!({"bucket": "day"})).refused(409, "bucket-is-fixed").await
     };
-    stage.step("a topic is made, read and changed", made).await?;
+    stage.step("a topic is created, read and changed", made).await?;
     let listed = async {
         let target = "/topics?limit=100";
-        // The list is an index's, written behind.
+        // The list is read from an index, which is updated asynchronously.
         let attempt = async || {
             let mut listed = false;
             let show = |page: &ScenarioAnswer| listed |= page.list("/topics", "topic").contains(topic);
-            walk(ada, target, show).await?.holds(listed, format_args!("after all pages: one with {topic}"))
+            walk(ada, target, show).await?.holds(listed, format_args!("{topic} on one of the pages"))
         };
         scenario.wait(attempt).await
     };
-    stage.step("it is in the list of topics", listed).await?;
+    stage.step("the topic is in the list of topics", listed).await?;
     Ok(())
 }
 
 async fn health(stage: &mut Stage<'_>, cast: &Cast<'_>) -> ActResult {
     let ask = async { cast.nobody.get("/health").gives(200).await?.shows("/status", "ok") };
-    stage.step("it is healthy, for anyone who asks", ask).await?;
+    stage.step("the health check needs no token", ask).await?;
     Ok(())
 }
 
@@ -126,11 +126,11 @@ async fn openapi(stage: &mut Stage<'_>, cast: &Cast<'_>) -> ActResult {
         let is_so = document.at("/paths/~1topics~1{topic}~1events/post").is_object();
         document.holds(is_so, "a document of the routes")
     };
-    stage.step("it documents its routes, for anyone who asks", ask).await?;
+    stage.step("the OpenAPI document needs no token", ask).await?;
     Ok(())
 }
 
-/// Deletes what was made, as far as it can be.
+/// Deletes everything that the run created and that can be deleted.
 pub(super) async fn clean_up(stage: &mut Stage<'_>, scenario: &ScenarioRun, token: &Token) -> ActResult {
     let admin = scenario.caller("admin", Some(token.clone()));
     let cleaned = async {
@@ -141,5 +141,5 @@ pub(super) async fn clean_up(stage: &mut Stage<'_>, scenario: &ScenarioRun, toke
         }
         done
     };
-    stage.step("what was made is deleted", cleaned).await
+    stage.step("the run's data is deleted", cleaned).await
 }

@@ -5,10 +5,10 @@ use std::io::Write;
 
 use crate::client::scenario::call::StepFailure;
 
-/// Why an act ended before its end.
+/// Why an act ended early.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ActEnded {
-    /// A step failed, and said so.
+    /// A step failed, and its failure was printed.
     #[error("a step failed")]
     Failed,
     /// Nothing could be printed.
@@ -31,7 +31,7 @@ impl<'a> Stage<'a> {
         Self { out, steps: 0, failed: 0 }
     }
 
-    /// A step, and what it found.
+    /// Runs a step and prints its result. A step that succeeds gives its value.
     pub(super) async fn step<T>(
         &mut self,
         what: &str,
@@ -51,7 +51,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// A line, at once.
+    /// Prints a line and flushes the output.
     pub(super) fn tell(&mut self, line: impl std::fmt::Display) -> std::io::Result<()> {
         writeln!(self.out, "{line}")?;
         self.out.flush()

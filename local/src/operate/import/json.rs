@@ -1,8 +1,8 @@
-//! An attribute as JSON: exact, and always the same text.
+//! An attribute as JSON. The JSON is exact, and the same attribute always gives the same text.
 //!
 //! | attribute | JSON |
 //! | --- | --- |
-//! | string, boolean, null | the same |
+//! | string, boolean, null | a string, boolean or null |
 //! | number | a number, digit for digit as DynamoDB has it |
 //! | binary | a string: base64 with padding |
 //! | list, set | an array, in DynamoDB's order |
@@ -17,7 +17,7 @@ use serde::ser::Error;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// An attribute that is to be written as JSON.
+/// An attribute that serializes as JSON.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Json<'a>(pub(super) &'a AttributeValue);
 
@@ -36,12 +36,12 @@ impl Serialize for Json<'_> {
                 serializer.collect_seq(numbers.iter().map(|digits| Number(digits)))
             }
             AttributeValue::Bs(all) => serializer.collect_seq(all.iter().map(|bytes| STANDARD.encode(bytes))),
-            _ => Err(S::Error::custom("an attribute of a type that is not known here")),
+            _ => Err(S::Error::custom("the attribute has an unknown type")),
         }
     }
 }
 
-/// A number's digits.
+/// A number, as its digits.
 struct Number<'a>(&'a str);
 
 impl Serialize for Number<'_> {
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn every_type_has_its_json() {
+    fn every_type_has_a_json_form() {
         let (s, n) = (
             |text: &str| AttributeValue::S(text.to_owned()),
             |text: &str| AttributeValue::N(text.to_owned()),

@@ -1,4 +1,4 @@
-//! An item of a table as the event that it becomes: pure.
+//! Turns an item of the imported table into an event. Pure.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,18 +18,18 @@ pub(super) struct Mapping {
     pub(super) event_type: Given<EventType>,
     pub(super) actor: Given<Actor>,
     pub(super) subject_from: Option<String>,
-    /// All that becomes nothing else, if it is not said.
+    /// If `None`, the data is an object of all attributes that become no other field.
     pub(super) data_from: Option<String>,
 }
 
-/// A value of all events, or an attribute that each event's item has.
+/// A value for all events, or the name of the attribute that holds each event's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Given<T> {
     Always(T),
     Attribute(String),
 }
 
-/// An item that is no event of Lately's.
+/// An item that cannot become an event of Lately.
 #[derive(Debug, thiserror::Error)]
 #[error("{key}: {why}", key = KeyText(key))]
 pub struct Invalid {
@@ -37,28 +37,28 @@ pub struct Invalid {
     why: Why,
 }
 
-/// Why an item is no event of Lately's.
+/// Why an item cannot become an event of Lately.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Why {
-    #[error("it has no {0}")]
+    #[error("the item has no {0}")]
     Missing(String),
-    #[error("its {0} is neither a string nor a number")]
+    #[error("the item's {0} is neither a string nor a number")]
     NoText(String),
-    #[error("its {attribute}: {fault}")]
+    #[error("the item's {attribute}: {fault}")]
     Name { attribute: String, fault: String },
-    #[error("its data: {0}")]
+    #[error("the item's data: {0}")]
     Json(#[from] serde_json::Error),
-    #[error("its data {0}")]
+    #[error("the item's data {0}")]
     Data(#[from] DataError),
-    #[error("its data is larger than {} KiB", EVENT_BYTES >> 10)]
+    #[error("the item's data is larger than {} KiB", EVENT_BYTES >> 10)]
     TooLarge,
-    #[error("its key: {0}")]
+    #[error("the item's key: {0}")]
     Key(#[from] PublishedError),
-    #[error("it is older than what the topic keeps")]
+    #[error("the item is older than the topic's retention")]
     TooOld,
 }
 
-/// A key as it is found in the table.
+/// A key as text: the partition key and the sort key.
 struct KeyText<'a>(&'a WriteKey);
 
 impl fmt::Display for KeyText<'_> {
@@ -74,7 +74,7 @@ impl Invalid {
 }
 
 impl Mapping {
-    /// The event that an item of a design becomes, spread over so many shards.
+    /// The event that an item of a design becomes. The number of shards determines the event's id.
     pub(super) fn event(
         &self,
         item: &designs::Event,
@@ -139,7 +139,7 @@ impl<T: Clone + FromStr<Err: fmt::Display>> Given<T> {
     }
 }
 
-/// An attribute as text, if the item has it.
+/// Parses the text of an attribute, if the item has the attribute.
 fn parsed<T: FromStr<Err: fmt::Display>>(
     attributes: &HashMap<String, AttributeValue>,
     name: &str,

@@ -1,15 +1,16 @@
-//! `lately import`: a table of a published design, brought over into a topic.
+//! `lately import`: imports a table of a published design into a topic.
 //!
-//! - **Options** (`options.rs`): which design, from where, to where, and what becomes of an item.
-//! - **State** (`state.rs`): how far it is, in a file.
-//! - **Mapping** (`mapping.rs`, `json.rs`, pure): an item as the event that it becomes.
+//! - **Options** (`options.rs`): the design, the source, the target, and the mapping of items.
+//! - **State** (`state.rs`): the progress, in a file.
+//! - **Mapping** (`mapping.rs`, `json.rs`, pure): turns an item into an event.
 //!
-//! The table is walked oldest first (`lately_store::published`), up to a time that is fixed when the import starts: what
-//! is written meanwhile is for the next run. A page is written, then the file says so. The id of an event follows from its
-//! item's key and the number of shards, which the file says before the first event is written.
+//! The import reads the table oldest first (`lately_designs`), up to a time that is fixed when it starts;
+//! items that are written later are for the next run. It writes the events of a page, then notes the progress in the
+//! file. An event's id follows from its item's key and the number of shards, which the file holds before the first
+//! event is written.
 //!
-//! What must hold: however often an import is killed and run again, each item of the range is one event. An item that is no
-//! event of Lately's is named; nothing of its page is written then, unless it may be skipped.
+//! However often an import is killed and run again, each item of the range becomes one event. An item that cannot
+//! become an event is reported, and no event of its page is written, unless such items may be skipped.
 
 mod json;
 mod mapping;
@@ -42,45 +43,47 @@ pub use state::StateError;
 /// The time between two lines of progress.
 const PROGRESS: Duration = Duration::from_secs(5);
 
-/// Events that a dry run prints.
+/// The number of events that a dry run prints.
 const SHOWN: usize = 10;
 
-/// Write units that are written at once, at most, unless one event has more: a shard takes them in half a second.
+/// The most write units that are written at once, unless a single event has more. A shard takes them in half a second.
 const UNITS_AT_ONCE: usize = 500;
 
 /// The most bytes that an event's item has beside its data.
 const ITEM_BYTES: usize = 512;
 
-/// Why an import ended before its end.
+/// Why an import ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// The options contradict one another.
     #[error(transparent)]
     Options(#[from] OptionsError),
-    /// It cannot begin, or go on.
+    /// The import cannot start or continue.
     #[error(transparent)]
     State(#[from] StateError),
-    /// There is no such topic.
-    #[error("there is no such topic: PUT /topics/{{topic}} creates it")]
+    /// The topic does not exist.
+    #[error("the topic does not exist; create it with PUT /topics/{{topic}}")]
     TopicNotFound,
-    /// The topic's buckets have fewer.
+    /// The topic's buckets have fewer shards than the import.
     #[error("--shards is more than the topic's max_shards, which is {0}")]
     TooManyShards(ShardCount),
-    /// An item is no event of Lately's.
-    #[error("{0}\nMend it and run this again, or say --skip-invalid.")]
+    /// An item cannot become an event.
+    #[error("{0}\nCorrect the item and run the import again, or skip invalid items with --skip-invalid.")]
     Invalid(Box<Invalid>),
-    /// The table that is imported could not be read.
+    /// The imported table could not be read.
     #[error(
-        "{0}\nAre the table's name and keys right, and may these credentials read it? Run again, it goes on."
+        "{0}\nCheck the table's name and keys, and that these credentials may read it. Another run continues here."
     )]
     Read(#[from] ReadError),
     /// Lately's table could not be read or written.
-    #[error("{0}\nIs the table's name right, and may these credentials use it? Run again, it goes on.")]
+    #[error(
+        "{0}\nCheck the table's name, and that these credentials may use the table. Another run continues here."
+    )]
     Table(#[from] TableError),
-    /// Events were refused that were accepted before: the topic or the clock has changed.
+    /// Events that were accepted before are rejected now: the topic or the clock has changed.
     #[error("{0}")]
     Write(#[source] WriteError),
-    /// The environment is not what it should be.
+    /// The environment is invalid.
     #[error(transparent)]
     Settings(#[from] SettingsError),
     /// Nothing could be printed.
@@ -171,7 +174,7 @@ impl<'a> Import<'a> {
         Ok(Self { source, target, options, timelines, path, state, read, written })
     }
 
-    /// Imports what is left, and says now and then how far it is.
+    /// Imports the rest, and prints the progress every few seconds.
     async fn all(&mut self, told: &mut impl Write) -> Result<(), ImportError> {
         let clock = self.target.ambient();
         let (begun, before) = (clock.monotonic(), self.state.events);
@@ -201,7 +204,8 @@ impl<'a> Import<'a> {
         let table = DesignTable::new(self.source.clone(), timeline.design.clone(), self.options.keys());
         let limit = u32::try_from(BATCH_EVENTS).ok().and_then(NonZeroU32::new).expect("a few hundred");
         let State { since, until, .. } = self.state;
-        // What was acknowledged a minute ago is there: at twice the price, which is little beside the writes'.
+        // A consistent read sees every write that was acknowledged a minute ago. It costs twice as much, which is
+        // little compared with the writes.
         let walk = Walk::oldest_first(before(since), before(until), limit);
         let walk = Walk { position: self.state.position(), consistent: true, ..walk };
         let (page, cost) = table.read(&walk).await?;
@@ -209,7 +213,7 @@ impl<'a> Import<'a> {
         Ok(page)
     }
 
-    /// Writes what the items of a page become.
+    /// Writes the events of a page's items.
     async fn write(
         &mut self,
         timeline: &Timeline,
@@ -229,7 +233,7 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
-    /// Writes events, in the time that they may take.
+    /// Writes events, at most at the import's rate.
     async fn write_part(
         &mut self,
         mut part: Vec<(&WriteKey, Event)>,
@@ -237,7 +241,7 @@ impl<'a> Import<'a> {
     ) -> Result<(), ImportError> {
         let clock = self.target.ambient();
         let started = clock.monotonic();
-        // Each round is one of fewer events.
+        // Each round has fewer events than the one before.
         while !part.is_empty() {
             let events = part.iter().map(|(_, event)| event.clone()).collect();
             let op = self.target.op();
@@ -264,7 +268,7 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
-    /// Names what is no event, and goes on if it may.
+    /// Reports an item that cannot become an event. An error, unless such items may be skipped.
     fn skip(&mut self, invalid: Invalid, told: &mut impl Write) -> Result<(), ImportError> {
         if !self.options.skip_invalid {
             return Err(ImportError::Invalid(Box::new(invalid)));
@@ -273,7 +277,7 @@ impl<'a> Import<'a> {
         Ok(writeln!(told, "skipped  {invalid}")?)
     }
 
-    /// Prints the first events of the next page, as they would be.
+    /// Prints the first events of the next page, as they would be written.
     async fn show(&mut self, out: &mut impl Write, told: &mut impl Write) -> Result<(), ImportError> {
         let timeline = self.timelines[self.state.timelines].clone();
         let page = self.page(&timeline).await?;
@@ -294,17 +298,14 @@ impl<'a> Import<'a> {
         }
         let State { since, until, skipped, .. } = self.state;
         let found = page.events.len();
-        let more = if page.has_more { ", and there may be more" } else { "" };
-        writeln!(
-            told,
-            "a page of {found} items from {since} on, before {until}{more}; {skipped} are no events"
-        )?;
+        let more = if page.has_more { ", and there may be more items" } else { "" };
+        writeln!(told, "a page of {found} items from {since} until {until}{more}; {skipped} are invalid")?;
         writeln!(told, "nothing was written; {}", self.read.of_read())?;
         Ok(())
     }
 }
 
-/// Events in parts that are written at once.
+/// Splits events into parts that are written at once.
 fn parts(events: Vec<(&WriteKey, Event)>) -> Vec<Vec<(&WriteKey, Event)>> {
     let (mut parts, mut part, mut units) = (Vec::new(), Vec::new(), 0);
     for (key, event) in events {
@@ -323,7 +324,8 @@ fn parts(events: Vec<(&WriteKey, Event)>) -> Vec<Vec<(&WriteKey, Event)>> {
     parts
 }
 
-/// The last time before which all events are imports, and stand still in the table that is imported.
+/// The latest end of an import: every event before it is old enough for an import, and is no longer being written to
+/// the imported table.
 fn latest(store: &Store) -> Timestamp {
     let now = store.now().saturating_sub((IMPORT_SECONDS + 1) * 1000);
     let millis = i64::try_from(now.get()).expect("a UnixMillis lies before the year 10000");

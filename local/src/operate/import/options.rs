@@ -13,39 +13,39 @@ use lately_keys::{Actor, EventType, ShardCount, ShardCountError, Topic, User};
 
 use crate::operate::import::mapping::{Given, Mapping};
 
-/// Bring a table of a published design over into a topic. Stopped anywhere and run again, it goes on; an event is never
-/// there twice
+/// Import a table of a published design into a topic. If it is stopped, another run continues; no event is imported
+/// twice
 #[derive(Clone, Debug, clap::Args)]
 pub struct ImportOptions {
     /// The design that the table was built with
     #[arg(long, value_name = "DESIGN")]
     design: DesignName,
 
-    /// The table that is there already; it is only read
+    /// The table to import; it is only read
     #[arg(long, value_name = "NAME")]
     pub(super) table: String,
 
-    /// The attribute that is its partition key
+    /// The table's partition key attribute
     #[arg(long, value_name = "NAME", default_value = "pk")]
     pk: String,
 
-    /// The attribute that is its sort key
+    /// The table's sort key attribute
     #[arg(long, value_name = "NAME", default_value = "sk")]
     sk: String,
 
-    /// Whose events, of reverse-ticks, chronological and user-month; more than once for several
+    /// The user to import, with reverse-ticks, chronological and user-month; repeatable
     #[arg(long = "user", value_name = "USER")]
     pub(super) users: Vec<User>,
 
-    /// The shards that a sharded-day table was written with
+    /// The number of shards of a sharded-day table
     #[arg(long, value_name = "N", value_parser = parse_shards)]
     day_shards: Option<ShardCount>,
 
-    /// Which way the ticks of a chronological table are counted
+    /// The direction in which a chronological table counts its ticks
     #[arg(long, value_name = "ORDER")]
     natural: Option<Natural>,
 
-    /// Where the days of an inverted-uuid table begin, as in +09:00 [default: +00:00]
+    /// The UTC offset at which the days of an inverted-uuid table begin, such as +09:00 [default: +00:00]
     #[arg(long, value_name = "OFFSET", value_parser = parse_offset, allow_hyphen_values = true)]
     offset: Option<Offset>,
 
@@ -53,11 +53,11 @@ pub struct ImportOptions {
     #[arg(long, env = "LATELY_TABLE", value_name = "NAME", default_value = "lately")]
     pub(super) into: String,
 
-    /// The topic that the events are to be in; it is there already
+    /// The topic to import into; it must exist
     #[arg(long, value_name = "TOPIC")]
     pub(super) topic: Topic,
 
-    /// The shards of each bucket that events are spread over, fixed when an import starts [default: the topic's min_shards]
+    /// The number of shards per bucket, fixed by the first run of an import [default: the topic's min_shards]
     #[arg(long, value_name = "N", value_parser = parse_shards)]
     pub(super) shards: Option<ShardCount>,
 
@@ -67,40 +67,40 @@ pub struct ImportOptions {
     #[command(flatten)]
     actors: Actors,
 
-    /// The attribute that holds an event's subject; an item without it has none
+    /// The attribute that holds an event's subject; an item without it gets no subject
     #[arg(long, value_name = "ATTRIBUTE")]
     subject_from: Option<String>,
 
-    /// The attribute that is an event's data [default: all that is nothing else, as an object]
+    /// The attribute that holds an event's data [default: an object of all other attributes]
     #[arg(long, value_name = "ATTRIBUTE")]
     data_from: Option<String>,
 
-    /// The first time, where an import begins [default: where the last one ended; 1970 where a partition has no end]
+    /// Import items at or after this time [default: the end of the last import; 1970 if a partition has no end]
     #[arg(long, value_name = "TIME")]
     pub(super) since: Option<Timestamp>,
 
-    /// The time before which it ends, at least a minute ago [default: a minute before the start]
+    /// Import items before this time, at least a minute ago [default: a minute before the start]
     #[arg(long, value_name = "TIME")]
     pub(super) until: Option<Timestamp>,
 
-    /// Write units a second, indexes included. A shard takes 1,000, and what is written live needs some of them
+    /// Write units per second, indexes included. A shard takes 1,000, and live writes need some of them
     #[arg(long, value_name = "N", default_value = "500")]
     pub(super) rate: NonZeroU32,
 
-    /// The file that says how far it is [default: named after the design, the table and the topic, in this folder]
+    /// The file with the import's progress [default: named after the design, the table and the topic, in this folder]
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
 
-    /// Name what is no event of Lately's and go on, rather than stop there
+    /// Report items that cannot become events and continue, instead of stopping there
     #[arg(long)]
     pub(super) skip_invalid: bool,
 
-    /// Read one page, print its first events as they would be, and write nothing
+    /// Read one page, print its first events as they would be written, and write nothing
     #[arg(long)]
     pub(super) dry_run: bool,
 }
 
-/// One of the two: every event has a type.
+/// Exactly one of the two is required: every event has a type.
 #[derive(Clone, Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 struct Types {
@@ -113,7 +113,7 @@ struct Types {
     event_type: Option<EventType>,
 }
 
-/// One of the two, or the user whose events they are.
+/// At most one of the two. Without either, the actor is the user of the partition.
 #[derive(Clone, Debug, clap::Args)]
 #[group(multiple = false)]
 struct Actors {
@@ -121,7 +121,7 @@ struct Actors {
     #[arg(long, value_name = "ATTRIBUTE")]
     actor_from: Option<String>,
 
-    /// The actor of all events [default: the user, where the design has users]
+    /// The actor of all events [default: the user, if the design has users]
     #[arg(long, value_name = "ACTOR")]
     actor: Option<Actor>,
 }
@@ -142,7 +142,7 @@ enum Natural {
     OldestFirst,
 }
 
-/// Events of a table that are in one order, and what becomes of them.
+/// Events of a table that have one order, and their mapping.
 #[derive(Clone, Debug)]
 pub(super) struct Timeline {
     pub(super) design: Design,
@@ -152,26 +152,26 @@ pub(super) struct Timeline {
 /// The options contradict one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OptionsError {
-    /// The design needs it.
+    /// The design needs an option.
     #[error("this design needs {0}")]
     Needed(&'static str),
-    /// The design has no such thing.
-    #[error("this design has no {0}")]
+    /// The design does not have an option.
+    #[error("this design does not take {0}")]
     Foreign(&'static str),
-    /// Nothing says who the actor is.
-    #[error("--actor-from or --actor must say whose events they are")]
+    /// No option gives the actor.
+    #[error("this design needs --actor-from or --actor")]
     NoActor,
 }
 
 impl DesignName {
-    /// True if the design's partitions are users'.
+    /// True if each partition of the design belongs to a user.
     const fn has_users(self) -> bool {
         matches!(self, Self::ReverseTicks | Self::Chronological | Self::UserMonth)
     }
 }
 
 impl ImportOptions {
-    /// The timelines that are imported, one after the other.
+    /// The timelines to import, one after the other.
     pub(super) fn timelines(&self) -> Result<Vec<Timeline>, OptionsError> {
         let Self { design, users, day_shards, natural, offset, .. } = self;
         let foreign = [
@@ -257,7 +257,7 @@ impl ImportOptions {
         said.into_iter().filter_map(|(name, said)| Some((name.to_owned(), said?))).collect()
     }
 
-    /// The file that says how far the import is.
+    /// The file with the import's progress.
     pub(super) fn state(&self, design: &Design) -> PathBuf {
         let named = || format!("import-{}-{}-{}.json", design.name(), self.table, self.topic).into();
         self.state.clone().unwrap_or_else(named)
@@ -270,11 +270,13 @@ fn parse_shards(text: &str) -> Result<ShardCount, String> {
 }
 
 fn parse_offset(text: &str) -> Result<Offset, String> {
-    // An offset stands behind a time, and nothing behind it.
+    // jiff parses an offset only after a time, and nothing may follow the offset.
     let at = format!("1970-01-01T00:00{text}");
     let pieces =
         Pieces::parse(&at).ok().filter(|_| !text.contains('[') && !text.starts_with([':', '.', ',']));
-    pieces.and_then(|pieces| pieces.to_numeric_offset()).ok_or_else(|| "must be as +09:00".to_owned())
+    pieces
+        .and_then(|pieces| pieces.to_numeric_offset())
+        .ok_or_else(|| "must be a UTC offset such as +09:00".to_owned())
 }
 
 #[cfg(test)]
@@ -298,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn each_design_is_named_with_what_it_holds_constant() {
+    fn each_design_takes_its_own_options() {
         let designs = |line: &str| -> Vec<Design> {
             let timelines = timelines(&format!("--type t --actor a --design {line}")).expect(line);
             timelines.into_iter().map(|timeline| timeline.design).collect()
@@ -323,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_design_lacks_or_does_not_know_is_said() {
+    fn missing_and_foreign_options_are_reported() {
         use OptionsError::{Foreign, Needed, NoActor};
         for (line, error) in [
             ("--type t --design reverse-ticks", Needed("--user")),

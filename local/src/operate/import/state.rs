@@ -1,8 +1,9 @@
 //! The progress of an import: a file, written before the first event and after each page.
 //!
-//! It is what makes an import one that can be stopped: the number of shards, which the ids depend on, the range of time
-//! and the position. It is written aside, kept, and then given its name, so it is always whole. What it says is written;
-//! what is written may be one page more, which is then written again, and is the same.
+//! With this file an import can be stopped and continued. It holds the number of shards, which the ids depend on, the
+//! range of time, and the position. It is written under another name, synced to disk, and then renamed, so it is always
+//! whole. All pages before its position are written. One more page may be written; the next run writes it again, with
+//! the same result.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Write};
@@ -13,7 +14,7 @@ use lately_designs::{KeyValue, Position, WriteKey};
 use lately_keys::{ShardCount, User};
 use serde::{Deserialize, Serialize};
 
-/// What is written. Another layout has another number.
+/// The version of the file's layout.
 const VERSION: u32 = 1;
 
 /// The progress of an import.
@@ -21,7 +22,8 @@ const VERSION: u32 = 1;
 #[serde(deny_unknown_fields)]
 pub(super) struct State {
     version: u32,
-    /// What was said of it, by the names of the options: see [`ImportOptions::identity`](super::ImportOptions::identity).
+    /// The values of the import's options, by their names: see
+    /// [`ImportOptions::identity`](super::ImportOptions::identity).
     import: BTreeMap<String, String>,
     pub(super) shards: ShardCount,
     users: Vec<User>,
@@ -29,16 +31,16 @@ pub(super) struct State {
     pub(super) since: Timestamp,
     #[serde(with = "text")]
     pub(super) until: Timestamp,
-    /// Timelines that are imported up to `until`: those of the first so many users, or the only one.
+    /// The number of timelines that are imported up to `until`. A design with users has one for each, in order.
     pub(super) timelines: usize,
-    /// Where the next one stands, if it is begun.
+    /// The position in the next timeline, if its import has begun.
     position: Option<ImportPosition>,
     is_done: bool,
     pub(super) events: u64,
     pub(super) skipped: u64,
 }
 
-/// A [`Position`], as it is kept.
+/// A [`Position`], as the file holds it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum ImportPosition {
@@ -58,22 +60,22 @@ enum ImportPositionKey {
 pub(super) struct ImportRequest {
     pub(super) import: BTreeMap<String, String>,
     pub(super) shards: Option<ShardCount>,
-    /// If neither the command nor a file says it.
+    /// The number of shards if neither the command nor a file sets it.
     pub(super) default_shards: ShardCount,
     pub(super) users: Vec<User>,
     pub(super) since: Option<Timestamp>,
     pub(super) until: Option<Timestamp>,
-    /// The last time before which events are old enough.
+    /// The latest end of an import: events before it are old enough.
     pub(super) latest: Timestamp,
-    /// Whether the first time must be said, since every partition from there on is visited.
+    /// True if `since` is required, because every partition from there on is read.
     pub(super) needs_since: bool,
 }
 
-/// Why an import cannot begin, or go on.
+/// Why an import cannot start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// The file is of another one.
-    #[error("{path} is of another import, with --{option} {was}. --state names another file")]
+    /// The file belongs to another import.
+    #[error("{path} belongs to another import, with --{option} {was}. Choose another file with --state")]
     Other {
         /// The file.
         path: String,
@@ -83,31 +85,33 @@ pub enum StateError {
         was: String,
     },
     /// The events would have other ids.
-    #[error("these events are imported with --shards {0}, and would be there twice with another number")]
+    #[error("these events were imported with --shards {0}; another number would import them twice")]
     Shards(ShardCount),
-    /// An import is begun, of another range.
-    #[error("{path} is in the middle of another range: without {option} it goes on")]
+    /// An import of another range has begun.
+    #[error("{path} has an unfinished import; continue it without {option}")]
     Unfinished {
         /// The file.
         path: String,
-        /// What is said, and differs.
+        /// The option that differs.
         option: &'static str,
     },
-    /// Every partition is visited, from the first time on.
-    #[error("--since must say when the table begins: every partition from there on is visited")]
+    /// The start is missing. Every partition from the start on is read.
+    #[error(
+        "this design needs --since, the time of the table's first item: every partition from there on is read"
+    )]
     NoSince,
-    /// The range has no time.
-    #[error("there is nothing between {0} and {1}")]
+    /// The range is empty.
+    #[error("nothing to import: the range from {0} to {1} is empty")]
     Empty(Timestamp, Timestamp),
-    /// What is so new may still be written, and is no import.
+    /// The range ends too late: events that new may still be written, and are not imports.
     #[error("--until must be at least a minute ago: {0} at the latest")]
     TooNew(Timestamp),
-    /// The file is not what it should be.
-    #[error("{path} cannot be read: {why}")]
+    /// The file is invalid.
+    #[error("{path} is not a valid progress file: {why}")]
     Foreign {
         /// The file.
         path: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// The file could not be read or written.
@@ -115,14 +119,14 @@ pub enum StateError {
     Io {
         /// The file.
         path: String,
-        /// Why.
+        /// The cause.
         #[source]
         error: std::io::Error,
     },
 }
 
 impl State {
-    /// An import as it goes on from what a file says, or begins.
+    /// The import to run: it continues the one in the file, or is new.
     pub(super) fn plan(kept: Option<Self>, asked: ImportRequest, path: &Path) -> Result<Self, StateError> {
         let path = || path.display().to_string();
         if let Some(kept) = &kept {
@@ -157,7 +161,7 @@ impl State {
         })
     }
 
-    /// Whether what is asked for is this import, and this range if it is begun.
+    /// Checks that the request is for this import, and for this range if the import is unfinished.
     fn check(&self, asked: &ImportRequest, path: impl Fn() -> String) -> Result<(), StateError> {
         let said = |import: &BTreeMap<String, String>, option: &str| {
             import.get(option).cloned().unwrap_or_else(|| "not given".to_owned())
@@ -181,7 +185,7 @@ impl State {
         }
     }
 
-    /// Where the timeline that is under way stands, if it is begun.
+    /// The position in the current timeline, if its import has begun.
     pub(super) fn position(&self) -> Option<Position> {
         let key = |key: &ImportPositionKey| match key {
             ImportPositionKey::S(text) => KeyValue::S(text.clone()),
@@ -193,7 +197,7 @@ impl State {
         })
     }
 
-    /// Goes on behind a page.
+    /// Moves the position behind a page.
     pub(super) fn stand_at(&mut self, position: Position) {
         let key = |key| match key {
             KeyValue::S(text) => ImportPositionKey::S(text),
@@ -205,7 +209,7 @@ impl State {
         });
     }
 
-    /// Goes on with the next timeline of so many.
+    /// Moves on to the next timeline, of so many in all.
     pub(super) fn end_timeline(&mut self, of: usize) {
         self.timelines += 1;
         self.position = None;
@@ -223,11 +227,11 @@ impl State {
         let state: Self = serde_json::from_slice(&text).map_err(|error| foreign(error.to_string()))?;
         match state.version {
             VERSION => Ok(Some(state)),
-            other => Err(foreign(format!("it is of version {other}"))),
+            other => Err(foreign(format!("it has version {other}"))),
         }
     }
 
-    /// Writes the file: all of it, or nothing.
+    /// Writes the file, whole or not at all.
     pub(super) fn write(&self, path: &Path) -> Result<(), StateError> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let write = || {
@@ -236,7 +240,7 @@ impl State {
             aside.write_all(b"\n")?;
             aside.as_file().sync_all()?;
             aside.persist(path)?;
-            // The name too.
+            // Syncs the new name too.
             std::fs::File::open(folder)?.sync_all()
         };
         write().map_err(io(path))

@@ -1,4 +1,4 @@
-//! The batches that fan-out gave up: a list of them, and a retry by fan-out's own code.
+//! The routes of the batches that fan-out gave up on: a list, and a retry that runs fan-out's own code.
 
 use std::io;
 
@@ -71,7 +71,7 @@ fn payload(failure: &Failure) -> Payload {
     serde_json::from_str(&failure.payload).unwrap_or_default()
 }
 
-/// A failure as it is kept.
+/// Reads a failed batch.
 fn read(shared: &ConsoleState, name: &str) -> Result<Failure, Problem> {
     let bytes = shared.parts.failures.read(name).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::InvalidInput => not_found(),
@@ -81,7 +81,7 @@ fn read(shared: &ConsoleState, name: &str) -> Result<Failure, Problem> {
 }
 
 fn not_found() -> Problem {
-    Problem::new(Code::NotFound, "There is no such failure, or not any more.")
+    Problem::new(Code::NotFound, "There is no failed batch of this name. It may have been redriven already.")
 }
 
 pub(super) async fn get_failures(State(shared): State<ConsoleState>) -> Result<Response, Problem> {
@@ -92,7 +92,7 @@ pub(super) async fn get_failures(State(shared): State<ConsoleState>) -> Result<R
     for name in names.into_iter().take(FAILURES) {
         match read(&shared, &name) {
             Ok(failure) => failures.push(FailureView::of(name, &failure)),
-            // Redriven since the names were read.
+            // It was redriven after the names were listed.
             Err(problem) if problem.code() == Code::NotFound => {}
             Err(problem) => return Err(problem),
         }
@@ -108,11 +108,14 @@ pub(super) async fn redrive(
     let System { store, fan_out_time, .. } = &shared.parts.system;
     let answer = lately_fan_out::handle(store, failure.payload.as_bytes(), *fan_out_time).await;
     if !answer.map_err(|error| Problem::unavailable(&error))?.is_done() {
-        return Err(Problem::new(Code::Unavailable, "It failed again, and is kept."));
+        return Err(Problem::new(
+            Code::Unavailable,
+            "The batch failed again and is kept. Remove the cause, then redrive it again.",
+        ));
     }
     match shared.parts.failures.delete(&name) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Problem::unavailable(&error)),
-        // Whoever else redrove it was first: twice is as once.
+        // Another redrive removed it first. A second redrive changes nothing.
         Ok(()) | Err(_) => {}
     }
     Ok(answer::json(StatusCode::OK, &Redriven { records: payload(&failure).records.len() }))

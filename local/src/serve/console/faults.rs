@@ -1,4 +1,4 @@
-//! The routes of faults: what the page asks for, parsed whole before any of it takes effect.
+//! The routes of faults. A request is parsed whole before any part of it takes effect.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -46,7 +46,7 @@ fn changed(shared: &ConsoleState, change: FaultsChange) -> Result<Response, Prob
     Ok(answer::json(StatusCode::OK, &shared.injection.view()))
 }
 
-/// Reads a body as a change of the faults. `stream` is the faults of the stream now.
+/// Parses a body as a change of the faults. `stream` holds the current faults of the stream.
 fn read_change(body: &Value, stream: PumpFaults) -> Result<FaultsChange, Faults> {
     let mut reader = FaultsReader::default();
     let mut change = FaultsChange { stream, throttles: None, index_delay: None };
@@ -63,7 +63,7 @@ fn read_change(body: &Value, stream: PumpFaults) -> Result<FaultsChange, Faults>
     reader.0.or(change)
 }
 
-/// Reads a body, and collects every fault in it.
+/// Parses a body, and collects every fault in it.
 #[derive(Debug, Default)]
 struct FaultsReader(Refusals);
 
@@ -134,7 +134,7 @@ impl FaultsReader {
         }
         let partition = value["partition"].as_str().filter(|text| !text.is_empty());
         if partition.is_none() {
-            self.0.add(format!("{path}/partition"), "must be how a partition's key begins");
+            self.0.add(format!("{path}/partition"), "must be the beginning of a partition's key");
         }
         let chance = self.number(&format!("{path}/chance"), &value["chance"], 0.0..=1.0);
         let time = self.seconds(&format!("{path}/seconds"), &value["seconds"], 1.0..=THROTTLE_SECONDS);

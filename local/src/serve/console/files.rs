@@ -1,7 +1,7 @@
-//! The page's files, as they were when this program was built.
+//! The files of the page, built into the program.
 //!
-//! The page runs its own scripts and styles and no others, in no frame; it connects to where it came from, and to an API
-//! elsewhere whose address is typed in. A browser asks each time whether a file is still the one it has.
+//! The page loads only its own scripts and styles and cannot be framed. It connects to its own origin, and to another
+//! API whose URL the user enters. A browser revalidates its cached files each time.
 
 use std::sync::LazyLock;
 
@@ -18,7 +18,7 @@ use lately_kit::code::Code;
 use lately_kit::problem::Problem;
 use sha2::{Digest, Sha256};
 
-/// A file of the page: its name and what it holds.
+/// A file of the page: its name and its bytes.
 type File = (&'static str, &'static [u8]);
 
 macro_rules! files {
@@ -27,7 +27,7 @@ macro_rules! files {
     };
 }
 
-/// Every file of the folder `console/` that is the page's.
+/// Every file of the page. They are in the folder `console/`.
 const FILES: &[File] = files![
     "api.js",
     "app.js",
@@ -73,7 +73,7 @@ pub(super) fn routes() -> Router {
 fn file(name: &str, headers: &HeaderMap) -> Result<Response, Problem> {
     let found = FILES.iter().zip(&*TAGS).find(|((file, _), _)| *file == name);
     let ((_, bytes), tag) =
-        found.ok_or_else(|| Problem::new(Code::NotFound, "The console has no such file."))?;
+        found.ok_or_else(|| Problem::new(Code::NotFound, "The console has no file of this name."))?;
     let known = headers.get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
     let headers = [
         (CONTENT_TYPE, content_type(name)),
@@ -89,7 +89,7 @@ fn file(name: &str, headers: &HeaderMap) -> Result<Response, Problem> {
     Ok((headers, *bytes).into_response())
 }
 
-/// The files' names in caches: of what they hold.
+/// The files' entity tags: hashes of their bytes.
 static TAGS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let tag = |bytes: &[u8]| {
         let digest: String =
@@ -99,7 +99,7 @@ static TAGS: LazyLock<Vec<String>> = LazyLock::new(|| {
     FILES.iter().map(|(_, bytes)| tag(bytes)).collect()
 });
 
-/// By the name's end; a file of another kind is none that the page has a use for.
+/// The content type, by the extension of the name. The page uses no other kinds of files.
 fn content_type(name: &str) -> &'static str {
     match name.rsplit('.').next() {
         Some("html") => "text/html; charset=utf-8",

@@ -1,7 +1,8 @@
 //! The faults that the program injects: into the stream, partitions and indexes.
 //!
-//! Throttles refuse the functions' writes to a partition, as too many writes would: so writers retry, and a hot bucket
-//! gets more shards. Throttles end by themselves; the other faults end when the page says so. A change takes effect whole.
+//! A throttle refuses the functions' writes to a partition, as DynamoDB does under too many writes. So writers retry,
+//! and a hot bucket gets more shards. Throttles end by themselves; the other faults end when the page ends them. A
+//! change takes effect whole.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -15,7 +16,7 @@ use serde::Serialize;
 use crate::seconds;
 use crate::serve::system::System;
 
-/// The faults now, and the parts of the program that inject them. Clones share the faults.
+/// The current faults, and the parts of the program that inject them. Clones share the faults.
 #[derive(Clone, Debug)]
 pub(super) struct Injection {
     system: System,
@@ -90,12 +91,12 @@ impl Injection {
         self.chosen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The faults of the stream now.
+    /// The current faults of the stream.
     pub(super) fn stream(&self) -> PumpFaults {
         self.pump.faults()
     }
 
-    /// All faults now.
+    /// All current faults.
     pub(super) fn view(&self) -> FaultsView {
         let now = self.system.engine.clock().now();
         let PumpFaults { paused, delay, duplicate, crash_before, crash_after, .. } = self.pump.faults();
@@ -120,7 +121,7 @@ impl Injection {
         let mut chosen = self.chosen();
         if let Some(delay) = change.index_delay.filter(|delay| *delay != chosen.index_delay) {
             let lag = Lag { seed: 0, table: Duration::ZERO, index: delay, behind: 1.0 };
-            // The one change that may fail comes first.
+            // The only change that can fail comes first.
             self.system.engine.set_lag((!delay.is_zero()).then_some(lag))?;
             chosen.index_delay = delay;
         }
@@ -138,7 +139,8 @@ impl Injection {
 }
 
 impl ThrottledPartition {
-    /// The rules of the throttle. Only the batch's items of the partition are refused, unless these are all of its items.
+    /// Adds the rules of the throttle. In a batch, only the items of the partition are refused, unless the batch has no
+    /// others.
     fn add_to(rules: Rules, throttled: &Self) -> Rules {
         let Self { ref partition, chance, until } = *throttled;
         let target = || Target::writes().partition(partition);

@@ -1,4 +1,4 @@
-//! An item as it is stored, in DynamoDB's JSON, and how large it is.
+//! A stored item in DynamoDB's JSON, and its size.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,10 +10,10 @@ use lately_keys::{Key, Place};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// An item, or what an index has of one.
+/// An item, or its projection in an index.
 pub(super) type Item = HashMap<String, AttributeValue>;
 
-/// An item where it stands.
+/// An item with its place in the table or an index.
 #[derive(Debug, Serialize)]
 pub(super) struct ItemView {
     place: Stands,
@@ -30,11 +30,11 @@ pub(super) struct ItemView {
 pub(super) enum Stands {
     /// The event itself.
     Event,
-    /// In the timeline of one of its sources.
+    /// An entry in the timeline of one of the event's sources.
     Source,
-    /// In somebody's feed.
+    /// An entry in a user's feed.
     Feed,
-    /// In an index.
+    /// An entry in an index.
     Index,
 }
 
@@ -68,12 +68,12 @@ fn typed(value: &AttributeValue) -> Value {
         AttributeValue::M(map) => {
             json!({"M": map.iter().map(|(name, value)| (name, typed(value))).collect::<BTreeMap<_, _>>()})
         }
-        // The last kind that DynamoDB has.
+        // Null is the only other type of DynamoDB.
         _ => json!({"NULL": true}),
     }
 }
 
-/// A value's bytes as DynamoDB counts them, numbers about.
+/// The bytes of a value as DynamoDB counts them. The size of a number is approximate.
 fn size(value: &AttributeValue) -> usize {
     let number = |digits: &str| digits.len().div_ceil(2) + 1;
     match value {
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_item_is_told_without_its_keys_and_weighed_with_them() {
+    fn an_item_is_shown_without_its_keys_but_its_size_counts_them() {
         let text = |text: &str| AttributeValue::S(text.to_owned());
         let map = AttributeValue::M(HashMap::from([("k".to_owned(), AttributeValue::Bool(true))]));
         let item = Item::from([

@@ -4,60 +4,60 @@ use std::time::Duration;
 
 use lately_model::PageSize;
 
-/// The time between two heartbeats of an open stream: a page that hears nothing for longer connects again.
+/// The time between two heartbeats of an open stream. A page that gets nothing for longer reconnects.
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(10);
 
-/// The time between two looks at the state: nobody reads changes faster than twice a second.
+/// The time between two reads of the state: people do not read changes faster than twice a second.
 pub(super) const STATE_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Records that a client may be behind before it is told that it lost some: a few megabytes, and more than a burst of
-/// posts and their copies leaves in the second that a browser's page may be busy.
+/// The most records that a client may be behind; a client further behind is told that it lost some. This is a few
+/// megabytes, and more than a burst of posts and their copies adds in the second for which a page may be busy.
 pub(super) const RECORDS_BEHIND: u64 = 5_000;
 
-/// Bytes of one piece of an open stream, about: what is told of waits in memory for the client, once.
+/// The approximate bytes of one piece of an open stream. One piece at a time waits in memory for the client.
 pub(super) const PIECE_BYTES: usize = 64 * 1024;
 
-/// The longest time for which a partition may be throttled: faults end by themselves.
+/// The longest time for which a partition may be throttled. Throttles end by themselves.
 pub(super) const THROTTLE_SECONDS: f64 = 300.0;
 
-/// Throttles at once: each is looked at for every call.
+/// The most throttles at once: every call is compared with each of them.
 pub(super) const THROTTLES: usize = 20;
 
-/// The longest that deliveries of the stream may be held back.
+/// The longest delay of the stream's deliveries.
 pub(super) const STREAM_DELAY_SECONDS: f64 = 60.0;
 
-/// The longest that an index may be behind.
+/// The longest delay of an index.
 pub(super) const INDEX_DELAY_SECONDS: f64 = 60.0;
 
-/// Failures in one list.
+/// The most failed batches in a list.
 pub(super) const FAILURES: usize = 100;
 
-/// Topics whose consumers are listed.
+/// The most topics whose consumers are listed.
 pub(super) const TOPICS: PageSize = size(100);
 
-/// A report's bytes that are shown.
+/// The most bytes of a report that are shown.
 pub(super) const REPORT_BYTES: u64 = 1024 * 1024;
 
-/// Buckets of a topic whose shards are counted: as many as one read of the directory gives.
+/// The most buckets of a topic whose shards are counted: one page of the directory.
 pub(super) const BUCKETS: i32 = 32;
 
-/// Events of a partition that are counted: what is more is many.
+/// The most events of a partition that are counted.
 pub(super) const COUNTED: u64 = 10_000;
 
-/// Followers of a source in whose feeds an event is looked for.
+/// The most followers of a source whose feeds are searched for an event.
 pub(super) const FOLLOWERS: PageSize = size(25);
 
-/// An answer's bytes that are traced: a page's 2.5 MB, and what JSON adds.
+/// The most bytes of a traced response: a page of 2.5 MB, and what JSON adds.
 pub(super) const TRACED_BYTES: usize = 8 * 1024 * 1024;
 
-/// Events of a topic with which the designs are compared: one batch of ours.
+/// The most events with which the designs are compared: one batch of Lately's.
 pub(super) const COMPARED: usize = 500;
 
-/// Events of each design whose keys are shown.
+/// The most events of each design whose keys are shown.
 pub(super) const SAMPLE: usize = 10;
 
-/// Reads after which a design has not found the latest: each does as much as one read may, over partitions that hold
-/// nothing.
+/// The most reads that a design may use to find the latest events. Each read is as large as a single read may be, also
+/// over empty partitions.
 pub(super) const READS: usize = 16;
 
 const fn size(entries: u16) -> PageSize {

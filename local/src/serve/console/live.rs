@@ -1,10 +1,10 @@
 //! Server-sent events: a topic's events and a feed's entries as they land, and the program's state.
 //!
-//! A client reads the table's stream for itself, from where it was when the client came. Nothing waits for the client but
-//! records that the stream keeps anyway; one that comes too late for them is told so, and goes on with the newest.
+//! Each client reads the table's stream by itself, from the stream's end at the time when it connects. Only records
+//! that the stream keeps anyway wait for a slow client; a client that falls too far behind is told so, and continues
+//! with the newest records.
 //!
-//! What must hold: an event's data is the event's JSON, byte for byte as a page has it; a stream ends when the program
-//! is to stop.
+//! The data of an event is its JSON, byte for byte as a page has it. All streams end when the program stops.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -33,7 +33,7 @@ use crate::serve::console::refusal::{Refusals, child, parameters};
 use crate::serve::console::state::TimelessState;
 use crate::serve::system::TABLE;
 
-/// The subject of a client's stream.
+/// The events that a client asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Wanted {
     topic: Option<Topic>,
@@ -84,15 +84,15 @@ struct Subscription {
     table: Stream,
     changes: watch::Receiver<SequenceNumber>,
     stopped: watch::Receiver<()>,
-    /// All records up to here were looked at, or wait.
+    /// All records up to here were read.
     position: SequenceNumber,
-    /// Records that are not told yet: less than a client may be behind.
+    /// Records that were read and not yet sent, fewer than a client may be behind.
     waiting: VecDeque<Arc<Record>>,
-    /// The state that was told last.
+    /// The state that was sent last.
     told: Option<TimelessState>,
-    /// When it is looked next whether the state has changed.
+    /// The time of the next read of the state.
     look: Instant,
-    /// When the client is told next that it is heard.
+    /// The time of the next heartbeat.
     beat: Instant,
     is_open: bool,
 }
@@ -132,16 +132,16 @@ impl Subscription {
         }
     }
 
-    /// The next piece, when there is one; none when the program is to stop.
+    /// Waits for the next piece. `None` when the program stops.
     async fn next(&mut self) -> Option<Bytes> {
         let mut piece = String::new();
-        // So that a client knows at once that it is heard.
+        // The client sees at once that the stream is open.
         if !std::mem::replace(&mut self.is_open, true) {
             piece.push_str(": open\n\n");
         }
         while piece.is_empty() {
-            // Whatever lands, and however much: the end and the state come in their time. An error means that the
-            // sender is gone: then too it is time to stop.
+            // The end and the state are checked first, so that many records cannot delay them. An error means that the
+            // sender was dropped, which also means to stop.
             if self.stopped.has_changed().unwrap_or(true) {
                 return None;
             }
@@ -158,7 +158,7 @@ impl Subscription {
                 _ = self.stopped.changed() => {}
                 () = sleep_until(self.beat) => piece.push_str(":\n\n"),
                 () = sleep_until(self.look), if self.wanted.state => {}
-                // The stream's sender lives as long as the engine, which this holds.
+                // The sender of the changes lives as long as the engine, which `self` holds.
                 _ = self.changes.changed() => {}
             }
         }
@@ -166,7 +166,7 @@ impl Subscription {
         Some(piece.into())
     }
 
-    /// Tells of what is new, at most a piece full of it.
+    /// Adds messages about new records, until the piece is full.
     fn tell_records(&mut self, piece: &mut String) {
         if self.waiting.is_empty() {
             self.read(piece);
@@ -178,7 +178,7 @@ impl Subscription {
         }
     }
 
-    /// Reads what is new in all shards, in the order in which it came.
+    /// Reads the new records of all shards, in the order of their sequence numbers.
     fn read(&mut self, piece: &mut String) {
         let newest = *self.changes.borrow_and_update();
         if newest.get() - self.position.get() > RECORDS_BEHIND {
@@ -188,7 +188,7 @@ impl Subscription {
         }
         let behind = usize::try_from(RECORDS_BEHIND).unwrap_or(usize::MAX);
         let read = |shard| self.table.read(shard, self.position, behind, u64::MAX).records;
-        // What came after the newest is read the next time, with all that came before it.
+        // Later records are left to the next read, which then has all records before them too.
         let records = (0..self.table.shards()).flat_map(read).filter(|record| record.sequence() <= newest);
         let mut records: Vec<_> = records.collect();
         records.sort_by_key(|record| record.sequence());
@@ -206,8 +206,8 @@ impl Subscription {
             Some(AnyKey::Event(key)) if self.wanted.topic.as_ref() == Some(&key.partition().topic) => {
                 match record.new_image().filter(|_| came).map(|item| decode_event(&item.into())) {
                     Some(Ok(event)) => tell(piece, "event", &event),
-                    // A page cannot show it either.
-                    Some(Err(error)) => tracing::warn!(%error, "an event that landed cannot be read"),
+                    // A page of the API cannot show the event either.
+                    Some(Err(error)) => tracing::warn!(%error, "a new event cannot be parsed"),
                     None => tell(piece, "gone", &Gone { topic: &key.partition().topic, id: key.id() }),
                 }
             }
@@ -218,7 +218,7 @@ impl Subscription {
         }
     }
 
-    /// Tells of the state, if it is another than the one that was told last.
+    /// Adds a message with the state, if it differs from the one that was sent last.
     fn tell_state(&mut self, piece: &mut String) {
         match self.shared.state() {
             Ok(state) if self.told.as_ref() != Some(&state.rest) => {
@@ -226,7 +226,7 @@ impl Subscription {
                 self.told = Some(state.rest);
             }
             Ok(_) => {}
-            Err(error) => tracing::warn!(%error, "the state is not known"),
+            Err(error) => tracing::warn!(%error, "the state cannot be read"),
         }
     }
 }
@@ -238,7 +238,7 @@ fn key(record: &Record) -> Option<AnyKey> {
 }
 
 fn tell<T: Serialize>(piece: &mut String, event: &str, data: &T) {
-    // JSON may hold line ends between its tokens: each line of data is one of the message.
+    // JSON may have line breaks between its tokens, so the data may have several lines.
     match serde_json::to_string(data) {
         Ok(data) => message(piece, event, &data),
         Err(error) => tracing::error!(%error, event, "a message of the live stream cannot be written"),

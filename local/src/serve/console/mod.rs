@@ -1,24 +1,24 @@
 //! The console: a page for the person who runs this program, and the routes that the page uses beside the API.
 //!
-//! The API tells a client what the client may know. The console shows the inside of the system: the stream, the items, the
-//! calls of a read, the faults. Its routes are under `/local/`, for admins, and behind the same guard as the API. The
-//! console is local only: no function, no part of `template.yaml` and no part of the OpenAPI document contains it.
+//! The API tells a client what the client may know. The console shows the inside of the system: the stream, the items,
+//! the calls of a read, the faults. Its routes are under `/local/`, for admins, and behind the same guard as the API.
+//! The console is local only: no function, no part of `template.yaml` and no part of the OpenAPI document contains it.
 //!
-//! The console reads the table through a client of its own, without injected faults. Actions that it starts (a redrive, a
-//! trace) run the functions' own code, so injected faults do apply to them.
+//! The console reads the table through a client of its own, without injected faults. Actions that it starts (a redrive,
+//! a trace) run the functions' own code, so injected faults do apply to them.
 //!
 //! | for | see |
 //! | --- | --- |
-//! | the page itself | `files.rs` |
-//! | how the stream and fan-out are doing | `state.rs` |
-//! | what lands, as it lands | `live.rs` |
-//! | where things are stored | `storage.rs`, `item.rs` |
-//! | what a read touches | `trace.rs` |
-//! | what goes wrong | `faults.rs`, `injection.rs` |
-//! | what fan-out gave up | `dead_letters.rs` |
+//! | the page's files | `files.rs` |
+//! | the state of the stream and of fan-out | `state.rs` |
+//! | new events, as they land | `live.rs` |
+//! | the stored items | `storage.rs`, `item.rs` |
+//! | the calls of a read | `trace.rs` |
+//! | injected faults | `faults.rs`, `injection.rs` |
+//! | the batches that fan-out gave up on | `dead_letters.rs` |
 //! | consumers and reports | `consumers.rs`, `report_files.rs` |
-//! | what is refused | `refusal.rs` |
-//! | the published designs beside ours | `designs/` |
+//! | the faults of a request | `refusal.rs` |
+//! | the published designs beside Lately's | `designs/` |
 
 mod consumers;
 mod dead_letters;
@@ -64,7 +64,7 @@ pub use parts::ConsoleParts;
 pub struct Console(Arc<ConsoleParts>);
 
 impl Console {
-    /// A console of a program.
+    /// The console of a program.
     #[must_use]
     pub fn new(parts: ConsoleParts) -> Self {
         Self(Arc::new(parts))
@@ -108,10 +108,10 @@ impl Console {
     }
 }
 
-/// Lets admins through: these routes show all users' data.
+/// Passes on the requests of admins only, because these routes show all users' data.
 async fn admit(caller: Caller, request: Request, next: Next) -> Result<Response, Problem> {
     if !caller.scopes.allow(Scope::Admin) || caller.topics.is_some() {
-        return Err(Problem::new(Code::Forbidden, "This needs the scope admin, for all topics."));
+        return Err(Problem::new(Code::Forbidden, "This request needs the scope admin for all topics."));
     }
     Ok(next.run(request).await)
 }

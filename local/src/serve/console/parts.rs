@@ -13,20 +13,20 @@ use tokio::sync::watch;
 use crate::serve::console::injection::Injection;
 use crate::serve::system::System;
 
-/// The parts of a program that runs.
+/// The parts of a running program.
 #[derive(Debug)]
 pub struct ConsoleParts {
     /// The engine, the store and the functions.
     pub system: System,
-    /// Fan-out at work.
+    /// The running fan-out.
     pub pump: PumpHandle,
-    /// The batches that fan-out gave up.
+    /// The batches that fan-out gave up on.
     pub failures: Destination,
     /// The folder that reports go to.
     pub reports: PathBuf,
     /// The consumer that the schedule reports for, and the time between two reports, if there is a schedule.
     pub report: Option<(ConsumerKey, Duration)>,
-    /// Changes, or is dropped, when the program is to stop: then open streams end.
+    /// Changes, or loses its sender, when the program stops. Open streams then end.
     pub stopped: watch::Receiver<()>,
 }
 
@@ -35,12 +35,12 @@ pub struct ConsoleParts {
 pub(super) struct ConsoleState {
     pub(super) parts: Arc<ConsoleParts>,
     pub(super) injection: Injection,
-    /// A store whose calls meet no faults.
+    /// A store without injected faults.
     pub(super) looking: Store,
 }
 
 impl ConsoleState {
-    /// A client whose calls meet no faults.
+    /// A client without injected faults.
     pub(super) fn client(&self) -> Client {
         self.parts.system.engine.client()
     }

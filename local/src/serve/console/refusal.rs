@@ -1,4 +1,4 @@
-//! The faults of a request of the page, each with its path: all of them at once, as the API reports them.
+//! The faults of a request from the page. Each has a path, and all are reported at once, as the API reports them.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -9,7 +9,7 @@ use lately_model::{Fault, Faults};
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
-/// Faults as they are found.
+/// The faults that were found so far.
 #[derive(Debug, Default)]
 pub(super) struct Refusals(Vec<Fault>);
 
@@ -20,20 +20,20 @@ impl Refusals {
 
     /// Adds a parameter or a field that the console does not know.
     pub(super) fn unknown(&mut self, path: impl Into<String>) {
-        self.add(path, "is not known");
+        self.add(path, "is unknown");
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The value, if nothing is wrong.
+    /// The value, if there are no faults.
     pub(super) fn or<T>(self, value: T) -> Result<T, Faults> {
         Faults::new(self.0).map_or(Ok(value), Err)
     }
 }
 
-/// The place of a member.
+/// The JSON pointer of a member.
 pub(super) fn child(path: &str, name: &str) -> String {
     format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"))
 }
@@ -42,12 +42,12 @@ pub(super) fn child(path: &str, name: &str) -> String {
 pub(super) fn parameters(query: Option<&str>) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
     let pairs = query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
     pairs.map(|pair| pair.split_once('=').unwrap_or((pair, ""))).map(|(name, value)| {
-        // Bytes that are no text are no value of anything either.
+        // Bytes that are not UTF-8 are invalid values for every parameter.
         (name, percent_decode_str(value).decode_utf8_lossy())
     })
 }
 
-/// A body that is JSON; 400 `malformed-json`.
+/// Parses a body as JSON; 400 `malformed-json` if it is not.
 pub(super) fn json(body: &[u8]) -> Result<Value, Problem> {
     serde_json::from_slice(body).map_err(|error| Problem::new(Code::MalformedJson, error.to_string()))
 }

@@ -1,4 +1,4 @@
-//! The files of reports, to look into.
+//! The route that shows the files of reports.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,14 +14,14 @@ use lately_kit::problem::Problem;
 use crate::serve::console::limits::REPORT_BYTES;
 use crate::serve::console::parts::ConsoleState;
 
-/// Says that there is more of the file than is shown.
+/// The header of a response that holds only the beginning of the file.
 const TRUNCATED: HeaderName = HeaderName::from_static("lately-truncated");
 
 pub(super) async fn get_report(
     State(shared): State<ConsoleState>,
     Path(name): Path<String>,
 ) -> Result<Response, Problem> {
-    let not_found = || Problem::new(Code::NotFound, "There is no such file of a report.");
+    let not_found = || Problem::new(Code::NotFound, "There is no report file of this name.");
     if !is_inside(&name) {
         return Err(not_found());
     }
@@ -40,13 +40,13 @@ pub(super) async fn get_report(
     Ok((headers, text).into_response())
 }
 
-/// True if a name leads into the folder. Names that begin with a point are private to attempts.
+/// True if a name stays inside the folder. Names that begin with a dot are private to attempts.
 fn is_inside(name: &str) -> bool {
     let is_plain = |part: Component<'_>| matches!(part, Component::Normal(part) if !part.as_encoded_bytes().starts_with(b"."));
     !name.contains(['\\', '\0']) && FilePath::new(name).components().all(is_plain)
 }
 
-/// The first lines of a file, as many as may be shown, and whether that is all of it.
+/// The first lines of a file, as many as may be shown. True if these are all lines.
 fn beginning(path: &FilePath) -> io::Result<(Vec<u8>, bool)> {
     let mut text = Vec::new();
     File::open(path)?.take(REPORT_BYTES + 1).read_to_end(&mut text)?;
@@ -54,7 +54,7 @@ fn beginning(path: &FilePath) -> io::Result<(Vec<u8>, bool)> {
     if text.len() <= most {
         return Ok((text, true));
     }
-    // Whole lines, unless one is longer than all that may be shown.
+    // Whole lines, unless the first line is longer than the limit.
     let end = text[..most].iter().rposition(|byte| *byte == b'\n').map_or(most, |end| end + 1);
     text.truncate(end);
     Ok((text, false))
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_leads_into_the_folder_alone() {
+    fn a_name_stays_inside_the_folder() {
         for name in ["billing/report/1/a--b.ndjson", "a"] {
             assert!(is_inside(name), "{name}");
         }

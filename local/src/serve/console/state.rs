@@ -18,7 +18,7 @@ use crate::serve::console::injection::FaultsView;
 use crate::serve::console::parts::{ConsoleParts, ConsoleState};
 use crate::serve::system::TABLE;
 
-/// The state. Whatever it was made from, it is the same as another if nothing but the time differs.
+/// The state, with the time apart, so that two states can be compared without their times.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct StateView {
     now: UnixMillis,

@@ -67,7 +67,7 @@ pub(super) async fn get_event(
 ) -> Result<Response, Problem> {
     let key = EventKey::new(topic.clone(), width(&shared, &topic).await?, id);
     let event = shared.item(&key.encode()).await?;
-    let event = event.ok_or_else(|| Problem::new(Code::EventNotFound, "There is no such event."))?;
+    let event = event.ok_or_else(|| Problem::new(Code::EventNotFound, "The topic has no such event."))?;
     let mut items = vec![ItemView::of(Stands::Event, Place::Table, key.encode(), &event)];
     let sources = sources(&event);
     for source in &sources {
@@ -140,7 +140,7 @@ impl ConsoleState {
         Ok(StoredBucketView { label: key.bucket, shards: shards.get(), types, counts, capped })
     }
 
-    /// How many events a partition holds, or that they are too many to be counted.
+    /// The number of events in a partition, or [`COUNTED`] if there are at least as many.
     async fn count(&self, topic: &Topic, bucket: Bucket, shard: Shard) -> Result<u64, Problem> {
         let partition = EventPartition { topic: topic.clone(), bucket, shard }.to_string();
         let (mut count, mut after) = (0, None);
@@ -154,7 +154,7 @@ impl ConsoleState {
             let page = query.send().await.map_err(unavailable)?;
             count += u64::try_from(page.count).unwrap_or_default();
             after = page.last_evaluated_key;
-            // The engine answers in place: others are let on between its answers.
+            // The engine responds without waiting, so other tasks get their turn here.
             tokio::task::yield_now().await;
             if after.is_none() || count >= COUNTED {
                 return Ok(count);
@@ -162,7 +162,7 @@ impl ConsoleState {
         }
     }
 
-    /// An item, as it is now.
+    /// Reads an item consistently.
     async fn item(&self, key: &Key) -> Result<Option<Item>, Problem> {
         let get = self.client().get_item().table_name(TABLE).consistent_read(true);
         let get = get
@@ -171,7 +171,7 @@ impl ConsoleState {
         Ok(get.send().await.map_err(unavailable)?.item)
     }
 
-    /// The entry of an index under a key, if the index has it already.
+    /// The entry of an index with a key, if the index has it yet.
     async fn entry(&self, place: Place, key: &Key) -> Result<Option<Item>, Problem> {
         let query = self.client().query().table_name(TABLE).set_index_name(place.index().map(str::to_owned));
         let query = query
@@ -183,7 +183,7 @@ impl ConsoleState {
         Ok(page.items.unwrap_or_default().pop())
     }
 
-    /// In whose feeds an event of some sources may be: its author's, and those of the first who follow.
+    /// The users whose feeds may hold an event of these sources: its actor, and the first followers.
     async fn readers(&self, sources: &[Source]) -> Result<BTreeSet<User>, Problem> {
         let mut readers = BTreeSet::new();
         for source in sources {

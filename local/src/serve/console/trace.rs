@@ -1,8 +1,7 @@
-//! The trace of a read: the calls of one GET, run in the process with a witness of its own.
+//! The trace of a read: the DynamoDB calls of one GET, which runs inside the process.
 //!
-//! The routes are the API's and the caller is the one who asks, but the store is new: it remembers nothing, so the price
-//! is that of a process's first read, the directory included. The faults of the functions' calls apply to
-//! these calls too.
+//! The routes are the API's and the caller is the request's, but the store is new and has empty caches. So the price is
+//! that of a process's first read, the directory included. Injected faults apply to these calls too.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -46,20 +45,20 @@ struct Trace {
 struct CallView {
     operation: String,
     index: Option<String>,
-    /// The one that is queried, or that of the first item that is named.
+    /// The queried partition, or the partition of the first item in the request.
     partition: Option<String>,
-    /// The number of items that are named beside the first.
+    /// The number of further items in the request.
     others: usize,
     items: usize,
     read_units: f64,
     consistent: bool,
 }
 
-/// Writes down the calls of a client. Clones share the paper.
+/// Records the calls of a client. Clones share the record.
 #[derive(Clone, Debug, Default)]
 struct Witness(Arc<Mutex<Vec<CallView>>>);
 
-/// A call on its way: what is sent is not kept until the answer is there.
+/// A request under way. The response's hook does not get the request, so it is kept here.
 #[derive(Debug)]
 struct Sent {
     operation: String,
@@ -135,7 +134,7 @@ impl CallView {
     }
 }
 
-/// The partition that a query is for: conditions begin with it.
+/// The partition of a query, which is the first part of its key condition.
 fn queried(request: &Value) -> Value {
     let condition = request["KeyConditionExpression"].as_str().unwrap_or_default();
     let first = condition.split(" AND ").next().unwrap_or_default();
@@ -143,7 +142,7 @@ fn queried(request: &Value) -> Value {
     request["ExpressionAttributeValues"][name]["S"].clone()
 }
 
-/// The number of items in an answer.
+/// The number of items in a response.
 fn items(response: &Value) -> usize {
     let found = response["Responses"].as_object().into_iter().flat_map(|tables| tables.values());
     let found: usize = found.filter_map(Value::as_array).map(Vec::len).sum();
@@ -151,7 +150,7 @@ fn items(response: &Value) -> usize {
     counted.unwrap_or_default() + found + usize::from(response["Item"].is_object())
 }
 
-/// Marks the answer to what is no route.
+/// Marks the response to a request that matches no route.
 #[derive(Clone, Copy)]
 struct Unrouted;
 
@@ -181,19 +180,19 @@ pub(super) async fn trace(
     Ok(answer::json(StatusCode::OK, &trace).into_response())
 }
 
-/// The target of the read, out of `{"target"}`.
+/// Parses the body `{"target"}` of a trace.
 fn target(body: &[u8]) -> Result<String, Problem> {
     let body = refusal::json(body)?;
     let Some(fields) = body.as_object() else { return Err(refused("", "must be a JSON object")) };
     if let Some(name) = fields.keys().find(|name| *name != "target") {
-        return Err(refused(&child("", name), "is not known"));
+        return Err(refused(&child("", name), "is unknown"));
     }
     let target = body["target"].as_str().filter(|target| target.starts_with('/'));
     target.map(str::to_owned).ok_or_else(not_a_route)
 }
 
 fn not_a_route() -> Problem {
-    refused("/target", "must be the path and query of a GET of the API")
+    refused("/target", "must be the path and the query of a GET route of the API")
 }
 
 fn refused(path: &str, message: &str) -> Problem {

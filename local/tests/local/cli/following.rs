@@ -1,4 +1,4 @@
-//! A topic that is followed as it grows.
+//! `lately tail -f`, on a topic that grows.
 
 use std::net::TcpListener;
 use std::process::Command;
@@ -13,7 +13,7 @@ use crate::cli::{cells, lately, lines, run, run_with};
 use crate::program::{Process, Program, lines_of, until};
 use crate::support::PATIENCE;
 
-/// A command that goes on, and its lines as they come.
+/// A running command, and its lines as they arrive.
 struct Running {
     _process: Process,
     out: Receiver<String>,
@@ -33,14 +33,14 @@ impl Running {
     }
 }
 
-/// A port below those that are given to who asks for any: nobody takes it while its program is down.
+/// A port below the ephemeral ports, so that no other process gets it while the program is down.
 fn port_of_its_own() -> u16 {
     let mut ports = std::iter::repeat_with(|| fastrand::u16(20_000..32_000));
     ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
 }
 
 #[test]
-fn a_topic_is_followed_across_a_restart_of_its_server_and_each_event_shows_once() {
+fn a_tail_survives_a_restart_and_prints_each_event_once() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let data = data.to_str().unwrap();
@@ -63,23 +63,21 @@ fn a_topic_is_followed_across_a_restart_of_its_server_and_each_event_shows_once(
     let number =
         |tail: &Running| serde_json::from_str::<Value>(&tail.next()).unwrap()["data"].as_u64().unwrap();
     assert_eq!((0..5).map(|_| number(&tail)).collect::<Vec<_>>(), [26, 27, 28, 29, 30]);
-    until("the other knows where it goes on, and asks from there", || {
-        proxy.asked.load(Ordering::SeqCst) >= 2
-    });
+    until("the other tail has its position and reads from there", || proxy.asked.load(Ordering::SeqCst) >= 2);
     run_with(&api, &["post", "posts", "--file", "-"], &lines(31..=35)).fine();
     assert_eq!((0..5).map(|_| number(&tail)).collect::<Vec<_>>(), [31, 32, 33, 34, 35]);
     assert!(none.next().starts_with("time "));
     assert!((31..=35).all(|number| none.next().ends_with(&format!("  {number}"))));
 
     program.stopped("-TERM");
-    let told = tail.told.recv_timeout(PATIENCE).expect("it says that it asks again");
-    assert!(told.ends_with(": asking again"), "{told}");
+    let told = tail.told.recv_timeout(PATIENCE).expect("it says that it retries");
+    assert!(told.ends_with("; retrying"), "{told}");
     let program = Program::started(&["--no-demo", "--data", data, "--port", &port]);
     run_with(&api, &["post", "posts", "--file", "-"], &lines(36..=240)).fine();
     assert_eq!((0..205).map(|_| number(&tail)).collect::<Vec<_>>(), (36..=240).collect::<Vec<_>>());
-    assert_eq!(tail.told.recv_timeout(PATIENCE).as_deref(), Ok("going on"));
+    assert_eq!(tail.told.recv_timeout(PATIENCE).as_deref(), Ok("reading again"));
     assert!((36..=240).all(|number| none.next().ends_with(&format!("  {number}"))));
     std::thread::sleep(Duration::from_secs(3));
-    assert!(tail.out.try_recv().is_err() && none.out.try_recv().is_err(), "each once");
+    assert!(tail.out.try_recv().is_err() && none.out.try_recv().is_err(), "each event once");
     program.stopped("-TERM");
 }

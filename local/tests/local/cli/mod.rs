@@ -1,4 +1,4 @@
-//! The commands of the API, run as a user runs them: what they print, how they end, and what is written then.
+//! The commands of the API, run as a user runs them: their output, their exit codes, and what they write.
 
 mod following;
 mod posting;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::cli::proxy::Proxy;
 use crate::program::{Program, http, until};
 
-/// How a command ended: its code, and what it printed on its two outputs.
+/// The end of a command: its exit code and its two outputs.
 #[derive(Debug)]
 struct Done {
     code: i32,
@@ -21,7 +21,7 @@ struct Done {
     told: String,
 }
 
-/// The real binary, with nothing in its environment but where the API is.
+/// The real binary, with an empty environment but for the API's URL.
 fn lately(api: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lately"));
     command.args(arguments).env_clear().env("LATELY_URL", format!("http://{api}"));
@@ -33,7 +33,7 @@ fn run_with(api: &str, arguments: &[&str], input: &str) -> Done {
     let mut child = lately(api, arguments).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_owned();
-    // What fails early reads no further.
+    // A command that fails early does not read its whole input.
     let writing = std::thread::spawn(move || drop(stdin.write_all(input.as_bytes())));
     let done = child.wait_with_output().unwrap();
     writing.join().unwrap();
@@ -46,12 +46,12 @@ fn run(api: &str, arguments: &[&str]) -> Done {
 }
 
 impl Done {
-    /// What was told last.
+    /// The last line of standard error.
     fn last(&self) -> &str {
         self.told.lines().last().unwrap_or_default()
     }
 
-    /// Passes if it did what it should: what it printed.
+    /// Passes if the command succeeded. The result is its standard output.
     #[track_caller]
     fn fine(self) -> String {
         assert_eq!(self.code, 0, "{self:?}");
@@ -65,7 +65,7 @@ impl Done {
         serde_json::from_str(&out).unwrap()
     }
 
-    /// Passes if it ended with this code, printed no data, and told these words.
+    /// Passes if the command had this exit code, no standard output, and these words in standard error.
     #[track_caller]
     fn failed(self, code: i32, words: &[&str]) {
         assert_eq!((self.code, self.out.as_str()), (code, ""), "{self:?}");
@@ -73,7 +73,7 @@ impl Done {
     }
 }
 
-/// The cells of a table, row by row; what is apart by two blanks is two cells.
+/// The cells of a table, row by row. Two blanks separate cells.
 fn cells(table: &str) -> Vec<Vec<&str>> {
     let cells = |line| -> Vec<&str> {
         str::split(line, "  ").map(str::trim).filter(|cell| !cell.is_empty()).collect()
@@ -81,7 +81,7 @@ fn cells(table: &str) -> Vec<Vec<&str>> {
     table.lines().map(cells).collect()
 }
 
-/// All of a topic, oldest first, as it is given.
+/// All events of a topic, oldest first.
 fn events(api: &str, topic: &str) -> Vec<Value> {
     let mut cursor = String::new();
     let mut events = Vec::new();
@@ -100,7 +100,7 @@ fn events(api: &str, topic: &str) -> Vec<Value> {
     events
 }
 
-/// The numbers that events of [`lines`] carry.
+/// The numbers in the data of events of [`lines`].
 fn numbers(events: &[Value]) -> Vec<u64> {
     events.iter().map(|event| event["data"].as_u64().unwrap()).collect()
 }
@@ -126,7 +126,7 @@ fn topics_are_created_changed_shown_and_listed() {
     ];
     let out = run(api, &settings).fine();
     assert!(out.starts_with("topic       posts\nbucket      hour\nkept        30 days\n"), "{out}");
-    run(api, &settings).failed(5, &["there is a topic posts already"]);
+    run(api, &settings).failed(5, &["the topic posts exists already"]);
     let shown = run(api, &["topic", "show", "posts", "--json"]).json();
     assert_eq!((&shown["bucket"], &shown["views"]), (&json!("hour"), &json!(["actor", "subject", "type"])));
     let set = [
@@ -183,7 +183,7 @@ fn an_event_is_posted_and_read_back_as_it_was_sent() {
         api,
         &[&post[..4], &["--actor", "bob", "--at", "2026-01-02T03:04:05Z", "--idempotency-key", "k"]].concat(),
     );
-    assert_eq!(row.fine(), again.fine(), "it is one event");
+    assert_eq!(row.fine(), again.fine(), "one event");
 
     let latest = run(api, &["latest", "posts", "--ids", "--cost"]);
     assert!(latest.told.starts_with("read_units="), "{latest:?}");
@@ -207,7 +207,7 @@ fn an_event_is_posted_and_read_back_as_it_was_sent() {
     assert_eq!(narrowed(&["posts", "--from", "2026-06-01T00:00:00Z"]), 1);
     assert_eq!(narrowed(&["posts", "--to", "2026-06-01T00:00:00Z", "--consistent"]), 1);
     assert_eq!(narrowed(&["posts", "--type", "post.deleted"]), 0);
-    until("the timelines show it", || {
+    until("the timelines contain the event", || {
         narrowed(&["--actor", "ada"]) == 1 && narrowed(&["posts", "--subject", "repo:octo:hello"]) == 1
     });
     let of_ada = run(api, &["latest", "--actor", "ada"]).fine();
@@ -222,7 +222,7 @@ fn an_event_is_posted_and_read_back_as_it_was_sent() {
     run(api, &["post", "posts", "--type", "a", "--actor", "ada", "--token", "bob"])
         .failed(3, &["403", "forbidden"]);
     run(api, &["latest", "posts", "--url", "http://127.0.0.1:1"])
-        .failed(1, &["GET /topics/posts/events", "--url says where it is"]);
+        .failed(1, &["GET /topics/posts/events", "the URL of --url"]);
     assert_eq!(
         run(api, &["post", "posts", "--type", "a", "--actor", "ada", "--data", "{"])
             .told
@@ -245,7 +245,7 @@ fn sources_are_followed_and_feeds_are_shown_and_seen() {
     let again = run(api, &["follow", "bob", "actor:ada", "--json"]).json();
     assert_eq!(again["source"], "actor:ada");
     let shown = || run(api, &["feed", "show", "bob", "--ids", "--token", "bob"]);
-    until("the feed has it", || shown().out.lines().count() == 2);
+    until("the feed contains the event", || shown().out.lines().count() == 2);
     let done = shown();
     assert_eq!(done.told, "1 unread\n");
     let out = done.fine();
@@ -263,7 +263,7 @@ fn sources_are_followed_and_feeds_are_shown_and_seen() {
     let gone = run(api, &["unfollow", "bob", "actor:ada"]);
     assert_eq!((gone.code, &*gone.out, &*gone.told), (0, "", "bob does not follow actor:ada\n"));
     assert_eq!(run(api, &["following", "bob"]).fine(), "");
-    until("what was followed leaves", || {
+    until("the event leaves the feed", || {
         run(api, &["feed", "show", "bob", "--json"]).json()["events"] == json!([])
     });
 
@@ -274,7 +274,7 @@ fn sources_are_followed_and_feeds_are_shown_and_seen() {
 }
 
 #[test]
-fn issues_are_opened_edited_closed_and_nobody_is_overwritten() {
+fn issues_are_opened_edited_and_closed_without_lost_updates() {
     let program = Program::started(&["--no-demo"]);
     let api = program.api();
     let open = [
@@ -316,7 +316,7 @@ fn issues_are_opened_edited_closed_and_nobody_is_overwritten() {
     let closed = run(api, &["issue", "close", "octo/hello", "1", "--json"]).json();
     run(api, &["issue", "close", "octo/hello", "1", "--revision", &first]).failed(5, &["now: #1 closed"]);
     assert_eq!(closed["status"], "closed");
-    until("the index shows it", || {
+    until("the index contains the closed issue", || {
         run(api, &["issue", "list", "octo/hello", "--status", "closed"]).out.lines().count() == 2
     });
     let reopened =
@@ -339,7 +339,7 @@ fn issues_are_opened_edited_closed_and_nobody_is_overwritten() {
 }
 
 #[test]
-fn what_is_hostile_reaches_the_terminal_as_its_escape() {
+fn control_characters_reach_the_terminal_as_escapes() {
     let program = Program::started(&["--no-demo"]);
     let api = program.api();
     run(api, &["topic", "create", "posts"]).fine();
@@ -360,7 +360,7 @@ fn what_is_hostile_reaches_the_terminal_as_its_escape() {
     let shown = run(api, &["latest", "posts", "--json"]).json();
     assert_eq!(
         shown["events"][0]["data"], "\u{9b}2J\u{1b}[31m\u{202e}gnp\u{7f}",
-        "as JSON it is what was sent"
+        "as JSON it equals the sent text"
     );
     let title = "\u{1b}]0;owned\u{7}";
     let issue = ["issue", "open", "octo/hello", "--title", "fine", "--body", "a\u{202e}b"];
@@ -370,7 +370,7 @@ fn what_is_hostile_reaches_the_terminal_as_its_escape() {
 }
 
 #[test]
-fn a_reader_that_goes_away_ends_it_quietly() {
+fn a_closed_pipe_ends_a_read_quietly_and_a_post_with_an_error() {
     let program = Program::started(&[]);
     for arguments in [&["latest", "posts", "-n", "200", "--pages", "2"][..], &["tail", "posts", "-n", "200"]]
     {
@@ -379,7 +379,7 @@ fn a_reader_that_goes_away_ends_it_quietly() {
         let done = child.wait_with_output().unwrap();
         assert_eq!((done.status.code(), String::from_utf8(done.stderr).unwrap().as_str()), (Some(0), ""));
     }
-    // Not so where something is left undone.
+    // A post is different: lines are left to send.
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("events.ndjson");
     std::fs::write(&file, lines(1..=1_500)).unwrap();
@@ -390,13 +390,14 @@ fn a_reader_that_goes_away_ends_it_quietly() {
     let done = child.wait_with_output().unwrap();
     let told = String::from_utf8(done.stderr).unwrap();
     assert!(
-        done.status.code() == Some(1) && told.contains("500 events accepted; go on with --from-line 501 "),
+        done.status.code() == Some(1)
+            && told.contains("500 events accepted; to continue, run again with --from-line 501 "),
         "{told}"
     );
 }
 
 #[test]
-fn completions_are_printed_for_each_shell_and_name_the_commands() {
+fn completions_are_printed_for_each_shell() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = run("127.0.0.1:1", &["completions", shell]).fine();
         assert!(
@@ -408,7 +409,7 @@ fn completions_are_printed_for_each_shell_and_name_the_commands() {
 }
 
 #[test]
-fn consuming_ends_with_the_same_codes() {
+fn consume_has_the_same_exit_codes() {
     let program = Program::started(&["--no-demo"]);
     let api = program.api();
     run(api, &["consume", "nowhere", "printer"]).failed(4, &["topic-not-found"]);
@@ -417,7 +418,7 @@ fn consuming_ends_with_the_same_codes() {
 }
 
 #[test]
-fn what_is_here_is_asked_past_a_proxy_and_what_is_elsewhere_through_it() {
+fn a_proxy_is_used_for_other_hosts_and_not_for_loopback() {
     let program = Program::started(&["--no-demo"]);
     let proxy = Proxy::before(program.api(), &[]);
     let list = |url: &str| {
@@ -429,7 +430,7 @@ fn what_is_here_is_asked_past_a_proxy_and_what_is_elsewhere_through_it() {
         assert!(list(&format!("http://{host}:{port}")).status.success(), "{host}");
     }
     assert_eq!(proxy.asked.load(Ordering::SeqCst), 0);
-    // Which refuses it: it is of another name. But it was asked.
+    // The API refuses the other host name, but the request went through the proxy.
     assert!(!list("http://lately.example").status.success());
     assert_eq!(proxy.asked.load(Ordering::SeqCst), 1);
 }

@@ -1,4 +1,4 @@
-//! Many lines posted: in their order, each once, whatever is lost on the way.
+//! `lately post --file`: every line is written once and in order, whatever is lost on the way.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -12,14 +12,14 @@ use crate::cli::{events, lately, lines, numbers, run, run_with};
 use crate::program::{Program, until};
 
 #[test]
-fn thousands_of_lines_are_posted_in_their_order_each_once() {
+fn thousands_of_lines_are_posted_once_and_in_order() {
     let program = Program::started(&["--no-demo"]);
     let api = program.api();
     run(api, &["topic", "create", "posts"]).fine();
     let proxy = Proxy::before(api, &[]);
     let host = format!("Host: {api}");
     let input = format!("\n{}\r\n", lines(1..=5_000).replace("}\n{", "} \r\n{"));
-    // Under a key of its own a request has its number of lines, also where they come slowly.
+    // With a given key each batch is full, even if the lines arrive slowly.
     let arguments = ["post", "posts", "--file", "-", "--header", &host, "--idempotency-key", "k"];
     let done = run_with(&proxy.address, &arguments, &input);
     assert!(done.code == 0 && done.out.is_empty(), "{done:?}");
@@ -30,7 +30,8 @@ fn thousands_of_lines_are_posted_in_their_order_each_once() {
     assert_eq!(proxy.asked.load(Ordering::SeqCst), 10);
     assert_eq!(numbers(&events(api, "posts")), (1..=5_000).collect::<Vec<_>>());
 
-    // With --json, what was written; quietly; and only some lines of a file, several requests at a time.
+    // --json prints the written events and --quiet no progress. Here a part of a file is sent, several requests at
+    // once.
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("events.ndjson");
     std::fs::write(&file, lines(1..=3_000)).unwrap();
@@ -65,18 +66,18 @@ fn thousands_of_lines_are_posted_in_their_order_each_once() {
     run(api, &["post", "some", "--file", file, "--parallel", "5"]).failed(2, &["--parallel"]);
     run(api, &["post", "some", "--from-line", "2"]).failed(2, &["--file"]);
     run(api, &["post", "nowhere", "--file", file])
-        .failed(4, &["topic-not-found", "0 events accepted; go on with --from-line 1 "]);
+        .failed(4, &["topic-not-found", "0 events accepted; to continue, run again with --from-line 1 "]);
 }
 
 #[test]
-fn lines_are_written_once_whatever_is_lost_on_the_way() {
+fn lines_are_written_once_when_requests_or_responses_are_lost() {
     let program = Program::started(&["--no-demo"]);
     let api = program.api();
     let host = format!("Host: {api}");
     for (topic, parallel) in [("one", "1"), ("four", "4")] {
         run(api, &["topic", "create", topic]).fine();
         let faults = [
-            // Answered, so the API is there, and is waited for.
+            // After a first response, the command retries for a minute.
             Fault::Busy(503),
             Fault::AnswerLost,
             Fault::Lost,
@@ -101,14 +102,14 @@ fn lines_are_written_once_whatever_is_lost_on_the_way() {
         ];
         let done = run_with(&proxy.address, &arguments, &lines(1..=2_000));
         assert!(done.code == 0 && done.last().starts_with("2000 events in 4 requests, "), "{done:?}");
-        assert_eq!(proxy.asked.load(Ordering::SeqCst), 4 + 6, "each fault, and then each batch");
+        assert_eq!(proxy.asked.load(Ordering::SeqCst), 4 + 6, "one request for each fault and each batch");
         let mut posted = numbers(&events(api, topic));
         if parallel == "4" {
             posted.sort_unstable();
         }
         assert_eq!(posted, (1..=2_000).collect::<Vec<_>>());
     }
-    // A single event is not repeated where it might be written twice, unless it has a key.
+    // A single event without a key is not retried if it could be written twice.
     let event = ["post", "one", "--type", "a", "--actor", "ada", "--data", "0", "--header", &host];
     let proxy = Proxy::before(api, &[Fault::AnswerLost]);
     run(&proxy.address, &event).failed(1, &["POST /topics/one/events: "]);
@@ -117,15 +118,15 @@ fn lines_are_written_once_whatever_is_lost_on_the_way() {
     run(&Proxy::before(api, &[Fault::Lost]).address, &under_key).fine();
     let begun = Instant::now();
     run(&Proxy::before(api, &[Fault::Busy(503)]).address, &under_key).fine();
-    assert!(begun.elapsed() > Duration::from_secs(1), "it was told to wait for a second");
-    // Where it is certain that nothing was done, it is.
+    assert!(begun.elapsed() > Duration::from_secs(1), "it waits as long as Retry-After says");
+    // It is retried after a 429, which says that nothing was written, but not after a 503.
     run(&Proxy::before(api, &[Fault::Busy(429)]).address, &event).fine();
     run(&Proxy::before(api, &[Fault::Busy(503)]).address, &event).failed(1, &["503"]);
     assert_eq!(numbers(&events(api, "one")).iter().filter(|number| **number == 0).count(), 3);
 }
 
 #[test]
-fn a_faulty_line_is_named_and_posting_goes_on_behind_it() {
+fn a_faulty_line_is_named_and_the_post_can_be_continued() {
     let program = Program::started(&["--no-demo"]);
     let api = program.api();
     let post = |topic: &str, input: &str, more: &[&str]| {
@@ -137,18 +138,22 @@ fn a_faulty_line_is_named_and_posting_goes_on_behind_it() {
             r#"{"type":"A","actor":"ada","x":1}"#,
             &["invalid-event", "\n  line 703 /type: ", "\n  line 703 /x: "][..],
         ),
-        ("json", r#"{"type":"a","actor":"ada""#, &["malformed-json", "\n  line 703: not JSON at column 25"]),
+        (
+            "json",
+            r#"{"type":"a","actor":"ada""#,
+            &["malformed-json", "\n  line 703: invalid JSON at column 25"],
+        ),
     ] {
         run(api, &["topic", "create", topic]).fine();
         let mut input: Vec<_> = lines(1..=1_500).lines().map(str::to_owned).collect();
-        // Blank lines are lines.
+        // Blank lines count as lines.
         input.insert(0, String::new());
         input.insert(1, "  ".to_owned());
         let fine = std::mem::replace(&mut input[702], faulty.to_owned());
         let done = post(topic, &input.join("\n"), &[]);
         let told = done.told.clone();
         done.failed(3, words);
-        let hint = told.split_once("500 events accepted; go on with ").expect(&told).1;
+        let hint = told.split_once("500 events accepted; to continue, run again with ").expect(&told).1;
         let hint: Vec<_> =
             hint.split_whitespace().take(4).map(|word| word.trim_matches([',', '\''])).collect();
         assert_eq!(hint[..3], ["--from-line", "503", "--idempotency-key"], "{told}");
@@ -164,10 +169,12 @@ fn a_faulty_line_is_named_and_posting_goes_on_behind_it() {
     );
     post("json", &large, &[]).failed(3, &["too-large", "\n  line 4: too large"]);
     let endless = format!("{}{}", lines(1..=3), "x".repeat(4_000_000));
-    post("fields", &endless, &[])
-        .failed(3, &["line 4 is longer than 3 MiB", "3 events accepted; go on with --from-line 4 "]);
+    post("fields", &endless, &[]).failed(
+        3,
+        &["line 4 is longer than 3 MiB", "3 events accepted; to continue, run again with --from-line 4 "],
+    );
 
-    // A repetition of all of it under its key writes nothing twice; something else under it is refused.
+    // A second run with the same key writes nothing twice; other lines with that key are refused.
     run(api, &["topic", "create", "again"]).fine();
     for _ in 0..2 {
         post("again", &lines(1..=1_200), &["--idempotency-key", "night"]).fine();
@@ -178,7 +185,7 @@ fn a_faulty_line_is_named_and_posting_goes_on_behind_it() {
 }
 
 #[test]
-fn what_comes_slowly_is_posted_when_it_pauses() {
+fn a_pause_of_slow_input_posts_the_lines_so_far() {
     let program = Program::started(&["--no-demo"]);
     let api = program.api();
     run(api, &["topic", "create", "posts"]).fine();
@@ -187,15 +194,17 @@ fn what_comes_slowly_is_posted_when_it_pauses() {
     for range in [1..=2, 3..=4] {
         let end = *range.end();
         stdin.write_all(lines(range).as_bytes()).unwrap();
-        until("it is posted while there may be more", || numbers(&events(api, "posts")).last() == Some(&end));
+        until("the lines are posted before the input ends", || {
+            numbers(&events(api, "posts")).last() == Some(&end)
+        });
     }
     drop(stdin);
     assert!(posting.wait().unwrap().success());
     assert_eq!(numbers(&events(api, "posts")), [1, 2, 3, 4]);
-    // What is refused is said, although there may be more to come.
+    // A refusal is reported, although the input has not ended.
     let arguments = ["post", "nowhere", "--file", "-", "--quiet", "--parallel", "2"];
     let mut posting = lately(api, &arguments).spawn().unwrap();
     let mut stdin = posting.stdin.take().unwrap();
     stdin.write_all(lines(1..=500).as_bytes()).unwrap();
-    until("it ends", || posting.try_wait().unwrap().is_some_and(|status| status.code() == Some(4)));
+    until("the command ends", || posting.try_wait().unwrap().is_some_and(|status| status.code() == Some(4)));
 }

@@ -1,24 +1,24 @@
-//! What lies between a command and the API, and loses some of what passes.
+//! A proxy between a command and the API that loses some requests and responses.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What a proxy does to a request.
+/// The proxy's handling of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// Hands it on, and its answer back.
+    /// Passes on the request and its response.
     None,
-    /// Closes the connection before anyone has seen it.
+    /// Closes the connection without passing the request on.
     Lost,
-    /// Hands it on, and closes the connection instead of answering.
+    /// Passes on the request, and closes the connection instead of responding.
     AnswerLost,
-    /// Answers with this status itself, to be asked again in a second.
+    /// Responds itself, with this status and a `Retry-After` of one second.
     Busy(u16),
 }
 
-/// A proxy in front of an API that does to the first requests what it is told.
+/// A proxy in front of an API. It applies a list of faults to its first requests.
 pub(super) struct Proxy {
     pub(super) address: String,
     pub(super) asked: Arc<AtomicUsize>,

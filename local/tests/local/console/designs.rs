@@ -1,4 +1,4 @@
-//! The published designs and ours hold the same events, each in its own way.
+//! The console's comparison of the published designs with Lately's.
 
 use serde_json::{Value, json};
 
@@ -6,13 +6,13 @@ use crate::console::Running;
 use crate::support::ago;
 
 #[tokio::test]
-async fn six_designs_hold_the_same_events_and_ours_loses_none() {
+async fn six_designs_store_the_same_events_and_latelys_loses_none() {
     let running = Running::new().await;
     let at = ago(90_000);
     let mut batch: Vec<Value> = (0..50)
         .map(|n| json!({"type": "note", "actor": "ada", "at": ago(n * 1_800 + 60), "data": {"n": n}}))
         .collect();
-    // In one millisecond: what a design leaves to chance, or does not.
+    // Ten events in one millisecond, which may share a key in some designs.
     batch.extend((0..10).map(|n| json!({"type": "tie", "actor": "bob", "at": at, "data": n})));
     running.api.call("dev", "POST /topics/posts/events", json!(batch).to_string()).await.is_ok(201);
 
@@ -31,7 +31,7 @@ async fn six_designs_hold_the_same_events_and_ours_loses_none() {
         let partitions = design["partitions"].as_array().unwrap();
         let held: u64 = partitions.iter().map(|partition| partition["items"].as_u64().unwrap()).sum();
         assert_eq!(held, stored, "{name}");
-        // Of events with one key the last is written; whether any of the ten share one is chance.
+        // Of events with the same key only the last is stored. It is random whether any of the ten share a key.
         assert!(design["write_units"].as_f64() >= design["stored"].as_f64(), "{name}");
         let read = &design["read"];
         assert_eq!(read["complete"], true, "{name}");
@@ -47,15 +47,18 @@ async fn six_designs_hold_the_same_events_and_ours_loses_none() {
         assert!(partitions.iter().any(|partition| partition["pk"] == sample[0]["pk"]), "{name}");
     }
     assert_eq!(designs[0]["keys"], json!({"pk": "S", "sk": "N"}));
-    assert_eq!(designs[0]["partitions"].as_array().unwrap().len(), 1, "one user is one partition");
+    assert_eq!(designs[0]["partitions"].as_array().unwrap().len(), 1, "a user has one partition");
     let ours = &designs[5];
     assert_eq!((&ours["lost"], newest.len()), (&json!(0), 1));
     let quarters = designs[4]["read"]["calls"].as_u64().unwrap();
-    assert!(quarters > ours["read"]["calls"].as_u64().unwrap(), "who has no directory visits what is empty");
+    assert!(
+        quarters > ours["read"]["calls"].as_u64().unwrap(),
+        "a design without a directory reads empty partitions"
+    );
 }
 
 #[tokio::test]
-async fn a_topic_without_events_and_a_query_that_is_none() {
+async fn an_empty_topic_is_compared_and_invalid_queries_are_refused() {
     let running = Running::new().await;
     let told = running.get("/local/designs?topic=posts").await;
     assert_eq!((&told["events"], &told["limit"]), (&json!(0), &json!(50)));

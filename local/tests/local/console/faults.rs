@@ -1,4 +1,4 @@
-//! What goes wrong is asked for, is seen, and heals.
+//! The console's faults: they are injected, have effects, and the system recovers.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -22,7 +22,7 @@ async fn partition(running: &Running) -> String {
 }
 
 #[tokio::test]
-async fn faults_are_set_in_part_told_and_ended() {
+async fn faults_are_set_in_part_shown_and_ended() {
     let running = Running::new().await;
     let nothing = json!({"stream": none(), "throttles": [], "index_delay_seconds": 0.0, "injected": []});
     assert_eq!(running.get("/local/faults").await, nothing);
@@ -31,7 +31,7 @@ async fn faults_are_set_in_part_told_and_ended() {
     let told = running.call("PUT /local/faults", &body).await.is_ok(200).json();
     assert_eq!((&told["stream"]["duplicate"], &told["throttles"][0]["chance"]), (&json!(0.25), &json!(0.5)));
     assert!(told["throttles"][0]["seconds_left"].as_f64().unwrap() > 290.0);
-    // What is not named stays.
+    // A fault that the request does not name stays.
     let body = json!({"stream": {"delay_seconds": 1.5}, "index_delay_seconds": 2});
     let told = running.call("PUT /local/faults", &body).await.is_ok(200).json();
     assert_eq!((&told["stream"]["duplicate"], &told["stream"]["delay_seconds"]), (&json!(0.25), &json!(1.5)));
@@ -41,7 +41,7 @@ async fn faults_are_set_in_part_told_and_ended() {
 }
 
 #[tokio::test]
-async fn a_body_is_refused_whole_with_every_fault_by_its_place() {
+async fn an_invalid_body_is_refused_whole_with_every_fault() {
     let running = Running::new().await;
     let before = running.get("/local/faults").await;
     for (body, paths) in [
@@ -74,11 +74,11 @@ async fn a_body_is_refused_whole_with_every_fault_by_its_place() {
         assert_eq!(refused.is(422, "invalid-body").faults(), paths, "{body}");
     }
     running.send(Some("dev"), "PUT /local/faults", "{").await.is(400, "malformed-json");
-    assert_eq!(running.get("/local/faults").await, before, "nothing of it took effect");
+    assert_eq!(running.get("/local/faults").await, before, "no part took effect");
 }
 
 #[tokio::test]
-async fn writers_of_a_throttled_shard_retry_its_bucket_grows_and_nothing_is_lost() {
+async fn a_throttled_shard_grows_its_bucket_and_loses_nothing() {
     let running = Running::new().await;
     running.follow("bob", "actor:ada").await;
     let hot = partition(&running).await;
@@ -94,7 +94,7 @@ async fn writers_of_a_throttled_shard_retry_its_bucket_grows_and_nothing_is_lost
         let events = accepted["events"].as_array().unwrap().iter();
         posted.extend(events.map(|event| event["id"].as_str().unwrap().to_owned()));
     }
-    assert_eq!(posted.len(), 60, "all were accepted");
+    assert_eq!(posted.len(), 60, "all events were accepted");
 
     let faults = running.get("/local/faults").await;
     let injected = faults["injected"].as_array().unwrap();
@@ -109,7 +109,7 @@ async fn writers_of_a_throttled_shard_retry_its_bucket_grows_and_nothing_is_lost
     assert!(stored["buckets"][0]["shards"].as_u64().unwrap() >= 2, "{stored}");
     let healed = running.until("/local/faults", |faults| faults["throttles"] == json!([])).await;
 
-    // From here on, all is as it was before.
+    // The throttle has ended: later writes meet no faults.
     posted.insert(running.post(&event()).await);
     assert_eq!(running.get("/local/faults").await["injected"], healed["injected"]);
     running.pump.settled().await;
@@ -126,7 +126,7 @@ async fn writers_of_a_throttled_shard_retry_its_bucket_grows_and_nothing_is_lost
 }
 
 #[tokio::test]
-async fn an_index_that_is_behind_shows_what_is_waited_for() {
+async fn wait_for_waits_for_a_delayed_index() {
     let running = Running::new().await;
     running.call("PUT /local/faults", &json!({"index_delay_seconds": 3})).await.is_ok(200);
     let issues = "/repos/octo/hello/issues";
@@ -141,12 +141,12 @@ async fn an_index_that_is_behind_shows_what_is_waited_for() {
         let listed = running.api.call("ada", &format!("GET {issues}?status=open{query}"), "").await;
         listed.is_ok(200).json()["issues"].as_array().unwrap().len()
     };
-    assert!(list("").await < 8, "some are not there yet");
+    assert!(list("").await < 8, "the index lacks some issues");
     let awaited = format!("&wait_for=8@{}", last["revision"]);
     assert_eq!(list(&awaited).await, 8);
     running.call("DELETE /local/faults", &Value::Null).await.is_ok(200);
     running.api.call("ada", &format!("POST {issues}"), json!({"title": "t"}).to_string()).await.is_ok(201);
-    assert_eq!(list("").await, 9, "and at once where nothing is behind");
+    assert_eq!(list("").await, 9, "without the delay the index has the issue at once");
 }
 
 #[tokio::test]
@@ -175,7 +175,7 @@ async fn a_fan_out_that_crashes_falls_behind_and_catches_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_fan_out_gave_up_on_is_listed_and_redriven() {
+async fn a_batch_that_fan_out_gave_up_on_is_listed_and_redriven() {
     let running = Running::new().await;
     running.follow("bob", "actor:ada").await;
     running.call("PUT /local/faults", &json!({"stream": {"crash_before": 1.0}})).await.is_ok(200);
@@ -194,11 +194,11 @@ async fn what_fan_out_gave_up_on_is_listed_and_redriven() {
     let redrive =
         format!("POST /local/failures/{}/redrive", failure["name"].as_str().unwrap().replace('/', "%2F"));
     let throttle = |partition| json!({"partition": partition, "chance": 1, "seconds": 300});
-    // The feed takes nothing, and neither does its backlog.
+    // Writes to the feed and to its backlog are throttled.
     let busy = json!({"throttles": [throttle("FEED#bob"), throttle("JOB#BACKLOG#FEED#bob")]});
     running.call("PUT /local/faults", &busy).await.is_ok(200);
     running.call(&redrive, &Value::Null).await.is(503, "unavailable");
-    assert_eq!(running.get("/local/failures").await, listed, "it is kept");
+    assert_eq!(running.get("/local/failures").await, listed, "the batch is kept");
     running.call("DELETE /local/faults", &Value::Null).await.is_ok(200);
     let done = running.call(&redrive, &Value::Null).await.is_ok(200).json();
     assert_eq!(done, json!({"records": 1}));
@@ -214,7 +214,7 @@ async fn what_fan_out_gave_up_on_is_listed_and_redriven() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_paused_or_delivered_twice_ends_as_one_that_is_not() {
+async fn pauses_and_duplicates_do_not_change_the_result() {
     let running = Running::new().await;
     running.follow("bob", "actor:ada").await;
     running.call("PUT /local/faults", &json!({"stream": {"paused": true, "duplicate": 1}})).await.is_ok(200);

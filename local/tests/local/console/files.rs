@@ -1,4 +1,4 @@
-//! The page's files: all of them, small, and nothing of elsewhere.
+//! The files of the page: all are served, they are small, and they load nothing from elsewhere.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use crate::support::request;
 use axum::body::Body;
 use tower::ServiceExt;
 
-/// What the whole page may weigh.
+/// The most bytes of all files together.
 const PAGE_BYTES: usize = 150 * 1024;
 
 /// The files of the page, by name.
@@ -17,18 +17,18 @@ fn files() -> BTreeMap<String, Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../console");
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
-    // Folders are for who builds the page.
+    // Only files belong to the page; the folders hold its tests.
     entries.filter(|path| path.is_file()).map(|path| (name(&path), fs::read(&path).unwrap())).collect()
 }
 
 #[tokio::test]
-async fn every_file_of_the_page_is_served_as_it_is() {
+async fn every_file_of_the_page_is_served_unchanged() {
     let running = Running::new().await;
     let files = files();
     for (name, bytes) in &files {
         let served = running.send(None, &format!("GET /console/{name}"), "").await;
         assert_eq!(served.status, 200, "{name}");
-        assert!(served.text.as_bytes() == bytes, "{name} has changed since this was built");
+        assert!(served.text.as_bytes() == bytes, "{name} has changed since the program was built");
         let policy = header(&served.headers, "content-security-policy");
         assert!(policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self'; "), "{policy}");
         assert!(!policy.contains("unsafe"), "{policy}");
@@ -40,7 +40,7 @@ async fn every_file_of_the_page_is_served_as_it_is() {
             "css" => "text/css; charset=utf-8",
             "js" => "text/javascript; charset=utf-8",
             "svg" => "image/svg+xml",
-            other => panic!("{name}: the page has no use for {other}"),
+            other => panic!("{name}: the page has no files of the kind {other}"),
         };
         assert_eq!(header(&served.headers, "content-type"), kind);
         let again =
@@ -62,7 +62,7 @@ fn the_page_is_small() {
 }
 
 #[test]
-fn the_page_has_nothing_inline_and_nothing_of_elsewhere() {
+fn the_page_has_no_inline_code_and_no_external_links() {
     let files = files();
     let page = String::from_utf8(files["index.html"].clone()).unwrap().to_lowercase();
     let tags: Vec<&str> = page.split('<').skip(1).map(|tag| tag.split('>').next().unwrap()).collect();
@@ -70,7 +70,7 @@ fn the_page_has_nothing_inline_and_nothing_of_elsewhere() {
         let name = tag.split([' ', '\n']).next().unwrap();
         assert_ne!(name, "style", "{tag}");
         assert!(name != "script" || tag.contains("src=\"/console/"), "{tag}");
-        // Every other piece between quotes is a value.
+        // Every second piece between quotes is a value.
         let names = tag.split('"').step_by(2).flat_map(str::split_whitespace).skip(1);
         for attribute in names.map(|name| name.trim_end_matches('=')) {
             assert!(attribute != "style" && !attribute.starts_with("on"), "{tag}");
@@ -84,5 +84,5 @@ fn the_page_has_nothing_inline_and_nothing_of_elsewhere() {
             assert!(own, "{tag}");
         }
     }
-    assert!(page.contains("<script"), "it runs something");
+    assert!(page.contains("<script"), "it has a script");
 }

@@ -1,4 +1,4 @@
-//! What lands is told as it lands.
+//! The console's live stream of server-sent events.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::console::Running;
 use crate::program::Program;
 use crate::support::PATIENCE;
 
-/// How soon what lands must be told.
+/// The longest time until a message about a new event.
 const SOON: Duration = Duration::from_secs(8);
 
 /// An open stream.
@@ -22,7 +22,7 @@ struct Live {
 impl Live {
     async fn open(running: &Running, query: &str) -> Self {
         let mut live = Self::unread(running, query).await;
-        assert!(live.more().await.unwrap().starts_with(':'), "at once");
+        assert!(live.more().await.unwrap().starts_with(':'), "the stream opens at once");
         live.text.clear();
         live
     }
@@ -36,7 +36,7 @@ impl Live {
         Self { body: answer.into_body().into_data_stream(), text: String::new() }
     }
 
-    /// The next piece; none at the stream's end.
+    /// The next piece; `None` at the stream's end.
     async fn more(&mut self) -> Option<String> {
         let piece = self.body.next().await?.unwrap();
         let piece = String::from_utf8(piece.into()).unwrap();
@@ -59,7 +59,7 @@ impl Live {
                     }
                     continue;
                 }
-                self.more().await.expect("the stream goes on");
+                self.more().await.expect("the stream is open");
             }
         };
         tokio::time::timeout(PATIENCE, next).await.expect("there is a message")
@@ -67,14 +67,14 @@ impl Live {
 }
 
 #[tokio::test]
-async fn an_event_is_told_at_once_as_its_page_has_it_and_so_is_its_end() {
+async fn an_event_and_its_deletion_are_sent_at_once() {
     let running = Running::new().await;
     running.follow("bob", "actor:ada").await;
     let mut live = Live::open(&running, "topic=posts").await;
     let mut feed = Live::open(&running, "feed=bob").await;
     let mut quiet = Live::open(&running, "topic=billing&feed=carol").await;
 
-    // A number as it was sent, and white space that is the sender's own.
+    // The data has a number and white space that must stay as they were sent.
     let sent = r#"{"type":"post.created","actor":"ada","data":{"price": 1.10, "text":"<b>"}}"#;
     let started = Instant::now();
     let posted = running.api.call("ada", "POST /topics/posts/events", sent).await.is_ok(201).json();
@@ -115,7 +115,7 @@ async fn data_of_several_lines_is_one_message() {
 }
 
 #[tokio::test]
-async fn the_state_is_told_when_it_changes() {
+async fn the_state_is_sent_when_it_changes() {
     let running = Running::new().await;
     running.pump.settled().await;
     let mut live = Live::open(&running, "state=1").await;
@@ -132,7 +132,7 @@ async fn the_state_is_told_when_it_changes() {
 }
 
 #[tokio::test]
-async fn the_state_and_the_end_come_however_much_lands() {
+async fn many_events_do_not_delay_the_state_or_the_end() {
     let running = Running::new().await;
     let mut live = Live::open(&running, "topic=posts&state=1").await;
     live.message().await;
@@ -142,7 +142,7 @@ async fn the_state_and_the_end_come_however_much_lands() {
     let started = Instant::now();
     let mut events = 0;
     loop {
-        // There is always more to tell of.
+        // There is always another event to send.
         post().await;
         let (event, _) = live.message().await;
         events += 1;
@@ -158,7 +158,7 @@ async fn the_state_and_the_end_come_however_much_lands() {
 }
 
 #[tokio::test]
-async fn a_client_that_is_too_slow_is_told_so_and_goes_on_with_what_is_new() {
+async fn a_slow_client_is_told_of_lost_events_and_continues() {
     let running = Running::new().await;
     let quiet = r#"{"fan_out":false,"views":[],"max_shards":4}"#;
     running.api.call("dev", "PUT /topics/quiet", quiet).await.is_ok(201);
@@ -171,7 +171,7 @@ async fn a_client_that_is_too_slow_is_told_so_and_goes_on_with_what_is_new() {
     running.api.call("ada", "POST /topics/quiet/events", r#"{"type":"b","actor":"ada"}"#).await.is_ok(201);
     let (event, data) = slow.message().await;
     assert!(event == "event" && data.contains(r#""type":"b""#), "{event}: {data}");
-    // Who is merely busy misses nothing.
+    // A client that is only a little behind misses nothing.
     for n in 0..3_000 {
         if n % 500 == 0 {
             running.api.call("ada", "POST /topics/quiet/events", batch.clone()).await.is_ok(201);
@@ -182,7 +182,7 @@ async fn a_client_that_is_too_slow_is_told_so_and_goes_on_with_what_is_new() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_open_stream_is_heard_of_and_ends_when_the_program_is_to_stop() {
+async fn an_open_stream_has_heartbeats_and_ends_with_the_program() {
     let running = Running::new().await;
     let mut live = Live::open(&running, "topic=posts").await;
     let started = tokio::time::Instant::now();
@@ -194,7 +194,7 @@ async fn an_open_stream_is_heard_of_and_ends_when_the_program_is_to_stop() {
 }
 
 #[tokio::test]
-async fn only_what_there_is_to_be_told_of_can_be_asked_for() {
+async fn invalid_subscriptions_are_refused() {
     let running = Running::new().await;
     for (query, path) in [
         ("", ""),
@@ -210,7 +210,7 @@ async fn only_what_there_is_to_be_told_of_can_be_asked_for() {
 }
 
 #[test]
-fn a_program_with_an_open_stream_stops_when_it_is_asked_to() {
+fn an_open_stream_does_not_delay_the_end_of_the_program() {
     use std::io::{BufRead, BufReader, Read, Write};
     let program = Program::started(&["--no-demo"]);
     let mut stream = std::net::TcpStream::connect(program.api()).unwrap();
@@ -221,8 +221,8 @@ fn a_program_with_an_open_stream_stops_when_it_is_asked_to() {
     let told = reader.by_ref().lines().map_while(Result::ok).find(|line| line == "event: state");
     assert!(told.is_some());
     assert_eq!(program.stopped("-TERM"), ["stopping"]);
-    // Else it would wait for its last requests, for five seconds, and then cut them off.
+    // Otherwise the program would wait five seconds for its last requests and then cut them off.
     let mut rest = String::new();
     reader.read_to_string(&mut rest).unwrap();
-    assert!(rest.ends_with("\r\n0\r\n\r\n"), "it ends as an answer does: {rest:?}");
+    assert!(rest.ends_with("\r\n0\r\n\r\n"), "the response ends properly: {rest:?}");
 }

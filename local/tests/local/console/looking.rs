@@ -1,4 +1,4 @@
-//! Looking inside: what is stored, what a read touches, who reads, what was reported.
+//! The console's views of the inside: stored items, traces of reads, consumers and report files.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use crate::console::{Running, header};
 use crate::support::{ago, event};
 
 #[tokio::test]
-async fn a_topic_is_told_by_its_buckets_and_shards() {
+async fn a_topic_is_shown_with_its_buckets_and_shards() {
     let running = Running::new().await;
     let quiet = r#"{"bucket":"hour","min_shards":4,"views":["type"],"fan_out":false}"#;
     running.api.call("dev", "PUT /topics/logs", quiet).await.is_ok(201);
@@ -39,7 +39,7 @@ async fn a_topic_is_told_by_its_buckets_and_shards() {
 }
 
 #[tokio::test]
-async fn an_event_is_told_by_all_its_items() {
+async fn an_event_is_shown_with_all_its_items() {
     let running = Running::new().await;
     running.follow("bob", "actor:ada").await;
     running.follow("carol", "subject:repo:octo:hello").await;
@@ -81,23 +81,23 @@ async fn an_event_is_told_by_all_its_items() {
 }
 
 #[tokio::test]
-async fn a_read_is_traced_to_the_partitions_that_it_touched() {
+async fn a_trace_lists_the_calls_of_a_read() {
     let running = Running::new().await;
     running.post(&event()).await;
     let target = "/topics/posts/events?limit=50&consistent=true";
     let trace = running.call("POST /local/trace", &json!({"target": target})).await.is_ok(200).json();
-    // The cursors of `newer` differ: both begin two seconds ago.
+    // Only the events: the cursors `newer` differ, because both begin two seconds ago.
     assert_eq!(trace["body"]["events"], running.get(target).await["events"]);
     let calls = trace["calls"].as_array().unwrap();
     let told: Vec<_> = calls.iter().map(|call| call["operation"].as_str().unwrap()).collect();
-    assert_eq!(told, ["GetItem", "Query", "Query"], "the topic, the directory, and the one shard");
+    assert_eq!(told, ["GetItem", "Query", "Query"], "the topic, the directory, and the only shard");
     let read = &calls[2];
     assert!(read["partition"].as_str().unwrap().ends_with("#SHARD0"), "{read}");
     assert_eq!(
         (&read["items"], &read["consistent"], &read["index"]),
         (&json!(1), &json!(true), &Value::Null)
     );
-    // What is told adds up to the price.
+    // The units of the calls add up to the price.
     let units: f64 = calls.iter().map(|call| call["read_units"].as_f64().unwrap()).sum();
     let cost = format!("read_units={units:.1}, calls={}, ", calls.len());
     assert!(trace["cost"].as_str().unwrap().starts_with(&cost), "{trace}");
@@ -135,7 +135,7 @@ async fn only_reads_of_the_api_are_traced() {
 }
 
 #[tokio::test]
-async fn consumers_are_listed_by_what_they_announced() {
+async fn consumers_of_all_topics_are_listed() {
     let running = Running::new().await;
     assert_eq!(running.get("/local/consumers").await, json!({"consumers": []}));
     running.api.call("dev", "PUT /topics/billing", "{}").await.is_ok(201);
@@ -148,7 +148,7 @@ async fn consumers_are_listed_by_what_they_announced() {
 }
 
 #[tokio::test]
-async fn a_reports_file_is_shown_and_no_other() {
+async fn only_report_files_are_shown() {
     let running = Running::new().await;
     let folder = running.reports.join("billing/report/1");
     fs::create_dir_all(&folder).unwrap();
@@ -181,7 +181,7 @@ fn nothing_of_the_console_is_deployed() {
     let ours = |path: &str| path == "/" || ["/local", "/console"].iter().any(|ours| path.starts_with(ours));
     assert!(routes.iter().all(|route| !ours(&route.path)), "{routes:?}");
     assert!(!TEMPLATE.contains("/local/"));
-    // No function has the engine, nor this crate: not in what is built of it.
+    // No function depends on the engine or on this crate, except in its tests.
     let functions = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../functions");
     let mut seen = 0;
     for function in fs::read_dir(functions).unwrap().map(|entry| entry.unwrap().path()) {

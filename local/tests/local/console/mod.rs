@@ -1,4 +1,4 @@
-//! The console's own API and files: whoever runs the program sees inside it, and makes things go wrong.
+//! The console's own routes and files. They show the inside of the program, and inject faults.
 
 mod designs;
 mod faults;
@@ -23,21 +23,21 @@ use tower::ServiceExt;
 
 use crate::support::{Answer, Api, PATIENCE, request};
 
-/// A program that runs, with its console.
+/// A running program with its console.
 struct Running {
     api: Api,
     router: Router,
     pump: PumpHandle,
     failures: Destination,
     reports: PathBuf,
-    /// What holds them.
+    /// The folder of the reports. It is removed at the end.
     _folder: TempDir,
-    /// As long as it is there, the program goes on.
+    /// The program runs until this sender is dropped.
     going_on: watch::Sender<()>,
 }
 
 impl Running {
-    /// With the topic `posts`, and fan-out at work.
+    /// Starts a program with the topic `posts` and a running fan-out.
     async fn new() -> Self {
         let api = Api::with_posts().await;
         let (pump, failures) = api.fan_out();
@@ -55,7 +55,7 @@ impl Running {
         Self { api, router: console.router(), pump, failures, reports, _folder: folder, going_on }
     }
 
-    /// Sends `"METHOD /target"`, and gives the answer before it is read.
+    /// Sends `"METHOD /target"`. The result is the response with an unread body.
     async fn begin(&self, token: Option<&str>, line: &str, body: &str) -> Response {
         let authorization = token.map(|token| format!("Bearer {token}"));
         let request = authorization.iter().fold(request(line), |it, token| it.header(AUTHORIZATION, token));
@@ -69,7 +69,7 @@ impl Running {
         Answer { status: parts.status.as_u16(), headers: parts.headers, text }
     }
 
-    /// As the admin.
+    /// Sends a request as the admin.
     async fn call(&self, line: &str, body: &Value) -> Answer {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         self.send(Some("dev"), line, &body).await
@@ -79,7 +79,7 @@ impl Running {
         self.call(&format!("GET {target}"), &Value::Null).await.is_ok(200).json()
     }
 
-    /// Posts as ada, and says the event's id.
+    /// Posts an event as ada. The result is its id.
     async fn post(&self, event: &Value) -> String {
         let posted = self.api.call("ada", "POST /topics/posts/events", event.to_string()).await;
         posted.is_ok(201).json()["id"].as_str().unwrap().to_owned()
@@ -97,7 +97,7 @@ impl Running {
         events.map(|event| event["id"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// Waits until what is told is so.
+    /// Reads a target until its JSON satisfies `is_so`.
     async fn until(&self, target: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         let started = Instant::now();
         loop {
@@ -116,7 +116,7 @@ fn header<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
 }
 
 #[tokio::test]
-async fn what_is_local_is_for_admins_and_what_is_no_route_is_none() {
+async fn local_routes_are_for_admins_and_others_do_not_exist() {
     let running = Running::new().await;
     for line in [
         "GET /local/state",
@@ -145,14 +145,14 @@ async fn what_is_local_is_for_admins_and_what_is_no_route_is_none() {
     {
         running.send(Some("dev"), line, "").await.is(404, "route-not-found");
     }
-    // The API beside it is the same.
+    // The API's own routes are unchanged.
     let posts = running.get("/topics/posts").await;
     assert_eq!(posts["topic"], "posts");
     assert_eq!(running.api.call("dev", "GET /local/state", "").await.code(), "route-not-found");
 }
 
 #[tokio::test]
-async fn the_state_tells_how_the_stream_is_doing() {
+async fn the_state_has_the_counts_of_the_stream() {
     let running = Running::new().await;
     let before = running.get("/local/state").await;
     assert_eq!(before["report"], json!({"topic": "billing", "consumer": "report", "every_seconds": 60}));

@@ -1,4 +1,5 @@
-//! What no line of the access table can say: acting as someone, imports, sessions. The rest is the matrix.
+//! Access rules that are not in the access table: acting as another user, imports, sessions. `matrix.rs` tests the
+//! table.
 
 use lately_kit::caller::Identity;
 use lately_model::Scope;
@@ -19,7 +20,7 @@ async fn a_token_limited_to_topics_sees_and_writes_only_those() {
 }
 
 #[tokio::test]
-async fn a_user_writes_as_oneself_and_act_as_and_admin_as_anyone() {
+async fn users_write_as_themselves_and_act_as_and_admin_as_anyone() {
     let api = Api::with_posts().await;
     let before = api.items().await;
     api.call("bob", "POST /topics/posts/events", event().to_string()).await.is(403, "forbidden");
@@ -66,7 +67,7 @@ async fn an_event_is_deleted_by_its_actor_or_with_act_as() {
     let deleted = api.call("ada", &delete, "").await;
     assert!(deleted.is_ok(204).header("lately-cost").unwrap().starts_with("write_units="));
     api.call("ada", &format!("GET {event}"), "").await.is(404, "event-not-found");
-    // Gone is gone, whoever asks.
+    // The event is gone, so any caller gets 204.
     api.call("ada", &delete, "").await.is_ok(204);
     api.call("bob", &delete, "").await.is_ok(204);
 
@@ -79,7 +80,7 @@ async fn an_event_is_deleted_by_its_actor_or_with_act_as() {
 }
 
 #[tokio::test]
-async fn two_tokens_are_none() {
+async fn two_authorization_headers_are_refused() {
     let api = Api::with_posts().await;
     let twice =
         request("GET /topics").header("authorization", "Bearer dev").header("authorization", "Bearer dev");
@@ -91,7 +92,7 @@ async fn two_tokens_are_none() {
 }
 
 #[tokio::test]
-async fn a_backend_mints_a_session_that_is_good_until_it_is_revoked() {
+async fn a_created_session_is_valid_until_it_is_revoked() {
     let api = Api::with_posts().await;
     let body = json!({"user": "ada", "scopes": ["read", "write"], "topics": ["posts"], "ttl_seconds": 60});
     let made = api.call("dev", "POST /sessions", body.to_string()).await;
@@ -119,7 +120,7 @@ async fn a_backend_mints_a_session_that_is_good_until_it_is_revoked() {
 }
 
 #[tokio::test]
-async fn fields_that_name_what_is_stored_never_reach_the_table() {
+async fn names_of_stored_attributes_are_refused_as_fields() {
     let api = Api::with_posts().await;
     let before = api.items().await;
     let stored =
@@ -138,7 +139,7 @@ async fn fields_that_name_what_is_stored_never_reach_the_table() {
         }
     }
     assert_eq!(api.items().await, before);
-    // As an event's data they are text among text.
+    // In an event's data these names are ordinary text.
     let data: serde_json::Map<_, _> =
         stored.iter().map(|field| ((*field).to_owned(), json!("owned"))).collect();
     let body = json!({"type": "a", "actor": "ada", "data": data});
@@ -149,7 +150,7 @@ async fn fields_that_name_what_is_stored_never_reach_the_table() {
 }
 
 #[tokio::test]
-async fn a_function_that_no_authorizer_stands_before_knows_nobody() {
+async fn a_function_without_an_authorizer_refuses_every_token() {
     let api = Api::with_posts().await;
     let bare = api.through(lately_kit::edge::around(api.system.routes().into_router()));
     bare.call("dev", "GET /topics", "").await.is(401, "missing-token");
@@ -161,7 +162,7 @@ async fn a_function_that_no_authorizer_stands_before_knows_nobody() {
 }
 
 #[tokio::test]
-async fn every_response_tells_its_cost_also_a_failure() {
+async fn errors_also_have_the_cost_header() {
     let api = Api::with_posts().await;
     let missing = api.call("dev", "GET /topics/none/events", "").await;
     let cost = missing.is(404, "topic-not-found").header("lately-cost").unwrap().to_owned();

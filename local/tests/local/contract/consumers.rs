@@ -1,4 +1,4 @@
-//! `/topics/{topic}/consumers/{name}`: made, polled, committed, sent elsewhere, deleted; and the runs of one that reports.
+//! `/topics/{topic}/consumers/{name}`: create, poll, commit, seek and delete, and the runs of a reporting consumer.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::support::{Answer, Api, event, event_ago};
 
 const NIGHTLY: &str = "/topics/posts/consumers/nightly";
 
-/// How long the function of reports has.
+/// The time of the report function.
 const TIME: Duration = Duration::from_secs(292);
 
-/// A consumer of `posts` that lets nothing settle: what is written is there at once.
+/// An API with a consumer of `posts` that has no settle time, so that it gets new events at once.
 async fn eager(start: &str) -> Api {
     let api = Api::with_posts().await;
     let body = json!({"start": start, "settle_seconds": 0});
@@ -23,7 +23,7 @@ async fn eager(start: &str) -> Api {
     api
 }
 
-/// Asks the consumer for something.
+/// Sends an operation to the consumer.
 async fn ask(api: &Api, operation: &str, body: &Value) -> Answer {
     api.call("dev", &format!("POST {NIGHTLY}/{operation}"), body.to_string()).await
 }
@@ -40,7 +40,7 @@ async fn status(api: &Api) -> Value {
     api.call("dev", &format!("GET {NIGHTLY}"), "").await.is_ok(200).json()
 }
 
-/// Posts so many events, and says their ids.
+/// Posts events. The result is their ids.
 async fn post(api: &Api, count: usize) -> Vec<String> {
     let batch = Value::from(vec![event(); count]).to_string();
     let posted = api.call("dev", "POST /topics/posts/events", batch).await;
@@ -52,7 +52,7 @@ fn ids(events: &Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_consumer_is_made_once_and_keeps_its_place() {
+async fn a_consumer_is_created_once_and_keeps_its_position() {
     let api = Api::with_posts().await;
     let put = format!("PUT {NIGHTLY}");
     let made = api.call("dev", &put, "").await;
@@ -62,12 +62,12 @@ async fn a_consumer_is_made_once_and_keeps_its_place() {
         (&made["settle_seconds"], &made["outstanding"], &made["late"]),
         (&json!(10), &json!(null), &json!(0))
     );
-    assert!(made["position"].is_string(), "it begins now: {made}");
+    assert!(made["position"].is_string(), "it starts at the present: {made}");
     let again = api.call("dev", &put, r#"{"start":"earliest","settle_seconds":0}"#).await;
     let again = again.is_ok(200).json();
     assert_eq!((&again["position"], &again["settle_seconds"]), (&made["position"], &json!(0)));
     let again = api.call("dev", &put, "{}").await.is_ok(200).json();
-    assert_eq!(again["settle_seconds"], 0, "what is not said stays");
+    assert_eq!(again["settle_seconds"], 0, "a setting that is not given stays");
     let told = api.call("dev", &format!("GET {NIGHTLY}"), "").await;
     assert!(told.is_ok(200).header("lately-cost").unwrap().starts_with("read_units="));
 
@@ -77,20 +77,20 @@ async fn a_consumer_is_made_once_and_keeps_its_place() {
         api.call("dev", &format!("GET {NIGHTLY}"), "").await.is(404, "not-found");
     }
     let earliest = api.call("dev", &put, r#"{"start":"earliest"}"#).await;
-    assert_eq!(earliest.is_ok(201).json()["position"], json!(null), "another of the same name");
+    assert_eq!(earliest.is_ok(201).json()["position"], json!(null), "a new consumer of the same name");
 }
 
 #[tokio::test]
-async fn a_batch_is_given_until_it_is_committed_and_then_the_next_one() {
+async fn a_poll_repeats_its_batch_until_the_commit() {
     let api = eager("earliest").await;
     let posted = post(&api, 5).await;
     let first = poll(&api, 3).await;
     assert_eq!((ids(&first["events"]), &first["late"]), (posted[..3].to_vec(), &json!([])));
     assert_eq!(first["caught_up"], false);
-    assert_eq!(poll(&api, 100).await["events"], first["events"], "the same, whatever is asked for");
+    assert_eq!(poll(&api, 100).await["events"], first["events"], "the same batch, with any limit");
     assert_eq!(status(&api).await["outstanding"], first["batch"]);
     let page = api.call("ada", "GET /topics/posts/events?order=desc&consistent=true", "").await.json();
-    assert_eq!(page["events"][4], first["events"][0], "events are what they are everywhere");
+    assert_eq!(page["events"][4], first["events"][0], "the same event as in a page");
 
     commit(&api, &first).await;
     commit(&api, &first).await;
@@ -99,7 +99,7 @@ async fn a_batch_is_given_until_it_is_committed_and_then_the_next_one() {
     let second = poll(&api, 100).await;
     assert_eq!((ids(&second["events"]), &second["caught_up"]), (posted[3..].to_vec(), &json!(true)));
     commit(&api, &first).await;
-    assert_eq!(status(&api).await["outstanding"], second["batch"], "the last one, again");
+    assert_eq!(status(&api).await["outstanding"], second["batch"], "the first batch was committed again");
     commit(&api, &second).await;
 
     let nothing = poll(&api, 100).await;
@@ -108,7 +108,7 @@ async fn a_batch_is_given_until_it_is_committed_and_then_the_next_one() {
 }
 
 #[tokio::test]
-async fn a_batch_of_another_consumer_of_that_name_is_stale() {
+async fn a_batch_of_a_deleted_consumer_of_that_name_is_stale() {
     let api = eager("earliest").await;
     post(&api, 1).await;
     let polled = poll(&api, 1).await;
@@ -120,26 +120,26 @@ async fn a_batch_of_another_consumer_of_that_name_is_stale() {
 }
 
 #[tokio::test]
-async fn a_consumer_that_is_sent_elsewhere_goes_on_there() {
+async fn a_seek_moves_the_position_and_drops_the_batch() {
     let api = eager("latest").await;
     let posted = post(&api, 4).await;
     let before = poll(&api, 2).await;
     let sought = ask(&api, "seek", &json!({"to": posted[1]})).await;
-    assert_eq!(sought.is_ok(200).json()["outstanding"], json!(null), "what was outstanding is dropped");
+    assert_eq!(sought.is_ok(200).json()["outstanding"], json!(null), "the outstanding batch is dropped");
     ask(&api, "commit", &json!({"batch": before["batch"]})).await.is(409, "stale-batch");
-    assert_eq!(ids(&poll(&api, 10).await["events"]), posted[2..], "behind the event");
+    assert_eq!(ids(&poll(&api, 10).await["events"]), posted[2..], "the events after that one");
     let at =
         api.call("ada", &format!("GET /topics/posts/events/{}", posted[0]), "").await.json()["at"].clone();
     for to in [json!("earliest"), json!("2020-01-01T00:00:00Z"), at] {
         ask(&api, "seek", &json!({"to": to})).await.is_ok(200);
-        assert_eq!(ids(&poll(&api, 10).await["events"]), posted, "at the time, and after it: {to}");
+        assert_eq!(ids(&poll(&api, 10).await["events"]), posted, "the events at that time and later: {to}");
     }
     ask(&api, "seek", &json!({"to": "latest"})).await.is_ok(200);
     assert_eq!(poll(&api, 10).await["events"], json!([]));
 }
 
 #[tokio::test]
-async fn what_lands_behind_the_place_of_a_consumer_is_given_as_late() {
+async fn an_event_that_lands_behind_the_position_is_late() {
     let api = eager("2020-01-01T00:00:00Z").await;
     let pump = api.system.pump(Destination::memory(), PumpFaults::default(), None).unwrap();
     let pumping = pump.handle();
@@ -147,7 +147,7 @@ async fn what_lands_behind_the_place_of_a_consumer_is_given_as_late() {
     post(&api, 2).await;
     commit(&api, &poll(&api, 10).await).await;
     pumping.settled().await;
-    // What fan-out saw just after it was given may be given again.
+    // Events that fan-out handled just after the poll may be returned again.
     let again = poll(&api, 10).await;
     if !again["batch"].is_null() {
         commit(&api, &again).await;
@@ -164,7 +164,7 @@ async fn what_lands_behind_the_place_of_a_consumer_is_given_as_late() {
 }
 
 #[tokio::test]
-async fn a_batch_is_no_larger_than_a_page() {
+async fn a_batch_is_at_most_as_large_as_a_page() {
     let api = eager("earliest").await;
     let large = json!({"type": "a", "actor": "ada", "data": "x".repeat(250_000)}).to_string();
     let mut posted = Vec::new();
@@ -188,7 +188,7 @@ async fn a_batch_is_no_larger_than_a_page() {
 }
 
 #[tokio::test]
-async fn the_runs_of_a_consumer_that_reports_are_listed_and_it_is_not_polled() {
+async fn a_reporting_consumer_lists_its_runs_and_cannot_be_polled() {
     let api = eager("earliest").await;
     let posted = post(&api, 3).await;
     let folder = tempfile::tempdir().unwrap();
@@ -233,7 +233,7 @@ async fn the_runs_of_a_consumer_that_reports_are_listed_and_it_is_not_polled() {
 }
 
 #[tokio::test]
-async fn without_its_topic_or_itself_a_consumer_is_not_found() {
+async fn an_unknown_consumer_or_topic_is_not_found() {
     let api = Api::with_posts().await;
     let batch = r#"{"batch":"1-1"}"#;
     let operations = [
@@ -255,7 +255,7 @@ async fn without_its_topic_or_itself_a_consumer_is_not_found() {
 }
 
 #[tokio::test]
-async fn what_is_ill_formed_is_refused_and_changes_nothing() {
+async fn ill_formed_requests_are_refused_and_change_nothing() {
     let api = eager("earliest").await;
     let before = api.items().await;
     let faults: [(&str, &str, &[&str]); 14] = [

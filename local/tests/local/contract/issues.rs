@@ -1,4 +1,4 @@
-//! `POST` and `GET` of `/repos/{owner}/{repo}/issues`, `GET` and `PATCH` of one of them.
+//! `POST` and `GET` of `/repos/{owner}/{repo}/issues`, and `GET` and `PATCH` of a single issue.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ async fn open(api: &Api, who: &str, body: &Value) -> Answer {
     api.call(who, &format!("POST {ISSUES}"), body.to_string()).await
 }
 
-/// Opens issues, each with its labels, and closes every third.
+/// An API with issues that have various labels. Every third issue is closed.
 async fn world_of(issues: usize) -> Api {
     let api = Api::empty().await;
     for number in 1..=issues {
@@ -28,13 +28,13 @@ async fn world_of(issues: usize) -> Api {
     api
 }
 
-/// Changes the issue that was answered, under the revision that it had there.
+/// Changes the issue of a response, with the revision of that response.
 async fn change(api: &Api, who: &str, seen: &Answer, body: &Value) -> Answer {
     let line = format!("PATCH {ISSUES}/{}", seen.json()["number"]);
     under(api, who, &line, ("if-match", &tag(seen)), &body.to_string()).await
 }
 
-/// The list of a query, and the numbers in it.
+/// The list for a query, and the numbers of its issues.
 async fn list(api: &Api, query: &str) -> (Value, Vec<u64>) {
     let list = api.call("bob", &format!("GET {ISSUES}?{query}"), "").await.is_ok(200).json();
     let numbers = list["issues"].as_array().unwrap().iter();
@@ -42,7 +42,7 @@ async fn list(api: &Api, query: &str) -> (Value, Vec<u64>) {
     (list, numbers)
 }
 
-/// Type, actor and data of the events of issues, newest first.
+/// The type, actor and data of the issues' events, newest first.
 async fn events(api: &Api) -> Vec<(String, String, Value)> {
     let page = api.call("dev", "GET /topics/issues/events?consistent=true", "").await.is_ok(200).json();
     let text = |event: &Value, name: &str| event[name].as_str().unwrap().to_owned();
@@ -107,7 +107,7 @@ async fn an_issue_is_opened_read_changed_closed_and_reopened() {
     ];
     let expected = expected.map(|(kind, actor, data)| (kind.to_owned(), actor.to_owned(), data));
     assert_eq!(events(&api).await, expected);
-    // A token of nobody's is told by its session.
+    // The actor of a token without a user is its session.
     assert!(dev.parse::<lately_keys::table::SessionId>().is_ok(), "{dev}");
 }
 
@@ -127,7 +127,7 @@ async fn each_repository_counts_its_own_issues() {
 }
 
 #[tokio::test]
-async fn what_is_there_is_not_changed_by_who_has_not_seen_it() {
+async fn an_issue_changes_only_with_its_current_revision() {
     let api = Api::empty().await;
     let first = open(&api, "ada", &json!({"title": "t"})).await;
     let second = change(&api, "ada", &first, &json!({"title": "u"})).await;
@@ -146,12 +146,12 @@ async fn what_is_there_is_not_changed_by_who_has_not_seen_it() {
         under(&api, "ada", &line, precondition, body).await.is(400, "invalid-precondition");
     }
     assert_eq!(api.items().await, before);
-    // What the refusal told is enough to go on.
+    // The revision of the refusal is enough to retry.
     under(&api, "ada", &line, ("if-match", &current), body).await.is_ok(200);
 }
 
 #[tokio::test]
-async fn of_an_issue_that_is_not_there_nothing_is_read_or_changed() {
+async fn an_unknown_issue_is_not_found_and_nothing_is_written() {
     let api = world_of(1).await;
     let before = api.items().await;
     for number in ["2", "99999999"] {
@@ -166,7 +166,7 @@ async fn of_an_issue_that_is_not_there_nothing_is_read_or_changed() {
 }
 
 #[tokio::test]
-async fn what_changes_nothing_writes_nothing() {
+async fn a_change_without_effect_writes_nothing() {
     let api = Api::empty().await;
     let opened = open(&api, "ada", &json!({"title": "t", "labels": ["a"]})).await;
     let before = api.items().await;
@@ -174,7 +174,7 @@ async fn what_changes_nothing_writes_nothing() {
     let changed = change(&api, "bob", &opened, &body).await;
     assert_eq!((changed.is_ok(200).json(), tag(&changed)), (opened.json(), tag(&opened)));
     assert!(changed.header("lately-cost").unwrap().starts_with("write_units=0.0, "));
-    assert_eq!(api.items().await, before, "and tells nobody");
+    assert_eq!(api.items().await, before, "no event is written");
 }
 
 #[tokio::test]
@@ -185,7 +185,7 @@ async fn a_priority_follows_the_labels_until_it_is_set_by_hand() {
         (json!({"labels": ["enhancement"]}), "low"),
         (json!({"labels": ["enhancement", "critical"]}), "high"),
         (json!({"labels": []}), "medium"),
-        // What it is already, but from now on by hand.
+        // The same priority, but now set by hand.
         (json!({"priority": "medium"}), "medium"),
         (json!({"labels": ["critical"]}), "medium"),
         (json!({"priority": "low", "labels": ["ui"]}), "low"),
@@ -218,7 +218,7 @@ async fn issues_are_listed_by_number_status_and_priority_both_ways() {
     ] {
         let (whole, numbers) = list(&api, query).await;
         assert_eq!((&numbers[..], &whole["next"]), (expected, &Value::Null), "{query}");
-        // Page by page it is the same, and the last page says that it is: also where it takes just what is left.
+        // The pages together equal the list, and the last page has no cursor, also if it is full.
         for limit in [1, 2, 3, 4] {
             let (mut paged, mut pages, mut cursor) = (Vec::new(), 0, String::new());
             loop {
@@ -234,7 +234,7 @@ async fn issues_are_listed_by_number_status_and_priority_both_ways() {
     }
     let (page, _) = list(&api, "order=asc&limit=2").await;
     let next = page["next"].as_str().unwrap();
-    assert_eq!(list(&api, &format!("cursor={next}")).await.1[0], 3, "the cursor knows its order");
+    assert_eq!(list(&api, &format!("cursor={next}")).await.1[0], 3, "the cursor contains its order");
     for query in ["status=open", "from=1", "to=12", "order=desc"] {
         let line = format!("GET {ISSUES}?{query}&cursor={next}");
         api.call("ada", &line, "").await.is(400, "invalid-cursor");
@@ -244,7 +244,7 @@ async fn issues_are_listed_by_number_status_and_priority_both_ways() {
 }
 
 #[tokio::test]
-async fn a_reader_may_wait_for_a_revision_and_is_told_when_it_does_not_come() {
+async fn a_list_waits_for_a_revision_or_is_not_yet_visible() {
     let api = world_of(1).await;
     let seen = api.call("ada", &format!("GET {ISSUES}/1"), "").await;
     let (number, next) = (1, revision(&seen) + 1);
@@ -259,7 +259,7 @@ async fn a_reader_may_wait_for_a_revision_and_is_told_when_it_does_not_come() {
     let query = format!("status=closed&wait_for={number}@{next}");
     let ((_, numbers), changed) = tokio::join!(list(&api, &query), changing);
     assert_eq!((numbers, revision(changed.is_ok(200))), (vec![1], next));
-    // A later one will do, wherever it has put the issue.
+    // A later revision ends the wait too, also if the issue has left the list.
     for query in ["status=open", "status=closed", "priority=high"] {
         list(&api, &format!("{query}&wait_for={number}@{}", revision(&seen))).await;
     }
@@ -273,7 +273,7 @@ async fn a_reader_may_wait_for_a_revision_and_is_told_when_it_does_not_come() {
 }
 
 #[tokio::test]
-async fn an_issue_of_an_older_schema_is_upgraded_by_who_reads_it() {
+async fn a_read_upgrades_an_issue_of_an_older_schema() {
     let api = Api::empty().await;
     put_item(&api, old_issue()).await;
     let missing = ["revision", "updated_at", "priority", "gsi2pk"];
@@ -291,18 +291,18 @@ async fn an_issue_of_an_older_schema_is_upgraded_by_who_reads_it() {
         "revision": 1_795_167_000_000_000_u64,
     });
     assert_eq!((read.is_ok(200).json(), revision(&read)), (expected, 1_795_167_000_000_000));
-    assert_eq!(stored().await, missing.len(), "it was written back");
+    assert_eq!(stored().await, missing.len(), "the upgraded issue is written back");
     assert_eq!(list(&api, "priority=high").await.1, [7]);
     let before = api.items().await;
     let again = api.call("bob", &format!("GET {ISSUES}/7?consistent=true"), "").await;
-    assert_eq!((again.json(), api.items().await), (read.json(), before), "once is enough");
+    assert_eq!((again.json(), api.items().await), (read.json(), before), "it is upgraded once");
     change(&api, "ada", &read, &json!({"status": "closed"})).await.is_ok(200);
-    // A new issue is counted from where this table counts, beside what is there.
+    // The table's counter starts at 1, although an issue 7 exists.
     assert_eq!(open(&api, "ada", &json!({"title": "t"})).await.is_ok(201).json()["number"], 1);
 }
 
 #[tokio::test]
-async fn a_body_that_is_no_issue_is_refused_with_every_fault() {
+async fn an_invalid_issue_is_refused_with_every_fault() {
     let api = world_of(1).await;
     let before = api.items().await;
     let (post, patch) = (format!("POST {ISSUES}"), format!("PATCH {ISSUES}/1"));
@@ -339,7 +339,7 @@ async fn a_body_that_is_no_issue_is_refused_with_every_fault() {
         ),
         (json!({"opened_by": "bob"}), &["/opened_by", ""]),
     ] {
-        // What the body lacks is told before what the request lacks.
+        // The body's faults are reported before the missing revision.
         let refused = api.call("ada", &patch, body.to_string()).await;
         assert_eq!(refused.is(422, "invalid-body").faults(), faults, "{body}");
     }
@@ -432,7 +432,7 @@ async fn a_token_limited_to_other_topics_sees_and_changes_no_issues() {
 }
 
 #[tokio::test]
-async fn the_topic_of_issues_is_taken_as_it_is() {
+async fn an_existing_topic_of_issues_keeps_its_settings() {
     let api = Api::empty().await;
     api.call("dev", "PUT /topics/issues", r#"{"bucket":"month","retention_days":7}"#).await.is_ok(201);
     open(&api, "ada", &json!({"title": "t"})).await.is_ok(201);
@@ -448,7 +448,7 @@ async fn the_topic_of_issues_is_taken_as_it_is() {
 }
 
 #[tokio::test]
-async fn events_of_issues_come_from_issues_and_from_an_admins_imports() {
+async fn only_issues_and_admins_imports_write_issue_events() {
     let api = world_of(1).await;
     let before = api.items().await;
     let forged = |at: Option<&str>| {

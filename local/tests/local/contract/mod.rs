@@ -1,4 +1,4 @@
-//! The contract with clients, status for status and code for code.
+//! The HTTP contract: the status and the code of each response.
 
 mod access;
 mod consumers;

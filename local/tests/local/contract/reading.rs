@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Api, ago, event, event_ago};
 
-/// A topic with an event every ten seconds, from two minutes ago to half a minute ago; `data` says how old each is.
+/// A topic with an event every ten seconds, from two minutes ago to half a minute ago. The data of each event is its
+/// age.
 async fn timeline() -> Api {
     let api = Api::with_posts().await;
     let events: Vec<_> = (3..=12).rev().map(|tens| event_ago(tens * 10)).collect();
@@ -21,12 +22,12 @@ async fn page(api: &Api, query: &str) -> Value {
     page
 }
 
-/// How old the events of a page are.
+/// The ages of a page's events.
 fn ages(page: &Value) -> Vec<i64> {
     page["events"].as_array().unwrap().iter().map(|event| event["data"].as_i64().unwrap()).collect()
 }
 
-/// All pages of a query, each with its cursor; it ends where there is no more.
+/// Reads all pages of a query, and returns the ages of their events.
 async fn walk(api: &Api, query: &str) -> Vec<i64> {
     let (mut seen, mut cursor) = (Vec::new(), String::new());
     for _ in 0..20 {
@@ -43,7 +44,7 @@ async fn walk(api: &Api, query: &str) -> Vec<i64> {
 const NEWEST_FIRST: [i64; 10] = [30, 40, 50, 60, 70, 80, 90, 100, 110, 120];
 
 #[tokio::test]
-async fn pages_follow_each_other_in_both_orders_and_miss_nothing() {
+async fn pages_in_both_orders_miss_nothing() {
     let api = timeline().await;
     let oldest_first: Vec<_> = NEWEST_FIRST.into_iter().rev().collect();
     for limit in [1, 3, 5, 10, 200] {
@@ -55,11 +56,11 @@ async fn pages_follow_each_other_in_both_orders_and_miss_nothing() {
 }
 
 #[tokio::test]
-async fn newest_first_next_is_null_at_the_end_and_oldest_first_never() {
+async fn next_is_null_at_the_end_only_newest_first() {
     let api = timeline().await;
     let last = page(&api, "limit=11").await;
     assert_eq!((&last["next"], &last["has_more"]), (&Value::Null, &json!(false)));
-    // Whether there is more behind a full page may be known only to the next, which is then empty.
+    // A full page may have a cursor although nothing follows. Then the next page is empty.
     let full = page(&api, "limit=10").await;
     if let Some(next) = full["next"].as_str() {
         let behind = page(&api, &format!("cursor={next}")).await;
@@ -74,13 +75,13 @@ async fn newest_first_next_is_null_at_the_end_and_oldest_first_never() {
     let resume = format!("limit=200&cursor={}", caught_up["next"].as_str().unwrap());
     assert_eq!(ages(&page(&api, &resume).await), [0; 0]);
     api.call("dev", "POST /topics/posts/events", event_ago(10).to_string()).await.is_ok(201);
-    assert_eq!(ages(&page(&api, &resume).await), [10], "the same cursor later yields what came since");
+    assert_eq!(ages(&page(&api, &resume).await), [10], "the same cursor later returns the new event");
     let empty = page(&api, "from=2000-01-01T00:00:00Z&to=2000-01-02T00:00:00Z").await;
     assert_eq!((&empty["next"], &empty["has_more"]), (&Value::Null, &json!(false)));
 }
 
 #[tokio::test]
-async fn newer_resumes_just_after_the_newest_event_of_its_page() {
+async fn newer_continues_after_the_newest_event_of_its_page() {
     let api = timeline().await;
     let first = page(&api, "limit=2").await;
     let newer = first["newer"].as_str().unwrap();
@@ -97,21 +98,21 @@ async fn newer_resumes_just_after_the_newest_event_of_its_page() {
     api.call("dev", "POST /topics/empty/events", event_ago(10).to_string()).await.is_ok(201);
     let answer =
         api.call("ada", &format!("GET /topics/empty/events?cursor={newer}"), "").await.is_ok(200).json();
-    assert_eq!(ages(&answer), [10], "of an empty page, from the beginning");
+    assert_eq!(ages(&answer), [10], "after an empty page, from the beginning");
 }
 
 #[tokio::test]
 async fn oldest_first_pages_end_two_seconds_ago() {
     let api = timeline().await;
-    // A little ahead, as a writer's clock may be.
+    // In the future, as if the writer's clock were ahead.
     api.call("ada", "POST /topics/posts/events", event_ago(-4).to_string()).await.is_ok(201);
     assert_eq!(walk(&api, "order=asc").await.len(), 10);
     let latest = page(&api, "limit=1&consistent=true").await;
-    assert_eq!(ages(&latest), [-4], "the event of just now");
+    assert_eq!(ages(&latest), [-4], "the newest event");
 }
 
 #[tokio::test]
-async fn filters_by_time_and_type_hold_on_every_page() {
+async fn filters_by_time_and_type_apply_to_every_page() {
     let api = timeline().await;
     let liked: Vec<_> = [35, 75, 115]
         .map(|age| json!({"type": "post.liked", "actor": "bob", "at": ago(age), "data": age}))
@@ -131,7 +132,7 @@ async fn filters_by_time_and_type_hold_on_every_page() {
 }
 
 #[tokio::test]
-async fn a_page_of_large_events_is_cut_short_and_goes_on() {
+async fn a_page_of_large_events_ends_early_with_a_cursor() {
     let api = Api::with_posts().await;
     let data = "x".repeat(250 * 1024);
     for batch in [20..30, 10..20] {
@@ -163,7 +164,7 @@ async fn from_is_included_and_to_is_not() {
 }
 
 #[tokio::test]
-async fn filters_by_type_work_without_the_view_by_type_too() {
+async fn filters_by_type_also_work_without_the_view_by_type() {
     let api = Api::empty().await;
     api.call("dev", "PUT /topics/posts", "").await.is_ok(201);
     let mixed: Vec<_> = (1..=9)
@@ -177,12 +178,12 @@ async fn filters_by_type_work_without_the_view_by_type_too() {
 #[tokio::test]
 async fn a_consistent_read_costs_twice_as_much() {
     let api = Api::with_posts().await;
-    // In one bucket, whatever the time is.
+    // A fixed time, so that all events are in one bucket.
     let at =
         |second| json!({"type": "a", "actor": "ada", "at": format!("2026-11-01T10:00:{second}Z"), "data": 0});
     let events: Vec<_> = (10..20).map(at).collect();
     api.call("dev", "POST /topics/posts/events", Value::from(events).to_string()).await.is_ok(201);
-    // The directory is read once a second; from memory, both cost the events alone.
+    // Read the directory into memory first, so that both reads cost the events alone.
     page(&api, "").await;
     let units = async |query: &str| {
         let answer = api.call("ada", &format!("GET /topics/posts/events?{query}"), "").await;
@@ -196,7 +197,7 @@ async fn a_consistent_read_costs_twice_as_much() {
 }
 
 #[tokio::test]
-async fn a_cursor_is_of_its_query_and_only_limit_and_consistency_may_change() {
+async fn a_cursor_allows_only_another_limit_or_consistency() {
     let api = timeline().await;
     api.call("dev", "PUT /topics/others", "").await.is_ok(201);
     let filters = format!("type=post.created&from={}", ago(115));

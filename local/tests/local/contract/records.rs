@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, Api, request};
 
-/// The two kinds of records, each with who may write it.
+/// The two kinds of records, each with a token that may write it.
 const RECORDS: [(&str, &str); 2] = [("/users/ada/profile", "ada"), ("/settings/web", "dev")];
 
-/// As large as a document may be.
+/// The largest size of a document.
 const DOCUMENT_BYTES: usize = 64 * 1024;
 
-/// Sends a request with a header that is a precondition.
+/// Sends a request with a precondition header.
 pub(super) async fn under(
     api: &Api,
     who: &str,
@@ -22,7 +22,7 @@ pub(super) async fn under(
     api.send(request, body.to_owned()).await
 }
 
-/// The number that an answer's `ETag` is.
+/// The revision in a response's `ETag`.
 #[track_caller]
 pub(super) fn revision(answer: &Answer) -> u64 {
     let tag = answer.header("etag").unwrap();
@@ -34,7 +34,7 @@ pub(super) fn tag(answer: &Answer) -> String {
 }
 
 #[tokio::test]
-async fn a_record_is_created_read_replaced_and_deleted_under_its_revision() {
+async fn a_record_is_created_read_replaced_and_deleted() {
     for (path, who) in RECORDS {
         let api = Api::empty().await;
         let before = api.items().await;
@@ -44,7 +44,7 @@ async fn a_record_is_created_read_replaced_and_deleted_under_its_revision() {
 
         let text = r#"{"name": "Ada", "ratio": 1.10, "big": 123456789012345678901234567890}"#;
         let created = api.call(who, &put, format!("\n {text}\t")).await;
-        assert_eq!(created.is_ok(201).text, text, "the text that was sent");
+        assert_eq!(created.is_ok(201).text, text, "the text as it was sent");
         assert!(created.header("lately-cost").unwrap().starts_with("write_units=1.0, calls=1"));
         let read = api.call("ada", &get, "").await;
         assert_eq!((&*read.is_ok(200).text, tag(&read)), (text, tag(&created)));
@@ -64,12 +64,12 @@ async fn a_record_is_created_read_replaced_and_deleted_under_its_revision() {
         api.call("ada", &get, "").await.is(404, "not-found");
         assert_eq!(api.items().await, before, "nothing is left");
         let again = under(&api, who, &put, ("if-none-match", "*"), "{}").await;
-        assert!(revision(again.is_ok(201)) > revision(&replaced), "never a revision that was");
+        assert!(revision(again.is_ok(201)) > revision(&replaced), "a revision is never used again");
     }
 }
 
 #[tokio::test]
-async fn what_is_there_is_not_changed_by_who_has_not_seen_it() {
+async fn a_record_changes_only_with_its_current_revision() {
     for (path, who) in RECORDS {
         let api = Api::empty().await;
         let [get, put, delete] = ["GET", "PUT", "DELETE"].map(|method| format!("{method} {path}"));
@@ -89,13 +89,13 @@ async fn what_is_there_is_not_changed_by_who_has_not_seen_it() {
         }
         assert_eq!(api.items().await, before);
         assert_eq!(api.call("ada", &get, "").await.is_ok(200).text, r#"{"a":2}"#);
-        // What the refusal told is enough to go on.
+        // The revision of the refusal is enough to retry.
         under(&api, who, &put, ("if-match", &current), "{}").await.is_ok(200);
     }
 }
 
 #[tokio::test]
-async fn a_revision_of_nothing_replaces_nothing_and_deletes_nothing() {
+async fn a_precondition_on_a_missing_record_writes_nothing() {
     for (path, who) in RECORDS {
         let api = Api::empty().await;
         let [put, delete] = ["PUT", "DELETE"].map(|method| format!("{method} {path}"));
@@ -110,7 +110,7 @@ async fn a_revision_of_nothing_replaces_nothing_and_deletes_nothing() {
 }
 
 #[tokio::test]
-async fn a_precondition_that_is_none_is_refused_and_not_passed_over() {
+async fn an_invalid_precondition_is_refused_and_not_ignored() {
     let api = Api::empty().await;
     let created = api.call("ada", "PUT /users/ada/profile", "{}").await;
     let (current, before) = (tag(created.is_ok(201)), api.items().await);
@@ -140,7 +140,7 @@ async fn a_precondition_that_is_none_is_refused_and_not_passed_over() {
 }
 
 #[tokio::test]
-async fn a_document_is_an_object_and_what_else_is_sent_is_refused() {
+async fn a_document_must_be_a_json_object() {
     for (path, who) in RECORDS {
         let api = Api::empty().await;
         let put = format!("PUT {path}");
@@ -175,7 +175,7 @@ async fn a_document_has_up_to_64_kib_as_sent() {
         let put = format!("PUT {path}");
         let of_bytes = |bytes: usize| format!("{{\"a\":\"{}\"}}", "x".repeat(bytes - 8));
         api.call(who, &put, of_bytes(DOCUMENT_BYTES + 1)).await.is(413, "too-large");
-        // Of what is sent, and not of what is left of it.
+        // The size of the body counts, with its white space.
         api.call(who, &put, format!("{{}}{}", " ".repeat(DOCUMENT_BYTES - 1))).await.is(413, "too-large");
         let largest = of_bytes(DOCUMENT_BYTES);
         let created = api.call(who, &put, largest.clone()).await;
@@ -189,7 +189,7 @@ async fn a_document_has_up_to_64_kib_as_sent() {
 }
 
 #[tokio::test]
-async fn fields_that_name_what_is_stored_are_text_among_text() {
+async fn names_of_stored_attributes_are_ordinary_fields() {
     let api = Api::empty().await;
     let names =
         ["pk", "sk", "gsi1pk", "gsi1sk", "gsi2pk", "gsi2sk", "revision", "expires_at", "owner", "d", "w"];
@@ -210,7 +210,7 @@ async fn fields_that_name_what_is_stored_are_text_among_text() {
 }
 
 #[tokio::test]
-async fn records_of_others_are_others() {
+async fn each_user_and_app_has_its_own_record() {
     let api = Api::empty().await;
     api.call("ada", "PUT /users/ada/profile", r#"{"of":"ada"}"#).await.is_ok(201);
     api.call("bob", "PUT /users/bob/profile", r#"{"of":"bob"}"#).await.is_ok(201);
@@ -228,7 +228,7 @@ async fn records_of_others_are_others() {
     for method in ["PUT", "DELETE"] {
         api.call("ada", &format!("{method} /settings/ada"), "{}").await.is(403, "forbidden");
     }
-    // What follows from a user stands beside the profile, and stays out of it.
+    // A user's follows are stored beside the profile, and are not part of it.
     api.call("ada", "PUT /users/ada/following/actor:bob", "").await.is_ok(201);
     assert_eq!(api.call("ada", "GET /users/ada/profile", "").await.json(), json!({"of": "ada"}));
 }

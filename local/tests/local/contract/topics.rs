@@ -1,11 +1,11 @@
-//! `PUT` and `GET /topics/{topic}`, `GET /topics`, and what needs no topic.
+//! `PUT` and `GET /topics/{topic}`, `GET /topics`, and the routes that need no topic.
 
 use serde_json::{Value, json};
 
 use crate::support::{Api, OPENAPI, event, request};
 
 #[tokio::test]
-async fn a_topic_is_created_with_its_defaults_once_and_found_again() {
+async fn a_topic_is_created_once_with_its_defaults() {
     let api = Api::empty().await;
     let created = api.call("dev", "PUT /topics/posts", "").await;
     let topic = created.is_ok(201).json();
@@ -22,7 +22,7 @@ async fn a_topic_is_created_with_its_defaults_once_and_found_again() {
 }
 
 #[tokio::test]
-async fn what_is_absent_from_a_change_stays_and_null_retention_is_for_ever() {
+async fn absent_settings_stay_and_null_retention_is_for_ever() {
     let api = Api::empty().await;
     let body =
         json!({"bucket": "hour", "retention_days": 30, "min_shards": 4, "fan_out": false, "views": ["type"]});
@@ -55,7 +55,7 @@ async fn the_bucket_is_fixed_and_faults_change_nothing() {
 }
 
 #[tokio::test]
-async fn a_topic_shows_the_buckets_that_hold_events_newest_first() {
+async fn a_topic_lists_its_buckets_newest_first() {
     let api = Api::with_posts().await;
     for at in ["2026-11-01T10:00:00Z", "2026-11-03T10:00:00Z", "2026-11-02T10:00:00Z"] {
         let event = json!({"type": "a", "actor": "ada", "at": at}).to_string();
@@ -86,7 +86,7 @@ async fn topics_are_listed_by_name_page_by_page() {
 }
 
 #[tokio::test]
-async fn an_unknown_topic_is_not_found_and_the_detail_says_how_to_create_it() {
+async fn an_unknown_topics_error_says_how_to_create_it() {
     let api = Api::empty().await;
     let before = api.items().await;
     let id = "019aa0b7-9a40-7000-8000-5f3c9e1d2a77";
@@ -110,12 +110,12 @@ async fn health_and_the_document_are_open_to_everyone() {
     assert_eq!(health.is_ok(200).json(), json!({"status": "ok"}));
     let document = api.send(request("GET /openapi.json"), "").await;
     assert_eq!(document.is_ok(200).json(), *OPENAPI);
-    // A token that is not good does not close them.
+    // An invalid token is ignored.
     api.call("eve", "GET /health", "").await.is_ok(200);
 }
 
 #[tokio::test]
-async fn an_unknown_path_or_method_is_no_route() {
+async fn an_unknown_path_or_method_is_not_found() {
     let api = Api::with_posts().await;
     for line in [
         "GET /",
@@ -139,7 +139,7 @@ async fn an_unknown_path_or_method_is_no_route() {
     ] {
         api.call("dev", line, "{}").await.is(404, "route-not-found");
     }
-    // As behind the gateway, where GET does not answer HEAD.
+    // As behind the gateway, where a GET route does not serve HEAD.
     for path in ["/health", "/topics", "/topics/posts"] {
         let answer = api.call("dev", &format!("HEAD {path}"), "").await;
         assert_eq!((answer.status, answer.text.as_str()), (404, ""));

@@ -14,7 +14,7 @@ use crate::support::{Answer, Api, ago, event, event_ago, request};
 
 const POST: &str = "POST /topics/posts/events";
 
-/// All items but the directory's.
+/// All items but the entries of the directory.
 fn without_directory(items: Vec<String>) -> impl Iterator<Item = String> {
     items.into_iter().filter(|item| !item.contains(r#""sk": S("BUCKET#"#))
 }
@@ -25,7 +25,7 @@ async fn post_with_key(api: &Api, key: &str, body: impl Into<axum::body::Body>) 
 }
 
 #[tokio::test]
-async fn an_event_is_answered_with_its_id_and_time_and_is_where_location_says() {
+async fn a_posted_event_is_returned_and_found_at_its_location() {
     let api = Api::with_posts().await;
     let body = r#"{"type":"post.created","actor":"ada","subject":"repo:octo:hello","data":{"b":1.10,"a":[12345678901234567890123]}}"#;
     let posted = api.call("ada", POST, body).await;
@@ -36,14 +36,14 @@ async fn an_event_is_answered_with_its_id_and_time_and_is_where_location_says() 
     assert_eq!(event["at"], id.parse::<lately_keys::EventId>().unwrap().at().to_string());
     assert!(
         posted.text.contains(r#""data":{"b":1.10,"a":[12345678901234567890123]}"#),
-        "data comes back as it was sent"
+        "the data is the text as it was sent"
     );
     let got = api.call("bob", &format!("GET {}", posted.header("location").unwrap()), "").await;
     assert_eq!(got.is_ok(200).text, posted.text);
 }
 
 #[tokio::test]
-async fn an_array_or_lines_are_a_batch_even_of_one() {
+async fn an_array_or_lines_are_a_batch_even_with_one_event() {
     let api = Api::with_posts().await;
     let (one, two) = (event(), json!({"type": "post.liked", "actor": "ada", "data": null}));
     for batch in [vec![&one], vec![&one, &two]] {
@@ -69,7 +69,7 @@ async fn an_array_or_lines_are_a_batch_even_of_one() {
 }
 
 #[tokio::test]
-async fn a_batch_may_have_500_events_and_no_more() {
+async fn a_batch_has_at_most_500_events() {
     let api = Api::with_posts().await;
     let batch = |count| Value::from(vec![event(); count]).to_string();
     let accepted = api.call("ada", POST, batch(BATCH_EVENTS)).await.is_ok(201).json();
@@ -84,7 +84,7 @@ async fn a_batch_may_have_500_events_and_no_more() {
 }
 
 #[tokio::test]
-async fn every_fault_is_named_by_its_place_and_nothing_is_written() {
+async fn every_fault_is_located_and_nothing_is_written() {
     let api = Api::with_posts().await;
     let before = api.items().await;
     let bad = json!({"type": "Post", "actor": "a b", "subject": "#", "at": "yesterday", "colour": "red"});
@@ -101,7 +101,7 @@ async fn every_fault_is_named_by_its_place_and_nothing_is_written() {
 }
 
 #[tokio::test]
-async fn a_time_may_be_a_little_ahead_and_not_older_than_the_retention() {
+async fn a_time_lies_within_the_retention_or_seconds_ahead() {
     let api = Api::with_posts().await;
     api.call("dev", "PUT /topics/posts", r#"{"retention_days":2}"#).await.is_ok(200);
     let before = api.items().await;
@@ -117,7 +117,7 @@ async fn a_time_may_be_a_little_ahead_and_not_older_than_the_retention() {
 }
 
 #[tokio::test]
-async fn sizes_are_those_of_the_text_as_sent() {
+async fn size_limits_apply_to_the_text_as_sent() {
     let api = Api::with_posts().await;
     let sized = |bytes: usize| {
         let around = r#"{"type":"a","actor":"ada","data":""}"#.len();
@@ -134,7 +134,7 @@ async fn sizes_are_those_of_the_text_as_sent() {
 }
 
 #[tokio::test]
-async fn a_key_and_body_that_come_again_are_answered_as_the_first_time() {
+async fn a_repeated_key_and_body_get_the_first_response() {
     let api = Api::with_posts().await;
     let batch = json!([event(), event()]).to_string();
     for (key, body) in [("one", event().to_string()), ("two", batch), ("~ three", event_ago(90).to_string())]
@@ -148,7 +148,7 @@ async fn a_key_and_body_that_come_again_are_answered_as_the_first_time() {
         assert_eq!(api.items().await, written, "written once");
         let other = json!({"type": "other", "actor": "ada"}).to_string();
         post_with_key(&api, key, other).await.is(422, "idempotency-key-reused");
-        // The directory may know more types than there are: it covers an event before its key is looked at.
+        // The directory may list more types than exist, because it covers an event before the key is checked.
         assert!(without_directory(api.items().await).eq(without_directory(written)));
     }
 }
@@ -178,14 +178,14 @@ async fn an_ill_formed_key_is_refused() {
     }
     assert_eq!(api.items().await, before);
     post_with_key(&api, &longest, event().to_string()).await.is_ok(201);
-    // Two headers are one, as the gateway has it.
+    // Two headers are joined into one value, as the gateway does.
     let twice = request(POST).header("authorization", "Bearer dev");
     let twice = twice.header("idempotency-key", "a").header("idempotency-key", "b");
     api.send(twice, event().to_string()).await.is_ok(201);
     post_with_key(&api, "a,b", event().to_string()).await.is_ok(200);
 }
 
-/// The API with a client of DynamoDB to which things happen, and some time to try again.
+/// The API with a faulty DynamoDB client, and a time for retries.
 fn faulty(api: &Api, faults: Faults, time: Duration) -> Api {
     let client = api.system.engine.client_with(faults).client();
     let store = Store::new(Connection::new(client, "lately", World::new(), time));
@@ -196,7 +196,7 @@ fn faulty(api: &Api, faults: Faults, time: Duration) -> Api {
 }
 
 #[tokio::test]
-async fn a_batch_written_in_part_says_what_is_where_and_its_repetition_finishes_it() {
+async fn a_partly_written_batch_is_reported_and_a_retry_finishes_it() {
     let api = Api::with_posts().await;
     let days = ["2026-11-01", "2026-11-02", "2026-11-01"];
     let batch: Vec<_> = days
@@ -222,14 +222,14 @@ async fn a_batch_written_in_part_says_what_is_where_and_its_repetition_finishes_
     let events = finished.is_ok(200).json()["events"].clone();
     for event in accepted {
         let index = usize::try_from(event["index"].as_u64().unwrap()).unwrap();
-        assert_eq!(events[index]["id"], event["id"], "what was accepted keeps its id");
+        assert_eq!(events[index]["id"], event["id"], "an accepted event keeps its id");
     }
     let page = api.call("ada", latest, "").await.json();
     assert_eq!(page["events"].as_array().unwrap().len(), 3);
 }
 
 #[tokio::test]
-async fn when_the_table_cannot_be_reached_the_answer_is_503_without_the_cause() {
+async fn an_unreachable_table_is_a_503_without_the_cause() {
     let posts = Api::with_posts().await;
     let down = Faults::seeded(1).sometimes(1.0, Target::any(), Fault::ServiceUnavailable);
     let api = faulty(&posts, down, Duration::from_millis(300));
@@ -243,7 +243,11 @@ async fn when_the_table_cannot_be_reached_the_answer_is_503_without_the_cause() 
         ("GET /topics", String::new()),
     ] {
         let answer = api.call("dev", line, body).await;
-        assert_eq!(answer.is(503, "unavailable").json()["detail"], "Try again later.", "{line}");
+        assert_eq!(
+            answer.is(503, "unavailable").json()["detail"],
+            "The service cannot answer now. Try again later.",
+            "{line}"
+        );
         assert!(answer.header("retry-after").is_some(), "{line}");
     }
     api.call("dev", "GET /health", "").await.is_ok(200);

@@ -1,4 +1,4 @@
-//! Items that are no event of the design, or not yet: what stops an import, and what it is told.
+//! Items that an import cannot turn into events: they stop it with an error, or are skipped.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::import::{LATELY, Scene, USUAL, attributes, entropy, sharded_day, store, times, topic, user};
 
-/// Puts items into the table under keys of the design, in the order of time.
+/// Puts an item into the table under the design's key of the `n`th time.
 async fn put(scene: &Scene, n: usize, more: &[(&str, AttributeValue)]) {
     let mut item = attributes(n);
     for (name, value) in more {
@@ -21,7 +21,7 @@ async fn put(scene: &Scene, n: usize, more: &[(&str, AttributeValue)]) {
 }
 
 #[tokio::test]
-async fn attributes_become_what_is_asked_for() {
+async fn attributes_become_the_requested_fields() {
     let scene = Scene::new(sharded_day()).await;
     let text = |text: &str| AttributeValue::S(text.to_owned());
     let body = AttributeValue::M(HashMap::from([
@@ -44,12 +44,12 @@ async fn attributes_become_what_is_asked_for() {
 }
 
 #[tokio::test]
-async fn what_is_no_event_stops_it_until_it_is_mended_or_may_be_skipped() {
+async fn an_invalid_item_stops_it_until_corrected_or_skipped() {
     let text = |text: &str| AttributeValue::S(text.to_owned());
     for (invalid, why) in [
-        (("kind", text("Post Created")), "its kind: "),
-        (("kind", AttributeValue::Bool(true)), "its kind is neither a string nor a number"),
-        (("large", text(&"x".repeat(300_000))), "its data is larger than 256 KiB"),
+        (("kind", text("Post Created")), "the item's kind: "),
+        (("kind", AttributeValue::Bool(true)), "the item's kind is neither a string nor a number"),
+        (("large", text(&"x".repeat(300_000))), "the item's data is larger than 256 KiB"),
     ] {
         let scene = Scene::new(Design::QuarterHour).await;
         scene.write(times(30)).await;
@@ -58,7 +58,7 @@ async fn what_is_no_event_stops_it_until_it_is_mended_or_may_be_skipped() {
         let key = scene.design.write_key(times(14)[13].1, entropy(13)).unwrap();
         let named = format!("{} / {}: {why}", key.pk, key.sk);
         assert!(stopped.error().starts_with(&named), "{}", stopped.error());
-        assert_eq!(scene.read().await.len(), 0, "nothing of its page");
+        assert_eq!(scene.read().await.len(), 0, "no event of its page is written");
 
         let skipping = scene.import("--skip-invalid").await.done();
         assert_eq!((skipping.counted("imported"), skipping.counted("skipped")), ("29", "1"));
@@ -70,7 +70,7 @@ async fn what_is_no_event_stops_it_until_it_is_mended_or_may_be_skipped() {
 }
 
 #[tokio::test]
-async fn an_item_that_is_none_of_the_designs_stops_it_always_and_is_named() {
+async fn an_item_with_a_foreign_key_always_stops_it() {
     let scene = Scene::new(Design::QuarterHour).await;
     scene.write(times(6)).await;
     let key =
@@ -87,26 +87,26 @@ async fn an_item_that_is_none_of_the_designs_stops_it_always_and_is_named() {
 }
 
 #[tokio::test]
-async fn an_import_that_was_stopped_by_an_item_goes_on_when_it_is_mended() {
+async fn a_stopped_import_continues_after_the_item_is_corrected() {
     let scene = Scene::new(Design::ReverseTicks { user: user() }).await;
     scene.write(times(620)).await;
     put(&scene, 555, &[("kind", AttributeValue::S("?".to_owned()))]).await;
-    assert!(scene.import("").await.error().contains("its kind"));
-    assert_eq!(scene.read().await.len(), 500, "the page before it is there");
+    assert!(scene.import("").await.error().contains("the item's kind"));
+    assert_eq!(scene.read().await.len(), 500, "the page before is written");
     put(&scene, 555, &[]).await;
     let client = scene.engine.client_with(Faults::default());
     let ran = scene.run(client.client(), USUAL).await.done();
     assert_eq!((ran.counted("imported"), scene.read().await.len()), ("620", 620));
-    // The topic, its directory, a page of 120, and five calls to write it.
+    // It reads the topic, its directory and a page of 120, and writes that page in five calls.
     assert!(client.calls().len() < 12, "{:?}", client.calls());
 }
 
 #[tokio::test]
-async fn what_the_topic_does_not_keep_is_named_as_such() {
-    // Longer than since the events, and not as long.
+async fn items_beyond_the_retention_are_reported() {
+    // The events are older than the retention.
     let scene = Scene::with(Design::QuarterHour, r#"{"retention_days":30}"#).await;
     scene.write(times(12)).await;
-    assert!(scene.import("").await.error().contains("older than what the topic keeps"));
+    assert!(scene.import("").await.error().contains("older than the topic's retention"));
     let ran = scene.import("--skip-invalid").await.done();
     assert_eq!((ran.counted("imported"), ran.counted("skipped")), ("0", "12"));
 }
@@ -123,21 +123,21 @@ async fn a_dry_run_shows_the_first_events_and_writes_nothing() {
     let shown: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(shown.len(), 10);
     assert!(ran.told.starts_with("invalid  ") && ran.told.contains("nothing was written"), "{}", ran.told);
-    assert!(ran.told.contains("a page of 30 items from 2026-02-27T00:00:00Z on"), "{}", ran.told);
+    assert!(ran.told.contains("a page of 30 items from 2026-02-27T00:00:00Z until "), "{}", ran.told);
     scene.import("--skip-invalid --shards 2").await.done();
     let ids: Vec<_> = scene.read().await.iter().map(|event| json!(event.id)).collect();
-    assert!(shown.iter().all(|event| ids.contains(&event["id"])), "the ids are those that they get");
+    assert!(shown.iter().all(|event| ids.contains(&event["id"])), "the dry run shows the ids of the import");
 }
 
 #[tokio::test]
-async fn another_number_of_shards_or_another_table_is_refused() {
+async fn other_shards_or_options_than_the_files_are_refused() {
     let scene = Scene::with(sharded_day(), r#"{"max_shards":8}"#).await;
     scene.write(times(6)).await;
     assert!(scene.import("--shards 16").await.error().contains("max_shards, which is 8"));
     scene.import("--shards 4").await.done();
     assert!(scene.import("--shards 2").await.error().contains("imported with --shards 4"));
     assert!(scene.import("--subject-from n").await.error().contains("with --subject-from not given"));
-    // Without a number it is the one of the file, whatever the topic says by now.
+    // Without --shards, the file's number is used, also after the topic's number has changed.
     let change = TopicChange::parse(br#"{"min_shards":8}"#).unwrap();
     store(scene.engine.client(), LATELY).op().topic(&topic()).put(&change).await.unwrap();
     scene.import("").await.done();

@@ -1,4 +1,5 @@
-//! Tables of the published designs, imported: everything is there, once, at its time, however often the import dies.
+//! Imports of tables of every published design: each event is imported once, at its time, however often the import
+//! dies.
 
 mod items;
 mod whole;
@@ -33,14 +34,14 @@ const LATELY: &str = "lately";
 
 type Item = HashMap<String, AttributeValue>;
 
-/// A table of a design and Lately's own, side by side, and a folder for the state.
+/// A table of a design, Lately's own table, and a folder for the state.
 struct Scene {
     design: Design,
     engine: Engine,
     folder: TempDir,
 }
 
-/// How an import went.
+/// The result and the output of an import.
 struct Ran {
     result: Result<(), ImportError>,
     out: String,
@@ -54,17 +55,17 @@ impl Ran {
     }
 
     fn error(&self) -> String {
-        self.result.as_ref().expect_err("it was to fail").to_string()
+        self.result.as_ref().expect_err("the import fails").to_string()
     }
 
-    /// What stands behind a word of what was printed.
+    /// The text behind a word at the beginning of a printed line.
     fn counted(&self, word: &str) -> &str {
         let line = self.out.lines().find_map(|line| line.strip_prefix(word));
         line.unwrap_or_else(|| panic!("{word}: {}", self.out)).trim_start()
     }
 }
 
-/// The world, but that what is known stays fresh, however slow the machine is.
+/// The world with a stopped monotonic clock: nothing cached gets too old, however slow the machine is.
 #[derive(Debug)]
 struct Still(World);
 
@@ -113,7 +114,7 @@ impl Scene {
         DesignTable::new(connection(self.engine.client(), SOURCE), self.design.clone(), keys)
     }
 
-    /// Writes events into the design's table, each told by its number.
+    /// Writes numbered events into the design's table.
     async fn write(&self, events: impl IntoIterator<Item = (usize, Timestamp)>) {
         let event = |(n, at)| (self.design.write_key(at, entropy(n)).unwrap(), attributes(n));
         self.table().write(events.into_iter().map(event)).await.unwrap();
@@ -123,7 +124,7 @@ impl Scene {
         self.folder.path().join("state.json")
     }
 
-    /// The arguments that name the design and its table, and nothing else.
+    /// The arguments that name the design and its table.
     fn arguments(&self, more: &str) -> Vec<String> {
         let design = match &self.design {
             Design::ReverseTicks { .. } => "reverse-ticks --user ada",
@@ -157,12 +158,12 @@ impl Scene {
         Ran { result, out: text(out), told: text(told) }
     }
 
-    /// Imports as most tests do: all of the days that they write.
+    /// Imports with the usual arguments: the whole range that the tests write.
     async fn import(&self, more: &str) -> Ran {
         self.run(self.engine.client(), &format!("{USUAL} {more}")).await
     }
 
-    /// All events, oldest first, as they are read page by page.
+    /// All events, oldest first, read page by page.
     async fn read(&self) -> Vec<Event> {
         let store = store(self.engine.client(), LATELY);
         let mut query = EventQuery { limit: PageSize::new(200).unwrap(), ..EventQuery::default() };
@@ -178,7 +179,7 @@ impl Scene {
         }
     }
 
-    /// Every item of Lately's table, in an order of its own, without when the topic was made.
+    /// Every item of Lately's table, sorted, but the topic's settings, which hold the time of its creation.
     async fn items(&self) -> Vec<Item> {
         let scan = self.engine.client().scan().table_name(LATELY).into_paginator().items().send();
         let mut items: Vec<Item> = scan.collect::<Result<_, _>>().await.unwrap();
@@ -188,7 +189,7 @@ impl Scene {
     }
 }
 
-/// The actor is named where the design has no user, and the range is that of [`times`].
+/// The usual arguments. They name an actor, because some designs have no user, and the range of [`times`].
 const USUAL: &str = "--type-from kind --actor ada --since 2026-02-27T00:00:00Z --until 2026-03-03T00:00:00Z";
 
 fn definition(design: &Design) -> TableDefinition {
@@ -236,7 +237,7 @@ fn attributes(n: usize) -> lately_table::Item {
         .with("amount", number("12345678901234567890123456789012345678".to_owned()))
 }
 
-/// Random bits that are the same for the same number, and fall into shards in turn.
+/// Random bits, the same for the same number. Consecutive numbers fall into consecutive shards.
 fn entropy(n: usize) -> u128 {
     let n = u64::try_from(n).unwrap();
     fastrand::Rng::with_seed(n).u128(..) << 8 | u128::from(n % 256)
@@ -250,7 +251,7 @@ fn later(at: Timestamp, nanos: i64) -> Timestamp {
     at.checked_add(SignedDuration::from_nanos(nanos)).unwrap()
 }
 
-/// Times over the end of a month: every 25 minutes six, in one millisecond, a hundred nanoseconds apart.
+/// Times around the end of a month: every 25 minutes, six within one millisecond, a hundred nanoseconds apart.
 fn times(count: usize) -> Vec<(usize, Timestamp)> {
     let begin = at("2026-02-27T18:00:00.123Z");
     let time = |n: usize| {
@@ -265,7 +266,7 @@ fn number(event: &Event) -> usize {
     data["n"].as_u64().unwrap().try_into().unwrap()
 }
 
-/// To what the key of a design rounds a time down.
+/// The time as precisely as a design's key keeps it.
 fn told(design: &Design, at: Timestamp) -> UnixMillis {
     let millis = match design {
         Design::QuarterHour => at.as_second() * 1000,
@@ -275,7 +276,7 @@ fn told(design: &Design, at: Timestamp) -> UnixMillis {
 }
 
 #[tokio::test]
-async fn every_event_is_there_once_at_its_time_and_in_its_order() {
+async fn every_event_is_imported_once_at_its_time_in_order() {
     for design in designs() {
         let scene = Scene::new(design.clone()).await;
         // More than one page.
@@ -297,7 +298,7 @@ async fn every_event_is_there_once_at_its_time_and_in_its_order() {
             assert_eq!((event.event_type.as_str(), event.actor.as_str()), ("post.created", "ada"));
         }
         if matches!(design, Design::ReverseTicks { .. } | Design::Chronological { .. }) {
-            // Of one millisecond too, though they are on several shards.
+            // Also in order within one millisecond, though the events are on several shards.
             assert!(events.iter().map(number).eq(0..620), "{design:?}");
             assert!(events.iter().any(|event| event.id.shard() != events[0].id.shard()));
         }
@@ -310,13 +311,13 @@ async fn every_event_is_there_once_at_its_time_and_in_its_order() {
 }
 
 #[tokio::test]
-async fn run_twice_it_writes_the_same_and_the_stream_tells_of_nothing() {
+async fn a_second_run_changes_no_item_and_adds_no_stream_record() {
     for design in designs() {
         let scene = Scene::new(design.clone()).await;
         scene.write(times(60)).await;
         scene.import("--shards 2").await.done();
         let (items, records) = (scene.items().await, scene.engine.stream(LATELY).unwrap().all().len());
-        // From its own state, and without one.
+        // Once with the state file, and once without.
         scene.import("").await.done();
         std::fs::remove_file(scene.state()).unwrap();
         scene.import("--shards 2").await.done();
@@ -325,7 +326,7 @@ async fn run_twice_it_writes_the_same_and_the_stream_tells_of_nothing() {
     }
 }
 
-/// Kills an import at each of its calls in turn, and lets another finish: nothing is lost, nothing there twice.
+/// Kills an import at each of its calls in turn, and lets another run finish it. No event is lost or duplicated.
 async fn survives_every_crash(design: Design, events: usize, range: &str) {
     let whole = Scene::new(design.clone()).await;
     whole.write(times(events)).await;
@@ -346,14 +347,14 @@ async fn survives_every_crash(design: Design, events: usize, range: &str) {
             let shards = if scene.state().exists() { "" } else { "--shards 2" };
             let ran = scene.run(scene.engine.client(), &format!("{actor} {range} {shards}")).await.done();
             assert_eq!(scene.items().await, items, "{design:?}, call {call}, {moment:?}");
-            assert_eq!(ran.counted("imported"), events.to_string(), "each is counted once");
+            assert_eq!(ran.counted("imported"), events.to_string(), "each event is counted once");
         }
     }
 }
 
 #[tokio::test]
-async fn one_that_dies_at_any_call_is_finished_by_the_next() {
-    // Two quarters of an hour, and the empty ones around them.
+async fn an_import_that_dies_at_any_call_is_finished_by_the_next() {
+    // Two quarter hours with events, and empty ones around them.
     let range = "--since 2026-02-27T17:50:00Z --until 2026-02-27T18:35:00Z";
     for design in designs() {
         Box::pin(survives_every_crash(design, 12, range)).await;
@@ -361,13 +362,13 @@ async fn one_that_dies_at_any_call_is_finished_by_the_next() {
 }
 
 #[tokio::test]
-async fn one_that_dies_between_pages_is_finished_by_the_next() {
+async fn an_import_that_dies_between_pages_is_finished_by_the_next() {
     let design = Design::ReverseTicks { user: user() };
     Box::pin(survives_every_crash(design, 510, "--until 2026-03-03T00:00:00Z")).await;
 }
 
 #[tokio::test]
-async fn what_came_meanwhile_is_for_the_next_run() {
+async fn newer_items_are_for_the_next_run() {
     for design in designs() {
         let scene = Scene::new(design.clone()).await;
         scene.write(times(60)).await;
@@ -380,7 +381,7 @@ async fn what_came_meanwhile_is_for_the_next_run() {
             .await
             .done();
         assert_eq!((ran.counted("imported"), scene.read().await.len()), ("6", 18), "{design:?}");
-        // All that is left, and once more some of what is there.
+        // The rest, and again some that are already imported.
         let overlapping =
             "--type-from kind --actor ada --since 2026-02-27T18:30:00Z --until 2026-03-03T00:00:00Z";
         let ran = scene.run(client, overlapping).await.done();
@@ -405,6 +406,6 @@ async fn users_are_imported_one_after_the_other() {
         |name: &str, events: &[Event]| events.iter().filter(|event| event.actor.as_str() == name).count();
     let events = scene.read().await;
     assert_eq!((of("ada", &events), of("bob", &events)), (30, 12));
-    // What was a type or an actor elsewhere is data where it is not asked for.
+    // An attribute that no option names as type or actor becomes data.
     assert!(events[0].data.as_ref().unwrap().as_str().contains(r#""kind":"post.created""#));
 }

@@ -1,4 +1,4 @@
-//! An import as an operator runs it, and as it is documented: what it costs, and every line of its page.
+//! An import as an operator runs it: its documented costs, and every command of its documentation.
 
 use lately_designs::{Design, KeyType, KeyValue, WriteKey};
 use lately_table::Item;
@@ -8,10 +8,10 @@ use tempfile::TempDir;
 use crate::import::{Scene, at, designs, entropy, later};
 use crate::program::{Program, call_dynamodb, command, http};
 
-/// What users are told of all this.
+/// The documentation of imports.
 const PAGE: &str = include_str!("../../../../docs/designs.md");
 
-/// What makes an item 512 bytes as stored.
+/// Attributes that make an item 512 bytes as stored.
 fn of_512_bytes(key: &WriteKey) -> Item {
     let bytes = |value: &KeyValue| match value {
         KeyValue::S(text) => text.len(),
@@ -25,7 +25,7 @@ fn of_512_bytes(key: &WriteKey) -> Item {
 }
 
 #[tokio::test]
-async fn a_thousand_events_cost_a_unit_each_to_write_and_a_fifth_at_most_to_read() {
+async fn an_event_costs_one_write_unit_and_at_most_a_fifth_of_one_to_read() {
     let mut told = Vec::new();
     for design in designs() {
         let scene = Scene::with(design.clone(), r#"{"views":[],"fan_out":false}"#).await;
@@ -41,12 +41,13 @@ async fn a_thousand_events_cost_a_unit_each_to_write_and_a_fifth_at_most_to_read
         let range = "--since 2026-02-28T12:00:00Z --until 2026-02-28T13:00:00Z";
         let ran = scene.run(scene.engine.client(), &format!("--type post --actor ada {range}")).await.done();
         let (read, written) = ran.told.trim_end().split_once("; ").unwrap();
-        // And the directory: an entry that is looked for, the one before it, and its put; and the topic's settings.
+        // The calls include the topic's settings and the directory: a read of the entry, a read of the one before, a
+        // put.
         assert_eq!(written, "write_units=1001.0, calls=44");
         told.push(read.to_owned());
     }
-    // Two full pages, of which nobody knows that the second is the last; two of each shard, and what each page read of
-    // them in vain; a quarter after the other.
+    // Two full pages, and a third query because the second page may not be the last. A sharded day reads two pages of
+    // each shard, and some items twice. Quarter hours are read one after the other.
     let one = "read_units=127.0, calls=3, items=1000, rounds=3";
     let sharded = "read_units=192.0, calls=8, items=1500, rounds=2";
     let quarters = "read_units=152.0, calls=6, items=1200, rounds=4";
@@ -119,10 +120,10 @@ fn an_operator_imports_a_table_with_its_own_credentials() {
     };
 
     let (shown, out, told) = import(&["--dry-run"]);
-    assert!(shown && out.lines().count() == 2 && told.contains("1 are no events"), "{told}");
+    assert!(shown && out.lines().count() == 2 && told.contains("1 are invalid"), "{told}");
     let (done, _, told) = import(&[]);
     assert!(
-        !done && told.contains("lately: EVENTS#2026-03-14#SHARD1 / 1773489600002#carol: its kind"),
+        !done && told.contains("lately: EVENTS#2026-03-14#SHARD1 / 1773489600002#carol: the item's kind"),
         "{told}"
     );
     assert!(read().is_empty());
@@ -138,9 +139,9 @@ fn an_operator_imports_a_table_with_its_own_credentials() {
 
     for (more, word) in [
         (&["--shards", "2"][..], "imported with --shards 1"),
-        (&["--user", "ada"], "this design has no --user"),
-        (&["--into", "nowhere"], "Is the table's name right"),
-        (&["--subject-from", "about"], "with --subject-from not given. --state names another file"),
+        (&["--user", "ada"], "this design does not take --user"),
+        (&["--into", "nowhere"], "Check the table's name"),
+        (&["--subject-from", "about"], "with --subject-from not given. Choose another file with --state"),
         (&["--type", "x"], "cannot be used with"),
     ] {
         let (done, out, told) = import(more);
@@ -149,14 +150,14 @@ fn an_operator_imports_a_table_with_its_own_credentials() {
     program.stopped("-TERM");
 }
 
-/// The lines of the documentation that import something.
+/// The import commands of the documentation.
 fn lines() -> Vec<Vec<&'static str>> {
     let lines = PAGE.lines().filter_map(|line| line.strip_prefix("lately "));
     lines.map(|line| line.split(' ').collect()).collect()
 }
 
 #[test]
-fn the_lines_of_the_documentation_import_what_they_say() {
+fn the_documented_commands_import() {
     let program = Program::started(&["--no-demo"]);
     let folder = TempDir::new().unwrap();
     let lines = lines();
@@ -180,7 +181,7 @@ fn the_lines_of_the_documentation_import_what_they_say() {
             ],
             "KeySchema": [{"AttributeName": pk, "KeyType": "HASH"}, {"AttributeName": sk, "KeyType": "RANGE"}],
         });
-        // Two lines are of one table.
+        // Two commands import the same table.
         if said("--design") != Some("user-month") {
             call_dynamodb(&program, "CreateTable", &definition);
         }
@@ -195,7 +196,7 @@ fn the_lines_of_the_documentation_import_what_they_say() {
         assert_eq!(http(program.api(), "PUT", &format!("/topics/{topic}"), &admin, "{}").0, 201, "{topic}");
 
         let state = folder.path().join(topic);
-        // Until soon after it, lest more is looked at with each day.
+        // A fixed end: without it, the import reads more partitions each day.
         let until = if said("--until").is_none() { &["--until", "2026-03-15T00:00:00Z"][..] } else { &[] };
         let state = ["--state", state.to_str().unwrap()];
         let (done, out, told) = command(&program, &[&line, &state[..], until].concat());

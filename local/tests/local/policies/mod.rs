@@ -1,8 +1,8 @@
-//! What the template allows a function is what it does: each call that it makes is allowed, and nothing is allowed that
-//! none of them needs.
+//! The template grants each function exactly the actions that the function performs: every call is granted, and every
+//! grant is needed by a call.
 //!
-//! Each function runs the scenario before a witness of its own, and then what the scenario cannot bring about: what is
-//! throttled, too large, late, pulled, or left by a process that died.
+//! A witness records each function's calls. The functions run the scenario, and then cases that the scenario does not
+//! reach: throttled, too large or late writes, pulled sources, and work of a process that died.
 
 mod objects;
 mod rare;
@@ -27,7 +27,7 @@ use crate::policies::objects::{Objects, PREFIX};
 use crate::policies::witness::Witness;
 use crate::support::Api;
 
-/// A system each of whose functions has a witness.
+/// A system in which each function has a witness.
 struct Watched {
     api: Api,
     pump: PumpHandle,
@@ -48,7 +48,7 @@ impl Watched {
         let client = api.system.engine.client();
         let [authorize, write_event, query_latest, fan_out, follow, records, consume, report] =
             [(); 8].map(|()| Witness::default());
-        // Few followers are many here: of more than one, jobs bring what is new, and of more than two it is pulled.
+        // Low limits: with more than one follower a post needs jobs, and with more than two the source is pulled.
         let feeds = FeedSettings { fan_out_limit: 2, audience: 1, ..FeedSettings::default() };
         let mut pumped = api.system.clone();
         pumped.store = fan_out.store(&client).with_feeds(feeds);
@@ -79,7 +79,7 @@ impl Watched {
         }
     }
 
-    /// Where reports go.
+    /// The output of reports.
     fn output_of(&self, objects: Objects) -> Output {
         Output::new(Arc::new(objects), Path::from(PREFIX))
     }
@@ -99,7 +99,7 @@ impl Watched {
 }
 
 #[tokio::test]
-async fn each_function_is_allowed_what_it_does_and_nothing_else() {
+async fn each_function_is_granted_exactly_its_actions() {
     let watched = Watched::new().await;
     rare::before_the_first_issue(&watched).await;
     scenario(&watched).await;
@@ -116,7 +116,7 @@ async fn each_function_is_allowed_what_it_does_and_nothing_else() {
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
 
-/// The whole scenario, over a port.
+/// Runs the whole scenario over HTTP.
 async fn scenario(watched: &Watched) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -129,8 +129,8 @@ async fn scenario(watched: &Watched) {
     played.unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8(out).unwrap()));
 }
 
-/// What Lambda does as fan-out where it gives a record up: it looks whether the bucket is there, and puts an object. That
-/// is not to be seen here; that it is asked to do so is.
+/// Adds the calls that Lambda makes in fan-out's name when it gives up on a record: it checks that the bucket exists,
+/// and puts an object. No test can see these calls, but the template's destination asks for them.
 fn given_up(watched: &Watched) {
     let template = Template::parse(TEMPLATE).unwrap();
     let mapping = &template.resources["FanOutFunction"].properties["Events"]["Stream"]["Properties"];
@@ -141,7 +141,7 @@ fn given_up(watched: &Watched) {
 }
 
 #[test]
-fn no_statement_names_everything_and_nothing_is_allowed_but_by_statements() {
+fn all_grants_are_statements_without_wildcard_actions() {
     let template = Template::parse(TEMPLATE).unwrap();
     for function in functions(&template) {
         let policies = template.resources[function].properties["Policies"].as_array().unwrap();
@@ -153,7 +153,7 @@ fn no_statement_names_everything_and_nothing_is_allowed_but_by_statements() {
                 statement.actions.iter().all(|action| !action.contains('*')),
                 "{function}: {statement:?}"
             );
-            // All objects of a bucket, below a name.
+            // All objects of a bucket below a prefix.
             let is_one = |resource: &String| !resource.trim_end_matches("/*").contains('*');
             assert!(statement.resources.iter().all(is_one), "{function}: {statement:?}");
         }

@@ -1,4 +1,4 @@
-//! A bucket whose witness writes down what S3 would be asked for each call, as `object_store` asks it.
+//! A bucket that records the S3 requests which `object_store` would send for each call.
 
 use std::fmt;
 use std::ops::Range;
@@ -17,17 +17,17 @@ use object_store::{
 
 use crate::policies::witness::Witness;
 
-/// What all reports' names begin with here, in place of the parameter.
+/// The prefix of all report files here, in place of the template's parameter.
 pub(super) const PREFIX: &str = "reports";
 
-/// The bucket as the template writes it.
+/// The bucket, as the template writes its name.
 const BUCKET: &str = "arn:${AWS::Partition}:s3:::${Bucket}";
 
 #[derive(Clone, Debug)]
 pub(super) struct Objects {
     inner: Arc<InMemory>,
     witness: Witness,
-    /// Parts of uploads fail.
+    /// True if uploads of parts fail.
     failing: bool,
 }
 
@@ -36,7 +36,7 @@ impl Objects {
         Self { inner: Arc::default(), witness: witness.clone(), failing: false }
     }
 
-    /// The same objects, where no part of an upload gets through.
+    /// The same objects, but every upload of a part fails.
     pub(super) fn failing(&self) -> Self {
         Self { failing: true, ..self.clone() }
     }
@@ -65,7 +65,7 @@ impl ObjectStore for Objects {
         self.inner.put_opts(to, payload, options).await
     }
 
-    /// CreateMultipartUpload, UploadPart and CompleteMultipartUpload all ask for s3:PutObject.
+    /// CreateMultipartUpload, UploadPart and CompleteMultipartUpload all need s3:PutObject.
     async fn put_multipart_opts(
         &self,
         to: &Path,
@@ -76,8 +76,8 @@ impl ObjectStore for Objects {
         Ok(Box::new(Upload { upload, objects: self.clone(), to: to.clone() }))
     }
 
-    /// GetObject, and HeadObject too. To be told that an object is not there, and not that one may not look, one must be
-    /// allowed to list: a list without a prefix.
+    /// GetObject and HeadObject need s3:GetObject. S3 says that an object does not exist only to a caller who also has
+    /// s3:ListBucket, without a prefix; other callers get an access error.
     async fn get_opts(&self, from: &Path, options: GetOptions) -> Result<GetResult> {
         self.saw("GetObject", from);
         let got = self.inner.get_opts(from, options).await;
@@ -92,7 +92,7 @@ impl ObjectStore for Objects {
         self.inner.get_ranges(from, ranges).await
     }
 
-    /// DeleteObjects asks for s3:DeleteObject of each.
+    /// DeleteObjects needs s3:DeleteObject for each object.
     fn delete_stream(&self, names: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
         let objects = self.clone();
         let seen = names.inspect(move |name| objects.saw("DeleteObject", name.as_ref().unwrap()));
@@ -109,7 +109,7 @@ impl ObjectStore for Objects {
         self.inner.list_with_delimiter(prefix).await
     }
 
-    /// CopyObject reads the one and writes the other.
+    /// CopyObject reads the source and writes the target.
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
         self.saw("GetObject", from);
         self.saw("PutObject", to);

@@ -1,4 +1,4 @@
-//! What happens rarely: each is brought about, and what the function then does is seen.
+//! Rare cases: each is provoked, so that the witnesses record the functions' calls.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 use crate::policies::Watched;
 use crate::support::{Api, event, event_ago, old_issue, put_item};
 
-/// How long an invocation of the function of reports has.
+/// The time of an invocation of the report function.
 const TIME: Duration = Duration::from_secs(292);
 
-/// A client with which such calls go wrong, the first few times.
+/// A client whose first matching calls fail.
 fn hurt(api: &Api, target: Target, times: u64, fault: Fault) -> Client {
     api.system.engine.client_with(Faults::default().rule(target, When::First(times), fault)).client()
 }
@@ -33,13 +33,13 @@ async fn post(watched: &Watched, topic: &str, event: &Value) -> String {
     posted.is_ok(201).json()["id"].as_str().unwrap_or_default().to_owned()
 }
 
-/// The second kind of event in a bucket that keeps the view by type is noted in the directory.
+/// Creates the topic of issues with the view by type. A second type of event in a bucket then updates the directory.
 pub(super) async fn before_the_first_issue(watched: &Watched) {
     let views = r#"{"views":["actor","subject","type"]}"#;
     watched.api.call("dev", "PUT /topics/issues", views).await.is_ok(201);
 }
 
-/// Writes that are throttled, taken in part, or repeated late.
+/// Writes that are throttled, partly unprocessed, or retried late.
 pub(super) async fn writes(watched: &Watched) {
     let Watched { api, write_event, .. } = watched;
     api.call("dev", "PUT /topics/posts", "").await.is_ok(201);
@@ -52,7 +52,7 @@ pub(super) async fn writes(watched: &Watched) {
         let posted = api.serving(routes).call("dev", "POST /topics/posts/events", body.to_string()).await;
         posted.is_ok(201);
     }
-    // So late that its time would not be accepted now.
+    // Retried so late that the event's time would not be accepted now.
     let store = write_event.store(&api.system.engine.client());
     let submission = |may_import| {
         let at = Some(store.now().saturating_sub(3_600_000));
@@ -69,7 +69,7 @@ pub(super) async fn writes(watched: &Watched) {
             }),
         }
     };
-    // It is not known to be done when it comes again, and then is deleted.
+    // The write is not marked as done when it is retried; then its event is deleted.
     let marks = Target::operation(Operation::UpdateItem).partition("IDEMPOTENCY#");
     let dying = Faults::default().nth(1, marks, Fault::Crash(Moment::Before));
     let dying = api.system.engine.client_with(dying);
@@ -78,7 +78,7 @@ pub(super) async fn writes(watched: &Watched) {
     let written = store.op().write(submission(false)).await.unwrap();
     assert!(written.replayed);
     store.op().topic(&"posts".parse().unwrap()).delete_event(written.events[0].id, None).await.unwrap();
-    // Nobody knows whether these are written.
+    // The responses to these writes are lost.
     let batches = Target::operation(Operation::BatchWriteItem);
     let lost = Faults::default().rule(batches, When::Always, Fault::Unprocessed(0.5)).rule(
         puts(),
@@ -93,7 +93,7 @@ pub(super) async fn writes(watched: &Watched) {
     part.is(503, "partially-accepted");
 }
 
-/// Large events, large audiences, and follows that meet each other.
+/// Large events, large audiences, and follows that race.
 pub(super) async fn follows_and_feeds(watched: &Watched) {
     let Watched { api, pump, follow, .. } = watched;
     let get = async |target: &str| api.call("dev", &format!("GET {target}"), "").await.is_ok(200).json();
@@ -102,12 +102,12 @@ pub(super) async fn follows_and_feeds(watched: &Watched) {
         pump.settled().await;
     };
     let post_of = |actor: &str, bytes: usize| json!({"type": "post.created", "actor": actor, "data": {"text": "x".repeat(bytes)}});
-    // Its copies are pointers.
+    // The copies of a large event are pointers.
     let large = post(watched, "posts", &post_of("ada", 5_000)).await;
     let page = get(&format!("/actors/ada/events?wait_for={large}")).await;
     assert_eq!(page["events"][0]["id"], large);
 
-    // Two followers are many enough for jobs, and three too many.
+    // Two followers need jobs, and three make the source pulled.
     for (source, mode, followers) in [("actor:dora", "push", 2), ("actor:carol", "pull", 3)] {
         for n in 0..followers {
             followed(&format!("user{n}"), source).await;
@@ -132,7 +132,7 @@ pub(super) async fn follows_and_feeds(watched: &Watched) {
     }
 }
 
-/// A timeline that takes no more for a moment.
+/// A timeline that is throttled for a moment.
 pub(super) async fn overload(watched: &Watched) {
     let Watched { api, pump, fan_out, .. } = watched;
     post(watched, "posts", &event()).await;
@@ -147,7 +147,7 @@ pub(super) async fn overload(watched: &Watched) {
     pump.settled().await;
 }
 
-/// Issues of an older schema, and those of a topic that is too fast; and the topics of a session that is limited to some.
+/// Issues of an older schema, issues of a throttled topic, and a session that is limited to some topics.
 pub(super) async fn records(watched: &Watched) {
     let Watched { api, records, .. } = watched;
     let limited = json!({"scopes": ["read"], "topics": ["posts"], "ttl_seconds": 60});
@@ -163,7 +163,7 @@ pub(super) async fn records(watched: &Watched) {
     issues.call("ada", "POST /repos/octo/hello/issues", r#"{"title":"t"}"#).await.is_ok(201);
 }
 
-/// Reports in parts, with what is late, and after a process that died.
+/// Reports in parts, with late events, and after a process that died.
 pub(super) async fn reports(watched: &Watched) {
     let Watched { api, objects, report, .. } = watched;
     api.call("dev", "PUT /topics/billing", "").await.is_ok(201);
@@ -176,7 +176,7 @@ pub(super) async fn reports(watched: &Watched) {
     };
     let run = async |output, time| lately_report::run(&store, output, &due, time).await;
 
-    // More than one part of an upload.
+    // Large enough for an upload in several parts.
     let mut large = event_ago(3_600);
     large["data"] = "x".repeat(250_000).into();
     for _ in 0..4 {
@@ -188,14 +188,14 @@ pub(super) async fn reports(watched: &Watched) {
     run(&broken, TIME).await.unwrap_err();
     let done = run(&output, TIME).await.unwrap();
     assert!(matches!(done, Outcome::Finished { events: 40, .. }), "{done:?}");
-    // Late behind one report, and behind two.
+    // Events that are late for one report, and for two.
     for _ in 0..2 {
         post(watched, "billing", &event_ago(3_000)).await;
         let done = run(&output, TIME).await.unwrap();
         assert!(matches!(done, Outcome::Finished { late: 1, .. }), "{done:?}");
     }
 
-    // It dies when its run is committed, and is finished by another an hour later.
+    // A process dies when it commits its run, and another process finishes the run an hour later.
     let died = Target::operation(Operation::PutItem).partition("CONSUMER#");
     let dying = Faults::default().nth(1, died, Fault::Crash(Moment::Before));
     let dying = api.system.engine.client_with(dying);
@@ -211,7 +211,7 @@ pub(super) async fn reports(watched: &Watched) {
     }
 }
 
-/// An hour from now.
+/// The world, an hour ahead.
 #[derive(Debug)]
 struct Later(World);
 

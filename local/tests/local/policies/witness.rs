@@ -1,4 +1,4 @@
-//! Who writes down what a function sends, and holds it against what the template lets it do.
+//! A witness: it records the calls of a function, and compares them with the grants of the template.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -16,22 +16,22 @@ use lately_table::Connection;
 use lately_template::{Statement, Template};
 use serde_json::Value;
 
-/// The table, as `Fn::Sub` would have it.
+/// The table, in the syntax of `Fn::Sub`.
 const TABLE: &str = "${Table.Arn}";
 
-/// Something that is done to a table or a bucket, with one call.
+/// An action on a table or a bucket, performed by one call.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Deed {
-    /// As IAM names it.
+    /// The action's name in IAM.
     action: String,
-    /// What it is done to, as `Fn::Sub` would have it.
+    /// The resource, in the syntax of `Fn::Sub`.
     resource: String,
-    /// The partitions, or how the names of a list begin. One statement must allow all of them: a batch is looked at as a
-    /// whole, and whether the parts of a transaction are is not said.
+    /// The partitions, or the prefix of a list. One statement must allow all of them, because IAM checks a batch as a
+    /// whole. AWS does not document this for transactions.
     places: BTreeSet<String>,
 }
 
-/// What a statement allows to be done in one place, which is a pattern.
+/// An action that a statement allows in one place, which is a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Grant<'a> {
     action: &'a str,
@@ -39,17 +39,17 @@ struct Grant<'a> {
     place: &'a str,
 }
 
-/// Writes down what is done. Clones share the paper.
+/// Records actions. Clones share the record.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Witness(Arc<Mutex<BTreeSet<Deed>>>);
 
 impl Witness {
-    /// A client whose calls it writes down.
+    /// A client whose calls are recorded.
     pub(super) fn client(&self, client: &Client) -> Client {
         Client::from_conf(client.config().to_builder().interceptor(self.clone()).build())
     }
 
-    /// A store whose calls it writes down.
+    /// A store whose calls are recorded.
     pub(super) fn store(&self, client: &Client) -> Store {
         Store::new(Connection::new(self.client(client), "lately", World::new(), OPERATION_BUDGET))
     }
@@ -60,12 +60,12 @@ impl Witness {
         self.0.lock().unwrap().insert(deed);
     }
 
-    /// What a function did that it may not do, and what it may do that it did not.
+    /// The actions of a function that are not granted, and the grants that no action used.
     pub(super) fn complaints(&self, function: &str) -> Vec<String> {
         let statements = Template::parse(TEMPLATE).unwrap().statements(function).unwrap();
         let done = self.0.lock().unwrap().clone();
         let mut used = BTreeSet::new();
-        // Of all that is refused alike, one is told of.
+        // Of refused actions of the same kind, only one is reported.
         let mut refused = BTreeMap::new();
         for deed in &done {
             match statements.iter().find_map(|statement| deed.allowed_by(statement)) {
@@ -76,15 +76,15 @@ impl Witness {
         let granted: Vec<_> = statements.iter().flat_map(grants).collect();
         let idle = granted.iter().filter(|grant| !used.contains(grant));
         let again = (0..granted.len()).filter(|n| granted[..*n].contains(&granted[*n]));
-        let refused = refused.into_values().map(|deed| format!("done, and not granted: {deed}"));
-        let idle = idle.map(|grant| format!("granted, and not done: {grant}"));
+        let refused = refused.into_values().map(|deed| format!("done but not granted: {deed}"));
+        let idle = idle.map(|grant| format!("granted but not done: {grant}"));
         let again = again.map(|n| format!("granted twice: {}", granted[n]));
         refused.chain(idle).chain(again).map(|complaint| format!("{function}: {complaint}")).collect()
     }
 }
 
 impl Deed {
-    /// The grants of a statement that allow this, if they do.
+    /// The grants of a statement that together allow this action, if they do.
     fn allowed_by<'a>(&self, statement: &'a Statement) -> Option<Vec<Grant<'a>>> {
         let grants = grants(statement);
         let allowing = |place: &String| {
@@ -96,7 +96,7 @@ impl Deed {
         self.places.iter().map(allowing).collect()
     }
 
-    /// What the places begin with.
+    /// The first parts of the places.
     fn families(&self) -> BTreeSet<&str> {
         self.places.iter().filter_map(|place| place.split('#').next()).collect()
     }
@@ -116,12 +116,12 @@ impl fmt::Display for Grant<'_> {
     }
 }
 
-/// What a statement lets be done: each action to each resource in each place.
+/// The grants of a statement: each of its actions on each resource in each place.
 fn grants(statement: &Statement) -> Vec<Grant<'_>> {
     let Statement { effect, actions, resources, conditions, .. } = statement;
     assert_eq!(effect, "Allow");
-    // What is not understood here might allow less, or more, than is taken from it. `Null` says that there is a partition,
-    // which is so for each call that is seen.
+    // An unknown condition could allow less or more than this test assumes. `Null` requires that the call names a
+    // partition, which holds for each recorded call.
     let known = ["ForAllValues:StringLike", "Null", "StringLikeIfExists"];
     let conditions_of = conditions.as_object().into_iter().flatten();
     assert!(conditions_of.map(|(name, _)| name).all(|name| known.contains(&name.as_str())), "{conditions}");
@@ -165,7 +165,7 @@ impl Intercept for Witness {
 }
 
 impl Witness {
-    /// What a call does, as IAM looks at it.
+    /// Records the actions of a call, as IAM counts them.
     fn saw_call(&self, operation: &str, body: &Value) {
         let key = |item: &Value| item["pk"]["S"].as_str().unwrap().to_owned();
         let mut done: BTreeMap<String, Vec<String>> = BTreeMap::new();

@@ -1,10 +1,10 @@
-//! The announcement of a report run: how far it is about to read.
+//! The announcement of a report run: the end of the range that it is about to read.
 //!
 //! ```text
 //! table   pk  ANNOUNCED#{topic}    sk  {consumer's name}
 //! ```
 //!
-//! One partition for all consumers of a topic: whoever sees an event land reads them with one query.
+//! All consumers of a topic share one partition, so fan-out reads all announcements with one query when an event lands.
 
 use crate::key::{Key, Place, TableKey};
 use crate::name::{Consumer, Topic};
@@ -24,7 +24,7 @@ use crate::text::segments;
 pub struct AnnouncementKey {
     /// The topic that is read.
     pub topic: Topic,
-    /// Who reads it.
+    /// The consumer that reads it.
     pub name: Consumer,
 }
 

@@ -1,10 +1,10 @@
-//! Writes that a busy partition could not take in time: the backlog of a source's timeline or of a feed.
+//! The backlog of a source's timeline or of a feed: writes that the busy partition did not take in time.
 //!
 //! ```text
 //! table   pk  JOB#BACKLOG#SOURCE#{source}   or   JOB#BACKLOG#FEED#{user}    sk  {id}
 //! ```
 //!
-//! The id is made when the item is. It is not inverted: the oldest item is the first.
+//! The id is made together with the item. It is not inverted, so the oldest item is the first.
 
 use std::fmt;
 
@@ -76,7 +76,7 @@ impl fmt::Display for Backlog {
 pub struct BacklogKey {
     /// The partition that was too busy.
     pub backlog: Backlog,
-    /// An id of when the item was made.
+    /// The id made together with the item.
     pub id: EventId,
 }
 

@@ -1,4 +1,4 @@
-//! A consumer's checkpoint: how far it has read.
+//! A consumer's checkpoint: the position up to which it has read.
 //!
 //! ```text
 //! table   pk  CONSUMER#{topic}#{name}    sk  CHECKPOINT
@@ -24,7 +24,7 @@ use crate::text::segments;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ConsumerKey {
-    /// What it reads.
+    /// The topic that it reads.
     pub topic: Topic,
     /// Its name.
     pub name: Consumer,

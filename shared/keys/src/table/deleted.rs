@@ -1,11 +1,11 @@
-//! That an event was deleted which came with an `Idempotency-Key`.
+//! The note that an event was deleted which came with an `Idempotency-Key`.
 //!
 //! ```text
 //! table   pk  DELETED#{topic}#{id}    sk  the same
 //! ```
 //!
-//! Why: a client may repeat its request for a day, and what is not finished then is finished. An event that is not there
-//! was never written, or was deleted since; only a note of the deletion tells the two apart.
+//! A client may repeat its request for a day, and a repetition finishes unfinished writes. An absent event was either
+//! never written or deleted since; only this note tells the two apart.
 
 use crate::id::EventId;
 use crate::key::{Key, Place, TableKey};

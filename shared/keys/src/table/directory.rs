@@ -1,4 +1,4 @@
-//! A topic's directory: one entry for each bucket that holds anything.
+//! A topic's directory: one entry for each bucket that contains events.
 //!
 //! ```text
 //! table   pk  TOPIC#{topic}    sk  BUCKET#{label}
@@ -12,7 +12,7 @@ use crate::key::{Key, Place, TableKey};
 use crate::name::Topic;
 use crate::text::segments;
 
-/// The item that says what a bucket holds.
+/// The item that describes a bucket.
 ///
 /// ```
 /// use lately_keys::TableKey;
@@ -31,7 +31,7 @@ pub struct DirectoryKey {
 }
 
 impl DirectoryKey {
-    /// What the sort keys of all entries start with. The partition is [`TopicKey::partition`].
+    /// The prefix of all entries' sort keys. The partition is [`TopicKey::partition`].
     pub const PREFIX: &str = "BUCKET#";
 
     /// The sort key of a bucket's entry, for a range of them.

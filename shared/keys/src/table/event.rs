@@ -1,12 +1,12 @@
-//! An event, and its place in the `type` view.
+//! An event, and its entry in the `type` view.
 //!
 //! ```text
 //! table   pk  EVENTS#{topic}#{label}#SHARD{n}       sk  {inverted id}
 //! gsi1    pk  TYPE#{topic}#{label}#{type}#SHARD{n}  sk  {inverted id}
 //! ```
 //!
-//! Why: both are pure functions of the topic and the id (and, for the view, the type): the label is that of
-//! the bucket which holds the id's time, and the shard stands in the id.
+//! Both keys are pure functions of the topic and the id (and, for the view, the type): the label is the label of the
+//! bucket of the id's time, and the shard is in the id.
 
 use std::fmt;
 
@@ -38,7 +38,7 @@ pub struct EventPartition {
 }
 
 impl EventPartition {
-    /// Whether an event of this id, in this topic, lies here.
+    /// True if this partition holds the topic's event with this id.
     #[must_use]
     pub fn holds(&self, id: EventId) -> bool {
         holds(self.bucket, self.shard, id)
@@ -83,7 +83,7 @@ pub struct EventKey {
 }
 
 impl EventKey {
-    /// The key of an event, from what its id says.
+    /// The key of an event, derived from its id.
     #[must_use]
     pub fn new(topic: Topic, width: BucketWidth, id: EventId) -> Self {
         let bucket = Bucket::containing(width, id.at());
@@ -158,7 +158,7 @@ impl fmt::Display for TypeViewPartition {
     }
 }
 
-/// An event's place in the `type` view.
+/// An event's entry in the `type` view.
 ///
 /// ```
 /// use lately_keys::TableKey;
@@ -177,7 +177,7 @@ pub struct TypeViewKey {
 }
 
 impl TypeViewKey {
-    /// The place of an event, given its key and type.
+    /// The entry of an event with this key and type.
     #[must_use]
     pub fn new(event: &EventKey, event_type: EventType) -> Self {
         let EventPartition { topic, bucket, shard } = event.partition.clone();

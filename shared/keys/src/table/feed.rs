@@ -1,4 +1,4 @@
-//! A user's feed: entries, the sources to pull, and how far the user has seen it.
+//! A user's feed: its entries, the sources to pull, and the seen mark.
 //!
 //! ```text
 //! table   pk  FEED#{user}    sk  #PULL#{source}    a source whose timeline is merged in
@@ -6,8 +6,8 @@
 //!                            sk  {inverted id}     an entry
 //! ```
 //!
-//! `#` sorts before every digit: one query from the start of the partition gives what is needed to read the
-//! page, and then the page.
+//! `#` sorts before every digit. So one query from the start of the partition returns first the marks that reading the
+//! page needs, and then the page.
 
 use crate::id::EventId;
 use crate::key::{Key, Place, TableKey};
@@ -34,7 +34,7 @@ fn parse_partition(pk: &str) -> Option<User> {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FeedEntryKey {
-    /// Whose feed it is.
+    /// The feed's user.
     pub user: User,
     /// The event.
     pub id: EventId,
@@ -72,14 +72,14 @@ impl TableKey for FeedEntryKey {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PullMarkerKey {
-    /// Whose feed it is.
+    /// The feed's user.
     pub user: User,
     /// The source to pull.
     pub source: Source,
 }
 
 impl PullMarkerKey {
-    /// What the sort keys of all markers start with. The partition is [`FeedEntryKey::partition`].
+    /// The prefix of all markers' sort keys. The partition is [`FeedEntryKey::partition`].
     pub const PREFIX: &str = "#PULL#";
 }
 
@@ -96,7 +96,7 @@ impl TableKey for PullMarkerKey {
     }
 }
 
-/// The mark of how far a user has seen their feed.
+/// The mark of the newest event that a user has seen in their feed.
 ///
 /// ```
 /// use lately_keys::TableKey;
@@ -108,7 +108,7 @@ impl TableKey for PullMarkerKey {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SeenMarkKey {
-    /// Whose feed it is.
+    /// The feed's user.
     pub user: User,
 }
 

@@ -1,4 +1,4 @@
-//! A follow edge, as the user has it: what do I follow?
+//! A follow edge in the user's partition: the sources that a user follows.
 //!
 //! ```text
 //! table   pk  USER#{user}    sk  FOLLOWS#{source}
@@ -22,14 +22,14 @@ use crate::text::segments;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FollowKey {
-    /// Who follows.
+    /// The follower.
     pub user: User,
-    /// What is followed.
+    /// The followed source.
     pub source: Source,
 }
 
 impl FollowKey {
-    /// What the sort keys of all edges start with. The partition is [`ProfileKey::partition`].
+    /// The prefix of all edges' sort keys. The partition is [`ProfileKey::partition`].
     pub const PREFIX: &str = "FOLLOWS#";
 }
 

@@ -1,12 +1,14 @@
-//! A follow edge, as the source has it: who follows me? Spread over shards, each with its counts.
+//! A follow edge in the source's partitions: the followers of a source, spread over shards. Each shard has its own
+//! counts.
 //!
 //! ```text
-//! table   pk  FOLLOWERS#{source}#{n}    sk  #COUNT                 how many are here, and how many have left
-//!                                       sk  #LEFT#{time}#{user}    one who left
+//! table   pk  FOLLOWERS#{source}#{n}    sk  #COUNT                 the numbers of followers here and of leavers
+//!                                       sk  #LEFT#{time}#{user}    a leaver: a user who no longer follows
 //!                                       sk  {user}                 a follower
 //! ```
 //!
-//! A user's name starts with a letter or a digit, so the counts come first and are never a user. Who left sorts by when.
+//! A user's name starts with a letter or a digit, so the counts come first and are never mistaken for a user. Leavers
+//! are sorted by the time at which they left.
 
 use crate::key::{Key, Place, TableKey};
 use crate::name::User;
@@ -32,11 +34,11 @@ fn parse_partition(pk: &str) -> Option<(Source, Shard)> {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FollowerKey {
-    /// What is followed.
+    /// The followed source.
     pub source: Source,
     /// The shard that the follow was written to; the follow edge remembers it.
     pub shard: Shard,
-    /// Who follows.
+    /// The follower.
     pub user: User,
 }
 
@@ -73,7 +75,7 @@ impl TableKey for FollowerKey {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FollowerCountKey {
-    /// What is followed.
+    /// The followed source.
     pub source: Source,
     /// The shard that is counted.
     pub shard: Shard,
@@ -105,21 +107,21 @@ impl TableKey for FollowerCountKey {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LeaverKey {
-    /// What was followed.
+    /// The formerly followed source.
     pub source: Source,
     /// The shard that the follower was in.
     pub shard: Shard,
     /// When the follower left.
     pub at: UnixMillis,
-    /// Who left.
+    /// The former follower.
     pub user: User,
 }
 
 impl LeaverKey {
-    /// What the sort keys of all who left start with. The partition is [`FollowerKey::partition`].
+    /// The prefix of all leavers' sort keys. The partition is [`FollowerKey::partition`].
     pub const PREFIX: &str = "#LEFT#";
 
-    /// What the sort keys of all who left at a time or later are behind.
+    /// A bound below the sort keys of all who left at this time or later.
     #[must_use]
     pub fn since(at: UnixMillis) -> String {
         format!("{}{at}", Self::PREFIX)

@@ -1,10 +1,10 @@
-//! What was answered to a request that carried an `Idempotency-Key`.
+//! The stored response to a request that carried an `Idempotency-Key`.
 //!
 //! ```text
 //! table   pk  IDEMPOTENCY#{caller}#{topic}#{key}    sk  the same
 //! ```
 //!
-//! The client's key comes last, because it alone may hold a `#`.
+//! The client's key comes last, because it alone may contain a `#`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ use crate::key::{Key, Place, TableKey};
 use crate::limits::IDEMPOTENCY_KEY_BYTES;
 use crate::name::Topic;
 
-/// What a client sent as `Idempotency-Key`: 1 to 128 printable ASCII characters.
+/// The value of an `Idempotency-Key` header: 1 to 128 printable ASCII characters.
 ///
 /// ```
 /// use lately_keys::table::IdempotencyKey;
@@ -25,7 +25,7 @@ use crate::name::Topic;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct IdempotencyKey(Box<str>);
 
-/// Text that is no idempotency key.
+/// The text is not an idempotency key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("idempotency key: must be 1 to {IDEMPOTENCY_KEY_BYTES} printable ASCII characters")]
 pub struct IdempotencyKeyError;
@@ -46,7 +46,7 @@ impl fmt::Display for IdempotencyKey {
     }
 }
 
-/// The item that remembers a request and its answer.
+/// The item that stores a request and its response.
 ///
 /// ```
 /// use lately_keys::TableKey;
@@ -58,11 +58,11 @@ impl fmt::Display for IdempotencyKey {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct IdempotencyItemKey {
-    /// Who sent it.
+    /// The caller who sent the request.
     pub caller: Caller,
-    /// The topic that it was sent to.
+    /// The topic of the request.
     pub topic: Topic,
-    /// The key that it carried.
+    /// The key of the request.
     pub key: IdempotencyKey,
 }
 
@@ -77,7 +77,7 @@ impl TableKey for IdempotencyItemKey {
         let (caller, rest) = pk.strip_prefix("IDEMPOTENCY#")?.split_once('#')?;
         let (topic, key) = rest.split_once('#')?;
         (pk == sk).then_some(Self {
-            // A session's id is read in one case only, so the caller too has one text.
+            // A session's id is parsed in lower case only, so a caller has only one text.
             caller: caller.parse().ok()?,
             topic: topic.parse().ok()?,
             key: key.parse().ok()?,

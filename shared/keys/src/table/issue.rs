@@ -6,7 +6,7 @@
 //! gsi2    pk  REPO#{owner}#{repo}    sk  PRIORITY#{HIGH|MEDIUM|LOW}#{8 digits}
 //! ```
 //!
-//! Eight digits, so that text sorts as numbers do.
+//! Numbers have eight digits, so that text sorts as numbers do.
 
 use std::fmt;
 use std::str::FromStr;
@@ -28,7 +28,7 @@ use crate::text::{eight_digits, segments};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IssueNumber(u32);
 
-/// A number that no issue has.
+/// The number cannot be an issue's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("issue: must be a number from 1 to {ISSUE_NUMBER}")]
 pub struct IssueNumberError;
@@ -36,7 +36,7 @@ pub struct IssueNumberError;
 impl IssueNumber {
     /// The number of a repository's first issue.
     pub const MIN: Self = Self(1);
-    /// The highest number there can be.
+    /// The highest possible number.
     pub const MAX: Self = Self(ISSUE_NUMBER);
 
     /// The number.
@@ -63,14 +63,14 @@ impl FromStr for IssueNumber {
     type Err = IssueNumberError;
 
     fn from_str(text: &str) -> Result<Self, IssueNumberError> {
-        // A number's own parser would take a sign too.
+        // The integer parser alone would also accept a sign.
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());
         text.parse::<u32>().ok().filter(|_| digits).ok_or(IssueNumberError)?.try_into()
     }
 }
 
 impl fmt::Display for IssueNumber {
-    /// As people write it; in keys it has eight digits.
+    /// Without leading zeros; in keys it has eight digits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
@@ -85,7 +85,7 @@ macro_rules! words {
             $($variant,)*
         }
 
-        /// Text that is none of the words.
+        /// The text is none of the words.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
         #[error($message)]
         pub struct $unknown;
@@ -101,7 +101,7 @@ macro_rules! words {
                 }
             }
 
-            /// The word as it stands in a key.
+            /// The word in keys.
             const fn stored(self) -> &'static str {
                 match self {
                     $(Self::$variant => $stored,)*
@@ -130,7 +130,7 @@ macro_rules! words {
 }
 
 words! {
-    /// Whether an issue is open.
+    /// The status of an issue.
     IssueStatus, UnknownStatus = "status: must be open or closed" {
         Open = "open", "OPEN";
         Closed = "closed", "CLOSED";
@@ -138,7 +138,7 @@ words! {
 }
 
 words! {
-    /// How much an issue matters.
+    /// The priority of an issue.
     IssuePriority, UnknownPriority = "priority: must be high, medium or low" {
         High = "high", "HIGH";
         Medium = "medium", "MEDIUM";
@@ -159,9 +159,9 @@ words! {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct IssueKey {
-    /// Where it was opened.
+    /// The repository.
     pub repository: RepositoryKey,
-    /// Its number there.
+    /// The number in the repository.
     pub number: IssueNumber,
 }
 
@@ -186,7 +186,7 @@ impl TableKey for IssueKey {
     }
 }
 
-/// An issue's place among the open or the closed ones.
+/// An issue's entry among the open or the closed issues.
 ///
 /// ```
 /// use lately_keys::TableKey;
@@ -199,7 +199,7 @@ impl TableKey for IssueKey {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct IssueStatusKey {
-    /// Where it was opened.
+    /// The repository.
     pub repository: RepositoryKey,
     /// Its status.
     pub status: IssueStatus,
@@ -232,7 +232,7 @@ impl TableKey for IssueStatusKey {
     }
 }
 
-/// An issue's place among those of its priority.
+/// An issue's entry among the issues of its priority.
 ///
 /// ```
 /// use lately_keys::TableKey;
@@ -245,7 +245,7 @@ impl TableKey for IssueStatusKey {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct IssuePriorityKey {
-    /// Where it was opened.
+    /// The repository.
     pub repository: RepositoryKey,
     /// Its priority.
     pub priority: IssuePriority,

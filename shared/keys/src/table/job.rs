@@ -5,10 +5,11 @@
 //!                                             sk  {page, 8 digits}#BEGUN
 //! ```
 //!
-//! The second item marks a page whose run has begun. A run that finds the mark repeats one that may have died half-way.
+//! The second item marks a page whose run has begun. A run that finds the mark repeats a run that may have died
+//! half-way.
 //!
-//! A job's name is made of nothing but what it does, so that making it again makes the same item, which
-//! writes no stream record: a job is never run twice for having been asked for twice.
+//! A job's name contains only its task. So creating a job again writes the same item, which makes no stream record: a
+//! job that is requested twice runs once.
 
 use std::fmt;
 
@@ -19,7 +20,7 @@ use crate::shard::Shard;
 use crate::source::Source;
 use crate::text::{canonical, eight_digits, segments};
 
-/// The work of a job: for each follower of its page, or for one user's feed.
+/// The work of a job, either for each follower of its page or for one user's feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JobTask {
     /// Writes a copy of the event into the follower's feed.
@@ -28,7 +29,7 @@ pub enum JobTask {
     Remove,
     /// Writes the source's pull marker into the follower's feed.
     Promote,
-    /// Takes the source's entries out of the feed of a user who no longer follows it.
+    /// Deletes the source's entries from the feed of a user who no longer follows it.
     Cleanup,
     /// Copies the source's entries into the feed of a new follower.
     Backfill,
@@ -66,14 +67,14 @@ impl fmt::Display for JobTask {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Job {
-    /// What is done.
+    /// The task.
     pub task: JobTask,
-    /// The event that is pushed or removed; for a promotion, the id that marks its start; for a cleanup or a backfill,
-    /// an id made of the stream record that asked for it.
+    /// The event that is pushed or removed. For a promotion, the id that marks its start. For a cleanup or a backfill,
+    /// an id made from the stream record that requested it.
     pub id: EventId,
-    /// Whose followers it is done for.
+    /// The source whose followers the task is for.
     pub source: Source,
-    /// Which shard of them.
+    /// The shard of the followers.
     pub shard: Shard,
 }
 
@@ -84,7 +85,7 @@ impl fmt::Display for Job {
     }
 }
 
-/// A page of a job, from 0.
+/// The number of a job's page, counted from 0.
 ///
 /// ```
 /// use lately_keys::table::JobPage;

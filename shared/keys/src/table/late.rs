@@ -1,12 +1,12 @@
-//! An event that landed behind what a consumer had already read: the late ledger.
+//! The late ledger: an event that landed behind the position up to which a consumer had already read.
 //!
 //! ```text
 //! table   pk  LATE#{topic}#{name}#{0..15}    sk  {id}
 //! ```
 //!
-//! The partition is the id's last four bits, which are random: a large import into the past is spread over
-//! sixteen partitions, and its ledger entry is found again from the id alone. The id is not inverted: late
-//! events are reported oldest first.
+//! The partition is the id's last four bits, which are random. So a large import into the past is spread over sixteen
+//! partitions, and a ledger entry is found from the id alone. The id is not inverted, because late events are reported
+//! oldest first.
 
 use super::ConsumerKey;
 use crate::id::EventId;
@@ -14,7 +14,7 @@ use crate::key::{Key, Place, TableKey};
 use crate::limits::LATE_SHARDS;
 use crate::text::{canonical, segments};
 
-/// The item that keeps a late event for a consumer.
+/// The item that lists a late event for a consumer.
 ///
 /// ```
 /// use lately_keys::TableKey;
@@ -27,7 +27,7 @@ use crate::text::{canonical, segments};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LateEventKey {
-    /// Whose ledger it is.
+    /// The ledger's consumer.
     pub consumer: ConsumerKey,
     /// The event.
     pub id: EventId,
@@ -40,7 +40,7 @@ impl LateEventKey {
         (0..LATE_SHARDS).map(move |shard| format!("LATE#{topic}#{name}#{shard}"))
     }
 
-    /// Which of them an event lies in.
+    /// The number of an event's partition.
     #[must_use]
     pub fn shard(id: EventId) -> u8 {
         let [.., low] = *id.as_uuid().as_bytes();

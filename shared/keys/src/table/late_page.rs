@@ -1,11 +1,11 @@
-//! A page of the late events that a report run reports: fixed before they are.
+//! A page of the late events that a report run reports. The pages are fixed before the run reports their events.
 //!
 //! ```text
 //! table   pk  CONSUMER#{topic}#{name}    sk  LATE#{id of the run's end}#{page, 8 digits}
 //! ```
 //!
-//! It shares a partition with the run ([`RunKey`](super::RunKey)). Pages sort as they are numbered, so one query
-//! reads a run's whole list.
+//! It shares a partition with the run ([`RunKey`](super::RunKey)). Pages sort by number, so one query reads a run's
+//! whole list.
 
 use super::ConsumerKey;
 use crate::id::EventId;
@@ -34,22 +34,22 @@ pub struct LatePageKey {
 }
 
 impl LatePageKey {
-    /// What the sort keys of all pages start with. The partition is the consumer's text.
+    /// The prefix of all pages' sort keys. The partition is the consumer's text.
     pub const PREFIX: &str = "LATE#";
 
-    /// The key of a page of a run that ends there; `None` above 99,999,999.
+    /// The key of a page of the run that ends at `to`; `None` above page 99,999,999.
     #[must_use]
     pub fn new(consumer: ConsumerKey, to: EventId, page: u32) -> Option<Self> {
         (page <= LATE_PAGE).then_some(Self { consumer, to, page })
     }
 
-    /// What the sort keys of one run's pages start with.
+    /// The prefix of one run's pages' sort keys.
     #[must_use]
     pub fn prefix_of(to: EventId) -> String {
         format!("{}{to}#", Self::PREFIX)
     }
 
-    /// Which page it is, counted from 0.
+    /// The page's number, counted from 0.
     #[must_use]
     pub const fn page(&self) -> u32 {
         self.page

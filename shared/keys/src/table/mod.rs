@@ -1,7 +1,7 @@
-//! Every key of the table, one file per family.
+//! All keys of the table, one file per family.
 //!
-//! The table has the keys `pk` and `sk` and two indexes, `gsi1` and `gsi2`. Each file here draws its
-//! layout, encodes it and decodes it; no other code puts key text together. The whole table:
+//! The table has the keys `pk` and `sk` and two indexes, `gsi1` and `gsi2`. Each file here draws its layout, encodes it
+//! and decodes it. No other code composes key text. The whole table:
 //!
 //! | item | pk | sk | also in |
 //! | --- | --- | --- | --- |
@@ -101,7 +101,7 @@ use crate::key::{Key, Place, TableKey};
 
 macro_rules! any_key {
     ($($family:ident($type:ident),)*) => {
-        /// A key of any of the table's families: what a stream record, or an item of a mixed partition, is.
+        /// A key of any of the table's families, for readers of stream records and of mixed partitions.
         ///
         /// ```
         /// use lately_keys::table::{AnyKey, SeenMarkKey};
@@ -118,7 +118,7 @@ macro_rules! any_key {
         }
 
         impl AnyKey {
-            /// The key that two texts are; `None` if no family knows them.
+            /// Decodes two texts; `None` if they are not a key of any family.
             #[must_use]
             pub fn decode(pk: &str, sk: &str) -> Option<Self> {
                 $(if let Some(key) = $type::decode(pk, sk) {
@@ -146,7 +146,7 @@ macro_rules! any_key {
             }
         )*
 
-        /// How many families claim two texts: never more than one.
+        /// The number of families that accept two texts: never more than one.
         #[cfg(test)]
         fn claims(pk: &str, sk: &str) -> usize {
             [$($type::decode(pk, sk).is_some()),*].into_iter().filter(|claimed| *claimed).count()
@@ -154,7 +154,7 @@ macro_rules! any_key {
     };
 }
 
-// The most frequent first: it is the order in which a stream record's key is tried.
+// The most frequent families come first, because stream records' keys are tried in this order.
 any_key! {
     Event(EventKey),
     FeedEntry(FeedEntryKey),

@@ -4,7 +4,7 @@
 //! table   pk  USER#{user}    sk  PROFILE
 //! ```
 //!
-//! It shares a partition with what the user follows ([`FollowKey`](super::FollowKey)).
+//! It shares a partition with the user's follow edges ([`FollowKey`](super::FollowKey)).
 
 use crate::key::{Key, Place, TableKey};
 use crate::name::User;

@@ -1,4 +1,4 @@
-//! A repository: among others, the counter of its issues.
+//! A repository's item, which contains the counter of its issues.
 //!
 //! ```text
 //! table   pk  REPO#{owner}#{repo}    sk  REPO
@@ -25,7 +25,7 @@ use crate::text::segments;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RepositoryKey {
-    /// Who owns it.
+    /// Its owner.
     pub owner: Owner,
     /// Its name.
     pub repo: Repo,

@@ -1,11 +1,11 @@
-//! A report run: a range of a topic that was, or is being, reported.
+//! A report run: a range of a topic that was reported or is being reported.
 //!
 //! ```text
 //! table   pk  CONSUMER#{topic}#{name}    sk  RUN#{id of the range's end}
 //! ```
 //!
-//! The id is not inverted, so runs sort by the time at which they end, oldest first; the run that covers an
-//! id is the first one at or after it.
+//! The id is not inverted, so runs sort by their ends, oldest first. The run that covers an id is the first run at or
+//! after the id.
 
 use super::ConsumerKey;
 use crate::id::EventId;
@@ -25,14 +25,14 @@ use crate::text::canonical;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RunKey {
-    /// Whose run it is.
+    /// The run's consumer.
     pub consumer: ConsumerKey,
     /// The last id that it covers.
     pub to: EventId,
 }
 
 impl RunKey {
-    /// What the sort keys of all runs start with. The partition is the consumer's text.
+    /// The prefix of all runs' sort keys. The partition is the consumer's text.
     pub const PREFIX: &str = "RUN#";
 
     /// The sort key of a run, for a range of them.

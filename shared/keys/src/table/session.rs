@@ -6,9 +6,9 @@
 //! gsi1    pk  SESSIONS                                              sk  {id}
 //! ```
 //!
-//! Why: whoever can read the table learns no token. The id is what an operator names a session by; it carries
-//! when the session was made, so the list is in that order. The list is an index, which may be behind; the item of an id
-//! never is.
+//! A reader of the table cannot learn a token from it. Operators name a session by its id, which contains the time of
+//! its creation, so the list is in that order. The list is an index, which may be behind; the item of an id is never
+//! behind.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -24,7 +24,7 @@ use crate::time::UnixMillis;
 
 /// The SHA-256 of a session's token. Its text is lower-case hexadecimal.
 ///
-/// Two are compared in constant time: how long it takes does not tell how much of a hash was right.
+/// Hashes are compared in constant time, so the duration does not tell how much of a hash was right.
 ///
 /// ```
 /// use lately_keys::table::TokenHash;
@@ -59,7 +59,7 @@ impl TokenHash {
         &self.0
     }
 
-    /// Reads a hash's text.
+    /// Parses a hash's text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
@@ -80,8 +80,8 @@ impl fmt::Display for TokenHash {
     }
 }
 
-/// A session's public name: a UUID, of version 7 as they are made. Its text is hyphenated and in lower case, and is
-/// read so only.
+/// A session's public name: a UUID, of version 7 when made here. Its text is hyphenated and in lower case, and no other
+/// form is accepted.
 ///
 /// ```
 /// use lately_keys::table::SessionId;
@@ -91,13 +91,13 @@ impl fmt::Display for TokenHash {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(Uuid);
 
-/// Text that is no session's id.
+/// The text is not a session's id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("session: must be a hyphenated UUID in lower case")]
 pub struct SessionIdError;
 
 impl SessionId {
-    /// An id made at a time, from random bits.
+    /// An id with a time and random bits.
     ///
     /// ```
     /// use lately_keys::table::SessionId;
@@ -114,7 +114,7 @@ impl SessionId {
         Self(Builder::from_unix_timestamp_millis(at.get(), &random).into_uuid())
     }
 
-    /// When it was made; none if it is of another version, which no session has.
+    /// When the id was made; none if the UUID is not of version 7, which no session has.
     #[must_use]
     pub fn made_at(self) -> Option<UnixMillis> {
         let is_v7 = self.0.get_version_num() == 7 && self.0.get_variant() == Variant::RFC4122;
@@ -169,7 +169,7 @@ impl TableKey for SessionKey {
     }
 }
 
-/// The item that tells a session's id from any other, and names the session's token by its hash.
+/// The item that a session's id is looked up by. It contains the hash of the session's token.
 ///
 /// ```
 /// use lately_keys::TableKey;
@@ -199,7 +199,7 @@ impl TableKey for SessionNameKey {
     }
 }
 
-/// A session's place in the list of all sessions, by id.
+/// A session's entry in the list of all sessions, by id.
 ///
 /// ```
 /// use lately_keys::TableKey;

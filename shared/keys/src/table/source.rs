@@ -1,4 +1,4 @@
-//! A source's timeline, and the item that says how the source is read.
+//! A source's timeline, and the item that says how feeds read the source.
 //!
 //! ```text
 //! table   pk  SOURCE#{source}    sk  {inverted id}    an entry of its timeline
@@ -57,7 +57,7 @@ impl TableKey for SourceEntryKey {
     }
 }
 
-/// The item of a source: push or pull, and over how many shards its followers are spread.
+/// The item of a source: its mode (push or pull) and the number of shards of its followers.
 ///
 /// ```
 /// use lately_keys::TableKey;

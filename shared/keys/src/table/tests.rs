@@ -1,4 +1,4 @@
-//! What holds for all families: golden bytes, round trips, and that no two claim the same text.
+//! Tests of all families: golden bytes, round trips, and that no two families accept the same text.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -19,7 +19,7 @@ fn parse<T: std::str::FromStr<Err: Debug>>(text: &str) -> T {
     text.parse().unwrap()
 }
 
-/// Encodes to the stored bytes, and decodes from them.
+/// Asserts that a key encodes to the stored bytes and decodes from them.
 #[track_caller]
 fn assert_golden<K: TableKey + PartialEq + Debug>(key: &K, pk: &str, sk: &str) {
     assert_eq!(key.encode(), Key { pk: pk.to_owned(), sk: sk.to_owned() });
@@ -194,7 +194,7 @@ fn a_second_text_for_the_same_key_is_refused() {
 }
 
 #[test]
-fn an_event_under_another_ids_partition_is_refused() {
+fn an_event_in_the_wrong_partition_is_refused() {
     for pk in [
         "EVENTS#posts#2024-07-11#SHARD126",
         "EVENTS#posts#2024-07-12#SHARD125",
@@ -325,7 +325,7 @@ fn assert_round_trip<K: TableKey + PartialEq + Debug>(key: &K) -> Result<(), Tes
 
 proptest! {
     #[test]
-    fn a_key_of_one_family_never_parses_as_anothers(key in any_key()) {
+    fn no_two_families_accept_the_same_key(key in any_key()) {
         let Key { pk, sk } = key.encode();
         prop_assert_eq!(claims(&pk, &sk), 1);
         prop_assert_eq!(AnyKey::decode(&pk, &sk), Some(key));
@@ -368,7 +368,7 @@ proptest! {
         }
     }
 
-    /// Whatever is accepted is written back the same, so no item has two keys.
+    /// Accepted text encodes to the same text, so no item has two keys.
     #[test]
     fn decoding_is_the_inverse_of_encoding(
         a in any_key(),
@@ -402,7 +402,7 @@ proptest! {
         }
     }
 
-    /// In one partition, sort keys sort newest first; across buckets of one width, labels sort as time.
+    /// Sort keys sort newest first within a partition; labels of one width sort as time across buckets.
     #[test]
     fn order_of_keys_is_order_of_time_reversed(
         topic in topic(),
@@ -411,7 +411,7 @@ proptest! {
     ) {
         let mut by_key: BTreeMap<(std::cmp::Reverse<String>, String), EventId> = BTreeMap::new();
         for id in &ids {
-            // The shard is left aside: it spreads a bucket, it does not order it.
+            // The shard does not matter here: it spreads a bucket but does not order it.
             let id = EventId::new(id.tick(), 0.into(), id.as_uuid().as_u64_pair().1);
             let key = EventKey::new(topic.clone(), width, id).encode();
             let label = DirectoryKey::sort_key(crate::Bucket::containing(width, id.at()));

@@ -48,7 +48,7 @@ impl TableKey for TopicKey {
     }
 }
 
-/// A topic's place in the list of all topics, by name.
+/// A topic's entry in the list of all topics, by name.
 ///
 /// ```
 /// use lately_keys::TableKey;

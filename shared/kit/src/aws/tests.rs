@@ -1,7 +1,7 @@
 //! The SDK's HTTP client, as far as Lately relies on it, against small servers on loopback.
 //!
-//! `tests/localhost.pem` is a certificate of its own key's, `localhost.key.der` that key: made with openssl for these tests
-//! alone, good for `localhost` until 2126.
+//! `tests/localhost.pem` is a self-signed certificate and `localhost.key.der` is its key. They were made with openssl
+//! for these tests alone, for the name `localhost`, and expire in 2126.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -33,7 +33,7 @@ const SOON: Duration = Duration::from_millis(200);
 /// Longer than any test takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A server that does as it is told, in a thread of its own.
+/// A server that runs `serve` in a thread of its own.
 fn server<T: Send + 'static>(
     serve: impl FnOnce(TcpListener) -> T + Send + 'static,
 ) -> (SocketAddr, JoinHandle<T>) {
@@ -41,7 +41,7 @@ fn server<T: Send + 'static>(
     (listener.local_addr().unwrap(), std::thread::spawn(move || serve(listener)))
 }
 
-/// Reads a request to its end: its head in small letters, or nothing if the connection ends.
+/// Reads a request to its end: its head in lower case, or an empty text if the connection ends.
 fn request(connection: &TcpStream) -> String {
     let mut reader = BufReader::new(connection);
     let (mut head, mut length) = (String::new(), 0);
@@ -76,7 +76,7 @@ fn https() -> SharedHttpConnector {
     connector(TrustRoots::Amazon, connecting_within(PATIENCE))
 }
 
-/// The whole body of the answer to a GET.
+/// The whole body of the response to a GET.
 async fn get(https: &SharedHttpConnector, url: &str) -> Result<String, ConnectorError> {
     let mut request = HttpRequest::new(SdkBody::empty());
     request.set_uri(url).unwrap();
@@ -86,7 +86,7 @@ async fn get(https: &SharedHttpConnector, url: &str) -> Result<String, Connector
 }
 
 #[tokio::test]
-async fn a_connection_is_used_again() {
+async fn a_connection_is_reused() {
     let (address, served) = server(|listener| {
         let connection = accept(&listener);
         for _ in 0..3 {
@@ -102,7 +102,7 @@ async fn a_connection_is_used_again() {
 }
 
 #[tokio::test]
-async fn a_request_survives_a_connection_that_was_closed_meanwhile() {
+async fn a_request_survives_a_closed_idle_connection() {
     let ((has_read, is_read), (has_closed, is_closed)) = (mpsc::channel(), mpsc::channel());
     let (address, served) = server(move |listener| {
         let connection = accept(&listener);
@@ -118,7 +118,7 @@ async fn a_request_survives_a_connection_that_was_closed_meanwhile() {
     let (https, url) = (https(), format!("http://{address}/"));
     assert_eq!(get(&https, &url).await.unwrap(), "hello");
     has_read.send(()).unwrap();
-    // As when the process is frozen: nothing runs, and the end of the connection arrives with the next event.
+    // This imitates a frozen process: nothing runs, and the end of the connection arrives with the next event.
     is_closed.recv().unwrap();
     tokio::task::yield_now().await;
     assert_eq!(get(&https, &url).await.unwrap(), "hello");
@@ -144,8 +144,8 @@ async fn a_request_that_may_have_arrived_is_not_sent_again() {
 }
 
 #[tokio::test]
-async fn a_connection_takes_no_longer_than_it_may_and_neither_does_tls() {
-    // It takes connections, and says nothing.
+async fn connecting_and_the_tls_handshake_time_out() {
+    // This server takes connections and sends nothing.
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let url = format!("https://localhost:{}/", listener.local_addr().unwrap().port());
     let error = get(&connector(TrustRoots::Amazon, connecting_within(SOON)), &url).await.unwrap_err();
@@ -156,7 +156,7 @@ async fn a_connection_takes_no_longer_than_it_may_and_neither_does_tls() {
     assert!(error.is_io(), "{error:?}");
 }
 
-/// A server with TLS, whose certificate is its own; and its URL.
+/// A TLS server with a self-signed certificate, and its URL.
 async fn secure_server() -> (String, tokio::task::JoinHandle<()>) {
     let key = PrivateKeyDer::try_from(KEY).unwrap();
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -169,7 +169,7 @@ async fn secure_server() -> (String, tokio::task::JoinHandle<()>) {
     let url = format!("https://localhost:{}/", listener.local_addr().unwrap().port());
     let serving = tokio::spawn(async move {
         let tcp = listener.accept().await.unwrap().0;
-        // A client that does not trust it leaves.
+        // A client that does not trust the certificate closes the connection.
         let Ok(mut tls) = TlsAcceptor::from(Arc::new(config)).accept(tcp).await else { return };
         assert!(tls.read(&mut [0; 1024]).await.unwrap() > 0);
         tls.write_all(HELLO.as_bytes()).await.unwrap();
@@ -178,7 +178,7 @@ async fn secure_server() -> (String, tokio::task::JoinHandle<()>) {
 }
 
 #[tokio::test]
-async fn only_a_server_that_the_roots_vouch_for_is_talked_to() {
+async fn only_a_server_with_a_trusted_certificate_is_used() {
     let trusting = Connector::builder().tls_provider(TLS);
     let trusting = trusting.tls_context(tls_context(TrustStore::empty().with_pem_certificate(CERTIFICATE)));
     let (url, serving) = secure_server().await;
@@ -193,7 +193,7 @@ async fn only_a_server_that_the_roots_vouch_for_is_talked_to() {
     }
 }
 
-/// What the platform sets.
+/// The variables that the platform sets.
 const PLATFORM: [(&str, &str); 4] = [
     ("AWS_REGION", "eu-central-1"),
     ("AWS_ACCESS_KEY_ID", "key"),
@@ -206,7 +206,7 @@ fn environment(vars: &[(&str, &str)]) -> Result<Environment, EnvironmentError> {
 }
 
 #[test]
-fn calls_are_bounded_and_made_once() {
+fn calls_have_timeouts_and_no_retries() {
     let config = bounded(Builder::new()).build();
     assert_eq!(config.retry_config().unwrap().max_attempts(), 1);
     let timeouts = config.timeout_config().unwrap();
@@ -215,9 +215,9 @@ fn calls_are_bounded_and_made_once() {
 }
 
 #[tokio::test]
-async fn a_call_ends_if_its_answer_does_not_begin() {
+async fn a_call_ends_if_its_response_does_not_begin() {
     let environment = environment(&PLATFORM).unwrap();
-    // It reads the request, says nothing, and keeps the connection.
+    // This server reads the request, sends nothing and keeps the connection.
     let (address, _served) = server(|listener| {
         let connection = accept(&listener);
         request(&connection);
@@ -233,7 +233,7 @@ async fn a_call_ends_if_its_answer_does_not_begin() {
 }
 
 #[tokio::test]
-async fn a_function_is_who_its_environment_says_and_asks_nobody() {
+async fn a_function_takes_its_identity_from_its_environment_alone() {
     use aws_sdk_dynamodb::config::ProvideCredentials;
 
     let Environment { sdk: config, roots } = environment(&PLATFORM).unwrap();
@@ -249,7 +249,7 @@ async fn a_function_is_who_its_environment_says_and_asks_nobody() {
 }
 
 #[test]
-fn what_the_environment_lacks_is_named() {
+fn a_missing_variable_is_named() {
     for (index, (name, _)) in PLATFORM.into_iter().enumerate().take(3) {
         let mut vars = PLATFORM.to_vec();
         vars.remove(index);

@@ -1,15 +1,15 @@
-//! Requests behind API Gateway (payload format 2.0), made the same as in the local program.
+//! Requests behind API Gateway (payload format 2.0), made equal to the requests of the local program.
 //!
-//! `lambda_http` makes a request from the gateway's event. The gateway sends the path decoded and the query as it was sent,
-//! and the library pastes both into one URI. So a decoded `#`, `?` or `%` would name another resource, `..` would be
-//! resolved, and text that is no URI is a panic, which ends the process. Two steps repair that:
+//! `lambda_http` makes a request from the gateway's event. The gateway sends the path decoded and the query as the
+//! client sent it, and the library pastes both into one URI. So a decoded `#`, `?` or `%` would name another resource,
+//! `..` would be resolved, and text that is no URI would cause a panic, which ends the process. Two steps repair this:
 //!
-//! 1. [`HttpEvent`], before the library: encodes the path and the query once, and checks everything that the library would
-//!    panic over.
-//! 2. [`repaired`], after the library: restores the path that `..` and the like were resolved in, and takes the caller and
+//! 1. [`HttpEvent`], before the library: encodes the path and the query once, and checks everything over which the
+//!    library would panic.
+//! 2. [`repaired`], after the library: restores the path, in which the library resolved `..`, and takes the caller and
 //!    the request ids from the contexts.
 //!
-//! An [`Answer`] does the same for responses.
+//! An [`Answer`] repairs responses.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -35,7 +35,8 @@ use crate::caller::{Caller, Context, Identity};
 use crate::log::{GatewayRequestId, RequestId};
 use crate::path;
 
-/// The bytes that a URI's query cannot hold. The gateway passes a query on as it was sent, and some clients escape too little.
+/// The bytes that a URI's query cannot hold. The gateway passes a query on as the client sent it, and some clients
+/// escape too little.
 const NO_QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>');
 
 /// The header from which `lambda_http` takes the scheme of a URI.
@@ -65,17 +66,18 @@ impl HttpEvent {
         if event.is_base64_encoded {
             STANDARD.decode(event.body.as_deref().unwrap_or_default())?;
         }
-        // The library puts these in front of the path. No route reads them, and a client can send a host that is none.
+        // The library puts these in front of the path. No route reads them, and a client can send a host that is not
+        // valid.
         event.headers.remove(HOST);
         event.headers.remove(FORWARDED_PROTO);
         event.request_context.domain_name = None;
         Ok(Self(event))
     }
 
-    /// The request, as the router gets it.
+    /// The request for the router.
     ///
     /// # Errors
-    /// If it has no path: only if the library does not do what it is relied on for.
+    /// If the request's path is no URI. The library's behaviour rules this out.
     pub fn into_request(self) -> Result<Request, InvalidUri> {
         repaired(self.into_lambda_request().into())
     }
@@ -85,15 +87,15 @@ impl HttpEvent {
     }
 }
 
-/// An invocation whose event was checked, as `lambda_http` takes it.
+/// An invocation for `lambda_http`, made from an invocation with a checked event.
 pub(super) fn invocation(event: LambdaEvent<HttpEvent>) -> LambdaEvent<LambdaRequest> {
     LambdaEvent::new(event.payload.into_lambda_request(), event.context)
 }
 
-/// The router's request, from the library's.
+/// The router's request, made from the library's request.
 ///
 /// # Errors
-/// As [`HttpEvent::into_request`].
+/// As for [`HttpEvent::into_request`].
 pub(super) fn repaired(mut request: lambda_http::Request) -> Result<Request, InvalidUri> {
     *request.uri_mut() = target(request.raw_http_path(), request.uri().query())?;
     let (identity, gateway_id) = match request.request_context_ref() {
@@ -112,10 +114,11 @@ pub(super) fn repaired(mut request: lambda_http::Request) -> Result<Request, Inv
     Ok(request.map(Body::new))
 }
 
-/// The router's response, for `lambda_http` to send: text as it is, and what is encoded or no text as base64.
+/// The router's response, for `lambda_http` to send: UTF-8 text as it is, anything else (such as a compressed body) as
+/// base64.
 ///
-/// The library's own conversion has an encoder of every charset of the web in it, which is a tenth of a binary's size. All
-/// our text is UTF-8.
+/// The library's own conversion contains an encoder for every charset of the web, a tenth of a binary's size. All our
+/// text is UTF-8.
 #[derive(Debug)]
 pub(super) struct Answer(pub(super) Response);
 
@@ -134,7 +137,7 @@ impl IntoResponse for Answer {
     }
 }
 
-/// Joins the values of a header, because the event that is sent has no room for a second one.
+/// Joins the values of each header into one, because the event that is sent has room for one value only.
 fn give_one_value_each(headers: &mut HeaderMap) {
     let names = headers.keys().filter(|name| headers.get_all(*name).iter().count() > 1);
     for name in names.cloned().collect::<Vec<_>>() {
@@ -151,7 +154,8 @@ fn target(path: &str, query: Option<&str>) -> Result<Uri, InvalidUri> {
     }
 }
 
-/// An event that its type refuses as a whole, as it does for one header value outside ASCII. A server takes such a value.
+/// Reads an event that its type refuses as a whole, as the type does for a single header value outside ASCII. HTTP
+/// servers accept such values.
 fn without_refused_headers(json: &str) -> serde_json::Result<ApiGatewayV2httpRequest> {
     let mut event: Map<_, _> = serde_json::from_str(json)?;
     let headers = event.remove("headers").unwrap_or_default();
@@ -160,7 +164,7 @@ fn without_refused_headers(json: &str) -> serde_json::Result<ApiGatewayV2httpReq
     Ok(event)
 }
 
-/// The headers, without those that no server would have passed on either.
+/// The headers, without the invalid ones, which no server would have passed on either.
 fn headers_of(headers: Option<HashMap<String, String>>) -> HeaderMap {
     let parsed = |(name, value): (String, String)| {
         Some((HeaderName::try_from(name).ok()?, HeaderValue::from_bytes(value.as_bytes()).ok()?))
@@ -168,7 +172,8 @@ fn headers_of(headers: Option<HashMap<String, String>>) -> HeaderMap {
     headers.unwrap_or_default().into_iter().filter_map(parsed).collect()
 }
 
-/// The caller, as our authorizer described it in the gateway's context. A route without an authorizer has no such fields.
+/// The caller as our authorizer described it in the gateway's context. A route without an authorizer has no such
+/// fields.
 fn identity(context: &ApiGatewayV2httpRequestContext) -> Identity {
     let fields = context.authorizer.iter().flat_map(|authorizer| authorizer.fields.clone());
     let fields: Map<_, _> = fields.collect();
@@ -217,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_the_library_panic_is_repaired_or_refused() {
+    fn events_that_make_the_library_panic_are_repaired_or_refused() {
         let repaired = [
             event("/topics/posts", "type=<a>"),
             event("/topics/posts", "a b"),
@@ -256,7 +261,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_request_has_its_method_its_body_and_the_gateways_id() {
+    async fn a_request_keeps_its_method_body_and_gateway_id() {
         let context = json!({"http": {"method": "PATCH"}, "requestId": "JKJaX="});
         for (body, is_base64) in [("{\"a\":1}", false), ("eyJhIjoxfQ==", true)] {
             let event = with(json!({"body": body, "isBase64Encoded": is_base64, "requestContext": context}));
@@ -282,7 +287,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_response_is_text_or_what_is_none() {
+    async fn a_response_is_text_if_its_body_is_utf_8() {
         for (bytes, is_text) in
             [(&b"[]"[..], true), ("Zo\u{eb}".as_bytes(), true), (b"", true), (b"\x1f\x8b\x08", false)]
         {
@@ -293,7 +298,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_path_and_query_are_a_request_for_them(path in "/\\PC{0,20}", query in "\\PC{0,20}") {
+        fn any_path_and_query_survive_the_conversion(path in "/\\PC{0,20}", query in "\\PC{0,20}") {
             let request = request(&event(&path, &query)).unwrap();
             let decoded = percent_encoding::percent_decode_str(request.uri().path());
             prop_assert_eq!(decoded.decode_utf8().unwrap(), path);

@@ -1,6 +1,6 @@
-//! One request, observed from its arrival to its answer: what its line of the log and its metrics are made of.
+//! Observation of one request from its arrival to its response: the data of its line in the log and of its metrics.
 //!
-//! A request is named by its route's template, never by its path or its query.
+//! A request is named by its route's template, never by its path or its query, which a client chooses.
 
 use std::time::Duration;
 
@@ -13,30 +13,30 @@ use super::{GatewayRequestId, RequestId};
 use crate::access::Rule;
 use crate::clock;
 
-/// The header that tells what a request cost at DynamoDB.
+/// The response header with the request's cost at DynamoDB.
 pub const COST_HEADER: &str = "lately-cost";
 
-/// A request that was answered.
+/// An answered request.
 #[derive(Debug)]
 pub struct Answered {
-    /// What the platform calls it.
+    /// The platform's id of the request.
     pub request_id: RequestId,
-    /// What the gateway calls it.
+    /// The gateway's id of the request.
     pub gateway_request_id: Option<GatewayRequestId>,
-    /// Its method.
+    /// The request's method.
     pub method: Method,
-    /// The template of its path, if there is such a route.
+    /// The template of the request's path, if a route matches.
     pub path: Option<MatchedPath>,
-    /// The answer's status.
+    /// The response's status.
     pub status: StatusCode,
-    /// How long the answer took.
+    /// The time from the request's arrival to its response.
     pub latency: Duration,
-    /// What it cost, as the answer says it.
+    /// The request's cost, in the words of the response's header.
     pub cost: Option<String>,
 }
 
 impl Answered {
-    /// The route, by the names of the template. A client cannot make one up.
+    /// The route: method and path template. A client cannot make up a route.
     #[must_use]
     pub fn route(&self) -> Option<String> {
         let Self { method, path, .. } = self;
@@ -45,7 +45,7 @@ impl Answered {
     }
 }
 
-/// Answers a request under its id, and tells of it when it is answered.
+/// Answers a request under its id, and passes the answered request to `tell`.
 pub(crate) async fn observe(tell: impl Fn(&Answered), request: Request, next: Next) -> Response {
     let started = clock::monotonic_now();
     let extensions = request.extensions();
@@ -70,7 +70,7 @@ pub(crate) async fn observe(tell: impl Fn(&Answered), request: Request, next: Ne
     Box::pin(answering).await
 }
 
-/// Logs a request.
+/// Logs an answered request.
 pub(crate) fn request(answered: &Answered) {
     tracing::info!(
         method = answered.method.as_str(),

@@ -1,4 +1,4 @@
-//! The id of the request that something is done for: every line of the log and every problem carries it.
+//! The id of the current request: every line of the log and every problem carries it.
 
 use crate::entropy;
 
@@ -6,30 +6,31 @@ tokio::task_local! {
     static CURRENT: RequestId;
 }
 
-/// What the platform calls a request, or an invocation. Put into a request's extensions by who knows it.
+/// The platform's id of a request or of an invocation. The part of the program that knows the id puts it into the
+/// request's extensions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestId(pub String);
 
 impl RequestId {
-    /// One of our own, where no platform gives any.
+    /// A random id, for a request to which no platform gave an id.
     #[must_use]
     pub fn fresh() -> Self {
         Self(format!("{:032x}", entropy::random_u128()))
     }
 
-    /// Of the request that this is done for.
+    /// The id of the request that the current task works for.
     #[must_use]
     pub fn current() -> Option<Self> {
         CURRENT.try_with(Self::clone).ok()
     }
 
-    /// Does what is to be done for the request: all that it logs, and every problem that it meets, carries this.
+    /// Runs `work` under this id: all its log lines and problems carry the id.
     pub async fn during<W: Future>(self, work: W) -> W::Output {
         CURRENT.scope(self, work).await
     }
 }
 
-/// What the gateway calls a request, and tells the client in a header of its own.
+/// The gateway's id of a request, which the gateway sends to the client in a header of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GatewayRequestId(pub String);
 
@@ -44,7 +45,7 @@ mod tests {
     use crate::edge;
 
     #[tokio::test]
-    async fn a_request_that_nobody_named_has_an_id_of_its_own() {
+    async fn a_request_without_an_id_gets_its_own() {
         let router = edge::around(Router::new());
         let mut ids = Vec::new();
         for _ in 0..2 {

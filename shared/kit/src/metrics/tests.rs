@@ -1,4 +1,4 @@
-//! The lines, as CloudWatch's specification has them:
+//! The metrics lines, checked against CloudWatch's specification:
 //! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>
 
 use std::sync::Mutex;
@@ -29,7 +29,7 @@ fn all() -> Measures {
     Metric::ALL.iter().copied().fold(Measures::default(), measure)
 }
 
-/// What the specification and its JSON schema ask of a line.
+/// The requirements of the specification and its JSON schema.
 fn must_be_valid(line: &str) {
     let line: Value = serde_json::from_str(line).expect("the whole of a log event is one JSON object");
     assert!(line.to_string().len() < 1024 * 1024);
@@ -52,7 +52,7 @@ fn must_be_valid(line: &str) {
             let set = set.as_array().unwrap();
             assert!((1..=30).contains(&set.len()));
             for dimension in set {
-                // The target member: what a dimension's value is.
+                // The target member: the value of the dimension.
                 let value = line[name(dimension, 250)].as_str().expect("a dimension is a string");
                 assert!((1..=1024).contains(&value.len()) && value.is_ascii(), "{value}");
             }
@@ -69,7 +69,7 @@ fn must_be_valid(line: &str) {
 }
 
 #[test]
-fn a_requests_line_is_this() {
+fn the_line_of_a_request_matches_byte_for_byte() {
     let cost = Cost { calls: 2, read_units: Units { halves: 9 }, items: 50, ..Cost::default() };
     let measures = Measures::of(Duration::from_micros(12_500), Tally { cost, ..Tally::default() });
     let line = names(Some("GET /topics/{topic}/events")).line(AT, &measures, [("status", 200.into())]);
@@ -92,7 +92,7 @@ fn a_requests_line_is_this() {
 }
 
 #[test]
-fn throttles_are_the_tables_too() {
+fn throttles_are_also_metrics_of_the_table() {
     let tally = Tally { throttles: 3, throttles_given_up: 1, ..Tally::default() };
     let line = names(None).line(AT, &Measures::of(Duration::ZERO, tally), []);
     must_be_valid(&line);
@@ -109,7 +109,7 @@ fn throttles_are_the_tables_too() {
 }
 
 #[test]
-fn every_metric_makes_a_valid_line_and_has_a_name_of_its_own() {
+fn every_metric_has_a_unique_name_and_a_valid_line() {
     must_be_valid(&names(Some("GET /health")).line(AT, &all(), []));
     let names: std::collections::BTreeSet<_> = Metric::ALL.iter().copied().map(Metric::name).collect();
     assert_eq!(names.len(), Metric::ALL.len());
@@ -119,14 +119,15 @@ fn every_metric_makes_a_valid_line_and_has_a_name_of_its_own() {
     );
 }
 
-/// What was written, by the only test that writes.
+/// The written lines. Only one test writes.
 static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 #[tokio::test]
-async fn a_request_is_one_line_whose_dimensions_no_client_chooses() {
+async fn clients_cannot_choose_the_dimensions_of_a_line() {
     let config = crate::aws::bounded(aws_sdk_dynamodb::config::Builder::new()).build();
     let client = aws_sdk_dynamodb::Client::from_conf(config);
-    let store = Store::new(lately_table::Connection::new(client, "lately", World::new(), Duration::from_secs(1)));
+    let store =
+        Store::new(lately_table::Connection::new(client, "lately", World::new(), Duration::from_secs(1)));
     let meters = Meters::new("Lately", "records", store, |line| LINES.lock().unwrap().push(line.to_owned()));
     let routes = Routes::new().on(Method::GET, "/health", async || StatusCode::NO_CONTENT);
     let failing = async || Problem::new(Code::Unavailable, "").into_response();

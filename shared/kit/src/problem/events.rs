@@ -13,7 +13,10 @@ use crate::code::Code;
 
 impl From<TopicNotFound> for Problem {
     fn from(TopicNotFound { topic }: TopicNotFound) -> Self {
-        Self::new(Code::TopicNotFound, format!("PUT /topics/{topic} creates it (scope admin)."))
+        Self::new(
+            Code::TopicNotFound,
+            format!("The topic {topic} does not exist. Create it with PUT /topics/{topic} (scope admin)."),
+        )
     }
 }
 
@@ -38,7 +41,10 @@ impl From<LatestError> for Problem {
 
 impl From<EventNotFound> for Problem {
     fn from(_: EventNotFound) -> Self {
-        Self::new(Code::EventNotFound, "It was never there, was deleted, or its time is over.")
+        Self::new(
+            Code::EventNotFound,
+            "The topic has no such event: it never existed, was deleted, or is past its retention.",
+        )
     }
 }
 
@@ -56,9 +62,10 @@ impl From<DeleteEventError> for Problem {
     fn from(error: DeleteEventError) -> Self {
         match error {
             DeleteEventError::Topic(error) => error.into(),
-            DeleteEventError::NotYours { .. } => {
-                Self::new(Code::Forbidden, "The event is another actor's: this needs the scope act-as.")
-            }
+            DeleteEventError::NotYours { .. } => Self::new(
+                Code::Forbidden,
+                "The event belongs to another actor. Deleting it needs the scope act-as.",
+            ),
             DeleteEventError::Table(error) => error.into(),
         }
     }
@@ -68,9 +75,10 @@ impl From<WriteError> for Problem {
     fn from(error: WriteError) -> Self {
         match error {
             WriteError::Topic(error) => error.into(),
-            WriteError::ImportNotAllowed(_) => {
-                Self::new(Code::Forbidden, "An event more than 60 s in the past needs the scope import.")
-            }
+            WriteError::ImportNotAllowed(_) => Self::new(
+                Code::Forbidden,
+                "An event is more than 60 s in the past. Sending it needs the scope import.",
+            ),
             WriteError::TooOld { indices, single } => {
                 let fault = |index| Fault {
                     path: if single { "/at".to_owned() } else { format!("/{index}/at") },
@@ -81,7 +89,7 @@ impl From<WriteError> for Problem {
             }
             WriteError::KeyReused => Self::new(
                 Code::IdempotencyKeyReused,
-                "The key came with another body within the last 24 hours.",
+                "The key was used with another body within the last 24 hours. Use a new key for a new body.",
             ),
             WriteError::Partly { accepted, rejected } => {
                 let accepted = accepted.into_iter().map(|(index, id)| AcceptedEvent { index, id });
@@ -98,7 +106,12 @@ impl From<WriteError> for Problem {
 
 impl From<ConsumerNotFound> for Problem {
     fn from(ConsumerNotFound { consumer: ConsumerKey { topic, name } }: ConsumerNotFound) -> Self {
-        Self::new(Code::NotFound, format!("PUT /topics/{topic}/consumers/{name} creates it."))
+        Self::new(
+            Code::NotFound,
+            format!(
+                "The consumer {name} does not exist. Create it with PUT /topics/{topic}/consumers/{name}."
+            ),
+        )
     }
 }
 
@@ -109,7 +122,7 @@ impl From<ConsumerError> for Problem {
             ConsumerError::NotFound(error) => error.into(),
             ConsumerError::StaleBatch => Self::new(
                 Code::StaleBatch,
-                "Another batch is outstanding, or none: poll, and commit what that gives.",
+                "Another batch is outstanding, or none. Poll again and commit the batch that the poll returns.",
             ),
             ConsumerError::TooManyConsumers => Self::new(
                 Code::TooManyConsumers,
@@ -117,7 +130,7 @@ impl From<ConsumerError> for Problem {
             ),
             ConsumerError::HasRuns => Self::new(
                 Code::HasRuns,
-                "Its reports are its place in the topic: poll with another consumer.",
+                "This consumer produces reports and cannot be polled. Create another consumer for polling.",
             ),
             ConsumerError::Cursor(error) => error.into(),
             ConsumerError::Table(error) => error.into(),

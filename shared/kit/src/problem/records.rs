@@ -1,4 +1,5 @@
-//! The problems of everything but topics: the table itself, lists, timelines, feeds, profiles, settings, sessions, issues.
+//! The problems of the table itself, lists, timelines, feeds, profiles, settings, sessions and issues: everything
+//! except topics.
 
 use axum::http::header::ETAG;
 use lately_model::Fault;
@@ -43,7 +44,8 @@ impl From<FollowError> for Problem {
         match error {
             FollowError::TooManyPullSources { .. } => Self::new(
                 Code::TooManyPullSources,
-                "The source has too many followers to push to, and the feed pulls as many such sources as it may.",
+                "The source has too many followers to push to, and the feed already pulls the most sources it can. \
+                 Unfollow one of those sources first.",
             ),
             FollowError::Table(error) => error.into(),
         }
@@ -55,10 +57,11 @@ impl From<TimelineError> for Problem {
         match error {
             TimelineError::Cursor(error) => error.into(),
             TimelineError::InFuture => in_future(Code::InvalidQuery, "/wait_for"),
-            TimelineError::NotYetVisible => {
-                Self::new(Code::NotYetVisible, "Ask again: timelines and feeds are written behind.")
-                    .retry_after(RETRY_SECONDS)
-            }
+            TimelineError::NotYetVisible => Self::new(
+                Code::NotYetVisible,
+                "The event of `wait_for` has not reached this timeline or feed yet. Try again.",
+            )
+            .retry_after(RETRY_SECONDS),
             TimelineError::Table(error) => error.into(),
         }
     }
@@ -73,37 +76,40 @@ impl From<SeeError> for Problem {
     }
 }
 
-/// The client named an event whose time has not come.
+/// The problem of an id whose event lies in the future.
 fn in_future(code: Code, path: &str) -> Problem {
-    let message = "must not be of an event in the future".to_owned();
+    let message = "must not be the id of an event in the future".to_owned();
     Problem::of_faults(code, Fault { path: path.to_owned(), message }.into())
 }
 
 impl From<SessionNotFound> for Problem {
     fn from(_: SessionNotFound) -> Self {
-        Self::new(Code::NotFound, "The session was never there, was revoked, or has expired.")
+        Self::new(Code::NotFound, "The session never existed, was revoked, or has expired.")
     }
 }
 
 impl From<DocumentNotFound> for Problem {
     fn from(_: DocumentNotFound) -> Self {
-        Self::new(Code::NotFound, "The record was never there, or was deleted.")
+        Self::new(Code::NotFound, "The record never existed or was deleted.")
     }
 }
 
 impl From<WriteDocumentError> for Problem {
     fn from(error: WriteDocumentError) -> Self {
         match error {
-            WriteDocumentError::RevisionRequired => {
-                Self::new(Code::RevisionRequired, "The record exists: send its ETag as If-Match.")
-            }
-            WriteDocumentError::Mismatch(Some(revision)) => {
-                Self::new(Code::RevisionMismatch, "The record has changed: ETag says its revision.")
-                    .header(ETAG, etag(revision))
-            }
-            WriteDocumentError::Mismatch(None) => {
-                Self::new(Code::RevisionMismatch, "There is no record: nothing to replace.")
-            }
+            WriteDocumentError::RevisionRequired => Self::new(
+                Code::RevisionRequired,
+                "The record exists. Read it, then send its ETag in If-Match.",
+            ),
+            WriteDocumentError::Mismatch(Some(revision)) => Self::new(
+                Code::RevisionMismatch,
+                "The record has another revision. Read it, then send its ETag in If-Match.",
+            )
+            .header(ETAG, etag(revision)),
+            WriteDocumentError::Mismatch(None) => Self::new(
+                Code::RevisionMismatch,
+                "The record does not exist. PUT without If-Match creates it.",
+            ),
             WriteDocumentError::Table(error) => error.into(),
         }
     }
@@ -111,16 +117,17 @@ impl From<WriteDocumentError> for Problem {
 
 impl From<IssueNotFound> for Problem {
     fn from(_: IssueNotFound) -> Self {
-        Self::new(Code::NotFound, "No issue of this number was opened in this repository.")
+        Self::new(Code::NotFound, "The repository has no issue with this number.")
     }
 }
 
 impl From<OpenIssueError> for Problem {
     fn from(error: OpenIssueError) -> Self {
         match error {
-            OpenIssueError::TooManyIssues { .. } => {
-                Self::new(Code::TooManyIssues, "Its last issue has the highest number there can be.")
-            }
+            OpenIssueError::TooManyIssues { .. } => Self::new(
+                Code::TooManyIssues,
+                "The repository has used its last issue number. Open the issue in another repository.",
+            ),
             OpenIssueError::Table(error) => error.into(),
         }
     }
@@ -131,15 +138,16 @@ impl From<ChangeIssueError> for Problem {
         match error {
             ChangeIssueError::NotFound(error) => error.into(),
             ChangeIssueError::RevisionRequired(revision) => {
-                Self::new(Code::RevisionRequired, "Send the issue's ETag as If-Match.")
+                Self::new(Code::RevisionRequired, "Send the issue's ETag in If-Match.")
                     .header(ETAG, etag(revision))
             }
-            ChangeIssueError::Mismatch(Some(revision)) => {
-                Self::new(Code::RevisionMismatch, "The issue has changed: ETag says its revision.")
-                    .header(ETAG, etag(revision))
-            }
+            ChangeIssueError::Mismatch(Some(revision)) => Self::new(
+                Code::RevisionMismatch,
+                "The issue has another revision. Read it, then send its ETag in If-Match.",
+            )
+            .header(ETAG, etag(revision)),
             ChangeIssueError::Mismatch(None) => {
-                Self::new(Code::RevisionMismatch, "There is no issue of this number: nothing to change.")
+                Self::new(Code::RevisionMismatch, "The repository has no issue with this number.")
             }
             ChangeIssueError::Table(error) => error.into(),
         }
@@ -152,7 +160,7 @@ impl From<IssuesError> for Problem {
             IssuesError::Cursor(error) => error.into(),
             IssuesError::NotYetVisible => Self::new(
                 Code::NotYetVisible,
-                "Ask again: lists of a status or a priority are written behind.",
+                "The revision of `wait_for` has not reached this list yet. Try again.",
             )
             .retry_after(RETRY_SECONDS),
             IssuesError::Table(error) => error.into(),

@@ -1,4 +1,4 @@
-//! The problems of input that the model refuses.
+//! The problems of input that keys or model refuse.
 
 use lately_keys::table::{IssueNumberError, SessionIdError};
 use lately_keys::{CursorError, IdError, NameError, SourceError};
@@ -53,7 +53,7 @@ impl From<BatchError> for Problem {
 }
 
 impl Problem {
-    /// A body that was refused; `invalid` is what it is called if it is JSON.
+    /// The problem of a refused body; `invalid` is its code if the body is JSON.
     #[must_use]
     pub fn of_body(refused: BodyError, invalid: Code) -> Self {
         match refused {

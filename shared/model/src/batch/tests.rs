@@ -1,4 +1,4 @@
-//! Bodies, whole: what is accepted, what is refused, and in which words.
+//! Whole bodies: the accepted ones, the refused ones, and the messages of refusals.
 
 use super::*;
 use crate::limits::{DATA_DEPTH, NAMED_FIELD_BYTES, NAMED_FIELDS};
@@ -37,7 +37,7 @@ fn has_imports(batch: &Batch) -> bool {
 }
 
 #[test]
-fn the_content_type_says_ndjson_or_it_is_json() {
+fn a_body_is_json_unless_the_content_type_is_ndjson() {
     let form = |text| BodyForm::of_content_type(Some(text));
     assert_eq!(form("Application/X-NDJSON ; charset=utf-8"), BodyForm::Ndjson);
     assert_eq!(form("application/json"), BodyForm::Json);
@@ -59,7 +59,7 @@ fn an_event_is_read_with_all_its_fields() {
 }
 
 #[test]
-fn data_may_be_any_json_value_and_null_is_one() {
+fn data_may_be_any_json_value_including_null() {
     for data in ["null", "true", "\"\"", "0", "[]", "{}"] {
         let batch = json(&format!(r#"{{"type":"t","actor":"a","data": {data} }}"#)).unwrap();
         assert_eq!(batch.events[0].data.as_ref().unwrap().as_str(), data);
@@ -99,7 +99,7 @@ fn every_fault_of_a_batch_is_named_at_once() {
 }
 
 #[test]
-fn a_time_that_has_not_come_yet_becomes_the_time_of_writing() {
+fn a_time_slightly_ahead_becomes_the_time_of_writing() {
     let at = |at: &str| json(&format!(r#"{{"type":"t","actor":"a","at":"{at}"}}"#)).unwrap().events[0].at;
     assert_eq!(at("2026-11-20T09:30:00.001Z"), None);
     assert_eq!(at("2026-11-20T09:30:05Z"), None);
@@ -107,19 +107,19 @@ fn a_time_that_has_not_come_yet_becomes_the_time_of_writing() {
 }
 
 #[test]
-fn one_event_has_paths_from_the_root() {
+fn faults_of_a_single_event_have_paths_from_the_root() {
     assert_eq!(faults(json("{}")), ["/type: must be given", "/actor: must be given"]);
     assert_eq!(faults(json("7")), [": must be a JSON object"]);
 }
 
 #[test]
-fn a_field_given_twice_is_a_fault_also_in_other_words() {
+fn a_repeated_field_is_a_fault_even_if_escaped() {
     let body = r#"{"type":"t","actor":"a","\u0074ype":"t","type":"u","x":1,"x":2}"#;
     assert_eq!(faults(json(body)), ["/type: must be given only once", "/x: is not a known field"]);
 }
 
 #[test]
-fn a_body_of_unknown_fields_is_answered_briefly() {
+fn a_body_of_unknown_fields_gets_a_short_response() {
     let fields: Vec<String> = (0..1000).map(|n| format!(r#""f{n}":{n}"#)).collect();
     let named = faults(json(&format!(r#"{{"type":"t","actor":"a",{}}}"#, fields.join(","))));
     assert_eq!(named.len(), NAMED_FIELDS + 1);
@@ -131,7 +131,7 @@ fn a_body_of_unknown_fields_is_answered_briefly() {
 }
 
 #[test]
-fn what_is_not_json_is_malformed_and_its_place_is_told() {
+fn malformed_json_is_reported_with_its_place() {
     for body in
         ["", " ", "{", "nope", "[1,]", "{} {}", "[] []", "[", "\u{feff}{}", r#"{"a":"\ud800"}"#, "'a'"]
     {
@@ -144,7 +144,7 @@ fn what_is_not_json_is_malformed_and_its_place_is_told() {
 }
 
 #[test]
-fn lines_are_events_and_blank_ones_are_not() {
+fn blank_lines_are_skipped() {
     let batch = ndjson(&format!("\r\n{EVENT}\r\n \t\n{EVENT}\n")).unwrap();
     assert_eq!((batch.events.len(), batch.single), (2, false));
     assert!(!ndjson(EVENT).unwrap().single, "NDJSON is answered as a list, of one event too");
@@ -163,19 +163,19 @@ fn a_batch_has_1_to_500_events() {
     for empty in [json("[ ]"), ndjson(""), ndjson("\n \n")] {
         assert_eq!(faults(empty), [": must hold at least one event"]);
     }
-    // However long, it is read to its end before it is called too long.
+    // An array that is too long is still read to its end, so that bad JSON behind the limit is reported as such.
     assert!(matches!(json(&format!("{},", array(501))), Err(BatchError::Malformed(_))));
     assert!(matches!(json(&array(501).replace(']', ",]")), Err(BatchError::Malformed(_))));
 }
 
-/// An event of exactly so many bytes.
+/// An event of exactly this many bytes.
 fn sized(bytes: usize) -> String {
     let (head, tail) = (r#"{"type":"t","actor":"a","data":""#, r#""}"#);
     format!("{head}{}{tail}", "x".repeat(bytes - head.len() - tail.len()))
 }
 
 #[test]
-fn an_event_is_measured_as_it_was_sent_and_without_what_surrounds_it() {
+fn an_events_size_excludes_the_white_space_around_it() {
     let (fits, larger) = (sized(EVENT_BYTES), sized(EVENT_BYTES + 1));
     assert!(json(&format!("  {fits}\n  ")).is_ok());
     assert!(ndjson(&format!(" {fits} \r\n")).is_ok());
@@ -185,7 +185,7 @@ fn an_event_is_measured_as_it_was_sent_and_without_what_surrounds_it() {
 }
 
 #[test]
-fn a_body_is_measured_before_it_is_looked_at() {
+fn a_body_is_measured_before_it_is_parsed() {
     let padded = format!("{EVENT}{}", " ".repeat(BODY_BYTES - EVENT.len()));
     assert!(json(&padded).is_ok());
     assert_eq!(json(&format!("{padded} ")), Err(BatchError::BodyTooLarge));
@@ -193,7 +193,7 @@ fn a_body_is_measured_before_it_is_looked_at() {
 }
 
 #[test]
-fn nesting_is_a_fault_in_data_and_never_recursion() {
+fn deep_nesting_is_a_fault_and_never_recursion() {
     let nested = |depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     let event = |depth| format!(r#"[{{"type":"t","actor":"a","data":{}}}]"#, nested(depth));
     assert!(json(&event(DATA_DEPTH)).is_ok());
@@ -209,7 +209,7 @@ fn nesting_is_a_fault_in_data_and_never_recursion() {
 }
 
 #[test]
-fn more_than_a_minute_ago_is_an_import() {
+fn an_event_more_than_a_minute_old_is_an_import() {
     let at = |at: &str| json(&format!(r#"{{"type":"t","actor":"a","at":"{at}"}}"#)).unwrap();
     assert!(!has_imports(&at("2026-11-20T09:29:00Z")));
     assert!(has_imports(&at("2026-11-20T09:28:59.999Z")));
@@ -240,7 +240,7 @@ fn any_json() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn accepted_data_is_the_text_that_was_sent(data in prop::collection::vec(any_json(), 1..4), space in "[ \t\r\n]{0,3}") {
+    fn accepted_data_is_the_clients_own_text(data in prop::collection::vec(any_json(), 1..4), space in "[ \t\r\n]{0,3}") {
         let events: Vec<String> =
             data.iter().map(|data| format!(r#"{{"data":{space}{data}{space},"type":"t","actor":"a"}}"#)).collect();
         let batch = json(&format!("[{}]", events.join(","))).unwrap();
@@ -260,7 +260,7 @@ proptest! {
         }
     }
 
-    /// A good event with one byte changed is never accepted as something it is not.
+    /// A valid event with one byte changed is refused, or read as serde reads it.
     #[test]
     fn a_damaged_event_is_read_as_serde_would_or_refused(at in 0..60_usize, byte: u8) {
         let mut body = br#"{"type":"post.created","actor":"ada","data":{"words":[1,2]}}"#.to_vec();
@@ -276,7 +276,7 @@ proptest! {
     }
 
     #[test]
-    fn an_array_and_lines_of_the_same_events_read_the_same(
+    fn an_array_and_ndjson_of_the_same_events_parse_alike(
         events in prop::collection::vec(prop_oneof![Just(EVENT), Just("{}"), Just("[1]"), Just(r#"{"type":"t","actor":"a","x":0}"#)], 1..6)
     ) {
         prop_assert_eq!(json(&format!("[{}]", events.join(","))), ndjson(&events.join("\n")));

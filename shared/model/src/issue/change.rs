@@ -1,4 +1,4 @@
-//! What opens an issue, and what changes one.
+//! The bodies that open and change issues.
 
 use lately_keys::table::{IssuePriority, IssueStatus};
 use serde_json::value::RawValue;
@@ -20,11 +20,11 @@ use crate::fields;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewIssue {
-    /// What it is about, in a line.
+    /// The title: one line.
     pub title: IssueTitle,
-    /// What it is about.
+    /// The text.
     pub body: Option<IssueBody>,
-    /// What it is sorted by.
+    /// The labels.
     pub labels: Labels,
 }
 
@@ -32,7 +32,7 @@ impl NewIssue {
     /// Reads a body.
     ///
     /// # Errors
-    /// If it is not JSON, or with all that is wrong with it.
+    /// If the body is not JSON, or with all its faults.
     pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
         body::parse(body, Self::read)
     }
@@ -47,7 +47,7 @@ impl NewIssue {
     }
 }
 
-/// The body of `PATCH /repos/{owner}/{repo}/issues/{number}`: what to set; what is absent stays.
+/// The body of `PATCH /repos/{owner}/{repo}/issues/{number}`: the fields to set. Absent fields stay as they are.
 ///
 /// ```
 /// use lately_keys::table::IssueStatus;
@@ -59,15 +59,15 @@ impl NewIssue {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IssueChange {
-    /// What it is about, in a line.
+    /// The title: one line.
     pub title: Option<IssueTitle>,
-    /// What it is about: `Some(None)`, which is `null`, nothing more.
+    /// The text; `Some(None)`, which is `null` in JSON, removes it.
     pub body: Option<Option<IssueBody>>,
-    /// What it is sorted by, all of it.
+    /// All labels: they replace the present ones.
     pub labels: Option<Labels>,
-    /// Whether it is open.
+    /// Open or closed.
     pub status: Option<IssueStatus>,
-    /// How much it matters, whatever its labels say from now on.
+    /// The priority. Once set, it no longer follows the labels.
     pub priority: Option<IssuePriority>,
 }
 
@@ -75,7 +75,7 @@ impl IssueChange {
     /// Reads a body.
     ///
     /// # Errors
-    /// If it is not JSON, or with all that is wrong with it; also if it sets nothing.
+    /// If the body is not JSON, or with all its faults. A change that sets nothing is a fault.
     pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
         body::parse(body, Self::read)
     }
@@ -84,7 +84,7 @@ impl IssueChange {
         let names = ["title", "body", "labels", "status", "priority"];
         let fields = fields::of_object(json, &Pointer::root(), names, found)?;
         if fields.iter().all(|field| field.value.is_none()) {
-            found.add(&Pointer::root(), "must set title, body, labels, status or priority");
+            found.add(&Pointer::root(), "must set at least one of title, body, labels, status and priority");
         }
         let [title, body, labels, status, priority] = fields;
         Some(Self {
@@ -96,10 +96,10 @@ impl IssueChange {
         })
     }
 
-    /// The issue after this change, still of the revision and the time that it has.
+    /// The issue after this change. Its revision and times are still the old ones.
     #[must_use]
     pub fn apply_to(&self, issue: &Issue) -> Issue {
-        // Only labels that are set are followed: a newer release may follow others.
+        // The priority changes only if this change sets labels: a newer release may have derived it by other rules.
         let followed = self.labels.as_ref().filter(|_| !issue.priority_by_hand).map(Labels::priority);
         Issue {
             title: self.title.as_ref().unwrap_or(&issue.title).clone(),
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_of_labels_is_answered_briefly() {
+    fn a_body_of_many_labels_gets_a_short_response() {
         let body = format!(r#"{{"title":"t","labels":[{}0]}}"#, "0,".repeat(100_000));
         assert_eq!(told(NewIssue::parse(body.as_bytes())), ["/labels"]);
     }
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_absent_stays_and_null_removes_the_body() {
+    fn absent_fields_stay_and_null_removes_the_body() {
         let before = Issue { body: Some("Hello?".parse().unwrap()), ..issue() };
         let titled = change(r#"{"title":"Other"}"#).apply_to(&before);
         assert_eq!(titled, Issue { title: "Other".parse().unwrap(), ..before.clone() });
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!((priority, followed.priority_by_hand), (IssuePriority::High, false));
         let (priority, back) = apply(&followed, r#"{"labels":[]}"#);
         assert_eq!(priority, IssuePriority::Medium);
-        // The same value, set by hand, sticks as any other.
+        // A priority set by hand stays, even if it equals the old one.
         let (priority, set) = apply(&back, r#"{"priority":"medium"}"#);
         assert_eq!((priority, set.priority_by_hand), (IssuePriority::Medium, true));
         assert_eq!(apply(&set, r#"{"labels":["critical"]}"#).0, IssuePriority::Medium);
@@ -216,9 +216,9 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_something_else_leaves_the_priority_as_it_is() {
+    fn a_change_without_labels_keeps_the_priority() {
         let labels = NewIssue::parse(br#"{"title":"t","labels":["critical"]}"#).unwrap().labels;
-        // As a newer release may have it.
+        // A newer release may have stored such an issue.
         let before = Issue { labels, priority: IssuePriority::Low, ..issue() };
         let after = change(r#"{"title":"u","status":"closed"}"#).apply_to(&before);
         assert_eq!((after.priority, after.priority_by_hand), (IssuePriority::Low, false));
@@ -227,7 +227,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_body_is_a_change_or_refused_and_applies_once(
+        fn applying_a_change_twice_is_applying_it_once(
             body in "\\{(\"(title|body|labels|status|priority)\":(null|\"a\"|\"open\"|\"low\"|\\[\"critical\"\\]),?){0,3}\\}",
         ) {
             if let Ok(change) = IssueChange::parse(body.as_bytes()) {

@@ -1,7 +1,8 @@
-//! The event that tells of an issue: its type, and what it says.
+//! The events that report what happened to an issue: their types and their data.
 //!
-//! Its subject is the repository, so who follows `subject:repo:{owner}:{repo}` is told of all its issues. It names what
-//! changed and shows what a list of issues would; the body, which may be as large as an event may be, is left out.
+//! An event's subject is the repository, so followers of `subject:repo:{owner}:{repo}` see the events of all its
+//! issues. The event names the changed fields and shows the issue as a list does. It leaves out the body, which may be
+//! as large as a whole event.
 
 use lately_keys::table::{IssuePriority, IssueStatus};
 use lately_keys::{Actor, Subject};
@@ -14,7 +15,7 @@ use crate::event::NewEvent;
 /// The topic of these events.
 pub const ISSUES_TOPIC: &str = "issues";
 
-/// What the event of an issue says: `{"number","title","status","priority","changed"}`.
+/// The data of an issue's event: `{"number","title","status","priority","changed"}`.
 #[derive(Serialize)]
 struct Told<'a> {
     number: u32,
@@ -24,22 +25,22 @@ struct Told<'a> {
     changed: &'a [&'static str],
 }
 
-/// The event of an issue that is opened. Nothing has changed: there was nothing before.
+/// The event of an opened issue. Its `changed` is empty, because nothing existed before.
 ///
 /// # Panics
-/// Never: a type of ours is one.
+/// Never: the types here are valid.
 #[must_use]
 pub fn issue_opened(issue: &Issue) -> NewEvent {
     told("issue.opened", issue, &[], &issue.opened_by)
 }
 
-/// The event of an issue that is changed by someone; none if nothing is.
+/// The event of a changed issue; none if nothing changed.
 ///
-/// Closing and reopening name the event, whatever else changes with it. Who sets the priority to what it was already
-/// changes it too: labels no longer will.
+/// Closing or reopening decides the event's type, whatever else changes at the same time. Setting the priority to its
+/// present value is a change too: from then on the priority no longer follows the labels.
 ///
 /// # Panics
-/// As [`issue_opened`].
+/// As for [`issue_opened`].
 #[must_use]
 pub fn issue_changed(before: &Issue, after: &Issue, by: &Actor) -> Option<NewEvent> {
     let changed = changed(before, after);
@@ -93,7 +94,7 @@ mod tests {
         "bob".parse().unwrap()
     }
 
-    /// The type and the changed fields of what a change tells.
+    /// The type and the changed fields of the event of a change.
     fn tells(before: &Issue, change: &str) -> Option<(String, String)> {
         let after = IssueChange::parse(change.as_bytes()).unwrap().apply_to(before);
         let event = issue_changed(before, &after, &by())?;
@@ -108,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn opening_tells_the_issue_and_its_repository() {
+    fn the_event_of_an_opened_issue_names_its_repository() {
         let event = issue_opened(&issue());
         assert_eq!((event.event_type.as_str(), event.actor.as_str()), ("issue.opened", "ada"));
         assert_eq!(event.subject.unwrap().as_str(), "repo:octo:hello");
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn closing_and_reopening_name_the_event_whatever_else_changes() {
+    fn closing_and_reopening_decide_the_events_type() {
         let open = issue();
         let closed = Issue { status: IssueStatus::Closed, ..issue() };
         assert_eq!(tells(&open, r#"{"status":"closed"}"#), told_of("issue.closed", r#"["status"]"#));
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_that_move_the_priority_tell_both() {
+    fn labels_that_change_the_priority_report_both_fields() {
         assert_eq!(
             tells(&issue(), r#"{"labels":["critical"]}"#),
             told_of("issue.updated", r#"["labels","priority"]"#)
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_nothing_tells_nothing() {
+    fn a_change_of_nothing_makes_no_event() {
         assert_eq!(tells(&issue(), r#"{"status":"open","labels":[],"body":null}"#), None);
         let set = tells(&issue(), r#"{"priority":"medium"}"#);
         assert_eq!(set, told_of("issue.updated", r#"["priority"]"#), "it is set by hand now");

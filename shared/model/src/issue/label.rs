@@ -1,4 +1,4 @@
-//! Labels: what issues are sorted by, and what their priority follows.
+//! An issue's labels. The issue's priority follows them.
 
 use std::str::FromStr;
 
@@ -15,7 +15,7 @@ use crate::limits::{ISSUE_LABEL_BYTES, ISSUE_LABELS};
 #[serde(transparent)]
 pub struct Label(Box<str>);
 
-/// Text that is no label.
+/// The text is not a valid label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must have 1 to {ISSUE_LABEL_BYTES} bytes, no control characters, and no white space at its ends")]
 pub struct LabelError;
@@ -38,7 +38,7 @@ impl FromStr for Label {
     }
 }
 
-/// An issue's labels: at most 20, each once, in the order in which they were sent.
+/// An issue's labels: at most 20, without repetition, in the client's order.
 ///
 /// ```
 /// use lately_keys::table::IssuePriority;
@@ -52,22 +52,22 @@ impl FromStr for Label {
 #[serde(transparent)]
 pub struct Labels(Vec<Label>);
 
-/// Labels that no issue has together.
+/// The labels cannot belong to one issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LabelsError {
     /// There are too many.
     #[error("must hold at most {ISSUE_LABELS} labels")]
     TooMany,
-    /// The one at this place stands before it already.
-    #[error("is there already")]
+    /// The label at this index repeats an earlier label.
+    #[error("must not repeat an earlier label")]
     Twice(usize),
 }
 
 impl Labels {
-    /// Labels, each once.
+    /// Labels without repetition.
     ///
     /// # Errors
-    /// If they are too many, or one of them is there twice.
+    /// If there are too many labels, or one of them occurs twice.
     pub fn new(labels: Vec<Label>) -> Result<Self, LabelsError> {
         if labels.len() > ISSUE_LABELS {
             return Err(LabelsError::TooMany);
@@ -83,7 +83,7 @@ impl Labels {
         self.0.iter()
     }
 
-    /// What an issue's priority is as long as nobody has set it.
+    /// The issue's priority, as long as nobody has set it.
     #[must_use]
     pub fn priority(&self) -> IssuePriority {
         let has = |word| self.iter().any(|label| label.as_str() == word);
@@ -96,10 +96,10 @@ impl Labels {
         }
     }
 
-    /// Reads an array of labels; none, with what is wrong with it, if it is refused.
+    /// Parses an array of labels; none, with its faults, if it is refused.
     pub(super) fn read(field: &Field<&RawValue>, found: &mut Found) -> Option<Self> {
         let elements = field.elements(found)?;
-        // Before any of them is looked at: a body of nothing but labels must not make an answer many times its size.
+        // This check comes first: a body of nothing but labels must not cause a response many times its size.
         if elements.len() > ISSUE_LABELS {
             field.fault(found, LabelsError::TooMany);
             return None;
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_at_most_20_each_once() {
+    fn there_are_at_most_20_labels_without_repetition() {
         let many = |count: usize| (0..count).map(|number| format!("l{number}").parse().unwrap()).collect();
         assert_eq!(Labels::new(many(20)).unwrap().iter().count(), 20);
         assert_eq!(Labels::new(many(21)), Err(LabelsError::TooMany));
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn critical_comes_before_enhancement_and_case_matters() {
+    fn critical_wins_over_enhancement_and_case_matters() {
         for (names, priority) in [
             (&[][..], IssuePriority::Medium),
             (&["bug", "ui"], IssuePriority::Medium),

@@ -1,7 +1,7 @@
-//! An issue: what a repository's members talk about, close, and open again.
+//! Issues of a repository.
 //!
-//! Its priority follows its labels until someone sets it by hand; from then on it stays what they set. Whether that
-//! happened is part of the issue, and not of its JSON: nobody has to send it back.
+//! An issue's priority follows its labels until someone sets it by hand. From then on only setting it again changes it.
+//! The flag `priority_by_hand` is stored but not part of the issue's JSON, so no client has to send it back.
 
 mod change;
 mod event;
@@ -22,33 +22,33 @@ pub use label::{Label, LabelError, Labels, LabelsError};
 pub use query::{IssueQuery, IssueView, IssuesAwaited};
 pub use text::{IssueBody, IssueBodyError, IssueTitle, IssueTitleError};
 
-/// An issue as it is answered:
+/// An issue as a response shows it:
 /// `{"owner","repo","number","title","body"?,"labels","status","priority","opened_by","opened_at","updated_at","revision"}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issue {
-    /// Where it was opened.
+    /// The repository.
     pub repository: RepositoryKey,
-    /// Its number there.
+    /// The number in the repository.
     pub number: IssueNumber,
-    /// What it is about, in a line.
+    /// The title: one line.
     pub title: IssueTitle,
-    /// What it is about.
+    /// The text.
     pub body: Option<IssueBody>,
-    /// What it is sorted by.
+    /// The labels.
     pub labels: Labels,
-    /// Whether it is open.
+    /// Open or closed.
     pub status: IssueStatus,
-    /// How much it matters.
+    /// The priority.
     pub priority: IssuePriority,
-    /// Whether someone set the priority, so that labels no longer do.
+    /// True if someone set the priority, so that it no longer follows the labels.
     pub priority_by_hand: bool,
-    /// Who opened it.
+    /// The actor who opened it.
     pub opened_by: Actor,
     /// When it was opened.
     pub opened_at: UnixMillis,
-    /// When it was changed last.
+    /// When it was last changed.
     pub updated_at: UnixMillis,
-    /// Which state of it this is.
+    /// The revision of this state.
     pub revision: Revision,
 }
 
@@ -76,9 +76,9 @@ impl Serialize for Issue {
 /// A page of a repository's issues.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct IssueList {
-    /// The issues, in the order that was asked for.
+    /// The issues, in the requested order.
     pub issues: Vec<Issue>,
-    /// Where the next page begins; none if this is the last.
+    /// The cursor of the next page; none on the last page.
     pub next: Option<String>,
 }
 
@@ -86,7 +86,7 @@ pub struct IssueList {
 mod tests {
     use super::*;
 
-    /// An issue of no account, to change and to tell.
+    /// An issue for the tests to change.
     pub(super) fn issue() -> Issue {
         let opened_at = "2026-11-20T09:30:00Z".parse().unwrap();
         Issue {

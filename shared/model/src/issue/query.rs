@@ -9,24 +9,24 @@ use crate::page::PageSize;
 use crate::query::{parameters, parse_bool, parse_order};
 use crate::revision::Revision;
 
-/// Which of a repository's issues are wanted, and so where they are read.
+/// The issues of a repository to list. It also decides where they are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IssueView {
-    /// All.
+    /// All issues.
     #[default]
     All,
-    /// Those of a status.
+    /// The issues with this status.
     Status(IssueStatus),
-    /// Those of a priority.
+    /// The issues with this priority.
     Priority(IssuePriority),
 }
 
-/// A state of an issue that a list must show before it is answered; a later one will do.
+/// A state of an issue that a list must show; a later state is enough too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IssuesAwaited {
-    /// Which issue.
+    /// The issue's number.
     pub number: IssueNumber,
-    /// Which state of it.
+    /// The least revision to show.
     pub revision: Revision,
 }
 
@@ -46,21 +46,22 @@ pub struct IssuesAwaited {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IssueQuery {
-    /// Which issues are wanted.
+    /// The issues to list.
     pub view: IssueView,
-    /// The lowest number wanted.
+    /// The lowest number to list.
     pub from: Option<IssueNumber>,
-    /// The highest number wanted.
+    /// The highest number to list.
     pub to: Option<IssueNumber>,
-    /// Which way to go; none if the client leaves it to the cursor, or to the default.
+    /// The order of the page; none if the client leaves it to the cursor or to the default.
     pub order: Option<Order>,
-    /// How many issues a page may have.
+    /// The most issues on a page.
     pub limit: PageSize,
-    /// Where to go on, not looked at yet.
+    /// The cursor to continue from, not decoded yet.
     pub cursor: Option<String>,
-    /// What the page must show.
+    /// The state that the page must show; the read waits for it.
     pub wait_for: Option<IssuesAwaited>,
-    /// Whether to see every write that was acknowledged; only of all issues, since an index cannot tell.
+    /// True if the read must see every acknowledged write. Only lists of all issues can be consistent, because an index
+    /// cannot.
     pub consistent: bool,
 }
 
@@ -68,7 +69,7 @@ impl IssueQuery {
     /// Reads a query string, without its `?`.
     ///
     /// # Errors
-    /// All that is wrong with it: unknown, repeated, ill-formed and contradictory parameters.
+    /// With all faults: unknown, repeated, ill-formed and contradictory parameters.
     pub fn parse(query: &str) -> Result<Self, Faults> {
         let mut found = Found::default();
         let names =
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_said_is_all_issues() {
+    fn an_empty_query_lists_all_issues() {
         assert_eq!(IssueQuery::parse(""), Ok(IssueQuery::default()));
         assert_eq!(IssueQuery::default().view, IssueView::All);
     }
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_itself_is_refused() {
+    fn contradictory_parameters_are_refused() {
         assert_eq!(faults("status=open&priority=high"), ["/priority: must not be given with `status`"]);
         assert_eq!(faults("from=8&to=7"), ["/from: must not be after `to`"]);
         assert!(IssueQuery::parse("from=7&to=7").is_ok());

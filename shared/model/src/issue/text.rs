@@ -1,4 +1,4 @@
-//! An issue's title and body: text that people read, kept as they sent it.
+//! An issue's title and body: text for people, stored exactly as sent.
 
 use std::str::FromStr;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::limits::{ISSUE_BODY_BYTES, ISSUE_TITLE_CHARACTERS};
 
-/// What an issue is about, in a line: 1 to 256 characters, no control characters, and not only white space.
+/// An issue's title: 1 to 256 characters, without control characters, and not only white space.
 ///
 /// ```
 /// use lately_model::IssueTitle;
@@ -20,7 +20,7 @@ use crate::limits::{ISSUE_BODY_BYTES, ISSUE_TITLE_CHARACTERS};
 #[serde(transparent)]
 pub struct IssueTitle(Box<str>);
 
-/// Text that is no title.
+/// The text is not a valid title.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "must have 1 to {ISSUE_TITLE_CHARACTERS} characters, none of them control characters, and not be blank"
@@ -39,20 +39,20 @@ impl FromStr for IssueTitle {
     type Err = IssueTitleError;
 
     fn from_str(text: &str) -> Result<Self, IssueTitleError> {
-        // The first character too many decides: a body's worth of text is not counted to its end.
+        // Only one character beyond the limit is looked for, so that a very long text is not counted to its end.
         let fits = text.chars().nth(ISSUE_TITLE_CHARACTERS).is_none();
         let plain = fits && !text.trim().is_empty() && !text.chars().any(char::is_control);
         if plain { Ok(Self(text.into())) } else { Err(IssueTitleError) }
     }
 }
 
-/// What an issue is about: up to 64 KiB of text, in lines. Of control characters only tabs and line ends are taken:
-/// others are no text, and a terminal that shows them may do as they say.
+/// An issue's body: up to 64 KiB of text in lines. Tabs and line ends are the only control characters that it may
+/// contain: others are not text, and a terminal may execute them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct IssueBody(Box<str>);
 
-/// Text that is no body of an issue.
+/// The text is not a valid body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must have at most {ISSUE_BODY_BYTES} bytes, and no control characters but tabs and line ends")]
 pub struct IssueBodyError;
@@ -100,7 +100,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_taken_stays_as_it_was_sent(text in "\\PC{0,300}|[\\x00-\\x20a]{0,10}") {
+        fn accepted_text_stays_exactly_as_sent(text in "\\PC{0,300}|[\\x00-\\x20a]{0,10}") {
             if let Ok(title) = text.parse::<IssueTitle>() {
                 prop_assert_eq!(title.as_str(), &text);
                 prop_assert!(text.parse::<IssueBody>().is_ok(), "a title would be a body");

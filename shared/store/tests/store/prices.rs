@@ -1,4 +1,5 @@
-//! What reading and writing costs, as the engine reports it: the promises of the README, to the half unit.
+//! The prices of reads and writes, to the half unit, as the engine reports them (docs/api.md and docs/feeds.md).
+//! The documents promise these prices.
 
 use lately_engine::Options;
 use lately_keys::Topic;

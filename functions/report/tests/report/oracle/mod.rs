@@ -1,12 +1,12 @@
-//! Reports under everything at once: whatever happens to whom and when, each event is reported exactly once.
+//! Simulations with all faults at once: whatever happens, each event is reported exactly once.
 //!
-//! A seed decides a story of some hours: writers whose clocks are minutes wrong, writes that stall for an hour and land,
-//! imports into the past; a stream that nobody delivers for hours, and delivers twice; report runs that overlap, die before
-//! or after any call of the table and of the objects, run out of time, or stop in the middle of a call and wake hours later.
-//! In the end all that is left is delivered and reported, and the files must hold what the table holds: nothing is taken
-//! for granted but that a reporter's clock is less than a minute wrong.
+//! A seed decides a story of some hours. Writers' clocks are minutes wrong, writes stall for an hour and then land, and
+//! events are imported into the past. The stream is delivered hours late, and twice. Report runs overlap, die before or
+//! after any call to the table and to the objects, run out of time, or stop in the middle of a call and wake hours
+//! later. In the end everything that is left is delivered and reported, and the files must contain exactly the table's
+//! events. The only assumption is that a reporter's clock is less than a minute wrong.
 //!
-//! Beside it another consumer polls, and must be given each event at least once.
+//! At the same time another consumer polls. It must receive each event at least once.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,16 +27,16 @@ use crate::rig::{Effect, Plan, Process, Reporter, Rig, paid, pass, store};
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 
-/// How long users write, in seconds, and how much longer the rest may go on before all is settled.
+/// The seconds for which users write. Everything else may continue for as long again before the story settles.
 const STORY: u64 = 4 * HOUR;
 
-/// How wrong the clock of whoever writes may be.
+/// The largest error of a writer's clock.
 const WRITERS_SKEW: u64 = 5 * MINUTE;
 
-/// How wrong the clock of a process that reports or polls may be: less than the minute that is taken for granted.
+/// The largest error of the clock of a process that reports or polls: less than the assumed minute.
 const REPORTERS_SKEW: u64 = 50;
 
-/// How many of each there are.
+/// The number of each.
 const WRITERS: usize = 3;
 const WRITES: usize = 5;
 const REPORTS: usize = 14;
@@ -51,13 +51,13 @@ struct Story {
 
 struct State {
     random: fastrand::Rng,
-    /// How many of the stream's records were handled.
+    /// The number of stream records that were handled.
     handled: usize,
-    /// What the poller was given.
+    /// The events that the poller received.
     polled: BTreeSet<EventId>,
-    /// What was published when it was first seen: file by file, the ids.
+    /// The ids of each published file when the file was first seen.
     published: BTreeMap<String, Vec<EventId>>,
-    /// What came of the report's invocations.
+    /// The outcomes of the report's invocations, counted.
     ends: BTreeMap<&'static str, u32>,
 }
 
@@ -90,14 +90,14 @@ impl Story {
         self.draw(|random| random.u32(..times)) == 0
     }
 
-    /// A process whose wall clock is up to so many seconds wrong.
+    /// A process whose wall clock is up to `skew` seconds wrong.
     fn process(&self, skew: u64) -> Process {
         let by = Duration::from_millis(self.draw(|random| random.u64(..=skew * 1_000)));
         let process = self.rig.world.process();
         if self.once_in(2) { process.ahead(by) } else { process.behind(by) }
     }
 
-    /// What happens to a process at the table.
+    /// The faults of a process's calls to the table.
     fn table_faults(&self) -> Faults {
         let faults = Faults::seeded(self.draw(|random| random.u64(..)));
         let call = self.draw(|random| random.u64(1..40));
@@ -115,7 +115,7 @@ impl Story {
         }
     }
 
-    /// What happens to a process at the objects.
+    /// The faults of a process's calls to the objects.
     fn object_faults(&self) -> Plan {
         let call = self.draw(|random| random.u64(1..16));
         let moment = self.one(&[Moment::Before, Moment::After]);
@@ -127,7 +127,7 @@ impl Story {
         }
     }
 
-    /// A call that takes up to some hours.
+    /// A stall: a call that takes up to some hours.
     fn stall(&self, once_in: u32, calls: u64) -> Option<Stall> {
         let call = self.draw(|random| random.u64(1..=calls));
         let moment = self.one(&[Moment::Before, Moment::After]);
@@ -139,7 +139,7 @@ impl Story {
         Duration::from_secs(self.one(&[MINUTE, 20 * MINUTE, HOUR, 3 * HOUR]))
     }
 
-    /// A process of its own, with all that befalls it.
+    /// A new process with faults of every kind.
     fn troubled(&self, skew: u64, stall: Option<Stall>) -> Reporter {
         let process = self.process(skew);
         let mut reporter = self.rig.reporter(process.clone(), self.table_faults(), self.object_faults());
@@ -148,13 +148,13 @@ impl Story {
         reporter
     }
 
-    /// Whoever writes now and then, by a clock that is minutes wrong.
+    /// A writer that writes now and then, by a clock that is minutes wrong.
     async fn writer(&self) {
         let process = self.process(WRITERS_SKEW);
         for _ in 0..WRITES {
             self.wait(STORY / WRITES as u64 * 2).await;
             let events = (0..self.one(&[1, 1, 1, 2, 4])).map(|_| self.event()).collect();
-            // The call that puts the event is one of the first: it stalls, and lands an hour later.
+            // The call that puts the event is among the first three, so it can stall and land an hour later.
             let stall = self
                 .stall(3, 3)
                 .map(|stall| Stall { time: stall.time.min(Duration::from_secs(HOUR)), ..stall });
@@ -163,7 +163,7 @@ impl Story {
             let store = store(writer.table.over(network(seed, stall)), process.clone());
             let submission =
                 Submission { may_import: true, ..Submission::new(self.rig.topic.clone(), events) };
-            // What was asked for may be done or not: the table says.
+            // The write may or may not have been applied: the table tells.
             drop(writer.alive(store.op().write(submission)).await);
         }
     }
@@ -177,7 +177,7 @@ impl Story {
         }
     }
 
-    /// An invocation of the report at some time.
+    /// An invocation of the report at a random time.
     async fn invocation(&self) {
         self.wait(STORY).await;
         let stall = self.stall(3, 30);
@@ -211,7 +211,7 @@ impl Story {
         drop(poller.alive(poll).await);
     }
 
-    /// One batch, given and committed; whether there was any.
+    /// Polls and commits one batch; returns whether there was one.
     async fn poll(&self, poller: &Reporter) -> Result<bool, ConsumerError> {
         let limit = self.one(&[r#"{"limit":1}"#, r#"{"limit":3}"#, "{}"]);
         let request = PollRequest::parse(limit.as_bytes()).unwrap();
@@ -223,7 +223,7 @@ impl Story {
         Ok(true)
     }
 
-    /// The delivery of the stream: sometimes at once, sometimes hours later, and now and then the same once more.
+    /// Delivers the stream: sometimes at once, sometimes hours later, and now and then again.
     async fn delivery(&self) {
         let end = self.rig.world.now().saturating_add(STORY * 1_000);
         while self.rig.world.now() < end {
@@ -240,7 +240,7 @@ impl Story {
         }
     }
 
-    /// Hands over records from a place on; the place behind what was handled, if anybody lived to tell.
+    /// Delivers records from an index on. Returns the index after the handled records, if the handler lived.
     async fn deliver(&self, from: usize, count: usize) -> Option<usize> {
         let records = self.rig.history();
         let batch: Vec<_> = records.iter().skip(from).take(count).cloned().collect();
@@ -260,7 +260,7 @@ impl Story {
         pass(Duration::from_millis(self.draw(|random| random.u64(..up_to * 1_000)))).await;
     }
 
-    /// What is published stays as it was when it was first seen.
+    /// Asserts that published files have not changed since they were first seen.
     async fn see(&self) {
         for (name, published) in self.rig.published().await {
             let before = self.state.borrow_mut().published.insert(name.clone(), published.ids.clone());
@@ -268,9 +268,9 @@ impl Story {
         }
     }
 
-    /// All that is left is delivered, reported and polled, with nothing in the way.
+    /// Delivers, reports and polls everything that is left, without faults.
     async fn settle(&mut self) {
-        // Whoever writes ahead of time is caught up with, and every lease is over.
+        // Time passes until all writes of clocks that are ahead lie in the past and every lease is over.
         for _ in 0..4 {
             pass(Duration::from_secs(2 * WRITERS_SKEW)).await;
             self.rig.settle().await;
@@ -286,7 +286,7 @@ impl Story {
         panic!("the poller never ends");
     }
 
-    /// Every event in the table was reported once, and polled.
+    /// Asserts that every event in the table was reported once and polled.
     async fn check(&self) {
         self.see().await;
         let stored: BTreeSet<EventId> = self.stored().await;
@@ -328,7 +328,7 @@ impl Story {
         ids
     }
 
-    /// All changes of the table, and all that was published.
+    /// All changes of the table and all published ids, as text.
     async fn trace(&self) -> String {
         let records = self.rig.history();
         let changes = records.iter().map(|record| {
@@ -342,7 +342,7 @@ impl Story {
     }
 }
 
-/// A decimal of at most two places, in hundredths.
+/// A decimal with at most two decimal places, in hundredths.
 fn hundredths(decimal: &str) -> u64 {
     let (whole, part) = decimal.split_once('.').unwrap_or((decimal, ""));
     whole.parse::<u64>().unwrap() * 100 + format!("{part:0<2}").parse::<u64>().unwrap()
@@ -369,7 +369,7 @@ async fn tell(seed: u64) -> Story {
 
 const SEEDS: u64 = 1_000;
 
-/// Tells stories, and asserts how each ends; what came of the report's invocations.
+/// Runs stories and checks the end of each. Returns the outcomes of the report's invocations.
 fn tell_and_check(seeds: impl Iterator<Item = Seed>) -> BTreeMap<&'static str, u32> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.unwrap().block_on(async {
@@ -385,13 +385,13 @@ fn tell_and_check(seeds: impl Iterator<Item = Seed>) -> BTreeMap<&'static str, u
     })
 }
 
-/// Calls take a little while, and one of them may take long.
+/// Calls take a short time, and one of them may stall.
 const fn network(seed: u64, stall: Option<Stall>) -> Network {
     Network { seed, longest: Duration::from_millis(50), stall }
 }
 
 #[test]
-fn whatever_happens_each_event_is_reported_exactly_once_and_polled_at_least_once() {
+fn each_event_is_reported_once_and_polled_at_least_once() {
     let seeds = seeds(SEEDS);
     let half = |rest| tell_and_check(seeds.clone().filter(move |seed| seed.0 % 2 == rest));
     let (even, odd) = std::thread::scope(|scope| {

@@ -1,5 +1,5 @@
-//! What the tests run on: a table, objects, a stream that is handed over when a test says so, and processes with clocks
-//! of their own.
+//! The rig of the tests: a table, objects, a stream that a test delivers when it wants to, and processes with their own
+//! clocks.
 
 mod objects;
 
@@ -25,29 +25,29 @@ use object_store::{ObjectStore, ObjectStoreExt};
 pub(crate) use lately_rig::Process;
 pub(crate) use objects::{Effect, Objects, Plan};
 
-/// How long fan-out may take for a batch.
+/// Time of fan-out for a batch.
 const FAN_OUT_TIME: Duration = Duration::from_secs(52);
 
-/// What the report function's time is, less what the platform needs.
+/// The report function's time, less the platform's share.
 pub(crate) const TIME: Duration = Duration::from_secs(292);
 
-/// After which what was written is old enough to be reported.
+/// The time after which events are old enough to be reported.
 pub(crate) const SETTLED: Duration = Duration::from_secs(11);
 
-/// A table with the topic `billing`, objects, and what the stream has not told yet.
+/// A table with the topic `billing`, objects, and a position in the stream.
 #[derive(Debug)]
 pub(crate) struct Rig {
     pub(crate) world: World,
     pub(crate) engine: Engine,
-    /// A store in a process whose clocks are right.
+    /// A store in a process with correct clocks.
     pub(crate) store: Store,
-    /// The objects themselves: nothing goes wrong with them.
+    /// The objects themselves, without faults.
     pub(crate) objects: Arc<InMemory>,
     pub(crate) topic: Topic,
     told: SequenceNumber,
 }
 
-/// A process that makes reports, and what may befall it.
+/// A process that makes reports, with its faults.
 #[derive(Debug)]
 pub(crate) struct Reporter {
     pub(crate) table: FaultyClient,
@@ -56,7 +56,7 @@ pub(crate) struct Reporter {
     pub(crate) output: Output,
 }
 
-/// What a run's files say.
+/// The content of a run's files.
 #[derive(Clone, Debug)]
 pub(crate) struct Published {
     pub(crate) ids: Vec<EventId>,
@@ -75,12 +75,12 @@ impl Rig {
         Self { world, engine, store, objects: Arc::default(), topic, told: SequenceNumber::START }
     }
 
-    /// A store in a process of its own.
+    /// A store in another process.
     pub(crate) fn store(&self, process: Process) -> Store {
         store(self.engine.client(), process)
     }
 
-    /// A process that makes reports, to which that happens.
+    /// A process that makes reports, with these faults.
     pub(crate) fn reporter(&self, process: Process, table: Faults, objects: Plan) -> Reporter {
         let table = self.engine.client_with(table);
         let objects = Objects::new(Arc::clone(&self.objects) as Arc<dyn ObjectStore>, objects);
@@ -92,7 +92,7 @@ impl Rig {
         }
     }
 
-    /// One to which nothing happens.
+    /// A process that makes reports, without faults.
     pub(crate) fn sound(&self) -> Reporter {
         self.reporter(self.world.process(), Faults::default(), Plan::none())
     }
@@ -119,31 +119,31 @@ impl Rig {
         Submission { may_import: true, ..Submission::new(self.topic.clone(), events) }
     }
 
-    /// What the stream has not told yet, as both mappings would hand it over: each takes it through its own filter.
+    /// The stream records since the last call, as both mappings would send them: each of them applies its own filter.
     pub(crate) fn news(&mut self) -> Vec<Arc<StreamRecord>> {
         let batch = self.engine.stream(TABLE).unwrap().read(0, self.told, usize::MAX, u64::MAX);
         self.told = batch.next;
         batch.records
     }
 
-    /// All that the stream has ever told.
+    /// All stream records so far.
     pub(crate) fn history(&self) -> Vec<Arc<StreamRecord>> {
         self.engine.stream(TABLE).unwrap().all()
     }
 
-    /// Records as a function is invoked with them.
+    /// The Lambda event of these records.
     pub(crate) fn event(&self, records: &[Arc<StreamRecord>]) -> String {
         self.engine.stream(TABLE).unwrap().lambda_event(records)
     }
 
-    /// Hands records to fan-out.
+    /// Delivers records to fan-out.
     pub(crate) async fn fan_out(&self, store: &Store, records: &[Arc<StreamRecord>]) {
         let event = self.event(records);
         let outcome = store.op_within(FAN_OUT_TIME).fan_out(&Record::batch(event.as_bytes()).unwrap()).await;
         assert_eq!(outcome.failed, None);
     }
 
-    /// Hands fan-out what is new, and what comes of it, until there is nothing.
+    /// Delivers new records to fan-out, and those that result from them, until there are none.
     pub(crate) async fn settle(&mut self) {
         loop {
             let news = self.news();
@@ -154,7 +154,8 @@ impl Rig {
         }
     }
 
-    /// What each run has published, by the name of its events' file: where its ids are, all is there, and consistent.
+    /// The published files of each run, by the name of its events' file. A run with a file of ids must have all its
+    /// files, and they must be consistent.
     pub(crate) async fn published(&self) -> BTreeMap<String, Published> {
         let objects = self.all_objects().await;
         let mut published = BTreeMap::new();
@@ -170,25 +171,25 @@ impl Rig {
         published
     }
 
-    /// Every id that was reported, in the order of the reports.
+    /// Every reported id, in the order of the reports.
     pub(crate) async fn reported(&self) -> Vec<EventId> {
         self.published().await.into_values().flat_map(|published| published.ids).collect()
     }
 
-    /// The names of what attempts have left.
+    /// The names of the attempts' objects.
     pub(crate) async fn private(&self) -> Vec<String> {
         let names = self.all_objects().await.into_keys();
         names.filter(|name| name.contains("/.attempts/")).collect()
     }
 
-    /// Removes it, as a rule of the bucket does with what is old.
+    /// Removes the attempts' objects, as a lifecycle rule of the bucket does with old ones.
     pub(crate) async fn remove_private(&self) {
         for name in self.private().await {
             self.take_away(&name).await;
         }
     }
 
-    /// Takes an object away, as who is waiting for it may.
+    /// Removes an object, as its reader may do.
     pub(crate) async fn take_away(&self, name: &str) {
         self.objects.delete(&Path::from(name)).await.unwrap();
     }
@@ -218,7 +219,7 @@ impl Published {
 
         let (blocks, in_ids) = (in_lines.len().div_ceil(4_096), in_lines.iter());
         let bytes: Vec<u8> = in_ids.flat_map(|id| *id.as_uuid().as_bytes()).collect();
-        assert_eq!(ids[..bytes.len()], bytes[..], "the ids are those of the events");
+        assert_eq!(ids[..bytes.len()], bytes[..], "the ids belong to the events");
         assert_eq!(ids.len(), bytes.len() + 16 * blocks);
 
         let summary: Summary = serde_json::from_slice(summary).unwrap();
@@ -226,34 +227,34 @@ impl Published {
         let groups = summary.groups.iter().map(|group| &group.counted).chain(&summary.others);
         assert_eq!(groups.map(|counted| counted.count).sum::<u64>(), summary.head.events);
         let late = in_lines.iter().filter(|id| id.at() <= summary.head.from).count();
-        assert_eq!(summary.head.late, late as u64, "what is older than the range is late");
+        assert_eq!(summary.head.late, late as u64, "events older than the range are late");
         Self { ids: in_lines, lines, summary }
     }
 }
 
 impl Reporter {
-    /// Makes a report; none if the process died of it.
+    /// Makes a report; none if the process died.
     pub(crate) async fn run(&self, report: &Report, time: Duration) -> Option<Result<Outcome, ReportError>> {
         let work = lately_report::run(&self.store, &self.output, report, time);
         self.alive(Box::pin(work)).await
     }
 
-    /// Work in this process; none if it died of it.
+    /// Runs work in this process; none if the process died.
     pub(crate) async fn alive<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         self.objects.run(self.table.run(work)).await.flatten()
     }
 
-    /// A report that comes to its end.
+    /// Makes a report that must succeed.
     pub(crate) async fn finish(&self, report: &Report) -> Outcome {
         self.run(report, TIME).await.unwrap().unwrap()
     }
 
-    /// How many calls of the table there were.
+    /// The number of calls to the table.
     pub(crate) fn table_calls(&self) -> usize {
         self.table.calls().len()
     }
 
-    /// Whether anything befell it.
+    /// True if a fault hit the process.
     pub(crate) fn is_hurt(&self) -> bool {
         !self.table.injected().is_empty() || self.objects.is_hurt()
     }
@@ -275,7 +276,7 @@ pub(crate) fn paid(actor: &str, data: &str) -> NewEvent {
     }
 }
 
-/// The records of runs that were left, as the template's second mapping picks them.
+/// The records of unfinished runs, as the template's second mapping selects them.
 pub(crate) fn left(records: &[Arc<StreamRecord>]) -> Vec<Arc<StreamRecord>> {
     let is_left = |record: &&Arc<StreamRecord>| {
         record.new_image().is_some_and(|item| {

@@ -1,4 +1,4 @@
-//! Objects with which things go wrong: each call may fail, hang or be its process's last, before or after it took effect.
+//! Objects with faults: each call may fail, hang, or be its process's last, before or after it took effect.
 
 use std::fmt;
 use std::future::pending;
@@ -18,18 +18,18 @@ use object_store::{
 };
 use tokio::sync::watch;
 
-/// What happens to a call.
+/// The fault of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// It fails.
+    /// The call fails.
     Fail(Moment),
     /// The process dies: neither this call nor a later one returns.
     Crash(Moment),
-    /// It takes so long.
+    /// The call takes this long.
     Hang(Moment, Duration),
 }
 
-/// What happens to which calls, counted from 1.
+/// The faults of a process's calls, which are counted from 1.
 #[derive(Clone)]
 pub(crate) struct Plan(Arc<dyn Fn(u64) -> Option<Effect> + Send + Sync>);
 
@@ -53,7 +53,7 @@ impl fmt::Debug for Plan {
     }
 }
 
-/// The objects as one process sees them. Clones are the same process.
+/// The objects as seen by one process. Clones belong to the same process.
 #[derive(Clone, Debug)]
 pub(crate) struct Objects {
     inner: Arc<dyn ObjectStore>,
@@ -67,7 +67,7 @@ struct Shared {
     died: watch::Sender<bool>,
 }
 
-/// What was asked, and what happened.
+/// The calls and the injected faults.
 #[derive(Debug, Default)]
 struct Account {
     calls: Vec<String>,
@@ -82,7 +82,7 @@ impl Objects {
         Self { inner, shared: Arc::new(shared) }
     }
 
-    /// Every call so far, in order: what was asked, and of which object.
+    /// Every call so far, in order: its kind and its object.
     pub(crate) fn calls(&self) -> Vec<String> {
         self.shared.account.lock().unwrap().calls.clone()
     }
@@ -91,12 +91,12 @@ impl Objects {
         self.shared.account.lock().unwrap().injected > 0
     }
 
-    /// The most bytes that were on their way to objects at once.
+    /// The most bytes that were being sent to objects at once.
     pub(crate) fn peak(&self) -> usize {
         self.shared.account.lock().unwrap().peak
     }
 
-    /// Runs work until it ends, or until a call is the process's last.
+    /// Runs work until it ends, or until a call kills the process.
     pub(crate) async fn run<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let mut died = self.shared.died.subscribe();
         tokio::select! {
@@ -108,7 +108,7 @@ impl Objects {
 }
 
 impl Shared {
-    /// A call, with what happens to it.
+    /// Makes a call with its fault.
     async fn call<T>(&self, name: String, work: impl Future<Output = Result<T>>) -> Result<T> {
         if *self.died.borrow() {
             return pending().await;
@@ -157,7 +157,7 @@ impl Shared {
     }
 }
 
-/// Bytes on their way.
+/// Bytes that are being sent.
 struct InFlight<'a> {
     shared: &'a Shared,
     bytes: usize,
@@ -258,7 +258,7 @@ impl MultipartUpload for Upload {
         let part = self.upload.put_part(data);
         Box::pin(async move {
             let _in_flight = shared.sent(bytes);
-            // So that parts are under way at once, as over a network.
+            // The delay lets several parts be sent at once, as over a network.
             let slow = async {
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 part.await

@@ -1,4 +1,4 @@
-//! The state file decides whether an import continues, begins or is another one.
+//! The state file decides whether an import starts, continues or is rejected.
 
 use super::*;
 
@@ -51,7 +51,7 @@ fn behind() -> Position {
 }
 
 #[test]
-fn a_new_one_begins_with_the_topics_shards_and_ends_at_the_latest_time() {
+fn a_new_import_has_the_topics_shards_and_the_latest_end() {
     let state = new();
     assert_eq!((state.shards, state.timelines, state.position()), (count(2), 0, None));
     assert_eq!((state.since, state.until), (time("2026-01-01T00:00:00Z"), time("2026-03-14T12:00:00Z")));
@@ -65,7 +65,7 @@ fn a_new_one_begins_with_the_topics_shards_and_ends_at_the_latest_time() {
 }
 
 #[test]
-fn one_that_is_begun_goes_on_where_it_stands() {
+fn an_unfinished_import_continues_at_its_position() {
     let mut kept = new();
     kept.end_timeline(2);
     kept.stand_at(behind());
@@ -91,7 +91,7 @@ fn one_that_is_begun_goes_on_where_it_stands() {
 }
 
 #[test]
-fn behind_one_that_is_done_comes_what_came_since() {
+fn a_finished_import_continues_with_newer_items() {
     let kept = done();
     let later = ImportRequest { latest: time("2026-03-20T00:00:00Z"), default_shards: count(64), ..asked() };
     let next = plan(Some(&kept), ImportRequest { since: None, ..later.clone() }).expect("it may begin");
@@ -100,7 +100,7 @@ fn behind_one_that_is_done_comes_what_came_since() {
     // Once more from the beginning, under the same ids.
     let again = plan(Some(&kept), later.clone()).expect("it may begin");
     assert_eq!((again.since, again.shards), (kept.since, count(2)));
-    // Others were never imported, so they do not begin where these ended.
+    // Other users were never imported, so their import does not start where this one ended.
     let others = ImportRequest { users: users(&["carol"]), since: None, ..later };
     assert!(matches!(plan(Some(&kept), others), Err(StateError::NoSince)));
     assert!(matches!(
@@ -110,7 +110,7 @@ fn behind_one_that_is_done_comes_what_came_since() {
 }
 
 #[test]
-fn the_number_of_shards_is_kept_for_ever() {
+fn the_number_of_shards_never_changes() {
     for kept in [new(), done()] {
         let other = ImportRequest { shards: Some(count(4)), ..asked() };
         assert!(matches!(plan(Some(&kept), other), Err(StateError::Shards(shards)) if shards == count(2)));
@@ -144,7 +144,7 @@ fn the_file_of_another_import_is_refused() {
 }
 
 #[test]
-fn a_range_lies_in_the_past_and_has_times() {
+fn a_range_lies_in_the_past_and_is_not_empty() {
     let until = |until: &str| plan(None, ImportRequest { until: Some(time(until)), ..asked() });
     assert!(until("2026-03-14T12:00:00Z").is_ok());
     assert!(matches!(until("2026-03-14T12:00:00.000000001Z"), Err(StateError::TooNew(_))));
@@ -152,7 +152,7 @@ fn a_range_lies_in_the_past_and_has_times() {
 }
 
 #[test]
-fn a_file_says_all_of_it_and_nothing_is_taken_for_one() {
+fn a_file_round_trips_and_invalid_files_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("state.json");
     assert_eq!(State::read(&path).expect("it is not there"), None);

@@ -1,9 +1,10 @@
-//! The published designs beside ours: the same events, each in a table of its own, and the latest of them read back.
+//! Compares the published designs with Lately's: writes the same events into a table of each design, and reads back the
+//! latest.
 //!
-//! The tables are those of an engine that is thrown away. Each design is written and read as its author meant it, by the
-//! store's own code ([`lately_store::published`]); where it has a timeline a user and none for all, the topic is one user.
-//! Only the timeline itself is written, by ours too: no views and no feeds. What is read is priced as by a process that
-//! has read nothing before.
+//! The tables are in temporary engines. The crate [`lately_designs`] writes and reads each design
+//! as its author meant it. If a design has one timeline per user and none for all, the topic counts as one user. Only
+//! the timeline itself is written, for Lately too: no views and no feeds. The price of a read is that of a process with
+//! empty caches.
 
 mod own;
 mod table;
@@ -30,7 +31,7 @@ use crate::serve::console::limits::{COMPARED, SAMPLE};
 use crate::serve::console::parts::ConsoleState;
 use crate::serve::console::refusal::{Refusals, child, parameters};
 
-/// The shards of the sharded day, a constant of its program: as many as are usual where it is told of.
+/// The number of shards of the sharded day, a constant in that design. Its publications usually have four.
 const SHARDS: u16 = 4;
 
 #[derive(Serialize)]
@@ -151,9 +152,9 @@ pub(super) async fn get_designs(
     Ok(answer::json(StatusCode::OK, &comparison))
 }
 
-/// The five, as they are told of.
+/// The five published designs, with their names and titles.
 fn published(topic: &Topic) -> [(&'static str, &'static str, Design); 5] {
-    // A topic's alphabet is a user's.
+    // Topics and users have the same alphabet.
     let user = || topic.as_str().parse::<User>().expect("a topic's name may be a user's");
     let shards = ShardCount::new(SHARDS).expect("four is a number of shards");
     [
@@ -173,7 +174,7 @@ fn published(topic: &Topic) -> [(&'static str, &'static str, Design); 5] {
 async fn newest(shared: &ConsoleState, topic: &Topic) -> Result<Vec<Event>, Problem> {
     let mut query = EventQuery { limit: PageSize::MAX, ..EventQuery::default() };
     let mut events = Vec::new();
-    // Ends with the topic, at the latest: each page but an empty one adds to the events.
+    // Every page that is not empty adds events, so the loop ends with the topic at the latest.
     loop {
         let page = shared.looking.op().topic(topic).latest(&query).await?;
         events.extend(page.events);
@@ -185,13 +186,13 @@ async fn newest(shared: &ConsoleState, topic: &Topic) -> Result<Vec<Event>, Prob
     }
 }
 
-/// An engine that is thrown away.
+/// A temporary engine.
 fn engine() -> Result<Engine, Problem> {
     let options = lately_engine::Options { clock: Clock::from_fn(clock::unix_now), ..Default::default() };
     Engine::memory(&options).map_err(|error| Problem::unavailable(&error))
 }
 
-/// How many items each partition holds. A scan, of as few items as are compared, in a table that nobody else has.
+/// The number of items in each partition. This is a scan, but the table holds only the compared events.
 async fn partitions(engine: &Engine, table: &str) -> Result<BTreeMap<String, usize>, Problem> {
     let (mut partitions, mut after) = (BTreeMap::new(), None);
     loop {
@@ -209,14 +210,15 @@ async fn partitions(engine: &Engine, table: &str) -> Result<BTreeMap<String, usi
     }
 }
 
-/// When an event happened, as exactly as its id says: finer than a millisecond, as these designs' programs would know it.
+/// The time of an event, as precisely as its id holds it: finer than a millisecond, as these designs' programs would
+/// know it.
 fn time_of(id: EventId) -> Timestamp {
     let fraction = u64::from(id.as_uuid().as_fields().2 & 0x0fff);
     let nanos = i128::from(id.at().get()) * 1_000_000 + i128::from(fraction * 1_000_000 / 4096);
     Timestamp::from_nanosecond(nanos).unwrap_or(Timestamp::MAX)
 }
 
-/// So many of what is read are shown.
+/// The first events of a read, as many as are shown.
 fn sample<T>(events: impl IntoIterator<Item = T>, view: impl Fn(T) -> SampleView) -> Vec<SampleView> {
     events.into_iter().take(SAMPLE).map(view).collect()
 }

@@ -1,4 +1,4 @@
-//! Lately's own design: the table that the template declares, with the same events, written by the store.
+//! Lately's own design: the same events in the template's table, written by the store.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ pub(super) async fn compare(
     let page = op.topic(topic).latest(&query).await?;
     let cost = op.cost();
     let mut partitions = partitions(&engine, TABLE).await?;
-    // Beside the events, there are the topic and its directory.
+    // Leave out the partition of the topic and its directory.
     partitions.retain(|pk, _| placed.contains(pk));
     let stored = partitions.values().sum();
     Ok(DesignView {
@@ -51,7 +51,7 @@ pub(super) async fn compare(
     })
 }
 
-/// Makes the topic and writes the events to it: their partitions, and the write units of all of them.
+/// Creates the topic and writes the events to it. The result is their partitions and the write units.
 async fn write(
     store: &Store,
     topic: &Topic,
@@ -59,9 +59,9 @@ async fn write(
     events: &[Event],
 ) -> Result<(BTreeSet<String>, f64), Problem> {
     let change = serde_json::json!({"bucket": bucket, "fan_out": false, "views": []}).to_string();
-    let change = TopicChange::parse(change.as_bytes()).expect("what a topic has it may be given");
+    let change = TopicChange::parse(change.as_bytes()).expect("the settings are a topic's own");
     store.op().topic(topic).put(&change).await?;
-    // A submission is of one event at least.
+    // A submission has at least one event.
     if events.is_empty() {
         return Ok((BTreeSet::new(), 0.0));
     }
@@ -78,7 +78,7 @@ async fn write(
     Ok((placed, number(op.cost().write_units)))
 }
 
-/// An event as it is stored.
+/// An event with its stored keys.
 fn sample_of(topic: &Topic, bucket: BucketWidth, event: &Event) -> SampleView {
     let key = EventKey::new(topic.clone(), bucket, event.id).encode();
     SampleView {

@@ -1,4 +1,4 @@
-//! One published design: its table, what it holds of the events, and the latest of them.
+//! One published design: its table, the events that it keeps, and a read of the latest.
 
 use std::num::NonZeroU32;
 
@@ -18,8 +18,9 @@ use crate::serve::console::designs::{
 };
 use crate::serve::console::limits::{COMPARED, READS};
 
-/// The table's name, and those of its key attributes.
+/// The name of the table.
 const TABLE: &str = "design";
+/// The names of the key attributes.
 const KEYS: [&str; 2] = ["pk", "sk"];
 
 pub(super) async fn compare(
@@ -38,7 +39,7 @@ pub(super) async fn compare(
     let table = DesignTable::new(connection, design.clone(), KeyAttributes { pk, sk });
     let mut items = Vec::new();
     for event in events {
-        // The same event has the same chance each time.
+        // The random part of an event's key is the same each time.
         let (_, seed) = event.id.as_uuid().as_u64_pair();
         let entropy = fastrand::Rng::with_seed(seed).u128(..);
         let key = design.write_key(time_of(event.id), entropy);
@@ -85,14 +86,14 @@ fn definition(design: &Design) -> TableDefinition {
     }
 }
 
-/// The attributes of an event beside its time, under names as short as Lately's.
+/// The attributes of an event except its time, with names as short as Lately's.
 fn attributes(event: &Event) -> Item {
     Item::from([("t", event.event_type.as_str()), ("a", event.actor.as_str())])
         .with_some("s", event.subject.as_ref().map(Subject::as_str))
         .with_some("d", event.data.as_ref().map(Data::as_str))
 }
 
-/// The latest, read in the design's own way, what that cost, and whether all were found.
+/// Reads the latest events in the design's own way. The result has their cost, and true if all were found.
 async fn latest(
     table: &DesignTable,
     events: &[Event],
@@ -101,7 +102,7 @@ async fn latest(
     let times =
         events.first().zip(events.last()).map(|(newest, oldest)| [newest, oldest].map(|it| time_of(it.id)));
     let [to, oldest] = times.unwrap_or([Timestamp::UNIX_EPOCH; 2]);
-    // A design that keeps seconds has the oldest at its second's beginning.
+    // A design that keeps whole seconds puts the oldest event at the beginning of its second.
     let after = oldest.checked_sub(SignedDuration::from_secs(1)).unwrap_or(Timestamp::MIN);
     let wanted = usize::from(limit.get()).min(events.len()).min(COMPARED);
     let (mut found, mut cost, mut position) = (Vec::new(), Cost::default(), None);
