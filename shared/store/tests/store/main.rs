@@ -1,9 +1,9 @@
-//! The store on the embedded engine, with the real SDK in between.
+//! The tests of the store. The real SDK sends the store's requests to the embedded engine.
 //!
-//! A seeded test that fails says its seed; `LATELY_SEED=n` runs that seed alone.
+//! A seeded test prints its seed when it fails; `LATELY_SEED=n` runs only that seed.
 
-#![expect(clippy::unwrap_used, reason = "in a test, what must not fail is unwrapped")]
-#![expect(clippy::large_futures, reason = "a test's futures are few, and moved once")]
+#![expect(clippy::unwrap_used, reason = "tests unwrap results that must not fail")]
+#![expect(clippy::large_futures, reason = "tests have few futures, and move each of them once")]
 
 mod accepting;
 mod backlog;

@@ -1,4 +1,4 @@
-//! A table, who follows what in it, and its stream handed to fan-out: what its tests begin with.
+//! The scene of the tests of fan-out: a table with two topics, and its stream, which a test hands to fan-out.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,7 +15,8 @@ use crate::support::{Item, TABLE, World, change, engine, event, items, store, su
 
 pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 
-/// A table with a topic that fans out, one that does not, and what its stream has not told yet.
+/// A table with the topics `posts`, which fans out, and `logs`, which does not. It knows which records of the stream
+/// fan-out has not had yet.
 pub(crate) struct Scene {
     pub(crate) world: World,
     pub(crate) engine: Engine,
@@ -23,7 +24,7 @@ pub(crate) struct Scene {
     pub(crate) posts: Topic,
     pub(crate) logs: Topic,
     pub(crate) settings: FeedSettings,
-    /// How far the stream was handed over.
+    /// The last record that was handed to fan-out.
     told: SequenceNumber,
 }
 
@@ -56,7 +57,7 @@ impl Scene {
         self.told < self.engine.stream(TABLE).unwrap().latest(0)
     }
 
-    /// The stream's new records, as Lambda is invoked with them.
+    /// The stream's new records, in the form in which Lambda gets them.
     pub(crate) fn news(&mut self) -> String {
         let stream = self.engine.stream(TABLE).unwrap();
         let batch = stream.read(0, self.told, usize::MAX, u64::MAX);
@@ -64,7 +65,7 @@ impl Scene {
         stream.lambda_event(&batch.records)
     }
 
-    /// Hands over the new records, and those that come of it, until there are none.
+    /// Hands fan-out the new records, and the records that result from them, until there are none.
     pub(crate) async fn settle(&mut self) -> Vec<FanOutOutcome> {
         let mut outcomes = Vec::new();
         while self.has_news() {
@@ -101,7 +102,7 @@ impl Scene {
     }
 }
 
-/// Whose feeds are told to pull something.
+/// The users whose feeds have a pull marker.
 pub(crate) async fn markers(scene: &Scene) -> BTreeSet<String> {
     let markers = items(&scene.engine).await.into_iter().filter_map(|item| match key(&item) {
         AnyKey::PullMarker(key) => Some(key.user.to_string()),

@@ -1,4 +1,4 @@
-//! Short forms for tests, over the rig.
+//! Short forms over the rig, for all tests of the store.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
@@ -48,7 +48,7 @@ pub(crate) fn ids(events: &[Event]) -> Vec<EventId> {
     events.iter().map(|event| event.id).collect()
 }
 
-/// Lets time pass.
+/// Lets simulated time pass.
 pub(crate) async fn pass(time: Duration) {
     tokio::time::sleep(time).await;
 }
@@ -64,7 +64,7 @@ pub(crate) async fn items(engine: &Engine) -> Vec<Item> {
     items
 }
 
-/// Every event of a topic in the table, whatever the directory says.
+/// Every event of a topic in the table, also events that no directory entry covers.
 pub(crate) async fn stored(engine: &Engine, topic: &Topic) -> Vec<EventId> {
     let of_topic = |item: &Item| {
         let key = EventKey::decode(item["pk"].as_s().unwrap(), item["sk"].as_s().unwrap())?;
@@ -75,11 +75,11 @@ pub(crate) async fn stored(engine: &Engine, topic: &Topic) -> Vec<EventId> {
     stored
 }
 
-/// What a directory entry covers.
+/// The coverage of a directory entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Covered {
     pub(crate) shards: u16,
-    /// None if the entry does not list types.
+    /// `None` if the entry does not list types.
     pub(crate) types: Option<BTreeSet<String>>,
     pub(crate) any_type: bool,
     pub(crate) rest: BTreeMap<String, String>,
@@ -98,7 +98,7 @@ impl Covered {
         }
     }
 
-    /// D1: whether it covers an event's item.
+    /// D1: whether the entry covers an event's item.
     fn covers(&self, shard: u8, event: &Item) -> bool {
         let listed = event.contains_key("gsi1pk");
         let typed = match &self.types {
@@ -108,7 +108,7 @@ impl Covered {
         u16::from(shard) < self.shards && typed
     }
 
-    /// D2: whether it is an earlier state with something added.
+    /// D2: whether the entry equals an earlier state, or only adds to it.
     fn has_grown_from(&self, before: &Self) -> bool {
         let types = match (&before.types, &self.types) {
             (None, None) => true,
@@ -120,7 +120,7 @@ impl Covered {
     }
 }
 
-/// That D1 and D2 held after every single change that the table has seen.
+/// Asserts that the directory's invariants D1 and D2 (`ARCHITECTURE.md`) held after every single change of the table.
 pub(crate) fn assert_directory_held(engine: &Engine) {
     let mut directory: BTreeMap<(String, String), Covered> = BTreeMap::new();
     for record in engine.stream(TABLE).unwrap().all() {
@@ -129,13 +129,13 @@ pub(crate) fn assert_directory_held(engine: &Engine) {
         if let Some(DirectoryKey { topic, bucket }) = DirectoryKey::decode(pk, sk) {
             let (name, after) = ((topic.to_string(), bucket.to_string()), Covered::of(&item));
             if let Some(before) = directory.insert(name, after.clone()) {
-                assert!(after.has_grown_from(&before), "D2: {before:?} became {after:?}");
+                assert!(after.has_grown_from(&before), "D2: the entry {before:?} became {after:?}");
             }
         } else if let Some(key) = EventKey::decode(pk, sk) {
             let partition = key.partition();
             let entry = directory.get(&(partition.topic.to_string(), partition.bucket.to_string()));
             let covers = entry.is_some_and(|entry| entry.covers(partition.shard.get(), &item));
-            assert!(covers, "D1: {item:?} is not covered by {entry:?}");
+            assert!(covers, "D1: the entry {entry:?} does not cover {item:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! That the table holds what the model says.
+//! The check of a finished story: the table must hold what the model says.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::simulation::model::{Known, Model, Shows};
 use crate::simulation::story::{BUDGET, SECOND, SOURCES, Story, USERS};
 use crate::support::{Item, TABLE, items, query};
 
-/// What the table holds of feeds and timelines.
+/// The table's items of feeds and timelines.
 #[derive(Debug, Default)]
 struct Table {
     timelines: BTreeMap<Source, BTreeMap<EventId, Item>>,
@@ -48,7 +48,7 @@ impl Table {
         table
     }
 
-    /// What a feed's markers bring into it.
+    /// The events that a feed's pull markers bring into it.
     fn pulled(&self, user: &User) -> BTreeSet<EventId> {
         let markers = self.markers.iter().filter(|((of, _), _)| of == user);
         let pulled = markers.flat_map(|((_, source), since)| {
@@ -60,7 +60,8 @@ impl Table {
 }
 
 impl Story {
-    /// That the table holds what the model says; how many things were decided, and how many were not.
+    /// Asserts that the table holds what the model says. Returns how many cases the model decided, and how many it left
+    /// open.
     pub(super) async fn check(&self) -> (u64, u64) {
         let model = Model::of(&self.engine, &self.state.borrow().pushed);
         let table = Table::read(&self.engine).await;
@@ -68,10 +69,10 @@ impl Story {
             let listed: BTreeSet<EventId> =
                 table.timelines.get(&source).into_iter().flatten().map(|(id, _)| *id).collect();
             assert_eq!(listed, model.timeline(&source), "the timeline of {source}");
-            assert_eq!(listed, self.timeline(&source).await, "the timeline of {source}, as it is read");
+            assert_eq!(listed, self.timeline(&source).await, "the timeline of {source}, as a client reads it");
             let mode =
                 table.sources.get(&source).and_then(|item| Some(item.get("mode")?.as_s().unwrap().as_str()));
-            assert_ne!(mode, Some("promoting"), "{source} is promoted for ever");
+            assert_ne!(mode, Some("promoting"), "the promotion of {source} never ended");
             for user in USERS.map(user) {
                 let since = model.since(&user, &source).filter(|_| mode == Some("pull"));
                 let marker = since.map(|since| {
@@ -87,7 +88,7 @@ impl Story {
             let copies = table.feeds.get(&user).into_iter().flatten();
             let pulled = table.pulled(&user);
             for (id, item) in copies.clone() {
-                assert!(model.events.contains_key(id), "{id} in the feed of {user} never was");
+                assert!(model.events.contains_key(id), "{id} in the feed of {user} never existed");
                 assert_copy(item, &model.events[id]);
             }
             let copies: BTreeSet<EventId> = copies.map(|(id, _)| *id).collect();
@@ -112,7 +113,7 @@ impl Story {
         (decided, open)
     }
 
-    /// A feed, as it is read.
+    /// A feed, as a client reads it.
     async fn feed(&self, user: &User) -> BTreeSet<EventId> {
         let query = FeedQuery { page: EventQuery { consistent: true, ..query(200) }, wait_for: None };
         let page = self.reader().op().feed(user).page(&query).await.unwrap();
@@ -120,7 +121,7 @@ impl Story {
         page.page.events.iter().map(|told| told.event.id).collect()
     }
 
-    /// A source's timeline, as it is read.
+    /// A source's timeline, as a client reads it.
     async fn timeline(&self, source: &Source) -> BTreeSet<EventId> {
         let page = EventQuery { consistent: true, ..query(200) };
         let query = SourceQuery { page, topic: None, wait_for: None };

@@ -1,9 +1,9 @@
-//! Fan-out under everything at once: whatever happens to whom and when, feeds settle to what they must be.
+//! Simulations of fan-out: whatever goes wrong, every feed ends with the right entries.
 //!
-//! A seed decides a small story: users post, follow, unfollow and delete while the stream's records are delivered
-//! in batches of any size, twice, late and long after, to processes that meet every fault and die at any call. In
-//! the end all that is left is delivered, and the table must hold what a simple model of it says. The model looks at
-//! nothing but which events and follows there are, and in which order they came to be.
+//! A seed decides a small story. Users post, follow, unfollow and delete, while the stream's records are delivered in
+//! batches of any size, twice, late or long after, to processes that meet every fault and die at any call. In the end
+//! all remaining records are delivered, and the table must hold what a simple model says. The model knows only the
+//! events and follows, and the order in which they were written.
 
 mod check;
 mod model;
@@ -14,7 +14,7 @@ use crate::support::{Seed, seeds};
 
 const SEEDS: u64 = 1_000;
 
-/// Tells stories, and asserts how each ends; how much the model decided, and how much it left open.
+/// Runs the story of each seed and checks its end. Returns how many cases the model decided, and how many it left open.
 fn tell_and_check(seeds: impl Iterator<Item = Seed>) -> (u64, u64) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.unwrap().block_on(async {
@@ -28,7 +28,7 @@ fn tell_and_check(seeds: impl Iterator<Item = Seed>) -> (u64, u64) {
 }
 
 #[test]
-fn whatever_happens_feeds_settle_to_what_events_and_follows_make_of_them() {
+fn feeds_settle_to_the_models_entries() {
     let seeds = seeds(SEEDS);
     let half = |rest| tell_and_check(seeds.clone().filter(move |seed| seed.0 % 2 == rest));
     let (even, odd) = std::thread::scope(|scope| {
@@ -36,7 +36,7 @@ fn whatever_happens_feeds_settle_to_what_events_and_follows_make_of_them() {
         (half(0), odd.join().unwrap())
     });
     let (decided, open) = (odd.0 + even.0, odd.1 + even.1);
-    // Of a few seeds, the model may leave open any share.
+    // A run of a few named seeds may leave a larger share open.
     assert!(
         lately_rig::are_named() || decided >= 10 * open,
         "the model leaves open {open} of {}",

@@ -1,9 +1,12 @@
-//! What a settled table must hold, from which events and follows there are and in which order they came to be.
+//! A model of the settled table: for each feed and event, whether the feed must show the event, may, or must not.
 //!
-//! Some of it is not decided by that: how many older events a backfill found depends on when it ran; an event whose
-//! record is delivered again is pushed to who follows by then; and entries of a follow that ended may still be there
-//! if the next one began at once. A follow is half visible for a moment before it is acknowledged, and an event of the time
-//! before it may be pushed in that moment. So the model says of each event what a feed must show, and what it may.
+//! The model knows only the events and follows, and the order in which they were written. That order leaves some cases
+//! open:
+//!
+//! - A backfill finds more or fewer older events, depending on when it runs.
+//! - An event whose record is delivered again is pushed to all who follow by then.
+//! - If a user unfollows and follows again at once, entries of the ended follow may remain.
+//! - A follow is half visible for a moment before it is acknowledged. Fan-out may push an older event in that moment.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +18,7 @@ use lately_keys::{EventId, Shard, Source, Topic, UnixMillis, User};
 use crate::scene::key;
 use crate::support::{Item, TABLE};
 
-/// An event that there is, or was.
+/// An event that exists or existed.
 #[derive(Debug)]
 pub(super) struct Known {
     pub(super) topic: Topic,
@@ -25,18 +28,18 @@ pub(super) struct Known {
     pub(super) exists: bool,
     fans_out: bool,
     is_import: bool,
-    /// When it came to stand under each of its sources.
+    /// For each source that lists the event, the sequence number at which the event's entry appeared.
     landed: BTreeMap<Source, u64>,
-    /// Until when it was pushed, again and again perhaps: who followed before may have got it.
+    /// The last sequence number at which the event was pushed. Users who followed before it may have an entry.
     pushed_until: u64,
 }
 
-/// A follow that there is, or was.
+/// A follow that exists or existed.
 #[derive(Debug)]
 struct Follow {
-    /// The change that showed the follower.
+    /// The sequence number of the change that made the follower visible.
     began: u64,
-    /// The change by which the counts of its shard hold it too.
+    /// The sequence number of the change by which the shard's count includes the follower too.
     whole: u64,
     since: UnixMillis,
     backfill: usize,
@@ -49,7 +52,7 @@ pub(super) struct Model {
     follows: BTreeMap<(User, Source), Vec<Follow>>,
 }
 
-/// What a feed shows of an event.
+/// Whether a feed shows an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shows {
     Must,
@@ -57,7 +60,7 @@ pub(super) enum Shows {
     Never,
 }
 
-/// The followers of a shard: how many came, how many of them its counts hold, and those that these do not hold yet.
+/// The followers of a shard: how many were put, how many its count includes, and those that it does not include yet.
 #[derive(Debug, Default)]
 struct Counted {
     came: u64,
@@ -74,7 +77,7 @@ fn text(item: &Item, name: &str) -> Option<String> {
 }
 
 impl Model {
-    /// From all that ever happened to the table.
+    /// Builds the model from all changes that the table ever had.
     pub(super) fn of(engine: &Engine, pushed: &BTreeMap<EventId, u64>) -> Self {
         let mut model = Self::default();
         let mut shards: BTreeMap<(Source, Shard), Counted> = BTreeMap::new();
@@ -143,19 +146,19 @@ impl Model {
         model
     }
 
-    /// The ids under a source.
+    /// The ids that a source's timeline lists.
     pub(super) fn timeline(&self, source: &Source) -> BTreeSet<EventId> {
         let listed = self.events.iter().filter(|(_, event)| event.exists && event.sources().contains(source));
         listed.map(|(id, _)| *id).collect()
     }
 
-    /// What a user follows, and did.
+    /// A user's follows, those that ended included.
     pub(super) fn story(&self, user: &User) -> String {
         let follows = self.follows.iter().filter(|((of, _), _)| of == user);
         format!("{:?}", follows.map(|((_, source), follows)| (source, follows)).collect::<Vec<_>>())
     }
 
-    /// Since when a user follows a source.
+    /// The time since which a user follows a source.
     pub(super) fn since(&self, user: &User, source: &Source) -> Option<UnixMillis> {
         self.follow(user, source).map(|follow| follow.since)
     }
@@ -169,7 +172,7 @@ impl Model {
         self.follows.get(&(user.clone(), source.clone())).map_or(0, Vec::len)
     }
 
-    /// What a user's feed shows of an event; `pulled`: whether a marker of the feed does.
+    /// Whether a user's feed shows an event. `pulled` is true if one of the feed's pull markers brings the event.
     pub(super) fn shows(&self, user: &User, id: EventId, pulled: bool) -> Shows {
         let event = &self.events[&id];
         if !event.exists || !event.fans_out {
@@ -180,14 +183,14 @@ impl Model {
             return Shows::Must;
         }
         let ever: usize = event.sources().iter().map(|source| self.ever_followed(user, source)).sum();
-        // What a user posted themselves stays, whatever brought it.
+        // A user's own event stays in the feed, whichever source brought it.
         let mut shows = if pulled || is_own && ever > 0 { Shows::May } else { Shows::Never };
         for source in event.sources() {
             let Some(follow) = self.follow(user, &source) else { continue };
             let landed_behind = |change: u64| event.landed.get(&source).is_none_or(|landed| *landed > change);
             let is_older = id.at() < follow.since;
             let landed_after = landed_behind(if is_older { follow.whole } else { follow.began });
-            // How many older events a backfill may have found before this one, and must have.
+            // How many newer events the backfill may have copied before this one, and how many it must have copied.
             let newer = |counts: &dyn Fn(&Known) -> bool| {
                 let newer = self.events.range(id..).skip(1);
                 let newer =
@@ -202,7 +205,7 @@ impl Model {
             if must {
                 return Shows::Must;
             }
-            // An entry of a follow that ended stays if another allows it.
+            // An entry of a follow that ended stays if another follow allows it.
             let was_pushed = !event.is_import && event.pushed_until > follow.began;
             if !is_older
                 || at_least < follow.backfill

@@ -1,4 +1,4 @@
-//! What happens: users act, and the stream's records are delivered, each with faults and at its own pace.
+//! The story of a seed: users act, and the stream's records are delivered, each with its own faults and pace.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -20,18 +20,18 @@ use crate::listed::{source, user};
 use crate::scene::key;
 use crate::support::{Item, TABLE, World, change, engine, pass, submission, topic};
 
-/// How long an operation may take.
+/// The time limit of an operation.
 pub(super) const BUDGET: Duration = Duration::from_secs(5);
 
 pub(super) const SECOND: u64 = 1_000;
 
-/// How likely a transaction is half visible for a while: its items' changes, and their records, are shown one by one.
+/// The probability that a transaction is half visible for a while: its changes and their records appear one by one.
 const HALF_VISIBLE: f64 = 0.3;
 
-/// The longest that a change of such a transaction is held back.
+/// The longest time for which a change of a half-visible transaction is held back.
 const HELD_BACK: Duration = Duration::from_millis(500);
 
-/// How many users do something at once, and how often each does.
+/// How many users act at the same time, and how often each of them acts.
 const ACTIVE: usize = 3;
 const ACTS: usize = 4;
 
@@ -39,7 +39,7 @@ pub(super) const USERS: [&str; 5] = ["ada", "bob", "cy", "dee", "eve"];
 pub(super) const SOURCES: [&str; 4] = ["actor:ada", "actor:bob", "subject:s", "subject:t"];
 const TOPICS: [&str; 3] = ["posts", "notes", "logs"];
 
-/// The story of a seed, to its end.
+/// Runs the story of a seed to its end.
 pub(super) async fn tell(seed: u64) -> Story {
     let story = Story::begin(seed).await;
     story.state.borrow_mut().active = ACTIVE;
@@ -52,13 +52,13 @@ pub(super) async fn tell(seed: u64) -> Story {
     }
     at_once.push(Box::pin(story.redrive()));
     join_all(at_once).await;
-    // The transactions of processes that died are shown without them.
+    // Transactions of processes that died become fully visible without their sender.
     pass(HELD_BACK).await;
     story.settle().await;
     story
 }
 
-/// A world whose wall clock is a little wrong.
+/// A world whose wall clock is slightly wrong.
 #[derive(Clone, Debug)]
 struct Skewed {
     world: World,
@@ -81,7 +81,7 @@ impl Ambient for Skewed {
     }
 }
 
-/// What a user does.
+/// An action of a user.
 #[derive(Debug)]
 enum Act {
     Post {
@@ -101,7 +101,7 @@ enum Act {
         user: User,
         source: Source,
     },
-    /// No longer follows what something is just posted about.
+    /// Unfollows a source just after posting an event that the source lists.
     Leave {
         user: User,
         source: Source,
@@ -123,24 +123,24 @@ pub(super) struct Story {
 
 pub(super) struct State {
     random: fastrand::Rng,
-    /// How many users still do something.
+    /// The number of users who still act.
     active: usize,
-    /// How far each shard of the stream has been handled.
+    /// For each shard of the stream, the last record that was handled.
     handled: Vec<SequenceNumber>,
-    /// Events that were acknowledged, and not asked to be deleted.
+    /// Events that were acknowledged, and that nobody asked to delete.
     posted: Vec<(Topic, EventId)>,
-    /// Follows that were asked for, and not to end.
+    /// Follows that were asked for, and that nobody asked to end.
     followed: Vec<(User, Source)>,
-    /// Until when each event was pushed, by its record or its jobs.
+    /// For each event, the last sequence number at which its record or its jobs pushed it.
     pub(super) pushed: BTreeMap<EventId, u64>,
-    /// The clients of all processes, for what they did.
+    /// The clients of all processes. They list the calls that were made.
     clients: Vec<FaultyClient>,
 }
 
 impl Story {
     async fn begin(seed: u64) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
-        // Drawn apart, so that older seeds go on telling their stories.
+        // A generator of its own, so that older seeds still tell the same stories.
         let mut steps = fastrand::Rng::with_seed(!seed);
         let world = World::new(seed);
         let lag = Lag { seed, table: Duration::from_secs(5), index: Duration::from_secs(5), behind: 0.5 };
@@ -185,12 +185,12 @@ impl Story {
         of[self.draw(|random| random.usize(..of.len()))]
     }
 
-    /// Whether something happens that happens one time in so many.
+    /// True once in `times`, at random.
     fn once_in(&self, times: u32) -> bool {
         self.draw(|random| random.u32(..times)) == 0
     }
 
-    /// A process of its own: with its faults, its pace, and its idea of the time.
+    /// A process with its own faults, network and clock error.
     fn process(&self, faulty: bool) -> (FaultyClient, Store) {
         let faults = Faults::seeded(self.draw(|random| random.u64(..)));
         let any = Target::any;
@@ -284,7 +284,7 @@ impl Story {
         }
     }
 
-    /// Does what a user does, as far as it gets.
+    /// Performs an action of a user, as far as the faults allow.
     async fn perform(&self, act: Act) {
         let faulty = self.once_in(4);
         let (client, store) = self.process(faulty);
@@ -320,7 +320,7 @@ impl Story {
         assert!(faulty || matches!(done, Some(Ok(()))), "{done:?}");
     }
 
-    /// Delivers records of a shard from a position on; how far they were handled.
+    /// Delivers records of a shard behind a position. Returns the position up to which they were handled.
     async fn deliver(
         &self,
         shard: u16,
@@ -344,7 +344,7 @@ impl Story {
         before.take_while(|sequence| *sequence < failed).last().unwrap_or(after)
     }
 
-    /// The events that a record's handling may push: of a backlog, all that it ever had.
+    /// The events that the handling of a record may push. For a backlog, these are all events that it ever had.
     fn pushed_by(&self, record: &lately_engine::stream::Record) -> Vec<EventId> {
         match key(&record.keys()) {
             AnyKey::Event(key) => vec![key.id()],
@@ -394,7 +394,7 @@ impl Story {
         self.state.borrow_mut().active -= 1;
     }
 
-    /// The delivery of one shard: a batch at a time, and now and then the same once more.
+    /// Delivers one shard's records, batch by batch. Sometimes a batch is delivered twice.
     async fn shard(&self, shard: u16) {
         while self.goes_on() {
             if self.is_behind(shard) {
@@ -408,7 +408,7 @@ impl Story {
         }
     }
 
-    /// Records that are delivered long after, from the failure destination, beside everything else.
+    /// Delivers old records again while everything else goes on, as a redrive from the failure destination does.
     async fn redrive(&self) {
         while self.goes_on() {
             let shard = self.draw(|random| random.u16(self.shards()));
@@ -424,7 +424,7 @@ impl Story {
         }
     }
 
-    /// Delivers everything.
+    /// Delivers all remaining records without faults.
     async fn settle(&self) {
         for _ in 0..500 {
             let behind: Vec<u16> = self.shards().filter(|shard| self.is_behind(*shard)).collect();
@@ -437,10 +437,10 @@ impl Story {
                 self.state.borrow_mut().handled[usize::from(shard)] = handled;
             }
         }
-        panic!("it never settles");
+        panic!("the table has not settled after 500 rounds");
     }
 
-    /// All that happened: every call, and every change of the table.
+    /// Everything that happened: every call, and every change of the table.
     pub(super) fn trace(&self) -> String {
         let state = self.state.borrow();
         let calls = state.clients.iter().map(|client| format!("{:?}", client.calls()));
@@ -453,7 +453,7 @@ impl Story {
     }
 }
 
-/// An event that a source lists.
+/// An event that the source's timeline lists.
 fn about(source: &Source) -> NewEvent {
     let (actor, subject) = match source {
         Source::Actor(actor) => (actor.clone(), None),
