@@ -1,17 +1,17 @@
-//! What an operator decides about feeds.
+//! An operator's settings for feeds.
 
 use lately_model::RetentionDays;
 
 use crate::limits::{AUDIENCE, ENTRIES_PER_QUERY, FAN_OUT_LIMIT, FOLLOWERS_PER_JOB, QUERIES_PER_STEP};
 
-/// How events come into feeds. The default is what [`limits`](crate::limits) says.
+/// The settings of feeds. [`limits`](crate::limits) has the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeedSettings {
     /// A source with more followers than this is pulled.
     pub fan_out_limit: u64,
-    /// How long feeds keep an entry; `None`: as long as there is its event.
+    /// Feeds keep an entry for this long; `None`: as long as its event exists.
     pub retention: Option<RetentionDays>,
-    /// A source with more followers than this is handled by jobs.
+    /// Jobs handle the events of a source with more followers than this.
     pub audience: u16,
     /// Followers of one page of a job.
     pub followers_per_job: u16,

@@ -1,8 +1,9 @@
 //! Waiting for an item that follows from a write: a read repeated until the item shows or time is up.
 //!
-//! A client that writes and then reads a timeline of a source, a feed or an index may be some hundred milliseconds too early.
-//! The pauses between two reads double up to a cap: a short delay is noticed soon, and a long delay does not cost many reads.
-//! Each pause is random within its upper half, so that clients that wait for the same item do not read together.
+//! A client that writes and then reads a timeline of a source, a feed or an index may read some hundred milliseconds
+//! too early. The pauses between two reads double up to a limit: a short delay is noticed soon, and a long delay does
+//! not cost many reads. Each pause is random within its upper half, so that clients that wait for the same item do not
+//! read at the same time.
 
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use lately_table::{Ambient, entropy_u64};
 
 use crate::limits::{FIRST_LOOK_AGAIN, LONGEST_LOOK_AGAIN, LONGEST_VISIBILITY_WAIT};
 
-/// Looks until there is something to see; `None` after [`LONGEST_VISIBILITY_WAIT`], or when no time is left.
+/// Repeats `look` until it returns something; `None` after [`LONGEST_VISIBILITY_WAIT`], or when no time is left.
 pub(crate) async fn wait_for<T, E, Looking>(
     ambient: &dyn Ambient,
     time_left: Duration,
@@ -29,13 +30,13 @@ where
         if left.is_zero() {
             return Ok(None);
         }
-        // The last look is when time is up.
+        // The last look comes when the time is up.
         tokio::time::sleep(jittered(pause, ambient).min(left)).await;
         pause = (pause * 2).min(LONGEST_LOOK_AGAIN);
     }
 }
 
-/// From half of a pause to all of it.
+/// A random pause between half of this one and all of it.
 fn jittered(pause: Duration, ambient: &dyn Ambient) -> Duration {
     let half = pause / 2;
     let micros = u64::try_from(half.as_micros()).unwrap_or(u64::MAX - 1);
@@ -71,7 +72,7 @@ mod tests {
         }
     }
 
-    /// When it was looked, in milliseconds, and what came of it, if what is waited for shows at some time.
+    /// Waits for an item that shows after some time. Returns the times of all looks, in milliseconds, and the outcome.
     async fn looks(entropy: u128, budget: Duration, shows: Duration) -> (Vec<u128>, Option<()>) {
         let world = World { begun: Instant::now(), entropy };
         let looks = RefCell::new(Vec::new());
@@ -84,21 +85,21 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_there_is_seen_at_once() {
+    async fn an_item_that_is_there_is_found_at_once() {
         let (looks, seen) = looks(7, Duration::from_secs(10), Duration::ZERO).await;
         assert_eq!((looks, seen), (vec![0], Some(())));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn pauses_double_up_to_a_cap_and_are_no_shorter_than_half() {
-        // The least pauses that there can be: 25, 50, 100 … 400 ms.
+    async fn pauses_double_up_to_a_limit_and_shrink_at_most_by_half() {
+        // The shortest possible pauses: 25, 50, 100 … 400 ms.
         let (earliest, seen) = looks(0, Duration::from_secs(10), Duration::from_millis(1_300)).await;
         assert_eq!((&earliest[..6], seen), (&[0, 25, 75, 175, 375, 775][..], Some(())));
         assert_eq!(earliest[6..], [1_175, 1_575]);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn after_five_seconds_or_at_the_deadline_time_is_up() {
+    async fn a_wait_ends_after_five_seconds_or_at_the_deadline() {
         for (budget, end) in [(Duration::from_secs(60), 5_000), (Duration::from_secs(2), 2_000)] {
             let (looks, seen) = looks(u128::MAX, budget, Duration::MAX).await;
             assert_eq!((looks.last(), seen), (Some(&end), None), "the last look is at the end");
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_cannot_be_looked_at_ends_the_wait() {
+    async fn a_failed_look_ends_the_wait() {
         let world = World { begun: Instant::now(), entropy: 0 };
         let looked = Cell::new(0);
         let look = || async {

@@ -1,16 +1,17 @@
-//! For how many events to ask each shard at first. Pure.
+//! The number of events to ask each shard for at first. Pure.
 //!
-//! Of the latest N events, how many lie in one of S shards is a matter of chance: binomial, N tries at 1/S. To
-//! ask each shard for N would be safe and cost S pages; to ask for N/S would be cheap and often not enough, and
-//! each shard that must be asked again costs at least another half unit. Between the two lies the number with
-//! the least expected cost, and since DynamoDB bills whole units of 4 KB, it fills whole units.
+//! Chance spreads the latest N events over S shards: the number of events in one shard is binomial, N tries at 1/S.
+//! Asking each shard for N events is safe and costs S pages. Asking for N/S is cheap, but often not enough, and each
+//! shard that must be asked again costs at least another half unit. Between the two lies the number with the least
+//! expected cost. DynamoDB bills whole units of 4 KB, so that number fills whole units.
 
-/// What a query reads is billed in units of so many bytes.
+/// The size of a unit in which DynamoDB bills reads.
 const UNIT_BYTES: u32 = 4096;
 
-/// The number of events to ask each of `shards` shards for, to know the latest `wanted`.
+/// The number of events to ask each of `shards` shards for, to find the latest `wanted` events.
 ///
-/// Read units come first; among equal ones, fewer queries; among equal ones, fewer events.
+/// The number with the fewest expected read units wins; among these, the one with the fewest queries; among these, the
+/// smallest.
 pub(super) fn first_ask(wanted: u32, shards: u32, event_bytes: u32) -> u32 {
     let event_bytes = event_bytes.max(1);
     let per_unit = unit_of(event_bytes);
@@ -22,7 +23,7 @@ pub(super) fn first_ask(wanted: u32, shards: u32, event_bytes: u32) -> u32 {
         let again = if ask >= wanted { Again::default() } else { chances.again(ask, event_bytes) };
         (f64::from(units(ask, event_bytes)) + again.units, again.queries)
     };
-    // What all shards together give must be enough, or every one of them would be asked again.
+    // All shards together must return enough, or every one of them would be asked again.
     let fewest = wanted.div_ceil(shards).div_ceil(per_unit);
     let most = wanted.div_ceil(per_unit);
     let mut best = (wanted, cost(wanted));
@@ -35,22 +36,22 @@ pub(super) fn first_ask(wanted: u32, shards: u32, event_bytes: u32) -> u32 {
     best.0
 }
 
-/// How many events one unit holds; a larger event has a unit of its own, or several.
+/// The number of events in one unit. A larger event takes one unit of its own, or several.
 pub(crate) fn unit_of(event_bytes: u32) -> u32 {
     (UNIT_BYTES / event_bytes.max(1)).max(1)
 }
 
-/// Units that reading so many events costs.
+/// The units that reading this many events costs.
 fn units(events: u32, event_bytes: u32) -> u32 {
     events.saturating_mul(event_bytes).div_ceil(UNIT_BYTES).max(1)
 }
 
-/// How likely it is that a shard holds x of the wanted events.
+/// For each x, the probability that a shard holds x of the wanted events.
 struct Chances {
     of_holding: Vec<f64>,
 }
 
-/// What asking a second time is expected to cost, per shard.
+/// The expected cost of asking a shard a second time.
 #[derive(Default)]
 struct Again {
     units: f64,
@@ -70,7 +71,7 @@ impl Chances {
         Self { of_holding }
     }
 
-    /// A shard that holds as many as it was asked for must be asked again: it may hold more.
+    /// A shard that returns as many events as it was asked for must be asked again, because it may hold more.
     fn again(&self, ask: u32, event_bytes: u32) -> Again {
         let mut again = Again::default();
         for (held, chance) in (0_u32..).zip(&self.of_holding).skip(ask as usize) {
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_units_of_eight_events_of_512_bytes_are_asked_for() {
+    fn asks_fill_whole_units() {
         let asks = |shards| [10, 50, 100].map(|wanted| first_ask(wanted, shards, 512));
         assert_eq!(asks(4), [8, 16, 32]);
         assert_eq!(asks(8), [8, 8, 16]);
@@ -109,7 +110,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_ask_is_enough_for_all_shards_together_and_no_more_than_wanted(
+        fn all_shards_together_return_enough_and_none_too_much(
             wanted in 1..=200_u32,
             shards in 0..=8_u32,
             event_bytes in 1..400_000_u32,

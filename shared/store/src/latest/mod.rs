@@ -1,22 +1,23 @@
-//! The latest of a topic: exact, newest first, at the price of what is read.
+//! The latest events of a topic: exact, newest first, at the price of the events that are read.
 //!
-//! A topic's events lie in buckets of time, each in as many partitions as it has shards. DynamoDB orders
-//! within a partition and not across, so a page is put together from several queries; the question is how to
+//! A topic's events lie in buckets of time, and each bucket in as many partitions as it has shards. DynamoDB orders
+//! items within a partition, but not across partitions. So several queries make one page, and the question is how to
 //! read as little as possible and still be exact.
 //!
-//! - **Span** (`span.rs`, pure): from the query, its cursor and the clock, which ids are wanted.
-//! - **Walk** (`walk.rs`): the directory names the buckets that hold anything, in order, 32 at a time.
-//! - **Wave** (`wave.rs`, pure): buckets are read in waves that double, 1, 2, 4 … 16, while the page is not
-//!   full. Each shard of a wave's buckets is a lane. A lane's *frontier* is how far it is known. τ is the place
-//!   of the last event that the page can still take, once so many are known. A lane whose frontier lies before
-//!   τ is asked again, up to τ, for no more than can still matter. When no lane does, the page is exact.
-//! - **Ask** (`ask.rs`, pure): for how many events to ask a shard at first, so that reading costs least.
-//! - **Run** (`run.rs`): the queries of one round at once.
-//! - **Page** (`page.rs`, pure): events, and the one position from which all lanes can go on.
+//! - **Span** (`span.rs`, pure): derives the wanted ids from the query, its cursor and the clock.
+//! - **Walk** (`walk.rs`): reads the directory, 32 entries at a time, to find the buckets that hold anything, in order.
+//! - **Wave** (`wave.rs`, pure): reads buckets in waves that double, 1, 2, 4 … 16, while the page is not full. Each
+//!   shard of a wave's buckets is a lane. A lane's *frontier* is the id up to which the lane is known. As soon as the
+//!   known events suffice to fill the page, τ is the last event that the page can take. A lane whose frontier lies
+//!   before τ is asked again, up to τ, and for no more events than can still matter. When no such lane is left, the
+//!   page is exact.
+//! - **Ask** (`ask.rs`, pure): chooses how many events to ask each shard for at first, so that the read costs least.
+//! - **Run** (`run.rs`): sends the queries of one round together.
+//! - **Page** (`page.rs`, pure): collects the events, and makes the cursor: one position from which all lanes continue.
 //!
-//! Every query's end is followed or becomes a cursor: a page that ends before it is full says so.
+//! The end of each query is either followed or becomes a cursor: a page that ends before it is full says so.
 //!
-//! Span, wave and page know nothing of topics: the timelines of sources and feeds are read with them too.
+//! Span, wave and page know nothing of topics: they also read the timelines of sources and feeds.
 
 mod ask;
 pub(crate) mod page;
@@ -45,7 +46,7 @@ pub enum LatestError {
     /// The topic could not be read, or does not exist.
     #[error(transparent)]
     Topic(#[from] TopicError),
-    /// The cursor is none, or not one of this query.
+    /// The text is no cursor, or the cursor belongs to another query.
     #[error(transparent)]
     Cursor(#[from] CursorError),
     /// The table could not be read.
@@ -69,7 +70,7 @@ impl TopicHandle<'_> {
         Ok(draft.finish(ending))
     }
 
-    /// Fills a draft with what lies in a span of a topic.
+    /// Fills a draft with the events of a span of a topic.
     pub(crate) async fn fill(
         self,
         draft: &mut PageDraft<Event>,
@@ -102,7 +103,8 @@ impl TopicHandle<'_> {
     }
 }
 
-/// What a cursor of this query is bound to. Order, page size and consistency may change on the way.
+/// The fingerprint of a query, to which its cursors are bound. Order, page size and consistency may change from page to
+/// page.
 fn fingerprint(topic: &Topic, query: &EventQuery) -> Fingerprint {
     let time = |at: Option<UnixMillis>| at.map(|at| at.to_string());
     Fingerprint::of("topic events")
@@ -113,5 +115,5 @@ fn fingerprint(topic: &Topic, query: &EventQuery) -> Fingerprint {
         .finish()
 }
 
-/// The order of a page, if neither the client nor a cursor says.
+/// The order of a page if neither the client nor a cursor names one.
 const DEFAULT_ORDER: Order = Order::NewestFirst;

@@ -1,4 +1,4 @@
-//! A page being filled, and the cursors that go on from it. Pure.
+//! A page that is being filled, and the cursors that continue from it. Pure.
 
 use lately_keys::{Cursor, EventId, Fingerprint, Order, Position};
 use lately_model::{Event, Page, PageSize, TimelineEvent};
@@ -9,12 +9,12 @@ use crate::latest::wave::WaveEdge;
 use crate::limits::{FILTERED_ITEMS_PER_PAGE, PAGE_BYTES, QUERIES_PER_PAGE};
 use crate::op::Op;
 
-/// What an event's JSON is longer than its names and its data, at most: its id, its time and its punctuation.
+/// The most bytes that an event's JSON has beyond its names and its data: id, time and punctuation.
 const ENVELOPE_BYTES: usize = 144;
 
-/// What a page sends.
+/// An item of a page.
 pub(crate) trait Sent: Placed {
-    /// Its bytes as sent, or a few more.
+    /// The item's size in bytes as sent, or slightly more.
     fn sent_bytes(&self) -> usize;
 }
 
@@ -38,7 +38,7 @@ impl Sent for TimelineEvent {
     }
 }
 
-/// How much work a page has done, of what it may do: by itself, and as a part of its operation.
+/// The work that a page has done so far, to compare with its limits.
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
     pub(crate) queries: u32,
@@ -46,7 +46,8 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Whether the page must end. Its first queries are always made, so that whoever follows its cursor comes further.
+    /// Whether the page must end, because its own limits or those of its operation are reached. The first queries are
+    /// always made, so each cursor leads further than the one before.
     pub(crate) fn is_spent(&self, op: &Op) -> bool {
         let worked = self.queries >= QUERIES_PER_PAGE || self.filtered_items >= FILTERED_ITEMS_PER_PAGE;
         self.queries > 0 && (worked || op.table.is_spent())
@@ -56,17 +57,17 @@ impl Budget {
 /// Why a page ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// It has all that it may have.
+    /// The page holds as much as it may.
     Full {
-        /// There may be more behind it.
+        /// Whether there may be more events behind the page.
         more: bool,
     },
-    /// It has done all the work that it may do.
+    /// The page has used up its budget.
     Cut {
-        /// How far it has looked; none if no further than the page before.
+        /// The id up to which the page has looked; `None` if no further than the page before.
         at: Option<EventId>,
     },
-    /// There is nothing more.
+    /// There are no more events.
     Exhausted,
 }
 
@@ -77,7 +78,7 @@ pub(crate) struct PageDraft<T> {
     query: Fingerprint,
     order: Order,
     position: Option<EventId>,
-    /// Where writes may still land behind, when the page was asked for.
+    /// All events up to this id had landed when the page was requested.
     settled: EventId,
     events: Vec<T>,
     bytes: usize,
@@ -88,23 +89,24 @@ impl<T: Sent> PageDraft<T> {
         Self::beside(0, limit.get().into(), query, span)
     }
 
-    /// A page that is sent with so many bytes of something else.
+    /// A page whose response also carries this many bytes of other data.
     pub(crate) fn beside(bytes: usize, limit: usize, query: Fingerprint, span: &Span) -> Self {
         let Span { order, position, .. } = *span;
         Self { limit, query, order, position, settled: span.settled(), events: Vec::new(), bytes }
     }
 
-    /// How many events the page can still take.
+    /// The number of events that the page can still take.
     pub(crate) fn missing(&self) -> usize {
         self.limit - self.events.len()
     }
 
-    /// How many bytes the page can still take.
+    /// The number of bytes that the page can still take.
     pub(crate) fn room(&self) -> usize {
         PAGE_BYTES.saturating_sub(self.bytes)
     }
 
-    /// Takes what a wave gave; how the page ends, if it ends there. `rest` events of the wave are left over.
+    /// Adds the events of a wave. Returns how the page ends if it ends here. `rest` is the number of the wave's events
+    /// that are not passed.
     pub(crate) fn take(&mut self, events: Vec<T>, rest: usize, edge: WaveEdge) -> Option<Ending> {
         for event in events {
             let bytes = event.sent_bytes();
@@ -131,7 +133,8 @@ impl<T: Sent> PageDraft<T> {
             let position = position.map_or(Position::Start, Position::Event);
             Some(Cursor { query: self.query, order, position }.to_string())
         };
-        // Newer events than the settled ones may have older ones beside them that have not landed yet.
+        // Events that are older than an event newer than `settled` may still land, so `newer` starts at `settled` at
+        // the latest.
         let newer = self.events.first().map(|first| first.id().min(self.settled));
         let (next, newer) = match self.order {
             Order::NewestFirst => {

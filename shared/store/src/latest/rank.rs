@@ -1,9 +1,9 @@
-//! Ranks: ids in the order of a walk, so that what comes first is always less. Pure.
+//! Ranks: ids in the order of a walk. An id that the walk reaches earlier has a lower rank. Pure.
 
 use lately_keys::{EventId, Order};
 use lately_model::Event;
 
-/// What has a place in a walk: an event, or what stands for one.
+/// An event, or an item that stands for an event in a walk.
 pub(crate) trait Placed {
     /// The event's id.
     fn id(&self) -> EventId;
@@ -15,7 +15,7 @@ impl Placed for Event {
     }
 }
 
-/// An id's place in a walk of some order.
+/// The place of an id in a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rank(u128);
 
@@ -29,7 +29,7 @@ impl Rank {
     }
 }
 
-/// The id just before one, in the order of a walk.
+/// The id just before this one, in the order of a walk.
 pub(crate) fn ahead(id: EventId, order: Order) -> Option<EventId> {
     match order {
         Order::NewestFirst => id.just_after(),
@@ -37,7 +37,7 @@ pub(crate) fn ahead(id: EventId, order: Order) -> Option<EventId> {
     }
 }
 
-/// The next id behind one, in the order of a walk.
+/// The id just behind this one, in the order of a walk.
 pub(crate) fn behind(id: EventId, order: Order) -> Option<EventId> {
     match order {
         Order::NewestFirst => id.just_before(),

@@ -1,4 +1,4 @@
-//! The reading of a page: waves are gathered from the directory, and the queries of a round run at once.
+//! Reads a page: collects waves from the directory, and sends the queries of a round together.
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{EventPartition, TypeViewPartition};
@@ -23,7 +23,7 @@ pub(super) struct LatestReading<'a> {
     consistent: bool,
     walk: DirectoryWalk,
     expected_bytes: u32,
-    /// How many events were seen, and their bytes as stored.
+    /// The number of events read so far, and their stored bytes.
     seen: (u64, u64),
 }
 
@@ -47,8 +47,8 @@ impl<'a> LatestReading<'a> {
         }
     }
 
-    /// The next buckets, at most so many, and no more shards than can be read at once; none if there is no
-    /// further bucket, or the page may do no more work.
+    /// A wave of the next buckets: at most `buckets`, and from the second bucket on no more shards than can be read at
+    /// once. `None` if there is no further bucket, or if the page has used up its budget.
     pub(super) async fn next_wave(
         &mut self,
         buckets: usize,
@@ -72,17 +72,18 @@ impl<'a> LatestReading<'a> {
         Ok(last.map(|last| Wave::new(self.walk.order(), lanes, bucket_end(last, self.walk.order()))))
     }
 
-    /// How the page ends when there is no further wave.
+    /// The page's ending if there is no further wave.
     pub(super) fn ending(&self) -> Ending {
         if self.walk.has_more() { Ending::Cut { at: self.walk.at } } else { Ending::Exhausted }
     }
 
-    /// Whether there may be buckets behind those that were read.
+    /// Whether there may be buckets behind the ones that were read.
     pub(super) fn has_more(&self) -> bool {
         self.walk.has_more()
     }
 
-    /// Reads a wave until its first `wanted` events are exact, or there is no more room or work.
+    /// Reads a wave until its first `wanted` events are known exactly, or they take up the page's `room`, or the budget
+    /// is used up.
     pub(super) async fn read(
         &mut self,
         wave: &mut Wave<Event>,
@@ -117,7 +118,7 @@ impl<'a> LatestReading<'a> {
         }
     }
 
-    /// Remembers how large this topic's events are, for the next page's first asks.
+    /// Remembers the mean size of this topic's events, for the first asks of the next page.
     pub(super) fn remember_event_size(&self) {
         let (events, bytes) = self.seen;
         if let Some(mean) = bytes.checked_div(events) {
@@ -128,7 +129,8 @@ impl<'a> LatestReading<'a> {
     fn lane(&self, stop: DirectoryStop, shard: Shard) -> WaveLane {
         let DirectoryStop { bucket, shards, has_types, ids } = stop;
         let topic = self.topic.clone();
-        // An index is never read consistently; where the client wants that, the events themselves are filtered.
+        // An index cannot be read consistently. For a consistent read, a filter finds the type among the events
+        // themselves.
         let by_type = self.event_type.filter(|_| has_types && !self.consistent);
         let partition = match by_type {
             Some(event_type) => {
@@ -162,7 +164,7 @@ impl<'a> LatestReading<'a> {
     }
 }
 
-/// What a query looked at.
+/// The number of events that a query looked at, and the stored bytes of the events that it returned.
 struct Seen {
     looked_at: u32,
     bytes: u64,

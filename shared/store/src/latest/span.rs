@@ -1,4 +1,4 @@
-//! Which ids a page is about, and which way it goes through them. Pure.
+//! The ids that a page may hold, and the direction in which the page goes through them. Pure.
 
 use lately_keys::{Cursor, CursorError, EventId, Fingerprint, Order, Place, Position, UnixMillis};
 use lately_model::EventQuery;
@@ -12,14 +12,14 @@ use crate::limits::ASCENDING_LAG_MILLIS;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) order: Order,
-    /// The ids wanted, if there can be any.
+    /// The wanted ids; `None` if there can be none.
     pub(crate) ids: Option<IdRange>,
-    /// Where the walk stood when the page was asked for; none at its start.
+    /// The position of the page's cursor; `None` at the start of the walk.
     pub(crate) position: Option<EventId>,
     pub(crate) now: UnixMillis,
 }
 
-/// Ids from one to another, both included.
+/// A range of ids, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IdRange {
     pub(crate) oldest: EventId,
@@ -31,18 +31,19 @@ impl IdRange {
         (oldest <= newest).then_some(Self { oldest, newest })
     }
 
-    /// The part of the range that lies in a span of time.
+    /// The part of the range that lies between two times, both included.
     pub(crate) fn within(self, first: UnixMillis, last: UnixMillis) -> Option<Self> {
         Self::new(self.oldest.max(EventId::first_of(first)), self.newest.min(EventId::last_of(last)))
     }
 
-    /// The query for the items of this range in a partition. Their sort keys are inverted ids, so the newest comes first.
+    /// The query for the items of this range in a partition. Their sort keys are inverted ids, so the newest comes
+    /// first.
     pub(crate) fn query(self, place: Place, partition: &str, order: Order) -> Query {
         let [least, greatest] = [self.newest, self.oldest].map(|id| id.sort_key().to_string());
         Query::of(place, partition).between(least, greatest).backward(order == Order::OldestFirst)
     }
 
-    /// The ids that a walk comes to first and last.
+    /// The first and the last id in the order of a walk.
     pub(crate) const fn ends(self, order: Order) -> (EventId, EventId) {
         match order {
             Order::NewestFirst => (self.newest, self.oldest),
@@ -50,7 +51,7 @@ impl IdRange {
         }
     }
 
-    /// The range that a walk crosses from one id to another.
+    /// The range of a walk from one id to another.
     pub(crate) fn walked(first: EventId, last: EventId, order: Order) -> Option<Self> {
         match order {
             Order::NewestFirst => Self::new(last, first),
@@ -60,7 +61,7 @@ impl IdRange {
 }
 
 impl Span {
-    /// The newest id that an oldest-first page may end at: older ids have landed.
+    /// The newest id at which an oldest-first page may end: events with older ids have landed.
     pub(crate) const fn settled(&self) -> EventId {
         settled(self.now)
     }
@@ -79,7 +80,7 @@ impl Span {
         let position = match cursor.map(|cursor| cursor.position) {
             None | Some(Position::Start) => None,
             Some(Position::Event(id)) => Some(id),
-            // Sealed by us for this query, but not with a position that it has.
+            // We sealed this cursor for this query, but the query has no position of this kind.
             Some(_) => return Err(CursorError::Foreign),
         };
         Ok(Self { order, ids: ids(query, order, position, now), position, now })
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn newest_first_is_the_default_and_has_no_end_in_the_future() {
+    fn newest_first_is_the_default_and_includes_the_future() {
         let span = Span::new(&query(), fingerprint(), at(1_000_000)).unwrap();
         assert_eq!(span.order, Order::NewestFirst);
         assert_eq!(span.ids.unwrap().newest, EventId::last_of(UnixMillis::MAX));
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_goes_on_just_behind_its_position() {
+    fn a_cursor_continues_just_behind_its_position() {
         let id = EventId::new(lately_keys::Tick::first_of(at(500)), 3.into(), 7);
         let ids = |order| {
             let query = with_cursor(order, Position::Event(id));
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_knows_its_order_and_contradicts_another() {
+    fn a_cursor_has_an_order_and_refuses_another() {
         let mut query = with_cursor(Order::OldestFirst, Position::Start);
         assert_eq!(Span::new(&query, fingerprint(), at(9_000)).unwrap().order, Order::OldestFirst);
         query.order = Some(Order::NewestFirst);

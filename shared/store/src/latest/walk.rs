@@ -1,4 +1,4 @@
-//! The walk through a topic's directory: the buckets that hold anything that is wanted, in order.
+//! The walk through a topic's directory: finds the buckets that may hold wanted events, in order.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use crate::limits::DIRECTORY_QUERIES_PER_PAGE;
 use crate::op::Op;
 use crate::topic::StoredTopic;
 
-/// A bucket to read, and which of its ids are wanted.
+/// A bucket to read, and the range of its ids to read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DirectoryStop {
     pub(super) bucket: Bucket,
@@ -28,9 +28,9 @@ pub(super) struct DirectoryWalk {
     span: Span,
     event_type: Option<EventType>,
     consistent: bool,
-    /// Read, and not visited yet.
+    /// The buckets that are listed and not visited yet.
     ahead: VecDeque<DirectoryStop>,
-    /// Not read yet.
+    /// The part of the directory that is not read yet.
     unread: Option<DirectoryRange>,
     queries: u32,
     /// The last id of the last bucket that was looked at.
@@ -45,7 +45,7 @@ impl DirectoryWalk {
         event_type: Option<EventType>,
         consistent: bool,
     ) -> Self {
-        // Entries outlive their events: those of which all is over are not read.
+        // A directory entry outlives its events. Entries whose events are all past the retention are not read.
         let kept = span.ids.and_then(|ids| ids.within(stored.oldest_kept(span.now), UnixMillis::MAX));
         let unread = kept.map(|IdRange { oldest, newest }| {
             DirectoryRange::between(
@@ -59,7 +59,8 @@ impl DirectoryWalk {
         Self { span, event_type, consistent, ahead: VecDeque::new(), unread, queries: 0, at: None }
     }
 
-    /// The next bucket to read, without going there; none at the end, or when the walk may go no further.
+    /// The next bucket to read; the walk does not advance. `None` at the end, or if the walk may read no more of the
+    /// directory.
     pub(super) async fn peek(&mut self, op: &Op) -> Result<Option<DirectoryStop>, TableError> {
         while self.ahead.is_empty() && !self.is_spent(op) {
             let Some(range) = self.unread.take() else { break };
@@ -81,7 +82,7 @@ impl DirectoryWalk {
         Ok(self.ahead.front().copied())
     }
 
-    /// Goes to the bucket that was peeked at.
+    /// Advances to the bucket that `peek` returned.
     pub(super) fn advance(&mut self) {
         if let Some(DirectoryStop { bucket, .. }) = self.ahead.pop_front() {
             self.at = Some(bucket_end(bucket, self.span.order));
@@ -101,7 +102,7 @@ impl DirectoryWalk {
         self.queries >= DIRECTORY_QUERIES_PER_PAGE || (self.queries > 0 && op.table.is_spent())
     }
 
-    /// A bucket, if anything in it may be wanted.
+    /// The stop at a bucket; `None` if the bucket cannot hold a wanted event.
     fn stop(&self, entry: &Entry) -> Option<DirectoryStop> {
         let wanted = self.event_type.as_ref().is_none_or(|event_type| entry.types.may_hold(event_type));
         let Entry { bucket, shards, ref types, .. } = *entry;

@@ -1,7 +1,7 @@
-//! A wave: some partitions read together, lane by lane, until what is wanted of them is exact. Pure.
+//! A wave: several partitions are read together, lane by lane, until the wanted events are known exactly. Pure.
 //!
-//! What lies in the lanes may be events, or entries that stand for them. Lanes of different timelines may list
-//! the same event: it is held once.
+//! The lanes hold events, or entries that stand for events. Lanes of different timelines may list the same event; a
+//! wave keeps such an event once.
 
 use lately_keys::{Bucket, EventId, Order};
 
@@ -15,26 +15,26 @@ use crate::limits::FILTERED_ITEMS_AT_FIRST;
 pub(crate) struct WaveLane {
     /// The partition key's text.
     pub(crate) partition: String,
-    /// Whether it is one of the index that lists by type.
+    /// Whether the partition is one of the index by type.
     pub(crate) by_type: bool,
-    /// Whether events are dropped that do not match.
+    /// Whether the query's filter drops events that do not match.
     pub(crate) filtered: bool,
-    /// Over how many lanes that are alike, this one included, events are spread by chance.
+    /// The number of similar lanes, this one included, over which chance spreads the events.
     pub(crate) shards: u16,
-    /// The ids wanted of it.
+    /// The ids wanted from this lane.
     pub(crate) ids: IdRange,
 }
 
-/// What to ask a lane for.
+/// The next query to a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ask {
     pub(crate) lane: usize,
     pub(crate) ids: IdRange,
-    /// Events to look at, at most.
+    /// The most events to look at.
     pub(crate) limit: u32,
 }
 
-/// What a lane answered.
+/// The answer of a lane.
 #[derive(Debug)]
 pub(crate) struct WaveAnswer<T> {
     pub(crate) ask: Ask,
@@ -43,33 +43,33 @@ pub(crate) struct WaveAnswer<T> {
     pub(crate) stopped_at: Option<EventId>,
 }
 
-/// For how many events to ask a lane that is filtered: nobody knows how many match, so each round looks at twice
-/// as many as the one before, and at no less than what is billed anyway.
+/// The number of events to ask a filtered lane for. Nobody knows how many match, so each round looks at twice as many
+/// as the one before, and at no fewer than are billed anyway.
 fn filtered_ask(rounds: u32, shards: u32, event_bytes: u32) -> u32 {
     (FILTERED_ITEMS_AT_FIRST << rounds.min(8)).div_ceil(shards).max(unit_of(event_bytes))
 }
 
-/// How far a lane is known, or all lanes together.
+/// The part of a lane that is known, or the part that is known of all lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
     Nothing,
-    /// Up to this id, included.
+    /// All up to this id, included.
     UpTo(EventId),
     All,
 }
 
-/// Partitions being read together.
+/// Partitions that are read together.
 #[derive(Debug)]
 pub(crate) struct Wave<T> {
     order: Order,
     lanes: Vec<WaveLane>,
     known: Vec<Known>,
     rounds: u32,
-    /// Sorted in the order of the walk.
+    /// In the order of the walk.
     events: Vec<T>,
     /// The last id that the walk comes to in any lane.
     end: EventId,
-    /// The wave was given up before it was exact.
+    /// Whether the wave was given up before it was exact.
     cut: bool,
 }
 
@@ -83,14 +83,14 @@ impl<T: Placed> Wave<T> {
         &self.lanes[lane]
     }
 
-    /// Reads one more partition. It may begin behind what is wanted, and is then not asked at all.
+    /// Adds a lane. The lane may begin behind all wanted events; then it is never asked.
     pub(crate) fn push(&mut self, lane: WaveLane) {
         let (first, _) = lane.ids.ends(self.order);
         self.lanes.push(lane);
         self.known.push(ahead(first, self.order).map_or(Known::Nothing, Known::UpTo));
     }
 
-    /// From now on a lane is taken to hold little of what is wanted.
+    /// From now on the lane is taken to hold few of the wanted events.
     pub(crate) fn expect_few(&mut self, lane: usize) {
         self.lanes[lane].filtered = true;
     }
@@ -99,7 +99,7 @@ impl<T: Placed> Wave<T> {
         self.rounds > 0
     }
 
-    /// The asks of the next round; none if the first `wanted` events are known exactly.
+    /// The asks of the next round; none are left once the first `wanted` events are known exactly.
     pub(crate) fn asks(&self, wanted: usize, event_bytes: u32) -> Vec<Ask> {
         let tau = wanted.checked_sub(1).and_then(|last| self.events.get(last)).map(T::id);
         let ask = |(lane, known): (usize, &Known)| {
@@ -126,7 +126,7 @@ impl<T: Placed> Wave<T> {
         self.known.iter().enumerate().filter_map(ask).collect()
     }
 
-    /// Takes in what a round's asks gave.
+    /// Adds the answers to a round's asks.
     pub(crate) fn absorb(&mut self, answers: Vec<WaveAnswer<T>>) {
         self.rounds += 1;
         for WaveAnswer { ask, events, stopped_at } in answers {
@@ -138,13 +138,13 @@ impl<T: Placed> Wave<T> {
             };
             self.events.extend(events);
         }
-        // Runs that are sorted already: this merges them.
+        // Each answer is sorted already, so this merges them.
         let order = self.order;
         self.events.sort_by_key(|event| Rank::of(event.id(), order));
         self.events.dedup_by_key(|event| event.id());
     }
 
-    /// The events that no further answer can come before, first to last.
+    /// The events that no later answer can precede, in order.
     pub(crate) fn settled(&self) -> &[T] {
         match self.frontier() {
             Known::All => &self.events,
@@ -153,14 +153,14 @@ impl<T: Placed> Wave<T> {
         }
     }
 
-    /// Gives the wave up: what is not settled is dropped, to be read again by who follows the cursor.
+    /// Gives the wave up and drops the events that are not settled. The page after this one reads them again.
     pub(crate) fn cut(&mut self) {
         let settled = self.settled().len();
         self.events.truncate(settled);
         self.cut = true;
     }
 
-    /// Where the walk stands when all that this wave holds is taken.
+    /// The end of this wave, with all of its events taken.
     pub(crate) fn edge(&self) -> WaveEdge {
         let frontier = match self.frontier() {
             Known::Nothing => None,
@@ -177,7 +177,7 @@ impl<T: Placed> Wave<T> {
         (self.events, rest)
     }
 
-    /// How far all lanes are known.
+    /// The part that is known of all lanes.
     fn frontier(&self) -> Known {
         let mut least = Known::All;
         for known in &self.known {
@@ -203,14 +203,14 @@ impl<T: Placed> Wave<T> {
     }
 }
 
-/// Where a walk stands behind a wave.
+/// The end of a wave, from which the walk continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WaveEdge {
-    /// All before this, this included, is known; none if nothing is.
+    /// All events up to this id, included, are known. `None` if nothing is known.
     pub(crate) frontier: Option<EventId>,
-    /// The wave was given up there.
+    /// The wave was given up before it was exact.
     pub(crate) cut: bool,
-    /// Some lane may hold more.
+    /// Some lane may hold more events.
     pub(crate) more: bool,
 }
 

@@ -1,4 +1,4 @@
-//! How a page ends, and where its cursors stand.
+//! The end of a page, and the positions of its cursors.
 
 use lately_keys::{Shard, Tick, UnixMillis};
 
@@ -27,7 +27,7 @@ fn draft(order: Order, limit: u16, position: Option<EventId>) -> PageDraft<Event
     PageDraft::new(PageSize::new(limit).unwrap(), query(), &span)
 }
 
-/// Where a cursor goes on.
+/// The order and the position of a cursor.
 fn place(cursor: Option<&str>) -> (Order, Option<EventId>) {
     let Cursor { order, position, .. } = Cursor::decode(cursor.unwrap(), query()).unwrap();
     match position {
@@ -40,7 +40,7 @@ fn place(cursor: Option<&str>) -> (Order, Option<EventId>) {
 const EXACT: WaveEdge = WaveEdge { frontier: None, cut: false, more: false };
 
 #[test]
-fn an_events_json_is_no_longer_than_it_is_counted() {
+fn an_events_json_is_no_longer_than_counted() {
     let subject = Some("repo:octo:hello".parse().unwrap());
     for event in [event(5, 100), Event { subject, ..event(253_402_300_799_999, 2) }] {
         let json = serde_json::to_string(&event).unwrap().len();
@@ -50,7 +50,7 @@ fn an_events_json_is_no_longer_than_it_is_counted() {
 }
 
 #[test]
-fn a_full_page_goes_on_behind_its_last_event() {
+fn a_full_page_continues_behind_its_last_event() {
     let mut draft = draft(Order::NewestFirst, 2, None);
     let full = Ending::Full { more: true };
     assert_eq!(draft.take(vec![event(9, 10), event(8, 10)], 1, EXACT), Some(full));
@@ -61,7 +61,7 @@ fn a_full_page_goes_on_behind_its_last_event() {
 }
 
 #[test]
-fn newer_begins_no_later_than_two_seconds_before_the_page() {
+fn newer_begins_at_least_two_seconds_before_now() {
     let now = UnixMillis::new(10_000).unwrap();
     for (newest, begins) in [(7_000, id(7_000)), (9_000, EventId::last_of(UnixMillis::new(7_999).unwrap()))] {
         let span = Span { order: Order::NewestFirst, ids: None, position: None, now };
@@ -73,7 +73,7 @@ fn newer_begins_no_later_than_two_seconds_before_the_page() {
 }
 
 #[test]
-fn a_full_page_looks_for_more_only_when_its_wave_held_none() {
+fn a_full_page_ends_at_once_if_a_lane_holds_more() {
     let events = || vec![event(9, 10), event(8, 10)];
     assert_eq!(draft(Order::NewestFirst, 2, None).take(events(), 0, EXACT), None);
     let more = WaveEdge { frontier: Some(id(8)), more: true, ..EXACT };
@@ -94,7 +94,7 @@ fn a_page_ends_before_the_event_that_does_not_fit() {
 }
 
 #[test]
-fn an_event_that_fits_no_page_has_one_of_its_own() {
+fn an_event_that_fits_no_page_has_its_own_page() {
     let mut draft = draft(Order::NewestFirst, 200, None);
     let ending = draft.take(vec![event(9, PAGE_BYTES + 1), event(8, 10)], 0, EXACT).unwrap();
     let page = draft.finish(ending);
@@ -102,7 +102,7 @@ fn an_event_that_fits_no_page_has_one_of_its_own() {
 }
 
 #[test]
-fn a_page_cut_short_goes_on_where_it_stopped_looking() {
+fn a_page_cut_short_continues_where_it_stopped() {
     let cut = WaveEdge { frontier: Some(id(3)), cut: true, more: true };
     for (order, events) in [(Order::NewestFirst, vec![event(9, 10)]), (Order::NewestFirst, vec![])] {
         let newest = events.first().map(|event| event.id);
@@ -116,7 +116,7 @@ fn a_page_cut_short_goes_on_where_it_stopped_looking() {
 }
 
 #[test]
-fn newest_first_ends_at_the_end() {
+fn newest_first_has_no_next_cursor_at_the_end() {
     let mut draft = draft(Order::NewestFirst, 50, Some(id(20)));
     assert_eq!(draft.take(vec![event(9, 10)], 0, EXACT), None);
     let page = draft.finish(Ending::Exhausted);
@@ -124,7 +124,7 @@ fn newest_first_ends_at_the_end() {
 }
 
 #[test]
-fn oldest_first_never_ends() {
+fn oldest_first_always_has_a_next_cursor() {
     let end = |events: Vec<Event>, position| {
         let mut draft = draft(Order::OldestFirst, 50, position);
         assert_eq!(draft.take(events, 0, EXACT), None);

@@ -1,4 +1,4 @@
-//! Waves against tables of a few lanes, answered as DynamoDB answers: up to the limit, or to its megabyte.
+//! Waves of a few lanes over a simulated table, which answers as DynamoDB does: up to the limit, or up to one megabyte.
 
 use lately_keys::{BucketWidth, Shard, Tick, UnixMillis};
 use lately_model::Event;
@@ -10,7 +10,7 @@ use super::*;
 const START: u64 = 1_773_489_600_000;
 const QUARTER_MILLIS: u64 = 15 * 60 * 1000;
 
-/// An event that may be there: in which of three buckets, when in it, in which shard, and whether it matches.
+/// An event in the table: its bucket, its time in the bucket, its shard, and whether it matches the filter.
 #[derive(Clone, Debug)]
 struct Stored {
     bucket: u8,
@@ -20,7 +20,7 @@ struct Stored {
     matches: bool,
 }
 
-/// What a wave is asked of.
+/// A table, and the wave that reads it.
 #[derive(Clone, Debug)]
 struct Case {
     order: Order,
@@ -29,7 +29,7 @@ struct Case {
     stored: Vec<Stored>,
     wanted: usize,
     event_bytes: u32,
-    /// The events that an answer holds at most, one number for each, as a megabyte may hold few or many.
+    /// The most events of each answer, in turn, because one megabyte may hold few events or many.
     megabytes: Vec<u32>,
 }
 
@@ -59,7 +59,7 @@ impl Case {
         Wave::new(self.order, lanes, bucket_end(last, self.order))
     }
 
-    /// The lanes' events in the order of the walk, and whether each matches.
+    /// The events of each lane in the order of the walk, and whether each matches.
     fn shelves(&self) -> Vec<Vec<(Event, bool)>> {
         let starts = [0, self.shards[0], self.shards[0] + self.shards[1]];
         let mut shelves = vec![Vec::new(); self.shards.iter().copied().map(usize::from).sum()];
@@ -78,14 +78,14 @@ impl Case {
         shelves
     }
 
-    /// All that match, in the order of the walk.
+    /// All events that match, in the order of the walk.
     fn truth(&self) -> Vec<Event> {
         let mut all: Vec<_> = self.shelves().into_iter().flatten().filter(|(_, matches)| *matches).collect();
         all.sort_by_key(|(event, _)| Rank::of(event.id, self.order));
         all.into_iter().map(|(event, _)| event).collect()
     }
 
-    /// Answers a round as DynamoDB does; `answered` counts the answers so far.
+    /// Answers a round as DynamoDB does; `answered` is the number of answers so far.
     fn answer(&self, asks: Vec<Ask>, answered: &mut usize) -> Vec<WaveAnswer<Event>> {
         let shelves = self.shelves();
         let answer = |ask: Ask| {
@@ -94,7 +94,7 @@ impl Case {
             let within = |id: EventId| id >= ask.ids.oldest && id <= ask.ids.newest;
             let range: Vec<_> = shelves[ask.lane].iter().filter(|(event, _)| within(event.id)).collect();
             let looked_at = range.len().min(ask.limit.min(megabyte) as usize);
-            // At the limit DynamoDB stops without looking whether there is more.
+            // At the limit DynamoDB stops without looking for more.
             let stopped = looked_at == ask.limit as usize || looked_at < range.len();
             WaveAnswer {
                 ask,
@@ -125,7 +125,7 @@ fn case(shards: impl Strategy<Value = u16> + Clone) -> impl Strategy<Value = Cas
         entropy,
         matches,
     });
-    // All in one shard, or anywhere.
+    // All events in one shard, or in any shard.
     let stored = (prop::collection::vec(stored, 0..300), prop_oneof![3 => Just(u8::MAX), 1 => Just(0)])
         .prop_map(|(stored, mask)| {
             stored.into_iter().map(|stored| Stored { shard: stored.shard & mask, ..stored }).collect()
@@ -157,7 +157,7 @@ fn shards() -> impl Strategy<Value = u16> + Clone {
 
 proptest! {
     #[test]
-    fn the_first_events_of_all_lanes_are_found_whatever_the_answers(case in case(shards())) {
+    fn any_answers_lead_to_the_first_events_of_all_lanes(case in case(shards())) {
         let truth = case.truth();
         let mut wave = case.wave();
         let mut answered = 0;
@@ -168,24 +168,24 @@ proptest! {
                 break;
             }
             for ask in &asks {
-                prop_assert!(ask.ids.oldest <= ask.ids.newest && ask.limit > 0, "{ask:?} asks for nothing");
+                prop_assert!(ask.ids.oldest <= ask.ids.newest && ask.limit > 0, "{ask:?} requests nothing");
             }
             wave.absorb(case.answer(asks, &mut answered));
             rounds += 1;
             prop_assert!(rounds < 1_000, "no end");
 
-            // After every round: what is settled is the truth, as far as it goes.
+            // After every round, the settled events are the first events of the truth.
             let settled = wave.settled();
             prop_assert_eq!(settled, &truth[..settled.len()]);
         }
         let more = wave.edge().more;
         let (found, rest) = wave.into_events(case.wanted);
         prop_assert_eq!(&found[..], &truth[..truth.len().min(case.wanted)]);
-        prop_assert!(more || truth.len() == found.len() + rest, "there is more, and the wave does not say so");
+        prop_assert!(more || truth.len() == found.len() + rest, "there is more, but the wave reports no more");
     }
 
     #[test]
-    fn a_wave_given_up_says_how_far_it_is_known(case in case(shards()), rounds in 1..4_u32) {
+    fn a_wave_given_up_reports_the_known_part(case in case(shards()), rounds in 1..4_u32) {
         let truth = case.truth();
         let mut wave = case.wave();
         let mut answered = 0;
@@ -203,7 +203,7 @@ proptest! {
     }
 
     #[test]
-    fn without_a_filter_and_below_a_megabyte_the_second_round_is_the_last(case in case(shards())) {
+    fn small_unfiltered_lanes_need_at_most_two_rounds(case in case(shards())) {
         let case = Case { filtered: [false; 3], megabytes: vec![u32::MAX], ..case };
         let mut wave = case.wave();
         let mut answered = 0;
@@ -216,7 +216,7 @@ proptest! {
 }
 
 #[test]
-fn nothing_is_asked_when_nothing_is_wanted() {
+fn a_wave_without_wanted_events_asks_nothing() {
     let case = Case {
         order: Order::NewestFirst,
         shards: [1, 2, 4],
@@ -229,11 +229,11 @@ fn nothing_is_asked_when_nothing_is_wanted() {
     assert_eq!(case.wave().asks(0, 512), []);
 }
 
-/// Timelines that list some of the same events, all but the first from an event of their own on.
+/// Timelines that list some of the same events. All lanes but the first begin at an event of their own.
 #[derive(Clone, Debug)]
 struct Shared {
     order: Order,
-    /// Oldest first, and for each lane whether it lists the event.
+    /// The events, oldest first, and for each lane whether it lists the event.
     listed: Vec<(EventId, [bool; 4])>,
     /// The lanes' oldest ids.
     oldest: [EventId; 4],
@@ -255,7 +255,7 @@ impl Shared {
         }
     }
 
-    /// What some lanes list, in the order of the walk.
+    /// The events that some lanes list, in the order of the walk.
     fn truth(&self, lanes: std::ops::Range<usize>) -> Vec<Event> {
         let lists = |id: EventId, on: &[bool; 4], lane: usize| on[lane] && id >= self.oldest[lane];
         let listed = self.listed.iter().filter(|(id, on)| lanes.clone().any(|lane| lists(*id, on, lane)));
@@ -297,7 +297,7 @@ fn shared() -> impl Strategy<Value = Shared> {
 
 proptest! {
     #[test]
-    fn lanes_that_list_the_same_events_are_one_list_also_those_that_come_later(
+    fn lanes_with_common_events_merge_even_if_added_later(
         shared in shared(),
         wanted in 1..40_usize,
     ) {
@@ -320,8 +320,8 @@ proptest! {
                 let settled = wave.settled();
                 prop_assert_eq!(settled, &truth[..settled.len()]);
             }
-            prop_assert!(wave.settled().len() >= wanted.min(truth.len()), "what is not asked for is known");
+            prop_assert!(wave.settled().len() >= wanted.min(truth.len()), "the wave asks too little");
         }
-        prop_assert!(!wave.edge().more, "all that there is was read, and the wave does not say so");
+        prop_assert!(!wave.edge().more, "all events are read, but the wave reports more");
     }
 }
