@@ -1,7 +1,7 @@
 //! `Op`: everything that one request needs from the store.
 //!
-//! An operation needs the store, a price meter, a deadline and the topics that the caller may see. All of them come with the
-//! request, so one value holds them, and no call has to pass them on. Operations are methods of the subject:
+//! An operation needs the store, a price meter, a deadline, and the topics that the caller may see. All of them belong
+//! to the request, so one value carries them. Operations are methods of their subject:
 //!
 //! ```
 //! # use lately_keys::Topic;
@@ -15,8 +15,8 @@
 //! # }
 //! ```
 //!
-//! The meter counts failed operations too, so a failed request has a price as well. A clone of an `Op` is the same request: it
-//! shares the meter and the deadline.
+//! The meter also counts failed operations, so a failed request has a price too. A clone of an `Op` belongs to the same
+//! request: it shares the meter and the deadline.
 
 use std::sync::{Arc, OnceLock};
 
@@ -37,15 +37,15 @@ use crate::store::Store;
 use crate::timeline::TimelineHandle;
 use crate::topic::{TopicHandle, TopicsHandle};
 
-/// One request's handle at the table. [`Store::op`] makes one.
+/// The handle of one request on the table. [`Store::op`] makes one.
 #[derive(Clone, Debug)]
 pub struct Op {
     pub(crate) store: Store,
     /// The table, with the request's meter and deadline.
     pub(crate) table: Table,
-    /// The only topics that the caller may see; none if the caller may see all.
+    /// The only topics that the caller may see; `None` if the caller may see all.
     topics: Option<Arc<[Topic]>>,
-    /// How many items the caller was shown, once that is known.
+    /// The number of items that the caller was shown, once it is known.
     shown: Arc<OnceLock<u64>>,
 }
 
@@ -54,27 +54,28 @@ impl Op {
         Self { store, table, topics: None, shown: Arc::default() }
     }
 
-    /// The same request, for a caller who may see these topics only. `None` stands for all topics.
+    /// The same request, for a caller who may see only these topics. `None` stands for all topics.
     #[must_use]
     pub fn limited_to(self, topics: Option<&[Topic]>) -> Self {
         Self { topics: topics.map(Into::into), ..self }
     }
 
-    /// The same request with a deadline of its own, as long as the store gives one operation. Work that takes longer than one
-    /// request consists of such steps. The step's price is part of this request's price once the step is dropped.
+    /// The same request with its own deadline, as far away as the store grants one operation. Work that takes longer
+    /// than one request is made of such steps. The step's price is added to this request's price when the step is
+    /// dropped.
     #[must_use]
     pub fn step(&self) -> Self {
         Self { table: self.store.step_of(&self.table), ..self.clone() }
     }
 
-    /// The same request, which repeats calls until the deadline: no client waits for the response.
+    /// The same request, but it retries calls until the deadline, because no client waits for the response.
     #[must_use]
     pub(crate) fn until_deadline(&self) -> Self {
         Self { table: self.table.clone().until_deadline(), ..self.clone() }
     }
 
-    /// What the request has cost so far. For a caller who may not see all topics, the items are those that the caller was
-    /// shown, where a page holds items of several topics.
+    /// The cost of the request so far. On a page of several topics, for a caller who may not see all topics, the count
+    /// of items has only the items that the caller was shown.
     #[must_use]
     pub fn cost(&self) -> Cost {
         let cost = self.table.meter().total();
@@ -84,18 +85,18 @@ impl Op {
         }
     }
 
-    /// How many items a page of several topics has shown to a caller who may not see all topics.
+    /// The number of items that a page of several topics has shown to a caller who may not see all topics.
     #[must_use]
     pub fn shown(&self) -> u64 {
         self.shown.get().copied().unwrap_or_default()
     }
 
-    /// Notes how many items the caller is shown.
+    /// Notes the number of items that the caller is shown.
     pub(crate) fn show(&self, items: usize) {
         self.shown.get_or_init(|| items as u64);
     }
 
-    /// The only topics that the caller may see; none if the caller may see all.
+    /// The only topics that the caller may see; `None` if the caller may see all.
     pub(crate) fn allowed_topics(&self) -> Option<&[Topic]> {
         self.topics.as_deref()
     }

@@ -1,7 +1,7 @@
-//! Events before they are written: each is given its id, and the place that follows from it, and the directory covers it.
+//! Placing events before they are written: each event gets its id and its key, and the directory covers the key.
 //!
-//! Ids are made last, so that little time passes between an id's time and its event's landing. What is placed keeps its
-//! id and its shard through all attempts to write it.
+//! Ids are made as late as possible, so that little time passes between an id's time and the landing of its event. A
+//! placed event keeps its id and its shard through all attempts to write it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::event::{self, Acceptance};
 use crate::limits::OLD_SHARD_ATTEMPTS;
 use crate::write::EventWriter;
 
-/// An event that has its place.
+/// An event with its id, its directory entry and its item.
 #[derive(Clone, Debug)]
 pub(crate) struct Placed {
     pub(crate) event: Event,
@@ -40,8 +40,8 @@ pub(crate) enum PlaceError {
 }
 
 impl EventWriter<'_> {
-    /// Gives each event its id, or the one given, and its place; the directory covers it when this returns. How the events
-    /// were accepted is stored with them.
+    /// Gives each event its id, a new one or a given one, and its item. The directory covers all the events when this
+    /// returns. The items store how the request was accepted.
     pub(crate) async fn place(
         self,
         events: Vec<NewEvent>,
@@ -65,7 +65,7 @@ impl EventWriter<'_> {
         let mut placed = Vec::with_capacity(events.len());
         for (index, (event, draft)) in events.into_iter().zip(drafts).enumerate() {
             let entry = &entries[&bucket(draft.at()).first()];
-            // A bucket keeps the retention that it began with.
+            // A bucket keeps the retention of its first event.
             if draft.at() < entry.oldest_kept(now) {
                 too_old.push(index);
             }
@@ -96,7 +96,7 @@ impl EventWriter<'_> {
                         .generator()
                         .next(clock, 0.into(), 0)
                         .map_err(TableError::unavailable)?;
-                    // A clock that once stood far ahead: its ids go on from there, and may not be given.
+                    // If the clock once stood far ahead, the ids continue from there and must not be used.
                     if id.at() > latest {
                         return Err(TableError::unavailable("this process's ids run ahead of its clock"));
                     }
@@ -107,7 +107,7 @@ impl EventWriter<'_> {
         events.iter().map(draft).collect()
     }
 
-    /// Covers buckets and types; the entries by their buckets' first moments.
+    /// Covers buckets and types. Returns the entries by the first moments of their buckets.
     async fn cover_all<'a>(
         self,
         needed: impl Iterator<Item = (Bucket, &'a EventType)>,
@@ -131,12 +131,13 @@ impl EventWriter<'_> {
         stream::iter(covers).buffer_unordered(BATCHES_AT_ONCE).try_collect().await
     }
 
-    /// Doubles the shards of an event's bucket, for later writes, since the event's own range of keys is hot.
+    /// Doubles the shards of an event's bucket for later writes, because the event's own key range is hot.
     ///
-    /// A shard of the last doubling says at once that there are too few. Any other still takes the retries of what was written
-    /// before the doubling, which more shards do not cool: it counts only for an event that was placed since and has been refused
-    /// for half a second ([`OLD_SHARD_ATTEMPTS`]). So many writers that are refused together double once, and a bucket that is too
-    /// narrow by little still grows before its writers give up.
+    /// If the shard is one of the last doubling, one refusal is enough. An older shard still takes the retries of
+    /// events that were written before the doubling, and more shards do not cool these. A refusal there counts only if
+    /// the event was placed after the doubling and has been refused for half a second ([`OLD_SHARD_ATTEMPTS`]). So many
+    /// writers that are refused together double the shards only once, and a bucket with slightly too few shards still
+    /// grows before its writers give up.
     pub(crate) async fn grow_around(self, placed: &Placed, attempts: u32) {
         let settings = self.settings;
         let topic = self.topic;
@@ -149,7 +150,7 @@ impl EventWriter<'_> {
     }
 }
 
-/// An id that lacks its shard, which the bucket's entry decides.
+/// An id without its shard. The bucket's entry decides the shard.
 #[derive(Clone, Copy, Debug)]
 enum EventDraft {
     Given(EventId),

@@ -17,10 +17,10 @@ use crate::op::Op;
 use crate::settings::FeedSettings;
 use crate::topic::StoredTopic;
 
-/// Lately's table. Cheap to clone; one serves a whole process.
+/// Lately's table. A clone is cheap; one store serves a whole process.
 ///
-/// The store's caches may be dropped at any time. They hold a topic's settings for seconds, directory pages for a second, and
-/// directory entries for as long as there is room (an entry's coverage only grows).
+/// The store's caches may be dropped at any time. They hold a topic's settings for seconds, directory pages for a
+/// second, and directory entries for as long as there is room, because an entry's coverage only grows.
 #[derive(Clone, Debug)]
 pub struct Store {
     inner: Arc<Inner>,
@@ -64,30 +64,30 @@ impl Store {
         Self { feeds, ..self }
     }
 
-    /// The current time, by the wall clock that the store was given.
+    /// The current time, by the store's wall clock.
     #[must_use]
     pub fn now(&self) -> UnixMillis {
         now(self.ambient())
     }
 
-    /// The handle of one request, which has as much time as the connection gives one operation.
+    /// The handle of one request, with the time that the connection grants one operation.
     #[must_use]
     pub fn op(&self) -> Op {
         Op::new(self.clone(), self.inner.connection.begin())
     }
 
-    /// The handle of one request that has this much time.
+    /// The handle of one request with this much time.
     #[must_use]
     pub fn op_within(&self, time: Duration) -> Op {
         Op::new(self.clone(), self.inner.connection.begin_within(time))
     }
 
-    /// A part of an operation, with a deadline of its own.
+    /// A part of an operation, with its own deadline.
     pub(crate) fn step_of(&self, whole: &Table) -> Table {
         self.inner.connection.begin_step(whole)
     }
 
-    /// The work since the tally was last taken, of operations that are over, of this store and its clones.
+    /// The work of all finished operations of this store and its clones, since the tally was last taken.
     #[must_use]
     pub fn take_tally(&self) -> Tally {
         self.inner.connection.take_tally()
@@ -103,7 +103,7 @@ impl Store {
         &self.feeds
     }
 
-    /// The clocks and the random source that the store was given.
+    /// The store's clocks and random source.
     #[must_use]
     pub fn ambient(&self) -> &dyn Ambient {
         self.inner.connection.ambient()
@@ -121,7 +121,8 @@ impl Store {
         &self.inner.event_bytes
     }
 
-    /// How many sources each feed pulled when the feed was last read: a guess at the number of markers before its entries.
+    /// The number of sources that each feed pulled when it was last read: an estimate of the markers before its
+    /// entries.
     pub(crate) fn pulls_of(&self) -> &Cache<User, u32> {
         &self.inner.pulls
     }
@@ -136,7 +137,7 @@ impl Store {
         self.inner.busy.insert(partition.to_owned(), Sent::now(self.ambient()));
     }
 
-    /// Held while a bucket is grown.
+    /// The lock that is held while a bucket grows.
     pub(crate) fn growing(&self) -> &Mutex<()> {
         &self.inner.growing
     }
@@ -154,7 +155,7 @@ impl Store {
         page.filter(|aged| aged.sent.is_within(DIRECTORY_AGE, self.ambient()))
     }
 
-    /// Drops a topic's directory pages, so that a process finds its own writes at once.
+    /// Drops a topic's directory pages, so that the process sees its own writes at once.
     pub(crate) fn forget_directory_pages(&self, topic: &Topic) {
         self.inner.directory_pages.retain(|range, _| range.topic() != topic);
     }
@@ -164,17 +165,17 @@ impl Store {
     }
 }
 
-/// A value that was read, and when its query was sent.
+/// A value that was read, with the time at which its query was sent.
 #[derive(Debug)]
 pub(crate) struct Aged<T> {
     pub(crate) value: T,
     pub(crate) sent: Sent,
 }
 
-/// A moment by both clocks.
+/// A moment on both clocks.
 ///
-/// A process may be frozen between two requests, for hours, and the monotonic clock may stand still meanwhile. The wall clock
-/// may be set back. So an age is trusted only if both clocks agree.
+/// A process may be frozen for hours between two requests, and its monotonic clock may stand still meanwhile. The wall
+/// clock may be set back. So an age is trusted only if both clocks agree.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
     wall: Duration,

@@ -1,13 +1,13 @@
-//! Writing events: placed, covered by the directory, then put.
+//! Writes events: gives each event its place, makes sure that the directory covers it, then puts it.
 //!
-//! An event keeps its id and its shard through all attempts, so an attempt that was applied although it
-//! seemed to fail is repeated to no effect. If its own key range was too hot, the bucket's shards are doubled
-//! for later writes; this one goes on trying where it is.
+//! An event keeps its id and its shard through all attempts. So a retry does no harm if an earlier attempt was applied
+//! although it seemed to fail. If an event's own key range is too hot, the shards of its bucket are doubled for later
+//! writes; the event itself is retried where it is.
 //!
-//! A request under an idempotency key that was not finished is finished by its repetition, up to a day later. It writes
-//! the events that are not there, under their first ids: those that the client was told of must not change, and an event
-//! that may have been written must not be there twice. An event that was deleted meanwhile is not written again: the
-//! deletion is noted (`event.rs`), and the note's absence is a condition of the write, in one transaction.
+//! A request under an idempotency key may stop before it is finished. A retry of the request finishes it, up to a day
+//! later. The retry writes only the missing events, under their first ids: the client may know these ids, and an event
+//! that may have been written must not appear twice. It does not write an event that was deleted meanwhile: a deletion
+//! leaves a note (`event.rs`), and the write, one transaction, requires that there is no note.
 
 use std::collections::BTreeSet;
 
@@ -38,7 +38,7 @@ pub struct Submission {
     pub single: bool,
     /// Whether events may lie in the past.
     pub may_import: bool,
-    /// What makes a repetition of this known as such.
+    /// The idempotency key, by which a retry is recognised.
     pub idempotency: Option<Idempotency>,
 }
 
@@ -50,16 +50,16 @@ impl Submission {
     }
 }
 
-/// Events that are written.
+/// Written events.
 #[derive(Clone, Debug)]
 pub struct Written {
     /// The events, in the order in which they were given.
     pub events: Vec<Event>,
-    /// Whether this was a repetition, and they may have been written before.
+    /// Whether the request was a retry, so the events may have been written before.
     pub replayed: bool,
 }
 
-/// Why events were not written, or not all.
+/// Why some or all events were not written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// The topic could not be read, or does not exist.
@@ -84,7 +84,7 @@ pub enum WriteError {
     Partly {
         /// The events that are written, with their index.
         accepted: Vec<(usize, EventId)>,
-        /// The index of those that are not.
+        /// The indices of the events that are not written.
         rejected: Vec<usize>,
     },
     /// The table could not be read or written. No event is known to be written.
@@ -93,7 +93,7 @@ pub enum WriteError {
 }
 
 impl PlaceError {
-    /// The error of a submission that was one event, or a list.
+    /// The error of a submission of one event, or of a list.
     fn of(self, single: bool) -> WriteError {
         match self {
             Self::TooOld(indices) => WriteError::TooOld { indices, single },
@@ -103,7 +103,7 @@ impl PlaceError {
 }
 
 impl Op {
-    /// Writes events. When it returns, they are durable.
+    /// Writes events. They are durable when this returns.
     ///
     /// # Errors
     /// See [`WriteError`].
@@ -125,7 +125,7 @@ impl Op {
 
         let request = KeyedRequest::of(self, &topic, &idempotency);
         let (record, placed) = match checked {
-            // A repetition may come so late that its times would be refused now: what counts is the first time.
+            // A retry may come so late that its times would be refused now. The time of the first request counts.
             Err(error) => {
                 let found = request.recorded().await?;
                 (found.ok_or(error)?, None)
@@ -184,11 +184,11 @@ impl<'a> EventWriter<'a> {
 }
 
 impl EventWriter<'_> {
-    /// What became of a request: its events, if all of them are written.
+    /// The outcome of a request: its events if all of them are written.
     ///
-    /// An event whose write failed may be there nevertheless, as when the answer was lost. A client without a key sends the
-    /// rejected events again, so only events that a last look does not find are rejected. Where the table cannot be read
-    /// either, such events are neither accepted nor rejected.
+    /// An event whose write failed may be in the table nevertheless, for example if the response was lost. A client
+    /// without a key sends rejected events again, so a last read looks for the failed events, and only events that it
+    /// does not find are rejected. If that read fails too, these events are neither accepted nor rejected.
     async fn outcome(
         self,
         placed: Vec<Placed>,
@@ -223,8 +223,8 @@ impl EventWriter<'_> {
         Err(WriteError::Partly { accepted, rejected })
     }
 
-    /// Puts those events of an unfinished request that are not there, and have not been deleted; those that could not be
-    /// written, by index. Costs four write units an event, and a call: this is rare.
+    /// Puts the events of an unfinished request that are missing and were not deleted. Returns the index and the error
+    /// of each event that could not be written. Costs four write units and one call for each event, but is rare.
     async fn put_missing(self, placed: &[Placed]) -> Vec<(usize, TableError)> {
         let puts: Vec<_> = placed
             .iter()
@@ -244,7 +244,7 @@ impl EventWriter<'_> {
         failed.into_iter().flatten().collect()
     }
 
-    /// Puts an event unless it is there, or was deleted; whether it was put.
+    /// Puts an event unless it is there or was deleted. Returns whether the event was put.
     async fn put_if_missing(self, placed: &Placed) -> Result<bool, TableError> {
         let deletion = DeletedEventKey { topic: self.topic.clone(), id: placed.event.id };
         let transaction = Transaction::new(self.op.ambient())
@@ -267,7 +267,7 @@ impl EventWriter<'_> {
         }
     }
 
-    /// Puts events, one by one or in batches; those that are not written, by index.
+    /// Puts one event, or several in batches. Returns the index and the error of each event that was not written.
     pub(crate) async fn put_each(self, placed: &[Placed]) -> Vec<(usize, TableError)> {
         match placed {
             [only] => match self.put(only).await {
@@ -287,10 +287,10 @@ impl EventWriter<'_> {
         }
     }
 
-    /// Puts an event's entry into its actor's own feed, so that who has posted sees it at once.
+    /// Puts an event's entry into the feed of its own actor, so that the author sees the post at once.
     ///
-    /// It is a help and no duty, and tried once: fan-out puts the entry that stays. However late this one lands, it shows no
-    /// event that was deleted meanwhile, it takes the place of nothing, and it is over after a day.
+    /// This is tried once, because fan-out puts the permanent entry anyway. However late this entry lands, it shows no
+    /// event that was deleted meanwhile, it replaces no other item, and it expires after a day.
     pub(crate) async fn put_in_own_feed(self, placed: &Placed) {
         let settings = self.settings;
         let topic = self.topic;
@@ -306,13 +306,14 @@ impl EventWriter<'_> {
         }
         let until = self.op.now().get() / 1000 + OWN_ENTRY_SECONDS;
         let own = entry.before_fan_out(settings.bucket, &user, self.op.store.feeds().retention, until);
-        // Fan-out may be faster: then its entry stays.
+        // Fan-out may have been faster; then its entry stays.
         if let Err(error) = self.op.table.try_put_if(&own, &Condition::no_item()).await {
             tracing::warn!(%error, "an own post is not in its feed yet");
         }
     }
 
-    /// Puts up to 25 events with one call, and alone what the call did not take: then the error says why.
+    /// Puts up to 25 events with one call. Puts each event that the call left unprocessed alone, because the error of a
+    /// single put has a reason.
     async fn put_batch(self, batch: &[(usize, &Placed)]) -> Vec<(usize, TableError)> {
         let items: Vec<&Item> = batch.iter().map(|(_, placed)| &placed.item).collect();
         let left = match self.op.table.put_many(&items).await {
@@ -343,7 +344,7 @@ impl EventWriter<'_> {
     }
 }
 
-/// Refuses events whose times may not be written.
+/// Refuses events whose times are not allowed.
 fn check_times(
     events: &[NewEvent],
     single: bool,
