@@ -10,14 +10,14 @@
 //!   i BOOL? (under sources: an import, which fan-out pushed to no feed)
 //! ```
 //!
-//! With copies, one query reads a page of a timeline. But a copy costs a write unit for each KB and follower. So no entry is
-//! larger than 1 KB: the entry of a larger event is a pointer to the event.
+//! With copies, one query reads a page of a timeline. But a copy costs a write unit for each KB and follower. So no
+//! entry is larger than 1 KB: the entry of a larger event is a pointer to the event.
 //!
 //! Two rules must hold:
-//! - An entry that fan-out writes is a pure function of the event, its topic and the entry's key. So fan-out may write an
-//!   entry twice. The author's feed has a pointer first, and fan-out's entry replaces the pointer.
-//! - The event alone decides whether its entry is a copy: the size includes the longest key that an entry can have. So an
-//!   entry can be copied from one timeline to another without a change.
+//! - An entry that fan-out writes is a pure function of the event, its topic and the entry's key. So fan-out may write
+//!   an entry twice. The author's feed has a pointer first, and fan-out's entry replaces the pointer.
+//! - The event alone decides whether its entry is a copy: the size includes the longest key that an entry can have. So
+//!   an entry can be copied from one timeline to another without a change.
 
 use lately_keys::table::{EventKey, FeedEntryKey, SourceEntryKey};
 use lately_keys::{
@@ -50,7 +50,7 @@ pub(crate) struct TimelineEntry {
     pub(crate) expires_at: Option<u64>,
 }
 
-/// The event's data, or what tells where the data is.
+/// The event's data, or the place of the data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Body {
     /// The data itself.
@@ -60,8 +60,8 @@ pub(crate) enum Body {
 }
 
 impl TimelineEntry {
-    /// The entry of an event of the table; `None` if no timeline lists the event. The time when the event landed decides
-    /// whether it is an import only if the item does not say so.
+    /// The entry of an event of the table; `None` if no timeline lists the event. `landed_at` counts only for an item
+    /// that does not say whether its event is an import.
     pub(crate) fn of(key: &EventKey, item: &Item, landed_at: UnixMillis) -> Result<Option<Self>, Corrupt> {
         let letters = item.optional_text("v")?.unwrap_or_default();
         let subject = item.optional_parsed("s")?;
@@ -144,8 +144,8 @@ impl TimelineEntry {
     /// The entry's item in the author's own feed until fan-out replaces it: a pointer that expires at `until`, in unix
     /// seconds.
     ///
-    /// This item may be put after the event was deleted and fan-out has handled the deletion. A pointer shows no event that
-    /// does not exist, and the expiry removes it.
+    /// This item may be put after the event was deleted and fan-out has handled the deletion. A pointer shows no event
+    /// that does not exist, and the expiry removes it.
     pub(crate) fn before_fan_out(
         &self,
         width: BucketWidth,
@@ -227,7 +227,7 @@ pub(crate) fn place_in_feed(id: EventId, user: &User) -> Key {
     FeedEntryKey { user: user.clone(), id }.encode()
 }
 
-/// The user whose feed holds an actor's own posts: the one with the actor's name.
+/// The user whose feed holds an actor's own posts: the user with the actor's name.
 pub(crate) fn own_feed(actor: &Actor) -> Option<User> {
     actor.as_str().parse().ok()
 }
@@ -237,13 +237,13 @@ fn data(item: &Item) -> Result<Option<Data>, Corrupt> {
     data.transpose().map_err(|_| item.corrupt("d"))
 }
 
-/// Whether an event was accepted as an import; `None` if a release wrote it that did not store this.
+/// Whether an event was accepted as an import; `None` if an earlier release wrote the event, without this letter.
 fn is_import(letters: &str) -> Option<bool> {
     letters.contains(['i', 'p']).then(|| letters.contains('i'))
 }
 
-/// Whether an event landed so long after its time that earlier releases took it for an import. The stream record says when the
-/// event landed, so the result is the same however late the record is handled.
+/// Whether an event landed so long after its time that earlier releases took it for an import. The stream record
+/// contains the time of landing, so the result is the same however late the record is handled.
 fn has_landed_late(id: EventId, landed_at: UnixMillis) -> bool {
     landed_at.get().saturating_sub(id.at().get()) > IMPORT_SECONDS * 1000
 }
@@ -287,7 +287,7 @@ mod tests {
         EventKey::new(topic.parse().unwrap(), width, ID.parse().unwrap())
     }
 
-    /// So many milliseconds after the event's time.
+    /// The time this many milliseconds after the event's time.
     fn landed(after: u64) -> UnixMillis {
         ID.parse::<EventId>().unwrap().at().saturating_add(after)
     }
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_entries_of_its_sources_mark_an_import() {
+    fn only_entries_under_sources_mark_an_import() {
         let entry = |letters| {
             entry(&key("posts", BucketWidth::Day), &[("t", "note"), ("a", "ada"), ("v", letters)].into())
         };

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! When a request is accepted, Lately decides whether its events are imports, and stores the decision: a late landing
-//! does not change it. An event with neither `p` nor `i` is of a release that decided when the event had landed
-//! (docs/adr/0010-accepted-events.md).
+//! does not change it. An event with neither `p` nor `i` was written by a release that decided this after the event had
+//! landed (docs/adr/0010-accepted-events.md).
 //!
 //! Attribute names are short: an event of up to about 900 bytes fits 1 KB, which is one write unit.
 
@@ -130,8 +130,8 @@ impl TopicHandle<'_> {
         }
     }
 
-    /// Notes the deletion of an event, before the event is deleted. From then on, no repetition of the event's request
-    /// writes the event.
+    /// Notes the deletion of an event, before the event is deleted. From then on, no retry of the event's request
+    /// writes the event again.
     async fn note_deletion(self, id: EventId) -> Result<(), TableError> {
         let note = Item::at(&DeletedEventKey { topic: self.topic.clone(), id })
             .with("expires_at", self.op.now().get() / 1000 + DELETION_SECONDS);
@@ -145,9 +145,9 @@ const KEYED: &str = "k";
 /// The circumstances in which a request was first accepted. The letters of the request's events follow from them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Acceptance {
-    /// When the request came.
+    /// When the request arrived.
     pub(crate) at: UnixMillis,
-    /// Whether the request may be repeated, under an idempotency key.
+    /// Whether the request has an idempotency key, so that it may be retried.
     pub(crate) is_keyed: bool,
 }
 

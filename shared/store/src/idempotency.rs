@@ -1,4 +1,4 @@
-//! Idempotency: a request that is repeated under its key gets the response of the first request.
+//! Idempotency: a retry under the same key gets the response of the first request.
 //!
 //! ```text
 //! IDEMPOTENCY#{caller}#{topic}#{key}
@@ -7,9 +7,9 @@
 //! ```
 //!
 //! A request first writes its record, conditionally, with the ids that its events will have. It marks the record `done`
-//! after all events are written. A repetition that finds the record done responds from the record. A repetition that
-//! finds the record not done writes the missing events under the same ids, except for events that were written and have
-//! been deleted since (`write.rs`); it judges the events' times as the first request did. An expired record counts as
+//! after all events are written. A retry that finds the record done responds from the record. A retry that finds the
+//! record not done writes the missing events under the same ids, except for events that were written and have been
+//! deleted since (`write.rs`); it judges the events' times as the first request did. An expired record counts as
 //! absent.
 
 use lately_keys::table::{IdempotencyItemKey, IdempotencyKey};
@@ -20,7 +20,7 @@ use crate::event::is_over;
 use crate::limits::IDEMPOTENCY_SECONDS;
 use crate::op::Op;
 
-/// The part of a request by which its repetition is recognized.
+/// The part of a request by which a retry is recognized.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Idempotency {
     /// The caller who sent the request.
@@ -40,12 +40,12 @@ pub(crate) struct KeyRecord {
     pub(crate) done: bool,
 }
 
-/// Whether a request's key was recorded before.
+/// The result of recording a request's key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Recorded {
-    /// It was not. The request is recorded now.
+    /// The key was free. The request is recorded now.
     First,
-    /// It was, for this request or for another.
+    /// The key was recorded before, for this request or for another.
     Before(KeyRecord),
 }
 
@@ -81,7 +81,7 @@ impl KeyedRequest<'_> {
                 _ => wanted.clone(),
             },
         };
-        // Ids are random, so the same ids were written by our own earlier attempt.
+        // Ids are random, so a record with the same ids was written by an earlier attempt of this request.
         Ok(if found == wanted { Recorded::First } else { Recorded::Before(found) })
     }
 
@@ -93,7 +93,7 @@ impl KeyedRequest<'_> {
         }
     }
 
-    /// Marks a request as done. If that fails, a repetition writes the same events again, which changes nothing.
+    /// Marks a request as done. If this fails, a retry writes the same events again, which changes nothing.
     pub(crate) async fn finish(self) {
         let done = Update::of(&self.key()).set("done", true).only_if(Condition::exists("pk"));
         match self.op.table.update(&done).await {
@@ -121,7 +121,7 @@ fn encode(key: &IdempotencyItemKey, record: &KeyRecord) -> Item {
 
 fn decode(item: &Item) -> Result<KeyRecord, Corrupt> {
     let ids = item.bytes("ids")?.chunks(16).map(EventId::from_slice).collect::<Option<_>>();
-    // Records of earlier releases have no `at`. Their end says when they were made, in whole seconds.
+    // Records of earlier releases have no `at`. Their expiry shows when they were made, in whole seconds.
     let accepted_at = match item.has("at") {
         true => item.millis("at")?,
         false => {

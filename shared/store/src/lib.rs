@@ -1,16 +1,17 @@
-//! Lately's operations on its table (`lately-table`), one file or folder per subject: planned purely, run against DynamoDB,
-//! merged purely.
+//! Lately's operations on its table (`lately-table`), one file or folder per subject. An operation plans without I/O,
+//! runs its calls against DynamoDB, and merges the answers without I/O.
 //!
-//! A request works with one [`Op`], which [`Store::op`] makes. The operations are methods of the subject:
-//! `op.topic(&topic).latest(&query)`, `op.feed(&user).page(&query)`, `op.issue(&key).change(…)`. The `Op` knows what the
-//! request has cost, and has a deadline: until then, calls that fail are repeated, here and nowhere else.
+//! A request works with one [`Op`], which [`Store::op`] makes. The operations are methods of their subject:
+//! `op.topic(&topic).latest(&query)`, `op.feed(&user).page(&query)`, `op.issue(&key).change(…)`. The `Op` meters what
+//! the request has cost, and has a deadline. `lately-table` retries failed calls until then; nothing above it retries a
+//! call.
 //!
 //! | for | see |
 //! | --- | --- |
 //! | the store, and one request's handle | `store.rs`, `op.rs` |
 //! | errors that subjects share | `error.rs`, `list.rs` |
 //! | topics | `topic.rs` |
-//! | which buckets hold anything | `directory.rs` |
+//! | the buckets that hold events | `directory.rs` |
 //! | writing events | `placing.rs`, `write.rs`, `idempotency.rs`, `import.rs` |
 //! | one event | `event.rs` |
 //! | the latest events | `latest/` |

@@ -1,4 +1,4 @@
-//! Lists, a page at a time: why one could not be read.
+//! The error of lists that are read page by page.
 
 use lately_keys::CursorError;
 use lately_table::TableError;
@@ -6,7 +6,7 @@ use lately_table::TableError;
 /// Why a list could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
-    /// The cursor is not one of this list.
+    /// The cursor cannot be read, or belongs to another list.
     #[error(transparent)]
     Cursor(#[from] CursorError),
     /// The table could not be read.

@@ -175,7 +175,7 @@ fn decode(item: &Item) -> Result<StoredDocument, Corrupt> {
     Ok(StoredDocument { revision: revision_of(item)?, document })
 }
 
-/// Why a write was refused, by the item that is there.
+/// The reason why a write was refused, according to the stored item.
 fn refusal(precondition: Precondition, there: Option<&Item>) -> Result<WriteDocumentError, TableError> {
     Ok(match (precondition, there) {
         (Precondition::None, Some(_)) => WriteDocumentError::RevisionRequired,

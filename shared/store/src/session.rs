@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! SESSION#{hash of the token} / same
-//!   user S?, scopes S ("read write"), topics S? ("billing posts"), created_at N (milliseconds), expires_at N, gsi1pk, gsi1sk
+//!   user S?, scopes S ("read write"), topics S? ("billing posts"), created_at N (milliseconds), expires_at N, gsi1pk,
+//!   gsi1sk
 //! ```
 //!
 //! A token is refused once its session has ended, whether or not TTL has removed the session's item. So one conditional
@@ -83,7 +84,7 @@ impl SessionsHandle<'_> {
     /// If the table cannot be read.
     pub async fn find(self, hash: TokenHash) -> Result<Option<Session>, TableError> {
         let Some(item) = self.op.table.get(SessionKey { hash }.encode()).await? else { return Ok(None) };
-        // The item's key is the one that was asked for. It is compared once more, in constant time.
+        // The item's key must be the requested one. It is compared once more, in constant time.
         if stored_hash(&item)? != hash || is_over(&item, self.op.now())? {
             return Ok(None);
         }

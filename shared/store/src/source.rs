@@ -92,8 +92,8 @@ impl StoredSource {
     }
 
     /// Whether an event of the source may have been copied into the feeds of all its followers. Until the source was
-    /// pulled, its events were pushed whatever their ids: by a clock that is ahead, such an id may lie after the first
-    /// pulled one.
+    /// pulled, its events were pushed whatever their ids. If a writer's clock was ahead, such an id may be higher than
+    /// the first pulled id.
     pub(crate) fn may_have_pushed(&self, id: EventId) -> bool {
         match self.mode {
             PushMode::Push | PushMode::Promoting { .. } => true,

@@ -166,7 +166,7 @@ impl TopicsHandle<'_> {
         Ok(TopicList { topics, next })
     }
 
-    /// The first topics after one, and whether there may be more.
+    /// The first topics after `after`, and whether there may be more.
     async fn all(
         self,
         after: Option<Topic>,
@@ -182,7 +182,7 @@ impl TopicsHandle<'_> {
         Ok((topics, page.next.is_some()))
     }
 
-    /// The first of the caller's own topics after one, and whether there are more.
+    /// The caller's own topics after `after`, as many as fit, and whether there are more.
     async fn own(
         self,
         own: &[Topic],

@@ -1,4 +1,4 @@
-//! A consumer's announcement: how far the consumer reads, stored before it reads.
+//! A consumer's announcement: the id up to which the consumer reads, stored before it reads.
 //!
 //! ```text
 //! ANNOUNCED#{topic} / {name}

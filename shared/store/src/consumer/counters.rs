@@ -97,7 +97,7 @@ mod tests {
         }
 
         #[test]
-        fn exactly_the_partitions_that_a_reading_takes_are_known(known in counters(), seen in counters()) {
+        fn a_reading_covers_exactly_the_taken_partitions(known in counters(), seen in counters()) {
             let risen = seen.risen_since(&known);
             let taken = known.with(&seen, &risen);
             prop_assert!(seen.risen_since(&taken).is_empty());

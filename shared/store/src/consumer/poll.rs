@@ -57,7 +57,7 @@ struct Late {
     sweeps: Vec<Sweep>,
 }
 
-/// The unsettled entries that a poll found in the ledger, and how far it looked.
+/// The unsettled entries that a poll found in the ledger, and the places where it stopped.
 #[derive(Default)]
 struct Waiting {
     /// Each with its partition.

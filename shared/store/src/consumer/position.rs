@@ -1,4 +1,4 @@
-//! A consumer's position moves: to the end of a batch that is committed, or to where a client seeks.
+//! Moving a consumer's position: to the end of a committed batch, or to the target of a seek.
 
 use lately_keys::{EventId, UnixMillis};
 use lately_model::{BatchToken, ConsumerView, Seek, SeekTo};

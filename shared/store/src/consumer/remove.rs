@@ -1,4 +1,4 @@
-//! A consumer is deleted, with all that was written for it.
+//! Deleting a consumer, with everything that was written for it.
 //!
 //! The deletion first marks the consumer, so that nothing new is begun for it. It deletes the announcement next, so
 //! that fan-out notes nothing more. Then it deletes the runs and the ledger, and the consumer itself last. A later

@@ -1,4 +1,4 @@
-//! A consumer is created or changed, and its view is made.
+//! Creating and changing a consumer, and its view.
 
 use lately_keys::{EventId, Fingerprint, Order};
 use lately_model::{ConsumerView, EventQuery, NewConsumer};
@@ -28,7 +28,7 @@ impl ConsumerHandle<'_> {
         let first = Checkpoint::new(consumer, start, settle, self.op.first_revision());
         for _ in 0..CONFLICTS {
             let Some(found) = self.checkpoint().await? else {
-                // Consumers that are created at the same time may exceed the cap, by their number.
+                // Several consumers that are created at the same time may together exceed the limit.
                 if self.op.topic(&consumer.topic).announcements().await?.len() >= CONSUMERS {
                     return Err(ConsumerError::TooManyConsumers);
                 }

@@ -1,7 +1,7 @@
 //! Backfill: a new follower's feed gets the source's entries since the follow, and some older ones.
 //!
-//! It runs after the follow landed, and reads the source's timeline consistently. So it finds every event whose fan-out did
-//! not find the follower.
+//! It runs after the follow landed, and reads the source's timeline consistently. So it finds every event whose fan-out
+//! did not find the follower.
 
 use lately_keys::table::{FollowerKey, SourceEntryKey};
 use lately_keys::{EventId, Order, UnixMillis};
@@ -35,8 +35,8 @@ impl FanOut<'_> {
         if pulled_from.is_some() {
             self.feed(user).settle_marker(source).await?;
         }
-        // The feed pulls the newer entries by its marker. The newest of the older entries are copied, also from a source
-        // that is pulled.
+        // The feed pulls the newer entries by its marker. The newest of the older entries are copied, also from a
+        // source that is pulled.
         let behind = pulled_from.map(|from| from.max(EventId::first_of(since)));
         let purpose = Purpose::Backfill(Backfill { since, wanted, looked_at: 0 });
         self.begin_walk(key, id, at, FeedWalk { user: user.clone(), behind, purpose }).await
@@ -44,8 +44,8 @@ impl FanOut<'_> {
 }
 
 impl WalkStep<'_> {
-    /// Copies some entries of a source's timeline into a feed, newest first: all entries since the follow, and as many older
-    /// ones as are wanted. Returns the walk that is left.
+    /// Copies some entries of a source's timeline into a feed, newest first: all entries since the follow, and as many
+    /// older ones as are wanted. Returns the walk that is left.
     pub(super) async fn copy_some(
         self,
         walk: FeedWalk,

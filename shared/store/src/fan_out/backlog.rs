@@ -7,24 +7,24 @@
 //!   step N (how often the item was put)
 //! ```
 //!
-//! A timeline and a feed are one partition each, which takes 1,000 writes a second. A busy actor or feed must not hold up all
-//! others whose records are in the same lane of the stream (a quarter of a shard, read batch by batch). So after some attempts
-//! (`writer.rs`) a batch of records leaves such writes to a backlog: it puts one item for each busy partition, which lists the
-//! events, and is then done. The stream record of that item begins a *step*: the step reads the oldest items, handles their
-//! events as if their records had come again, and deletes the finished items. It puts back the events that are left, which
-//! makes the next stream record.
+//! A timeline and a feed are one partition each, which takes 1,000 writes a second. A busy actor or feed must not hold
+//! up all others whose records are in the same lane of the stream (a quarter of a shard, read batch by batch). So after
+//! some attempts (`writer.rs`) a batch of records leaves such writes to a backlog: it puts one item for each busy
+//! partition, which lists the events, and is then done. The stream record of that item begins a *step*: the step reads
+//! the oldest items, handles their events as if their records had come again, and deletes the finished items. It puts
+//! back the events that are left, which makes the next stream record.
 //!
 //! These rules must hold:
-//! - A batch puts an item before it answers, and a step deletes an item after it handled the item's events. A step that dies
-//!   is repeated, and everything that it does may be done twice.
-//! - Only the record of the oldest item begins a step, because many items make many records, and each step delays the other
-//!   records of the lane. A step that leaves events behind puts the oldest item back, which makes the next record.
-//!   A step that leaves none looks for items once more after it deleted the finished ones: the record of a new item may have
-//!   come while older items were there, and then began no step.
+//! - A batch puts an item before it answers, and a step deletes an item after it handled the item's events. A step that
+//!   dies is repeated, and everything that it does may be done twice.
+//! - Only the record of the oldest item begins a step, because many items make many records, and each step delays the
+//!   other records of the lane. A step that leaves events behind puts the oldest item back, which makes the next
+//!   record. A step that leaves none looks for items once more after it deleted the finished ones: the record of a new
+//!   item may have come while older items were there, and then began no step.
 //! - A step looks up each event when it handles the event. An event that no longer exists is removed, not written.
 //!
-//! All records of a backlog are in one lane of the stream, so no two of its steps run at once. A step begins nothing new
-//! after a fifth of a second, because other records wait behind it.
+//! All records of a backlog are in one lane of the stream, so no two of its steps run at once. A step begins nothing
+//! new after a fifth of a second, because other records wait behind it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -159,8 +159,8 @@ fn left_event(bytes: &[u8]) -> Option<LeftEvent> {
 }
 
 impl FanOut<'_> {
-    /// Writes items, and leaves writes to busy partitions to the backlogs of these. Returns the keys of the writes that are
-    /// left.
+    /// Writes items, and leaves writes to busy partitions to the backlogs of these. Returns the keys of the writes that
+    /// are left.
     pub(super) async fn write_or_leave(
         &self,
         writes: Vec<Write>,
@@ -221,9 +221,9 @@ impl FanOut<'_> {
         Ok(())
     }
 
-    /// Takes a step of a backlog, if one of the records in `told` is of the oldest item, or of an even older item that no
-    /// longer exists: a step may have died after it deleted that item. Otherwise the record of the oldest item is still to
-    /// come.
+    /// Takes a step of a backlog, if one of the records in `told` is of the oldest item, or of an even older item that
+    /// no longer exists: a step may have died after it deleted that item. Otherwise the record of the oldest item is
+    /// still to come.
     pub(super) async fn work_off(
         &self,
         backlog: &Backlog,
@@ -259,8 +259,8 @@ impl FanOut<'_> {
                     let item = BacklogItem { written, events, step: item.step + 1, ..item };
                     self.op.table.put(&item.encode()).await?;
                 }
-                // More items than before: some of the written events were deleted since, and deleted events need an item of
-                // their own.
+                // More items than before: some of the written events were deleted since, and deleted events need an
+                // item of their own.
                 None => self.put_to(backlog.clone(), written, &events).await?,
             }
         }
@@ -304,8 +304,8 @@ async fn oldest_of(op: &Op, backlog: &Backlog) -> Result<(Vec<BacklogItem>, bool
 struct BacklogStep<'a> {
     fan_out: FanOut<'a>,
     backlog: &'a Backlog,
-    /// The step begins nothing new after this time. It handles the events that it begins at once in any case, so a backlog
-    /// comes to an end.
+    /// The step begins nothing new after this time. It handles the events that it begins at once in any case, so a
+    /// backlog comes to an end.
     until: Duration,
 }
 
@@ -370,7 +370,7 @@ impl BacklogStep<'_> {
         Ok(())
     }
 
-    /// Those of some events that exist and belong into a feed now.
+    /// The entries of the events that exist and belong into the feed now.
     async fn followed(
         self,
         user: &User,

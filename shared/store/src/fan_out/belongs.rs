@@ -1,9 +1,9 @@
 //! Nothing comes back: the checks after fan-out has written entries, and the removal of entries that do not belong.
 //!
-//! Fan-out writes first and checks then. An event can be deleted, and a follower can leave, while fan-out writes entries. So
-//! after the writes it reads consistently whether the event still exists and who has left, and removes what does not belong.
-//! The deletion and the cleanup remove the entries that were written before they ran. So one of the two sides removes each
-//! entry, whichever came first.
+//! Fan-out writes first and checks then. An event can be deleted, and a follower can leave, while fan-out writes
+//! entries. So after the writes it reads consistently whether the event still exists and who has left, and removes what
+//! does not belong. The deletion and the cleanup remove the entries that were written before they ran. So one of the
+//! two sides removes each entry, whichever came first.
 //!
 //! One rule must hold: each check reads consistently, and reads after the writes that it judges are durable.
 
@@ -78,8 +78,8 @@ pub(super) struct FeedMend<'a> {
 }
 
 impl FeedMend<'_> {
-    /// Puts or deletes a source's pull marker in the feed: the marker must be there if the user follows the source and the
-    /// source is not pushed.
+    /// Puts or deletes a source's pull marker in the feed: the marker must be there if the user follows the source and
+    /// the source is not pushed.
     pub(super) async fn settle_marker(self, source: &Source) -> Result<(), TableError> {
         let Self { fan_out, user } = self;
         let mut edge = fan_out.op.user(user).edge(source).await?;
@@ -102,7 +102,7 @@ impl FeedMend<'_> {
         Err(keeps_changing())
     }
 
-    /// Removes those of some entries from the feed whose sources the user does not follow.
+    /// Removes from the feed the entries whose sources the user does not follow.
     pub(super) async fn withdraw(self, entries: Vec<TimelineEntry>) -> Result<(), TableError> {
         let Self { fan_out, user } = self;
         let is_own = |entry: &TimelineEntry| own_feed(&entry.actor).as_ref() == Some(user);
@@ -137,7 +137,7 @@ impl FeedMend<'_> {
         Ok(entries.into_iter().partition(|entry| entry.sources().any(|source| edges.contains_key(&source))))
     }
 
-    /// Removes those of some entries from the feed whose events no longer exist. Returns the others.
+    /// Removes from the feed the entries whose events no longer exist. Returns the other entries.
     pub(super) async fn take_back_deleted(
         self,
         entries: Vec<TimelineEntry>,

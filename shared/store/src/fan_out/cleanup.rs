@@ -1,13 +1,13 @@
 //! Cleanup: when a user no longer follows a source, the source's entries leave the user's feed.
 //!
-//! Cleanup first records the leaver, then walks through the feed. A process that read the followers before the user left
-//! writes its entries first and reads the leavers then. So one of the two removes each entry, also after a crash.
+//! Cleanup first records the leaver, then walks through the feed. A process that read the followers before the user
+//! left writes its entries first and reads the leavers then. So one of the two removes each entry, also after a crash.
 //!
-//! The user may follow again at any moment, and the backfill of that follow runs beside the cleanup. So after it removed
-//! entries, the cleanup reads the follows again, and puts back the entries that they allow.
+//! The user may follow again at any moment, and the backfill of that follow runs beside the cleanup. So after it
+//! removed entries, the cleanup reads the follows again, and puts back the entries that they allow.
 //!
 //! The walk takes place even if the user follows the source again by now. An event that was deleted between the two
-//! follows was removed from the feeds of the followers of that moment, and the user was none of them.
+//! follows was removed only from the feeds of the followers at that time, so not from this user's feed.
 
 use lately_keys::table::{FeedEntryKey, FollowerKey, LeaverKey};
 use lately_keys::{EventId, Source, UnixMillis};

@@ -1,4 +1,5 @@
-//! Jobs: work for many followers that a batch leaves for later. A job's pages are items, and their stream records run them.
+//! Jobs: work for many followers that a batch leaves for later. A job's pages are items, and their stream records run
+//! them.
 //!
 //! ```text
 //! JOB#{task}#{id}#{source}#{n} / {page}
@@ -12,10 +13,11 @@
 //!   expires_at N
 //! ```
 //!
-//! A page is a pure function of the change that it follows from, also its expiry. So a second put of a page changes nothing,
-//! and begins no second run. A page puts the next page before it does anything else, so the pages of a job run at the same
-//! time. Only a promotion's pages wait for each other, because the last page says that all are done. The pages of a cleanup
-//! and of a backfill are the steps of one walk (`walk.rs`): each step puts the next page when it ends.
+//! A page is a pure function of the change that it follows from, also its expiry. So a second put of a page changes
+//! nothing, and begins no second run. A page puts the next page before it does anything else, so the pages of a job run
+//! at the same time. Only a promotion's pages wait for each other, because the last page says that all are done. The
+//! pages of a cleanup and of a backfill are the steps of one walk (`walk.rs`): each step puts the next page when it
+//! ends.
 
 use lately_keys::table::{Job, JobKey, JobPage, JobTask};
 use lately_keys::{BucketWidth, UnixMillis, User};
@@ -62,7 +64,7 @@ impl JobWork {
         Self { after: None, expires_at: changed_at.get() / 1000 + JOB_SECONDS, task }
     }
 
-    /// When the change was made that the job follows from.
+    /// The time of the change that caused the job.
     pub(super) fn changed_at(&self) -> UnixMillis {
         let seconds = self.expires_at.saturating_sub(JOB_SECONDS);
         UnixMillis::new(seconds.saturating_mul(1000)).unwrap_or(UnixMillis::MIN)
@@ -73,7 +75,8 @@ impl JobWork {
         Self { after: Some(last.clone()), ..self.clone() }
     }
 
-    /// Puts a page of a job. The put is a call of its own: it must not wait for a batch, nor take a place in a batch of entries.
+    /// Puts a page of a job. The put is a call of its own: it must not wait for a batch, nor take a place in a batch of
+    /// entries.
     pub(super) async fn put(&self, op: &Op, job: &Job, page: JobPage) -> Result<(), TableError> {
         op.table.put(&self.encode(job, page)).await
     }

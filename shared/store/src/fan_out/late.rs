@@ -1,14 +1,14 @@
 //! Late events: those that land behind the position that a consumer has announced are noted in the consumer's ledger.
 //!
-//! This holds for every new event, whatever views its topic keeps. A batch reads the announcements of a topic once, after the
-//! batch was received, and so after all of its events landed. An event at or before an announced position is a candidate. For
-//! a consumer that produces reports, the event is no candidate if it landed so long before the announcement of the run that
-//! covers the event that the run has read it. The stream record says when the event landed, so the result is the same whenever
-//! the record is handled.
+//! This holds for every new event, whatever views its topic keeps. A batch reads the announcements of a topic once,
+//! after the batch was received, and so after all of its events landed. An event at or before an announced position is
+//! a candidate. For a consumer that produces reports, the event is no candidate if it landed so long before the
+//! announcement of the run that covers the event that the run has read it. The stream record says when the event
+//! landed, so the result is the same whenever the record is handled.
 //!
-//! These rules must hold. An entry is put before its partition is counted. A partition is counted also if the entry was there
-//! already and still waits, because the process that put it may have died before it counted. A record is handled when both
-//! writes are durable.
+//! These rules must hold. An entry is put before its partition is counted. A partition is counted also if the entry was
+//! there already and still waits, because the process that put it may have died before it counted. A record is handled
+//! when both writes are durable.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Fan-out: the work that follows from each change of the table. The records of the table's stream begin it.
+//! Fan-out: the work that follows from each change of the table. The records of the table's stream trigger it.
 //!
 //! | change | work | see |
 //! | --- | --- | --- |
@@ -11,19 +11,20 @@
 //! | a page of a job was put | the job is done for the page's followers | `page.rs` |
 //! | writes were left to a backlog | they are made, in steps | `backlog.rs` |
 //!
-//! Records may be delivered twice, late, and in any order between items, and a process may die anywhere. Still these rules must
-//! hold:
-//! - **Nothing is missed.** Fan-out writes an event's entries under its sources before it reads the followers. A follower is
-//!   stored before a backfill reads the sources' entries for them.
-//! - **Nothing comes back.** After each write of an entry, fan-out reads consistently whether the event still exists and who
-//!   has left since the change, and removes the entry if it does not belong (`belongs.rs`). The deletion of an event or of a
-//!   follow removes the entries that were written before.
+//! Records may be delivered twice, late, and in any order between items, and a process may die anywhere. Still these
+//! rules must hold:
+//! - **Nothing is missed.** Fan-out writes an event's entries under its sources before it reads the followers. A
+//!   follower is stored before a backfill reads the sources' entries for them.
+//! - **Nothing comes back.** After each write of an entry, fan-out reads consistently whether the event still exists
+//!   and who has left since the change, and removes the entry if it does not belong (`belongs.rs`). The deletion of an
+//!   event or of a follow removes the entries that were written before.
 //!
-//! A *rail* is one item: its records are handled in order, and those of different items at the same time. A record that fails
-//! stops its own rail and no other. Late events are noted beside the rails, for the whole batch.
+//! A *rail* is one item: its records are handled in order, and those of different items at the same time. A record that
+//! fails stops its own rail and no other. Late events are noted beside the rails, for the whole batch.
 //!
-//! Nothing is given up while the stream keeps its record: a call is repeated until the invocation's deadline, and a record
-//! until it is too old. Writes to a busy partition are left to its backlog, so all other records of the batch go on.
+//! Fan-out gives up nothing while the stream keeps its record: a call is retried until the invocation's deadline, and a
+//! record until it is too old. Writes to a busy partition are left to its backlog, so all other records of the batch go
+//! on.
 
 mod backfill;
 mod backlog;
@@ -62,9 +63,10 @@ pub use record::{NoBatch, Record};
 /// The outcome of a batch of records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FanOutOutcome {
-    /// The sequence number of the first record that was not handled. This record and all later ones must be delivered again.
+    /// The sequence number of the first record that was not handled. This record and all later ones must be delivered
+    /// again.
     pub failed: Option<String>,
-    /// How many records were not handled.
+    /// The number of records that were not handled.
     pub failures: usize,
     /// The time of the oldest change of the batch, those in backlogs included: in whole seconds, rounded down.
     pub oldest: Option<UnixMillis>,
@@ -129,7 +131,8 @@ struct FanOut<'a> {
     left: &'a LeftWork,
     /// The place in the batch of the record that is being handled.
     place: usize,
-    /// The backlog whose step this is. The step writes to the backlog's partition although the partition is known to be busy.
+    /// The backlog whose step this is. The step writes to the backlog's partition although the partition is known to be
+    /// busy.
     backlog: Option<&'a Backlog>,
 }
 
@@ -141,8 +144,8 @@ struct Done {
     jobs: AtomicU64,
     promotions: AtomicU64,
     left: AtomicU64,
-    /// The time of the oldest change of a backlog, in milliseconds counted down from the greatest number; 0 if there was no
-    /// such change.
+    /// The time of the oldest change of a backlog, in milliseconds counted down from the greatest number; 0 if there
+    /// was no such change.
     age: AtomicU64,
 }
 
@@ -162,8 +165,8 @@ fn count(counter: &AtomicU64, more: usize) {
 }
 
 impl FanOut<'_> {
-    /// Handles the records of a rail, which are given by their places in the batch. Returns the place of the first record that
-    /// fails.
+    /// Handles the records of a rail, which are given by their places in the batch. Returns the place of the first
+    /// record that fails.
     async fn run(&self, records: &[Record], rail: Vec<usize>) -> Option<usize> {
         let backlog = rail.iter().filter_map(|place| match &records[*place].change {
             Ok(Some(Change { what: What::Backlog(key), .. })) => Some(key),

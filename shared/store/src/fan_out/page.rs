@@ -1,9 +1,9 @@
 //! A page of followers, and the jobs that are done for each of them.
 //!
-//! A follower can unfollow while their page is processed. Cleanup first records the leaver, and then looks through the feed
-//! (`cleanup.rs`); a job first writes its entries, and then reads the leavers. So each entry is removed by one side or the
-//! other. A job reads the leavers since the change that the job follows from. So an attempt that follows one that died also
-//! finds the leavers who were on the earlier attempt's page.
+//! A follower can unfollow while their page is processed. Cleanup first records the leaver, and then looks through the
+//! feed (`cleanup.rs`); a job first writes its entries, and then reads the leavers. So each entry is removed by one
+//! side or the other. A job reads the leavers since the change that the job follows from. So an attempt that follows
+//! one that died also finds the leavers who were on the earlier attempt's page.
 
 use lately_keys::table::{EventKey, Job, JobKey};
 use lately_keys::{EventId, Shard, Source, User};
@@ -40,8 +40,8 @@ impl ShardPage {
         Self { source: source.clone(), shard, after: None, followers: Vec::new(), more: false }
     }
 
-    /// The followers whose feeds may have a copy of an event of the source. Only backfills copy an event that is pulled, into
-    /// the feeds of those who followed after the event's time.
+    /// The followers whose feeds may have a copy of an event of the source. Only backfills copy an event that is
+    /// pulled, into the feeds of those who followed after the event's time.
     pub(super) fn holders(&self, stored: &StoredSource, id: EventId) -> impl Iterator<Item = &User> {
         let was_pushed = stored.may_have_pushed(id);
         let may_hold = move |follower: &&Follower| was_pushed || id < EventId::first_of(follower.since);

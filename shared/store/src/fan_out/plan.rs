@@ -8,8 +8,8 @@ use lately_keys::{Key, UnixMillis};
 use crate::fan_out::record::{Change, Record, What};
 use crate::limits::{CLOCKS_APART_MILLIS, LANDED_WITHIN_MILLIS};
 
-/// The rails of a batch: for each item, the places of its records, in order. The records of all items of a backlog are one
-/// rail.
+/// The rails of a batch: for each item, the places of its records, in order. The records of all items of a backlog are
+/// one rail.
 pub(super) fn rails(records: &[Record]) -> Vec<Vec<usize>> {
     let mut rails: Vec<Vec<usize>> = Vec::new();
     let mut of_item: HashMap<&Key, usize> = HashMap::new();
@@ -33,8 +33,8 @@ pub(super) fn rails(records: &[Record]) -> Vec<Vec<usize>> {
     rails
 }
 
-/// Whether an event may have landed after a run was read. DynamoDB says when the event landed, rounded down to seconds; the
-/// reporter's clock says when the run was announced.
+/// Whether an event may have landed after a run was read. DynamoDB says when the event landed, rounded down to seconds;
+/// the reporter's clock says when the run was announced.
 pub(super) fn may_be_missed(landed_at: UnixMillis, announced_at: UnixMillis) -> bool {
     landed_at.saturating_add(LANDED_WITHIN_MILLIS + CLOCKS_APART_MILLIS) >= announced_at
 }

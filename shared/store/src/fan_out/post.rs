@@ -1,10 +1,11 @@
 //! An event that was written or deleted: its entries under its sources, and in feeds.
 //!
 //! The order of the steps makes the result correct:
-//! - For a written event, fan-out writes the sources' entries, then reads each source's item and followers consistently, and
-//!   then writes the copies. The backfill of a user who follows too late for these reads finds the source's entry.
-//! - For a deleted event, fan-out deletes the sources' entries first, and then the copies. The backfill of a user who follows
-//!   too late finds no entry.
+//! - For a written event, fan-out writes the sources' entries, then reads each source's item and followers
+//!   consistently, and then writes the copies. The backfill of a user who follows too late for these reads finds the
+//!   source's entry.
+//! - For a deleted event, fan-out deletes the sources' entries first, and then the copies. The backfill of a user who
+//!   follows too late finds no entry.
 
 use std::collections::BTreeSet;
 
@@ -33,8 +34,8 @@ impl FanOut<'_> {
         self.bring(key, entry, at, entry.sources().collect(), own).await
     }
 
-    /// Writes the entries of an event under some of its sources, in the feeds of their followers, and in the author's own
-    /// feed.
+    /// Writes the entries of an event under some of its sources, in the feeds of their followers, and in the author's
+    /// own feed.
     pub(super) async fn bring(
         &self,
         key: &EventKey,
@@ -82,8 +83,8 @@ impl FanOut<'_> {
         self.take_back(gone, entry).await
     }
 
-    /// Puts copies of an event into the feeds of some users. The users whose copies are left to a backlog are removed from
-    /// `users`.
+    /// Puts copies of an event into the feeds of some users. The users whose copies are left to a backlog are removed
+    /// from `users`.
     pub(super) async fn copy_into(
         &self,
         entry: &TimelineEntry,
@@ -117,8 +118,8 @@ impl FanOut<'_> {
         self.clear(&event, entry.sources().collect(), own, false).await
     }
 
-    /// Removes the entries of an event from some of its sources, and then from the feeds of their followers. If an attempt
-    /// may have written them, also from the feeds of followers who have left since.
+    /// Removes the entries of an event from some of its sources, and then from the feeds of their followers. If an
+    /// attempt may have written them, also from the feeds of followers who have left since.
     pub(super) async fn clear(
         &self,
         event: &LeftEvent,
@@ -152,11 +153,11 @@ impl FanOut<'_> {
         self.write_or_leave(copies, later).await.map(drop)
     }
 
-    /// A source's followers, one page for each shard, if they are few and there is time. All other followers are left to
-    /// jobs.
+    /// A source's followers, one page for each shard, if they are few and there is time. All other followers are left
+    /// to jobs.
     ///
-    /// A shard without followers has a page if followers may have left it since the change, and `with_leavers` says that an
-    /// earlier attempt may have written into their feeds.
+    /// A shard without followers has a page if followers may have left it since the change, and `with_leavers` says
+    /// that an earlier attempt may have written into their feeds.
     async fn few_or_jobs(
         &self,
         jobs: Job,

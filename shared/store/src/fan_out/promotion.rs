@@ -6,9 +6,10 @@
 //! pull ◄── the last shard is done ── events from a new id on are no longer pushed
 //! ```
 //!
-//! Every follower gets a marker. A user who followed before the promotion began is in one of the shards that it began with,
-//! and gets a marker from that shard's job. A user who follows later finds the source promoting, and gets a marker from the
-//! backfill. The stream record of each step begins the next step. So a promotion goes on wherever a process dies.
+//! Every follower gets a marker. A user who followed before the promotion began is in one of the shards that it began
+//! with, and gets a marker from that shard's job. A user who follows later finds the source promoting, and gets a
+//! marker from the backfill. The stream record of each step begins the next step. So a promotion goes on wherever a
+//! process dies.
 
 use lately_keys::table::{Job, JobTask};
 use lately_keys::{Source, UnixMillis};
@@ -21,8 +22,8 @@ use crate::limits::FOLLOWER_SHARDS;
 use crate::source::{PushMode, StoredSource};
 
 impl FanOut<'_> {
-    /// Begins a promotion if the source has too many followers. The counts of all shards are read only if the counts of this
-    /// shard suggest it.
+    /// Begins a promotion if the source has too many followers. The counts of all shards are read only if the counts of
+    /// this shard suggest it.
     pub(super) async fn counted(&self, source: &Source, counts: Counts) -> Result<(), TableError> {
         let limit = self.op.store.feeds().fan_out_limit;
         if counts.here.saturating_mul(FOLLOWER_SHARDS.get().into()) <= limit {
@@ -58,7 +59,8 @@ impl FanOut<'_> {
             self.put_first_pages(jobs.collect(), &work).await?;
         }
         if unpromoted.is_empty() {
-            // Above the id of every marker, whatever the clocks say. So every feed pulls the events that are not pushed.
+            // Above the id of every marker, whatever the clocks say. So every feed pulls the events that are not
+            // pushed.
             let from = fresh_id(self.op)?.max(promotion.just_after().unwrap_or(*promotion));
             self.op.source(source).end_promotion(*promotion, from).await?;
         }

@@ -5,9 +5,9 @@
 //!   "ApproximateCreationDateTime":1479499740,"Keys":{…},"NewImage":{…}?,"OldImage":{…}?}}, …]}
 //! ```
 //!
-//! A record that cannot be read fails alone: the other records of its batch are handled. Changes of items that do not concern
-//! fan-out are ignored. So are the removals of expired items, because everything that was written for such an item expires at
-//! the same time.
+//! A record that cannot be read fails alone: the other records of its batch are handled. Changes of items that do not
+//! concern fan-out are ignored. So are the removals of expired items, because everything that was written for such an
+//! item expires at the same time.
 
 use std::collections::HashMap;
 
@@ -54,8 +54,8 @@ pub struct NoBatch(#[from] serde_json::Error);
 /// Why a record cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Poison {
-    /// The error is logged, so it names the place in the record, and quotes nothing.
-    #[error("it is not what a record is: line {}, column {}", .0.line(), .0.column())]
+    /// The error is logged, so it names the place in the record and quotes nothing.
+    #[error("the record cannot be parsed: line {}, column {}", .0.line(), .0.column())]
     Json(#[from] serde_json::Error),
     #[error(transparent)]
     Corrupt(#[from] Corrupt),
@@ -78,9 +78,9 @@ pub(super) struct Change {
 /// The change itself.
 #[derive(Debug)]
 pub(super) enum What {
-    /// An event was written that timelines list.
+    /// An event that timelines list was written.
     Posted(EventKey, TimelineEntry),
-    /// An event was deleted that timelines list.
+    /// An event that timelines list was deleted.
     Deleted(TimelineEntry),
     /// A user began to follow.
     Followed(FollowerKey, Follower),
@@ -276,7 +276,7 @@ impl Delivered {
     /// When the change was made. DynamoDB gives whole seconds, sometimes as a float.
     fn at(&self) -> Result<UnixMillis, Poison> {
         let seconds = u64::try_from(self.seconds).ok().filter(|&seconds| seconds > 0);
-        let seconds = seconds.ok_or(Poison::Lacks("a time that is one"))?;
+        let seconds = seconds.ok_or(Poison::Lacks("a valid time"))?;
         Ok(UnixMillis::new(seconds.saturating_mul(1000))?)
     }
 }

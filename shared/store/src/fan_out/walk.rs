@@ -1,17 +1,18 @@
-//! A walk through one user's entries, in steps: a cleanup walks through the feed, a backfill through the source's timeline.
+//! A walk through one user's entries, in steps: a cleanup walks through the feed, a backfill through the source's
+//! timeline.
 //!
 //! A feed can hold millions of entries. One delivery must neither hold its lane of the stream for as long as the walk
 //! takes, nor begin again at the top after a failure. So a delivery takes one step of a bounded number of queries. If
 //! entries are left, the step puts a page of a job, and the stream record of that page takes the next step.
 //!
 //! These rules must hold:
-//! - A step ends only after its writes are durable, and the page that it puts begins at the step's end. So a step that is
-//!   delivered again repeats at most itself.
-//! - A backfill whose follow is over by the end of a step becomes a cleanup. The cleanup that the unfollow began may have
-//!   passed before the step wrote.
-//! - An attempt of a backfill's step may die after it wrote entries and before it checked that their events still exist. If
-//!   such an event is deleted meanwhile, the next attempt does not find it in the timeline. So a step marks that it has
-//!   begun, and an attempt that finds the mark begins a cleanup, which looks at every entry of the source.
+//! - A step ends only after its writes are durable, and the page that it puts begins at the step's end. So a step that
+//!   is delivered again repeats at most itself.
+//! - A backfill whose follow is over by the end of a step becomes a cleanup. The cleanup that the unfollow began may
+//!   have passed before the step wrote.
+//! - An attempt of a backfill's step may die after it wrote entries and before it checked that their events still
+//!   exist. If such an event is deleted meanwhile, the next attempt does not find it in the timeline. So a step marks
+//!   that it has begun, and an attempt that finds the mark begins a cleanup, which looks at every entry of the source.
 
 use lately_keys::table::{BegunKey, FollowerKey, Job, JobKey, JobPage, JobTask};
 use lately_keys::{EventId, Shard, Source, Tick, UnixMillis, User};
@@ -45,9 +46,9 @@ pub(super) enum Purpose {
 pub(super) struct Backfill {
     /// When the follow began. All entries since then are copied.
     pub(super) since: UnixMillis,
-    /// How many older entries are still wanted.
+    /// The number of older entries that are still wanted.
     pub(super) wanted: u16,
-    /// How many older entries the walk has looked at.
+    /// The number of older entries that the walk has looked at.
     pub(super) looked_at: u32,
 }
 
@@ -101,8 +102,8 @@ impl JobStep<'_> {
             let is_over = op.user(&user).edge(&job.source).await? != Some(follow);
             if is_repeated || is_over {
                 let cleanup = FeedWalk { user, behind: None, purpose: Purpose::Cleanup };
-                // The job has a new id. Another delivery may have begun the same cleanup before this one wrote, and a put of
-                // the same page would begin nothing.
+                // The job has a new id. Another delivery may have begun the same cleanup before this one wrote, and a
+                // put of the same page would begin nothing.
                 let job = Job { task: cleanup.task(), id: fresh_id(op)?, ..job.clone() };
                 let work = JobWork { task: Task::Walk(cleanup), ..work.clone() };
                 work.put(op, &job, JobPage::default()).await?;

@@ -1,16 +1,16 @@
 //! The one writer of a batch of records: it puts the writes of all rails into calls of 25 items.
 //!
-//! A call costs a round trip however few items it has. So the writer sends a call when it is full, or when no rail can add to
-//! it: each rail waits for its own writes, or the call has waited long enough for rails that are reading ([`LINGER`]). Items
-//! that a call leaves unprocessed go into a later call.
+//! A call costs a round trip however few items it has. So the writer sends a call when it is full, or when no rail can
+//! add to it: each rail waits for its own writes, or the call has waited long enough for rails that are reading
+//! ([`LINGER`]). Items that a call leaves unprocessed go into a later call.
 //!
-//! Two rules must hold. An item has no more than one write in a call and is in no two calls at once, and its writes are made
-//! in the order in which the rails asked for them. A rail continues only after all of its writes are durable.
+//! Two rules must hold. An item has no more than one write in a call and is in no two calls at once, and its writes are
+//! made in the order in which the rails asked for them. A rail continues only after all of its writes are durable.
 //!
 //! A partition takes 1,000 write units a second. A rail that can leave a write for later ([`Writer::write_or_refuse`])
-//! learns soon that the write's partition is busy: after [`BUSY_ATTEMPTS`], and only if DynamoDB refused a call with writes
-//! to this partition alone because its key range is hot. A call to several partitions does not tell which partition is busy.
-//! And a backlog is one more write, which makes a limit of the table or the account worse.
+//! learns soon that the write's partition is busy: after [`BUSY_ATTEMPTS`], and only if DynamoDB refused a call with
+//! writes to this partition alone because its key range is hot. A call to several partitions does not tell which
+//! partition is busy. And a backlog is one more write, which makes a limit of the table or the account worse.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::pin::pin;
@@ -28,7 +28,7 @@ use crate::limits::{BUSY_ATTEMPTS, LINGER, WRITES_AT_ONCE};
 #[cfg(test)]
 mod tests;
 
-/// How many calls the writer has made, and how many items these have written.
+/// The number of calls that the writer has made, and the number of items that they have written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct WriteTotals {
     pub(super) calls: u64,
@@ -51,7 +51,7 @@ struct State {
     in_flight: HashSet<Key>,
     /// Partitions that take no more writes now.
     busy: HashSet<String>,
-    /// How many writes were queued: the place of the next one.
+    /// The number of writes that were queued so far, which is the place of the next one.
     asked: u64,
     /// Rails at work.
     rails: usize,
@@ -65,8 +65,8 @@ struct Queued {
     key: Key,
     write: Write,
     attempts: u32,
-    /// The write gets a call of its own. DynamoDB refused a whole call with this write and others, so this write may be the
-    /// reason; or the write's partition may be busy.
+    /// The write gets a call of its own. DynamoDB refused a whole call with this write and others, so this write may be
+    /// the reason; or the write's partition may be busy.
     alone: bool,
     /// Whether all rails that asked for the write can leave it for later.
     may_refuse: bool,
@@ -87,7 +87,7 @@ struct Left {
     refused: Vec<Key>,
 }
 
-/// How a write ended.
+/// The end of a write.
 #[derive(Clone, Debug)]
 enum End {
     Written,
@@ -122,8 +122,8 @@ impl<'a> Writer<'a> {
         self.ask(writes, false).await.map(drop)
     }
 
-    /// Writes items, and returns the keys of those that are not written because their partitions are busy. All others are
-    /// durable when this returns.
+    /// Writes items, and returns the keys of those that are not written because their partitions are busy. All others
+    /// are durable when this returns.
     pub(super) async fn write_or_refuse(&self, writes: Vec<Write>) -> Result<Vec<Key>, TableError> {
         self.ask(writes, true).await
     }
@@ -232,8 +232,8 @@ impl<'a> Writer<'a> {
             if alone {
                 queued.alone = true;
             } else if queued.may_refuse && queued.attempts >= BUSY_ATTEMPTS {
-                // The write gets one call of its own. If its partition is not the reason even then, the write is repeated
-                // as all others are.
+                // The write gets one call of its own. If its partition is not the reason even then, the write is
+                // repeated as all others are.
                 queued.may_refuse = !queued.alone;
                 queued.alone = !queued.alone;
             }
@@ -242,7 +242,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Refuses writes to busy partitions: those of a call, and all that are queued. Returns the other writes of the call.
+    /// Refuses writes to busy partitions: those of a call, and all that are queued. Returns the other writes of the
+    /// call.
     fn refuse(&self, batch: Vec<(u64, Queued)>, busy: Option<String>) -> Vec<(u64, Queued)> {
         let mut state = self.state();
         if let Some(busy) = busy

@@ -1,5 +1,5 @@
-//! The marks in a feed's partition, which come before the entries: the sources that the feed pulls, and how far the user has
-//! seen the feed.
+//! The marks in a feed's partition, which come before the entries: the sources that the feed pulls, and how far the
+//! user has seen the feed.
 //!
 //! ```text
 //! FEED#{user} / #PULL#{source}    since S         see pull_marker.rs
@@ -67,8 +67,9 @@ impl FeedHandle<'_> {
         Ok(Marks::decode(&items)?)
     }
 
-    /// The start of a feed, with one query: its marks, and the first entries of a range that begins with the newest possible
-    /// entry. If there are more marks than expected, further queries read the other marks, and no entries are returned.
+    /// The start of a feed, with one query: its marks, and the first entries of a range that begins with the newest
+    /// possible entry. If there are more marks than expected, further queries read the other marks, and no entries are
+    /// returned.
     pub(crate) async fn start(
         self,
         range: &EntryRange<'_>,

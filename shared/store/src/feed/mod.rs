@@ -1,9 +1,9 @@
 //! Feeds: the timeline of one user, made of entries that were pushed into the feed and entries that the feed pulls.
 //!
-//! The feed's own partition holds the pushed entries. The marks there (`marks.rs`) name the sources that the feed pulls, and a
-//! page merges the timelines of these sources by id. The partition starts with the marks, then the newest entries. So the first
-//! page takes one query, and one more for each source that the feed pulls. A page that starts elsewhere reads the marks beside
-//! its entries.
+//! The feed's own partition holds the pushed entries. The marks there (`marks.rs`) name the sources that the feed
+//! pulls, and a page merges the timelines of these sources by id. The partition starts with the marks, then the newest
+//! entries. So the first page takes one query, and one more for each source that the feed pulls. A page that starts
+//! elsewhere reads the marks beside its entries.
 //!
 //! An event may be both pushed and pulled, or pulled from two sources. A page shows it once.
 
@@ -94,7 +94,8 @@ impl FeedHandle<'_> {
 }
 
 impl TimelineReading<'_> {
-    /// Reads the marks of a feed, and as many of its own entries as one query returns. Then the wave knows all of its lanes.
+    /// Reads the marks of a feed, and as many of its own entries as one query returns. Then the wave knows all of its
+    /// lanes.
     async fn begin_feed(
         &mut self,
         user: &User,
@@ -105,7 +106,7 @@ impl TimelineReading<'_> {
         self.op.table.meter().round();
         let begins = self.order == Order::NewestFirst && ids.newest == EventId::last_of(UnixMillis::MAX);
         let asks = wave.asks(wanted, EXPECTED_EVENT_BYTES);
-        let ask = *asks.first().expect("a page wants something of the only lane");
+        let ask = *asks.first().expect("a page asks its only lane for entries");
         let own = wave.lane(OWN_LANE);
         let (marks, found) = if begins {
             let range = self.range(&own.partition, ask.ids);
@@ -136,7 +137,7 @@ fn is_first_of_all(query: &FeedQuery, span: &Span) -> bool {
     whole && page.cursor.is_none() && span.order == Order::NewestFirst
 }
 
-/// How many events of a first page the user has not seen.
+/// The number of events of a first page that the user has not seen.
 fn unread(user: &User, page: &Page<TimelineEvent>, seen: Option<EventId>) -> PageUnread {
     let myself = Actor::from(user);
     let is_new = |event: &&TimelineEvent| seen.is_none_or(|seen| event.event.id > seen);

@@ -1,8 +1,8 @@
 //! Rebuild: the repair of a feed. It puts the entries that belong to the feed, and deletes those that do not.
 //!
-//! The set of entries that belong to a feed may change during the repair: the user follows or unfollows a source, or an event
-//! is deleted. So after each round of writes the repair reads everything again, consistently, until nothing has changed.
-//! Fan-out handles every later change, after the writes of the repair.
+//! The set of entries that belong to a feed may change during the repair: the user follows or unfollows a source, or an
+//! event is deleted. So after each round of writes the repair reads everything again, consistently, until nothing has
+//! changed. Fan-out handles every later change, after the writes of the repair.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::feed::FeedHandle;
 use crate::pull_marker::PullMarker;
 
 impl FeedHandle<'_> {
-    /// Puts those of some entries that belong to the feed, and deletes the others from it.
+    /// Puts the entries that belong to the feed, and deletes the other entries from it.
     pub(super) async fn mend_entries(self, entries: &[TimelineEntry]) -> Result<(), TableError> {
         if entries.is_empty() {
             return Ok(());
@@ -32,7 +32,7 @@ impl FeedHandle<'_> {
             }
             belonging = now;
         }
-        Err(TableError::unavailable("what the feed must show keeps changing"))
+        Err(TableError::unavailable("the entries of the feed keep changing"))
     }
 
     /// Puts the pull marker of a source if the feed must pull the source, and deletes the marker otherwise.
@@ -50,10 +50,10 @@ impl FeedHandle<'_> {
             }
             wanted = now;
         }
-        Err(TableError::unavailable("what the feed must pull keeps changing"))
+        Err(TableError::unavailable("the pull markers of the feed keep changing"))
     }
 
-    /// The pull marker of a source that the feed lacks; `None` if it lacks none.
+    /// The pull marker of a source, if the feed must have the marker and lacks it.
     pub(super) async fn missing_pull(self, source: &Source) -> Result<Option<PullMarker>, TableError> {
         let user = self.user;
         let Some(pull) = self.wanted_pull(source).await? else { return Ok(None) };
@@ -61,16 +61,16 @@ impl FeedHandle<'_> {
         Ok(marked.is_none().then_some(pull))
     }
 
-    /// The pull marker that the feed must have of a source; `None` if the user does not follow the source, or the source is
-    /// pushed.
+    /// The pull marker that the feed must have of a source; `None` if the user does not follow the source, or the
+    /// source is pushed.
     async fn wanted_pull(self, source: &Source) -> Result<Option<PullMarker>, TableError> {
         let user = self.user;
         let Some(edge) = self.op.user(user).edge(source).await? else { return Ok(None) };
         Ok(self.op.source(source).stored().await?.marker(source, edge.since))
     }
 
-    /// Those of some entries that belong to the feed: their events exist, and are the user's own or of a source that the user
-    /// follows.
+    /// The ids of the entries that belong to the feed. Their events exist, and are the user's own or of a source that
+    /// the user follows.
     pub(super) async fn belonging(self, entries: &[TimelineEntry]) -> Result<BTreeSet<EventId>, TableError> {
         let user = self.user;
         let myself = Actor::from(user);

@@ -1,12 +1,13 @@
-//! How far a user has seen their feed, and how much is newer.
+//! The seen mark of a user in the feed, and the count of newer events.
 //!
 //! ```text
 //! FEED#{user} / #SEEN    id S (the newest event that the user has seen; the mark never moves back)
 //! ```
 //!
-//! The count is exact up to the bound of one request ([`UNITS_PER_REQUEST`]), and says if it stopped there. It costs as much as
-//! a read of the counted entries. If the feed pulls nothing, DynamoDB itself counts. If the feed pulls sources, an event may be
-//! listed several times (in the feed, and by two sources). Then the ids are read, and each id counts once.
+//! The count is exact up to the bound of one request ([`UNITS_PER_REQUEST`]), and says if it stopped there. It costs as
+//! much as a read of the counted entries. If the feed pulls nothing, DynamoDB itself counts. If the feed pulls sources,
+//! several partitions may list the same event (the feed, and two sources). Then the ids are read, and each id counts
+//! once.
 //!
 //! [`UNITS_PER_REQUEST`]: lately_table::limits::UNITS_PER_REQUEST
 
@@ -40,7 +41,8 @@ pub enum SeeError {
 }
 
 impl FeedHandle<'_> {
-    /// Marks a feed as seen up to an event and including it. If newer events are marked as seen already, nothing changes.
+    /// Marks a feed as seen up to an event and including it. If newer events are marked as seen already, nothing
+    /// changes.
     ///
     /// # Errors
     /// See [`SeeError`].
@@ -55,8 +57,8 @@ impl FeedHandle<'_> {
         Ok(())
     }
 
-    /// How many entries of a feed are newer than the seen mark and not the user's own. Only events of topics that the caller
-    /// may see count.
+    /// The number of entries of a feed that are newer than the seen mark and not the user's own. Only events of topics
+    /// that the caller may see count.
     ///
     /// # Errors
     /// If the table could not be read.
@@ -152,7 +154,7 @@ impl FeedHandle<'_> {
     }
 }
 
-/// Which entries count as unread.
+/// The entries that count as unread.
 #[derive(Clone, Copy, Debug)]
 struct Counted<'a> {
     filter: Filter<'a>,

@@ -1,17 +1,20 @@
-//! Verify: the comparison of a feed with its sources. It finds entries that the feed lacks, and entries that do not belong.
+//! Verify: the comparison of a feed with its sources. It finds entries that the feed lacks, and entries that do not
+//! belong.
 //!
-//! A feed must hold the events of each followed source since the follow, and the user's own posts. It may also hold older
-//! events of followed sources, as many as were backfilled. So:
+//! A feed must hold the events of each followed source since the follow, and the user's own posts. It may also hold
+//! older events of followed sources, as many as were backfilled. So:
 //!
 //! - **missing** is an event that a followed source lists since the follow, from a topic that fans out, if the feed
-//!   neither holds nor pulls it; an own post that the feed does not hold; and the marker of a source that must be pulled;
-//! - **extra** is an entry of a source that is neither followed nor the user's own, or of an event that no longer exists; and
-//!   the marker of a source that is not followed.
+//!   neither holds nor pulls it; an own post that the feed does not hold; and the marker of a source that must be
+//!   pulled;
+//! - **extra** is an entry of a source that is neither followed nor the user's own, or of an event that no longer
+//!   exists; and the marker of a source that is not followed.
 //!
-//! Imports may be there or not: fan-out pushes them to no feed, and a backfill may copy them. Fan-out runs meanwhile, and the
-//! entries that it is about to write are reported as missing.
+//! Imports may be there or not: fan-out pushes them to no feed, and a backfill may copy them. Fan-out runs meanwhile,
+//! and the entries that it is about to write are reported as missing.
 //!
-//! Memory is bounded: sources, their timelines and the feed are read page by page, and the findings of a page are handed on.
+//! Memory is bounded: sources, their timelines and the feed are read page by page, and the findings of a page are
+//! handed on.
 
 use lately_keys::table::{FeedEntryKey, SourceEntryKey};
 use lately_keys::{Actor, EventId, Order, Source, UnixMillis, User};
@@ -32,7 +35,7 @@ use crate::timeline::range::EntryRange;
 /// The first page of the sources that a user follows.
 const ALL_FOLLOWS: ListQuery = ListQuery { limit: PageSize::MAX, cursor: None };
 
-/// How far the comparison of a feed has come.
+/// The figures of a feed's comparison so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FeedReport {
     /// Timelines that were read: the user's own, those of followed sources, and the feed.
@@ -59,8 +62,8 @@ pub enum FeedFinding {
 }
 
 impl FeedHandle<'_> {
-    /// Compares a user's feed with its sources. After every page, `progress` gets the report so far and the findings of that
-    /// page.
+    /// Compares a user's feed with its sources. After every page, `progress` gets the report so far and the findings of
+    /// that page.
     ///
     /// # Errors
     /// If the table could not be read.
@@ -71,8 +74,8 @@ impl FeedHandle<'_> {
         self.compare(false, progress).await
     }
 
-    /// Compares a user's feed with its sources as [`FeedHandle::verify`] does, and repairs the differences. It may be stopped
-    /// and run again at any time, also while fan-out runs.
+    /// Compares a user's feed with its sources as [`FeedHandle::verify`] does, and repairs the differences. It may be
+    /// stopped and run again at any time, also while fan-out runs.
     ///
     /// # Errors
     /// If the table could not be read or written.
@@ -161,7 +164,7 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
         Ok(())
     }
 
-    /// Those of a source's entries that the feed should show, and does not.
+    /// The entries of a source that the feed should show, and does not.
     async fn missing(
         &self,
         source: &Source,

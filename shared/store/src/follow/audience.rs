@@ -67,10 +67,11 @@ impl SourceHandle<'_> {
         Ok(FollowerPage { followers, more: page.next.is_some() })
     }
 
-    /// Those of some users who left a shard at a time or later, as far as fan-out has recorded it. The read is consistent.
+    /// The wanted users who left a shard at `since` or later, as far as fan-out has recorded them. The read is
+    /// consistent.
     ///
-    /// A shard takes 250 unfollows a second, which are 25 KB. So the age of the time bounds the loop: it takes one query for
-    /// each forty seconds in which the shard did nothing but unfollows.
+    /// A shard takes 250 unfollows a second, which are 25 KB. So the age of the time bounds the loop: it takes one
+    /// query for each forty seconds in which the shard did nothing but unfollows.
     pub(crate) async fn leavers(
         self,
         shard: Shard,

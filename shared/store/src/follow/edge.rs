@@ -1,10 +1,10 @@
-//! The three items of a follow: the edge, the follower, and the counts of its shard. And the leaver: the item that remains after
-//! an unfollow.
+//! The three items of a follow: the edge, the follower, and the counts of its shard. And the leaver: the item that
+//! remains after an unfollow.
 //!
 //! ```text
 //! USER#{user} / FOLLOWS#{source}     n N (the follower shard), since N (milliseconds)
 //! FOLLOWERS#{source}#{n} / {user}    since N, k N (how many older events the user wants)
-//! FOLLOWERS#{source}#{n} / #COUNT    here N (followers now), left N (how many ever left), left_at N? (when the last left)
+//! FOLLOWERS#{source}#{n} / #COUNT    here N (followers now), left N (all who ever left), left_at N? (the last)
 //! FOLLOWERS#{source}#{n} / #LEFT#…   expires_at N
 //! ```
 
@@ -43,7 +43,7 @@ impl Edge {
 pub(crate) struct Follower {
     pub(crate) user: User,
     pub(crate) since: UnixMillis,
-    /// How many events older than the follow the user wants.
+    /// The number of events from before the follow that the user wants.
     pub(crate) backfill: u16,
 }
 
@@ -68,10 +68,10 @@ impl Follower {
 pub(crate) struct Counts {
     /// Followers now.
     pub(crate) here: u64,
-    /// How often a follower has left.
+    /// The number of times that a follower has left.
     pub(crate) left: u64,
-    /// When the last follower left, by the clock of the process that wrote it. `None` if no follower has left, or if an older
-    /// release wrote the item, which did not store this.
+    /// When the last follower left, by the clock of the process that wrote it. `None` if no follower has left, or if an
+    /// older release wrote the item, which did not store this.
     pub(crate) left_at: Option<UnixMillis>,
 }
 
@@ -95,7 +95,8 @@ impl Counts {
     }
 }
 
-/// The item that says that a follower left. It stays until no stream record from before the unfollow can be delivered again.
+/// The item that says that a follower left. It stays until no stream record from before the unfollow can be delivered
+/// again.
 pub(crate) fn leaver(key: &LeaverKey) -> Item {
     Item::at(key).with("expires_at", key.at.get() / 1000 + REDELIVERED_SECONDS)
 }

@@ -1,13 +1,13 @@
 //! Follow and unfollow.
 //!
-//! A follow is one transaction over three items (`edge.rs`). So each side exists exactly if the other does, and the counts are
-//! right. Fan-out changes the feed, when the table's stream shows it the follower.
+//! A follow is one transaction over three items (`edge.rs`). So each side exists exactly if the other does, and the
+//! counts are right. Fan-out changes the feed, when the table's stream shows it the follower.
 //!
-//! Each follow changes the counts of its shard, so a source that many users follow at once is busy. Then the number of its
-//! shards is doubled, and this is durable before a follower is written to a new shard. The number never shrinks, and each event
-//! of the source reads the counts of all shards. So the number is doubled for load, and not for each conflict: if the partition
-//! is throttled, or if transactions conflict in a shard that has many followers ([`CROWDED_SHARD`]). A few users who follow and
-//! unfollow in a loop make conflicts, but never that many followers.
+//! Each follow changes the counts of its shard, so a source that many users follow at once is busy. Then the number of
+//! its shards is doubled, and this is durable before a follower is written to a new shard. The number never shrinks,
+//! and each event of the source reads the counts of all shards. So the number is doubled for load, and not for each
+//! conflict: if the partition is throttled, or if transactions conflict in a shard that has many followers
+//! ([`CROWDED_SHARD`]). A few users who follow and unfollow in a loop make conflicts, but never that many followers.
 
 mod audience;
 mod edge;
@@ -65,8 +65,8 @@ pub struct UserHandle<'a> {
 }
 
 impl UserHandle<'_> {
-    /// Follows a source. The feed gets so many of its older events (`backfill`). If the user follows the source already, nothing
-    /// changes.
+    /// Follows a source. The feed gets as many of its older events as `backfill` says. If the user follows the source
+    /// already, nothing changes.
     ///
     /// # Errors
     /// See [`FollowError`].
@@ -152,10 +152,12 @@ impl UserHandle<'_> {
         Ok(item.as_ref().map(Edge::decode).transpose()?)
     }
 
-    /// The edge of a follower whose stream record has come. The read waits until the whole follow or unfollow is visible.
+    /// The edge of a follower whose stream record has come. The read waits until the whole follow or unfollow is
+    /// visible.
     ///
-    /// The stream may deliver one item of a transaction before plain reads see the other items. A read in a transaction waits
-    /// for them. From then on plain reads, also those of other processes, see the edge and the counts as they were written.
+    /// The stream may deliver one item of a transaction before plain reads see the other items. A read in a transaction
+    /// waits for them. From then on plain reads, also those of other processes, see the edge and the counts as they
+    /// were written.
     pub(crate) async fn whole_follow(self, follower: &FollowerKey) -> Result<Option<Edge>, TableError> {
         let FollowerKey { source, shard, user } = follower;
         let keys = vec![Edge::key(user, source), Counts::key(source, *shard)];
@@ -163,7 +165,7 @@ impl UserHandle<'_> {
         Ok(items.next().flatten().as_ref().map(Edge::decode).transpose()?)
     }
 
-    /// Which of the sources of some entries a user follows.
+    /// The follows of a user, by source, among the sources of some entries.
     pub(crate) async fn edges(self, entries: &[TimelineEntry]) -> Result<BTreeMap<Source, Edge>, TableError> {
         let user = self.user;
         let sources: BTreeSet<Source> = entries.iter().flat_map(TimelineEntry::sources).collect();
@@ -173,7 +175,7 @@ impl UserHandle<'_> {
         Ok(edges.iter().map(edge).collect::<Result<_, _>>()?)
     }
 
-    /// How many sources a feed pulls, counted up to the highest permitted number.
+    /// The number of sources that a feed pulls, counted up to the highest permitted number.
     async fn pull_sources(self) -> Result<usize, TableError> {
         let query = Query::partition(FeedEntryKey::partition(self.user))
             .begins_with(PullMarkerKey::PREFIX)

@@ -118,7 +118,7 @@ impl IssueDraft {
         IssueList { issues: self.issues, next }
     }
 
-    /// Marks all numbers up to one as looked at, in the page's order.
+    /// Marks all numbers up to this one as looked at, in the page's order.
     fn pass(&mut self, number: IssueNumber) {
         self.last = Some(number);
         self.left = self.left.and_then(|(lowest, highest)| {

@@ -116,8 +116,8 @@ impl RepositoryHandle<'_> {
         Ok(page)
     }
 
-    /// The awaited issue, if it is visible in the index that the client reads: in the view of this index where the
-    /// issue stands now, whichever view the client reads.
+    /// The awaited issue, if the index that the client reads shows it. Whichever view the client reads, this looks at
+    /// the view of the index that holds the issue now.
     async fn look_for_issue(
         self,
         view: IssueView,

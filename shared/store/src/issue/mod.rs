@@ -2,7 +2,8 @@
 //!
 //! - **Stored** (`stored.rs`, pure): the item of an issue, and the update that changes it.
 //! - **Migration** (`migration.rs`, pure): the steps from an item of an older schema to the current schema.
-//! - **Upgrade** (`upgrade.rs`): stores upgraded items, those that a request reads and those that nobody reads.
+//! - **Upgrade** (`upgrade.rs`): stores upgraded items: the items that a request reads, and the items that nobody
+//!   reads.
 //! - **Telling** (`telling.rs`): writes an issue and its event, both or neither.
 //! - **Open** (`open.rs`), **Change** (`change.rs`), **List** (`list.rs`, with the pure `view.rs` and `draft.rs`): one
 //!   operation each.

@@ -1,4 +1,4 @@
-//! A run is begun, or continued by another process.
+//! Beginning a run, or continuing a run that another process began.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A run's end: one attempt is committed, and then the run is finished.
+//! The end of a run: one attempt is committed, and then the run is finished.
 
 use lately_table::{Condition, TableError, Update};
 

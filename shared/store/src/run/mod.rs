@@ -12,7 +12,7 @@
 //! 6. **Finish** (`commit.rs`): once the files have their final names, the run settles its late events, and the
 //!    consumer's position moves to the range's end. Only then can the next run begin.
 //!
-//! A step that is done hours late must repeat what is done already, or fail its condition. A lease only keeps two
+//! A step that runs hours late either repeats work that is done already, or fails its condition. A lease only keeps two
 //! processes from doing the same work at the same time; nothing but progress depends on it.
 
 mod begin;

@@ -1,4 +1,4 @@
-//! Which entries of a timeline a page shows. Pure.
+//! The filter of a page: the entries of a timeline that the page shows. Pure.
 
 use lately_keys::{EventType, Topic, UnixMillis};
 

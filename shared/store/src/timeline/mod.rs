@@ -1,13 +1,13 @@
 //! Timelines of sources, which fan-out writes to one partition each, and the parts that feeds share with them.
 //!
-//! A page is planned and merged as a topic's page is (`latest/`): a span of ids, a wave of lanes, a draft. The lanes hold
-//! entries: copies of events, and pointers to large ones.
+//! A page is planned and merged as a topic's page is (`latest/`): a span of ids, a wave of lanes, a draft. The lanes
+//! hold entries: copies of events, and pointers to large ones.
 //!
-//! - **Filter** (`filter.rs`, pure): which entries are shown. The filter runs here and not in DynamoDB, which bills the same
-//!   either way. So no list of topics is too long for an expression.
+//! - **Filter** (`filter.rs`, pure): chooses the entries to show. The filter runs here and not in DynamoDB, which bills
+//!   the same either way. So no list of topics is too long for an expression.
 //! - **Range** (`range.rs`): one query of entries.
-//! - **Reading** (`reading.rs`): the queries of a round at once, until the page is exact and full.
-//! - **Pointer** (`pointer.rs`): from entries to events.
+//! - **Reading** (`reading.rs`): sends the queries of a round together, until the page is exact and full.
+//! - **Pointer** (`pointer.rs`): turns entries into events.
 
 pub(crate) mod filter;
 mod pointer;
@@ -99,8 +99,8 @@ impl TimelineHandle<'_> {
     }
 }
 
-/// Waits until a timeline or a feed shows an event. There is no wait for an event that is too old to be on its way: it is
-/// looked up once. An event whose time has not come is refused.
+/// Waits until a timeline or a feed shows an event. There is no wait for an event that is too old to be on its way: it
+/// is looked up once. An event whose time has not come is refused.
 pub(crate) async fn wait_for_event<Looking>(
     op: &Op,
     id: EventId,
@@ -122,14 +122,14 @@ where
     seen.ok_or(TimelineError::NotYetVisible)
 }
 
-/// Whether to read consistently. A client that has waited for an event must see it, and an eventually consistent read may not
-/// have it yet.
+/// Whether to read consistently. A client that has waited for an event must see it, and an eventually consistent read
+/// may not have it yet.
 pub(crate) const fn is_consistent(query: &EventQuery, waited_for: Option<EventId>) -> bool {
     query.consistent || waited_for.is_some()
 }
 
-/// The fingerprint of a query, to which its cursors are bound. The topics that a client may read are no part of it, because a
-/// cursor grants no access.
+/// The fingerprint of a query, to which its cursors are bound. The topics that a client may read are no part of it,
+/// because a cursor grants no access.
 pub(crate) fn with_filters(
     fingerprint: FingerprintBuilder,
     query: &EventQuery,

@@ -1,11 +1,11 @@
-//! From entries to events: a copy is the event, a pointer is followed.
+//! The events of entries: a copy contains its event, a pointer is followed to its event.
 //!
-//! An event that no longer exists (it was deleted or has expired) is left out; its entries are removed a little later. Only a
-//! consistent read proves that an event does not exist. So an event that an eventually consistent read does not find is read a
-//! second time.
+//! An event that no longer exists (it was deleted or has expired) is left out; its entries are removed a little later.
+//! Only a consistent read proves that an event does not exist. So an event that an eventually consistent read does not
+//! find is read a second time.
 //!
-//! One large event may fill a page, and the read of an event costs as much as its size. So at first only as many pointers are
-//! followed as surely fit a page. The sizes of these events say how many pointers to follow next.
+//! One large event may fill a page, and the read of an event costs as much as its size. So at first only as many
+//! pointers are followed as surely fit a page. The sizes of these events say how many pointers to follow next.
 
 use std::collections::BTreeMap;
 
@@ -23,9 +23,10 @@ use crate::timeline::reading::TimelineReading;
 /// The events of some entries.
 #[derive(Debug, Default)]
 pub(super) struct Resolved {
-    /// The events that exist, of those entries that were looked at.
+    /// The existing events of the entries that were looked at.
     pub(super) events: Vec<TimelineEvent>,
-    /// How many entries were looked at: all, or as many as fill the page and one more, or as many as the budget allowed.
+    /// The number of entries that were looked at: all, or enough to fill the page and one more, or as many as the
+    /// budget allowed.
     pub(super) looked_at: usize,
     bytes: usize,
 }
@@ -92,7 +93,7 @@ impl TimelineReading<'_> {
     }
 }
 
-/// The first entries, with at most so many pointers among them.
+/// The first entries, with at most `pointers` pointers among them.
 fn run(entries: &[TimelineEntry], mut pointers: usize) -> &[TimelineEntry] {
     let end = entries.iter().position(|entry| {
         let points = entry.pointer().is_some();

@@ -1,7 +1,7 @@
-//! The reading of a page of entries: the queries of a round at once, and then the events.
+//! Reads a page of entries: sends the queries of a round together, and then reads the events.
 //!
-//! The whole page is read with one wave. If events of entries no longer exist, the wave is asked for as many more entries, and
-//! nothing that it holds is read again.
+//! The whole page is read with one wave. If events of entries no longer exist, the wave is asked for as many more
+//! entries, and nothing that it holds is read again.
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::{EventId, Order};
@@ -37,14 +37,14 @@ impl TimelineReading<'_> {
         Wave::new(self.order, vec![self.lane(partition, ids, 1)], end)
     }
 
-    /// A lane of a wave whose filtered reads are spread over so many lanes.
+    /// A lane of a wave. If the filter is narrow, the events of the page are taken to be spread over `lanes` lanes.
     pub(crate) fn lane(&self, partition: String, ids: IdRange, lanes: u16) -> WaveLane {
         let filtered = self.filter.is_narrow();
         // Timelines do not share events evenly, as shards do. So without a filter, each lane is asked for a whole page.
         WaveLane { partition, by_type: false, filtered, shards: if filtered { lanes } else { 1 }, ids }
     }
 
-    /// Fills a page from a wave, and says why it ends.
+    /// Fills a page from a wave, and returns the page's ending.
     pub(crate) async fn fill(
         &mut self,
         wave: &mut Wave<TimelineEntry>,
@@ -79,8 +79,8 @@ impl TimelineReading<'_> {
         self.budget.is_spent(self.op)
     }
 
-    /// How many entries to look for beyond a page. A client that may not see all topics learns that there is more only if it may
-    /// see a further entry. Hidden entries do not count.
+    /// The number of entries to look for beyond a page. A client that may not see all topics learns that there is more
+    /// only if it may see a further entry. Hidden entries do not count.
     fn beyond(&self) -> usize {
         usize::from(self.filter.topics.is_some())
     }
@@ -115,7 +115,7 @@ impl TimelineReading<'_> {
         EntryRange { partition, ids, order: self.order, consistent: self.consistent }
     }
 
-    /// The answer of a lane: those of its entries that the page can show.
+    /// The answer of a lane, with only the entries that the page can show.
     pub(crate) fn answer(
         &mut self,
         wave: &mut Wave<TimelineEntry>,
@@ -139,9 +139,9 @@ impl TimelineReading<'_> {
         WaveAnswer { ask, events, stopped_at }
     }
 
-    /// The id up to which a lane is known whose query ended at the entry `last`. The page's cursor may contain this id. So if the
-    /// caller may not see that entry, the id lies between the entry and the one before, and no event has it. The entry is then
-    /// read again.
+    /// The id up to which a lane is known after its query ended at the entry `last`. The page's cursor may contain this
+    /// id. So if the caller may not see that entry, the id lies between the entry and the one before, and no event has
+    /// it. The entry is then read again.
     fn place_of(&self, last: EventId, ask: Ask, entries: &[TimelineEntry]) -> EventId {
         let seen = Filter::seen_by(self.filter.topics, self.filter.now);
         let is_hidden = entries.last().is_some_and(|entry| entry.id == last && !seen.takes(entry));

@@ -107,15 +107,15 @@ fn the_estimated_size_of_an_issue_is_never_too_small() {
 }
 
 #[test]
-fn a_page_knows_whether_it_shows_an_issue_as_awaited() {
+fn a_page_knows_whether_it_shows_an_awaited_issue() {
     let mut draft = IssueDraft::new(&repository(), &query("status=open&from=2&to=9&limit=3")).unwrap();
     let old = Issue { revision: Revision::new(7), ..issue(8, 0) };
     assert!(draft.take(&old) && draft.take(&issue(5, 0)));
     let is_shown = |draft: &IssueDraft, number| draft.shows(&issue(number, 0), Revision::new(8));
-    assert!(!is_shown(&draft, 8), "of an earlier revision");
+    assert!(!is_shown(&draft, 8), "the page shows an earlier revision");
     assert!(draft.shows(&old, Revision::new(7)));
-    assert!(!is_shown(&draft, 7), "its number was passed, and it is not there");
-    assert!(is_shown(&draft, 6), "it is closed");
+    assert!(!is_shown(&draft, 7), "the page has passed this number without an issue");
+    assert!(is_shown(&draft, 6), "a closed issue is not in this view");
     assert!(is_shown(&draft, 4) && is_shown(&draft, 1) && is_shown(&draft, 10), "not on this page");
     draft.exhaust();
     assert!(!is_shown(&draft, 4) && is_shown(&draft, 1));

@@ -51,7 +51,7 @@ fn each_step_adds_only_the_attributes_of_its_schema() {
 }
 
 #[test]
-fn an_item_of_any_schema_becomes_the_same() {
+fn an_item_of_any_schema_upgrades_to_the_same_item() {
     let wanted = upgraded(&first()).unwrap();
     assert_eq!(wanted.number("schema"), Ok(SCHEMA));
     for steps in 0..STEPS.len() {
