@@ -1,4 +1,4 @@
-//! Partitions that take no more writes: their writes are made later, and nobody else waits.
+//! Busy partitions: fan-out leaves their writes to a backlog, and delays nothing else.
 
 use std::time::Duration;
 
@@ -11,25 +11,25 @@ use crate::listed::{source, user};
 use crate::scene::{Scene, about, fan_out, key};
 use crate::support::{event, items, pass, store};
 
-/// Entries of one partition are refused.
+/// Faults that refuse all entries of one partition.
 fn busy(partition: &str) -> Faults {
     let writes = Target::operation(Operation::BatchWriteItem).partition(partition);
     Faults::default().rule(writes, When::Always, Fault::Throttle(Throttle::TableKeyRange))
 }
 
-/// A process of fan-out to which this happens.
+/// A process of fan-out with faults.
 fn process(scene: &Scene, faults: Faults) -> (FaultyClient, Store) {
     let client = scene.engine.client_with(faults);
     let store = store(client.client(), &scene.world).with_feeds(scene.settings);
     (client, store)
 }
 
-/// How many items the backlogs have.
+/// The number of backlog items.
 async fn waiting(scene: &Scene) -> usize {
     items(&scene.engine).await.iter().filter(|item| matches!(key(item), AnyKey::Backlog(_))).count()
 }
 
-/// Fans everything out that there is, with entries of one partition refused; how long it took.
+/// Fans out all new records while the entries of one partition are refused. Returns how long this took.
 async fn fan_out_while_busy(scene: &mut Scene, partition: &str) -> Duration {
     let (_, store) = process(scene, busy(partition));
     let begun = tokio::time::Instant::now();
@@ -39,11 +39,11 @@ async fn fan_out_while_busy(scene: &mut Scene, partition: &str) -> Duration {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_throttled_write_is_tried_until_the_deadline() {
+async fn a_throttled_write_is_retried_until_the_deadline() {
     let mut scene = Scene::new(FeedSettings::default()).await;
     scene.settle().await;
     let posted = scene.post(&scene.posts, vec![event("note", None)]).await;
-    // No partition is named: nothing is gained by writing somewhere else.
+    // The throttle names no partition, so a write elsewhere would not help.
     let until = scene.world.since_epoch() + Duration::from_secs(40);
     let account = Fault::Throttle(Throttle::Account);
     let faults = Faults::default().rule_until(until, Target::writes(), When::Always, account);
@@ -55,7 +55,7 @@ async fn a_throttled_write_is_tried_until_the_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_busy_source_is_left_to_its_backlog_and_holds_nobody_up() {
+async fn a_busy_source_is_left_to_its_backlog_and_delays_nobody() {
     let mut scene = Scene::new(FeedSettings::default()).await;
     scene.follow("cy", "actor:ada", 0).await;
     scene.follow("dee", "subject:s", 0).await;
@@ -63,7 +63,7 @@ async fn a_busy_source_is_left_to_its_backlog_and_holds_nobody_up() {
     let posted = scene.post(&scene.posts, vec![about("s"); 30]).await;
     let took = fan_out_while_busy(&mut scene, "SOURCE#actor:ada").await;
     assert!(took < Duration::from_millis(500), "{took:?}");
-    // Other sources of the same events have them, and so have their followers and the author.
+    // The other source has the events, and so have its follower and the author.
     assert_eq!(scene.listed("actor:ada").await.len(), 0);
     assert_eq!((scene.listed("subject:s").await.len(), scene.shown("dee").await.len()), (30, 30));
     assert_eq!((scene.shown("ada").await.len(), scene.shown("cy").await.len()), (30, 0));
@@ -71,7 +71,7 @@ async fn a_busy_source_is_left_to_its_backlog_and_holds_nobody_up() {
 
     let outcomes = scene.settle().await;
     let oldest = outcomes[0].oldest.unwrap();
-    assert!(oldest <= posted[0].at(), "the lag is that of the events, not of the item");
+    assert!(oldest <= posted[0].at(), "the lag counts from the events, not from the backlog's item");
     assert_eq!((scene.listed("actor:ada").await.len(), scene.shown("cy").await.len()), (30, 30));
     assert_eq!(waiting(&scene).await, 0);
 }
@@ -96,7 +96,7 @@ async fn a_busy_feed_is_left_to_its_backlog() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_unfollowed_meanwhile_gets_no_copy_from_a_backlog() {
+async fn a_backlog_copies_nothing_to_users_who_have_unfollowed() {
     let mut scene = Scene::new(FeedSettings::default()).await;
     scene.follow("bob", "actor:ada", 0).await;
     scene.settle().await;
@@ -108,7 +108,7 @@ async fn who_unfollowed_meanwhile_gets_no_copy_from_a_backlog() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_deleted_meanwhile_is_not_brought_back_by_a_backlog() {
+async fn a_backlog_does_not_bring_back_a_deleted_event() {
     for partition in ["SOURCE#actor:ada", "FEED#bob", "FEED#ada"] {
         let mut scene = Scene::new(FeedSettings::default()).await;
         scene.follow("bob", "actor:ada", 0).await;
@@ -124,7 +124,7 @@ async fn an_event_deleted_meanwhile_is_not_brought_back_by_a_backlog() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_deleted_while_its_backlog_stays_busy_is_removed_in_the_end() {
+async fn an_event_deleted_while_its_source_is_busy_is_removed() {
     let mut scene = Scene::new(FeedSettings::default()).await;
     scene.follow("bob", "actor:ada", 0).await;
     scene.settle().await;
@@ -141,7 +141,7 @@ async fn what_is_deleted_while_its_backlog_stays_busy_is_removed_in_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_deletes_an_event_is_left_to_backlogs_too() {
+async fn deletes_in_busy_partitions_are_left_to_backlogs_too() {
     for partition in ["SOURCE#actor:ada", "FEED#bob", "FEED#ada"] {
         let mut scene = Scene::new(FeedSettings::default()).await;
         scene.follow("bob", "actor:ada", 0).await;
@@ -160,14 +160,14 @@ async fn what_deletes_an_event_is_left_to_backlogs_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_backlog_that_stays_busy_goes_on_step_by_step() {
+async fn the_backlog_of_a_busy_source_continues_step_by_step() {
     let mut scene = Scene::new(FeedSettings::default()).await;
     scene.settle().await;
     scene.post(&scene.posts, vec![event("note", None); 20]).await;
     fan_out_while_busy(&mut scene, "SOURCE#actor:ada").await;
     let (_, store) = process(&scene, busy("SOURCE#actor:ada"));
     for _ in 0..5 {
-        assert!(scene.has_news(), "each step that leaves something makes the next");
+        assert!(scene.has_news(), "a step that leaves events causes the next step");
         let outcome = fan_out(&store, &scene.news()).await;
         assert_eq!(outcome.failed, None);
         assert_eq!(waiting(&scene).await, 1);
@@ -190,9 +190,8 @@ async fn a_long_backlog_is_worked_off_in_short_steps() {
     assert_eq!((scene.listed("actor:ada").await.len(), waiting(&scene).await), (1_200, 0));
 }
 
-/// Fans everything out in processes that die at the given call, until one does not.
 #[tokio::test(start_paused = true)]
-async fn a_step_is_soon_over_also_where_calls_are_slow() {
+async fn a_step_is_short_even_if_calls_are_slow() {
     for partition in ["SOURCE#actor:ada", "FEED#ada"] {
         let mut scene = Scene::new(FeedSettings::default()).await;
         scene.settle().await;
@@ -207,13 +206,14 @@ async fn a_step_is_soon_over_also_where_calls_are_slow() {
             assert_eq!(fan_out(&store, &scene.news()).await.failed, None);
             steps.push(begun.elapsed());
         }
-        // A step ends the work that it has begun.
+        // A step finishes the work that it has begun.
         assert!(steps.iter().all(|took| *took < Duration::from_millis(1_500)), "{partition}: {steps:?}");
         assert_eq!((scene.listed("actor:ada").await.len(), scene.shown("ada").await.len()), (400, 400));
         assert_eq!((posted.len(), waiting(&scene).await), (400, 0));
     }
 }
 
+/// Fans out all records. The first process dies at its first call, the next one at its second, until one survives.
 async fn settle_in_spite_of_crashes(scene: &mut Scene, moment: Moment) {
     while scene.has_news() {
         let news = scene.news();
@@ -260,11 +260,11 @@ async fn events_in_a_backlog_cost_a_small_part_of_a_unit() {
     let (_, store) = process(&scene, busy("SOURCE#actor:ada"));
     let news = scene.news();
     let left = fan_out(&store, &news).await;
-    // The authors' own feed takes its copies; the item of 2.1 KB is three units.
+    // The author's own feed takes its copies. The backlog's item of 2.1 KB costs three units.
     assert_eq!((left.left, left.cost.write_units.halves / 2), (100, 100 + 3));
     let outcomes = scene.settle().await;
     let units: u64 = outcomes.iter().map(|outcome| outcome.cost.write_units.halves).sum();
-    // The entries, and the item's end.
+    // The entries, and the deletion of the backlog's item.
     assert_eq!(units / 2, 100 + 3);
 }
 
@@ -284,7 +284,7 @@ async fn a_process_remembers_for_seconds_that_a_partition_is_busy() {
         client.injected().len() - before
     };
     assert!(refused(&news[0]).await > 0);
-    assert_eq!(refused(&news[1]).await, 0, "it is not tried");
+    assert_eq!(refused(&news[1]).await, 0, "no write to the partition is tried");
     pass(Duration::from_secs(6)).await;
-    assert!(refused(&news[2]).await > 0, "it is tried again");
+    assert!(refused(&news[2]).await > 0, "the partition is tried again");
 }

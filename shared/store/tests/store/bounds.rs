@@ -1,4 +1,4 @@
-//! Every read is bounded in read units and in time, ends with a cursor, and loses nothing by that.
+//! Bounded reads: every read stops at a number of read units, or in time, and can be continued without a loss.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -18,8 +18,8 @@ use crate::support::{
     BUDGET, Item, TABLE, World, change, engine, event, ids, pass, query, store, submission, topic,
 };
 
-/// Read units of a request, and a full query more: the last one has begun before they were spent. A poll's reads of its
-/// checkpoint and of what lies ahead are a few.
+/// The read units of a request, and of one full query more, because the last query begins before the units are spent. A
+/// poll also reads its checkpoint and looks ahead, for a few units.
 const MOST_UNITS: u64 = 1_024 + 256 + 16;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -38,7 +38,8 @@ fn assert_bounded(cost: &Cost) {
     assert!(cost.read_units.halves <= 2 * MOST_UNITS, "{}", cost.of_read());
 }
 
-/// A topic of one day's events of 250 KB, the oldest of a type that no other has.
+/// A topic with one day's events of 250 KB, the oldest of a type that no other event has. Returns the oldest event's
+/// id.
 async fn large_events(world: &World, engine: &Engine, count: u64) -> EventId {
     let store = store(engine.client(), world);
     store.op().topic(&topic("posts")).put(&change("{}")).await.unwrap();
@@ -58,7 +59,7 @@ async fn large_events(world: &World, engine: &Engine, count: u64) -> EventId {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_search_among_large_events_ends_its_pages_by_units_and_finds_all() {
+async fn a_search_among_large_events_bounds_each_pages_units() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let rare = large_events(&world, &engine, 40).await;
@@ -87,7 +88,7 @@ async fn a_search_among_large_events_ends_its_pages_by_units_and_finds_all() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_search_ends_its_pages_in_time() {
+async fn a_slow_search_ends_each_page_in_time() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let rare = large_events(&world, &engine, 40).await;
@@ -115,7 +116,7 @@ async fn unread_is_exact_up_to_the_bound_of_a_request() {
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
     let bob = user("bob");
-    // 250 KB each, so that few are more than is read; an entry of ours has 1 KB at most.
+    // 250 KB each, so that few entries exceed the bound. Entries that the service writes have at most 1 KB.
     let listed =
         |number| Listed::new(id(world.now().saturating_sub(number), 0), "ada", None).of_bytes(250_000);
     for one in (0..40).map(listed) {
@@ -130,7 +131,7 @@ async fn unread_is_exact_up_to_the_bound_of_a_request() {
     let unread = store.op().feed(&bob).unread().await.unwrap();
     assert_eq!((unread.unread, unread.more), (20, false));
 
-    // As much of what is pulled.
+    // The same for events that are pulled.
     let eve = user("eve");
     put(&engine.client(), [pull(&eve, &source("actor:ada"), EventId::first_of(UnixMillis::MIN))]).await;
     let op = store.op();
@@ -143,7 +144,7 @@ async fn unread_is_exact_up_to_the_bound_of_a_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unread_is_counted_no_longer_than_a_request_may_take() {
+async fn counting_unread_entries_ends_in_time() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let (bob, eve) = (user("bob"), user("eve"));
@@ -163,7 +164,7 @@ async fn unread_is_counted_no_longer_than_a_request_may_take() {
     }
 }
 
-/// A rig whose consumer has committed one event, and a request for as many as there may be.
+/// A rig whose consumer has committed one event, and a poll request with the highest limit.
 async fn polled() -> (Rig, PollRequest) {
     let mut rig = Rig::new().await;
     let body = NewConsumer::parse(br#"{"start":"earliest"}"#).unwrap();
@@ -192,7 +193,7 @@ async fn a_poll_reads_no_more_late_events_than_it_gives() {
             .await
             .unwrap()
             .events));
-        // One by one: the stream's records are large.
+        // Fan-out gets each record alone, because the records are large.
         rig.tell().await;
     }
     let mut given = BTreeSet::new();
@@ -203,7 +204,7 @@ async fn a_poll_reads_no_more_late_events_than_it_gives() {
         assert_bounded(&cost);
         let Some(batch) = polled.batch else { break };
         assert!(polled.late.len() <= 12);
-        assert!(polled.late.iter().all(|event| given.insert(event.id)), "given twice");
+        assert!(polled.late.iter().all(|event| given.insert(event.id)), "an event is given twice");
         rig.store.op().consumer(&nightly()).commit(batch).await.unwrap();
     }
     assert_eq!(given, late);
@@ -211,13 +212,14 @@ async fn a_poll_reads_no_more_late_events_than_it_gives() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_long_ledger_is_looked_through_in_steps_and_nothing_is_missed() {
+async fn a_long_ledger_is_read_in_steps_without_a_loss() {
     let (mut rig, request) = polled().await;
     let mut late = BTreeSet::from([rig.write(Duration::from_secs(4 * 3_600)).await]);
     rig.tell().await;
     let (first, entry) = rig.ledger().await.pop_first().unwrap();
     let key = |id| LateEventKey { consumer: nightly(), id };
-    // Settled entries stay for a while. These entries are large, so that few of them are more than a poll may read.
+    // Settled entries stay in the ledger for a while. These entries are large, so that few of them exceed a poll's
+    // bound.
     let began = rig.world.now().saturating_sub(2 * 3_600_000).get();
     let settled = (began..).map(|at| id(UnixMillis::new(at).unwrap(), at));
     let settled = settled.filter(|id| key(*id).encode().pk == key(first).encode().pk);
@@ -235,7 +237,7 @@ async fn a_long_ledger_is_looked_through_in_steps_and_nothing_is_missed() {
         let op = rig.store.op();
         let polled = op.consumer(&nightly()).poll(request).await.unwrap();
         assert_bounded(&op.cost());
-        assert!(polled.late.iter().all(|event| given.insert(event.id)), "given twice");
+        assert!(polled.late.iter().all(|event| given.insert(event.id)), "an event is given twice");
         if let Some(batch) = polled.batch {
             rig.store.op().consumer(&nightly()).commit(batch).await.unwrap();
         } else if polled.caught_up {
@@ -246,7 +248,7 @@ async fn a_long_ledger_is_looked_through_in_steps_and_nothing_is_missed() {
             empty += 1;
         }
         if empty == 1 && late.len() == 1 {
-            // They land in front of where the first poll came to.
+            // These events land in front of the place that the first poll has reached.
             late.extend(rig.write_many(64, Duration::from_secs(3 * 3_600)).await);
             rig.tell().await;
         }
@@ -259,7 +261,7 @@ async fn a_long_ledger_is_looked_through_in_steps_and_nothing_is_missed() {
     assert!(op.cost().read_units.halves < 20, "{}", op.cost().of_read());
 }
 
-/// A topic with an event of today and one of its first day, a month of buckets ago, that were kept for a day.
+/// A topic with an event of today. Its directory also lists 1,500 older buckets, whose events were kept for a day.
 async fn old_topic(world: &World, engine: &Engine) -> Store {
     let store = store(engine.client(), world);
     let settings = r#"{"bucket":"quarter-hour","retention_days":1,"fan_out":false,"views":[]}"#;
@@ -279,7 +281,7 @@ async fn old_topic(world: &World, engine: &Engine) -> Store {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_read_walks_entries_whose_events_are_all_over() {
+async fn no_read_visits_buckets_whose_events_are_over() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = old_topic(&world, &engine).await;
@@ -319,7 +321,7 @@ async fn no_read_walks_entries_whose_events_are_all_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_kept_longer_before_is_still_read() {
+async fn events_with_a_longer_earlier_retention_are_still_read() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
@@ -351,13 +353,13 @@ async fn what_was_kept_longer_before_is_still_read() {
     set("null").await;
     import(4_000).await;
     set("2").await;
-    assert_eq!(shown().await, 3, "one of them is kept for ever");
+    assert_eq!(shown().await, 3, "one event is kept for ever");
     pass(40 * DAY).await;
     assert_eq!(shown().await, 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_topic_that_does_not_say_how_long_it_kept_events_is_read_whole() {
+async fn a_topic_without_kept_days_is_read_whole() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let writer = store(engine.client(), &world);
@@ -366,7 +368,7 @@ async fn a_topic_that_does_not_say_how_long_it_kept_events_is_read_whole() {
     let old = NewEvent { at: Some(world.now().saturating_sub(4_000 * 86_400_000)), ..event("note", None) };
     writer.op().write(submission(&billing, vec![old])).await.unwrap();
     writer.op().topic(&billing).put(&change(r#"{"retention_days":1}"#)).await.unwrap();
-    // As a release before this attribute has written it.
+    // Earlier releases wrote the item without this attribute.
     let key = TopicKey { topic: billing.clone() }.encode();
     let update = engine.client().update_item().table_name(TABLE);
     let update = update.key("pk", s(key.pk)).key("sk", s(key.sk)).update_expression("REMOVE kept_days");
@@ -379,7 +381,7 @@ async fn a_topic_that_does_not_say_how_long_it_kept_events_is_read_whole() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_is_over_for_its_page_and_for_itself_at_once() {
+async fn an_event_ends_on_pages_and_by_id_together() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);

@@ -1,4 +1,4 @@
-//! A topic with a consumer, what its stream has not told yet, and the files that its runs would have written.
+//! The rig of the tests of consumers and reports: a topic, its table's stream, and the reported events of each run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -14,10 +14,10 @@ use lately_store::{Begun, CommittedRun, FanOutOutcome, LookUp, Run, Store};
 use crate::scene::{fan_out, key};
 use crate::support::{Item, TABLE, World, change, engine, event, ids, items, pass, store, submission, topic};
 
-/// How long a run's lease is.
+/// The length of a run's lease.
 pub(crate) const LEASE: Duration = Duration::from_secs(60);
 
-/// Longer than a consumer stays behind now.
+/// Longer than a consumer stays behind the present.
 pub(crate) const SETTLED: Duration = Duration::from_secs(11);
 
 pub(crate) fn nightly() -> ConsumerKey {
@@ -45,7 +45,7 @@ impl Rig {
         Self { world, engine, store, told: SequenceNumber::START }
     }
 
-    /// Writes an event of so long ago.
+    /// Writes an event whose time is `ago` before now.
     pub(crate) async fn write(&self, ago: Duration) -> EventId {
         self.write_many(1, ago).await[0]
     }
@@ -67,7 +67,7 @@ impl Rig {
         written
     }
 
-    /// The stream's new records, as Lambda is invoked with them.
+    /// The stream's new records, in the form in which Lambda gets them.
     pub(crate) fn news(&mut self) -> String {
         let stream = self.engine.stream(TABLE).unwrap();
         let batch = stream.read(0, self.told, usize::MAX, u64::MAX);
@@ -92,13 +92,13 @@ impl Rig {
         entries.collect()
     }
 
-    /// What of the ledger nobody has settled.
+    /// The events of the ledger that are not settled.
     pub(crate) async fn unsettled(&self) -> BTreeSet<EventId> {
         let entries = self.ledger().await.into_iter();
         entries.filter(|(_, entry)| !entry.contains_key("by")).map(|(id, _)| id).collect()
     }
 
-    /// How often each partition of the ledger was counted in.
+    /// For each partition of the ledger, its counter in the announcement.
     pub(crate) async fn counts(&self) -> BTreeMap<u8, u64> {
         let all = items(&self.engine).await;
         let announced = all.iter().find(|item| matches!(key(item), AnyKey::Announcement(_))).unwrap();
@@ -108,14 +108,14 @@ impl Rig {
     }
 }
 
-/// The files of the runs that were committed.
+/// The files of committed runs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Files {
-    /// By the ends of their runs.
+    /// The events of each run, by the end of its range.
     pub(crate) files: BTreeMap<EventId, BTreeSet<EventId>>,
-    /// Those of attempts, by their names.
+    /// The events of each attempt, by its name.
     pub(crate) attempts: BTreeMap<String, BTreeSet<EventId>>,
-    /// How often they were looked into.
+    /// How many look-ups the files have had.
     pub(crate) looks: usize,
 }
 
@@ -131,7 +131,7 @@ impl LookUp for Files {
 }
 
 impl Files {
-    /// Every event of every file, and that none is in two.
+    /// The events of all files. Fails if two files have the same event.
     pub(crate) fn reported(&self) -> BTreeSet<EventId> {
         let mut all = BTreeSet::new();
         for id in self.files.values().flatten() {
@@ -152,7 +152,7 @@ pub(crate) async fn begin(store: &Store) -> Run {
     }
 }
 
-/// What a run reports, late events first.
+/// The events that a run reports, late events first.
 pub(crate) async fn read(store: &Store, run: &Run, files: &mut Files) -> Vec<EventId> {
     let late = store.op().run(run).late_ids(files).await.unwrap();
     let mut found = ids(&store.op().topic(&run.consumer.topic).events_of(&late).await.unwrap());
@@ -163,7 +163,7 @@ pub(crate) async fn read(store: &Store, run: &Run, files: &mut Files) -> Vec<Eve
     found
 }
 
-/// A run, from its beginning to its end.
+/// Does a whole run.
 pub(crate) async fn report(store: &Store, files: &mut Files) -> Run {
     let run = begin(store).await;
     let found = read(store, &run, files).await;
@@ -173,7 +173,7 @@ pub(crate) async fn report(store: &Store, files: &mut Files) -> Run {
     run
 }
 
-/// Lets time pass, and a run.
+/// Lets time pass, then does a whole run.
 pub(crate) async fn report_later(rig: &Rig, files: &mut Files) -> Run {
     pass(SETTLED).await;
     report(&rig.store, files).await

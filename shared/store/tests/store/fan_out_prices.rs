@@ -1,4 +1,4 @@
-//! What fan-out costs: a write unit per delivery, full calls, and followers read at the price of their bytes.
+//! The price of fan-out: one write unit per delivery, full calls, and followers at the price of their bytes.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ fn item(key: Key, numbers: &[(&str, usize)]) -> Item {
     item
 }
 
-/// A source with so many followers, spread evenly over so many shards; how many bytes they are.
+/// Puts a source with followers, spread evenly over its shards. Returns the size of the followers in bytes.
 async fn audience(engine: &Engine, followers: usize, shards: u8) -> u64 {
     let ada = source("actor:ada");
     let mut items = vec![item(SourceItemKey { source: ada.clone() }.encode(), &[("shards", shards.into())])];
@@ -37,7 +37,7 @@ async fn audience(engine: &Engine, followers: usize, shards: u8) -> u64 {
     for n in 0..followers {
         let shard = Shard::from(u8::try_from(n % usize::from(shards)).unwrap());
         let key = FollowerKey { source: ada.clone(), shard, user: user(&format!("user-{n:05}")) }.encode();
-        // Thirteen digits of time are seven bytes, and one more; one digit is one, and one more.
+        // A number of 13 digits takes seven bytes and one more; a number of one digit takes one byte and one more.
         bytes += "pk".len() + key.pk.len() + "sk".len() + key.sk.len() + "since".len() + 8 + "k".len() + 2;
         items.push(item(key, &[("since", 1_773_489_600_123), ("k", 7)]));
     }
@@ -57,7 +57,7 @@ async fn audience(engine: &Engine, followers: usize, shards: u8) -> u64 {
     u64::try_from(bytes).unwrap()
 }
 
-/// A table with an audience, and a store whose topic `posts` is there.
+/// A table with an audience and the topic `posts`, a store, and the size of the followers in bytes.
 async fn scene(followers: usize, shards: u8) -> (Engine, Store, u64) {
     let world = World::new(1);
     let engine = engine(&world, Options { shards: 1, ..Options::default() });
@@ -68,7 +68,7 @@ async fn scene(followers: usize, shards: u8) -> (Engine, Store, u64) {
     (engine, store, bytes)
 }
 
-/// Posts so many events, and delivers what comes of it; the sum of it all.
+/// Posts events, and delivers all records that result. Returns the sum of the outcomes.
 async fn post(engine: &Engine, store: &Store, events: usize) -> FanOutOutcome {
     let told = engine.stream(TABLE).unwrap().latest(0);
     let event = event("note", Some(format!("\"{}\"", "x".repeat(600))));
@@ -76,7 +76,7 @@ async fn post(engine: &Engine, store: &Store, events: usize) -> FanOutOutcome {
     deliver(engine, store, told).await
 }
 
-/// Delivers what the stream has told since then, and what comes of it; the sum of it all.
+/// Delivers all records behind a position, and the records that result. Returns the sum of the outcomes.
 async fn deliver(engine: &Engine, store: &Store, mut told: SequenceNumber) -> FanOutOutcome {
     let stream = engine.stream(TABLE).unwrap();
     let mut total = FanOutOutcome::default();
@@ -102,11 +102,11 @@ async fn ten_thousand_deliveries_cost_ten_thousand_units_in_full_calls() {
         let (engine, store, _) = scene(10_000, shards).await;
         let total = post(&engine, &store, 1).await;
         assert_eq!(total.deliveries, 10_000);
-        // Thousandths of a unit for each delivery, its own entries and its jobs included; tenths of an item a call.
+        // Thousandths of a unit for each delivery, the event's own entries and its jobs included.
         let milli_units = total.cost.write_units.halves * 1_000 / 2 / total.deliveries;
         assert!(milli_units <= 1_001, "{shards} shards: {total:?}");
         let tenths = total.written_items * 10 / total.write_calls;
-        assert!(tenths >= 249, "{shards} shards: {tenths} tenths of an item a call: {total:?}");
+        assert!(tenths >= 249, "{shards} shards: {tenths} tenths of an item per call: {total:?}");
     }
 }
 
@@ -115,13 +115,13 @@ async fn followers_are_read_at_the_price_of_their_bytes() {
     let (engine, store, bytes) = scene(10_000, 1).await;
     let total = post(&engine, &store, 1).await;
     let pages = 10_000 / u64::from(FeedSettings::default().followers_per_job);
-    // For the event: the announcements, the source, its counts. For each page, the empty last one too: who left, and the
-    // event again. Each of them is one unit.
+    // One unit each. For the event: the announcements, the source, its counts, the event again. For each page, the
+    // empty last page included: the users who left, the event again.
     let looks = 4 + (pages + 1) * 2;
     let followers = total.cost.read_units.halves / 2 - looks;
-    // Each page is rounded up by itself.
+    // The bytes of each page are rounded up.
     let floor = bytes.div_ceil(UNIT);
-    assert!((floor..=floor + pages).contains(&followers), "{followers} units, and {floor} is the floor");
+    assert!((floor..=floor + pages).contains(&followers), "{followers} units, at least {floor} expected");
 }
 
 #[tokio::test(start_paused = true)]
@@ -129,7 +129,7 @@ async fn small_audiences_of_many_events_share_their_calls() {
     let (engine, store, _) = scene(10, 1).await;
     let total = post(&engine, &store, 100).await;
     assert_eq!((total.deliveries, total.written_items), (1_000, 1_200));
-    assert!(total.write_calls <= 60, "48 at best: {}", total.write_calls);
+    assert!(total.write_calls <= 60, "{} calls, 48 at best", total.write_calls);
     assert_eq!(total.cost.write_units.halves, 2 * 1_200);
 }
 
@@ -138,7 +138,7 @@ async fn many_shards_with_few_followers_are_read_by_few_calls() {
     let (engine, store, _) = scene(0, 1).await;
     let ada = source("actor:ada");
     let mut items = vec![item(SourceItemKey { source: ada.clone() }.encode(), &[("shards", 256)])];
-    // Everyone left long ago, but for three.
+    // All followers left long ago, except three.
     for n in 0..=255_u8 {
         let here = usize::from(n < 3);
         let key = FollowerCountKey { source: ada.clone(), shard: n.into() };
@@ -153,22 +153,22 @@ async fn many_shards_with_few_followers_are_read_by_few_calls() {
     }
     let total = post(&engine, &store, 1).await;
     assert_eq!(total.deliveries, 3);
-    // The counts are three calls; three shards are asked for their followers, and for who left.
+    // The counts take three calls. Three shards are asked for their followers, and for the users who left.
     assert!(total.cost.calls <= 3 + 2 * 3 + 6, "{total:?}");
     assert!(total.cost.read_units.halves / 2 <= 256 + 2 * 3 + 3, "{total:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_that_nobody_follows_costs_its_own_entries_and_four_looks() {
+async fn an_event_without_followers_costs_two_writes_and_four_reads() {
     let (engine, store, _) = scene(0, 1).await;
     let total = post(&engine, &store, 1).await;
     assert_eq!((total.written_items, total.cost.write_units.halves), (2, 4));
-    // The source and its counts, whether the event is still there, and the topic's announcements.
+    // The source and its counts, the event, and the topic's announcements.
     assert_eq!((total.cost.calls, total.cost.read_units.halves), (5, 8));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follow_and_its_end_cost_what_they_move() {
+async fn a_follow_and_an_unfollow_cost_the_entries_that_they_move() {
     let (engine, store, _) = scene(0, 1).await;
     post(&engine, &store, 60).await;
     pass(Duration::from_millis(1)).await;
@@ -176,16 +176,20 @@ async fn a_follow_and_its_end_cost_what_they_move() {
     let told = engine.stream(TABLE).unwrap().latest(0);
     store.op().user(&bob).follow(&ada, Backfill::default()).await.unwrap();
     let total = deliver(&engine, &store, told).await;
-    // The follow, the source, the mark of the step, its newest entries, their copies in two calls, their events, the edge.
+    // The calls: the follow, the source, the mark that the step has begun, the source's newest entries, their copies in
+    // two calls, their events, the edge.
     assert_eq!((total.deliveries, total.cost.write_units.halves, total.cost.calls), (50, 2 * 51, 8));
-    // 50 entries of 700 bytes are nine units; each event is one. The follow is two items read in a transaction.
+    // 50 entries of 700 bytes cost nine units, and each event costs one. The follow is two items, read in a
+    // transaction.
     assert_eq!(total.cost.read_units.halves / 2, 4 + 2 + 9 + 50);
 
     let told = engine.stream(TABLE).unwrap().latest(0);
     store.op().user(&bob).unfollow(&ada).await.unwrap();
     let total = deliver(&engine, &store, told).await;
-    // A unit for each copy, one for the mark that is not there, and one for what says that bob left.
+    // One unit for each copy, one for the pull marker, which does not exist, and one for the item that says that bob
+    // left.
     assert_eq!(total.cost.write_units.halves, 2 * 52);
-    // The feed once; the follow, two items read in a transaction; the edge twice for the mark, and twice for the entries.
+    // The feed is read once. The follow is two items, read in a transaction. The edge is read twice for the pull
+    // marker, and twice for the entries.
     assert_eq!(total.cost.read_units.halves / 2, 9 + 4 + 4);
 }

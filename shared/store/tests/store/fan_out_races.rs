@@ -1,4 +1,4 @@
-//! Fan-out beside what changes meanwhile: who follows, what there is, and how a source is read.
+//! Races: users follow and unfollow, events are deleted, and sources are promoted while fan-out runs.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use crate::listed::{source, user};
 use crate::scene::{Scene, fan_out, markers, small_jobs};
 use crate::support::{event, pass, store};
 
-/// The writes of a batch of records to a feed.
+/// Batch writes to bob's feed.
 fn to_bobs_feed() -> Target {
     Target::operation(Operation::BatchWriteItem).partition("FEED#bob")
 }
 
-/// Hands over news to a process that has to wait for the n-th of some calls, and does something else meanwhile.
+/// Hands records to a process whose n-th call to a target has to wait, and does something else meanwhile.
 async fn hindered(
     scene: &mut Scene,
     calls: Target,
@@ -31,7 +31,7 @@ async fn hindered(
     scene.settle().await;
 }
 
-/// The same, but the process dies when the call is done; then the news comes once more.
+/// Does the same, but the process dies after that call. Then the records are delivered again.
 async fn hindered_to_death(
     scene: &mut Scene,
     calls: Target,
@@ -45,7 +45,7 @@ async fn hindered_to_death(
     scene.settle().await;
 }
 
-/// An event, and the news that bring it to feeds: its own, or the job's.
+/// Posts an event. Returns its id, and the records that bring it to feeds: the event's own, or the job's.
 async fn about_to_push(scene: &mut Scene) -> (Vec<EventId>, String) {
     let posted = scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
     let news = scene.news();
@@ -56,7 +56,7 @@ async fn about_to_push(scene: &mut Scene) -> (Vec<EventId>, String) {
     (posted, scene.news())
 }
 
-/// How often a call has to wait, for something else to be surely done before.
+/// How many attempts of a call fail, so that something else is surely done before the call.
 const WAITS: u64 = 6;
 
 fn waiting(calls: &Target, n: u64) -> Faults {
@@ -73,7 +73,7 @@ async fn hindered_by(
     let client = scene.engine.client_with(faults);
     let slow = store(client.client(), &scene.world).with_feeds(scene.settings);
     let meanwhile = async {
-        // Time passes once the other can do no more.
+        // Time passes only while the other process waits.
         pass(Duration::from_millis(1)).await;
         meanwhile(scene).await;
     };
@@ -81,7 +81,7 @@ async fn hindered_by(
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_unfollows_while_an_event_is_pushed_is_not_left_with_it() {
+async fn an_unfollow_during_a_push_leaves_no_entry() {
     for settings in [FeedSettings::default(), small_jobs()] {
         let mut scene = Scene::new(settings).await;
         for who in ["bob", "cy"] {
@@ -99,8 +99,8 @@ async fn who_unfollows_while_an_event_is_pushed_is_not_left_with_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_unfollows_while_an_event_is_pushed_by_one_who_dies_is_not_left_with_it() {
-    // Alone, nobody is there any more when it is pushed again.
+async fn an_unfollow_during_a_crashing_push_leaves_no_entry() {
+    // If bob is the only follower, nobody follows when the event is pushed again.
     for (settings, others) in
         [(FeedSettings::default(), 0), (FeedSettings::default(), 1), (small_jobs(), 0), (small_jobs(), 1)]
     {
@@ -124,7 +124,7 @@ async fn who_unfollows_while_an_event_is_pushed_by_one_who_dies_is_not_left_with
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_that_is_deleted_while_it_is_pushed_does_not_come_back() {
+async fn an_event_deleted_during_its_push_does_not_come_back() {
     for settings in [FeedSettings::default(), small_jobs()] {
         let mut scene = Scene::new(settings).await;
         scene.follow("bob", "actor:ada", 0).await;
@@ -141,7 +141,7 @@ async fn an_event_that_is_deleted_while_it_is_pushed_does_not_come_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_that_is_deleted_while_it_is_backfilled_does_not_come_back() {
+async fn an_event_deleted_during_a_backfill_does_not_come_back() {
     let mut scene = Scene::new(FeedSettings::default()).await;
     let posted = scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
     scene.settle().await;
@@ -156,13 +156,13 @@ async fn an_event_that_is_deleted_while_it_is_backfilled_does_not_come_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_backfill_that_dies_before_it_looks_leaves_no_deleted_event() {
+async fn a_backfill_that_dies_before_its_check_leaves_no_deleted_event() {
     let mut scene = Scene::new(FeedSettings::default()).await;
     let posted = scene.post(&scene.posts.clone(), vec![event("note", None); 2]).await;
     scene.settle().await;
     scene.follow("bob", "actor:ada", 9).await;
     let news = scene.news();
-    // It has read the entries when one of their events is deleted, and dies when it has written them.
+    // The backfill has read the entries when an event is deleted, and dies after it has written them.
     hindered_to_death(&mut scene, to_bobs_feed(), 1, &news, async |scene| {
         scene.store.op().topic(&scene.posts).delete_event(posted[0], None).await.unwrap();
         scene.settle().await;
@@ -182,7 +182,7 @@ async fn a_backfill_that_dies_after_the_unfollow_leaves_nothing() {
     let first = scene.news();
     assert_eq!(fan_out(&scene.store, &first).await.deliveries, 2);
     let second = scene.news();
-    // The second step has read the entries when the cleanup passes and one of their events is deleted.
+    // The second step has read the entries when the cleanup runs and an event is deleted.
     hindered_to_death(&mut scene, to_bobs_feed(), 1, &second, async |scene| {
         scene.store.op().user(&user("bob")).unfollow(&source("actor:ada")).await.unwrap();
         scene.store.op().topic(&scene.posts).delete_event(posted[3], None).await.unwrap();
@@ -193,7 +193,7 @@ async fn a_backfill_that_dies_after_the_unfollow_leaves_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_follows_again_while_their_feed_is_cleaned_up_misses_nothing() {
+async fn a_follow_during_the_cleanup_misses_nothing() {
     let mut scene = Scene::new(FeedSettings::default()).await;
     scene.follow("bob", "actor:ada", 0).await;
     scene.settle().await;
@@ -202,7 +202,7 @@ async fn who_follows_again_while_their_feed_is_cleaned_up_misses_nothing() {
     scene.settle().await;
     scene.store.op().user(&user("bob")).unfollow(&source("actor:ada")).await.unwrap();
     let news = scene.news();
-    // The first write is that of the mark to pull.
+    // The first write is that of the pull marker.
     hindered(&mut scene, to_bobs_feed(), 2, &news, async |scene| {
         scene.follow("bob", "actor:ada", 1).await;
         scene.settle().await;
@@ -211,13 +211,13 @@ async fn who_follows_again_while_their_feed_is_cleaned_up_misses_nothing() {
     assert_eq!(scene.shown("bob").await, posted);
 }
 
-/// Follows or unfollows while one partition shows its part of the transaction late, and hands over the news meanwhile.
+/// Follows or unfollows while one partition shows its part of the transaction late. Delivers the new records meanwhile.
 async fn half_visibly(scene: &mut Scene, late: &str, act: impl AsyncFnOnce(&Store)) {
     let fault = Fault::HalfVisible { share: 1.0, longest: Duration::from_secs(1) };
     let faults = Faults::default().nth(1, Target::any().partition(late), fault);
     let half = store(scene.engine.client_with(faults).client(), &scene.world).with_feeds(scene.settings);
     let meanwhile = async {
-        // The transaction is applied, and only a part of it is shown.
+        // The transaction is applied, but only a part of it is visible.
         pass(Duration::from_millis(1)).await;
         scene.settle().await;
     };
@@ -226,8 +226,8 @@ async fn half_visibly(scene: &mut Scene, late: &str, act: impl AsyncFnOnce(&Stor
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follow_that_is_half_visible_is_backfilled() {
-    // The edge, or all of the follower's shard.
+async fn a_half_visible_follow_is_backfilled() {
+    // The late part is the edge, or everything in the follower's shard.
     for late in ["USER#bob", "FOLLOWERS#"] {
         let mut scene = Scene::new(FeedSettings::default()).await;
         let posted = scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
@@ -242,7 +242,7 @@ async fn a_follow_that_is_half_visible_is_backfilled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unfollow_that_is_half_visible_is_cleaned_up() {
+async fn a_half_visible_unfollow_is_cleaned_up() {
     for late in ["USER#bob", "FOLLOWERS#"] {
         let mut scene = Scene::new(FeedSettings::default()).await;
         scene.follow("bob", "actor:ada", 0).await;
@@ -268,7 +268,7 @@ async fn an_event_deleted_between_two_follows_leaves_the_feed() {
     scene.store.op().user(&user("bob")).unfollow(&source("actor:ada")).await.unwrap();
     let unfollowed = scene.news();
     scene.store.op().topic(&scene.posts).delete_event(posted[0], None).await.unwrap();
-    // Another shard of the stream is ahead: the deletion is handled while Bob follows nothing.
+    // Another shard of the stream is ahead, so the deletion is handled while bob follows nothing.
     let deleted = scene.news();
     assert_eq!(fan_out(&scene.store, &deleted).await.failed, None);
     scene.follow("bob", "actor:ada", 1).await;
@@ -278,13 +278,13 @@ async fn an_event_deleted_between_two_follows_leaves_the_feed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_unfollows_while_a_source_is_promoted_is_not_told_to_pull_it() {
+async fn an_unfollow_during_a_promotion_leaves_no_pull_marker() {
     for dies in [false, true] {
         let mut scene = Scene::new(FeedSettings { fan_out_limit: 1, ..FeedSettings::default() }).await;
         for who in ["bob", "cy"] {
             scene.follow(who, "actor:ada", 0).await;
         }
-        // The counts, and the source's item that comes of them: the job is next.
+        // The records of the counts, and of the source's item that results. The job comes next.
         for _ in 0..2 {
             let news = scene.news();
             fan_out(&scene.store, &news).await;
@@ -304,7 +304,7 @@ async fn who_unfollows_while_a_source_is_promoted_is_not_told_to_pull_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_follows_in_a_new_shard_while_a_promotion_begins_is_told_to_pull_too() {
+async fn a_follow_in_a_new_shard_during_a_promotion_pulls() {
     let mut scene = Scene::new(FeedSettings { fan_out_limit: 1, ..FeedSettings::default() }).await;
     scene.follow("u0", "actor:ada", 0).await;
     scene.settle().await;
@@ -319,7 +319,7 @@ async fn who_follows_in_a_new_shard_while_a_promotion_begins_is_told_to_pull_too
             let who = user(&format!("u{n}"));
             store.op().user(&who).follow(&source("actor:ada"), Backfill::default()).await.unwrap();
         }
-        // Their backfills, while nobody is promoted; but not what their counts say.
+        // The backfills of the new followers run before the promotion; the records of their counts come later.
         let mut news: serde_json::Value = serde_json::from_str(&scene.news()).unwrap();
         let is_follower = |record: &serde_json::Value| {
             let key = &record["dynamodb"]["Keys"];

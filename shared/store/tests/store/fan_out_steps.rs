@@ -1,4 +1,4 @@
-//! Work that grows with a feed is done in steps, and its memory does not grow with the events.
+//! Work that grows with a feed is done in steps. Its memory does not grow with the events.
 
 use std::process::Command;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::listed::{source, user};
 use crate::scene::{Scene, fan_out};
 use crate::support::{event, pass};
 
-/// Steps of twenty entries.
+/// Settings for steps of twenty entries.
 fn short_steps() -> FeedSettings {
     FeedSettings { entries_per_query: 10, queries_per_step: 2, ..FeedSettings::default() }
 }
@@ -20,7 +20,7 @@ fn by(actor: &str) -> NewEvent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_long_feed_is_cleaned_up_in_steps_that_keep_their_place() {
+async fn a_long_cleanup_takes_steps_that_keep_their_place() {
     let mut scene = Scene::new(short_steps()).await;
     scene.follow("bob", "actor:ada", 0).await;
     for _ in 0..5 {
@@ -32,14 +32,14 @@ async fn a_long_feed_is_cleaned_up_in_steps_that_keep_their_place() {
     scene.store.op().user(&user("bob")).unfollow(&source("actor:ada")).await.unwrap();
     let steps = scene.settle().await;
     assert_eq!(scene.shown("bob").await.len(), 100);
-    // 110 entries in steps of twenty, none of them looked at twice.
+    // 110 entries in steps of twenty, and no entry is read twice.
     let looked_at: Vec<_> = steps.iter().map(|step| step.cost.items).filter(|items| *items > 0).collect();
     assert_eq!(looked_at.len(), 6, "{looked_at:?}");
     assert!(looked_at.iter().all(|items| *items <= 30), "{looked_at:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_long_backfill_is_copied_in_steps_that_keep_their_place() {
+async fn a_long_backfill_takes_steps_that_keep_their_place() {
     let mut scene = Scene::new(short_steps()).await;
     let posted = scene.post(&scene.posts.clone(), (0..90).map(|_| by("ada")).collect()).await;
     scene.settle().await;
@@ -54,7 +54,7 @@ async fn a_long_backfill_is_copied_in_steps_that_keep_their_place() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_step_that_is_delivered_again_repeats_itself_alone() {
+async fn a_repeated_delivery_repeats_only_its_own_step() {
     let mut scene = Scene::new(short_steps()).await;
     scene.post(&scene.posts.clone(), (0..90).map(|_| by("ada")).collect()).await;
     scene.settle().await;
@@ -68,29 +68,29 @@ async fn a_step_that_is_delivered_again_repeats_itself_alone() {
     assert_eq!(scene.shown("bob").await.len(), 90);
 }
 
-/// The most memory that a child process held while fan-out copied large events, in MB.
+/// The environment variable that makes the test measure its own memory, in a child process.
 const MEASURE: &str = "LATELY_MEASURE_MEMORY";
 
 #[cfg(target_os = "linux")]
 #[test]
-#[expect(clippy::print_stdout, reason = "the child tells its parent what it measured")]
+#[expect(clippy::print_stdout, reason = "the child process reports its measurement to its parent")]
 fn thirty_two_backfills_of_large_events_stay_under_256_mb() {
     if std::env::var_os(MEASURE).is_some() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
         println!("peak={}", runtime.unwrap().block_on(copy_large_events()));
         return;
     }
-    // The memory of a process is that of all its tests, so this one has a process of its own.
+    // All tests of a process share its memory, so this test runs in a process of its own.
     let name = "fan_out_steps::thirty_two_backfills_of_large_events_stay_under_256_mb";
     let mut child = Command::new(std::env::current_exe().unwrap());
     let output = child.args(["--exact", name, "--nocapture"]).env(MEASURE, "1").output().unwrap();
     let output = String::from_utf8(output.stdout).unwrap();
-    let peak = output.lines().find_map(|line| line.split_once("peak=")).expect("it says its peak").1;
+    let peak = output.lines().find_map(|line| line.split_once("peak=")).expect("the child reports its peak").1;
     let peak: u64 = peak.parse().unwrap();
     assert!(peak < 256, "{peak} MB");
 }
 
-/// Copies 200 events of 256 KB into the feeds of 32 users at once; the peak of the process meanwhile, in MB.
+/// Copies 200 events of 256 KB into the feeds of 32 users at once. Returns the peak memory of the process, in MB.
 async fn copy_large_events() -> u64 {
     let mut scene = Scene::new(FeedSettings::default()).await;
     let large = format!("\"{}\"", "x".repeat(255 * 1024));

@@ -1,4 +1,4 @@
-//! Feeds against a model: what was pushed and what is pulled, once each, in order, at a counted price.
+//! Feeds against a model: pushed and pulled events, once each, in order, at a counted price.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub(crate) fn told(page: &FeedPage) -> Vec<EventId> {
     page.page.events.iter().map(|event| event.event.id).collect()
 }
 
-/// Reads are behind, all that may be.
+/// Options by which every read that may be stale is stale.
 pub(crate) fn behind(seed: u64) -> Options {
     let lag = Lag { seed, table: Duration::from_secs(2), index: Duration::ZERO, behind: 1.0 };
     Options { lag: Some(lag), ..Options::default() }
@@ -36,7 +36,7 @@ pub(crate) fn behind(seed: u64) -> Options {
 struct Feed {
     listed: Vec<Listed>,
     pushed: BTreeSet<EventId>,
-    /// Events that are gone, though entries still point to them.
+    /// Events that no longer exist, although entries point to them.
     gone: BTreeSet<EventId>,
     pulls: Vec<(Source, EventId)>,
     seen: Option<EventId>,
@@ -95,7 +95,7 @@ impl Feed {
         }
     }
 
-    /// The entries of the feed, oldest first.
+    /// The entries that the feed shows, oldest first.
     fn entries(&self, now: UnixMillis) -> impl Iterator<Item = &Listed> {
         self.listed.iter().filter(move |one| {
             let pulls =
@@ -105,7 +105,7 @@ impl Feed {
         })
     }
 
-    /// What a walk through the feed shows.
+    /// The events that a walk through the feed shows.
     fn shown(&self, query: &EventQuery, topics: Option<&[Topic]>, now: UnixMillis) -> Vec<TimelineEvent> {
         let TimeRange { from, to } = query.range;
         let entries = self.entries(now).filter(|one| {
@@ -175,7 +175,7 @@ async fn pages_of_every_size_in_both_orders_show_everything_once() {
                     assert_eq!(unread.unread_more, page.has_more && all);
                 }
                 shown.extend(page.events);
-                assert!(number <= expected.len() + 1, "no end");
+                assert!(number <= expected.len() + 1, "the pages never end");
                 if !page.has_more {
                     break;
                 }
@@ -194,7 +194,7 @@ async fn pages_of_every_size_in_both_orders_show_everything_once() {
     }
 }
 
-/// A feed of so many entries of 512 bytes each, one a second, and of one more if nothing was seen.
+/// Puts so many entries of 512 bytes into the feed, one a second.
 async fn of_512_bytes(engine: &Engine, now: UnixMillis, events: u64, actor: &str) -> Vec<Listed> {
     let bob = user("bob");
     let listed = |number| {
@@ -211,7 +211,7 @@ async fn of_512_bytes(engine: &Engine, now: UnixMillis, events: u64, actor: &str
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_pulled_sources_the_first_page_is_one_query_at_the_price_of_its_bytes() {
+async fn without_pulled_sources_the_first_page_costs_one_query() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
@@ -223,12 +223,13 @@ async fn without_pulled_sources_the_first_page_is_one_query_at_the_price_of_its_
         for (limit, units) in [(10, "1.0"), (50, "3.5"), (100, "6.5")] {
             let (page, cost) = page(&store, &feed_query(limit)).await;
             assert_eq!((told(&page).len(), page.page.has_more), (usize::from(limit), true));
+            // The seen mark too, or one entry more if there is no mark.
             let items = limit + 1;
             let expected = format!("read_units={units}, calls=1, items={items}, rounds=1");
             assert_eq!(cost.of_read(), expected, "{seen:?}");
         }
     }
-    // The rest of them: the marks are read beside the page.
+    // A later page reads the marks with a query of their own.
     let mut next = feed_query(50);
     next.page.cursor = page(&store, &next).await.0.page.next;
     let (page, cost) = page(&store, &next).await;
@@ -249,7 +250,7 @@ async fn each_pulled_source_costs_one_more_query() {
         let since = EventId::first_of(UnixMillis::MIN);
         put(&engine.client(), [pull(&user("bob"), &source(&format!("actor:{star}")), since)]).await;
     }
-    // The first time nobody knows how much stands before the entries.
+    // At first, the store does not know how many marks stand before the entries.
     assert_eq!(page(&store, &feed_query(50)).await.1.calls, 2 + 3);
     let (first, cost) = page(&store, &feed_query(50)).await;
     assert_eq!((cost.calls, cost.rounds, told(&first).len()), (1 + 3, 2, 50));
@@ -260,7 +261,7 @@ async fn each_pulled_source_costs_one_more_query() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pulled_source_is_not_read_beyond_what_the_page_shows() {
+async fn a_pulled_source_is_read_only_as_far_as_the_page() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
@@ -276,7 +277,7 @@ async fn a_pulled_source_is_not_read_beyond_what_the_page_shows() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn more_marks_than_anyone_may_have_are_all_read() {
+async fn pull_markers_above_the_limit_are_all_read() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
@@ -310,7 +311,7 @@ async fn more_marks_than_anyone_may_have_are_all_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn large_events_fill_a_page_and_are_not_read_in_vain() {
+async fn large_events_fill_a_page_with_few_wasted_reads() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
@@ -326,21 +327,21 @@ async fn large_events_fill_a_page_and_are_not_read_in_vain() {
     let mut shown = Vec::new();
     loop {
         let (page, cost) = page(&store, &query).await;
-        // At most one event more than fits, at 24.5 units each; and a query or two.
+        // At most one event more than fits, at 24.5 units each, and a query or two.
         assert!(cost.read_units.halves <= 14 * 49 + 10, "{cost:?}");
         assert!(serde_json::to_vec(&page).unwrap().len() <= 2_500_512);
         shown.extend(told(&page));
         if !page.page.has_more {
             break;
         }
-        assert_eq!(told(&page).len(), 12, "as many as fit");
+        assert_eq!(told(&page).len(), 12, "as many events as fit");
         query.page.cursor = page.page.next;
     }
     assert_eq!(shown, expected);
 }
 
 #[tokio::test(start_paused = true)]
-async fn pointers_are_followed_whatever_is_left_unprocessed_or_is_behind() {
+async fn pointers_are_followed_despite_unprocessed_or_stale_reads() {
     for seed in seeds(20) {
         let world = World::new(seed.0);
         let lag = Lag { seed: seed.0, table: Duration::from_secs(2), index: Duration::ZERO, behind: 0.7 };
@@ -360,7 +361,7 @@ async fn pointers_are_followed_whatever_is_left_unprocessed_or_is_behind() {
             .collect();
         put(&engine.client(), listed.iter().map(|one| one.in_feed(&user("bob")))).await;
         pass(Duration::from_secs(2)).await;
-        // The entries are everywhere, the events are not yet.
+        // The entries are visible in all replicas, the events are not.
         put(&engine.client(), listed.iter().map(Listed::event)).await;
         let (page, _) = page(&store, &feed_query(60)).await;
         assert_eq!(told(&page), listed.iter().map(Listed::id).collect::<Vec<_>>());
@@ -368,7 +369,7 @@ async fn pointers_are_followed_whatever_is_left_unprocessed_or_is_behind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_mark_never_moves_back_and_never_into_the_future() {
+async fn the_seen_mark_moves_neither_back_nor_into_the_future() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
@@ -391,14 +392,14 @@ async fn the_mark_never_moves_back_and_never_into_the_future() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unread_is_counted_at_the_price_of_what_is_unread() {
+async fn unread_costs_only_the_unread_entries() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
     let listed = of_512_bytes(&engine, world.now(), 100, "ada").await;
     of_512_bytes(&engine, world.now().saturating_add(1_000), 1, "bob").await;
     store.op().feed(&user("bob")).see(listed[79].id()).await.unwrap();
-    // 79 of ada's and one of bob's own: 40 KB and 512 bytes, and the mark.
+    // 79 entries of ada and one of bob: 40 KB and 512 bytes, and the mark.
     let reading = tokio::spawn(async move {
         let op = store.op();
         (op.feed(&user("bob")).unread().await, op.cost())
@@ -412,7 +413,7 @@ async fn unread_is_counted_at_the_price_of_what_is_unread() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_more_than_a_megabyte_is_counted_to_its_end() {
+async fn more_than_a_megabyte_of_unread_entries_is_counted() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
@@ -423,7 +424,7 @@ async fn what_is_more_than_a_megabyte_is_counted_to_its_end() {
     };
     let (pushed, cost) = unread().await;
     assert_eq!((pushed.unread, cost.calls), (3_000, 3));
-    // Pulled too: each is counted once, and none is lost between the pages of the two lists.
+    // The events are pulled too. Each is counted once, and none is lost between the pages of the two lists.
     put(&engine.client(), listed.iter().flat_map(Listed::at_sources)).await;
     let since = EventId::first_of(UnixMillis::MIN);
     put(&engine.client(), [pull(&user("bob"), &source("actor:ada"), since)]).await;
@@ -431,19 +432,19 @@ async fn what_is_more_than_a_megabyte_is_counted_to_its_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cursor_is_good_for_its_own_feed_and_filter_only() {
+async fn a_cursor_is_valid_only_for_its_own_feed_and_filter() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
     of_512_bytes(&engine, world.now(), 5, "ada").await;
     let cursor = page(&store, &feed_query(2)).await.0.page.next;
-    // Written down a second time, because cursors never expire.
+    // The fingerprint is spelled out here a second time, because cursors never expire.
     let fingerprint = Fingerprint::of("feed").text("bob");
     let fingerprint = (0..4).fold(fingerprint, |print, _| print.option(None)).finish();
     assert!(Cursor::decode(cursor.as_deref().unwrap(), fingerprint).is_ok());
     let query =
         |limit| FeedQuery { page: EventQuery { cursor: cursor.clone(), ..query(limit) }, wait_for: None };
-    assert_eq!(told(&page(&store, &query(3)).await.0).len(), 3, "the size may change");
+    assert_eq!(told(&page(&store, &query(3)).await.0).len(), 3, "the page size may change");
     let refused = |read: Result<_, TimelineError>| matches!(read, Err(TimelineError::Cursor(_)));
     assert!(refused(store.op().feed(&user("cyd")).page(&query(2)).await));
     let mut typed = query(2);
@@ -452,7 +453,7 @@ async fn a_cursor_is_good_for_its_own_feed_and_filter_only() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_consistent_page_shows_what_was_pushed_and_pulled_a_moment_ago() {
+async fn a_consistent_page_shows_pushed_and_pulled_events_at_once() {
     let world = World::new(1);
     let engine = engine(&world, behind(1));
     let store = store(engine.client(), &world);
@@ -471,7 +472,7 @@ async fn a_consistent_page_shows_what_was_pushed_and_pulled_a_moment_ago() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn newer_goes_on_with_what_was_pushed_since() {
+async fn newer_continues_with_events_that_were_pushed_since() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
@@ -485,7 +486,7 @@ async fn newer_goes_on_with_what_was_pushed_since() {
     let news = Listed::new(id(world.now(), 0), "ada", None);
     put(&engine.client(), [news.in_feed(&user("bob"))]).await;
     query.page.cursor = caught_up.page.next;
-    assert_eq!(told(&page(&store, &query).await.0), [], "not before it has settled");
+    assert_eq!(told(&page(&store, &query).await.0), [], "not before the event has settled");
     pass(Duration::from_millis(2_001)).await;
     assert_eq!(told(&page(&store, &query).await.0), [news.id()]);
     delete(&engine.client(), [news.in_feed(&user("bob")), listed[0].in_feed(&user("bob"))]).await;
@@ -493,7 +494,7 @@ async fn newer_goes_on_with_what_was_pushed_since() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_search_for_what_is_rare_ends_at_its_work_budget_and_goes_on() {
+async fn a_search_for_a_rare_type_continues_after_its_budget() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);

@@ -11,7 +11,7 @@ use crate::feed::{behind, feed_query, told};
 use crate::listed::{Listed, id, pull, put, source, user};
 use crate::support::{Item, World, engine, pass, store, topic};
 
-/// Asks for a page that waits for an event, which is written after some time; the page, and how long it took.
+/// Asks for a page that waits for an event, and puts items some time later. Returns the page, and how long it took.
 async fn wait(
     engine: &Engine,
     world: &World,
@@ -32,7 +32,7 @@ async fn wait(
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_an_event_is_shown_it_as_soon_as_it_is_pushed() {
+async fn a_waiting_page_shows_an_event_soon_after_it_is_pushed() {
     for after in [0, 30, 700, 3_000] {
         let world = World::new(after);
         let engine = engine(&world, behind(after));
@@ -46,7 +46,7 @@ async fn who_waits_for_an_event_is_shown_it_as_soon_as_it_is_pushed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_an_event_is_shown_it_when_it_is_pulled() {
+async fn a_waiting_page_shows_an_event_that_is_pulled() {
     let world = World::new(1);
     let engine = engine(&world, behind(1));
     let listed = Listed::new(id(world.now(), 1), "ada", None);
@@ -57,7 +57,7 @@ async fn who_waits_for_an_event_is_shown_it_when_it_is_pulled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_does_not_show_within_five_seconds_is_not_yet_visible() {
+async fn a_page_waits_at_most_five_seconds_for_an_event() {
     let world = World::new(1);
     let engine = engine(&world, behind(1));
     let mut hidden = Listed::new(id(world.now(), 1), "ada", None);
@@ -71,7 +71,7 @@ async fn what_does_not_show_within_five_seconds_is_not_yet_visible() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_may_not_read_the_topic_waits_in_vain() {
+async fn a_page_waits_in_vain_if_the_caller_may_not_read_the_topic() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);

@@ -1,4 +1,4 @@
-//! Following: both sides and the counts agree, whatever goes wrong; a busy source spreads its followers.
+//! Follows: edges, followers and counts agree, whatever goes wrong; a busy source spreads its followers over shards.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::listed::{pull, put, source, user};
 use crate::scene::key;
 use crate::support::{Item, World, engine, items, pass, seeds, store};
 
-/// Who follows what by the edges, and by the followers; and what the counts say of each source.
+/// The follows as the edges and the followers say, and the counts of each source's shards.
 #[derive(Debug, Default)]
 struct Follows {
     edges: BTreeSet<(User, Source, u8)>,
@@ -48,7 +48,7 @@ impl Follows {
         follows
     }
 
-    /// That both sides are the same, and counted right; how many follow.
+    /// Asserts that edges, followers and counts agree. Returns the number of follows.
     fn agree(&self) -> usize {
         assert_eq!(self.edges, self.followers);
         let mut here: BTreeMap<(Source, u8), i64> = BTreeMap::new();
@@ -64,7 +64,7 @@ impl Follows {
     }
 }
 
-/// A source's item says that it has so many follower shards.
+/// The number of follower shards, as the source's item says.
 fn shards_of(items: &[Item], source: &Source) -> u16 {
     let key = SourceItemKey { source: source.clone() }.encode();
     let item = items.iter().find(|item| item["pk"].as_s() == Ok(&key.pk) && item["sk"].as_s() == Ok(&key.sk));
@@ -80,7 +80,7 @@ async fn follow(store: &Store, who: &str, what: &str) -> Result<lately_store::Fo
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follow_is_both_sides_and_a_count_and_an_unfollow_takes_all_back() {
+async fn a_follow_writes_three_items_and_an_unfollow_undoes_them() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
@@ -88,7 +88,7 @@ async fn a_follow_is_both_sides_and_a_count_and_an_unfollow_takes_all_back() {
     assert!(first.created && first.since == world.now());
     assert_eq!(Follows::read(&engine).await.agree(), 1);
 
-    // Following already: nothing changes, not even since when.
+    // A second follow changes nothing, not even the time since when.
     pass(Duration::from_secs(5)).await;
     let again = follow(&store, "bob", "actor:ada").await.unwrap();
     assert!(!again.created && again.since == first.since);
@@ -99,7 +99,7 @@ async fn a_follow_is_both_sides_and_a_count_and_an_unfollow_takes_all_back() {
         store.op().user(&user("bob")).unfollow(&source("actor:ada")).await.unwrap();
         let follows = Follows::read(&engine).await;
         assert_eq!(follows.agree(), 0);
-        assert_eq!(follows.counts[&(source("actor:ada"), 0)], (0, 1), "who was not there does not leave");
+        assert_eq!(follows.counts[&(source("actor:ada"), 0)], (0, 1), "the second unfollow does not count");
     }
     let anew = follow(&store, "bob", "actor:ada").await.unwrap();
     assert!(anew.created && anew.since > first.since);
@@ -129,7 +129,7 @@ async fn a_follow_costs_two_reads_and_a_transaction() {
 async fn lists_give_each_follow_once_at_every_page_size() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
-    // Refused now and then, so that the followers are spread.
+    // Some attempts are refused, so that the followers are spread.
     let busy = Target::operation(Operation::TransactWriteItems).partition("FOLLOWERS#");
     let faults = Faults::seeded(1).sometimes(0.1, busy, Fault::Throttle(Throttle::TableKeyRange));
     let store = store(engine.client_with(faults).client(), &world);
@@ -168,7 +168,7 @@ async fn lists_give_each_follow_once_at_every_page_size() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cursor_is_good_for_its_own_list() {
+async fn a_cursor_is_valid_only_for_its_own_list() {
     let world = World::new(1);
     let store = store(engine(&world, Options::default()).client(), &world);
     for (who, what) in [("bob", "actor:ada"), ("bob", "actor:cy"), ("cy", "actor:ada")] {
@@ -188,7 +188,8 @@ async fn a_cursor_is_good_for_its_own_list() {
     ));
 }
 
-/// The shards after a follow whose first three attempts met a fault, of a source that so many follow already.
+/// Lets a user follow a source that has `followers` followers; the first three attempts fail. Returns the source's
+/// shards.
 async fn shards_after(fault: Fault, followers: u64) -> u16 {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
@@ -203,7 +204,7 @@ async fn shards_after(fault: Fault, followers: u64) -> u16 {
 }
 
 #[tokio::test(start_paused = true)]
-async fn busy_counts_double_the_shards_before_anyone_is_in_a_new_one() {
+async fn busy_counts_double_the_follower_shards() {
     let throttled = shards_after(Fault::Throttle(Throttle::TableKeyRange), 0).await;
     assert!((2..=8).contains(&throttled), "{throttled}");
     let crowded = shards_after(Fault::TransactionConflict, CROWDED_SHARD).await;
@@ -216,7 +217,7 @@ async fn conflicts_among_few_followers_do_not_spread_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_few_users_who_follow_and_unfollow_in_a_loop_do_not_spread_the_followers() {
+async fn follow_loops_of_few_users_do_not_spread_the_followers() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let busy = Target::operation(Operation::TransactWriteItems).partition("FOLLOWERS#");
@@ -243,7 +244,7 @@ async fn a_busy_edge_does_not_spread_the_followers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whatever_goes_wrong_a_follow_happens_once_or_not_at_all() {
+async fn through_any_fault_a_follower_is_counted_once() {
     for seed in seeds(60) {
         let world = World::new(seed.0);
         let engine = engine(&world, Options::default());
@@ -259,7 +260,7 @@ async fn whatever_goes_wrong_a_follow_happens_once_or_not_at_all() {
         let what = source("actor:ada");
         let followed = join_all(names.iter().flat_map(|name| {
             let store = &store;
-            // Each twice at once.
+            // Each user follows twice at the same time.
             (0..2).map(async move |n| {
                 pass(Duration::from_millis(n)).await;
                 follow(store, name, "actor:ada").await
@@ -267,7 +268,7 @@ async fn whatever_goes_wrong_a_follow_happens_once_or_not_at_all() {
         }));
         let followed: Vec<_> = followed.await.into_iter().map(Result::unwrap).collect();
         let created = followed.iter().filter(|followed| followed.created).count();
-        assert!(created >= names.len(), "one of two did it, and knows");
+        assert!(created >= names.len(), "of each user's two follows, at least one reports that it is new");
         assert_eq!(Follows::read(&engine).await.agree(), names.len());
         let left =
             join_all(names.iter().map(async |name| store.op().user(&user(name)).unfollow(&what).await));
@@ -279,7 +280,7 @@ async fn whatever_goes_wrong_a_follow_happens_once_or_not_at_all() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_feed_that_pulls_a_hundred_sources_takes_no_more_of_them() {
+async fn a_feed_pulls_at_most_a_hundred_sources() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);

@@ -1,4 +1,4 @@
-//! A session that is limited to some topics is told nothing of the others.
+//! A session that is limited to some topics learns nothing of other topics.
 
 use lately_engine::Options;
 use lately_keys::{Cursor, EventId, Fingerprint, Order, Position};
@@ -7,7 +7,7 @@ use lately_model::{EventQuery, FeedQuery, ListQuery, PageSize, SourceQuery};
 use crate::listed::{Listed, id, put, source, user};
 use crate::support::{World, change, engine, query, store, topic};
 
-/// Where a cursor goes on.
+/// The event id at which a cursor continues, if the cursor names one.
 fn place(cursor: &str, fingerprint: Fingerprint) -> Option<EventId> {
     match Cursor::decode(cursor, fingerprint).unwrap().position {
         Position::Event(id) => Some(id),
@@ -16,7 +16,7 @@ fn place(cursor: &str, fingerprint: Fingerprint) -> Option<EventId> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_cursor_and_no_count_holds_what_is_hidden() {
+async fn cursors_and_counts_reveal_no_hidden_events() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
@@ -65,7 +65,7 @@ async fn no_cursor_and_no_count_holds_what_is_hidden() {
                 }
                 found.extend(page.events.iter().map(|event| event.event.id));
                 if !page.has_more {
-                    assert!(!page.events.is_empty(), "a page without anything, and nothing behind it");
+                    assert!(!page.events.is_empty(), "the last page is empty");
                     break;
                 }
                 page_query.cursor = page.next;
@@ -86,7 +86,7 @@ async fn no_cursor_and_no_count_holds_what_is_hidden() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn topics_are_listed_out_of_the_sessions_own() {
+async fn a_limited_session_lists_only_its_own_topics() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);

@@ -1,4 +1,4 @@
-//! Polling from a page's `newer`: nothing is passed over, though writers stall and clocks run ahead.
+//! Polling from a page's `newer`: no event is missed, although writers stall and clocks run ahead.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -15,10 +15,10 @@ use crate::support::{
     Item, World, change, engine, event, ids, pass, query, seeds, store, stored, submission, topic,
 };
 
-/// How long an event may take from its id until every read shows it.
+/// The longest time from an event's id until every read shows the event, in milliseconds.
 const PROMISE: u64 = 2_000;
 
-/// Writes whose events land some time after they were given their ids, by clocks that are up to five seconds ahead.
+/// Writes events that land some time after they got their ids, by clocks that are up to five seconds ahead.
 async fn write(engine: &Engine, world: &World, stall: u64, number: u8, mut rng: fastrand::Rng) {
     let ahead = [0, rng.u64(..5_000)][rng.usize(..2)];
     for n in 0..25 {
@@ -35,8 +35,8 @@ async fn write(engine: &Engine, world: &World, stall: u64, number: u8, mut rng: 
     }
 }
 
-/// What a client has that reads a page, polls from its `newer` and knows events by their ids; and the oldest event of
-/// the first page, if there are older ones.
+/// Reads a page, and polls from its `newer`. Returns the events that the client then knows, and the oldest event of the
+/// first page if there are older ones.
 async fn poll(
     store: &Store,
     done: &Cell<bool>,
@@ -61,7 +61,7 @@ async fn poll(
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_polls_from_newer_gets_every_event() {
+async fn polling_from_newer_gets_every_event() {
     for seed in seeds(25) {
         let mut rng = fastrand::Rng::with_seed(seed.0);
         let world = World::new(seed.0);
@@ -80,7 +80,8 @@ async fn who_polls_from_newer_gets_every_event() {
             (0..4).map(|n| write(&engine, &world, PROMISE - behind, n, rng.fork())).collect();
         let writing = async {
             join_all(writers).await;
-            // The clocks that run ahead, and the distance that ascending pages keep.
+            // Long enough for the clocks that run ahead, and for the distance that ascending pages keep from the
+            // present.
             pass(Duration::from_secs(8)).await;
             done.set(true);
         };
@@ -92,7 +93,7 @@ async fn who_polls_from_newer_gets_every_event() {
                 .iter()
                 .filter(|id| oldest.is_none_or(|oldest| oldest < **id) && !known.contains(id))
                 .collect();
-            assert!(missing.is_empty(), "{missing:?} were passed over");
+            assert!(missing.is_empty(), "the client missed {missing:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A range, oldest first: all of it, in order, once, at the price of its bytes.
+//! Ranges, oldest first: every event once, in order, at the price of its bytes.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ async fn scene(settings: &str) -> (World, Engine, Store, Topic) {
     (world, engine, store, posts)
 }
 
-/// Everything in a range, and its price. Each chunk is complete up to the position behind it.
+/// Reads a whole range. Returns its events and its price. Each chunk must be complete up to the position behind it.
 async fn read(store: &Store, topic: &Topic, after: EventId, to: EventId) -> (Vec<Event>, Cost) {
     let mut range = store.op().topic(topic).range(after, to).await.unwrap();
     let mut events = Vec::new();
@@ -41,14 +41,14 @@ async fn read(store: &Store, topic: &Topic, after: EventId, to: EventId) -> (Vec
     (events, range.cost())
 }
 
-/// A note of so many bytes, of a time so long ago.
+/// A note of `bytes` bytes, from `millis_ago` milliseconds ago.
 fn past(world: &World, bytes: usize, millis_ago: u64) -> NewEvent {
     let at = Some(world.now().saturating_sub(millis_ago));
     NewEvent { at, ..event("note", Some(format!("\"{}\"", "x".repeat(bytes)))) }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_range_is_all_that_lies_in_it_in_order_wherever_it_is_begun_again() {
+async fn a_range_has_each_event_once_in_order_also_if_continued() {
     for seed in seeds(6) {
         let mut random = fastrand::Rng::with_seed(seed.0);
         let width = ["quarter-hour", "hour", "day", "month"][random.usize(..4)];
@@ -71,7 +71,7 @@ async fn a_range_is_all_that_lies_in_it_in_order_wherever_it_is_begun_again() {
         assert_eq!(ids(&read(&store, &posts, after, to).await.0), wanted);
         assert_eq!(ids(&read(&store, &posts, to, after).await.0), []);
 
-        // Given up after each chunk, and begun again at its position.
+        // Each range is given up after one chunk, and the next one begins at its position.
         let (mut found, mut position) = (Vec::new(), after);
         while position < to {
             let mut range = store.op().topic(&posts).range(position, to).await.unwrap();
@@ -86,7 +86,7 @@ async fn a_range_is_all_that_lies_in_it_in_order_wherever_it_is_begun_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn full_pages_of_shards_are_read_on_until_nothing_is_left() {
+async fn shards_with_full_pages_are_read_to_their_end() {
     let (world, engine, store, posts) = scene(r#"{"min_shards":4}"#).await;
     for _ in 0..6 {
         let batch = (0..10).map(|n| past(&world, 200_000, n));
@@ -94,13 +94,13 @@ async fn full_pages_of_shards_are_read_on_until_nothing_is_left() {
     }
     let (events, cost) = read(&store, &posts, beginning(), end()).await;
     assert_eq!(ids(&events), stored(&engine, &posts).await);
-    // Twelve megabytes in pages of one: no page is asked for twice.
+    // 12 MB in pages of 1 MB: no page is read twice.
     assert!(cost.rounds > 2 && cost.calls < 24, "{cost:?}");
     assert!(cost.read_units.halves / 2 <= 60 * 200_200 / UNIT + cost.calls, "{cost:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn many_shards_are_read_in_pages_that_fit_together() {
+async fn many_shards_are_read_with_one_call_each() {
     let (world, engine, store, posts) = scene(r#"{"min_shards":256,"max_shards":256}"#).await;
     for _ in 0..4 {
         let batch = (0..500).map(|n| past(&world, 3_000, n));
@@ -112,16 +112,16 @@ async fn many_shards_are_read_in_pages_that_fit_together() {
         found.extend(ids(&chunk));
     }
     assert_eq!(found, stored(&engine, &posts).await);
-    // The directory, and each shard: eight events of three thousand bytes fit into one page of its 128 KB.
+    // One call for the directory and one for each shard: eight events of 3,000 bytes fit into a shard's page of 128 KB.
     assert!(range.cost().calls <= 1 + 256 + 8, "{:?}", range.cost());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_range_costs_its_bytes_and_its_shards_however_much_there_is_before_it() {
+async fn older_events_do_not_change_the_price_of_a_range() {
     let mut prices = Vec::new();
     for older in [0, 20] {
         let (world, _engine, store, posts) = scene(r#"{"min_shards":4,"bucket":"quarter-hour"}"#).await;
-        // Of the day before: many buckets, and many events in each.
+        // Events of the day before, in many buckets, and many in each.
         for n in 0..older {
             let batch = (0..500).map(|_| past(&world, 100, 86_400_000 + n * 900_000));
             store.op().write(submission(&posts, batch.collect())).await.unwrap();
@@ -135,7 +135,7 @@ async fn a_range_costs_its_bytes_and_its_shards_however_much_there_is_before_it(
         }
         let (events, cost) = read(&store, &posts, after, EventId::last_of(world.now())).await;
         assert_eq!(events.len(), 1_000);
-        // The directory once, and four shards once each.
+        // One call for the directory, and one for each of the four shards.
         assert_eq!((cost.calls, cost.rounds), (5, 1), "{cost:?}");
         let bytes = events.iter().map(|event| stored_bytes(event) as u64).sum::<u64>();
         let floor = bytes.div_ceil(UNIT);
@@ -143,10 +143,10 @@ async fn a_range_costs_its_bytes_and_its_shards_however_much_there_is_before_it(
         prices.push(cost.read_units);
     }
     let [few, many] = prices[..] else { panic!() };
-    assert!(few.halves.abs_diff(many.halves) <= 2 * 4, "a random spread over four shards: {few} and {many}");
+    assert!(few.halves.abs_diff(many.halves) <= 2 * 4, "events spread at random over four shards: {few} and {many}");
 }
 
-/// What an event's item is as DynamoDB counts it, in a partition of a quarter-hour of `posts`.
+/// The size of an event's item as DynamoDB counts it, in a partition of a quarter-hour of `posts`.
 fn stored_bytes(event: &Event) -> usize {
     let key = "EVENTS#posts#2026-03-14T12:00#SHARD0".len() + 36 + "pksk".len();
     let data = event.data.as_ref().map_or(0, |data| 1 + data.as_str().len());
@@ -154,7 +154,7 @@ fn stored_bytes(event: &Event) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_kept_no_longer_is_in_no_range() {
+async fn a_range_has_no_event_past_its_retention() {
     let (world, _engine, store, posts) = scene(r#"{"retention_days":2,"bucket":"hour"}"#).await;
     for hours in 0..40 {
         store.op().write(submission(&posts, vec![past(&world, 1, hours * 3_600_000)])).await.unwrap();
@@ -167,7 +167,7 @@ async fn what_is_kept_no_longer_is_in_no_range() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn events_are_found_by_their_ids_in_the_order_asked_for() {
+async fn events_are_found_by_id_in_the_requested_order() {
     let (_world, _engine, store, posts) = scene("{}").await;
     let written = store.op().write(submission(&posts, vec![event("note", None); 5])).await.unwrap();
     let mut wanted = ids(&written.events);

@@ -1,5 +1,5 @@
-//! Records: what they cost, that no update is lost, and that every history of them is one that a single register of
-//! compare-and-swap could have had, whatever goes wrong.
+//! Documents: their prices, and their consistency. No update is lost, and each record behaves like a single register
+//! with compare-and-swap, whatever goes wrong (`history.rs`).
 
 mod history;
 
@@ -27,7 +27,7 @@ pub(crate) fn document(text: &str) -> Document {
     Document::parse(text.as_bytes()).unwrap()
 }
 
-/// A document of so many bytes.
+/// A document of `bytes` bytes.
 fn of_bytes(bytes: usize) -> Document {
     document(&format!("{{\"a\":\"{}\"}}", "x".repeat(bytes - 8)))
 }
@@ -41,7 +41,7 @@ fn count(document: &Document) -> u64 {
     digits.strip_suffix('}').unwrap().parse().unwrap()
 }
 
-/// One more than what is there.
+/// The document that counts one more.
 fn incremented(known: Option<&Document>) -> Option<Document> {
     Some(counter(known.map_or(0, count) + 1))
 }
@@ -55,12 +55,12 @@ pub(crate) async fn found(store: &Store, key: &impl DocumentKey) -> Option<Store
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_record_costs_a_call_and_what_its_bytes_cost() {
+async fn a_record_costs_one_call_and_the_units_of_its_bytes() {
     let world = World::new(1);
     let store = store(engine(&world, Options::default()).client(), &world);
     async fn prices(store: &Store, key: &impl DocumentKey) {
         let mut precondition = Precondition::Absent;
-        // The item is some fifty bytes more.
+        // The item is about fifty bytes larger than its document.
         for (bytes, written, read) in [
             (8, "1.0", "0.5"),
             (900, "1.0", "0.5"),
@@ -93,14 +93,14 @@ async fn a_record_costs_a_call_and_what_its_bytes_cost() {
         let op = store.op();
         let same = op.record(key).update_with_retry(|_| None).await.unwrap();
         let cost = op.cost();
-        assert_eq!((same.map(|same| same.document), cost.calls), (Some(counter(1)), 1), "nothing to do");
+        assert_eq!((same.map(|same| same.document), cost.calls), (Some(counter(1)), 1), "nothing is written");
     }
     prices(&store, &profile()).await;
     prices(&store, &settings()).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_item_is_its_key_its_text_its_revision_and_nothing_else() {
+async fn a_document_is_stored_as_its_text_and_a_revision() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
@@ -113,12 +113,12 @@ async fn an_item_is_its_key_its_text_its_revision_and_nothing_else() {
     assert_eq!(names, ["d", "pk", "revision", "sk", "w"]);
     assert_eq!(item["pk"].as_s().unwrap(), "SETTINGS#web");
     assert_eq!(item["d"].as_s().unwrap(), text);
-    // The microseconds of its creation.
+    // The first revision is the time of creation, in microseconds.
     assert_eq!(item["revision"].as_n().unwrap(), "1773489600001000");
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_written_is_read_consistently_at_once_and_else_after_a_while() {
+async fn a_consistent_read_sees_a_write_at_once() {
     let world = World::new(1);
     let lag = Duration::from_millis(500);
     let lag = Lag { seed: 1, table: lag, index: lag, behind: 1.0 };
@@ -130,7 +130,7 @@ async fn what_was_written_is_read_consistently_at_once_and_else_after_a_while() 
     assert_eq!(store.op().record(&profile()).get(true).await.unwrap().revision, second);
     let stale = store.op().record(&profile()).get(false).await.unwrap();
     assert_eq!(stale, StoredDocument { revision: first, document: counter(1) });
-    // Who writes by what is stale is told so.
+    // A write by the stale revision is refused, and gets the current one.
     let refused = store.op().record(&profile()).put(&counter(3), Precondition::Is(stale.revision)).await;
     assert!(matches!(refused, Err(WriteDocumentError::Mismatch(Some(current))) if current == second));
     pass(Duration::from_secs(1)).await;
@@ -138,7 +138,7 @@ async fn what_was_written_is_read_consistently_at_once_and_else_after_a_while() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_sixteen_writers_none_loses_an_update() {
+async fn no_update_of_sixteen_writers_is_lost() {
     for seed in seeds(10) {
         let world = World::new(seed.0);
         let engine = engine(&world, Options::default());
@@ -161,13 +161,13 @@ async fn of_sixteen_writers_none_loses_an_update() {
             }));
             let mut counts = counts.await;
             counts.sort_unstable();
-            assert_eq!(counts, ((round - 1) * 16 + 1..=round * 16).collect::<Vec<_>>(), "each its own");
+            assert_eq!(counts, ((round - 1) * 16 + 1..=round * 16).collect::<Vec<_>>(), "each writer has its own count");
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_always_meets_another_writer_gives_up() {
+async fn an_update_gives_up_after_too_many_conflicts() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let met =
@@ -178,7 +178,7 @@ async fn who_always_meets_another_writer_gives_up() {
     assert!(items(&engine).await.is_empty());
 }
 
-/// Whatever may befall a call, at this chance each.
+/// Faults of every kind, each with this chance in every call.
 pub(crate) fn storm(seed: u64, chance: f64) -> Faults {
     let any = [
         Fault::Timeout(Moment::Before),
@@ -193,7 +193,7 @@ pub(crate) fn storm(seed: u64, chance: f64) -> Faults {
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_a_storm_each_acknowledged_update_counts_once_and_no_other_twice() {
+async fn under_random_faults_no_update_is_lost_or_applied_twice() {
     let mut unknown = 0;
     for seed in seeds(30) {
         let world = World::new(seed.0);
@@ -214,17 +214,17 @@ async fn in_a_storm_each_acknowledged_update_counts_once_and_no_other_twice() {
         acknowledged.sort_unstable();
         let distinct = acknowledged.len();
         acknowledged.dedup();
-        assert_eq!(acknowledged.len(), distinct, "two were told the same count");
+        assert_eq!(acknowledged.len(), distinct, "two updates got the same count");
         let there = found(&store(engine.client(), &world), &settings()).await.unwrap();
         let there = usize::try_from(count(&there.document)).unwrap();
         assert!((distinct..=counts.len()).contains(&there), "{distinct} acknowledged, {there} counted");
         unknown += counts.len() - distinct;
     }
-    // A few seeds may not come across any.
-    assert!(unknown > 0 || lately_rig::are_named(), "what is not answered may be applied or not");
+    // A run of a few named seeds may know every outcome.
+    assert!(unknown > 0 || lately_rig::are_named(), "some outcomes are unknown");
 }
 
-/// What one operation does with what is there, on a process that dies at its n-th call; whether it lived.
+/// Runs an operation in a process that dies at its n-th call. Returns true if the process survived.
 async fn dying(
     engine: &Engine,
     world: &World,
@@ -237,7 +237,7 @@ async fn dying(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_process_that_dies_at_any_call_leaves_what_was_or_what_was_to_be() {
+async fn a_crash_at_any_call_leaves_the_old_or_new_document() {
     for moment in [Moment::Before, Moment::After] {
         let applied = moment == Moment::After;
         for (operation, calls) in [("create", 1), ("replace", 1), ("delete", 1), ("update", 2)] {
@@ -272,7 +272,8 @@ async fn a_process_that_dies_at_any_call_leaves_what_was_or_what_was_to_be() {
     }
 }
 
-/// A client of which one put or delete is applied, but not answered; what others do then happens before the next attempt.
+/// Runs a put or a delete whose first attempt is applied or not (`moment`), and gets no response. Others act before its
+/// next attempt.
 async fn ambiguous(
     moment: Moment,
     first: Operation,
@@ -287,7 +288,7 @@ async fn ambiguous(
     let faults = Faults::default().nth(1, Target::operation(first), Fault::Timeout(moment));
     let client = engine.client_with(faults);
     let victim = store(client.client(), &world);
-    // Time stands still until everyone waits: the first attempt is over, the second is not begun.
+    // Simulated time stands still until every task waits, so the first attempt is over and the second has not begun.
     let meanwhile = async {
         for _ in 0..1_000 {
             if !client.injected().is_empty() {
@@ -310,28 +311,28 @@ async fn delete(store: &Store, known: Revision) -> Result<(), WriteDocumentError
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_that_may_have_been_applied_is_known_by_what_is_there_or_not_known() {
+async fn the_stored_item_decides_a_write_without_a_response() {
     use Moment::{After, Before};
     use Operation::{DeleteItem, PutItem};
     let nothing = async |_: &Store, _: Revision| {};
     for moment in [Before, After] {
         ambiguous(moment, PutItem, replace, nothing).await.unwrap();
         ambiguous(moment, DeleteItem, delete, nothing).await.unwrap();
-        // Gone is gone, whoever did it.
+        // A deleted document counts as deleted, whoever deleted it.
         let gone = ambiguous(moment, DeleteItem, delete, async |plain, known| {
             drop(plain.op().record(&profile()).delete(Precondition::Is(known)).await);
         });
         gone.await.unwrap();
     }
-    // Another's write of the very same text is not ours.
+    // Another client's write of the same text is not this client's write.
     let same = ambiguous(Before, PutItem, replace, async |plain, known| replace(plain, known).await.unwrap());
     let refused = same.await;
     assert!(matches!(refused, Err(WriteDocumentError::Mismatch(Some(_)))), "{refused:?}");
-    // The revision that ours would have deleted was replaced: it was not deleted.
+    // The revision that was to be deleted was replaced, so the delete was not applied.
     let replaced =
         ambiguous(Before, DeleteItem, delete, async |plain, known| replace(plain, known).await.unwrap());
     assert!(matches!(replaced.await, Err(WriteDocumentError::Mismatch(Some(_)))));
-    // Ours was applied, and replaced: nobody can tell.
+    // The write was applied and then replaced. The outcome is unknown.
     let replaced = ambiguous(After, PutItem, replace, async |plain, known| {
         let next = Precondition::Is(known.next());
         plain.op().record(&profile()).put(&counter(3), next).await.unwrap();
@@ -343,8 +344,8 @@ async fn a_write_that_may_have_been_applied_is_known_by_what_is_there_or_not_kno
     assert!(matches!(made_again.await, Err(WriteDocumentError::Table(_))));
 }
 
-/// What becomes of a create that is not answered, if others come before it is looked what is there; and what is there
-/// then.
+/// Runs a create whose first attempt gets no response. Others act after its first read of the item, which fails.
+/// Returns the result of the create, and the count that the document then has.
 async fn created(
     moment: Moment,
     others: impl AsyncFnOnce(&Store),
@@ -360,11 +361,12 @@ async fn created(
     let client = engine.client_with(faults);
     let victim = store(client.client(), &world);
     let meanwhile = async {
-        // Its look has failed, and it waits to look again: time stands still until everyone waits.
+        // The create's first read has failed, and the create waits to read again. Time stands still until every task
+        // waits.
         for _ in 0..1_000 {
             tokio::task::yield_now().await;
         }
-        assert_eq!(client.injected().len(), 2, "it has looked");
+        assert_eq!(client.injected().len(), 2, "the put and the read have failed");
         others(&plain).await;
     };
     let (profile, document) = (profile(), counter(1));
@@ -376,18 +378,18 @@ async fn created(
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_created_and_deleted_is_not_created_again_by_an_attempt_that_nobody_answered() {
+async fn a_retry_does_not_create_a_deleted_document_again() {
     use Moment::{After, Before};
     let (told, there) = created(After, async |_| ()).await;
     assert!(told.is_ok() && there == Some(1), "{told:?}");
-    // It was there, and someone who saw it deleted it.
+    // The document existed, and a client that saw it deleted it.
     let deleted = created(After, async |plain| {
         let known = found(plain, &profile()).await.unwrap().revision;
         plain.op().record(&profile()).delete(Precondition::Is(known)).await.unwrap();
     });
     let (told, there) = deleted.await;
     assert!(matches!(told, Err(WriteDocumentError::Table(_))) && there.is_none(), "{told:?}");
-    // From here, it looks as if it never was.
+    // The create was never applied. The store cannot tell this case from the last one.
     let (told, there) = created(Before, async |_| ()).await;
     assert!(matches!(told, Err(WriteDocumentError::Table(_))) && there.is_none(), "{told:?}");
 }

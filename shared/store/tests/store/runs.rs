@@ -1,4 +1,4 @@
-//! Report runs: begun once, continued by whoever comes, committed by one, finished by anyone.
+//! Report runs: begun once, continued by any invocation, committed by one attempt, finished by any invocation.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -18,7 +18,7 @@ use crate::scene::{fan_out, key};
 use crate::support::{TABLE, items, pass, seeds, store};
 
 #[tokio::test(start_paused = true)]
-async fn runs_follow_on_each_other_and_report_everything_once() {
+async fn consecutive_runs_report_each_event_once() {
     let rig = Rig::new().await;
     let store = &rig.store;
     let mut files = Files::default();
@@ -40,7 +40,7 @@ async fn runs_follow_on_each_other_and_report_everything_once() {
     assert_eq!((list.runs.len(), list.next), (1, None));
 }
 
-/// What a program does with a run may move between its threads.
+/// A program can move the futures of a run between its threads.
 #[tokio::test(start_paused = true)]
 async fn a_runs_futures_can_be_sent() {
     fn sent<T: Send>(future: T) -> T {
@@ -55,7 +55,7 @@ async fn a_runs_futures_can_be_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_is_one_invocations_at_a_time_until_its_lease_is_over() {
+async fn one_invocation_has_the_run_until_its_lease_ends() {
     let rig = Rig::new().await;
     let store = &rig.store;
     pass(SETTLED).await;
@@ -64,17 +64,17 @@ async fn a_run_is_one_invocations_at_a_time_until_its_lease_is_over() {
     let again = store.op().runs(&nightly()).begin(&RunSpec::default(), LEASE).await.unwrap();
     assert_eq!((again, store.op().runs(&nightly()).resume(LEASE).await.unwrap()), (busy.clone(), busy));
 
-    // Its progress gives it back, and so does giving it back.
+    // The saved progress frees the run, and so does a release.
     let progress = Progress { object: "a/1".to_owned(), position: run.from, events: 0 };
     assert!(store.op().run(&run).save_progress(&progress).await.unwrap());
     let second = begin(store).await;
     assert_eq!(second.progress, Some(progress.clone()));
-    assert!(!store.op().run(&run).save_progress(&progress).await.unwrap(), "another has it now");
+    assert!(!store.op().run(&run).save_progress(&progress).await.unwrap(), "another invocation has the run now");
     store.op().run(&run).release().await.unwrap();
     assert!(matches!(store.op().runs(&nightly()).resume(LEASE).await.unwrap(), Begun::Busy { .. }));
     store.op().run(&second).release().await.unwrap();
     let third = begin(store).await;
-    // What the third counts was decided when the run was begun.
+    // The end and the spec of a run were decided when it began.
     assert_eq!((third.to, &third.spec), (run.to, &RunSpec::default()));
 
     pass(LEASE).await;
@@ -84,7 +84,7 @@ async fn a_run_is_one_invocations_at_a_time_until_its_lease_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn progress_wakes_who_continues_and_a_commit_ends_it() {
+async fn saved_progress_frees_a_run_and_a_commit_clears_it() {
     let rig = Rig::new().await;
     let store = &rig.store;
     pass(SETTLED).await;
@@ -110,7 +110,7 @@ async fn progress_wakes_who_continues_and_a_commit_ends_it() {
     assert!(!store.op().run(&run).save_progress(&progress).await.unwrap());
     let other = store.op().run(&run).commit(&attempt("loser", store.now())).await.unwrap();
     assert_eq!(other.committed, Some(winner.clone()));
-    // Whoever comes now finishes it.
+    // The next invocation finishes the run.
     let continued = begin(store).await;
     assert_eq!(continued.committed, Some(winner));
     assert!(matches!(store.op().run(&run).finish().await, Err(RunError::NotCommitted)));
@@ -122,10 +122,10 @@ async fn progress_wakes_who_continues_and_a_commit_ends_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_late_is_reported_once_and_what_only_seems_so_is_not() {
+async fn only_late_events_are_reported_as_late_and_once() {
     let mut rig = Rig::new().await;
     let mut files = Files::default();
-    // The stream is behind: it tells of these after they were reported.
+    // The stream is behind: fan-out gets these events after they were reported.
     let early = rig.write_many(20, Duration::ZERO).await;
     let first = report_later(&rig, &mut files).await;
     let late = rig.write_many(20, Duration::from_secs(3_600)).await;
@@ -137,7 +137,7 @@ async fn what_is_late_is_reported_once_and_what_only_seems_so_is_not() {
     let by: BTreeSet<_> =
         rig.ledger().await.values().map(|entry| entry["by"].as_s().unwrap().clone()).collect();
     assert_eq!(by, [first.to.to_string(), second.to.to_string()].into());
-    // Nothing was counted since: there is no list, and nothing is looked at.
+    // No entry was counted since then, so there is no list, and nothing is read.
     pass(SETTLED).await;
     let third = begin(&rig.store).await;
     let op = rig.store.op();
@@ -147,7 +147,7 @@ async fn what_is_late_is_reported_once_and_what_only_seems_so_is_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_late_for_the_run_under_way_is_left_to_the_next() {
+async fn events_that_land_during_a_run_are_left_to_the_next() {
     let mut rig = Rig::new().await;
     let mut files = Files::default();
     report_later(&rig, &mut files).await;
@@ -155,7 +155,8 @@ async fn what_is_late_for_the_run_under_way_is_left_to_the_next() {
     rig.tell().await;
     pass(SETTLED).await;
     let run = begin(&rig.store).await;
-    // One that lies in the range, and lands when that has been read already; one that was late, and is told only now.
+    // One event lies in the range and lands after the range was read. Another event is late, and fan-out gets it only
+    // now.
     let mut found = read(&rig.store, &run, &mut files).await;
     let within = rig.write(Duration::from_millis(10_500)).await;
     let later = rig.write(Duration::from_secs(3_600)).await;
@@ -165,7 +166,7 @@ async fn what_is_late_for_the_run_under_way_is_left_to_the_next() {
     assert_eq!(
         found,
         [before, within],
-        "a range that is read again has what landed meanwhile, its list does not"
+        "the range, read again, has the event that landed meanwhile, and the late list does not"
     );
     let run = rig.store.op().run(&run).commit(&attempt("a", rig.store.now())).await.unwrap();
     files.files.insert(run.to, [before].into());
@@ -176,7 +177,7 @@ async fn what_is_late_for_the_run_under_way_is_left_to_the_next() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn attempts_that_overlap_report_one_list_in_whatever_order_they_write_it() {
+async fn overlapping_attempts_report_the_same_late_events() {
     for seed in seeds(3) {
         let mut rig = Rig::new().await;
         let mut files = Files::default();
@@ -186,7 +187,7 @@ async fn attempts_that_overlap_report_one_list_in_whatever_order_they_write_it()
         rig.tell().await;
         pass(SETTLED).await;
         let run = begin(&rig.store).await;
-        // They take turns by chance, and more is noted while they do.
+        // The attempts interleave at random, while fan-out notes more late events.
         let stores: Vec<_> = (0..3)
             .map(|n| {
                 store(
@@ -211,20 +212,20 @@ async fn attempts_that_overlap_report_one_list_in_whatever_order_they_write_it()
 
         let run = rig.store.op().run(&run).commit(&attempt("a", rig.store.now())).await.unwrap();
         files.files.insert(run.to, lists.0.iter().copied().collect());
-        // Finished by several too.
+        // Several invocations finish the run too.
         let (one, other) =
             future::join(stores[0].op().run(&run).finish(), stores[1].op().run(&run).finish()).await;
         one.unwrap();
         other.unwrap();
         let left = rig.unsettled().await.len();
-        assert!(left > 0 && left < 400, "some came too late for the list, and some did not: {left}");
+        assert!(left > 0 && left < 400, "some events came too late for the list, and some did not: {left}");
         report_later(&rig, &mut files).await;
         assert_eq!(files.reported(), late);
         assert!(rig.unsettled().await.is_empty());
     }
 }
 
-/// Puts entries into the ledger as fan-out would, and counts them.
+/// Puts entries into the ledger as fan-out does, and counts them.
 async fn note(rig: &Rig, run: &Run, ids: &[EventId]) {
     let client = rig.engine.client();
     let incarnation = AttributeValue::N(run.incarnation.to_string());
@@ -255,11 +256,11 @@ async fn note(rig: &Rig, run: &Run, ids: &[EventId]) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_run_leaves_in_the_ledger_is_looked_at_again_though_nothing_is_counted_since() {
+async fn a_run_rechecks_entries_that_an_earlier_run_left() {
     let rig = Rig::new().await;
     let mut files = Files::default();
     let first = report_later(&rig, &mut files).await;
-    // In the next run's own range, and so none of its late ones.
+    // These events lie in the next run's own range, so they are not late for it.
     let behind = first.to.at().saturating_add(1);
     let ids: Vec<_> = (0..32).map(|n| EventId::new(Tick::first_of(behind), 0.into(), n)).collect();
     note(&rig, &first, &ids).await;
@@ -275,20 +276,20 @@ async fn what_a_run_leaves_in_the_ledger_is_looked_at_again_though_nothing_is_co
     assert_eq!(files.reported(), ids.into_iter().collect());
 }
 
-/// Reports with a store that may die, with one that does not after it has; what the files hold in the end, and whether
-/// anything went wrong.
+/// Reports with a store that meets the faults; once it has died, another store takes over. Returns the files, the
+/// written events, and whether a fault occurred.
 async fn story(faults: Faults) -> (Files, BTreeSet<EventId>, bool) {
     let mut rig = Rig::new().await;
     let victim = rig.engine.client_with(faults);
     let victims = store(victim.client(), &rig.world);
-    // Files outlive whoever wrote them.
+    // Files outlive the process that wrote them.
     let files = Mutex::new(Files::default());
     let mut written = BTreeSet::new();
     let mut died = false;
     for n in 0..3 {
         written.extend(rig.write_many(3, Duration::ZERO).await);
         if n == 1 {
-            // Told so late that it seems to be late.
+            // These events are an hour old, so they are late.
             written.extend(rig.write_many(3, Duration::from_secs(3_600)).await);
             rig.tell().await;
         }
@@ -306,7 +307,8 @@ async fn story(faults: Faults) -> (Files, BTreeSet<EventId>, bool) {
     (files.into_inner().unwrap(), written, !victim.injected().is_empty())
 }
 
-/// A run as it is reported: under a private name first; what counts is the attempt that is committed.
+/// Does a run as a reporter does. An attempt's file has a private name; the file of the committed attempt becomes
+/// final.
 async fn report_attempt(store: &Store, files: &Mutex<Files>, name: &str) {
     let mut run = begin(store).await;
     if run.committed.is_none() {
@@ -326,7 +328,7 @@ async fn report_attempt(store: &Store, files: &Mutex<Files>, name: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn wherever_a_reporter_dies_or_is_not_answered_everything_is_reported_once() {
+async fn a_fault_at_any_call_leaves_each_event_reported_once() {
     for moment in [Moment::Before, Moment::After] {
         for fault in [Fault::Crash(moment), Fault::Timeout(moment)] {
             let mut n = 0;
@@ -345,7 +347,7 @@ async fn wherever_a_reporter_dies_or_is_not_answered_everything_is_reported_once
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_is_begun_although_fan_out_is_counting() {
+async fn a_run_begins_while_fan_out_counts() {
     let rig = Rig::new().await;
     pass(SETTLED).await;
     let transactions = Target::operation(Operation::TransactWriteItems);

@@ -1,4 +1,5 @@
-//! What a read costs does not depend on how much there is, only on what is read; and how it is stored.
+//! The cost of a read depends only on the events that it reads, not on the size of the topic. Also: the stored form of
+//! items.
 
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use crate::support::{
     Item, TABLE, World, change, engine, event, ids, items, pass, query, store, stored, submission, topic,
 };
 
-/// Events in the larger topic. A million cost the same to read, but minutes to write:
+/// The number of events in the larger topic. A million cost the same to read, but take minutes to write:
 /// `LATELY_EVENTS=1000000 cargo test -p lately-store a_page_costs_the_same_at_any_depth`.
 fn many() -> usize {
     std::env::var("LATELY_EVENTS").map_or(100_000, |events| events.parse().unwrap())
@@ -50,7 +51,7 @@ fn keyed<const N: usize>(key: &impl TableKey, attributes: [(&str, AttributeValue
     item
 }
 
-/// Puts items straight into the table.
+/// Puts items into the table without the store.
 async fn put(engine: &Engine, items: impl Iterator<Item = Item>) {
     let mut requests = items.map(|item| {
         let put = PutRequest::builder().set_item(Some(item)).build().unwrap();
@@ -65,7 +66,7 @@ async fn put(engine: &Engine, items: impl Iterator<Item = Item>) {
     }
 }
 
-/// Puts events of one day, a millisecond apart, straight into a bucket of one shard.
+/// Puts events of one day, a millisecond apart, into a bucket of one shard without the store.
 async fn put_events(engine: &Engine, topic: &Topic, numbers: std::ops::Range<usize>, world: &World) {
     let events = numbers.map(|number| {
         let at = world.now().saturating_sub(number as u64);
@@ -77,7 +78,7 @@ async fn put_events(engine: &Engine, topic: &Topic, numbers: std::ops::Range<usi
 }
 
 async fn cost(store: &Store, topic: &Topic, query: &EventQuery) -> Cost {
-    // So that the topic and its directory are read too, every time.
+    // After this time, the store also reads the topic and its directory again.
     pass(Duration::from_secs(6)).await;
     let op = store.op();
     let page = op.topic(topic).latest(query).await.unwrap();
@@ -99,7 +100,7 @@ async fn a_page_costs_the_same_at_any_depth_of_any_topic() {
     put_events(&engine, &posts, 1_000..many(), &began).await;
     assert_eq!(cost(&store, &posts, &query(50)).await, small);
 
-    // Deep in the past, from where a range begins or a cursor goes on.
+    // Deep in the past: a range begins there, or a cursor continues there.
     let to = world.now().saturating_sub(many() as u64 / 2);
     let range = lately_model::TimeRange::new(None, Some(to)).unwrap();
     let mut deep = EventQuery { range, ..query(50) };
@@ -113,7 +114,7 @@ async fn a_page_costs_the_same_at_any_depth_of_any_topic() {
     a_filter_that_matches_nothing_stops_at_its_budget(&store, &posts).await;
 }
 
-/// In a topic without the `type` view, of many events.
+/// Searches a topic of many events without the `type` view.
 async fn a_filter_that_matches_nothing_stops_at_its_budget(store: &Store, topic: &Topic) {
     let mut query = EventQuery { event_type: Some("never".parse().unwrap()), ..query(50) };
     let mut looked_at = 0;
@@ -128,11 +129,11 @@ async fn a_filter_that_matches_nothing_stops_at_its_budget(store: &Store, topic:
         looked_at += cost.items;
         assert_eq!(page.has_more, page.next.is_some());
         let Some(next) = page.next else { break };
-        assert!(cost.items >= 4_096, "a page ends early only for its work: {}", cost.of_read());
-        assert!(cursors.insert(next.clone()), "the cursor stands still");
+        assert!(cost.items >= 4_096, "a page ends early only when its budget is spent: {}", cost.of_read());
+        assert!(cursors.insert(next.clone()), "the cursor does not move");
         query.cursor = Some(next);
     }
-    assert_eq!(looked_at, many() as u64, "each event is looked at once");
+    assert_eq!(looked_at, many() as u64, "each event is read once");
 }
 
 #[tokio::test(start_paused = true)]
@@ -156,14 +157,14 @@ async fn a_page_costs_the_same_with_a_long_directory() {
     put(&engine, entries[31..].iter().cloned()).await;
     assert_eq!(cost(&store, &posts, &query(50)).await, short);
 
-    // The first event of all, three years back: found without a walk through what lies between.
+    // The first event of all, three years back, is found without a walk through the buckets in between.
     let at = world.now().saturating_sub(15 * 60_000 * ENTRIES as u64);
     let import = NewEvent { at: Some(at), ..event("note", None) };
     store.op().write(submission(&posts, vec![import])).await.unwrap();
     let oldest_first = EventQuery { order: Some(Order::OldestFirst), ..query(1) };
     assert_eq!(cost(&store, &posts, &oldest_first).await.calls, 3);
 
-    // Three years of buckets that are listed but empty: a page looks at some and says how far.
+    // Three years of buckets are listed but empty. A page reads some of them, and its cursor continues there.
     let before = lately_model::TimeRange::new(None, Some(world.now().saturating_sub(3_600_000))).unwrap();
     let op = store.op();
     let page = op.topic(&posts).latest(&EventQuery { range: before, ..query(10) }).await.unwrap();
@@ -173,7 +174,7 @@ async fn a_page_costs_the_same_with_a_long_directory() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_a_day_is_read_in_seven_waves() {
+async fn one_event_a_day_is_read_in_seven_waves() {
     let (world, _, store) = world();
     let posts = topic("posts");
     store.op().topic(&posts).put(&change("{}")).await.unwrap();
@@ -183,13 +184,13 @@ async fn an_event_a_day_is_read_in_seven_waves() {
     store.op().write(submission(&posts, events.collect())).await.unwrap();
     for order in [Order::NewestFirst, Order::OldestFirst] {
         let cost = cost(&store, &posts, &EventQuery { order: Some(order), ..query(50) }).await;
-        // A query for each day, two of the directory, and the topic.
+        // A query for each day, two queries of the directory, and a read of the topic.
         assert_eq!((cost.rounds, cost.calls), (7, 50 + 2 + 1), "{}", cost.of_read());
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rare_type_costs_its_own_bytes_and_buckets_only() {
+async fn a_rare_type_costs_only_its_own_bytes_and_buckets() {
     let (world, _, store) = world();
     let posts = topic("posts");
     let settings = r#"{"min_shards":2,"views":["actor","subject","type"]}"#;
@@ -210,11 +211,11 @@ async fn a_rare_type_costs_its_own_bytes_and_buckets_only() {
     let page = op.topic(&posts).latest(&rare).await.unwrap();
     let cost = op.cost();
     assert_eq!(page.events.len(), 6);
-    // One query of the directory, two buckets of two shards, half a unit each.
+    // One query of the directory; two buckets of two shards, at half a unit each.
     assert_eq!((cost.calls, cost.items), (5, 6), "{}", cost.of_read());
     assert!(cost.read_units.halves <= 4 + 2, "{}", cost.of_read());
 
-    // The other way, consistently, all of those two buckets is looked at, and no other.
+    // A consistent read reads all events of these two buckets, and no others.
     let op = store.op();
     let page = op.topic(&posts).latest(&EventQuery { consistent: true, ..rare }).await.unwrap();
     let cost = op.cost();
@@ -222,7 +223,7 @@ async fn a_rare_type_costs_its_own_bytes_and_buckets_only() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn large_events_come_in_full_pages_and_none_is_lost() {
+async fn large_events_fill_pages_and_none_is_lost() {
     for shards in [1, 4] {
         let (_, engine, store) = world();
         let posts = topic("posts");
@@ -238,7 +239,7 @@ async fn large_events_come_in_full_pages_and_none_is_lost() {
             let bytes: usize =
                 page.events.iter().map(|event| serde_json::to_vec(event).unwrap().len() + 1).sum();
             assert!(bytes <= 2_500_000, "{bytes}");
-            assert!(!page.has_more || bytes >= 2_000_000, "{bytes}: a page may be fuller than this");
+            assert!(!page.has_more || bytes >= 2_000_000, "{bytes}: the page has room for more");
             walked.extend(ids(&page.events));
             let Some(next) = page.next else { break };
             query.cursor = Some(next);
@@ -248,7 +249,7 @@ async fn large_events_come_in_full_pages_and_none_is_lost() {
     }
 }
 
-/// The one item whose partition begins so.
+/// The only item whose partition key begins with a prefix. For a topic, the item of its settings.
 async fn only(engine: &Engine, prefix: &str) -> Item {
     let mut items = items(engine).await;
     items.retain(|item| item["pk"].as_s().unwrap().starts_with(prefix));
@@ -258,7 +259,7 @@ async fn only(engine: &Engine, prefix: &str) -> Item {
 }
 
 #[tokio::test(start_paused = true)]
-async fn items_are_stored_as_they_always_were() {
+async fn items_keep_their_stored_form() {
     let (world, engine, store) = world();
     let posts = topic("posts");
     let settings = r#"{"retention_days":7,"min_shards":2,"views":["actor","subject","type"]}"#;
@@ -271,7 +272,7 @@ async fn items_are_stored_as_they_always_were() {
     let idempotency =
         Idempotency { caller: "user:ada".parse().unwrap(), key: "once".parse().unwrap(), body_hash: [7; 32] };
     let request = Submission { idempotency: Some(idempotency), ..submission(&posts, vec![full]) };
-    // It dies before it marks its request as done: at the seventh call.
+    // The process dies at its seventh call, before it marks its request as done.
     let dying = engine.client_with(Faults::default().nth(7, Target::any(), Fault::Crash(Moment::Before)));
     let victim = crate::support::store(dying.client(), &world);
     assert!(dying.run(victim.op().write(request.clone())).await.is_none());
@@ -287,7 +288,7 @@ async fn items_are_stored_as_they_always_were() {
         ("a", s("ada")),
         ("s", s("repo:octo:hello")),
         ("d", s(r#"{"amount": 1.10}"#)),
-        // Listed by actor and by subject, fanned out; a post, under a key (docs/adr/0010-accepted-events.md).
+        // Listed by actor and by subject, fanned out, a post, under a key (docs/adr/0010-accepted-events.md).
         ("v", s("asfpk")),
         ("expires_at", n(1_773_489_600 + 7 * 86_400)),
     ]);
@@ -300,7 +301,7 @@ async fn items_are_stored_as_they_always_were() {
         ("gsi1sk", s("posts")),
         ("bucket", s("day")),
         ("retention_days", n(7)),
-        // docs/adr/0012-kept-days.md.
+        // See docs/adr/0012-kept-days.md.
         ("kept_days", n(7)),
         ("min_shards", n(2)),
         ("max_shards", n(64)),
@@ -338,7 +339,7 @@ async fn items_are_stored_as_they_always_were() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_quiet_event_has_no_attribute_too_many() {
+async fn an_event_without_views_has_no_extra_attributes() {
     let (_, engine, store) = world();
     let log = topic("log");
     store.op().topic(&log).put(&change(r#"{"fan_out":false,"views":[]}"#)).await.unwrap();
@@ -355,7 +356,7 @@ async fn a_quiet_event_has_no_attribute_too_many() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_bucket_of_very_many_types_is_taken_to_hold_any() {
+async fn a_bucket_with_very_many_types_may_hold_any_type() {
     let (_, engine, store) = world();
     let posts = topic("posts");
     store.op().topic(&posts).put(&change(r#"{"views":["actor","subject","type"]}"#)).await.unwrap();
@@ -373,7 +374,7 @@ async fn a_bucket_of_very_many_types_is_taken_to_hold_any() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_ends_of_time_are_read_like_any_other() {
+async fn the_earliest_possible_event_is_read_like_any_other() {
     let (_, _, store) = world();
     let posts = topic("posts");
     store.op().topic(&posts).put(&change(r#"{"bucket":"month"}"#)).await.unwrap();
@@ -390,9 +391,9 @@ async fn the_ends_of_time_are_read_like_any_other() {
     }
 }
 
-/// Where a page ends and the next one begins, no id fits between.
+/// No id fits between the end of a page and the beginning of the next.
 #[tokio::test(start_paused = true)]
-async fn two_ids_that_are_one_apart_are_both_shown() {
+async fn adjacent_ids_are_both_shown() {
     let (_, engine, store) = world();
     let posts = topic("posts");
     store.op().topic(&posts).put(&change("{}")).await.unwrap();

@@ -1,4 +1,4 @@
-//! Sessions: found by token, listed and revoked by id, refused when they are over.
+//! Sessions: found by their token's hash, listed and revoked by id, and refused after they end.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ async fn by_id(store: &Store, id: SessionId) -> Option<Session> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_is_what_was_asked_for_until_it_ends() {
+async fn a_session_has_its_requested_properties_until_it_ends() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
@@ -43,7 +43,7 @@ async fn a_session_is_what_was_asked_for_until_it_ends() {
     assert_eq!(
         (cost.write_units.to_string(), cost.calls),
         ("3.0".to_owned(), 2),
-        "the item of its id, the session, and its place in the list"
+        "the item of the id, the session, and its entry in the index"
     );
     assert_eq!((session.user.clone(), session.scopes), (hour().user, hour().scopes));
     assert_eq!((session.topics.clone(), session.created_at), (hour().topics, world.now()));
@@ -59,7 +59,7 @@ async fn a_session_is_what_was_asked_for_until_it_ends() {
 
     pass(Duration::from_millis(3_599_999)).await;
     assert_eq!(found(&store, HASH).await.as_ref(), Some(&session));
-    // Refused though the item is there: TTL may take days.
+    // The session is refused although its item exists: TTL may take days to remove the item.
     pass(Duration::from_millis(1)).await;
     assert_eq!((found(&store, HASH).await, by_id(&store, session.id).await), (None, None));
     assert_eq!(items(&engine).await.len(), 2);
@@ -69,7 +69,7 @@ async fn a_session_is_what_was_asked_for_until_it_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_reads_the_table_learns_no_token() {
+async fn the_table_holds_hashes_and_no_tokens() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     store(engine.client(), &world).op().sessions().create(&hour(), HASH.into()).await.unwrap();
@@ -87,7 +87,7 @@ async fn whoever_reads_the_table_learns_no_token() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_revoked_session_is_refused_at_once_and_may_be_revoked_again() {
+async fn a_revoked_session_is_refused_at_once() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
@@ -100,18 +100,18 @@ async fn a_revoked_session_is_refused_at_once_and_may_be_revoked_again() {
         assert_eq!(cost.calls, calls);
         assert_eq!((found(&store, HASH).await, by_id(&store, session.id).await), (None, None));
     }
-    assert_eq!(found(&store, [8; 32]).await, Some(other), "and no other");
-    // Removed in its time, as all that is over.
+    assert_eq!(found(&store, [8; 32]).await, Some(other), "no other session is revoked");
+    // The revocation ended the session, so TTL removes its item.
     pass(Duration::from_secs(1)).await;
     assert_eq!(engine.expire(10).unwrap(), 1);
     store.op().sessions().revoke(session.id).await.unwrap();
-    // One that never was.
+    // Sessions that never existed.
     store.op().sessions().revoke("0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap()).await.unwrap();
     store.op().sessions().revoke("0190a4cd-d3e7-4222-9f99-fdb74feee752".parse().unwrap()).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_is_revoked_however_far_the_index_is_behind() {
+async fn a_session_is_revoked_even_if_the_index_is_behind() {
     for (behind, age) in [(1_000, 0), (20_000, 0), (300_000, 120_000)] {
         let world = World::new(3);
         let index = Duration::from_millis(behind);
@@ -127,7 +127,7 @@ async fn a_session_is_revoked_however_far_the_index_is_behind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sessions_are_listed_newest_first_and_all_of_them() {
+async fn all_sessions_are_listed_newest_first() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
@@ -156,7 +156,7 @@ async fn sessions_are_listed_newest_first_and_all_of_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_fails_for_a_moment_is_tried_again_and_makes_one_session() {
+async fn a_retried_creation_makes_one_session() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     for (number, fault) in

@@ -1,4 +1,4 @@
-//! What a store tells of all that it did: also of what failed, which no answer tells the price of.
+//! The tally of a store: it counts all operations, also failed ones, whose cost no result reports.
 
 use lately_engine::fault::{Fault, Faults, Target, Throttle, When};
 use lately_engine::{Operation, Options};
@@ -6,7 +6,7 @@ use lately_store::{Store, Tally};
 
 use crate::support::{World, change, engine, event, store, submission, topic};
 
-/// A store with the topic `posts`, to which this happens afterwards.
+/// A store with the topic `posts`. Its calls meet the faults.
 async fn with_posts(faults: Faults) -> Store {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
@@ -24,19 +24,19 @@ fn puts() -> Target {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_operation_is_told_once_with_its_cost() {
+async fn an_operations_cost_is_counted_once() {
     let store = with_posts(Faults::default()).await;
     let op = store.op();
     op.write(submission(&topic("posts"), vec![event("note", None)])).await.unwrap();
     let cost = op.cost();
-    // The tally counts requests that are over.
+    // The tally counts a request when it is over.
     drop(op);
     assert_eq!(store.take_tally(), Tally { cost, ..Tally::default() });
     assert_eq!(store.clone().take_tally(), Tally::default());
 }
 
 #[tokio::test(start_paused = true)]
-async fn throttles_are_told_and_the_shards_that_they_doubled() {
+async fn throttles_and_doubled_shards_are_counted() {
     let hot = Fault::Throttle(Throttle::TableKeyRange);
     let store = with_posts(Faults::default().rule(puts(), When::First(2), hot)).await;
     store.op().write(submission(&topic("posts"), vec![event("note", None)])).await.unwrap();
@@ -45,7 +45,7 @@ async fn throttles_are_told_and_the_shards_that_they_doubled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_given_up_is_told_with_what_it_cost_in_vain() {
+async fn a_failed_operation_is_counted_with_its_cost() {
     let store =
         with_posts(Faults::default().rule(puts(), When::Always, Fault::Throttle(Throttle::Account))).await;
     store.op().write(submission(&topic("posts"), vec![event("note", None)])).await.unwrap_err();
@@ -55,18 +55,18 @@ async fn what_was_given_up_is_told_with_what_it_cost_in_vain() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_conflict_or_a_failure_is_no_throttle() {
+async fn conflicts_and_failures_are_not_counted_as_throttles() {
     for fault in [Fault::InternalServerError, Fault::TransactionConflict] {
         let store = with_posts(Faults::default().rule(puts(), When::First(1), fault)).await;
         store.op().write(submission(&topic("posts"), vec![event("note", None)])).await.unwrap();
         let Tally { cost, throttles, throttles_given_up, .. } = store.take_tally();
-        assert!(cost.calls > 2, "it was tried again");
+        assert!(cost.calls > 2, "the write was retried");
         assert_eq!((throttles, throttles_given_up), (0, 0));
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_batch_leaves_unprocessed_was_throttled() {
+async fn unprocessed_items_of_a_batch_count_as_a_throttle() {
     let batch = Target::operation(Operation::BatchWriteItem);
     let store = with_posts(Faults::default().rule(batch, When::First(1), Fault::Unprocessed(1.0))).await;
     let events = (0..3).map(|_| event("note", None)).collect();

@@ -1,4 +1,4 @@
-//! Timelines of sources: what is listed, in order, filtered and not, at a counted price.
+//! Timelines of sources: the listed events in order, with and without filters, at a counted price.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ fn told(page: &Page<TimelineEvent>) -> Vec<EventId> {
     page.events.iter().map(|event| event.event.id).collect()
 }
 
-/// What a source lists, oldest first, and which of it is gone.
+/// The events that a source lists, oldest first, and those of them that no longer exist.
 struct Timeline {
     listed: Vec<Listed>,
     gone: Vec<EventId>,
@@ -166,14 +166,14 @@ async fn pointers_are_followed_together() {
     let listed: Vec<_> = (0..50).map(listed).collect();
     put(&engine.client(), listed.iter().flat_map(Listed::at_sources)).await;
     put(&engine.client(), listed.iter().map(Listed::event)).await;
-    // Eleven at first, and then all others: how large they are is known.
+    // The first call follows eleven pointers. The sizes of these events allow the next call to follow all others.
     let (shown, cost) = page(&store, &source_query(50)).await;
     assert_eq!((shown.events.len(), cost.calls, cost.rounds), (50, 3, 1));
-    assert_eq!(cost.read_units.halves, 50 + 1, "a half for each event, and the entries");
+    assert_eq!(cost.read_units.halves, 50 + 1, "half a unit for each event, and the entries");
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_an_event_is_shown_it_from_a_replica_that_is_behind() {
+async fn a_waiting_page_shows_the_event_even_from_stale_replicas() {
     for after in [0, 40, 600, 4_000] {
         let world = World::new(after);
         let lag = Lag { seed: after, table: Duration::from_secs(2), index: Duration::ZERO, behind: 1.0 };
@@ -190,7 +190,7 @@ async fn who_waits_for_an_event_is_shown_it_from_a_replica_that_is_behind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_nobody_wrote_is_not_waited_for_longer_than_five_seconds() {
+async fn a_page_waits_at_most_five_seconds_for_an_event() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
@@ -202,7 +202,7 @@ async fn what_nobody_wrote_is_not_waited_for_longer_than_five_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_come_any_more_is_looked_for_once() {
+async fn an_event_that_cannot_come_is_not_waited_for() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
@@ -216,7 +216,7 @@ async fn what_cannot_come_any_more_is_looked_for_once() {
     let shown = store.op().timeline(&ada()).page(&query(old.id())).await.unwrap();
     assert_eq!(told(&shown), [old.id()]);
 
-    // Five seconds are what a writer's clock may be ahead.
+    // A writer's clock may be five seconds ahead.
     let ahead = |millis| id(world.now().saturating_add(millis), 0);
     let read = store.op().timeline(&ada()).page(&query(ahead(5_001))).await;
     assert!(read.is_err() && begun.elapsed() == Duration::ZERO, "{read:?}");
@@ -226,7 +226,7 @@ async fn what_cannot_come_any_more_is_looked_for_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cursor_is_good_for_its_own_source_and_filters_only() {
+async fn a_cursor_is_valid_only_for_its_own_source_and_filters() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
@@ -234,7 +234,7 @@ async fn a_cursor_is_good_for_its_own_source_and_filters_only() {
     put(&engine.client(), (0..5).map(listed).flat_map(|one| one.at_sources().collect::<Vec<_>>())).await;
     let month = || SourceQuery::parse("month=2026-03&limit=2").unwrap();
     let cursor = page(&store, &month()).await.0.next;
-    // Written down a second time, because cursors never expire.
+    // The fingerprint is spelled out here a second time, because cursors never expire.
     let fingerprint = Fingerprint::of("source events").text("actor:ada").option(None).option(None);
     let fingerprint = fingerprint.option(Some("2026-03-01T00:00:00.000Z"));
     let fingerprint = fingerprint.option(Some("2026-04-01T00:00:00.000Z")).finish();
@@ -258,7 +258,7 @@ async fn a_cursor_is_good_for_its_own_source_and_filters_only() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_has_expired_or_is_gone_does_not_end_a_page_early() {
+async fn expired_and_deleted_events_do_not_end_a_page_early() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);

@@ -1,4 +1,4 @@
-//! Feeds that are damaged, found out and mended, also while others change what they must show.
+//! Damaged feeds: `verify` finds the damage and `rebuild` repairs it, also while others change what the feed must show.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ use crate::support::{Item, World, change, engine, items, seeds, store};
 
 const SOURCES: [&str; 4] = ["actor:ada", "actor:cyd", "subject:s:1", "subject:s:2"];
 
-/// A feed as it should be, and what it is made from.
+/// A feed without damage, and the entries, follows and pull markers that it is made from.
 struct Scene {
     engine: Engine,
     store: Store,
@@ -59,7 +59,7 @@ impl Scene {
         put(&engine.client(), follows.iter().map(|(source, since)| follow(&bob(), source, *since))).await;
         let mut pulls = Vec::new();
         for (source, since) in follows.iter().filter(|_| rng.u8(..3) == 0) {
-            // Promoted long ago: it is pulled from a minute before the follow on.
+            // The source was promoted long ago. The feed pulls it from a minute before the follow on.
             let promotion = EventId::first_of(UnixMillis::MIN);
             put(&engine.client(), [source_item(source, promotion)]).await;
             pulls.push((source.clone(), EventId::first_of(since.saturating_sub(65_000))));
@@ -74,7 +74,7 @@ impl Scene {
         one.fans_out && one.expires_at.is_none_or(|seconds| seconds > self.world.now().get() / 1000)
     }
 
-    /// What the feed itself must hold.
+    /// The events of which the feed itself must hold copies.
     fn must_hold(&self) -> impl Iterator<Item = &Listed> {
         self.listed.iter().filter(|one| {
             let is_of = |(source, _): &&(Source, _)| one.sources().contains(source);
@@ -86,7 +86,7 @@ impl Scene {
         })
     }
 
-    /// What the feed may hold.
+    /// Whether the feed may hold a copy of an event.
     fn may_hold(&self, one: &Listed) -> bool {
         let followed = self.follows.iter().any(|(source, _)| one.sources().contains(source));
         followed || one.told.event.actor.as_str() == "bob"
@@ -116,14 +116,14 @@ impl Scene {
     }
 }
 
-/// All that the table holds, by key.
+/// All items of the table, by key.
 async fn table(scene: &Scene) -> BTreeMap<[String; 2], Item> {
     let key = |item: &Item| ["pk", "sk"].map(|name| item[name].as_s().unwrap().clone());
     items(&scene.engine).await.into_iter().map(|item| (key(&item), item)).collect()
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_damaged_is_named_and_mended_and_what_is_whole_is_left_alone() {
+async fn all_damage_is_found_and_only_damage_is_repaired() {
     for seed in seeds(30) {
         let mut rng = fastrand::Rng::with_seed(seed.0);
         let scene = Scene::some(seed.0, &mut rng, 260).await;
@@ -142,7 +142,7 @@ async fn what_is_damaged_is_named_and_mended_and_what_is_whole_is_left_alone() {
                 damage.insert(format!("{:?}", FeedFinding::Extra(one.id())));
             }
         }
-        // The copy of an event that was deleted.
+        // A copy of a deleted event.
         let deleted = Listed::new(id(scene.world.now().saturating_sub(9_000), 999), "bob", None);
         put(&client, [deleted.in_feed(&bob())]).await;
         damage.insert(format!("{:?}", FeedFinding::Extra(deleted.id())));
@@ -155,15 +155,15 @@ async fn what_is_damaged_is_named_and_mended_and_what_is_whole_is_left_alone() {
         };
         let (report, found) = scene.verify(false).await;
         assert_eq!(told(found), damage);
-        assert_eq!(report.missing + report.extra, damage.len() as u64, "each once");
+        assert_eq!(report.missing + report.extra, damage.len() as u64, "each finding once");
         assert_eq!(told(scene.verify(true).await.1), damage);
-        assert_eq!(table(&scene).await, whole, "the items that were there");
-        assert_eq!(scene.verify(true).await.1, [], "mended");
+        assert_eq!(table(&scene).await, whole, "the same items as before the damage");
+        assert_eq!(scene.verify(true).await.1, [], "nothing is left to repair");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_mark_is_put_back_and_its_events_are_not_copied() {
+async fn a_lost_pull_marker_is_restored_without_copies() {
     for seed in seeds(30) {
         let mut rng = fastrand::Rng::with_seed(seed.0);
         let scene = Scene::some(seed.0, &mut rng, 260).await;
@@ -191,7 +191,7 @@ async fn own_posts_that_no_source_lists_yet_are_not_extra() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_feeds_keep_no_longer_is_not_missing() {
+async fn an_entry_past_its_retention_is_not_missing() {
     let mut scene = Scene::some(1, &mut fastrand::Rng::with_seed(1), 260).await;
     let day = 24 * 60 * 60 * 1_000;
     let old = Listed::new(id(scene.world.now().saturating_sub(day + 1_000), 7), "bob", None);
@@ -202,14 +202,13 @@ async fn what_feeds_keep_no_longer_is_not_missing() {
     assert_eq!(scene.verify(false).await.1, []);
 }
 
-/// What unfollowing a source does to the feed in the end.
+/// Removes the entries from the feed that an unfollow of the source removes in the end.
 async fn clean_up(scene: &Scene, left: &Source) {
     let gone = scene.listed.iter().filter(|one| one.sources().contains(left) && !scene.may_hold(one));
     delete(&scene.engine.client(), gone.map(|one| one.in_feed(&bob()))).await;
 }
 
-/// A source is left, another one is followed, and an event is deleted; all that follows from it for the feed is
-/// done at once.
+/// Unfollows a source, follows another one, and deletes an event. All changes of the feed that result are made at once.
 async fn change_meanwhile(scene: &mut Scene, rng: &mut fastrand::Rng) {
     let client = scene.engine.client();
     let pushed = |(source, _): &(Source, _)| scene.pulls.iter().all(|(pulled, _)| pulled != source);
@@ -232,7 +231,7 @@ async fn change_meanwhile(scene: &mut Scene, rng: &mut fastrand::Rng) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_others_do_while_it_is_rebuilt_is_neither_undone_nor_lost() {
+async fn a_rebuild_neither_undoes_nor_loses_concurrent_changes() {
     for seed in seeds(200) {
         let mut rng = fastrand::Rng::with_seed(seed.0);
         let mut scene = Scene::some(seed.0, &mut rng, 30).await;
@@ -265,7 +264,7 @@ async fn what_others_do_while_it_is_rebuilt_is_neither_undone_nor_lost() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rebuild_that_fails_may_be_run_again() {
+async fn a_rebuild_that_fails_can_be_repeated() {
     for seed in seeds(20) {
         let mut rng = fastrand::Rng::with_seed(seed.0);
         let mut scene = Scene::some(seed.0, &mut rng, 260).await;
@@ -279,7 +278,7 @@ async fn a_rebuild_that_fails_may_be_run_again() {
             }
         }
         for life in 0.. {
-            assert!(life < 1_000, "no progress");
+            assert!(life < 1_000, "the rebuild makes no progress");
             let faults = Faults::seeded(seed.0 << 32 | life)
                 .sometimes(0.02, Target::any(), Fault::Crash(Moment::Before))
                 .sometimes(0.02, Target::any(), Fault::Crash(Moment::After));

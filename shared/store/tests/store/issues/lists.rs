@@ -1,5 +1,5 @@
-//! Lists of issues, held against a model: every view, both orders, every range; while the indexes are behind; and waiting
-//! until they are not.
+//! Lists of issues against a model: every view, order and range, also with indexes that are behind; and lists that wait
+//! for an issue.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -33,7 +33,7 @@ async fn scramble(store: &Store, random: &mut fastrand::Rng, model: &mut Model, 
     }
 }
 
-/// What a query is to give.
+/// The issues that a query must give.
 fn listed(model: &Model, query: &IssueQuery, is_descending: bool) -> Vec<Issue> {
     let is_wanted = |issue: &&Issue| {
         let in_range = query.from.is_none_or(|from| issue.number >= from)
@@ -52,14 +52,14 @@ fn listed(model: &Model, query: &IssueQuery, is_descending: bool) -> Vec<Issue> 
     listed
 }
 
-/// All pages of a query, one after the other.
+/// Reads all pages of a query.
 async fn walk(store: &Store, query: &str) -> Vec<Issue> {
     let (mut seen, mut cursor) = (Vec::new(), None);
     loop {
         let query = IssueQuery { cursor, ..asking(query) };
         let page = store.op().repository(&repository()).list(&query).await.unwrap();
         let is_full = page.issues.len() == usize::from(query.limit.get());
-        assert!(is_full || page.next.is_none(), "a page is full or the last");
+        assert!(is_full || page.next.is_none(), "a page is full, or the last one");
         assert!(page.next.is_none() || !page.issues.is_empty());
         seen.extend(page.issues);
         cursor = page.next;
@@ -73,7 +73,7 @@ const VIEWS: [&str; 6] =
     ["", "&status=open", "&status=closed", "&priority=high", "&priority=medium", "&priority=low"];
 
 #[tokio::test(start_paused = true)]
-async fn pages_of_every_view_order_and_range_are_those_of_a_model() {
+async fn every_view_order_and_range_matches_the_model() {
     for seed in seeds(4) {
         let world = World::new(seed.0);
         let engine = engine(&world, Options::default());
@@ -96,7 +96,7 @@ async fn pages_of_every_view_order_and_range_are_those_of_a_model() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_page_that_takes_exactly_what_is_left_says_that_it_is_the_last() {
+async fn a_page_that_takes_all_remaining_issues_has_no_next() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
@@ -118,7 +118,7 @@ async fn a_page_that_takes_exactly_what_is_left_says_that_it_is_the_last() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_page_of_large_issues_ends_at_its_bytes_and_says_so() {
+async fn a_page_of_large_issues_ends_at_its_size_limit() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
@@ -133,14 +133,14 @@ async fn a_page_of_large_issues_ends_at_its_bytes_and_says_so() {
         let cost = op.cost();
         assert!(page.next.is_some() && (40..42).contains(&page.issues.len()), "{}", page.issues.len());
         assert!(serde_json::to_string(&page).unwrap().len() <= PAGE_BYTES);
-        assert_eq!(cost.calls, 3, "a megabyte each");
+        assert_eq!(cost.calls, 3, "1 MB per call");
         let rest = IssueQuery { cursor: page.next, ..asking("limit=200") };
         let rest = store.op().repository(&repository()).list(&rest).await.unwrap();
         assert_eq!((page.issues.len() + rest.issues.len(), rest.next), (60, None));
     }
 }
 
-/// A world in which the indexes are behind by up to so long.
+/// A world in which a share of the reads is stale: of an index by up to `index`, of the table by up to half of that.
 fn behind(seed: u64, index: Duration, behind: f64) -> (World, Engine, Store) {
     let world = World::new(seed);
     let lag = Lag { seed, table: index / 2, index, behind };
@@ -150,19 +150,19 @@ fn behind(seed: u64, index: Duration, behind: f64) -> (World, Engine, Store) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_views_are_the_model_once_the_indexes_have_caught_up() {
+async fn views_match_the_model_once_the_indexes_catch_up() {
     for seed in seeds(4) {
         let (_, engine, store) = behind(seed.0, Duration::from_secs(3), 0.7);
         let mut random = fastrand::Rng::with_seed(seed.0);
         let mut model = Model::new();
         for _ in 0..4 {
             scramble(&store, &mut random, &mut model, 12).await;
-            // While they are behind, a view shows what was so: never an issue twice, never out of order.
+            // A view may be stale, but it never shows an issue twice or out of order.
             for view in VIEWS {
                 let seen = walk(&store, &format!("limit=4{view}")).await;
                 assert!(seen.windows(2).all(|pair| pair[0].number > pair[1].number), "{view}");
             }
-            // All issues, read consistently, are never behind.
+            // Consistent reads of all issues are never stale.
             assert_eq!(walk(&store, "limit=4&consistent=true").await, listed(&model, &asking(""), true));
             pass(Duration::from_millis(500)).await;
         }
@@ -171,7 +171,7 @@ async fn the_views_are_the_model_once_the_indexes_have_caught_up() {
             let query = format!("limit=5{view}");
             assert_eq!(walk(&store, &query).await, listed(&model, &asking(&query), true), "{view}");
         }
-        // Nothing that was read too early was written.
+        // No stale item was written back.
         assert_eq!(stored(&engine).await.len(), model.len());
         for (number, issue) in &model {
             assert_eq!(now(&store, *number).await, *issue);
@@ -185,18 +185,18 @@ async fn waited(store: &Store, query: &str) -> Result<Vec<u32>, IssuesError> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_a_change_is_shown_it_in_every_view() {
+async fn a_waiting_list_shows_the_change_in_every_view() {
     const SECOND: Duration = Duration::from_secs(1);
     for seed in seeds(12) {
         for (view, is_new) in [
             ("", true),
             ("&status=closed", true),
             ("&priority=medium&limit=1", true),
-            // Where it is no longer shown.
+            // Views that the issue has left.
             ("&status=open", false),
             ("&priority=high", false),
         ] {
-            // All reads are behind, or one may be further behind than the one before.
+            // Either all reads are stale, or a read may be more stale than the one before.
             let share = [1.0, 0.5][usize::try_from(seed.0 % 2).unwrap()];
             let (_, _, store) = behind(seed.0, 2 * SECOND, share);
             let opened = open(&store, r#"{"title":"t","labels":["critical"]}"#).await;
@@ -213,7 +213,7 @@ async fn who_waits_for_a_change_is_shown_it_in_every_view() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waited_for_an_issue_that_is_not_on_the_page_finds_it_on_the_one_where_it_is() {
+async fn a_list_can_wait_for_an_issue_on_a_later_page() {
     for seed in seeds(4) {
         let (_, _, store) = behind(seed.0, Duration::from_secs(2), 1.0);
         let first = open(&store, r#"{"title":"t"}"#).await;
@@ -222,7 +222,7 @@ async fn who_waited_for_an_issue_that_is_not_on_the_page_finds_it_on_the_one_whe
         }
         pass(Duration::from_secs(3)).await;
         let mut known = first.revision;
-        // It leaves the view, and comes back.
+        // The issue leaves the view, and comes back.
         for (status, shown) in [("closed", vec![4, 3, 2]), ("open", vec![4, 3, 2, 1])] {
             known = change(&store, 1, &format!(r#"{{"status":"{status}"}}"#), known).await.unwrap().revision;
             let query = asking(&format!("status=open&limit=2&wait_for=1@{known}"));
@@ -236,12 +236,12 @@ async fn who_waited_for_an_issue_that_is_not_on_the_page_finds_it_on_the_one_whe
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_does_not_show_in_time_is_said_not_to_be_visible_yet() {
+async fn a_list_that_waits_in_vain_fails_as_not_yet_visible() {
     let (_, _, store) = behind(1, Duration::from_secs(60), 1.0);
     let opened = open(&store, r#"{"title":"t"}"#).await;
     let next = opened.revision.next();
     for query in [
-        // Behind by a minute; of a revision that is not there; of an issue that is not there.
+        // The index is a minute behind; the revision does not exist (two queries); the issue does not exist.
         format!("status=open&wait_for=1@{}", opened.revision),
         format!("wait_for=1@{next}"),
         format!("priority=medium&wait_for=1@{next}"),
@@ -253,5 +253,5 @@ async fn what_does_not_show_in_time_is_said_not_to_be_visible_yet() {
     }
     let begun = Instant::now();
     assert_eq!(waited(&store, &format!("wait_for=1@{}", opened.revision)).await.unwrap(), [1]);
-    assert_eq!(begun.elapsed(), Duration::ZERO, "the table itself tells");
+    assert_eq!(begun.elapsed(), Duration::ZERO, "this query reads the table");
 }

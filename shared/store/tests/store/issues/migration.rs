@@ -1,5 +1,5 @@
-//! Older items: each read as what it is, and upgraded by that read, by a change, or in the background; and never over what
-//! someone else has written meanwhile, whatever schema they know.
+//! Issues of older schemas. A read, a change or the background migration upgrades them. An upgrade never overwrites a
+//! later write, whichever schema its writer knows.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -17,19 +17,19 @@ use super::support::{
 };
 use crate::support::{Item, TABLE, World, engine, items, pass, store};
 
-/// An item that an older release, or a newer one, has left.
+/// An item that an older release, or a newer one, has written.
 struct Old {
     name: String,
     number: u32,
     item: Item,
-    /// The issue that it is.
+    /// The issue that a read must give.
     reads: serde_json::Value,
-    /// What upgrades it.
+    /// The attributes that the upgrade adds or changes.
     upgrade: Item,
 }
 
 impl Old {
-    /// The item when it is upgraded.
+    /// The item after its upgrade.
     fn upgraded(&self) -> Item {
         let mut item = self.item.clone();
         item.extend(self.upgrade.clone());
@@ -67,12 +67,12 @@ async fn world(options: Options) -> (World, Engine) {
     (world, engine)
 }
 
-/// All that is to be in the table when everything is upgraded.
+/// The table's issues after all upgrades.
 fn all_upgraded() -> BTreeMap<u32, Item> {
     old().into_iter().map(|old| (old.number, old.upgraded())).collect()
 }
 
-/// An update as some other program makes it.
+/// An update by another program.
 async fn update(engine: &Engine, of: u32, expression: &str, values: &[(&str, AttributeValue)]) {
     let values = values.iter().cloned().map(|(name, value)| (name.to_owned(), value)).collect();
     let key = old().into_iter().find(|old| old.number == of).unwrap().item;
@@ -97,7 +97,7 @@ fn texts(all: &[&str]) -> AttributeValue {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_old_item_is_read_as_what_it_is_and_upgraded_by_that_read_once() {
+async fn a_read_upgrades_an_old_item_once() {
     let (world, engine) = world(Options::default()).await;
     let store = store(engine.client(), &world);
     for old in old() {
@@ -112,14 +112,14 @@ async fn each_old_item_is_read_as_what_it_is_and_upgraded_by_that_read_once() {
         let cost = op.cost();
         assert_eq!((again, cost.calls), (issue, 1), "{}", old.name);
     }
-    assert!(told(&engine).await.is_empty(), "nothing has happened");
+    assert!(told(&engine).await.is_empty(), "an upgrade has no event");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_page_upgrades_what_it_shows() {
+async fn a_page_upgrades_the_issues_that_it_shows() {
     for (query, shown) in [
         ("", &[10, 9, 8, 7, 6, 5, 4, 3, 2, 1][..]),
-        // Those that stand in the index where they belong, and where they do not.
+        // The page of an index shows issues with the right keys, and leaves out those with wrong ones.
         ("status=open", &[9, 7, 6, 5, 4, 1]),
         ("status=closed", &[2]),
         ("priority=low", &[7]),
@@ -142,7 +142,7 @@ async fn a_page_upgrades_what_it_shows() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_stood_in_the_wrong_place_of_an_index_is_listed_in_the_right_one() {
+async fn an_upgrade_moves_issues_to_their_right_index_places() {
     let (world, engine) = world(Options::default()).await;
     let store = store(engine.client(), &world);
     store.op().repository(&repository()).list(&asking("")).await.unwrap();
@@ -151,7 +151,7 @@ async fn what_stood_in_the_wrong_place_of_an_index_is_listed_in_the_right_one() 
         ("status=closed", &[8, 3, 2]),
         ("priority=high", &[9, 8, 6, 1]),
         ("priority=medium", &[5, 2]),
-        // What a newer release has put elsewhere, it knows where to find.
+        // Issue 10 has the keys of a newer release. Only that release finds it here.
         ("priority=low", &[7, 4, 3]),
     ] {
         let op = store.op();
@@ -163,7 +163,7 @@ async fn what_stood_in_the_wrong_place_of_an_index_is_listed_in_the_right_one() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_page_writes_back_no_more_than_it_may_and_the_next_goes_on() {
+async fn a_page_limits_its_write_backs_and_the_next_continues() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
@@ -185,10 +185,11 @@ async fn a_page_writes_back_no_more_than_it_may_and_the_next_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn migrating_on_read_costs_a_call_and_a_unit_for_each_place() {
+async fn an_upgrade_costs_a_write_unit_for_each_place() {
     let (world, engine) = world(Options::default()).await;
     let store = store(engine.client(), &world);
-    // The table, the index by status, and the one by priority, where it was not.
+    // One unit each: the table, the index by status, the index by priority. An item that moves within an index costs
+    // two.
     for (of, written) in [(1, "3.0"), (4, "3.0"), (9, "4.0"), (6, "0.0")] {
         let op = store.op();
         op.issue(&number(of)).get(false).await.unwrap();
@@ -202,7 +203,7 @@ async fn migrating_on_read_costs_a_call_and_a_unit_for_each_place() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_read_is_answered_whatever_becomes_of_its_write_back() {
+async fn a_read_succeeds_even_if_its_write_back_fails() {
     for fault in [
         Fault::Throttle(Throttle::TableKeyRange),
         Fault::InternalServerError,
@@ -223,7 +224,7 @@ async fn a_read_is_answered_whatever_becomes_of_its_write_back() {
         assert_eq!(
             (answered(&issue), cost.calls),
             (old()[0].reads.clone(), 2),
-            "{fault:?}: it is tried once"
+            "{fault:?}: the write-back is tried once"
         );
         let page = store.op().repository(&repository()).list(&asking("")).await.unwrap();
         assert_eq!(page.issues.len(), 10, "{fault:?}");
@@ -236,7 +237,7 @@ async fn a_read_is_answered_whatever_becomes_of_its_write_back() {
     }
 }
 
-/// A world in which reads that need not be consistent see what was there before.
+/// A world in which reads that are not consistent return items as they were before.
 async fn behind() -> (World, Engine, Store) {
     let lag = Lag { seed: 1, table: Duration::from_secs(10), index: Duration::from_secs(10), behind: 1.0 };
     let (world, engine) = world(Options { lag: Some(lag), ..Options::default() }).await;
@@ -246,7 +247,7 @@ async fn behind() -> (World, Engine, Store) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_read_too_early_is_never_written_over_what_is_newer() {
+async fn a_stale_read_never_overwrites_a_newer_write() {
     let (_, engine, store) = behind().await;
     for of in [1, 4, 8] {
         let known = old().into_iter().find(|old| old.number == of).unwrap().revision();
@@ -260,7 +261,7 @@ async fn what_was_read_too_early_is_never_written_over_what_is_newer() {
         assert_eq!(
             (stale.revision, cost.calls),
             (known, 2),
-            "it was read as it was before, and written back in vain"
+            "the read is stale, and its write-back is refused"
         );
         assert_eq!(stored(&engine).await, now);
         assert_eq!(self::now(&store, of).await, changed);
@@ -268,27 +269,27 @@ async fn what_was_read_too_early_is_never_written_over_what_is_newer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_read_before_an_older_writer_wrote_is_not_written_either() {
+async fn a_stale_read_never_overwrites_an_older_releases_write() {
     let (_, engine, store) = behind().await;
-    // It knows no revisions, and no priority.
+    // This writer knows neither revisions nor priorities.
     update(&engine, 1, "SET labels = :labels, #status = #status", &[(":labels", texts(&["enhancement"]))])
         .await;
     let now = stored(&engine).await;
     let stale = store.op().issue(&number(1)).get(false).await.unwrap();
-    assert_eq!(answered(&stale)["priority"], "high", "by its labels of before");
-    assert_eq!(stored(&engine).await, now, "those would be wrong now");
+    assert_eq!(answered(&stale)["priority"], "high", "the priority follows from the old labels");
+    assert_eq!(stored(&engine).await, now, "the old priority would be wrong now");
     let fresh = self::now(&store, 1).await;
     assert_eq!(answered(&fresh)["priority"], "low");
     assert_eq!(stored(&engine).await[&1]["gsi2sk"], text("PRIORITY#LOW#00000001"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_older_writer_and_a_newer_reader_get_along() {
+async fn a_newer_reader_understands_an_older_writer() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
     let opened = open(&store, r#"{"title":"t","labels":["critical"]}"#).await;
-    // Of schema 2: it closes and relabels, knows the index by status and revisions, and no priority.
+    // A writer of schema 2 closes and relabels. It knows revisions and the index by status, but no priorities.
     let next = AttributeValue::N(opened.revision.next().to_string());
     let values = [
         (":closed", text("closed")),
@@ -302,12 +303,12 @@ async fn an_older_writer_and_a_newer_reader_get_along() {
     let followed = changing(r#"{"status":"closed","labels":["enhancement"]}"#).apply_to(&opened);
     assert_eq!(seen, Issue { revision: opened.revision.next(), ..followed });
     assert_eq!(stored(&engine).await[&1]["gsi2sk"], text("PRIORITY#LOW#00000001"));
-    // Who read before that is told.
+    // A change by the revision that was read before is refused.
     change(&store, 1, r#"{"title":"x"}"#, opened.revision).await.unwrap_err();
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_older_reader_finds_what_it_knows_in_what_a_newer_writer_wrote() {
+async fn an_older_reader_understands_a_newer_writer() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
@@ -333,7 +334,7 @@ async fn an_older_reader_finds_what_it_knows_in_what_a_newer_writer_wrote() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_upgrades_too_and_leaves_alone_what_it_does_not_know() {
+async fn a_change_upgrades_the_item_and_keeps_unknown_attributes() {
     let (world, engine) = world(Options::default()).await;
     let store = store(engine.client(), &world);
     for old in old() {
@@ -345,7 +346,7 @@ async fn a_change_upgrades_too_and_leaves_alone_what_it_does_not_know() {
         wanted.insert("updated_at".to_owned(), AttributeValue::N(changed.updated_at.get().to_string()));
         assert_eq!(stored(&engine).await[&old.number], wanted, "{}", old.name);
     }
-    // A change of what is so already is none, and still a read.
+    // A change to the same values is no change, but a read that upgrades.
     let (world, engine) = self::world(Options::default()).await;
     let store = crate::support::store(engine.client(), &world);
     let same = change(&store, 1, r#"{"title":"Issue 1"}"#, old()[0].revision()).await.unwrap();
@@ -354,7 +355,7 @@ async fn a_change_upgrades_too_and_leaves_alone_what_it_does_not_know() {
     assert!(told(&engine).await.is_empty());
 }
 
-/// What becomes of a change of an item of schema 1, if something happens between its read and its write.
+/// Changes an item of schema 1 while something happens between the change's read and its write. Returns the item.
 async fn changed_while(happens: impl AsyncFnOnce(&Engine, &Store)) -> Item {
     let (world, engine) = world(Options::default()).await;
     let plain = store(engine.client(), &world);
@@ -373,7 +374,7 @@ async fn changed_while(happens: impl AsyncFnOnce(&Engine, &Store)) -> Item {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_is_not_refused_for_an_upgrade_meanwhile_and_loses_nothing_of_an_older_writer() {
+async fn a_change_survives_a_concurrent_upgrade_or_older_write() {
     let upgraded = changed_while(async |_, plain| drop(now(plain, 1).await)).await;
     assert_eq!((&upgraded["title"], &upgraded["gsi2sk"]), (&text("Other"), &text("PRIORITY#HIGH#00000001")));
     let relabelled = changed_while(async |engine, _| {
@@ -390,7 +391,7 @@ fn plan(run: bool, items_per_second: u32) -> MigrationPlan {
     MigrationPlan { run, items_per_second: NonZeroU32::new(items_per_second).unwrap() }
 }
 
-/// What the background finds among the old items.
+/// The background migration's report on the old items.
 fn found() -> MigrationReport {
     MigrationReport {
         items: 10,
@@ -403,7 +404,7 @@ fn found() -> MigrationReport {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_background_says_what_is_to_be_done_does_it_and_then_finds_nothing() {
+async fn the_migration_reports_upgrades_and_then_finds_nothing() {
     let (world, engine) = world(Options::default()).await;
     let store = store(engine.client(), &world);
     let before = stored(&engine).await;
@@ -420,10 +421,10 @@ async fn the_background_says_what_is_to_be_done_does_it_and_then_finds_nothing()
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_background_is_no_faster_than_it_may_be_and_tells_how_far_it_is() {
+async fn the_migration_keeps_its_rate_and_reports_progress() {
     let (world, engine) = world(Options::default()).await;
     let store = store(engine.client(), &world);
-    // Other items are looked at too, and are no issues.
+    // The migration also looks at other items, which are no issues.
     for user in 0..20 {
         let key = lately_keys::table::ProfileKey { user: format!("u{user}").parse().unwrap() };
         let document = lately_model::Document::parse(b"{}").unwrap();
@@ -438,13 +439,13 @@ async fn the_background_is_no_faster_than_it_may_be_and_tells_how_far_it_is() {
         .await
         .unwrap();
     assert_eq!((report.items, report.upgraded), (30, 7));
-    // Four items each second, and the rest at once.
+    // Four items a second, and the last two after seven seconds.
     let expected: Vec<_> = (1..=7).map(|page| (4 * page, page - 1)).chain([(30, 7)]).collect();
     assert_eq!(told, expected);
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_background_goes_on_after_it_died_at_any_call() {
+async fn the_migration_continues_after_a_crash_at_any_call() {
     for moment in [Moment::Before, Moment::After] {
         for n in 1..=9 {
             let (world, engine) = world(Options::default()).await;
@@ -464,7 +465,7 @@ async fn the_background_goes_on_after_it_died_at_any_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_background_leaves_what_others_wrote_and_counts_what_failed() {
+async fn the_migration_counts_overtaken_and_failed_items() {
     let (world, engine) = world(Options::default()).await;
     let mut broken = old()[0].item.clone();
     broken.insert("sk".to_owned(), text("ISSUE#00000011"));
@@ -486,7 +487,7 @@ async fn the_background_leaves_what_others_wrote_and_counts_what_failed() {
     assert_eq!(
         plain.op().issues().migrate(&plan(true, 1_000), |_| ()).await.unwrap().upgraded,
         7,
-        "nothing was lost by it"
+        "a failed upgrade loses nothing"
     );
     assert_eq!(items(&engine).await.len(), 11);
 }

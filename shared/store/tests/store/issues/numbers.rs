@@ -1,4 +1,4 @@
-//! The numbers of issues: each given once, in order, without gaps as long as nothing goes wrong.
+//! The numbers of issues: each is given once, in order, and without gaps as long as nothing fails.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ async fn opened(store: &Store, title: &str) -> Result<u32, OpenIssueError> {
     store.op().repository(&repository()).open(&new, &ada()).await.map(|issue| issue.number.get())
 }
 
-/// Sets the repository's counter, as a restore of an older state would.
+/// Sets the repository's counter, as a restore from a backup would.
 async fn restore(engine: &Engine, last: u32) {
     let key = repository().encode();
     let text = AttributeValue::S;
@@ -28,7 +28,7 @@ async fn restore(engine: &Engine, last: u32) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_sixteen_who_open_at_once_each_has_its_own_number_and_none_is_left_out() {
+async fn sixteen_concurrent_openers_get_distinct_numbers_without_gaps() {
     for seed in seeds(10) {
         let world = World::new(seed.0);
         let engine = engine(&world, Options::default());
@@ -47,7 +47,7 @@ async fn of_sixteen_who_open_at_once_each_has_its_own_number_and_none_is_left_ou
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_a_storm_no_number_is_given_twice_and_no_issue_is_without_its_event() {
+async fn under_random_faults_each_issue_has_its_number_and_event() {
     let mut gaps = 0;
     for seed in seeds(12) {
         let world = World::new(seed.0);
@@ -64,26 +64,26 @@ async fn in_a_storm_no_number_is_given_twice_and_no_issue_is_without_its_event()
         }));
         let numbers: Vec<u32> = numbers.await.into_iter().flatten().collect();
         let distinct: BTreeSet<_> = numbers.iter().copied().collect();
-        assert_eq!(distinct.len(), numbers.len(), "two were told the same number");
+        assert_eq!(distinct.len(), numbers.len(), "two openers got the same number");
         let stored = stored(&engine).await;
-        assert!(distinct.iter().all(|number| stored.contains_key(number)), "what was acknowledged is there");
+        assert!(distinct.iter().all(|number| stored.contains_key(number)), "every acknowledged issue exists");
         let titles: BTreeSet<_> = stored.values().map(|item| item["title"].as_s().unwrap()).collect();
-        assert_eq!(titles.len(), stored.len(), "one was opened twice");
+        assert_eq!(titles.len(), stored.len(), "an issue was opened twice");
         let told: Vec<_> =
             told(&engine).await.iter().map(|(_, data)| data["number"].as_u64().unwrap()).collect();
         let distinct: BTreeSet<_> = told.iter().copied().collect();
-        assert_eq!(distinct.len(), told.len(), "one was told twice");
+        assert_eq!(distinct.len(), told.len(), "an issue has two events");
         assert_eq!(distinct, stored.keys().copied().map(u64::from).collect());
         gaps += usize::try_from(*stored.keys().last().unwrap()).unwrap() - stored.len();
     }
-    // A few seeds may not come across any.
+    // A run of a few named seeds may leave no gap.
     assert!(gaps > 0 || lately_rig::are_named());
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_dies_at_any_call_leaves_an_issue_with_its_event_or_neither_and_a_gap_at_most() {
-    // The topic is looked for, looked for again and made; a number; the bucket's entry is looked for, the one before it,
-    // and it is made; the transaction; the own feed.
+async fn a_crash_while_opening_leaves_at_most_a_gap() {
+    // Opening makes nine calls: two reads of the topic, and its creation; the number; reads of the bucket's entry and
+    // of the one before, and its creation; the transaction; the author's own feed.
     for moment in [Moment::Before, Moment::After] {
         for n in 1..=10 {
             let world = World::new(n);
@@ -103,7 +103,7 @@ async fn who_dies_at_any_call_leaves_an_issue_with_its_event_or_neither_and_a_ga
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_counter_that_was_restored_counts_on_and_overwrites_nothing() {
+async fn a_restored_counter_overwrites_no_issue() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
@@ -115,7 +115,7 @@ async fn a_counter_that_was_restored_counts_on_and_overwrites_nothing() {
     assert_eq!(opened(&store, "7").await.unwrap(), 7);
     let after: Vec<Item> = stored(&engine).await.into_values().collect();
     assert_eq!((&after[..6], told(&engine).await.len()), (&before[..], 7));
-    // Further behind than one opener counts: the next goes on.
+    // If the counter is further behind than one opener counts, the next opener continues.
     const { assert!(CONFLICTS < 20) };
     for number in 8..=20 {
         assert_eq!(opened(&store, "x").await.unwrap(), number);
@@ -126,7 +126,7 @@ async fn a_counter_that_was_restored_counts_on_and_overwrites_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn behind_the_last_number_there_is_none() {
+async fn no_issue_is_opened_beyond_the_last_number() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);

@@ -1,4 +1,4 @@
-//! Short forms of issues.
+//! Short forms for the tests of issues.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ pub(crate) async fn stored(engine: &Engine) -> BTreeMap<u32, Item> {
     items(engine).await.into_iter().filter_map(of_issue).collect()
 }
 
-/// What the table's events tell of issues, oldest first: their type and their data.
+/// The events of issues in the table, oldest first: each with its type and its data.
 pub(crate) async fn told(engine: &Engine) -> Vec<(String, serde_json::Value)> {
     let mut events: Vec<_> = items(engine).await.into_iter().filter_map(event).collect();
     events.sort_by_key(|(id, ..)| *id);
@@ -59,7 +59,7 @@ fn event(item: Item) -> Option<(EventId, String, serde_json::Value)> {
     Some((key.id(), item["t"].as_s().unwrap().clone(), data))
 }
 
-/// An item as it is written in DynamoDB's JSON.
+/// An item from its form in DynamoDB's JSON.
 pub(crate) fn item(json: &serde_json::Value) -> Item {
     json.as_object().unwrap().iter().map(|(name, value)| (name.clone(), attribute(value))).collect()
 }
@@ -80,18 +80,18 @@ fn attribute(json: &serde_json::Value) -> AttributeValue {
     }
 }
 
-/// Puts an item, whatever it is.
+/// Puts any item, without the store.
 pub(crate) async fn put(engine: &Engine, item: Item) {
     engine.client().put_item().table_name(TABLE).set_item(Some(item)).send().await.unwrap();
 }
 
-/// An issue as it is answered.
+/// An issue as a response has it.
 pub(crate) fn answered(issue: &Issue) -> serde_json::Value {
     serde_json::to_value(issue).unwrap()
 }
 
-/// Waits until something has befallen a client: what is done then happens before its next attempt, since time stands
-/// still until everyone waits.
+/// Waits until a fault has met a client. Simulated time stands still until every task waits, so the caller acts before
+/// the client's next attempt.
 pub(crate) async fn befallen(client: &FaultyClient) {
     for _ in 0..1_000 {
         if !client.injected().is_empty() {
@@ -99,7 +99,7 @@ pub(crate) async fn befallen(client: &FaultyClient) {
         }
         tokio::task::yield_now().await;
     }
-    panic!("nothing has befallen it");
+    panic!("no fault has met the client");
 }
 
 /// Opens an issue.
@@ -107,12 +107,12 @@ pub(crate) async fn open(store: &Store, json: &str) -> Issue {
     store.op().repository(&repository()).open(&new(json), &ada()).await.unwrap()
 }
 
-/// An issue as it is now.
+/// The current state of an issue.
 pub(crate) async fn now(store: &Store, of: u32) -> Issue {
     store.op().issue(&number(of)).get(true).await.unwrap()
 }
 
-/// Changes an issue of a known revision.
+/// Changes an issue whose revision is known.
 pub(crate) async fn change(
     store: &Store,
     of: u32,

@@ -1,4 +1,4 @@
-//! What is told of issues: one event for each change, of the right type, there exactly if the change is.
+//! The events of issues: each change has one event of the right type, and both are written or neither.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::records::storm;
 use crate::support::{World, assert_directory_held, change as topic_change, engine, seeds, store, topic};
 
 #[tokio::test(start_paused = true)]
-async fn each_change_is_told_once_by_its_name_and_what_changes_nothing_is_not_told() {
+async fn each_real_change_has_exactly_one_event_of_its_type() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
@@ -46,7 +46,7 @@ async fn each_change_is_told_once_by_its_name_and_what_changes_nothing_is_not_to
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_changes_an_issue_sees_it_in_the_own_feed_at_once() {
+async fn a_change_shows_in_its_authors_feed_at_once() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
@@ -59,8 +59,8 @@ async fn who_changes_an_issue_sees_it_in_the_own_feed_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_dies_at_any_call_of_a_change_leaves_the_change_and_its_event_or_neither() {
-    // The issue, the topic, the bucket's entry; the transaction; the own feed.
+async fn a_crash_leaves_the_change_and_its_event_or_neither() {
+    // A change makes five calls: the issue, the topic, the bucket's entry, the transaction, the author's own feed.
     for moment in [Moment::Before, Moment::After] {
         for n in 1..=6 {
             let world = World::new(n);
@@ -79,7 +79,7 @@ async fn who_dies_at_any_call_of_a_change_leaves_the_change_and_its_event_or_nei
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_transaction_that_was_done_and_not_answered_is_done_once() {
+async fn a_retried_transaction_is_applied_once() {
     for fault in [
         Fault::Timeout(Moment::After),
         Fault::Timeout(Moment::Before),
@@ -98,7 +98,7 @@ async fn a_transaction_that_was_done_and_not_answered_is_done_once() {
         assert_eq!((opened.number.get(), client.injected().len()), (1, 3), "{fault:?}");
         assert_eq!((stored(&engine).await.len(), told(&engine).await.len()), (1, 1), "{fault:?}");
     }
-    // Of a change too: it is not refused for its own revision.
+    // This also holds for a change: its retry is not refused because of the revision that the first attempt wrote.
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let opened = open(&store(engine.client(), &world), r#"{"title":"t"}"#).await;
@@ -110,7 +110,7 @@ async fn a_transaction_that_was_done_and_not_answered_is_done_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hot_range_of_the_topic_grows_and_a_busy_issue_does_not_grow_it() {
+async fn only_a_throttle_of_the_topic_doubles_its_shards() {
     for (partition, shards) in [("EVENTS#issues", 2), ("REPO#", 1)] {
         let world = World::new(1);
         let engine = engine(&world, Options::default());
@@ -127,7 +127,7 @@ async fn a_hot_range_of_the_topic_grows_and_a_busy_issue_does_not_grow_it() {
     }
 }
 
-/// One process's changes of the issues: what it was told of each.
+/// Changes issues at random. Returns the changes that were acknowledged.
 async fn process(store: &Store, random: &mut fastrand::Rng, process: u64) -> Vec<(u32, Revision)> {
     let mut changed = Vec::new();
     for round in 0..12 {
@@ -145,7 +145,7 @@ async fn process(store: &Store, random: &mut fastrand::Rng, process: u64) -> Vec
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_a_storm_each_state_of_an_issue_is_told_once_and_by_what_it_followed() {
+async fn under_random_faults_each_state_has_one_event_of_its_type() {
     for seed in seeds(12) {
         let world = World::new(seed.0);
         let engine = engine(&world, Options::default());
@@ -160,7 +160,7 @@ async fn in_a_storm_each_state_of_an_issue_is_told_once_and_by_what_it_followed(
             process(&store(client.client(), &world), &mut random, number).await
         }));
         let acknowledged: Vec<_> = acknowledged.await.into_iter().flatten().collect();
-        // The states of each issue, as the stream has them, and the event that each is to be told by.
+        // The states of each issue in the stream's order, each with the type of the event that it must have.
         let mut states = BTreeMap::<u64, Vec<(String, String)>>::new();
         let mut revisions = BTreeMap::<u32, Vec<Revision>>::new();
         for record in engine.stream(crate::support::TABLE).unwrap().all() {
@@ -185,7 +185,7 @@ async fn in_a_storm_each_state_of_an_issue_is_told_once_and_by_what_it_followed(
             let title = data["title"].as_str().unwrap().to_owned();
             events.entry(data["number"].as_u64().unwrap()).or_default().push((name, title));
         }
-        // An event's id is made before its transaction is done: two may come the other way round.
+        // An event's id is made before its transaction is applied, so two events may have the reverse order.
         states.values_mut().chain(events.values_mut()).for_each(|told| told.sort());
         assert_eq!(events, states);
         for revisions in revisions.values() {

@@ -1,12 +1,13 @@
-//! Concurrent histories of documents and issues, each record held against a register of compare-and-swap.
+//! Histories of concurrent operations on documents and issues: each record must behave like one register with
+//! compare-and-swap.
 //!
-//! The stream says in which order a record changed. So what is left to ask is whether each operation fits into that
-//! order at some moment between its beginning and its end: [`fits`] lays them out one after the other, and never has to
-//! go back. What only observes is laid out as soon as it may be, which takes no other's place; the next change is laid
-//! out when nothing else can be.
+//! The stream gives the order of a record's states. So the test only checks that each operation fits into that order at
+//! some moment between its begin and its end. [`fits`] places one operation after the other and never has to go back:
+//! it places an operation that only observes as early as possible, because that takes no other operation's place, and
+//! the next change only when no observer fits.
 //!
-//! An issue is opened under a number that its opener does not know before. So one whose answer was lost belongs to the
-//! record that shows what it wrote, if there is one.
+//! A client that opens an issue does not know the issue's number beforehand. So an opening without a response belongs
+//! to the record that shows the opening's text, if there is one.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +26,7 @@ use super::{document, profile, settings, storm};
 use crate::issues::support::{ada, changing, new, number as issue, repository, told};
 use crate::support::{TABLE, World, engine, seeds, store};
 
-/// What is read and written.
+/// A document or an issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Record {
     Profile,
@@ -33,45 +34,45 @@ enum Record {
     Issue(u32),
 }
 
-/// The records that clients know of; there may be more issues.
+/// The records that clients know. There may be more issues.
 const RECORDS: [Record; 5] =
     [Record::Profile, Record::Settings, Record::Issue(1), Record::Issue(2), Record::Issue(3)];
 
-/// What is there: a revision, and the number that its text is.
+/// The state of a record: its revision, and the number that its text holds. `None` if the record does not exist.
 type State = Option<(Revision, u64)>;
 
-/// What was asked.
+/// A request.
 #[derive(Clone, Copy, Debug)]
 enum Asked {
     Get,
     Put(u64, Precondition),
     Delete(Precondition),
-    /// To open an issue.
+    /// Opens an issue.
     Open(u64),
-    /// To change an issue.
+    /// Changes an issue.
     Change(u64, Precondition),
 }
 
-/// What was answered.
+/// A response.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Told {
     Found(State),
     Written(Revision),
     Deleted,
     Opened(u32, Revision),
-    /// There is no such issue.
+    /// The issue does not exist.
     Gone,
-    /// Of an issue, which revision is there.
+    /// A revision is required. For an issue, the response names the current one.
     Required(Option<Revision>),
     Mismatch(Option<Revision>),
-    /// It may have been done, then or at any time later.
+    /// No response: the operation may be applied, then or at any time later, or never.
     Nothing,
 }
 
-/// An operation, with the moments of its beginning and its end.
+/// An operation, and the moments at which it began and ended.
 #[derive(Clone, Copy, Debug)]
 struct Event {
-    /// Of what; none that is known of an issue that is to be opened.
+    /// The record of the operation; `None` if the operation opens an issue.
     record: Option<Record>,
     asked: Asked,
     told: Told,
@@ -80,7 +81,7 @@ struct Event {
 }
 
 impl Event {
-    /// Whether it changes what is there from one state to the other.
+    /// Whether the operation can change the record's state `from` to `to`.
     fn changes(&self, from: State, to: State) -> bool {
         let allowed = match (self.asked, from) {
             (Asked::Get, _) => false,
@@ -114,7 +115,7 @@ impl Event {
             }
     }
 
-    /// Whether its answer is true of a state that it leaves as it is.
+    /// Whether the operation's response is true of a state that the operation does not change.
     fn observes(&self, state: State) -> bool {
         let revision = state.map(|(revision, _)| revision);
         match (self.asked, self.told) {
@@ -147,14 +148,15 @@ impl Event {
     }
 }
 
-/// Whether there is an order of all events, each between its beginning and its end, in which the states come as they did.
+/// Whether the operations can be ordered, each between its begin and its end, so that they give the states in their
+/// order.
 fn fits(mut events: Vec<Event>, states: &[State]) -> bool {
     let mut states = states.iter().copied();
     let mut state = None;
     let mut next = states.next();
     loop {
         let horizon = events.iter().map(|event| event.end).min().unwrap_or(u64::MAX);
-        // What was not answered is laid out where it changes something, or never.
+        // An operation without a response is placed where it changes the state, or never.
         let observed = events
             .iter()
             .position(|event| event.begin <= horizon && event.told != Told::Nothing && event.observes(state));
@@ -178,7 +180,7 @@ fn number(text: &str) -> u64 {
     text.strip_prefix("{\"n\":").unwrap().strip_suffix('}').unwrap().parse().unwrap()
 }
 
-/// The states of each record, one after the other, as the stream has them.
+/// The states of each record, in the stream's order.
 fn states(engine: &Engine) -> BTreeMap<Record, Vec<State>> {
     let mut states: BTreeMap<Record, Vec<State>> = BTreeMap::new();
     for change in engine.stream(TABLE).unwrap().all() {
@@ -263,7 +265,7 @@ async fn ask_issue(store: &Store, key: &IssueKey, asked: Asked) -> Told {
     }
 }
 
-/// What a client does next with a record, by what it saw of it last.
+/// The next request of a client for a record. `seen` is the revision that the client saw last.
 fn next(random: &mut fastrand::Rng, record: Record, seen: Option<Revision>, number: u64) -> Asked {
     let known = seen.map_or(Precondition::None, Precondition::Is);
     let blind = [Precondition::None, Precondition::Absent][random.usize(0..2)];
@@ -279,7 +281,7 @@ fn next(random: &mut fastrand::Rng, record: Record, seen: Option<Revision>, numb
     }
 }
 
-/// What was done with one record that went through these states.
+/// The operations on one record, which went through the given states.
 fn of_record(history: &[Event], record: Record, states: &[State]) -> Vec<Event> {
     let first = states.first().copied().flatten().map(|(_, number)| number);
     let is_its = |event: &&Event| match (event.asked, event.told) {
@@ -291,7 +293,7 @@ fn of_record(history: &[Event], record: Record, states: &[State]) -> Vec<Event> 
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_history_is_one_of_single_registers() {
+async fn each_record_behaves_like_a_single_register() {
     let (mut answers, mut operations) = (BTreeMap::<String, u32>::new(), 0);
     for seed in seeds(60) {
         let world = World::new(seed.0);
@@ -306,7 +308,7 @@ async fn every_history_is_one_of_single_registers() {
             let mut random = fastrand::Rng::with_seed(seed.0 << 8 ^ process);
             let (mut seen, mut history) = (BTreeMap::<Record, Revision>::new(), Vec::new());
             for operation in 0..35 {
-                // A network takes its time, and a clock that stands still would make two records of one moment.
+                // A request takes time. If the clock stood still, two records would be created at the same moment.
                 tokio::time::sleep(Duration::from_micros(random.u64(1..=2_000))).await;
                 let record = RECORDS[random.usize(0..RECORDS.len())];
                 let known = seen.get(&record).copied();
@@ -344,7 +346,7 @@ async fn every_history_is_one_of_single_registers() {
             let history = of_record(&history, record, states);
             assert!(fits(history.clone(), states), "{record:?} {states:#?} {history:#?}");
         }
-        // Each issue is of one opening, and each of its states was told once.
+        // Each issue comes from one opening, and each of its states has one event.
         let of_issue = |(record, states): (&Record, &Vec<State>)| match *record {
             Record::Issue(number) => Some((number, states.iter().flatten().map(|(_, n)| *n).collect())),
             Record::Profile | Record::Settings => None,
@@ -354,7 +356,7 @@ async fn every_history_is_one_of_single_registers() {
         for (_, data) in told(&engine).await {
             let number = u32::try_from(data["number"].as_u64().unwrap()).unwrap();
             let title = data["title"].as_str().unwrap().parse().unwrap();
-            assert!(once.entry(number).or_default().insert(title), "{data} is told twice");
+            assert!(once.entry(number).or_default().insert(title), "{data} has two events");
         }
         assert_eq!(once, written);
         assert_eq!(
@@ -362,14 +364,14 @@ async fn every_history_is_one_of_single_registers() {
             written.values().flatten().collect::<BTreeSet<_>>().len()
         );
     }
-    // A few seeds may not come across everything.
+    // A run of a few named seeds may not see every response.
     let is_all = !lately_rig::are_named();
     assert!(!is_all || operations > 10_000, "{operations}");
     assert!(!is_all || (answers.len() == 8 && answers.values().all(|times| *times > 20)), "{answers:?}");
 }
 
 #[test]
-fn histories_that_no_register_has_do_not_fit() {
+fn impossible_histories_do_not_fit() {
     let [first, second, third] = [7, 8, 9].map(Revision::new);
     let record = Some(Record::Profile);
     let event = |asked, told, begin, end| Event { record, asked, told, begin, end };
@@ -381,24 +383,25 @@ fn histories_that_no_register_has_do_not_fit() {
     let states = [Some((first, 1)), Some((second, 2))];
     assert!(fits(vec![create, replace, get(states[0], 3, 4), get(states[1], 3, 4)], &states));
     assert!(fits(vec![create, replace, get(None, 0, 4)], &states));
-    // Read after it was replaced; read before it was written; read the new, then the old.
+    // Wrong reads: the old state after its replacement, a state before its write, the new state and then the old.
     assert!(!fits(vec![create, replace, get(states[0], 6, 7)], &states));
     assert!(!fits(vec![create, replace, get(states[1], 0, 1)], &states));
     assert!(!fits(vec![create, replace, get(states[1], 2, 3), get(states[0], 4, 5)], &states));
-    // Two that replaced the same; one acknowledged that is not there; one there that nobody wrote.
+    // Wrong writes: two replace the same revision, an acknowledged one is missing, a state has no writer.
     let lost = put(3, Precondition::Is(first), Told::Written(second), 2, 5);
     assert!(!fits(vec![create, replace, lost], &states));
     assert!(!fits(vec![create, replace], &states[..1]));
     assert!(!fits(vec![create], &states));
-    // Refused although it was the revision; applied although it was refused.
+    // Refused although the revision was right; applied although refused.
     let refused = put(2, Precondition::Is(first), Told::Mismatch(Some(first)), 2, 5);
     assert!(!fits(vec![create, refused], &states[..1]));
     assert!(!fits(vec![create, Event { told: Told::Mismatch(Some(third)), ..replace }], &states));
-    // What was not answered may be applied at any time later, once, or never.
+    // An operation without a response may be applied at any later time, once, or never.
     let unknown = Event { told: Told::Nothing, end: u64::MAX, ..replace };
     assert!(fits(vec![create, unknown, get(states[1], 8, 9)], &states));
     assert!(fits(vec![create, unknown], &states[..1]));
-    // An issue: opened, then changed under its revision; told of another's, of none, or too late.
+    // An issue that is opened and then changed. Wrong: `Gone` after the opening, an old revision, a second opening, a
+    // change without a revision.
     let open = event(Asked::Open(1), Told::Opened(4, first), 0, 1);
     let change = |precondition, told, begin, end| event(Asked::Change(2, precondition), told, begin, end);
     let changed = change(Precondition::Is(first), Told::Written(second), 2, 5);
@@ -409,5 +412,5 @@ fn histories_that_no_register_has_do_not_fit() {
     assert!(!fits(vec![open, changed, required(first, 6, 7)], &states));
     assert!(!fits(vec![open, changed, open], &states));
     assert!(!fits(vec![open, change(Precondition::Absent, Told::Written(second), 2, 5)], &states));
-    assert!(!fits(vec![changed], &states[1..]), "nothing was there to be changed");
+    assert!(!fits(vec![changed], &states[1..]), "there was no issue to change");
 }
