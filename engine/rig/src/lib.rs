@@ -1,8 +1,8 @@
 //! The rig of the tests and the benches: an engine with the table of `template.yaml`, simulated time, and seeds.
 //!
-//! A test runs on a tokio runtime whose clock is paused: time passes only while every task waits. The engine, the store and
-//! every simulated process take their time from that clock, and their random numbers from a seed. So a run is the same on
-//! every machine, and a test of a month takes a second.
+//! A test runs on a tokio runtime whose clock is paused: time passes only while every task waits. The engine, the store
+//! and every simulated process take their time from that clock, and their random numbers from a seed. So a run is the
+//! same on every machine, and a test of a month takes a second.
 //!
 //! ```
 //! # use lately_rig::{World, connection, engine, simulate};
@@ -31,7 +31,7 @@ pub use world::{Process, START, World};
 /// The table's name.
 pub const TABLE: &str = "lately";
 
-/// How long one operation of a connection may take.
+/// The time that one operation of a connection may take.
 pub const BUDGET: Duration = Duration::from_secs(8);
 
 /// The table as `template.yaml` declares it.
@@ -41,8 +41,9 @@ pub const BUDGET: Duration = Duration::from_secs(8);
 #[must_use]
 pub fn definition() -> &'static TableDefinition {
     static DEFINITION: LazyLock<TableDefinition> = LazyLock::new(|| {
-        let template = Template::parse(include_str!("../../../template.yaml")).expect("it is tested");
-        template.table().expect("it is tested")
+        let template =
+            Template::parse(include_str!("../../../template.yaml")).expect("the template is valid");
+        template.table().expect("the template has a table")
     });
     &DEFINITION
 }
@@ -62,7 +63,8 @@ pub fn engine(world: &World, options: Options) -> Engine {
 /// If the engine cannot be started.
 #[must_use]
 pub fn engine_of(world: &World, definition: &TableDefinition, table: &str, options: Options) -> Engine {
-    let engine = Engine::memory(&Options { clock: world.clock(), ..options }).expect("it is in memory");
+    let engine =
+        Engine::memory(&Options { clock: world.clock(), ..options }).expect("an engine in memory starts");
     engine.create_table(definition, table).expect("the engine has no table yet");
     engine
 }
@@ -79,5 +81,5 @@ pub fn connection(client: Client, ambient: impl Ambient) -> Connection {
 /// If the runtime cannot be built.
 pub fn simulate<T>(future: impl Future<Output = T>) -> T {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
-    runtime.enable_time().start_paused(true).build().expect("it needs nothing").block_on(future)
+    runtime.enable_time().start_paused(true).build().expect("the runtime starts").block_on(future)
 }

@@ -1,4 +1,4 @@
-//! Simulated time: one true time, and processes that see it each in their own way.
+//! Simulated time: one true time, and processes whose clocks may differ from it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use lately_keys::UnixMillis;
 use lately_table::{Ambient, now};
 use tokio::time::Instant;
 
-/// The moment at which a world begins unless it says otherwise: 2026-03-14T12:00:00Z.
+/// The default moment at which a world begins: 2026-03-14T12:00:00Z.
 pub const START: Duration = Duration::from_secs(1_773_489_600);
 
 /// The true time, which is the runtime's paused clock, and random numbers from a seed.
@@ -17,7 +17,7 @@ pub struct World {
     start: Duration,
     begun: Instant,
     random: Arc<Mutex<fastrand::Rng>>,
-    /// How far the wall clock of this world's processes is ahead.
+    /// The time by which the wall clocks of this world's processes are ahead.
     ahead: Arc<Mutex<Duration>>,
 }
 

@@ -1,7 +1,7 @@
 //! The clocks and the random source that an operation reads.
 //!
-//! A program gives them to the store as a value. So a test can provide its own, and only a program's `main` reads the real
-//! ones.
+//! A program gives them to the store as a value. So a test can provide its own, and only a program's `main` reads the
+//! real ones.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -20,10 +20,10 @@ pub trait Ambient: Debug + Send + Sync + 'static {
     fn entropy(&self) -> u128;
 }
 
-/// The wall clock's reading as the keys take it.
+/// The wall clock's reading as a [`Tick`].
 ///
 /// # Errors
-/// If the clock stands outside of the years that ids can hold.
+/// If the clock is outside of the years that ids can hold.
 pub fn tick(ambient: &dyn Ambient) -> Result<Tick, TimeError> {
     Tick::from_unix(ambient.since_epoch())
 }
@@ -34,7 +34,7 @@ pub fn now(ambient: &dyn Ambient) -> UnixMillis {
     tick(ambient).map_or(UnixMillis::MAX, Tick::at)
 }
 
-/// The low 64 of some random bits.
+/// The low 64 bits of new random bits.
 #[must_use]
 pub fn entropy_u64(ambient: &dyn Ambient) -> u64 {
     let [a, b, c, d, e, f, g, h, ..] = ambient.entropy().to_le_bytes();

@@ -38,7 +38,7 @@ pub enum BatchOutcome {
 }
 
 impl Table {
-    /// Those of some items that exist, in no particular order. No key may be given twice.
+    /// The items under some keys, as far as they exist, in no particular order. No key may be given twice.
     ///
     /// # Errors
     /// If the table could not be read.
@@ -46,7 +46,7 @@ impl Table {
         self.get_attributes(keys, None, consistent).await
     }
 
-    /// Which of some items exist, read consistently. DynamoDB sends their keys only, whatever the size of the items.
+    /// The keys whose items exist, read consistently. DynamoDB sends only the keys, whatever the size of the items.
     ///
     /// # Errors
     /// If the table could not be read.
@@ -67,7 +67,7 @@ impl Table {
         Ok(found.into_iter().flatten().map(Item::from).collect())
     }
 
-    /// Makes as many calls as it takes. A call that reads nothing is an attempt that failed.
+    /// Makes as many calls as needed. A call that reads nothing counts as a failed attempt.
     async fn get_batch(
         &self,
         keys: &[Key],
@@ -109,7 +109,7 @@ impl Table {
             keys = left;
             found.extend(answer.responses.unwrap_or_default().remove(&*self.name).unwrap_or_default());
             if read > 0 {
-                // A response holds 16 MB. The rest is asked for at once.
+                // A response holds at most 16 MB. The rest is requested at once.
                 attempts = self.attempts();
             } else {
                 let error = TableError::unavailable("no item of a batch was read");
@@ -120,7 +120,7 @@ impl Table {
         Ok(found)
     }
 
-    /// Writes up to 25 items of different keys with one call, and does not repeat it.
+    /// Writes up to 25 items of different keys with one call, and does not retry the call.
     pub async fn batch_write(&self, writes: &[&Write]) -> BatchOutcome {
         let requests: Result<Vec<_>, _> = writes.iter().map(|write| write.request()).collect();
         match requests {
@@ -129,8 +129,8 @@ impl Table {
         }
     }
 
-    /// Puts up to 25 items of different keys with one call. The places of the items that may not be written: the caller puts
-    /// them one by one, and then the error says why.
+    /// Puts up to 25 items of different keys with one call. Returns the places of the items that may not be written.
+    /// The caller puts these one by one, because the error of a single put has a reason.
     ///
     /// # Errors
     /// If the call fails for good.

@@ -1,8 +1,8 @@
-//! One call to DynamoDB: what its failure means, and the only layer that repeats calls.
+//! One call to DynamoDB: the meaning of its failure, and its retries. No other layer retries calls.
 //!
 //! The SDK's own retries are off. So this file knows how often a call was made, which attempts were ambiguous (the call
-//! failed, and DynamoDB may have applied it), and when to give up: at the operation's deadline and, while a client waits,
-//! after [`ATTEMPTS`]. No client waits for fan-out, so fan-out repeats its calls until its deadline.
+//! failed, and DynamoDB may have applied it), and when to give up: at the operation's deadline and, while a client
+//! waits, after [`ATTEMPTS`]. No client waits for fan-out, so fan-out repeats its calls until its deadline.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,16 +17,16 @@ use crate::cost::Meter;
 use crate::error::TableError;
 use crate::limits::{ANSWER_RESERVE, ATTEMPTS, FIRST_WAIT, LONGEST_WAIT, UNITS_PER_REQUEST};
 
-/// What a failed attempt means.
+/// The meaning of a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
     /// The condition of a conditional write did not hold.
     Condition,
-    /// DynamoDB did nothing: it is throttled, or a transaction is at work on the item.
+    /// DynamoDB did nothing: it throttled the call, or a transaction was at work on the item.
     Refused,
     /// The call failed, and DynamoDB may have applied it.
     Ambiguous,
-    /// The call failed for good: a repetition fails as well.
+    /// The call failed for good: a retry would fail as well.
     Final,
 }
 
@@ -71,12 +71,13 @@ pub struct Table {
     pub(crate) meter: Arc<Meter>,
     ambient: Arc<dyn Ambient>,
     deadline: Duration,
-    /// How often a call is made, at most. `None`: until the deadline.
+    /// The most attempts of a call. `None`: as many as there is time for before the deadline.
     max_attempts: Option<u32>,
 }
 
 impl Table {
-    /// The table for an operation that may take so long. The operation's price is added to `all` when the operation ends.
+    /// The table for an operation that may take this long. The operation's price is added to `all` when the operation
+    /// ends.
     pub(crate) fn new(
         client: Client,
         name: Arc<str>,
@@ -96,7 +97,7 @@ impl Table {
         Self { key_names: [pk.into(), sk.into()], ..self }
     }
 
-    /// The same operation, which repeats calls until its deadline: no client waits for the response.
+    /// The same operation, but it retries calls until its deadline, because no client waits for the response.
     #[must_use]
     pub fn until_deadline(self) -> Self {
         Self { max_attempts: None, ..self }
@@ -114,21 +115,21 @@ impl Table {
         &self.meter
     }
 
-    /// Whether the operation has read as much, or taken as long, as one request may. A read ends then, and its cursor says
-    /// where to continue.
+    /// Whether the operation has read as much as one request may, or has too little time left. A read then ends, and
+    /// its cursor says where to continue.
     #[must_use]
     pub fn is_spent(&self) -> bool {
         self.meter.read_units() >= UNITS_PER_REQUEST || self.time_left() < ANSWER_RESERVE
     }
 
-    /// How long the operation may still take.
+    /// The time that the operation may still take.
     #[must_use]
     pub fn time_left(&self) -> Duration {
         self.deadline.saturating_sub(self.ambient.monotonic())
     }
 
-    /// How long to wait after so many attempts; `None` if there is no next attempt. The time is random, so that writers
-    /// that were refused together do not come back together.
+    /// The wait after this many attempts; `None` if there is no next attempt. The wait is random, so that writers that
+    /// were refused together do not come back together.
     #[must_use]
     pub fn wait_after(&self, attempts: u32) -> Option<Duration> {
         let longest = FIRST_WAIT.saturating_mul(1 << attempts.saturating_sub(1).min(10)).min(LONGEST_WAIT);
@@ -138,16 +139,16 @@ impl Table {
         (may_try && wait < self.time_left()).then_some(wait)
     }
 
-    /// The attempts of one call that the caller makes and repeats.
+    /// The attempts of one call that the caller itself makes and retries.
     #[must_use]
     pub const fn attempts(&self) -> Attempts<'_> {
         Attempts { table: self, made: 0 }
     }
 
-    /// Calls until the call succeeds, its condition fails, or a repetition is of no use.
+    /// Makes a call, and retries it until it succeeds, its condition fails, or a retry is of no use.
     ///
-    /// It must be safe to apply the call twice: a read, a write of the same item, or a conditional write whose caller looks
-    /// at [`Failed::maybe_applied`].
+    /// It must be safe to apply the call twice: a read, a write of the same item, or a conditional write whose caller
+    /// looks at [`Failed::maybe_applied`].
     pub(crate) async fn call<T, E, Calling>(
         &self,
         mut call: impl FnMut() -> Calling,
@@ -174,7 +175,7 @@ impl Table {
         }
     }
 
-    /// As [`Table::call`], for a conditional write whose caller need not know why the condition failed: `None` then.
+    /// As [`Table::call`], for a conditional write. `None` if the condition failed, for callers that need not know why.
     pub(crate) async fn call_if<T, E, Calling>(
         &self,
         call: impl FnMut() -> Calling,
@@ -190,8 +191,8 @@ impl Table {
         }
     }
 
-    /// Makes a conditional write once; `None` if its condition failed. A throttled attempt is not counted as one, because
-    /// nobody depends on the write.
+    /// Makes a conditional write once; `None` if its condition failed. The meter does not count a throttled attempt as
+    /// throttled, because nobody depends on the write.
     pub(crate) async fn call_once<T, E>(
         &self,
         call: impl Future<Output = Result<T, SdkError<E>>>,
@@ -211,7 +212,7 @@ impl Table {
 /// Why a call failed.
 #[derive(Debug)]
 pub(crate) enum Failed<E> {
-    /// Its condition did not hold.
+    /// The call's condition did not hold.
     Condition {
         /// DynamoDB's response, which may carry the item.
         error: E,
@@ -223,7 +224,7 @@ pub(crate) enum Failed<E> {
 }
 
 impl<E> Failed<E> {
-    /// For a call without a condition.
+    /// The error of a call without a condition.
     pub(crate) fn unconditional(self) -> TableError {
         match self {
             Self::Table(error) => error,
@@ -232,13 +233,13 @@ impl<E> Failed<E> {
     }
 }
 
-/// An attempt that failed, and that may be repeated.
+/// A failed attempt that may be retried.
 #[derive(Clone, Debug)]
 pub struct Refusal {
-    /// Why it failed.
+    /// The reason of the failure.
     pub error: TableError,
-    /// Whether the item's own key range takes no more writes, in the table or in an index. More shards help then. They would
-    /// not raise a limit of the table or the account.
+    /// Whether the item's own key range takes no more writes, in the table or in an index. More shards help then. They
+    /// would not raise a limit of the table or the account.
     pub is_range_hot: bool,
     /// Whether DynamoDB throttled the call, or left a part of it undone.
     pub is_throttle: bool,
@@ -252,7 +253,7 @@ pub struct Attempts<'a> {
 }
 
 impl Attempts<'_> {
-    /// How many attempts were made.
+    /// The number of attempts so far.
     #[must_use]
     pub const fn made(&self) -> u32 {
         self.made
@@ -264,7 +265,7 @@ impl Attempts<'_> {
         self.table.meter.call();
     }
 
-    /// Begins an attempt of several calls, each of which counts for itself.
+    /// Begins an attempt that consists of several calls, each of which counts itself.
     pub const fn start_round(&mut self) {
         self.made += 1;
     }
@@ -293,7 +294,7 @@ impl Attempts<'_> {
         paused
     }
 
-    /// As [`Attempts::pause`], after a response that left something to do.
+    /// As [`Attempts::pause`], after a response that left work undone.
     ///
     /// # Errors
     /// The error if there is no next attempt.
@@ -308,7 +309,7 @@ pub(crate) fn unavailable<E>(error: &SdkError<E>) -> TableError
 where
     E: std::error::Error + 'static,
 {
-    // Each cause by its own text: the error's debug text is pages long.
+    // The text contains each cause with its own text, because the error's debug text is pages long.
     let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
     let texts: Vec<_> = causes.map(ToString::to_string).collect();
     let request = error.request_id().map(|id| format!(" (request {id})")).unwrap_or_default();

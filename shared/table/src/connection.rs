@@ -1,4 +1,4 @@
-//! A table as a program knows it: it begins operations on the table, and adds up their price.
+//! A program's connection to a table: it begins operations on the table, and adds up their price.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,7 +41,7 @@ impl Connection {
         self.begin_part(time, &self.meter)
     }
 
-    /// Begins an operation whose price is part of another one's.
+    /// Begins an operation whose price is added to the price of another operation.
     #[must_use]
     pub fn begin_step(&self, whole: &Table) -> Table {
         self.begin_part(self.budget, &whole.meter)
@@ -52,7 +52,7 @@ impl Connection {
         Table::new(client.clone(), Arc::clone(name), Arc::clone(ambient), time, whole)
     }
 
-    /// The work since the tally was last taken, of operations that are over.
+    /// The work of all finished operations since the tally was last taken.
     #[must_use]
     pub fn take_tally(&self) -> Tally {
         self.meter.take()

@@ -1,4 +1,4 @@
-//! The price of operations, as DynamoDB reported it.
+//! The price of operations, as DynamoDB reports it.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use aws_sdk_dynamodb::types::ConsumedCapacity;
 
-/// What an operation cost: calls, units, and how it went.
+/// The cost of an operation: its calls, its units, and the items and rounds of its reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Calls to DynamoDB, each attempt counted.
@@ -16,21 +16,21 @@ pub struct Cost {
     pub read_units: Units,
     /// Write units.
     pub write_units: Units,
-    /// Items that reads returned, or looked at where they filter.
+    /// Items that reads returned, or that filtering reads looked at.
     pub items: u64,
     /// Rounds of parallel queries.
     pub rounds: u64,
 }
 
 impl Cost {
-    /// The cost of a read, as the `Lately-Cost` header says it.
+    /// The cost of a read, in the form of the `Lately-Cost` header.
     #[must_use]
     pub fn of_read(&self) -> String {
         let Self { calls, read_units, items, rounds, .. } = self;
         format!("read_units={read_units}, calls={calls}, items={items}, rounds={rounds}")
     }
 
-    /// The cost of a write, as the `Lately-Cost` header says it.
+    /// The cost of a write, in the form of the `Lately-Cost` header.
     #[must_use]
     pub fn of_write(&self) -> String {
         format!("write_units={}, calls={}", self.write_units, self.calls)
@@ -63,17 +63,17 @@ impl fmt::Display for Units {
 /// The work of many operations since the tally was last taken, failed operations included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// What its operations cost.
+    /// The cost of these operations.
     pub cost: Cost,
-    /// Answers of DynamoDB's that it was asked too much, and that were tried again.
+    /// Calls that DynamoDB throttled and that were retried.
     pub throttles: u64,
-    /// Such answers after which there was no time or no attempt left.
+    /// Calls that DynamoDB throttled when no time or no attempt was left.
     pub throttles_given_up: u64,
-    /// Buckets whose shards it doubled.
+    /// Buckets whose shards were doubled.
     pub shards_doubled: u64,
 }
 
-/// Adds up the cost of an operation whose calls run at once.
+/// Adds up the cost of an operation whose calls run in parallel.
 ///
 /// A meter can be part of another: when the meter is dropped, the other adds its figures.
 #[derive(Debug, Default)]
@@ -90,7 +90,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// A meter whose figures go into another one at the end.
+    /// A meter whose figures are added to `whole` when the meter is dropped.
     pub(crate) fn part_of(whole: Arc<Self>) -> Self {
         let mut meter = Self::default();
         meter.whole = Some(whole);
@@ -119,7 +119,7 @@ impl Meter {
         self.rounds.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a throttled call, and whether it is given up.
+    /// Counts a throttled call, either as given up or as retried.
     pub fn throttled(&self, given_up: bool) {
         let counter = if given_up { &self.throttles_given_up } else { &self.throttles };
         counter.fetch_add(1, Ordering::Relaxed);
@@ -130,14 +130,14 @@ impl Meter {
         self.shards_doubled.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Adds what another has counted.
+    /// Adds the figures of another meter.
     fn add(&self, other: &Self) {
         for (counter, counted) in self.counters().into_iter().zip(other.counters()) {
             counter.fetch_add(counted.load(Ordering::Relaxed), Ordering::Relaxed);
         }
     }
 
-    /// What was counted, from now on counted anew.
+    /// Returns the figures so far, and starts again at zero.
     pub(crate) fn take(&self) -> Tally {
         self.tally(|counter| counter.swap(0, Ordering::Relaxed))
     }
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn the_header_says_what_the_contract_says() {
+    fn the_header_has_the_form_of_the_contract() {
         let meter = Meter::default();
         let reported = ConsumedCapacity::builder().capacity_units(4.5).build();
         (0..9).for_each(|_| meter.call());
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_is_counted_once() {
+    fn a_tally_is_taken_once() {
         let (all, one) = (Meter::default(), Meter::default());
         one.call();
         one.items(3);

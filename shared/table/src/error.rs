@@ -1,4 +1,4 @@
-//! Why the table could not be read or written.
+//! The errors of reads and writes.
 
 use std::fmt::Display;
 
@@ -23,7 +23,7 @@ pub enum TableError {
 }
 
 impl TableError {
-    /// DynamoDB did not do what the operation needs.
+    /// The error of an operation that a later attempt may complete, with its cause.
     pub fn unavailable(cause: impl Display) -> Self {
         Self::Unavailable(Unavailable { cause: cause.to_string() })
     }

@@ -81,7 +81,7 @@ impl Condition {
         Self(Term::BeginsWith(name.into(), prefix.into().0))
     }
 
-    /// The attribute is a set of so many members, or fewer.
+    /// The attribute is a set of this many members, or fewer.
     pub fn size_at_most(name: impl Into<Name>, members: u64) -> Self {
         Self(Term::SizeAtMost(name.into(), Value::from(members).0))
     }
@@ -103,7 +103,7 @@ impl Condition {
         })
     }
 
-    /// One of both conditions holds.
+    /// At least one of both conditions holds.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self(match self.0 {
@@ -120,7 +120,7 @@ impl Condition {
     }
 }
 
-/// An update of one item, which is created if it does not exist and no condition forbids it.
+/// An update of one item. It creates the item if there is none, unless its condition forbids this.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Update {
     key: Key,
@@ -171,14 +171,14 @@ impl Update {
         self
     }
 
-    /// The update is made only if a condition holds.
+    /// Makes the update only if a condition holds.
     #[must_use]
     pub fn only_if(self, condition: Condition) -> Self {
         Self { condition: Some(condition), ..self }
     }
 
-    /// The update that makes `after` of `before`: it sets and removes the attributes that differ, and is made only if the
-    /// attributes of `basis` are still as they are in `before`. `None` if nothing differs.
+    /// The update that turns `before` into `after`. It sets and removes the attributes that differ, and is made only if
+    /// the attributes in `basis` still are as in `before`. `None` if nothing differs.
     #[must_use]
     pub fn between(key: Key, before: &Item, after: &Item, basis: &[&'static str]) -> Option<Self> {
         let (before, after) = (before.attributes(), after.attributes());
@@ -199,7 +199,7 @@ impl Update {
     }
 }
 
-/// An update in DynamoDB's words.
+/// An update in DynamoDB's syntax.
 #[derive(Debug)]
 pub(crate) struct UpdateExpression {
     pub(crate) key: Item,
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_has_one_clause_of_each_kind_and_each_name_once() {
+    fn an_update_has_each_clause_and_each_name_once() {
         let update = Update::under(key())
             .set("mode", "pull")
             .set("from", 7_u64)
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn every_condition_is_written_as_dynamodb_reads_it() {
+    fn conditions_are_written_in_dynamodbs_syntax() {
         let text = |condition: Condition| Placeholders::default().condition(&condition);
         assert_eq!(text(Condition::exists("a")), "attribute_exists(#0)");
         assert_eq!(text(Condition::no_item()), "attribute_not_exists(#0)");
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn the_update_between_two_items_sets_and_removes_what_differs_if_the_basis_holds() {
+    fn an_update_between_items_changes_only_differing_attributes() {
         let before = Item::from([("a", "x"), ("b", "y"), ("c", "z")]).with("revision", 7_u64);
         let after = Item::from([("b", "Y"), ("c", "z"), ("d", "new")]).with("revision", 8_u64);
         let mut update = Update::between(key(), &before, &after, &["revision", "schema"]).unwrap();

@@ -1,7 +1,7 @@
 //! Items: attributes by their names, written and read as plain values.
 //!
-//! A reader says which type an attribute must have. An attribute that is missing or has another type makes the item
-//! [`Corrupt`]: it was written by something else, or damaged.
+//! A reader names the type that an attribute must have. If the attribute is missing or has another type, the item is
+//! [`Corrupt`]: another program wrote it, or it was damaged.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -20,8 +20,8 @@ pub struct Corrupt {
 }
 
 impl Corrupt {
-    /// An item of Lately's table. The error is logged, so it names the family of the item and not its key: keys hold names
-    /// that clients sent.
+    /// The error of an item of Lately's table. The error is logged, so it names the family of the item and not its key:
+    /// keys hold names that clients sent.
     #[must_use]
     pub fn new(pk: &str, what: &'static str) -> Self {
         let family =
@@ -29,7 +29,7 @@ impl Corrupt {
         Self { item: format!("an item of {}", family.unwrap_or("?")), what }
     }
 
-    /// An item of a table that an operator reads with a command. The error names the item's key.
+    /// The error of an item of a table that an operator reads with a command. It names the item's key.
     pub fn named(key: impl Display, what: &'static str) -> Self {
         Self { item: format!("the item under {key}"), what }
     }
@@ -60,13 +60,13 @@ impl Value {
         Self(AttributeValue::B(Blob::new(bytes)))
     }
 
-    /// The text, if this is one.
+    /// The text, if the value is a text.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         self.0.as_s().ok().map(String::as_str)
     }
 
-    /// The digits of the number, if this is one.
+    /// The digits of the number, if the value is a number.
     #[must_use]
     pub fn as_number(&self) -> Option<&str> {
         self.0.as_n().ok().map(String::as_str)
@@ -139,7 +139,7 @@ impl Item {
         Self::new().with_key(Place::Table, key)
     }
 
-    /// The item with the attributes of a further key, which is one of an index.
+    /// The item with the attributes of one more key, in an index.
     #[must_use]
     pub fn also_at<K: TableKey>(self, key: &K) -> Self {
         self.with_key(K::PLACE, key.encode())
@@ -187,7 +187,7 @@ impl Item {
         self.0.get(name).cloned().map(Value)
     }
 
-    /// Whether there is such an attribute.
+    /// Whether the attribute exists.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
@@ -198,19 +198,19 @@ impl Item {
         self.0.keys().map(String::as_str)
     }
 
-    /// The attributes as the SDK takes them.
+    /// The attributes in the SDK's form.
     #[must_use]
     pub fn into_attributes(self) -> HashMap<String, AttributeValue> {
         self.0
     }
 
-    /// The attributes as the SDK has them.
+    /// The attributes in the SDK's form.
     #[must_use]
     pub const fn attributes(&self) -> &HashMap<String, AttributeValue> {
         &self.0
     }
 
-    /// The error that this item is corrupt.
+    /// The error that says that this item is corrupt.
     #[must_use]
     pub fn corrupt(&self, what: &'static str) -> Corrupt {
         let pk = self.0.get("pk").and_then(|pk| pk.as_s().ok()).map_or("?", String::as_str);
@@ -275,7 +275,7 @@ impl Item {
     /// A number.
     ///
     /// # Errors
-    /// If the attribute is missing, of another type, or no such number.
+    /// If the attribute is missing, of another type, or not a number of this kind.
     pub fn number<T: FromStr>(&self, name: &'static str) -> Result<T, Corrupt> {
         self.optional_number(name)?.ok_or_else(|| self.corrupt(name))
     }
@@ -283,7 +283,7 @@ impl Item {
     /// A number, if the attribute is there.
     ///
     /// # Errors
-    /// If the attribute is of another type, or no such number.
+    /// If the attribute is of another type, or not a number of this kind.
     pub fn optional_number<T: FromStr>(&self, name: &'static str) -> Result<Option<T>, Corrupt> {
         let number = self.typed(name, AttributeValue::as_n)?;
         number.map(|number| number.parse()).transpose().map_err(|_| self.corrupt(name))
@@ -317,7 +317,7 @@ impl Item {
     /// A set of numbers, parsed. An attribute that is missing is an empty set.
     ///
     /// # Errors
-    /// If the attribute is of another type, or holds something else than such numbers.
+    /// If the attribute is of another type, or holds anything but numbers of this kind.
     pub fn numbers<T: FromStr, C: FromIterator<T>>(&self, name: &'static str) -> Result<C, Corrupt> {
         let numbers = self.typed(name, AttributeValue::as_ns)?.into_iter().flatten();
         numbers.map(|number| number.parse().map_err(|_| self.corrupt(name))).collect()
@@ -326,7 +326,7 @@ impl Item {
     /// A list of numbers, parsed. An attribute that is missing is an empty list.
     ///
     /// # Errors
-    /// If the attribute is of another type, or holds something else than such numbers.
+    /// If the attribute is of another type, or holds anything but numbers of this kind.
     pub fn number_list<T: FromStr>(&self, name: &'static str) -> Result<Vec<T>, Corrupt> {
         let number = |value: &AttributeValue| value.as_n().ok().and_then(|number| number.parse().ok());
         self.list(name, number)
@@ -335,7 +335,7 @@ impl Item {
     /// A list of texts. An attribute that is missing is an empty list.
     ///
     /// # Errors
-    /// If the attribute is of another type, or holds something else than texts.
+    /// If the attribute is of another type, or holds anything but texts.
     pub fn text_list(&self, name: &'static str) -> Result<Vec<&str>, Corrupt> {
         self.list(name, |value| value.as_s().ok().map(String::as_str))
     }
@@ -343,7 +343,7 @@ impl Item {
     /// A list of maps. An attribute that is missing is an empty list.
     ///
     /// # Errors
-    /// If the attribute is of another type, or holds something else than maps.
+    /// If the attribute is of another type, or holds anything but maps.
     pub fn map_list(&self, name: &'static str) -> Result<Vec<Self>, Corrupt> {
         self.list(name, |value| value.as_m().ok().cloned().map(Self))
     }
@@ -383,7 +383,7 @@ impl From<HashMap<String, AttributeValue>> for Item {
     }
 }
 
-/// An item of these attributes.
+/// An item with these attributes.
 impl<N: Into<String>, V: Into<Value>, const COUNT: usize> From<[(N, V); COUNT]> for Item {
     fn from(attributes: [(N, V); COUNT]) -> Self {
         attributes.into_iter().collect()
@@ -403,7 +403,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_corrupt_item_is_reported_without_the_names_in_its_key() {
+    fn the_error_of_a_corrupt_item_hides_names_in_its_key() {
         for (pk, family) in
             [("IDEMPOTENCY#user:ada#posts#secret", "IDEMPOTENCY"), ("TOPIC#posts", "TOPIC"), ("ada", "?")]
         {
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn another_type_is_corrupt_and_an_absent_attribute_only_where_it_is_needed() {
+    fn wrong_types_and_missing_required_attributes_are_corrupt() {
         let item = Item::new().with("a", "x");
         assert_eq!(item.number::<u64>("a"), Err(item.corrupt("a")));
         assert_eq!(item.number_list::<u64>("a"), Err(item.corrupt("a")));

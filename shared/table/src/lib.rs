@@ -1,17 +1,19 @@
 //! One DynamoDB table, as the store uses it: items, expressions, reads, writes, transactions, retries and their price.
 //!
-//! This crate is the only one that calls the SDK's operations for Lately's own table. Callers name what they want with plain
-//! values, and the crate turns the values into expression strings and attribute maps:
+//! This crate is the only one that calls the SDK's operations for Lately's own table. Callers pass plain values, and
+//! the crate turns these into expression strings and attribute maps:
 //!
 //! ```
 //! # use lately_keys::table::{FeedEntryKey, RepositoryKey};
 //! # use lately_keys::TableKey;
 //! # use lately_table::{Condition, Query, Table, TableError, Update};
 //! # async fn example(table: &Table, repository: &RepositoryKey) -> Result<(), TableError> {
-//! let newest = table.query(&Query::partition("FEED#ada").up_to("fe6f5b32-2c18-8ddd-6066-0248b01118ad").limit(50)).await?;
+//! let page = Query::partition("FEED#ada").up_to("fe6f5b32-2c18-8ddd-6066-0248b01118ad").limit(50_u32);
+//! let newest = table.query(&page).await?;
 //! println!("{} entries", newest.items.len());
 //!
-//! let next = Update::of(repository).add("last", 1_u64).only_if(Condition::absent("last").or(Condition::below("last", 99_u64)));
+//! let has_numbers = Condition::absent("last").or(Condition::below("last", 99_u64));
+//! let next = Update::of(repository).add("last", 1_u64).only_if(has_numbers);
 //! match table.update_and_get(&next).await? {
 //!     Some(counter) => println!("{}", counter.number::<u64>("last")?),
 //!     None => println!("all numbers are taken"),
@@ -33,9 +35,9 @@
 //! | writes under a revision | `revision.rs` |
 //! | clocks and random bits | `ambient.rs` |
 //!
-//! Two rules must hold. Only [`Table`] repeats calls: the SDK's own retries are off, so that this crate knows which attempts
-//! are ambiguous (the call failed, and DynamoDB may have applied it). And every call reports its consumed capacity to the
-//! operation's [`Meter`], so that each request knows its price.
+//! Two rules must hold. Only [`Table`] retries calls: the SDK's own retries are off, so that this crate knows which
+//! attempts are ambiguous (the call failed, and DynamoDB may have applied it). And every call reports its consumed
+//! capacity to the operation's [`Meter`], so that each request knows its price.
 
 #![deny(missing_docs)]
 

@@ -1,14 +1,14 @@
-//! The caps of calls to DynamoDB, each with its reason.
+//! The limits of calls to DynamoDB, each with its reason.
 
 use std::time::Duration;
 
-/// Items in one `BatchWriteItem`: DynamoDB's cap.
+/// Items in one `BatchWriteItem`: DynamoDB's limit.
 pub const BATCH_ITEMS: usize = 25;
 
-/// Items read by one `BatchGetItem`: DynamoDB's cap.
+/// Items read by one `BatchGetItem`: DynamoDB's limit.
 pub const BATCH_KEYS: usize = 100;
 
-/// Batch calls of one request under way at once: 500 events are 20 calls, five rounds of four.
+/// Batch calls of one request that run at the same time: 500 events take 20 calls, five rounds of four.
 pub const BATCHES_AT_ONCE: usize = 4;
 
 /// A page, a poll or a count of unread entries ends after this many read units. This is 8 MB (or 4 MB where the read is
@@ -16,12 +16,12 @@ pub const BATCHES_AT_ONCE: usize = 4;
 /// finished.
 pub const UNITS_PER_REQUEST: u64 = 1_024;
 
-/// A read begins no further round of queries with less time left. A round and the response take less, unless DynamoDB does
-/// not respond.
+/// A read begins no further round of queries with less time left. A round and the response take less, unless DynamoDB
+/// does not respond.
 pub const ANSWER_RESERVE: Duration = Duration::from_secs(2);
 
-/// Attempts of one call while a client waits: at most 5.6 s of waiting, within the operation's 10 s. Fan-out has no such
-/// number: its calls are repeated until its deadline.
+/// Attempts of one call while a client waits: at most 5.6 s of waiting, within the operation's 10 s. Fan-out has no
+/// such limit: it retries its calls until its deadline.
 pub const ATTEMPTS: u32 = 12;
 
 /// The longest first wait between two attempts. Each further wait is at most twice as long as the one before.
@@ -30,5 +30,5 @@ pub const FIRST_WAIT: Duration = Duration::from_millis(25);
 /// The longest wait between two attempts.
 pub const LONGEST_WAIT: Duration = Duration::from_millis(800);
 
-/// Rounds in which a read, a decision and a conditional write may lose against other writers.
+/// Rounds of a read, a decision and a conditional write. In each of them, another writer may come first.
 pub const CONFLICTS: u32 = 16;

@@ -12,7 +12,7 @@ use crate::error::TableError;
 use crate::expression::{Condition, Placeholders};
 use crate::item::{Item, Value};
 
-/// Which items of one partition to read, in the order of their sort keys.
+/// The items of one partition that are to be read, in the order of their sort keys.
 #[derive(Clone, Debug)]
 pub struct Query {
     place: Place,
@@ -70,31 +70,31 @@ impl Query {
         self.in_range(Range::Is(sk.into()))
     }
 
-    /// Sort keys before one.
+    /// Only the sort keys before this one.
     #[must_use]
     pub fn before(self, sk: impl Into<Value>) -> Self {
         self.in_range(Range::Before(sk.into()))
     }
 
-    /// Sort keys up to one, and it.
+    /// Only the sort keys up to this one, included.
     #[must_use]
     pub fn up_to(self, sk: impl Into<Value>) -> Self {
         self.in_range(Range::UpTo(sk.into()))
     }
 
-    /// Sort keys after one.
+    /// Only the sort keys after this one.
     #[must_use]
     pub fn after(self, sk: impl Into<Value>) -> Self {
         self.in_range(Range::After(sk.into()))
     }
 
-    /// Sort keys between two, and both.
+    /// Only the sort keys between these two, both included.
     #[must_use]
     pub fn between(self, least: impl Into<Value>, greatest: impl Into<Value>) -> Self {
         self.in_range(Range::Between(least.into(), greatest.into()))
     }
 
-    /// Sort keys that begin with a text.
+    /// Only the sort keys that begin with a text.
     #[must_use]
     pub fn begins_with(self, prefix: impl Into<Value>) -> Self {
         self.in_range(Range::BeginsWith(prefix.into()))
@@ -118,7 +118,7 @@ impl Query {
         Self { is_count: true, ..self }
     }
 
-    /// Greatest sort keys first, if asked for.
+    /// Returns the greatest sort keys first, if asked for.
     #[must_use]
     pub fn backward(self, is_backward: bool) -> Self {
         Self { is_backward, ..self }
@@ -130,7 +130,7 @@ impl Query {
         Self { is_consistent, ..self }
     }
 
-    /// Reads at most so many items.
+    /// Reads at most this many items.
     #[must_use]
     pub fn limit(self, items: impl Into<u32>) -> Self {
         Self { limit: Some(capped(items.into())), ..self }
@@ -147,16 +147,16 @@ fn capped(items: u32) -> i32 {
     i32::try_from(items).unwrap_or(i32::MAX)
 }
 
-/// Items that one call has read.
+/// The items that one call has read.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
     /// The items.
     pub items: Vec<Item>,
-    /// How many items match.
+    /// The number of items that match.
     pub count: usize,
-    /// How many items were read, those that the filter has dropped included.
+    /// The number of items that were read, including the items that the filter dropped.
     pub read: usize,
-    /// Where the next page starts; `None` if this is the last.
+    /// The start of the next page; `None` if this is the last page.
     pub next: Option<Item>,
 }
 
@@ -173,7 +173,7 @@ impl Page {
 }
 
 impl Table {
-    /// Reads a page of a partition, with one call. The caller meters how many items it has read
+    /// Reads a page of a partition, with one call. The caller reports the number of read items to the meter
     /// ([`Meter::items`](crate::Meter::items)).
     ///
     /// # Errors
@@ -209,7 +209,7 @@ impl Table {
         Ok(Page::of(items, [count, scanned_count], last_evaluated_key))
     }
 
-    /// All items that a query finds, page by page. For partitions whose size is bounded.
+    /// All items that a query finds, page by page. Only for partitions of a bounded size.
     ///
     /// # Errors
     /// If the table could not be read.
@@ -245,7 +245,7 @@ impl Table {
         format!("{is_pk} AND {}", placeholders.condition(&in_range))
     }
 
-    /// Reads a page of the whole table, consistently; only the items whose sort keys lie in a range are returned.
+    /// Reads a page of the whole table, consistently, and returns only the items whose sort keys lie in a range.
     ///
     /// # Errors
     /// If the table could not be read.
@@ -279,7 +279,7 @@ impl Table {
     }
 }
 
-/// Where a query starts that continues after an item of the table.
+/// The start of a query that continues after an item of the table.
 impl From<Key> for Item {
     fn from(key: Key) -> Self {
         Self::under(key)

@@ -1,7 +1,7 @@
-//! Writes under a revision: the only way in which an item that changes is changed.
+//! Writes under a revision: no writer overwrites a change that it has not seen.
 //!
-//! A write names the revision of the item that it replaces, and the new item has the next revision. DynamoDB's condition
-//! lets one of several writers win. After an ambiguous attempt, the item that is there now tells what happened:
+//! A write names the revision of the item that it replaces, and the new item has the next revision. DynamoDB's
+//! condition lets one of several writers win. After an ambiguous attempt, the stored item shows what happened:
 //!
 //! ```text
 //! the condition failed, an earlier attempt may have been applied, and there is …
@@ -10,11 +10,11 @@
 //!   anything else, or nothing                another write came since, and nobody can tell: unknown
 //! ```
 //!
-//! A first put is not repeated after an ambiguous attempt: the item may have been deleted since. The item is read instead.
-//! If there is none, nobody can tell what happened.
+//! A first put is not retried after an ambiguous attempt, because the item may have been deleted since. The item is
+//! read instead. If there is none, nobody can tell what happened.
 //!
-//! For this to work, a writer's item must differ from every other writer's, or the writer must not matter. A document
-//! carries random bits of its write for that.
+//! This works only if each writer's item differs from every other writer's item, or if it does not matter which of them
+//! wrote an item. For this purpose, a document carries random bits of its write.
 
 use lately_keys::Key;
 use lately_model::Revision;
@@ -34,14 +34,14 @@ pub const REVISION: &str = "revision";
 pub enum Guarded {
     /// The write is done.
     Written,
-    /// The write is not done. The item that is there instead, if any.
+    /// The write is not done. Contains the stored item, if there is one.
     Stale(Option<Item>),
-    /// An earlier attempt may have been done, followed by another writer's.
+    /// An earlier attempt may have been applied, and another writer's write came after it.
     Unknown,
 }
 
-/// The rounds in which a caller reads, decides and writes under a revision: up to [`CONFLICTS`], if other writers keep
-/// coming in between.
+/// The rounds in which a caller reads, decides and writes under a revision. If other writers keep coming first, there
+/// are up to [`CONFLICTS`] rounds.
 #[derive(Debug)]
 pub struct Rounds<'a> {
     table: &'a Table,
@@ -55,7 +55,7 @@ impl<'a> Rounds<'a> {
         Self { table, lost: 0 }
     }
 
-    /// Begins the next round, after a random pause, so that writers who met here do not meet again.
+    /// Begins the next round, after a random pause, so that writers that met here do not meet again.
     ///
     /// # Errors
     /// If this was the last round.
@@ -69,7 +69,7 @@ impl<'a> Rounds<'a> {
 }
 
 impl Table {
-    /// Puts an item if the item that is there has the known revision, or if there is none and none is known.
+    /// Puts an item if the stored item has the known revision. If no revision is known, there must be no stored item.
     ///
     /// # Errors
     /// If the table could not be written.
@@ -95,8 +95,8 @@ impl Table {
 
     /// Puts an item if there is none.
     ///
-    /// An ambiguous attempt is not repeated: if the item was deleted since, a repetition would bring it back. The item that is
-    /// there is read instead.
+    /// An ambiguous attempt is not retried: if the item was deleted since, a retry would bring it back. The stored item
+    /// is read instead.
     async fn put_first(&self, item: &Item) -> Result<Guarded, TableError> {
         let mut attempts = self.attempts();
         loop {
@@ -120,7 +120,8 @@ impl Table {
         }
     }
 
-    /// Deletes an item if it has the known revision; with none known, if there is none. A missing item counts as deleted.
+    /// Deletes an item if it has the known revision. If no revision is known, there must be no item. A missing item
+    /// counts as deleted.
     ///
     /// # Errors
     /// If the table could not be written.
@@ -134,7 +135,8 @@ impl Table {
             Ok(()) => Ok(Guarded::Written),
             Err(Failed::Condition { error: there, maybe_applied }) => {
                 match known.filter(|_| maybe_applied) {
-                    // The item may be deleted and created again: no item of ours would say so.
+                    // The item may have been deleted by us and created again. A deletion leaves no item that would show
+                    // this.
                     Some(known) => Ok(outcome(there, &Item::new(), known.next())?),
                     None => Ok(Guarded::Stale(there)),
                 }
@@ -144,8 +146,8 @@ impl Table {
     }
 }
 
-/// The outcome of a write that may have been applied, by the item that is there: `ours` is the item that the write would have
-/// left, `next` the revision that follows the replaced one.
+/// The outcome of a write that may have been applied, according to the stored item. `ours` is the item that the write
+/// would have left, and `next` is the revision that follows the replaced one.
 fn outcome(there: Option<Item>, ours: &Item, next: Revision) -> Result<Guarded, Corrupt> {
     Ok(match there {
         Some(there) if there == *ours => Guarded::Written,
@@ -157,7 +159,7 @@ fn outcome(there: Option<Item>, ours: &Item, next: Revision) -> Result<Guarded, 
 /// The revision of an item.
 ///
 /// # Errors
-/// If the item has none.
+/// If the item has no revision.
 pub fn revision_of(item: &Item) -> Result<Revision, Corrupt> {
     item.number(REVISION).map(Revision::new)
 }
@@ -171,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_says_what_became_of_a_write() {
+    fn the_stored_item_shows_the_outcome_of_a_write() {
         let next = Revision::new(8);
         let of = |there: Option<Item>| outcome(there, &item(8, "ours"), next).unwrap();
         assert_eq!(of(Some(item(8, "ours"))), Guarded::Written);

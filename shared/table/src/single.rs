@@ -1,4 +1,4 @@
-//! One item: read, put, updated, deleted, with or without a condition.
+//! One item: its reads, puts, updates and deletions, with or without a condition.
 
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
@@ -94,7 +94,7 @@ impl Table {
         }
     }
 
-    /// As [`Table::put_if`], with one attempt, for a put that nobody depends on; whether the item was put.
+    /// As [`Table::put_if`], but with one attempt, for a put that nobody depends on. Returns whether the item was put.
     ///
     /// # Errors
     /// If the attempt failed.
@@ -118,7 +118,7 @@ impl Table {
             .return_consumed_capacity(ReturnConsumedCapacity::Total)
     }
 
-    /// Updates an item; false if the update's condition does not hold.
+    /// Updates an item. Returns false if the update's condition does not hold.
     ///
     /// # Errors
     /// If the table could not be written.
@@ -128,7 +128,7 @@ impl Table {
         Ok(updated.is_some())
     }
 
-    /// As [`Table::update`], with one attempt, for an update that nobody depends on.
+    /// As [`Table::update`], but with one attempt, for an update that nobody depends on.
     ///
     /// # Errors
     /// If the attempt failed.
@@ -172,7 +172,7 @@ impl Table {
         self.deleted(key, None).await.map_err(Failed::unconditional)
     }
 
-    /// Deletes an item if a condition holds for it; whether it is deleted.
+    /// Deletes an item if a condition holds for it. Returns whether the item is deleted.
     ///
     /// # Errors
     /// If the table could not be written.
@@ -184,7 +184,8 @@ impl Table {
         }
     }
 
-    /// As [`Table::delete_if`]: `None` if the item is deleted, or else the item, which is empty if DynamoDB did not return it.
+    /// As [`Table::delete_if`], but returns `None` if the item is deleted, and the item otherwise. If DynamoDB did not
+    /// return the item, it is empty.
     ///
     /// # Errors
     /// If the table could not be written.
@@ -196,7 +197,7 @@ impl Table {
         }
     }
 
-    /// Deletes an item; a condition that failed carries the item.
+    /// Deletes an item. If the condition fails, the error carries the item.
     pub(crate) async fn deleted(
         &self,
         key: Key,
@@ -239,11 +240,11 @@ impl Table {
 }
 
 impl Attempts<'_> {
-    /// Makes one attempt to put an item: `None` if it is put, or why it is not, to be repeated after a
-    /// [pause](Attempts::pause).
+    /// Makes one attempt to put an item. Returns `None` if the item is put, and the refusal otherwise. The caller may
+    /// try again after a [pause](Attempts::pause).
     ///
     /// # Errors
-    /// If a repetition is of no use.
+    /// If a retry is of no use.
     pub async fn put(&mut self, item: &Item) -> Result<Option<Refusal>, TableError> {
         self.start();
         match self.table.putting(item, None).send().await {

@@ -1,4 +1,4 @@
-//! Transactions: several writes of which all are made or none, and several items read at one moment.
+//! Transactions: several writes that are all made or not at all, and reads of several items at one moment.
 
 use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::operation::transact_get_items::TransactGetItemsError;
@@ -15,7 +15,7 @@ use crate::error::TableError;
 use crate::expression::{Condition, Placeholders, Update, UpdateExpression};
 use crate::item::Item;
 
-/// Writes that are all made, or none. However often the transaction is tried, its writes are made once.
+/// Writes that are all made, or not at all. However often the transaction is retried, its writes are made once.
 #[derive(Clone, Debug)]
 pub struct Transaction {
     writes: Vec<Part>,
@@ -93,16 +93,16 @@ pub enum Transacted {
     },
 }
 
-/// Why one write made a transaction fail.
+/// The part of one write in the failure of a transaction.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fault {
-    /// It did not.
+    /// The write is no reason for the failure.
     None,
-    /// Its condition did not hold for this item, or for no item.
+    /// The write's condition did not hold for this item, or for no item.
     Condition(Option<Item>),
-    /// Another transaction was at work on its item.
+    /// Another transaction was at work on the write's item.
     Conflict,
-    /// Its partition had too many writes.
+    /// The write's partition had too many writes.
     Throttled,
 }
 
@@ -154,7 +154,7 @@ impl Table {
         }
     }
 
-    /// Items as they are at one moment, never in the middle of a transaction. For each key, its item.
+    /// Reads items as they are at one moment, never in the middle of a transaction. Returns the item of each key.
     ///
     /// # Errors
     /// If the table could not be read.
@@ -255,7 +255,7 @@ fn is_throttle(reason: &CancellationReason) -> bool {
     matches!(reason.code(), Some("ThrottlingError" | "ProvisionedThroughputExceeded"))
 }
 
-/// One write's part in a cancellation; `None` if a repetition is of no use.
+/// The part of one write in a cancellation; `None` if a retry is of no use.
 fn fault(reason: &CancellationReason) -> Option<Fault> {
     match reason.code() {
         None | Some("None") => Some(Fault::None),
