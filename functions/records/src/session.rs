@@ -1,0 +1,28 @@
+//! The routes of sessions.
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use lately_keys::table::SessionId;
+use lately_kit::answer::{self, Json};
+use lately_kit::body::Body;
+use lately_kit::op::Op;
+use lately_kit::path::Part;
+use lately_kit::problem::Problem;
+use lately_kit::token::Token;
+use lately_model::{NewSession, Session, SessionToken};
+
+pub(crate) async fn post(op: Op, Body(new): Body<NewSession>) -> Result<Response, Problem> {
+    let token = Token::random()?;
+    let session = op.sessions().create(&new, token.hash()).await?;
+    let created = SessionToken { id: session.id, token: token.reveal(), expires_at: session.expires_at };
+    Ok(answer::json(StatusCode::CREATED, &created))
+}
+
+pub(crate) async fn get(op: Op, Part(id): Part<SessionId>) -> Result<Json<Session>, Problem> {
+    Ok(Json(op.sessions().get(id).await?))
+}
+
+pub(crate) async fn delete(op: Op, Part(id): Part<SessionId>) -> Result<StatusCode, Problem> {
+    op.sessions().revoke(id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
