@@ -1,4 +1,4 @@
-//! What differs between the designs, and nothing else: the rest of this module is the same for all of them.
+//! The differences between the designs. All other code of this crate is the same for every design.
 
 use crate::keys::{
     Chronological, InvertedUuid, KeyTime, KeyTypes, KeyValue, NaturalOrder, PublishedError, QuarterHour,
@@ -8,34 +8,34 @@ use jiff::Timestamp;
 use jiff::tz::Offset;
 use lately_keys::{EventId, Order, Shard, ShardCount, SortKey, UnixMillis, User};
 
-/// A timeline of one of the designs: whose it is, and what the design's program holds constant.
+/// A timeline of one of the designs, with its user and the constants of the design's program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Design {
     /// A user's events, by nanoseconds counted down.
     ReverseTicks {
-        /// Whose.
+        /// The user of the timeline.
         user: User,
     },
     /// A user's events, by .NET ticks.
     Chronological {
-        /// Whose.
+        /// The user of the timeline.
         user: User,
         /// Whether ticks are counted down or up.
         natural: NaturalOrder,
     },
-    /// All events, by the day and over some shards.
+    /// All events, by day, spread over some shards.
     ShardedDay {
-        /// How many; days that were written with another number are read with that.
+        /// The number of shards. Days that were written with another number of shards must be read with that number.
         shards: ShardCount,
     },
-    /// A user's events as the sharded day has them: by the month.
+    /// A user's events by month, with the sort keys of the sharded day.
     UserMonth {
-        /// Whose.
+        /// The user of the timeline.
         user: User,
     },
-    /// All events, by the day and inverted UUIDv7.
+    /// All events, by day and by inverted UUIDv7.
     InvertedUuid {
-        /// Where the days begin.
+        /// The offset from UTC at which the days begin.
         offset: Offset,
     },
     /// All events, by the quarter of an hour.
@@ -43,7 +43,7 @@ pub enum Design {
 }
 
 impl Design {
-    /// The design's name, as [`Design::event_id`] hashes it: it never changes.
+    /// The design's name, as [`Design::event_id`] hashes it. The name never changes.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -68,7 +68,7 @@ impl Design {
         }
     }
 
-    /// The order that a partition has without being asked for the reverse.
+    /// The order of a partition that is not read in reverse.
     #[must_use]
     pub const fn natural_order(&self) -> Order {
         match self {
@@ -82,8 +82,8 @@ impl Design {
         }
     }
 
-    /// Where an event of a time is written, with random bits for what the design leaves to chance: an id, a shard and
-    /// a name, a token. The first two designs leave nothing to it.
+    /// The key under which an event of a time is written. `entropy` has random bits for the parts that a design leaves
+    /// to chance: an id, a shard and a name, or a token. The first two designs leave nothing to chance.
     ///
     /// # Errors
     /// [`PublishedError::Range`] if the design has no key for the time.
@@ -108,10 +108,10 @@ impl Design {
         }
     }
 
-    /// The time in a sort key, as exact as the design has it.
+    /// The time in a sort key, as exact as the design stores it.
     ///
     /// # Errors
-    /// [`PublishedError::Key`] if it is none of this design.
+    /// [`PublishedError::Key`] if the sort key is not of this design.
     pub fn time_of(&self, sk: &KeyValue) -> Result<Timestamp, PublishedError> {
         match (self, sk) {
             (Self::ReverseTicks { .. }, KeyValue::N(sk)) => ReverseTicks::time_of(*sk),
@@ -123,10 +123,10 @@ impl Design {
         }
     }
 
-    /// The id under which the event of a key is imported, into buckets of so many shards: always the same.
+    /// The id under which the event of a key is imported, into buckets of `shards` shards. The id is always the same.
     ///
     /// # Errors
-    /// [`PublishedError::Key`] if the sort key is none of this design, [`PublishedError::Range`] if ids have no such time.
+    /// [`PublishedError::Key`] if the sort key is not of this design, [`PublishedError::Range`] if no id has this time.
     pub fn event_id(&self, key: &WriteKey, shards: ShardCount) -> Result<EventId, PublishedError> {
         let time = match (self, &key.sk) {
             (Self::InvertedUuid { .. }, KeyValue::S(sk)) => {
@@ -140,7 +140,7 @@ impl Design {
         Ok(time.event_id(self.name(), key, shards))
     }
 
-    /// Whether its partitions have an end: then only a walk finds those that hold something.
+    /// Whether the design's partitions have an end. If so, only a walk finds the partitions that hold events.
     #[must_use]
     pub fn is_windowed(&self) -> bool {
         self.window(Timestamp::UNIX_EPOCH) != Window::ALL

@@ -1,4 +1,4 @@
-//! A design's keys under the names that a table gives its key attributes.
+//! The keys of a design, under the names of a table's key attributes.
 
 use jiff::Timestamp;
 use lately_table::{Corrupt, Item, Value};
@@ -9,25 +9,25 @@ use crate::keys::{KeyValue, WriteKey};
 /// The names of a table's key attributes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyAttributes {
-    /// The partition key's.
+    /// The name of the partition key.
     pub pk: String,
-    /// The sort key's.
+    /// The name of the sort key.
     pub sk: String,
 }
 
-/// An event that is stored.
+/// A stored event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// Its key.
+    /// The event's key.
     pub key: WriteKey,
-    /// Its time, as exact as the design's key has it.
+    /// The event's time, as exact as the design's key contains it.
     pub at: Timestamp,
     /// The attributes beside the key.
     pub attributes: Item,
 }
 
 impl KeyAttributes {
-    /// An item with its key.
+    /// An item with the attributes of its key.
     pub(crate) fn keyed(&self, item: Item, pk: &KeyValue, sk: &KeyValue) -> Item {
         item.with(&*self.pk, pk).with(&*self.sk, sk)
     }

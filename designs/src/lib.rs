@@ -1,21 +1,21 @@
 //! Five designs that others have published for "the latest first" on DynamoDB, with one reader and one writer for all.
 //!
-//! They are here to be understood, to be measured beside Lately's own design, and to import tables that were built with them.
-//! Nothing that is deployed depends on this crate.
+//! They are here to be understood, to be measured beside Lately's own design, and to import tables that were built with
+//! them. Nothing that is deployed depends on this crate.
 //!
 //! - **Keys** ([`keys`], pure): each design's key types, write key, partitions, sort keys, and where the design breaks.
-//! - **Design** (`design.rs`): all that differs between the designs.
-//! - **Walk** (`walk.rs`, pure): the partitions that a read visits, in order, and the sort keys that it wants of each. Newest
-//!   first, a walk gives the latest events and every later page; oldest first, the events since a checkpoint. A Scan would give
-//!   neither.
-//! - **Stop** (`stop.rs`, pure): the partitions that share a time, merged.
-//! - **Read** (`read.rs`): the parallel queries of a round, within the work that one read may do.
-//! - **Write** (`write.rs`): an event replaces another one with the same key.
+//! - **Design** (`design.rs`): all differences between the designs.
+//! - **Walk** (`walk.rs`, pure): the partitions that a read visits, in order, and the sort keys to read in each. Newest
+//!   first, a walk finds the latest events and every later page; oldest first, the events since a checkpoint. A Scan
+//!   finds neither.
+//! - **Stop** (`stop.rs`, pure): merges the partitions that share a time.
+//! - **Read** (`read.rs`): sends the queries of a round in parallel, within the work that one read may do.
+//! - **Write** (`write.rs`): writes events; an event replaces another event with the same key.
 //!
 //! A table may have any name, and its key attributes may have any names; its key types are the design's.
 //!
-//! These must hold: the pages of a walk hold each event once, in the order of the keys; every query that ended early is
-//! continued, or becomes the position; the cost counts the partitions that held nothing.
+//! These rules must hold. The pages of a walk contain each event once, in the order of the keys. Every query that ended
+//! early is continued, or becomes the position. The cost includes the visits to empty partitions.
 //!
 //! ```
 //! use std::num::NonZeroU32;
@@ -25,7 +25,7 @@
 //! use lately_table::{Connection, Item};
 //!
 //! # async fn example(connection: Connection, entropy: u128) -> Result<(), Box<dyn std::error::Error>> {
-//! // A table that was created with a string and a string as its key.
+//! // In a table of this design, the partition key and the sort key are strings.
 //! let design = Design::QuarterHour;
 //! assert_eq!((design.key_types().pk, design.key_types().sk), (KeyType::S, KeyType::S));
 //! let keys = KeyAttributes { pk: "quarter".to_owned(), sk: "second".to_owned() };
@@ -42,7 +42,7 @@
 //! assert!(page.events.len() <= 50 && cost.calls >= 1);
 //! let (next, _) = table.read(&Walk { position: Some(page.position), ..walk }).await?;
 //!
-//! // An incremental report: all events since a checkpoint, which moves on.
+//! // An incremental report: all events since a checkpoint. The position is the next checkpoint.
 //! let checkpoint = "2016-10-23T01:30:00Z".parse()?;
 //! let mut since = Walk { consistent: true, ..Walk::oldest_first(checkpoint, now, fifty) };
 //! loop {

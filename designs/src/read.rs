@@ -1,7 +1,7 @@
 //! Reading a page: windows of time in waves that double, and the queries of a round in parallel.
 //!
-//! Nothing lists the partitions that hold anything, so a read visits empty partitions as well, and pays for them. Visiting
-//! several at a time saves time, and no unit.
+//! Nothing lists the partitions that hold events, so a read visits empty partitions too, and pays for them. Visiting
+//! several partitions at a time saves time, but no read units.
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_table::{Cost, Item, Query, Table, TableError};
@@ -18,11 +18,12 @@ const QUERIES_AT_ONCE: usize = 64;
 /// Queries of one read in all. A read that needs more ends early and says so.
 const QUERIES_PER_READ: usize = 1_024;
 
-/// Read units after which a read ends: 32 MB, or half of that where the read is consistent. Events may be as large as items
-/// can be, and as many as are asked for. A round that has begun is finished: it may add a full query for each partition.
+/// Read units after which a read ends: 32 MB, or half of that if the read is consistent. An event may be as large as an
+/// item can be, and a caller may ask for any number of events. A round that has begun is finished, and may add a full
+/// query for each partition.
 const UNITS_PER_READ: u64 = 4_096;
 
-/// Windows of time in one wave, at most.
+/// The most windows of time in one wave.
 const WINDOWS_PER_WAVE: usize = 16;
 
 /// Some events of a walk.
@@ -30,17 +31,17 @@ const WINDOWS_PER_WAVE: usize = 16;
 pub struct Page {
     /// In the order of the walk.
     pub events: Vec<Event>,
-    /// Where the walk stands behind them. At its end that is past all of its times: what lands there later is missed by
-    /// who goes on from here.
+    /// The position of the walk behind these events. At the end of a walk, the position is behind all of its times: a
+    /// caller that continues from there misses events of these times that land later.
     pub position: Position,
-    /// Whether there may be more.
+    /// Whether there may be more events.
     pub has_more: bool,
 }
 
 /// Why a walk could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The position is none of this timeline.
+    /// The position does not belong to this timeline.
     #[error("the position: {0}")]
     Position(#[source] PublishedError),
     /// The table could not be read.
@@ -49,8 +50,8 @@ pub enum ReadError {
 }
 
 impl DesignTable {
-    /// The next events of a walk. Fewer than asked for, and even none, where it has done as much work as one read may;
-    /// it then says that there may be more.
+    /// The next events of a walk. If the read reaches the limits of one read, it returns fewer events than asked for,
+    /// or even none, and says that there may be more.
     ///
     /// # Errors
     /// See [`ReadError`].
@@ -64,22 +65,22 @@ impl DesignTable {
     }
 }
 
-/// A page being read.
+/// A page that is being read.
 struct Reading<'a> {
     of: &'a DesignTable,
     walk: &'a Walk,
     span: Span<'a>,
     page: Page,
-    /// Queries, and windows without any.
+    /// The number of queries, and of windows that took no query.
     visits: usize,
     table: &'a Table,
 }
 
-/// How the reading of a stop ended.
+/// The outcome of reading a stop.
 enum Ending {
-    /// All of it is given.
+    /// All events of the stop are given.
     Done,
-    /// The page is full, or has done its work.
+    /// The page is full, or the read has reached its limits.
     Stopped,
 }
 
@@ -106,7 +107,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// The next windows, at most so many, and no more partitions than can be read at once.
+    /// The next windows: at most `windows`, and no more partitions than can be read at once.
     fn next_wave(&mut self, windows: usize) -> Vec<Stop> {
         let mut wave = Vec::new();
         let mut lanes = 0;
@@ -121,7 +122,7 @@ impl Reading<'_> {
         wave
     }
 
-    /// Gives what a stop holds, and reads on where that is needed.
+    /// Gives the events of a stop, and reads more of them if needed.
     async fn give(&mut self, stop: &mut Stop) -> Result<Ending, TableError> {
         let given = self.page.events.len();
         loop {
@@ -146,7 +147,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Asks all lanes of which nothing is left to give.
+    /// Queries all lanes that have no event left to give.
     async fn ask(&mut self, stops: &mut [Stop]) -> Result<(), TableError> {
         let mut queries = Vec::new();
         for (n, stop) in stops.iter().enumerate() {
@@ -168,7 +169,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Asks a lane for all that the page can still take: any of it may lie there.
+    /// Asks a lane for as many events as the page can still take, because all of them may be in this lane.
     async fn query(&self, lane: &Lane, forward: bool) -> Result<Answer, TableError> {
         let DesignTable { keys, design, .. } = self.of;
         let Lane { partition, keys: wanted, behind, .. } = lane;

@@ -1,8 +1,8 @@
 //! A stop of a walk: the partitions that share a time, merged. Pure.
 //!
-//! One partition, or the shards of a day. Each is a lane, read a page at a time; an event is given when no lane can still
-//! hold one that comes before it. Shards may hold equal sort keys: then the shard's number decides, so that the order is
-//! total and the last event given says where every lane goes on.
+//! A stop is one partition, or all shards of a day. Each partition is a lane, which is read a page at a time. An event
+//! is given once no lane can still hold an event that comes before it. Shards may hold equal sort keys. Then the
+//! shard's number decides, so the order is total, and the last given event tells where each lane continues.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -19,24 +19,24 @@ pub(crate) struct Stop {
     order: Order,
     natural: Order,
     lanes: Vec<Lane>,
-    /// Where the walk stands when all of it is given.
+    /// The position of the walk after all events of the stop.
     pub(crate) end: Position,
 }
 
-/// A partition being read.
+/// A partition that is being read.
 #[derive(Debug)]
 pub(crate) struct Lane {
     pub(crate) partition: KeyValue,
-    /// What is wanted of it.
+    /// The sort keys to read.
     pub(crate) keys: SortKeys,
-    /// The sort key behind which it is read next.
+    /// The next query continues behind this sort key.
     pub(crate) behind: Option<KeyValue>,
     unread: bool,
-    /// Read, and not given yet.
+    /// The events that are read, and not given yet.
     events: VecDeque<Event>,
 }
 
-/// What a query gave.
+/// The answer to a query.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) events: VecDeque<Event>,
@@ -59,7 +59,7 @@ impl Stop {
         self.lanes.len()
     }
 
-    /// Goes on behind an event of a lane.
+    /// Continues behind an event of a lane.
     pub(crate) fn go_on_behind(&mut self, sk: &KeyValue, lane: usize) {
         for n in 0..self.lanes.len() {
             let is_given = self.compare((sk, n), (sk, lane)) != Ordering::Greater;
@@ -71,12 +71,12 @@ impl Stop {
         }
     }
 
-    /// Whether DynamoDB reads as it sorts.
+    /// Whether the queries read in DynamoDB's own order.
     pub(crate) fn is_forward(&self) -> bool {
         self.order == self.natural
     }
 
-    /// The lanes that must be read before anything more can be given.
+    /// The lanes that must be read before the next event can be given.
     pub(crate) fn hungry(&self) -> impl Iterator<Item = (usize, &Lane)> {
         self.lanes.iter().enumerate().filter(|(_, lane)| lane.unread && lane.events.is_empty())
     }
@@ -96,7 +96,7 @@ impl Stop {
         self.lanes[lane].events.pop_front()
     }
 
-    /// Whether there may be more to give.
+    /// Whether there may be more events.
     pub(crate) fn has_more(&self) -> bool {
         self.lanes.iter().any(|lane| lane.unread || !lane.events.is_empty())
     }

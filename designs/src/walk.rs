@@ -1,4 +1,4 @@
-//! A walk through a timeline: which events, which way, and where it stands. Pure.
+//! A walk through a timeline: its times, its order and its position. Pure.
 
 use std::num::NonZeroU32;
 
@@ -11,66 +11,67 @@ use crate::stop::{Lane, Stop};
 
 const ONE: SignedDuration = SignedDuration::from_nanos(1);
 
-/// A walk through the events after one time and up to another. Times are those that the keys tell: a design that
-/// rounds them down has all events of a second at its beginning.
+/// A walk through the events after one time and up to another. The time in an event's key counts: if a design rounds
+/// times down to the second, all events of a second have the time of its beginning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Walk {
-    /// Which way.
+    /// The order of the walk.
     pub order: Order,
-    /// Events of this time and before it are none of the walk. It bounds the partitions that are visited.
+    /// The walk excludes events of this time or before. This also bounds the partitions that are visited.
     pub after: Timestamp,
-    /// The last time.
+    /// The last time of the walk.
     pub to: Timestamp,
-    /// Where an earlier read ended; none at the beginning.
+    /// The position at which an earlier read ended; `None` at the beginning.
     pub position: Option<Position>,
-    /// Events of one read, at most.
+    /// The most events of one read.
     pub limit: NonZeroU32,
-    /// Whether each read sees what was acknowledged before it, at twice the price.
+    /// Whether each read sees everything that was acknowledged before it, at twice the price.
     pub consistent: bool,
 }
 
-/// Where a walk stands.
+/// The position of a walk.
 ///
-/// It is a value of the design: the sort key of the last event is what each of them goes on behind, in every shard.
+/// A position belongs to a design: every shard continues behind the sort key of the last event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Position {
-    /// Just behind this event.
+    /// Behind this event.
     Behind(WriteKey),
-    /// At this time, which comes next.
+    /// At this time, whose events come next.
     At(Timestamp),
 }
 
 impl Walk {
-    /// From the newest event on.
+    /// A walk from the newest event on.
     #[must_use]
     pub const fn newest_first(after: Timestamp, to: Timestamp, limit: NonZeroU32) -> Self {
         Self { order: Order::NewestFirst, after, to, position: None, limit, consistent: false }
     }
 
-    /// From the oldest event on: what came since `after`, where a report ended.
+    /// A walk from the oldest event on: the events since `after`, for example since the end of a report.
     #[must_use]
     pub const fn oldest_first(after: Timestamp, to: Timestamp, limit: NonZeroU32) -> Self {
         Self { order: Order::OldestFirst, after, to, position: None, limit, consistent: false }
     }
 }
 
-/// What of a walk is not begun yet.
+/// The part of a walk that is not begun yet.
 #[derive(Debug)]
 pub(crate) struct Span<'a> {
     design: &'a Design,
     order: Order,
     /// The times that are left, both included.
     left: Option<(Timestamp, Timestamp)>,
-    /// The event that the first stop goes on behind, and its partition's place among those of its time.
+    /// The event behind which the first stop continues, and the place of its partition among the partitions of its
+    /// time.
     behind: Option<(WriteKey, usize)>,
-    /// Where the walk stands before all that is left.
+    /// The position of the walk before all that is left.
     pub(crate) position: Position,
 }
 
 impl<'a> Span<'a> {
     pub(crate) fn new(design: &'a Design, walk: &Walk) -> Result<Self, PublishedError> {
         let Walk { order, after, to, .. } = *walk;
-        // No design has keys before 1970, nor partitions to visit there.
+        // No design has keys or partitions before 1970.
         let mut first = next(after).max(Timestamp::UNIX_EPOCH);
         let mut last = to;
         let mut behind = None;
@@ -102,7 +103,7 @@ impl<'a> Span<'a> {
         self.left.is_none()
     }
 
-    /// The next partitions to visit: those that share a time.
+    /// The next partitions to visit: all that share a time.
     pub(crate) fn next_stop(&mut self) -> Option<Stop> {
         let (first, last) = self.left?;
         let at = match self.order {
@@ -117,7 +118,7 @@ impl<'a> Span<'a> {
         };
         self.left = left;
         let lanes = match self.design.sort_keys(oldest, newest) {
-            // Between two ticks there is nothing.
+            // No event lies between two ticks.
             None => Vec::new(),
             Some(keys) => {
                 let partitions = self.design.partitions(at).into_iter();

@@ -1,6 +1,6 @@
-//! Writing: a put for one event, calls of 25 for many.
+//! Writes events: a put for one event, calls of 25 for many.
 //!
-//! None of the designs checks whether a key is taken: an event replaces another one with the same key, and no error says so.
+//! No design checks whether a key is taken: an event replaces another event with the same key, without an error.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -13,10 +13,10 @@ use crate::DesignTable;
 use crate::keys::WriteKey;
 
 impl DesignTable {
-    /// Writes events. Of several with one key the last is written, as if they came one after another.
+    /// Writes events. If several have the same key, the last of them stays, as if they were written one after another.
     ///
     /// # Errors
-    /// If not all could be written. Writing all of them once more is safe: they have their keys.
+    /// If not all could be written. All of them may safely be written again, because their keys stay the same.
     pub async fn write(
         &self,
         events: impl IntoIterator<Item = (WriteKey, Item)>,

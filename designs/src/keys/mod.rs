@@ -1,7 +1,7 @@
 //! The keys of five designs that others have published for "the latest first" on DynamoDB. Pure.
 //!
-//! Each design gives its key types, its write key, the partitions to visit for a range of time, the sort keys to read in
-//! them, and the time in a key. Lately's own table uses none of them.
+//! Each design gives its key types, its write key, the partitions to visit for a range of time, the sort keys to read
+//! in them, and the time in a key. Lately's own table uses none of them.
 //!
 //! | design | partition key | sort key | precision | natural order | one hot partition |
 //! | --- | --- | --- | --- | --- | --- |

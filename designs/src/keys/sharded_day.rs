@@ -130,7 +130,7 @@ impl ShardedDay {
         Window::between(midnight(first), first.checked_add(1.month()).ok().and_then(midnight))
     }
 
-    /// The sort keys of a time range; none where the text does not sort as time.
+    /// The sort keys of a time range; `None` if the text does not sort as time there.
     #[must_use]
     pub fn sort_keys(first: Timestamp, last: Timestamp) -> Option<SortKeys> {
         let (first, last) = ticks(first, last, NANOS_PER_MILLI)?;

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 pub(super) const NANOS_PER_MILLI: i128 = 1_000_000;
 pub(super) const NANOS_PER_SECOND: i128 = 1_000_000_000;
 
-/// The first and the last tick in a time range, counted from 1970; none if the range contains no tick.
+/// The first and the last tick in a time range, counted from 1970; `None` if the range contains no tick.
 pub(super) fn ticks(first: Timestamp, last: Timestamp, tick_nanos: i128) -> Option<(i64, i64)> {
     let first = (first.as_nanosecond().max(0) + tick_nanos - 1) / tick_nanos;
     let last = last.as_nanosecond().div_euclid(tick_nanos);

@@ -1,4 +1,4 @@
-//! The plan and the merge, for every design: no key is asked for twice, and none is given out of its order.
+//! The plan and the merge, for every design: no key is asked for twice, and the events are given in order.
 
 use std::collections::VecDeque;
 
@@ -27,7 +27,7 @@ fn design() -> impl Strategy<Value = Design> {
     ]
 }
 
-/// Of two days, with the end of a month between them; of few ticks in a second.
+/// A time within two days around the end of a month, often the first or the second nanosecond of a second.
 fn time() -> impl Strategy<Value = Timestamp> {
     (1_772_236_800..1_772_409_600_i64, prop_oneof![Just(0), Just(1), 0..1_000_000_000_i32])
         .prop_map(|(second, nano)| Timestamp::new(second, nano).unwrap())
@@ -41,7 +41,7 @@ fn walk(order: Order, after: Timestamp, to: Timestamp, position: Option<Position
     Walk { order, position, ..Walk::newest_first(after, to, NonZeroU32::MIN) }
 }
 
-/// How often a walk's lanes ask for a key, without what they have behind them.
+/// The number of times that a walk's lanes ask for a key. Keys that a lane has behind it do not count.
 fn asked(design: &Design, walk: &Walk, key: &WriteKey) -> usize {
     let mut span = Span::new(design, walk).unwrap();
     let stops = std::iter::from_fn(|| span.next_stop());
@@ -57,7 +57,7 @@ fn asked(design: &Design, walk: &Walk, key: &WriteKey) -> usize {
 
 proptest! {
     #[test]
-    fn a_walk_asks_once_for_each_key_of_its_times_and_for_no_other(
+    fn a_walk_asks_once_for_each_key_of_its_times(
         design in design(),
         order in order(),
         (after, to, at) in (time(), time(), time()),
@@ -70,7 +70,7 @@ proptest! {
     }
 
     #[test]
-    fn behind_an_event_comes_all_but_it_and_what_was_before_it(
+    fn a_walk_continues_behind_an_event_with_all_later_events(
         design in design(),
         order in order(),
         (at, other) in (time(), time()),
@@ -88,7 +88,7 @@ proptest! {
     }
 
     #[test]
-    fn a_stop_gives_what_its_lanes_hold_in_one_order_whatever_pages_they_are_read_in(
+    fn a_stop_merges_its_lanes_in_order_for_any_page_size(
         lanes in prop::collection::vec(prop::collection::btree_set(0..30_i64, 0..12), 1..5),
         (order, natural) in (order(), order()),
         page in 1..5_usize,
@@ -129,7 +129,7 @@ proptest! {
 
         let mut expected: Vec<(i64, usize)> =
             lanes.iter().enumerate().flat_map(|(lane, sks)| sks.iter().map(move |sk| (*sk, lane))).collect();
-        // Newest first, shards count up; oldest first is exactly the reverse.
+        // Newest first, the shards count up. Oldest first is exactly the reverse.
         expected.sort_by_key(|(sk, lane)| (if natural == Order::NewestFirst { *sk } else { -*sk }, *lane));
         if order == Order::OldestFirst {
             expected.reverse();

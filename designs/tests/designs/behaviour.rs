@@ -1,4 +1,4 @@
-//! What every design gives: the same events, read in the same ways.
+//! The common behaviour of the designs: the same events, read in the same ways.
 
 use std::time::Duration;
 
@@ -16,19 +16,19 @@ use crate::support::{
 use lately_rig::World;
 use tokio::time::sleep as pass;
 
-/// The last of them is the newest.
+/// The number of events; the last of them is the newest.
 const EVENTS: usize = 300;
 
 fn now() -> Timestamp {
     at("2026-03-01T18:30:00Z")
 }
 
-/// Some days before, in another month.
+/// Some days earlier, in another month.
 fn begin() -> Timestamp {
     at("2026-02-26T00:00:00Z")
 }
 
-/// No two events lie in one second, and none on the end of one; there are hours without any.
+/// No two events lie in one second, and no event lies at the end of a second. Some hours have no event.
 fn time(number: usize) -> Timestamp {
     let ago = EVENTS - number;
     let seconds = ago * 701 + (ago / 60) * 20_000;
@@ -36,7 +36,7 @@ fn time(number: usize) -> Timestamp {
     later(now(), SignedDuration::from_nanos(123_456_789) - seconds)
 }
 
-/// The last moment of an event's second: no design's rounding crosses it.
+/// The last moment of an event's second. No design's rounding crosses it.
 fn just_after(number: usize) -> Timestamp {
     Timestamp::new(time(number).as_second(), 999_999_999).unwrap()
 }
@@ -48,7 +48,7 @@ fn events(design: &Design, numbers: std::ops::Range<usize>) -> Vec<(WriteKey, It
 
 async fn filled(design: &Design) -> DesignTable {
     let (_, _, table) = scene(design);
-    // Not in the order of their times.
+    // The events are not written in the order of their times.
     let mut events = events(design, 0..EVENTS);
     events.rotate_left(EVENTS / 3);
     table.write(events).await.unwrap();
@@ -60,7 +60,7 @@ fn descending(from: usize, to: usize) -> Vec<usize> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_latest_are_the_newest_whatever_was_written_when() {
+async fn the_newest_events_come_first_for_any_write_order() {
     for design in designs() {
         let table = filled(&design).await;
         for consistent in [false, true] {
@@ -73,7 +73,7 @@ async fn the_latest_are_the_newest_whatever_was_written_when() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_comes_back_as_it_was_written_with_the_time_of_its_key() {
+async fn an_event_is_read_as_written_with_the_time_of_its_key() {
     for design in designs() {
         let table = filled(&design).await;
         let (page, _) = table.read(&Walk::newest_first(begin(), now(), limit(9))).await.unwrap();
@@ -88,7 +88,7 @@ async fn an_event_comes_back_as_it_was_written_with_the_time_of_its_key() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pages_lead_back_to_the_end_without_a_gap_or_a_repetition() {
+async fn pages_contain_each_event_once_up_to_the_end() {
     for design in designs() {
         let table = filled(&design).await;
         for size in [1, 7, 20, 299, 300, 301, u32::MAX] {
@@ -101,7 +101,7 @@ async fn pages_lead_back_to_the_end_without_a_gap_or_a_repetition() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_range_begins_after_one_time_and_includes_the_other() {
+async fn a_range_excludes_its_first_time_and_includes_its_last() {
     for design in designs() {
         let table = filled(&design).await;
         for (after, to) in [(0, 299), (10, 11), (57, 200), (119, 121), (200, 200), (201, 200)] {
@@ -111,7 +111,7 @@ async fn a_range_begins_after_one_time_and_includes_the_other() {
             let (found, _) = all(&table, &walk(Order::OldestFirst, after_time, to_time, 40)).await;
             assert!(numbers(&found).into_iter().eq(after + 1..=to), "{design:?} from {after} to {to}");
         }
-        // To the tick: the time of a key is included at one end, and left out at the other.
+        // The bounds are exact to the tick: the time of a key is excluded at the first bound and included at the last.
         let (newest, _) = table.read(&Walk::newest_first(begin(), now(), limit(2))).await.unwrap();
         let [last, before] = &newest.events[..] else { panic!() };
         let (found, _) = all(&table, &walk(Order::OldestFirst, before.at, last.at, 9)).await;
@@ -120,7 +120,7 @@ async fn a_range_begins_after_one_time_and_includes_the_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn since_a_checkpoint_comes_what_is_new_and_nothing_twice() {
+async fn a_walk_since_a_checkpoint_returns_each_new_event_once() {
     for design in designs() {
         let (_, _, table) = scene(&design);
         let mut since = Walk { consistent: true, ..Walk::oldest_first(begin(), begin(), limit(16)) };
@@ -144,7 +144,7 @@ async fn since_a_checkpoint_comes_what_is_new_and_nothing_twice() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_walk_that_is_at_its_end_stays_there_until_its_range_is_longer() {
+async fn a_finished_walk_continues_when_its_range_grows() {
     for design in designs() {
         let table = filled(&design).await;
         let half = Walk::oldest_first(begin(), just_after(149), limit(150));
@@ -161,7 +161,7 @@ async fn a_walk_that_is_at_its_end_stays_there_until_its_range_is_longer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_position_outside_of_the_range_changes_nothing_in_it() {
+async fn a_position_outside_the_range_does_not_extend_it() {
     for design in designs() {
         let table = filled(&design).await;
         let (page, _) = table.read(&Walk::newest_first(begin(), now(), limit(3))).await.unwrap();
@@ -175,7 +175,7 @@ async fn a_position_outside_of_the_range_changes_nothing_in_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_timeline_without_an_event_and_a_range_without_a_time_are_empty() {
+async fn empty_timelines_and_empty_ranges_return_nothing() {
     for design in designs() {
         let (_, _, table) = scene(&design);
         for order in [Order::NewestFirst, Order::OldestFirst] {
@@ -183,7 +183,7 @@ async fn a_timeline_without_an_event_and_a_range_without_a_time_are_empty() {
             assert_eq!((page.events.len(), page.has_more), (0, false), "{design:?}");
             let (page, cost) = table.read(&walk(order, now(), begin(), 10)).await.unwrap();
             assert_eq!((page.events.len(), page.has_more, cost.calls), (0, false, 0), "{design:?}");
-            // No design has keys there, and none is asked.
+            // No design has keys before 1970, so nothing is queried.
             let before_1970 = walk(order, Timestamp::MIN, at("1969-12-31T23:59:59Z"), 10);
             let (page, cost) = table.read(&before_1970).await.unwrap();
             assert_eq!((page.events.len(), page.has_more, cost.calls), (0, false, 0), "{design:?}");
@@ -192,7 +192,7 @@ async fn a_timeline_without_an_event_and_a_range_without_a_time_are_empty() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_consistent_read_sees_what_was_just_written() {
+async fn a_consistent_read_sees_the_latest_writes() {
     for design in designs() {
         let world = World::new(1);
         let lag = Lag { seed: 1, table: Duration::from_secs(2), index: Duration::ZERO, behind: 1.0 };

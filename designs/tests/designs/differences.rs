@@ -1,4 +1,4 @@
-//! Where a design cannot hold what the others hold: each test shows exactly what is lost.
+//! The weaknesses of the designs: each test shows exactly what one design loses and the others keep.
 
 use jiff::tz::Offset;
 use jiff::{SignedDuration, Timestamp};
@@ -30,7 +30,8 @@ fn named(shard: u8, at: Timestamp, name: &str) -> WriteKey {
     ShardedDay::new(ShardedDayPlace::Day(Shard::from(shard)), at, name).unwrap().write_key()
 }
 
-/// Writes the events of some keys, one after another and, into another table, all at once: what is left is the same.
+/// Writes some events one after another, and into another table all at once. Both tables must keep the same events,
+/// which are returned.
 async fn left_of(design: &Design, keys: &[WriteKey]) -> Vec<usize> {
     let events: Vec<(WriteKey, Item)> =
         keys.iter().enumerate().map(|(n, key)| numbered(key.clone(), n)).collect();
@@ -45,7 +46,7 @@ async fn left_of(design: &Design, keys: &[WriteKey]) -> Vec<usize> {
     left
 }
 
-/// What is left of two events that are so far apart and get different random bits.
+/// The events that are left of two that are this far apart and get different random bits.
 async fn left_of_two(design: &Design, apart: SignedDuration) -> Vec<usize> {
     let keys = [(noon(), 1), (later(noon(), apart), 2)];
     let keys = keys.map(|(at, number)| design.write_key(at, entropy(number)).unwrap());
@@ -67,8 +68,8 @@ async fn chronological_ticks_of_100_nanoseconds_replace_each_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn clocks_that_tick_in_microseconds_lose_most_of_a_burst_under_ticks_alone() {
-    // 1,000 events in a tenth of a millisecond, by a clock of microseconds.
+async fn tick_keys_lose_most_of_a_burst_with_microsecond_clocks() {
+    // 1,000 events in a tenth of a millisecond, with a clock that counts microseconds.
     for (design, left) in [
         (reverse_ticks(), 100),
         (chronological(NaturalOrder::NewestFirst), 100),
@@ -88,12 +89,12 @@ async fn clocks_that_tick_in_microseconds_lose_most_of_a_burst_under_ticks_alone
 }
 
 #[tokio::test(start_paused = true)]
-async fn sharded_days_tell_events_of_a_millisecond_apart_by_their_names_alone() {
+async fn sharded_days_separate_events_of_a_millisecond_by_name() {
     let design = sharded_day(4);
     let in_its_millisecond = later(noon(), nanos(999_999));
     let two = [named(1, noon(), "evt-a"), named(1, in_its_millisecond, "evt-a")];
     assert_eq!(left_of(&design, &two).await, [1]);
-    // Of other names, they are in the order of these and not of their times.
+    // With different names, the events are in the order of their names, not of their times.
     let two = [named(1, noon(), "evt-b"), named(1, in_its_millisecond, "evt-a")];
     assert_eq!(left_of(&design, &two).await, [0, 1]);
     let two = [named(1, noon(), "evt-a"), named(1, later(noon(), nanos(1_000_000)), "evt-a")];
@@ -101,14 +102,14 @@ async fn sharded_days_tell_events_of_a_millisecond_apart_by_their_names_alone() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn sharded_days_hold_an_event_twice_whose_writer_tries_again_with_another_shard() {
+async fn sharded_days_duplicate_an_event_retried_in_another_shard() {
     let design = sharded_day(4);
     let (_, _, table) = scene(&design);
     for shard in [3, 0] {
         table.write([numbered(named(shard, noon(), "evt-a"), 7)]).await.unwrap();
     }
     assert_eq!(day(&table).await, [7, 7]);
-    // Not even a page that ends between the two loses one, though their sort keys are equal.
+    // A page that ends between the two events loses neither of them, although their sort keys are equal.
     for order in [Walk::newest_first, Walk::oldest_first] {
         let walk = order(at("2026-03-14T00:00:00Z"), noon(), limit(1));
         assert_eq!(numbers(&all(&table, &walk).await.0), [7, 7]);
@@ -116,7 +117,7 @@ async fn sharded_days_hold_an_event_twice_whose_writer_tries_again_with_another_
 }
 
 #[tokio::test(start_paused = true)]
-async fn sharded_days_are_read_whole_only_with_the_number_of_shards_they_were_written_with() {
+async fn sharded_days_read_with_too_few_shards_miss_events() {
     let (world, engine, table_of_four) = scene(&sharded_day(4));
     let key = |n: usize| sharded_day(4).write_key(later(noon(), nanos(0)), entropy(n)).unwrap();
     table_of_four.write((0..8).map(|n| numbered(key(n), n))).await.unwrap();
@@ -125,7 +126,7 @@ async fn sharded_days_are_read_whole_only_with_the_number_of_shards_they_were_wr
 }
 
 #[tokio::test(start_paused = true)]
-async fn inverted_uuids_of_one_millisecond_are_all_kept_in_the_order_of_their_random_bits() {
+async fn inverted_uuids_of_a_millisecond_sort_by_random_bits() {
     let design = inverted_uuid();
     let key = |low: u128| {
         let millis = u128::try_from(noon().as_millisecond()).unwrap();
@@ -133,12 +134,16 @@ async fn inverted_uuids_of_one_millisecond_are_all_kept_in_the_order_of_their_ra
         InvertedUuid::new(id.parse().unwrap(), Offset::constant(9)).unwrap().write_key()
     };
     assert_eq!(left_of(&design, &[key(5), key(9)]).await, [1, 0]);
-    assert_eq!(left_of(&design, &[key(9), key(5)]).await, [0, 1], "the later one is taken for the earlier");
+    assert_eq!(
+        left_of(&design, &[key(9), key(5)]).await,
+        [0, 1],
+        "the later event counts as the earlier one"
+    );
     assert_eq!(left_of(&design, &[key(9), key(9)]).await, [1], "one id is one event");
 }
 
 #[tokio::test(start_paused = true)]
-async fn inverted_uuids_are_found_only_where_their_days_begin() {
+async fn inverted_uuids_are_found_only_with_their_own_offset() {
     let (world, engine, tokyo) = scene(&inverted_uuid());
     let key = inverted_uuid().write_key(noon(), 1).unwrap();
     tokyo.write([numbered(key, 7)]).await.unwrap();
@@ -148,8 +153,8 @@ async fn inverted_uuids_are_found_only_where_their_days_begin() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn inverted_uuids_of_many_days_are_newest_first_by_a_walk_with_a_query_for_each() {
-    // A Scan would not give them so: DynamoDB's goes by the hash of the day, though the engine's does not.
+async fn inverted_uuids_take_a_query_for_each_day() {
+    // A Scan would not return this order: DynamoDB scans by the hash of the day. The engine does not.
     let design = inverted_uuid();
     let (_, _, table) = scene(&design);
     let begin = at("2026-02-01T00:00:00Z");
@@ -162,14 +167,14 @@ async fn inverted_uuids_of_many_days_are_newest_first_by_a_walk_with_a_query_for
     assert!(numbers(&page.events).into_iter().eq((0..30).rev()));
     // 1, 2, 4, 8 and 15 days at once.
     assert_eq!(cost.of_read(), "read_units=15.0, calls=30, items=30, rounds=5");
-    // What is read ahead is bounded by what is missing: no day more than there are events to find.
+    // A read looks ahead no further than the page has room: at most one day for each missing event.
     let (page, cost) = table.read(&Walk { limit: limit(4), ..walk }).await.unwrap();
     assert_eq!(numbers(&page.events), [29, 28, 27, 26]);
     assert_eq!(cost.of_read(), "read_units=2.0, calls=4, items=4, rounds=3");
 }
 
 #[tokio::test(start_paused = true)]
-async fn quarter_hours_lose_the_order_within_a_second_and_no_event() {
+async fn quarter_hours_lose_only_the_order_within_a_second() {
     let key = |at, token: &str| QuarterHour::new(at, token.parse::<Token>().unwrap()).unwrap().write_key();
     let (early, late) = (noon(), later(noon(), SignedDuration::from_millis(900)));
     let (low, high) = ("1111111111111111", "zzzzzzzzzzzzzzzz");
@@ -181,7 +186,7 @@ async fn quarter_hours_lose_the_order_within_a_second_and_no_event() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_report_of_quarter_hours_misses_what_comes_later_in_the_second_it_ended_in() {
+async fn a_quarter_hour_report_misses_later_events_of_its_last_second() {
     let since_noon = async |design: &Design| {
         let (_, _, table) = scene(design);
         let write = async |millis, n| {
@@ -208,7 +213,7 @@ async fn a_report_of_quarter_hours_misses_what_comes_later_in_the_second_it_ende
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_lands_behind_a_checkpoint_is_missed_by_all_of_them() {
+async fn every_design_misses_events_that_land_behind_a_checkpoint() {
     for design in designs() {
         let (_, _, table) = scene(&design);
         let write = async |minutes, n| {
@@ -221,7 +226,7 @@ async fn what_lands_behind_a_checkpoint_is_missed_by_all_of_them() {
         let report = Walk { consistent: true, ..Walk::oldest_first(noon(), to, limit(9)) };
         let (page, _) = table.read(&report).await.unwrap();
         assert_eq!(numbers(&page.events), [1, 3]);
-        // Its writer was slow, or its clock was.
+        // The writer was slow, or its clock was.
         write(2, 2).await;
         write(6, 6).await;
         let to = later(noon(), SignedDuration::from_mins(10));
@@ -232,7 +237,7 @@ async fn what_lands_behind_a_checkpoint_is_missed_by_all_of_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_users_designs_keep_users_apart_and_order_nothing_across_them() {
+async fn designs_by_user_keep_users_apart() {
     let of = |user: &str| -> [Design; 3] {
         let user = || user.parse().unwrap();
         [
@@ -251,7 +256,7 @@ async fn a_users_designs_keep_users_apart_and_order_nothing_across_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sharded_days_are_not_read_where_their_text_does_not_sort() {
+async fn sharded_days_skip_times_whose_text_does_not_sort() {
     let design = sharded_day(1);
     let (_, _, table) = scene(&design);
     let switch = at("2001-09-09T01:46:40Z");

@@ -1,4 +1,4 @@
-//! Throttles, failures and large items: what is read and written is the same, and its price says what it took.
+//! Throttles, failures and large items: reads and writes return the same events, and the price includes every attempt.
 
 use jiff::{SignedDuration, Timestamp};
 use lately_designs::WriteKey;
@@ -30,7 +30,7 @@ fn events(design: &Design, count: usize) -> Vec<(WriteKey, Item)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_throttled_query_is_asked_again_and_counted() {
+async fn a_failed_query_is_retried_and_counted() {
     for design in designs() {
         let (world, engine, calm) = scene(&design);
         calm.write(events(&design, 100)).await.unwrap();
@@ -54,7 +54,7 @@ async fn a_throttled_query_is_asked_again_and_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_throttled_for_as_long_as_an_operation_may_take_is_unavailable() {
+async fn an_operation_throttled_until_its_deadline_is_unavailable() {
     for design in designs() {
         let (world, engine, _) = scene(&design);
         let stuck =
@@ -69,7 +69,7 @@ async fn what_is_throttled_for_as_long_as_an_operation_may_take_is_unavailable()
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_batch_leaves_is_written_and_a_batch_that_failed_is_written_again() {
+async fn unprocessed_items_and_failed_batches_are_written_again() {
     for seed in seeds(5) {
         for design in designs() {
             let world = World::new(seed.0);
@@ -90,7 +90,7 @@ async fn what_a_batch_leaves_is_written_and_a_batch_that_failed_is_written_again
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_a_storm_a_walk_holds_each_event_once() {
+async fn a_walk_under_many_faults_returns_each_event_once() {
     for seed in seeds(5) {
         for design in designs() {
             let (world, engine, calm) = scene(&design);
@@ -107,7 +107,7 @@ async fn in_a_storm_a_walk_holds_each_event_once() {
     }
 }
 
-/// Events of so many bytes, a second apart.
+/// Events of this many bytes, a second apart.
 fn large(design: &Design, count: usize, bytes: usize) -> Vec<(WriteKey, Item)> {
     let at = |n| later(begin(), SignedDuration::from_secs(i64::try_from(n).unwrap() + 1));
     let data = "x".repeat(bytes);
@@ -120,7 +120,7 @@ fn large(design: &Design, count: usize, bytes: usize) -> Vec<(WriteKey, Item)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_a_query_ends_at_its_megabyte_it_is_followed() {
+async fn queries_that_end_at_a_megabyte_are_continued() {
     for design in designs() {
         let (_, _, table) = scene(&design);
         table.write(large(&design, 48, 100_000)).await.unwrap();
@@ -132,8 +132,8 @@ async fn where_a_query_ends_at_its_megabyte_it_is_followed() {
                 expected.reverse();
             }
             assert_eq!(numbers(&page.events), expected, "{design:?}");
-            // A query's page holds eleven: 48 of one partition are five pages, twelve of each of four are two. None is
-            // read twice, so the price is that of the bytes.
+            // One query returns eleven events: 48 in one partition take five queries, and twelve in each of four
+            // partitions take two queries each. No event is read twice, so the price is that of the bytes.
             let calls = if matches!(design, Design::ShardedDay { .. }) { 8 } else { 5 };
             assert_eq!((cost.calls, cost.items), (calls, 48), "{design:?}");
             let floor = 48 * 100_000 / 4096;
@@ -143,10 +143,10 @@ async fn where_a_query_ends_at_its_megabyte_it_is_followed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_read_ends_when_it_has_done_its_work_and_says_where() {
+async fn a_read_ends_at_its_limit_with_a_position() {
     for design in [reverse_ticks(), inverted_uuid()] {
         let (_, _, table) = scene(&design);
-        // 35 MB.
+        // The events have 35 MB.
         table.write(large(&design, 100, 350_000)).await.unwrap();
         let all_of_it = walk(Order::NewestFirst, begin(), end(), u32::MAX);
         let (page, cost) = table.read(&all_of_it).await.unwrap();

@@ -1,4 +1,4 @@
-//! The published designs: what all of them give, where each breaks, what each costs, and what faults do to them.
+//! The published designs: their common behaviour, their weaknesses, their prices, and their behaviour under faults.
 
 mod behaviour;
 mod differences;

@@ -1,7 +1,8 @@
-//! Random writes and random walks, against a map.
+//! Random writes and random walks, compared with a map.
 //!
-//! Times are few, so ticks are shared, keys collide, and pages end between events of one tick; the map says what is left
-//! and in which order. While others write, a walk still holds all that was there before it, once.
+//! There are few times, so events share ticks, keys collide, and pages end between events of one tick. The map says
+//! which events are left, and in which order. While others write, a walk still returns each event that was there before
+//! it, exactly once.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,7 +35,7 @@ struct Model {
 
 impl Model {
     fn place(&self, key: &WriteKey) -> Place {
-        // Numbers are never shared by a tick, so that they need no order here.
+        // Events of one tick never share a sort key that is a number, so numbers need no order here.
         let sk = key.sk.to_string();
         let sk = match self.design.natural_order() {
             Order::OldestFirst => SortKey::Ascending(sk),
@@ -43,7 +44,7 @@ impl Model {
         (self.design.time_of(&key.sk).unwrap(), sk, Reverse(key.pk.to_string()))
     }
 
-    /// Some events that were not written yet.
+    /// Some new events.
     fn invent(&mut self, random: &mut fastrand::Rng, count: usize) -> Vec<(WriteKey, Item)> {
         let event = |_| {
             let key = self.design.write_key(some_time(random), some_entropy(random)).unwrap();
@@ -64,7 +65,7 @@ impl Model {
     }
 }
 
-/// Of 33 hours, with the ends of a month, of days and of quarters in it.
+/// A time within 33 hours that contain the ends of a month, of days and of quarters.
 fn some_time(random: &mut fastrand::Rng) -> Timestamp {
     let quarters = SignedDuration::from_mins(15 * random.i64(0..132));
     let within = match random.u8(..4) {
@@ -76,7 +77,7 @@ fn some_time(random: &mut fastrand::Rng) -> Timestamp {
     at("2026-02-28T06:00:00Z").checked_add(quarters).unwrap().checked_add(within).unwrap()
 }
 
-/// Mostly new; sometimes what was drawn before.
+/// Random bits, mostly new ones, sometimes the bits of an earlier event.
 fn some_entropy(random: &mut fastrand::Rng) -> u128 {
     if random.bool() {
         random.u128(..)
@@ -93,7 +94,7 @@ fn some_walk(random: &mut fastrand::Rng) -> Walk {
     Walk { consistent: random.bool(), ..order(after, to, limit(events)) }
 }
 
-/// Reads a walk to its end, with something done before each page but the first.
+/// Reads a walk to its end, and calls `between` before each page but the first.
 async fn walked(table: &DesignTable, walk: &Walk, mut between: impl AsyncFnMut()) -> Vec<usize> {
     let mut walk = walk.clone();
     let mut found: Vec<lately_designs::Event> = Vec::new();
@@ -108,12 +109,12 @@ async fn walked(table: &DesignTable, walk: &Walk, mut between: impl AsyncFnMut()
         between().await;
     }
     let keys: BTreeSet<(String, String)> = found.iter().map(|event| text(&event.key)).collect();
-    assert_eq!(keys.len(), found.len(), "no key twice");
+    assert_eq!(keys.len(), found.len(), "a key came twice");
     let times = |pair: &[lately_designs::Event]| match walk.order {
         Order::NewestFirst => pair[0].at >= pair[1].at,
         Order::OldestFirst => pair[0].at <= pair[1].at,
     };
-    assert!(found.windows(2).all(times), "in order");
+    assert!(found.windows(2).all(times), "the events are out of order");
     assert!(found.iter().all(|event| walk.after < event.at && event.at <= walk.to));
     numbers(&found)
 }
@@ -124,7 +125,7 @@ fn text(WriteKey { pk, sk }: &WriteKey) -> (String, String) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whatever_is_written_every_walk_holds_what_a_map_holds_in_its_order() {
+async fn every_walk_returns_the_events_of_a_map_in_order() {
     for seed in seeds(5) {
         for design in designs() {
             let mut random = fastrand::Rng::with_seed(seed.0);
@@ -146,7 +147,7 @@ async fn whatever_is_written_every_walk_holds_what_a_map_holds_in_its_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn while_others_write_a_walk_holds_all_that_was_there_before_and_nothing_twice() {
+async fn a_walk_during_writes_returns_each_earlier_event_once() {
     for seed in seeds(4) {
         for design in designs() {
             let mut random = fastrand::Rng::with_seed(seed.0);
@@ -161,7 +162,7 @@ async fn while_others_write_a_walk_holds_all_that_was_there_before_and_nothing_t
                 table.write(model.invent(&mut random, 3)).await.unwrap();
             })
             .await;
-            // What was replaced meanwhile may have been seen before or after.
+            // An event that is replaced meanwhile may have been read before or after its replacement.
             let still_there: BTreeSet<usize> = model.walked(&walk).into_iter().collect();
             left.retain(|number| still_there.contains(number) && !found.contains(number));
             assert!(left.is_empty(), "{:?} {walk:?} missed {left:?}", model.design);
@@ -170,7 +171,7 @@ async fn while_others_write_a_walk_holds_all_that_was_there_before_and_nothing_t
 }
 
 #[tokio::test(start_paused = true)]
-async fn reports_that_follow_each_other_hold_what_landed_in_time_once() {
+async fn consecutive_reports_contain_each_timely_event_once() {
     for seed in seeds(4) {
         for design in designs() {
             let mut random = fastrand::Rng::with_seed(seed.0);

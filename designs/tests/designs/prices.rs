@@ -1,7 +1,8 @@
-//! What reading costs in each design, as the engine reports it: of a day of events of 512 bytes, one each thirty seconds.
+//! The price of reads in each design, as the engine reports it. The table holds a day of events of 512 bytes, one every
+//! thirty seconds.
 //!
-//! The last event is half a minute old; its quarter of an hour is over, and the day is in its 18th hour in UTC, in its
-//! third in Tokyo.
+//! The last event is half a minute old, and its quarter of an hour is over. The day is in its 18th hour in UTC, and in
+//! its third hour in Tokyo.
 
 use jiff::{SignedDuration, Timestamp};
 use lately_designs::{Design, DesignTable, Walk};
@@ -44,7 +45,7 @@ async fn day(design: &Design) -> DesignTable {
     table
 }
 
-/// The price of a design's reads: of the latest 50, of the page of 20 behind them, and of all since 15 minutes ago.
+/// The prices of three reads: the latest 50 events, the page of 20 behind them, and all events of the last 15 minutes.
 async fn prices(design: &Design) -> [String; 3] {
     let table = day(design).await;
     let latest = Walk::newest_first(yesterday(), now(), limit(50));
@@ -60,7 +61,7 @@ async fn prices(design: &Design) -> [String; 3] {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_partition_of_its_own_costs_what_its_bytes_cost() {
+async fn a_page_of_one_partition_costs_its_bytes() {
     for design in [
         reverse_ticks(),
         chronological(NaturalOrder::NewestFirst),
@@ -90,17 +91,18 @@ async fn sharded_days_ask_every_shard_for_the_whole_page() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn quarter_hours_are_put_together_from_several_partitions() {
+async fn quarter_hours_read_several_partitions_for_a_page() {
     let expected = [
-        // 30 of the last quarter, and then 20 of each of the two before, of which one was wanted.
+        // 30 events of the last quarter, and then 20 of each of the two quarters before, only one of which is needed.
         "read_units=5.0, calls=3, items=70, rounds=2",
-        // Ten are left of the quarter that the first page ended in; the next two are asked for ten each.
+        // Ten events are left of the quarter in which the first page ended; the next two quarters are asked for ten
+        // each.
         "read_units=3.0, calls=3, items=30, rounds=2",
         "read_units=2.0, calls=1, items=30, rounds=1",
     ];
     assert_eq!(prices(&Design::QuarterHour).await, expected);
 
-    // The incremental report: the quarter that just ended is one query. Between two quarters it is two.
+    // The incremental report: one query reads the quarter that just ended. A range across two quarters takes two.
     let table = day(&Design::QuarterHour).await;
     let (after, to) = (at("2026-03-14T17:40:00Z"), at("2026-03-14T17:55:00Z"));
     let (page, cost) = table.read(&Walk::oldest_first(after, to, limit(1_000))).await.unwrap();
@@ -152,14 +154,14 @@ async fn the_price_does_not_grow_with_the_depth_of_a_page() {
 
 #[tokio::test(start_paused = true)]
 async fn empty_partitions_are_visited_and_paid_for() {
-    // A month with one event, at its beginning.
+    // A month with a single event, at its beginning.
     let begin = at("2026-03-01T00:00:00Z");
     let end = at("2026-03-31T23:59:59Z");
     for (design, partitions) in [
         (reverse_ticks(), 1),
         (chronological(NaturalOrder::OldestFirst), 1),
         (user_month(), 1),
-        // Days of Tokyo: one more.
+        // In days of Tokyo, the month has one day more.
         (inverted_uuid(), 32),
         (sharded_day(4), 31 * 4),
         (Design::QuarterHour, 31 * 96),
@@ -174,7 +176,7 @@ async fn empty_partitions_are_visited_and_paid_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_read_visits_so_many_partitions_and_says_where_it_stopped() {
+async fn a_read_visits_a_bounded_number_of_partitions() {
     let design = Design::QuarterHour;
     let (_, _, table) = scene(&design);
     let begin = at("2026-03-01T00:00:00Z");

@@ -1,4 +1,4 @@
-//! Every design on a table of its own key types, whose names are words that expressions may not use.
+//! Every design on a table of its own key types. The table's key names are words that expressions may not use.
 
 use std::num::NonZeroU32;
 
@@ -19,7 +19,7 @@ pub(crate) fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-/// So much later, or earlier.
+/// A time that is later, or earlier, than another.
 pub(crate) fn later(at: Timestamp, by: SignedDuration) -> Timestamp {
     at.checked_add(by).unwrap()
 }
@@ -44,12 +44,12 @@ pub(crate) fn user_month() -> Design {
     Design::UserMonth { user: "ada".parse().unwrap() }
 }
 
-/// Days that begin in Tokyo.
+/// Inverted UUIDs, with days that begin in Tokyo.
 pub(crate) fn inverted_uuid() -> Design {
     Design::InvertedUuid { offset: Offset::constant(9) }
 }
 
-/// The five, and their variants.
+/// The five designs and their variants.
 pub(crate) fn designs() -> [Design; 7] {
     [
         reverse_ticks(),
@@ -88,7 +88,7 @@ pub(crate) fn table(client: Client, world: &World, design: &Design) -> DesignTab
     DesignTable::new(connection, design.clone(), keys)
 }
 
-/// An empty table on an engine where nothing goes wrong.
+/// An empty table on an engine without faults.
 pub(crate) fn scene(design: &Design) -> (World, Engine, DesignTable) {
     let world = World::new(1);
     let engine = engine(&world, design, Options::default());
@@ -96,7 +96,7 @@ pub(crate) fn scene(design: &Design) -> (World, Engine, DesignTable) {
     (world, engine, table)
 }
 
-/// An event that is told by its number.
+/// An event that carries a number.
 pub(crate) fn numbered(key: WriteKey, number: usize) -> (WriteKey, Item) {
     (key, Item::new().with("n", u64::try_from(number).unwrap()))
 }
@@ -109,7 +109,7 @@ pub(crate) fn numbers(events: &[Event]) -> Vec<usize> {
     events.iter().map(number).collect()
 }
 
-/// Random bits that are the same for the same number, and fall into shards in turn.
+/// Random bits. A number always gives the same bits, and consecutive numbers fall into shards in turn.
 pub(crate) fn entropy(number: usize) -> u128 {
     let number = u64::try_from(number).unwrap();
     let mut random = fastrand::Rng::with_seed(number);
@@ -130,7 +130,7 @@ pub(crate) async fn all(table: &DesignTable, walk: &Walk) -> (Vec<Event>, Cost) 
     (events, cost)
 }
 
-/// A walk of an order.
+/// A walk in an order.
 pub(crate) fn walk(order: Order, after: Timestamp, to: Timestamp, events: u32) -> Walk {
     match order {
         Order::NewestFirst => Walk::newest_first(after, to, limit(events)),
