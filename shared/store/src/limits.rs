@@ -52,7 +52,7 @@ pub const TYPES_PER_BUCKET: usize = 128;
 /// A directory page is used for this long after its query was sent (D3).
 pub const DIRECTORY_AGE: Duration = Duration::from_secs(1);
 
-/// A topic's settings are used for this long after they were read. Then every process has seen a change.
+/// A topic's settings are used for this long after they were read. After this time, every process sees a change.
 pub const TOPIC_AGE: Duration = Duration::from_secs(5);
 
 /// An oldest-first page ends this long before now, because an event gets its id before its write lands.
@@ -69,10 +69,10 @@ pub const IDEMPOTENCY_SECONDS: u64 = 24 * 60 * 60;
 pub const DELETION_SECONDS: u64 = 2 * IDEMPOTENCY_SECONDS;
 
 /// An author's own entry expires after this, if fan-out has not replaced it: the stream keeps the record that makes
-/// fan-out do so for as long.
+/// fan-out do so for just as long.
 pub const OWN_ENTRY_SECONDS: u64 = 24 * 60 * 60;
 
-/// The time of the last look for events of a batch that was written in part. By then the request has used up its own
+/// The time for the last look for events of a batch that was written in part. By then the request has used up its own
 /// time; the function's time ends some seconds later.
 pub const LAST_LOOK: Duration = Duration::from_secs(2);
 
@@ -185,7 +185,7 @@ pub const CLOCKS_APART_MILLIS: u64 = 60_000;
 pub const LANDED_WITHIN_MILLIS: u64 = 1_000;
 
 /// A shard from before the last doubling shows that there are too few shards only after an event was refused there this
-/// often. The waits between so many attempts are half a second in all, on average.
+/// often. The waits between this many attempts are half a second in all, on average.
 pub const OLD_SHARD_ATTEMPTS: u32 = 6;
 
 /// Attempts of fan-out to write to a partition that is too busy, before it leaves the write to the partition's backlog.

@@ -134,7 +134,7 @@ impl EventWriter<'_> {
     /// Doubles the shards of an event's bucket for later writes, because the event's own key range is hot.
     ///
     /// If the shard is one of the last doubling, one refusal is enough. An older shard still takes the retries of
-    /// events that were written before the doubling, and more shards do not cool these. A refusal there counts only if
+    /// events that were placed before the doubling, and more shards do not cool these. A refusal there counts only if
     /// the event was placed after the doubling and has been refused for half a second ([`OLD_SHARD_ATTEMPTS`]). So many
     /// writers that are refused together double the shards only once, and a bucket with slightly too few shards still
     /// grows before its writers give up.

@@ -38,7 +38,7 @@ pub struct Submission {
     pub single: bool,
     /// Whether events may lie in the past.
     pub may_import: bool,
-    /// The idempotency key, by which a retry is recognised.
+    /// The idempotency key, by which a retry is recognized.
     pub idempotency: Option<Idempotency>,
 }
 

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_unsettled_for_its_own_incarnation_until_it_is_settled() {
+    fn an_entry_is_unsettled_only_for_its_own_incarnation() {
         let entry = |incarnation: u64| Item::new().with("incarnation", incarnation);
         let ours = Revision::new(7);
         assert_eq!(is_unsettled(&entry(7), ours), Ok(true));

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_reads_what_landed_a_minute_before_its_announcement() {
+    fn a_run_reads_events_from_a_minute_before_its_announcement() {
         let millis = |millis| UnixMillis::new(millis).unwrap();
         // DynamoDB rounds down, so the event may have landed a second later.
         assert!(may_be_missed(millis(1_000_000), millis(1_061_000)));

@@ -51,7 +51,9 @@ impl IssuesHandle<'_> {
         let acceptance = Acceptance { at: self.op.now(), is_keyed: false };
         let placed = writer.place(vec![event], None, acceptance).await.map_err(|error| match error {
             PlaceError::Table(error) => error,
-            PlaceError::TooOld(_) => TableError::unavailable("the clock is behind the topic's retention"),
+            PlaceError::TooOld(_) => {
+                TableError::unavailable("the new event is older than the topic's retention")
+            }
         })?;
         let [placed] = <[Placed; 1]>::try_from(placed).expect("one event has one place");
         let transaction = transaction.put(placed.item.clone());
