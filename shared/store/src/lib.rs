@@ -2,9 +2,9 @@
 //! runs its calls against DynamoDB, and merges the answers without I/O.
 //!
 //! A request works with one [`Op`], which [`Store::op`] makes. The operations are methods of their subject:
-//! `op.topic(&topic).latest(&query)`, `op.feed(&user).page(&query)`, `op.issue(&key).change(…)`. The `Op` meters what
-//! the request has cost, and has a deadline. `lately-table` retries failed calls until then; nothing above it retries a
-//! call.
+//! `op.topic(&topic).latest(&query)`, `op.feed(&user).page(&query)`, `op.issue(&key).change(…)`. The `Op` meters the
+//! cost of the request, and has a deadline. This crate and `lately-table` retry failed calls within the deadline, and
+//! no code above them retries a call.
 //!
 //! | for | see |
 //! | --- | --- |

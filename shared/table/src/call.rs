@@ -2,7 +2,7 @@
 //!
 //! The SDK's own retries are off. So this file knows how often a call was made, which attempts were ambiguous (the call
 //! failed, and DynamoDB may have applied it), and when to give up: at the operation's deadline and, while a client
-//! waits, after [`ATTEMPTS`]. No client waits for fan-out, so fan-out repeats its calls until its deadline.
+//! waits, after [`ATTEMPTS`]. No client waits for fan-out, so fan-out retries its calls until its deadline.
 
 use std::sync::Arc;
 use std::time::Duration;

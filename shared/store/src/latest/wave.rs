@@ -53,7 +53,7 @@ fn filtered_ask(rounds: u32, shards: u32, event_bytes: u32) -> u32 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
     Nothing,
-    /// All up to this id, included.
+    /// Everything up to this id, included.
     UpTo(EventId),
     All,
 }
