@@ -1,4 +1,4 @@
-//! A request that is finished late, or accepted in part: what it was when it first came still holds.
+//! Requests that are finished late, or written in part: what held when the request first came still holds.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -14,27 +14,27 @@ use crate::listed::user;
 use crate::scene::{MINUTE, Scene};
 use crate::support::{event, ids, pass, store, stored, submission};
 
-/// Events of these ages, in milliseconds; none for those that a client does not date.
+/// Events of these ages, in milliseconds. `None` is an event without a time from the client.
 fn aged(scene: &Scene, ages: &[Option<u64>]) -> Vec<NewEvent> {
     let at = |age: &Option<u64>| age.map(|age| scene.world.now().saturating_sub(age));
     ages.iter().map(|age| NewEvent { at: at(age), ..event("note", None) }).collect()
 }
 
-/// Which entries of a source's timeline are marked as imports.
+/// The entries of a source's timeline that are marked as imports.
 async fn imports(scene: &Scene) -> BTreeSet<EventId> {
     let listed = scene.listed("actor:ada").await.into_iter();
     listed.filter(|(_, entry)| entry.contains_key("i")).map(|(id, _)| id).collect()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_post_that_a_repetition_finishes_late_is_a_post() {
+async fn a_post_that_a_late_retry_finishes_is_a_post() {
     let ages = [None, Some(30_000), Some(61_000)];
     for (count, calls) in [(1, 4), (3, 4)] {
         let mut scene = Scene::new(FeedSettings::default()).await;
         scene.follow("bob", "actor:ada", 0).await;
         scene.settle().await;
         let request = keyed(&scene.posts, "k", aged(&scene, &ages[..count]));
-        // It dies when the request is recorded, and no event is written yet.
+        // The process dies after the request is recorded, and before any event is written.
         let died =
             Faults::default().nth(1, Target::writes().partition("EVENTS#"), Fault::Crash(Moment::Before));
         let client = scene.engine.client_with(died);
@@ -53,11 +53,11 @@ async fn a_post_that_a_repetition_finishes_late_is_a_post() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_time_of_landing_does_not_make_an_import_or_a_post() {
+async fn the_landing_time_does_not_decide_import_or_post() {
     let mut scene = Scene::new(FeedSettings::default()).await;
     scene.follow("bob", "actor:ada", 0).await;
     scene.settle().await;
-    // DynamoDB tells in whole seconds when an event landed.
+    // DynamoDB gives the time at which an event landed in whole seconds.
     pass(Duration::from_millis(500)).await;
     let slow = Faults::default().rule(
         Target::operation(Operation::PutItem).partition("EVENTS#"),
@@ -78,13 +78,13 @@ async fn the_time_of_landing_does_not_make_an_import_or_a_post() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_repetition_brings_no_deleted_event_back() {
+async fn a_retry_brings_no_deleted_event_back() {
     for count in [1_usize, 60] {
         for whose in [None, Some("ada")] {
             let scene = Scene::new(FeedSettings::default()).await;
             let events: Vec<_> = (0..count).map(|n| event("note", Some(n.to_string()))).collect();
             let request = keyed(&scene.posts, "k", events);
-            // It dies before the request is marked as done: all events are there.
+            // The process dies after all events are written, and before the request is marked as done.
             let marks = Target::operation(Operation::UpdateItem).partition("IDEMPOTENCY#");
             let client =
                 scene.engine.client_with(Faults::default().nth(1, marks, Fault::Crash(Moment::Before)));
@@ -98,7 +98,10 @@ async fn a_repetition_brings_no_deleted_event_back() {
             for wait in [Duration::ZERO, 23 * 60 * MINUTE] {
                 pass(wait).await;
                 let written = scene.store.op().write(request.clone()).await.unwrap();
-                assert!(written.replayed && ids(&written.events).contains(&deleted), "the first response");
+                assert!(
+                    written.replayed && ids(&written.events).contains(&deleted),
+                    "the retry gets the first response"
+                );
                 assert_eq!(stored(&scene.engine, &scene.posts).await, left);
             }
         }
@@ -106,7 +109,7 @@ async fn a_repetition_brings_no_deleted_event_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_repetition_writes_what_is_missing_and_not_what_was_deleted() {
+async fn a_retry_writes_missing_events_but_no_deleted_ones() {
     let scene = Scene::new(FeedSettings::default()).await;
     let events: Vec<_> = (0..60).map(|n| event("note", Some(n.to_string()))).collect();
     let request = keyed(&scene.posts, "k", events);
@@ -128,7 +131,7 @@ async fn a_repetition_writes_what_is_missing_and_not_what_was_deleted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deletion_that_meets_a_repetition_wins() {
+async fn a_deletion_wins_over_a_concurrent_retry() {
     for call in 1..=12 {
         for moment in [Moment::Before, Moment::After] {
             let scene = Scene::new(FeedSettings::default()).await;
@@ -139,7 +142,7 @@ async fn a_deletion_that_meets_a_repetition_wins() {
             let victim = store(client.client(), &scene.world);
             assert!(client.run(victim.op().write(request.clone())).await.is_none());
             let id = stored(&scene.engine, &scene.posts).await[0];
-            // Either of the two stops in one of its calls while the other is done.
+            // The retry, and then the deletion, stalls in one of its calls while the other one runs.
             let stall = Stall { call, moment, time: Duration::from_secs(2) };
             let network = |stall| Network { seed: 1, longest: Duration::from_millis(3), stall };
             for (mine, other) in [(Some(stall), None), (None, Some(stall))] {
@@ -157,7 +160,7 @@ async fn a_deletion_that_meets_a_repetition_wins() {
     }
 }
 
-/// What a user finds in the own feed.
+/// The events that a user finds in the user's own feed.
 async fn page(scene: &Scene, who: &str) -> Vec<EventId> {
     let page = EventQuery { consistent: true, ..EventQuery::default() };
     let query = FeedQuery { page, wait_for: None };
@@ -167,7 +170,8 @@ async fn page(scene: &Scene, who: &str) -> Vec<EventId> {
 
 #[tokio::test(start_paused = true)]
 async fn an_own_feed_that_is_written_late_shows_no_deleted_event() {
-    // The topic, the directory's entry and that of the bucket before; the entry's making, the event, and the own feed.
+    // The calls: the topic; the bucket's entry, the entry before and the creation of the entry; the event; the own
+    // feed.
     for (call, landed) in [(5, false), (6, true)] {
         let mut scene = Scene::new(FeedSettings::default()).await;
         let stall = Stall { call, moment: Moment::Before, time: MINUTE };
@@ -189,7 +193,7 @@ async fn an_own_feed_that_is_written_late_shows_no_deleted_event() {
         let shown = if landed { Vec::new() } else { ids(&posted.unwrap().events) };
         assert_eq!(page(&scene, "ada").await, shown);
         scene.settle().await;
-        // What the late write has left goes by itself.
+        // An entry that the late write left expires.
         pass(25 * 60 * MINUTE).await;
         scene.engine.expire(10).unwrap();
         scene.settle().await;
@@ -198,8 +202,8 @@ async fn an_own_feed_that_is_written_late_shows_no_deleted_event() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_said_to_be_rejected_is_not_there() {
-    // Events of one shard are written, and nobody is told.
+async fn events_reported_as_rejected_are_not_written() {
+    // The events of one shard are written, but no call gets a response.
     for (looked, expected) in [(true, 60), (false, 0)] {
         let scene = Scene::new(FeedSettings::default()).await;
         let settings = crate::support::change(r#"{"bucket":"quarter-hour","min_shards":2}"#);
@@ -226,7 +230,7 @@ async fn what_is_said_to_be_rejected_is_not_there() {
         match written {
             Ok(written) => assert_eq!((written.events.len(), looked), (expected, true)),
             Err(WriteError::Partly { accepted, rejected }) => {
-                // Nobody can tell of the others.
+                // The store does not know whether the other events were written.
                 assert!(!looked && rejected.is_empty() && (10..50).contains(&accepted.len()));
                 assert!(accepted.iter().all(|(_, id)| there.contains(id)));
             }

@@ -55,7 +55,7 @@ async fn a_throttled_write_is_retried_until_the_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_busy_source_is_left_to_its_backlog_and_delays_nobody() {
+async fn a_busy_source_goes_to_its_backlog_and_delays_nobody() {
     let mut scene = Scene::new(FeedSettings::default()).await;
     scene.follow("cy", "actor:ada", 0).await;
     scene.follow("dee", "subject:s", 0).await;

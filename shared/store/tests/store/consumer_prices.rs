@@ -1,4 +1,4 @@
-//! What consumers and reports cost: what is new, and not what there is.
+//! The prices of consumers and reports: they depend on the new events, not on the size of the topic.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,13 +12,13 @@ use crate::support::{event, pass, submission, topic};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// Calls, and read and write units.
+/// Calls, read units, and write units.
 fn price(cost: Cost) -> (u64, u64, u64) {
     assert_eq!((cost.read_units.halves % 2, cost.write_units.halves % 2), (0, 0));
     (cost.calls, cost.read_units.halves / 2, cost.write_units.halves / 2)
 }
 
-/// A whole run, and the price of each of its steps.
+/// Does a whole run. Returns the price of each of its steps, and the run.
 async fn priced_report(store: &Store, files: &mut Files) -> ([(u64, u64, u64); 5], Run) {
     let op = store.op();
     let begun = op.runs(&nightly()).begin(&RunSpec::default(), LEASE).await.unwrap();
@@ -43,7 +43,7 @@ async fn priced_report(store: &Store, files: &mut Files) -> ([(u64, u64, u64); 5
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_costs_what_is_new_whatever_there_is() {
+async fn a_run_costs_only_its_new_events() {
     let mut prices = Vec::new();
     for older in [1_000, 100_000] {
         let rig = Rig::with(r#"{"fan_out":false,"views":[],"min_shards":4,"bucket":"hour"}"#).await;
@@ -52,26 +52,26 @@ async fn a_run_costs_what_is_new_whatever_there_is() {
         }
         let mut files = Files::default();
         report_later(&rig, &mut files).await;
-        // 880 bytes of data and 77 of all else: four fill a unit.
+        // 880 bytes of data and 77 of everything else: four events fill a unit.
         let notes = vec![event("note", Some(format!("\"{}\"", "x".repeat(878)))); 400];
         rig.store.op().write(submission(&topic("billing"), notes)).await.unwrap();
         pass(SETTLED).await;
         let ([begin, list, read, commit, finish], run) = priced_report(&rig.store, &mut files).await;
         assert_eq!(files.files[&run.to].len(), 400);
-        // The topic, the checkpoint and the announcement; three items in one transaction.
+        // The topic, the checkpoint and the announcement are read; one transaction writes three items.
         assert_eq!(begin, (4, 3, 6));
         assert_eq!(list, (0, 0, 0));
-        // The directory, and each of four shards.
+        // The directory, and each of the four shards.
         let (calls, units, 0) = read else { panic!("{read:?}") };
         assert!(calls == 5 && (94..=100 + 5).contains(&units), "{read:?}");
         assert_eq!((commit, finish), ((1, 0, 1), (2, 1, 1)));
         prices.push(units);
     }
-    assert!(prices[0].abs_diff(prices[1]) <= 4, "a spread by chance over four shards: {prices:?}");
+    assert!(prices[0].abs_diff(prices[1]) <= 4, "events spread at random over four shards: {prices:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_week_of_quarter_hours_is_a_run_each_of_always_as_many_calls() {
+async fn every_run_of_a_week_costs_the_same() {
     let rig = Rig::with(r#"{"fan_out":false,"views":[],"bucket":"quarter-hour"}"#).await;
     let mut files = Files::default();
     report_later(&rig, &mut files).await;
@@ -81,7 +81,7 @@ async fn a_week_of_quarter_hours_is_a_run_each_of_always_as_many_calls() {
         rig.write_many(3, Duration::from_secs(12)).await;
         prices.insert(priced_report(&rig.store, &mut files).await.0);
     }
-    // The directory, and the one bucket of the range that holds anything.
+    // The range reads the directory, and the only bucket with events.
     assert_eq!(prices, [[(3, 2, 6), (0, 0, 0), (2, 2, 0), (1, 0, 1), (2, 1, 1)]].into());
     assert_eq!(files.reported().len(), 3 * 7 * 24 * 4);
 }
@@ -95,14 +95,14 @@ async fn late_events_cost_their_partitions_and_their_entries() {
     rig.tell().await;
     pass(SETTLED).await;
     let ([_, list, _, _, finish], _) = priced_report(&rig.store, &mut files).await;
-    // The pages that there are, the partition, the run that covers it; one page.
+    // The list reads its existing pages, the partition, and the run that covers the event. It writes one page.
     assert_eq!((list, files.looks), ((4, 3, 1), 1));
-    // The page, the partition again, the checkpoint; the entry, the checkpoint.
+    // The finish reads the page, the partition and the checkpoint. It writes the entry and the checkpoint.
     assert_eq!(finish, (5, 3, 2));
 }
 
 #[tokio::test(start_paused = true)]
-async fn polls_cost_what_they_give_and_little_if_that_is_nothing() {
+async fn a_poll_costs_its_events_and_an_empty_poll_little() {
     let rig = Rig::new().await;
     let earliest = NewConsumer::parse(br#"{"start":"earliest"}"#).unwrap();
     rig.store.op().consumer(&nightly()).put(&earliest).await.unwrap();
@@ -113,38 +113,38 @@ async fn polls_cost_what_they_give_and_little_if_that_is_nothing() {
     };
     rig.write_many(100, Duration::ZERO).await;
     pass(SETTLED).await;
-    // It is told that it is polled: a write, once.
+    // The first poll notes that the consumer is polled, which is one write.
     let (polled, cost) = poll().await;
     let (calls, _, written) = price(cost);
     assert_eq!((polled.events.len(), calls, written), (100, 7, 3));
     let batch = polled.batch.unwrap();
     let (_, cost) = poll().await;
-    assert_eq!(price(cost).2, 0, "what is given out is only read again");
+    assert_eq!(price(cost).2, 0, "a repeated batch is only read");
     let op = rig.store.op();
     op.consumer(&nightly()).commit(batch).await.unwrap();
     let cost = op.cost();
     assert_eq!(price(cost), (2, 1, 1));
 
-    // The checkpoint, the directory, the shard at the position; the announcement.
+    // The checkpoint, the directory and the shard at the position are read; the announcement is written.
     for _ in 0..2 {
         pass(Duration::from_secs(1)).await;
         let (polled, cost) = poll().await;
         assert_eq!((polled.batch, polled.caught_up, price(cost)), (None, true, (4, 3, 1)));
     }
-    // At the very same time there is nothing to announce: what was announced is read.
+    // At the same moment there is nothing new to announce, so the announcement is read.
     assert_eq!(price(poll().await.1), (5, 4, 0));
 
     rig.write_many(100, Duration::ZERO).await;
     pass(SETTLED).await;
     rig.store.op().consumer(&nightly()).view().await.unwrap();
     let (polled, cost) = poll().await;
-    // A hundred events of a hundred bytes are three units.
+    // 100 events of 100 bytes cost three units.
     assert_eq!((polled.events.len(), price(cost).0, price(cost).2), (100, 5, 2));
     assert!(price(cost).1 <= 2 + 4, "{cost:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_status_reads_no_ledger_that_was_not_counted_in() {
+async fn a_status_reads_only_counted_partitions_of_the_ledger() {
     let mut rig = Rig::new().await;
     let mut files = Files::default();
     report_later(&rig, &mut files).await;

@@ -115,7 +115,7 @@ pub(crate) struct Files {
     pub(crate) files: BTreeMap<EventId, BTreeSet<EventId>>,
     /// The events of each attempt, by its name.
     pub(crate) attempts: BTreeMap<String, BTreeSet<EventId>>,
-    /// How many look-ups the files have had.
+    /// The number of look-ups so far.
     pub(crate) looks: usize,
 }
 

@@ -1,4 +1,5 @@
-//! Deleting: by the actor or by anyone who may, to the same effect however often.
+//! Deletions: by the event's actor, or by a caller who may delete any event. A repeated deletion has the same effect.
+//! effect.
 
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ async fn post(store: &Store, name: &str) -> EventId {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_is_deleted_by_its_actor_and_by_no_other() {
+async fn an_event_is_deleted_by_its_actor_and_no_other_actor() {
     let world = World::new(1);
     let store = store(engine(&world, Options::default()).client(), &world);
     let posts = topic("posts");
@@ -36,7 +37,7 @@ async fn an_event_is_deleted_by_its_actor_and_by_no_other() {
     assert_eq!(cost.of_write(), "write_units=1.0, calls=1");
     assert!(matches!(store.op().topic(&posts).event(id).await, Err(GetEventError::NotFound(_))));
     assert!(store.op().topic(&posts).latest(&query(10)).await.unwrap().events.is_empty());
-    // Gone is gone, for whoever asks.
+    // A deleted event counts as deleted, whoever asks.
     store.op().topic(&posts).delete_event(id, Some(&bob)).await.unwrap();
 
     let other = post(&store, "posts").await;
@@ -50,7 +51,7 @@ async fn an_event_is_deleted_by_its_actor_and_by_no_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_walk_goes_on_over_what_was_deleted_meanwhile() {
+async fn a_walk_continues_across_deleted_events() {
     let world = World::new(1);
     let store = store(engine(&world, Options::default()).client(), &world);
     let posts = topic("posts");
@@ -61,7 +62,7 @@ async fn a_walk_goes_on_over_what_was_deleted_meanwhile() {
 
     let page = store.op().topic(&posts).latest(&query(10)).await.unwrap();
     assert_eq!(ids(&page.events), newest_first[..10]);
-    // The position itself, and the next five.
+    // The event at the cursor's position, and the next five.
     for id in &newest_first[9..15] {
         store.op().topic(&posts).delete_event(*id, None).await.unwrap();
     }
@@ -71,7 +72,7 @@ async fn a_walk_goes_on_over_what_was_deleted_meanwhile() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_process_that_dies_at_any_call_leaves_a_topic_and_an_event_there_or_not() {
+async fn a_crash_leaves_topics_and_events_whole_or_absent() {
     for moment in [Moment::Before, Moment::After] {
         for call in 1..=4 {
             let world = World::new(call);
@@ -92,14 +93,14 @@ async fn a_process_that_dies_at_any_call_leaves_a_topic_and_an_event_there_or_no
             drop(dying.run(delete.op().topic(&posts).delete_event(id, None)).await);
             whole.op().topic(&posts).delete_event(id, None).await.unwrap();
             assert!(matches!(whole.op().topic(&posts).event(id).await, Err(GetEventError::NotFound(_))));
-            // The topic, its bucket's entry, and that of its actor's feed, which fan-out removes; and nothing else.
+            // The topic, its bucket's entry, and the entry in the actor's feed, which fan-out removes, are left.
             assert_eq!(items(&engine).await.len(), 3);
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_delete_whose_answer_was_lost_is_still_the_actors() {
+async fn a_deletion_with_a_lost_response_succeeds() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let whole = store(engine.client(), &world);
@@ -112,12 +113,12 @@ async fn a_delete_whose_answer_was_lost_is_still_the_actors() {
     let op = faulty.op();
     op.topic(&posts).delete_event(id, Some(&"ada".parse().unwrap())).await.unwrap();
     let cost = op.cost();
-    assert_eq!(cost.calls, 3, "the topic, the delete, and the delete again");
+    assert_eq!(cost.calls, 3, "the topic, the delete, and its retry");
     assert!(matches!(whole.op().topic(&posts).event(id).await, Err(GetEventError::NotFound(_))));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_process_whose_clock_once_stood_ahead_gives_no_ids_from_the_future() {
+async fn a_clock_that_jumped_back_gives_no_future_ids() {
     let world = World::new(1);
     let store = store(engine(&world, Options::default()).client(), &world);
     let posts = topic("posts");

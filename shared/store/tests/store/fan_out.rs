@@ -1,4 +1,4 @@
-//! Fan-out, one thing at a time: what stands where after what, and what a batch of records makes of its failures.
+//! Fan-out, one behaviour at a time: the entries that each change leads to, and the failures of records in a batch.
 
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ fn of_bytes(bytes: usize) -> NewEvent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_posts_one_event_has_it_in_their_feed_at_once() {
+async fn a_single_post_is_in_its_authors_feed_at_once() {
     let scene = Scene::new(FeedSettings::default()).await;
     let own = scene.post(&scene.posts, vec![event("note", None)]).await;
     assert_eq!(scene.shown("ada").await, own);
-    // Not what does not fan out, nor an import, nor a batch: those are not at once, or never, in feeds.
+    // Events of a topic without fan-out, and imports, never come into feeds. The events of a batch come later.
     scene.post(&scene.logs, vec![event("note", None)]).await;
     let at = Some(scene.world.now().saturating_sub(61_000));
     scene.post(&scene.posts, vec![NewEvent { at, ..event("note", None) }]).await;
@@ -30,18 +30,22 @@ async fn who_posts_one_event_has_it_in_their_feed_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_own_feed_that_cannot_be_written_does_not_fail_the_post() {
+async fn a_busy_own_feed_neither_fails_nor_delays_the_post() {
     let scene = Scene::new(FeedSettings::default()).await;
     let feeds = Target::writes().partition("FEED#");
     let faults = Faults::default().rule(feeds, When::Always, Fault::Throttle(Throttle::TableKeyRange));
     let store = store(scene.engine.client_with(faults).client(), &scene.world);
     let before = scene.world.now();
     store.op().write(submission(&scene.posts, vec![event("note", None)])).await.unwrap();
-    assert_eq!((scene.shown("ada").await, scene.world.now()), (vec![], before), "and is not waited for");
+    assert_eq!(
+        (scene.shown("ada").await, scene.world.now()),
+        (vec![], before),
+        "the post does not wait for the own feed"
+    );
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_stands_under_its_sources_and_in_the_feeds_of_their_followers() {
+async fn an_event_reaches_its_sources_and_their_followers_feeds() {
     for settings in [FeedSettings::default(), small_jobs()] {
         let mut scene = Scene::new(settings).await;
         for n in 0..10 {
@@ -64,19 +68,19 @@ async fn an_event_stands_under_its_sources_and_in_the_feeds_of_their_followers()
             assert_eq!((listed.len(), marked(posted[0]), marked(logged[0])), (2, false, true));
         }
         let delivered: u64 = outcomes.iter().map(|outcome| outcome.deliveries).sum();
-        assert!((15..=20).contains(&delivered), "one for each, or for each follow: {delivered}");
+        assert!((15..=20).contains(&delivered), "one for each user, or for each follow: {delivered}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_without_views_stands_nowhere_else() {
+async fn an_event_without_views_has_no_entries() {
     let mut scene = Scene::new(FeedSettings::default()).await;
     let quiet = topic("quiet");
     scene.store.op().topic(&quiet).put(&change(r#"{"fan_out":false,"views":["type"]}"#)).await.unwrap();
     scene.settle().await;
     scene.post(&quiet, vec![about("s")]).await;
     let outcomes = scene.settle().await;
-    // Who has announced what of its topic is asked all the same.
+    // Fan-out reads the announcements of the event's topic nevertheless.
     let [outcome] = &*outcomes else { panic!("{outcomes:?}") };
     assert_eq!(
         (outcome.cost.calls, outcome.cost.read_units.halves, outcome.cost.write_units.halves),
@@ -85,14 +89,14 @@ async fn an_event_without_views_stands_nowhere_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_import_stands_under_its_sources_and_in_no_feed() {
+async fn an_import_reaches_its_sources_but_no_feed() {
     for (ago, pushed) in [(60_000, true), (61_000, false)] {
         let mut scene = Scene::new(FeedSettings::default()).await;
         scene.follow("bob", "actor:ada", 0).await;
         scene.settle().await;
         let at = Some(scene.world.now().saturating_sub(ago));
         let posted = scene.post(&scene.posts.clone(), vec![NewEvent { at, ..event("note", None) }]).await;
-        // It is the record's time that counts, not when it is handled.
+        // The record's time counts, not the time at which the record is handled.
         pass(10 * MINUTE).await;
         scene.settle().await;
         assert_eq!(scene.listed("actor:ada").await.len(), 1);
@@ -102,7 +106,7 @@ async fn an_import_stands_under_its_sources_and_in_no_feed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_entry_is_one_write_unit_however_large_its_event_is() {
+async fn an_entry_costs_one_write_unit_whatever_its_events_size() {
     let mut scene = Scene::new(FeedSettings::default()).await;
     let long = "u".repeat(128);
     scene.follow(&long, "actor:ada", 0).await;
@@ -116,7 +120,7 @@ async fn an_entry_is_one_write_unit_however_large_its_event_is() {
         let (written, units) = outcomes.iter().fold((0, 0), |(items, halves), outcome| {
             (items + outcome.written_items, halves + outcome.cost.write_units.halves)
         });
-        assert_eq!((written, units), (4, 8), "two sources, two feeds, and a unit each");
+        assert_eq!((written, units), (4, 8), "two sources and two feeds, at a unit each");
         let (_, entry) = scene.feed(&long).await.remove(0);
         assert_ne!(entry.contains_key("d"), entry.contains_key("w"));
         if entry.contains_key("d") {
@@ -124,13 +128,16 @@ async fn an_entry_is_one_write_unit_however_large_its_event_is() {
         } else {
             pointers += 1
         }
-        assert!(copies > 0 && (pointers == 0 || entry.contains_key("w")), "small ones first");
+        assert!(
+            copies > 0 && (pointers == 0 || entry.contains_key("w")),
+            "small events are copied, and larger ones have pointers"
+        );
     }
     assert!(copies > 20 && pointers > 20, "{copies} copies, {pointers} pointers");
 }
 
 #[tokio::test(start_paused = true)]
-async fn entries_go_when_their_event_does_or_sooner() {
+async fn entries_expire_with_their_event_or_sooner() {
     let retention = Some(RetentionDays::new(3).unwrap());
     let mut scene = Scene::new(FeedSettings { retention, ..FeedSettings::default() }).await;
     let week = topic("week");
@@ -155,7 +162,7 @@ async fn entries_go_when_their_event_does_or_sooner() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deleted_event_is_gone_everywhere_and_an_expired_one_goes_by_itself() {
+async fn fan_out_handles_deletions_but_not_expirations() {
     for settings in [FeedSettings::default(), small_jobs()] {
         let mut scene = Scene::new(settings).await;
         for n in 0..7 {
@@ -182,7 +189,7 @@ async fn a_deleted_event_is_gone_everywhere_and_an_expired_one_goes_by_itself() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_record_that_is_redriven_after_its_event_was_deleted_leaves_nothing_behind() {
+async fn a_redriven_record_of_a_deleted_event_leaves_nothing() {
     let mut scene = Scene::new(FeedSettings::default()).await;
     scene.follow("bob", "actor:ada", 0).await;
     scene.settle().await;
@@ -198,7 +205,7 @@ async fn a_record_that_is_redriven_after_its_event_was_deleted_leaves_nothing_be
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follow_brings_the_latest_so_many_of_those_that_fan_out() {
+async fn a_follow_backfills_the_latest_events_that_fan_out() {
     let mut scene = Scene::new(FeedSettings::default()).await;
     let mut posted = Vec::new();
     for _ in 0..4 {
@@ -214,7 +221,7 @@ async fn a_follow_brings_the_latest_so_many_of_those_that_fan_out() {
         scene.settle().await;
         assert_eq!(scene.shown(&who).await, posted[..posted.len().min(backfill.into())]);
     }
-    // However far they are apart.
+    // However far apart the events are.
     scene.post(&scene.logs.clone(), vec![event("note", None); 300]).await;
     pass(Duration::from_secs(1)).await;
     scene.settle().await;
@@ -224,7 +231,7 @@ async fn a_follow_brings_the_latest_so_many_of_those_that_fan_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unfollow_removes_what_no_other_source_brings_and_own_posts_stay() {
+async fn an_unfollow_keeps_own_posts_and_other_sources_events() {
     let mut scene = Scene::new(FeedSettings::default()).await;
     for what in ["actor:ada", "subject:s", "subject:t"] {
         scene.follow("bob", what, 0).await;
@@ -265,7 +272,7 @@ async fn a_source_with_too_many_followers_is_pulled_from_then_on() {
     assert_eq!(outcomes.iter().map(|outcome| outcome.promotions).sum::<u64>(), 1);
     assert!(
         outcomes.iter().map(|outcome| outcome.jobs).sum::<u64>() >= 2,
-        "of the event, and of the promotion"
+        "a job of the event, and one of the promotion"
     );
     pass(Duration::from_millis(1)).await;
     scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
@@ -275,7 +282,7 @@ async fn a_source_with_too_many_followers_is_pulled_from_then_on() {
     for n in 0..5 {
         assert_eq!(scene.shown(&format!("u{n}")).await, pushed);
     }
-    // Who follows later is told to pull, and who leaves no longer is.
+    // A user who follows later gets a marker, and the marker of a user who leaves is removed.
     scene.follow("late", "actor:ada", 1).await;
     scene.store.op().user(&user("u0")).unfollow(&source("actor:ada")).await.unwrap();
     scene.settle().await;
@@ -284,10 +291,10 @@ async fn a_source_with_too_many_followers_is_pulled_from_then_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_source_is_pulled_only_when_every_feed_is_told_to() {
+async fn a_source_is_pulled_only_when_every_feed_has_its_marker() {
     let settings = FeedSettings { fan_out_limit: 3, followers_per_job: 1, ..FeedSettings::default() };
     let mut scene = Scene::new(settings).await;
-    // Refused once, so that there are two shards.
+    // The first follow is refused once, so that there are two shards.
     let busy = Target::operation(Operation::TransactWriteItems).partition("FOLLOWERS#");
     let faults = Faults::default().nth(1, busy, Fault::Throttle(Throttle::TableKeyRange));
     let store = store(scene.engine.client_with(faults).client(), &scene.world);
@@ -301,7 +308,10 @@ async fn a_source_is_pulled_only_when_every_feed_is_told_to() {
         for record in news["Records"].as_array().unwrap() {
             let view = scene.store.op().source(&source("actor:ada")).view().await.unwrap();
             let markers = markers(&scene).await.len();
-            assert!(view.mode != SourceMode::Pull || markers == 8, "pulled, and {markers} of 8 know");
+            assert!(
+                view.mode != SourceMode::Pull || markers == 8,
+                "the source is pulled, and {markers} of 8 feeds have its marker"
+            );
             let pk = record["dynamodb"]["Keys"]["pk"]["S"].as_str().unwrap();
             jobs += usize::from(pk.starts_with("JOB#PROMOTE#") && record["eventName"] == "INSERT");
             let outcome = fan_out(&scene.store, &serde_json::json!({"Records": [record]}).to_string()).await;
@@ -313,7 +323,7 @@ async fn a_source_is_pulled_only_when_every_feed_is_told_to() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_record_that_cannot_be_handled_lets_the_others_of_its_batch_through() {
+async fn a_bad_record_does_not_stop_the_others_of_its_batch() {
     let mut scene = Scene::new(FeedSettings::default()).await;
     scene.settle().await;
     let posted = scene.post(&scene.posts.clone(), vec![event("note", None); 100]).await;
@@ -330,7 +340,7 @@ async fn a_record_that_cannot_be_handled_lets_the_others_of_its_batch_through() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn whatever_a_record_lacks_it_fails_by_itself() {
+async fn a_record_with_a_missing_part_fails_alone() {
     let mut scene = Scene::new(FeedSettings::default()).await;
     scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
     let whole: serde_json::Value = serde_json::from_str(&scene.news()).unwrap();
@@ -357,7 +367,7 @@ async fn whatever_a_record_lacks_it_fails_by_itself() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn records_of_one_item_wait_for_each_other_and_those_of_others_do_not() {
+async fn only_records_of_the_same_item_wait_for_each_other() {
     let mut scene = Scene::new(FeedSettings::default()).await;
     scene.settle().await;
     let actors: Vec<String> = (0..20).map(|n| format!("a{n}")).collect();
@@ -368,7 +378,7 @@ async fn records_of_one_item_wait_for_each_other_and_those_of_others_do_not() {
     }
     let news = scene.news();
 
-    // Each source's item is read only at the fourth attempt: one after the other, that would take seconds.
+    // Each source's item is read only at the fourth attempt. One source after the other, this would take seconds.
     let faults = actors.iter().fold(Faults::default(), |faults, actor| {
         let item = Target::operation(Operation::GetItem).partition(&format!("SOURCE#actor:{actor}"));
         faults.rule(item, When::First(3), Fault::Throttle(Throttle::TableKeyRange))
@@ -378,7 +388,7 @@ async fn records_of_one_item_wait_for_each_other_and_those_of_others_do_not() {
     assert_eq!(fan_out(&slow, &news).await.failed, None);
     assert!(scene.world.now().get() - begun < 400);
 
-    // One item never gets through: its deletion, which comes later, is not begun.
+    // One event cannot be handled. Its deletion comes later, and is not begun.
     let held = format!("SOURCE#actor:{}", actors[3]);
     let held = Target::operation(Operation::GetItem).partition(&held);
     let faults = Faults::default().rule(held, When::Always, Fault::Throttle(Throttle::TableKeyRange));
@@ -388,12 +398,16 @@ async fn records_of_one_item_wait_for_each_other_and_those_of_others_do_not() {
     let first: Vec<_> =
         Record::batch(news.as_bytes()).unwrap().iter().map(|record| record.sequence().to_owned()).collect();
     assert!(first.contains(&outcome.failed.unwrap()));
-    assert_eq!(scene.listed("actor:a3").await.len(), 1, "written, and not deleted before it was handled");
+    assert_eq!(
+        scene.listed("actor:a3").await.len(),
+        1,
+        "the entry is written, and its deletion is not handled"
+    );
     assert!(scene.listed("actor:a4").await.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_call_leaves_unprocessed_is_repeated_and_nothing_else() {
+async fn only_unprocessed_entries_of_a_call_are_retried() {
     let mut scene = Scene::new(FeedSettings::default()).await;
     for n in 0..40 {
         scene.follow(&format!("u{n}"), "actor:ada", 0).await;
@@ -405,14 +419,14 @@ async fn what_a_call_leaves_unprocessed_is_repeated_and_nothing_else() {
     let faults = Faults::seeded(3).rule(batches, When::First(2), Fault::Unprocessed(0.5));
     let outcome = fan_out(&store(scene.engine.client_with(faults).client(), &scene.world), &news).await;
     assert_eq!((outcome.failed, outcome.deliveries, outcome.written_items), (None, 40, 42));
-    assert_eq!(outcome.cost.write_units.halves, 2 * 42, "each once");
+    assert_eq!(outcome.cost.write_units.halves, 2 * 42, "each entry is written once");
     for n in 0..40 {
         assert_eq!(scene.shown(&format!("u{n}")).await, posted);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_written_in_time_fails_its_record_and_is_done_when_it_comes_again() {
+async fn a_record_out_of_time_fails_and_succeeds_when_redelivered() {
     let mut scene = Scene::new(FeedSettings::default()).await;
     scene.follow("bob", "actor:ada", 0).await;
     scene.settle().await;
@@ -429,7 +443,7 @@ async fn what_cannot_be_written_in_time_fails_its_record_and_is_done_when_it_com
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_function_awaits_may_move_between_threads() {
+async fn the_futures_of_fan_out_and_follows_are_send() {
     fn moves<T: Send>(_: &T) {}
     let scene = Scene::new(FeedSettings::default()).await;
     let (bob, ada) = (user("bob"), source("actor:ada"));
@@ -439,7 +453,7 @@ async fn what_a_function_awaits_may_move_between_threads() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deleted_event_of_a_pulled_source_is_removed_where_it_was_backfilled() {
+async fn deleting_a_pulled_sources_event_removes_its_backfilled_copies() {
     for audience in [100, 0] {
         let mut scene =
             Scene::new(FeedSettings { fan_out_limit: 5, audience, ..FeedSettings::default() }).await;
@@ -450,7 +464,7 @@ async fn a_deleted_event_of_a_pulled_source_is_removed_where_it_was_backfilled()
         pass(MINUTE * 2).await;
         let posted = scene.post(&scene.posts, vec![event("note", None)]).await;
         scene.settle().await;
-        assert_eq!(scene.shown("u1").await, [], "it is pulled");
+        assert_eq!(scene.shown("u1").await, [], "the source is pulled");
         pass(MINUTE * 2).await;
         scene.follow("late", "actor:ada", 5).await;
         scene.settle().await;
@@ -458,7 +472,7 @@ async fn a_deleted_event_of_a_pulled_source_is_removed_where_it_was_backfilled()
         scene.store.op().topic(&scene.posts).delete_event(posted[0], None).await.unwrap();
         let outcomes = scene.settle().await;
         assert_eq!((scene.shown("late").await, scene.listed("actor:ada").await.len()), (vec![], 0));
-        // The timeline's entry, the author's own, and the one copy there is.
+        // The timeline's entry, the author's own copy, and the only other copy.
         assert_eq!(outcomes.iter().map(|outcome| outcome.written_items).sum::<u64>(), 3);
     }
 }

@@ -1,5 +1,5 @@
-//! Fan-out that dies before and after each of its calls, one after the other: what it leaves is finished by the next
-//! delivery, and nobody can tell.
+//! Fan-out that dies before or after each of its calls: the next delivery finishes the work, and the result is the
+//! same.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,8 @@ use lately_store::{FeedSettings, Store};
 use crate::scene::{Scene, about, fan_out, key, small_jobs};
 use crate::support::{items, store};
 
-/// Hands over what the stream tells to a process that may die of it; what it died of, once more to one that does not.
+/// Hands all new records to a process that may die. If it dies, another process gets the same records. Returns true if
+/// it died.
 async fn settle(scene: &mut Scene, victim: &FaultyClient, victims: &Store) -> bool {
     let mut died = false;
     while scene.has_news() {
@@ -27,8 +28,7 @@ async fn settle(scene: &mut Scene, victim: &FaultyClient, victims: &Store) -> bo
     died
 }
 
-/// What feeds show and timelines hold, after posts, follows, an unfollow and a deletion; and whether a
-/// process died on the way.
+/// The entries of feeds and timelines after posts, follows, an unfollow and a deletion; and true if a process died.
 async fn settled(settings: FeedSettings, faults: Faults) -> (BTreeSet<String>, bool) {
     let mut scene = Scene::new(settings).await;
     let victim = scene.engine.client_with(faults);
@@ -37,7 +37,7 @@ async fn settled(settings: FeedSettings, faults: Faults) -> (BTreeSet<String>, b
         scene.follow(user, "actor:ada", 0).await;
     }
     scene.follow("u0", "subject:s", 0).await;
-    // Else what a crash leaves undone for a post, the backfill of these follows would do.
+    // Otherwise the backfills of these follows would do the work that a crash leaves undone for a post.
     scene.settle().await;
     let posts = scene.posts.clone();
     let posted = scene.post(&posts, vec![about("s"), about("t"), about("t")]).await;
@@ -65,11 +65,11 @@ async fn settled(settings: FeedSettings, faults: Faults) -> (BTreeSet<String>, b
 }
 
 #[tokio::test(start_paused = true)]
-async fn wherever_fan_out_dies_the_settled_result_is_the_same() {
+async fn a_crash_at_any_call_does_not_change_the_result() {
     let promoting = FeedSettings { fan_out_limit: 2, ..small_jobs() };
     for settings in [FeedSettings::default(), small_jobs(), promoting] {
         let (expected, _) = settled(settings, Faults::default()).await;
-        // Two events under three sources, and in the feeds of ada and five others, at the least.
+        // At least two events under three sources, and in the feeds of ada and of five others.
         assert!(expected.len() >= 14, "{expected:?}");
         for moment in [Moment::Before, Moment::After] {
             let mut n = 0;

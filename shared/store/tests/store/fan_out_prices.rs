@@ -168,7 +168,7 @@ async fn an_event_without_followers_costs_two_writes_and_four_reads() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follow_and_an_unfollow_cost_the_entries_that_they_move() {
+async fn follows_and_unfollows_cost_the_entries_that_they_move() {
     let (engine, store, _) = scene(0, 1).await;
     post(&engine, &store, 60).await;
     pass(Duration::from_millis(1)).await;

@@ -56,7 +56,7 @@ async fn about_to_push(scene: &mut Scene) -> (Vec<EventId>, String) {
     (posted, scene.news())
 }
 
-/// How many attempts of a call fail, so that something else is surely done before the call.
+/// The number of attempts of a call that fail, so that something else is surely done before the call.
 const WAITS: u64 = 6;
 
 fn waiting(calls: &Target, n: u64) -> Faults {

@@ -85,7 +85,8 @@ fn thirty_two_backfills_of_large_events_stay_under_256_mb() {
     let mut child = Command::new(std::env::current_exe().unwrap());
     let output = child.args(["--exact", name, "--nocapture"]).env(MEASURE, "1").output().unwrap();
     let output = String::from_utf8(output.stdout).unwrap();
-    let peak = output.lines().find_map(|line| line.split_once("peak=")).expect("the child reports its peak").1;
+    let peak =
+        output.lines().find_map(|line| line.split_once("peak=")).expect("the child reports its peak").1;
     let peak: u64 = peak.parse().unwrap();
     assert!(peak < 256, "{peak} MB");
 }

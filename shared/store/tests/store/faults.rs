@@ -1,4 +1,4 @@
-//! Whatever goes wrong, and wherever a process dies: nothing acknowledged is lost, nothing is there twice.
+//! Faults, and crashes at any call: no acknowledged event is lost, and no event is written twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -29,7 +29,7 @@ async fn world(seed: u64) -> (World, Engine, Topic) {
     (world, engine, topic)
 }
 
-/// Events whose data are numbers from `first` on, of three types.
+/// Events of three types, whose data are numbers from `first` on.
 fn numbered(first: usize, count: usize) -> Vec<NewEvent> {
     let event_type = |number: usize| ["one", "two", "three"][number % 3];
     (first..first + count).map(|number| event(event_type(number), Some(number.to_string()))).collect()
@@ -41,11 +41,11 @@ pub(crate) fn keyed(topic: &Topic, key: &str, events: Vec<NewEvent>) -> Submissi
     Submission { idempotency: Some(idempotency), ..submission(topic, events) }
 }
 
-/// How often each number is in the table.
+/// The numbers in the table, each with the number of its events.
 async fn numbers(engine: &Engine, topic: &Topic) -> BTreeMap<usize, u32> {
     let ids = stored(engine, topic).await;
     let mut numbers = BTreeMap::new();
-    // Not the entries of feeds, which name their topic.
+    // Entries of feeds, which name their topic, do not count.
     let is_event = |item: &&Item| item.contains_key("d") && !item.contains_key("o");
     for item in items(engine).await.iter().filter(is_event) {
         *numbers.entry(item["d"].as_s().unwrap().parse().unwrap()).or_default() += 1;
@@ -58,14 +58,14 @@ fn each_once(count: usize) -> BTreeMap<usize, u32> {
     (0..count).map(|number| (number, 1)).collect()
 }
 
-/// What a reader finds, newest first.
+/// The events that a reader finds, newest first.
 async fn read(store: &Store, topic: &Topic) -> Vec<EventId> {
     let page = store.op().topic(topic).latest(&query(200)).await.unwrap();
     assert!(!page.has_more);
     ids(&page.events)
 }
 
-/// Writes with a process that dies at its n-th call. None if it died.
+/// Writes with a process that dies at its n-th call. Returns `None` if it died.
 async fn write_and_die(
     engine: &Engine,
     world: &World,
@@ -78,7 +78,7 @@ async fn write_and_die(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_process_that_dies_at_any_call_leaves_a_table_that_holds_together() {
+async fn a_crash_at_any_call_leaves_a_consistent_table() {
     for (count, moment) in
         [(1, Moment::Before), (1, Moment::After), (60, Moment::Before), (60, Moment::After)]
     {
@@ -91,7 +91,7 @@ async fn a_process_that_dies_at_any_call_leaves_a_table_that_holds_together() {
             assert_directory_held(&engine);
             let there = numbers(&engine, &topic).await;
             assert!(there.values().all(|times| *times == 1), "{there:?}");
-            // What is there is found, acknowledged or not: the directory covers it.
+            // Each event in the table is found, acknowledged or not, because the directory covers it.
             let mut found = read(&store(engine.client(), &world), &topic).await;
             found.reverse();
             assert_eq!(found, stored(&engine, &topic).await);
@@ -102,13 +102,14 @@ async fn a_process_that_dies_at_any_call_leaves_a_table_that_holds_together() {
                 break;
             }
         }
-        // The topic; the entry, the one before and its making; the put and that in the actor's feed, or the puts.
+        // The calls: the topic; the bucket's entry, the entry before and the creation of the entry; then the event and
+        // the entry in the actor's feed, or the batches.
         assert_eq!(n - 1, if count == 1 { 6 } else { 7 });
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_is_repeated_under_its_key_happens_once_wherever_it_died() {
+async fn a_retry_under_a_key_completes_a_crashed_request_once() {
     for (count, moment) in
         [(1, Moment::Before), (1, Moment::After), (60, Moment::Before), (60, Moment::After)]
     {
@@ -133,7 +134,7 @@ async fn a_request_that_is_repeated_under_its_key_happens_once_wherever_it_died(
                 assert_eq!(numbers(&engine, &topic).await, each_once(count), "call {n}");
             }
             answers.dedup();
-            assert_eq!(answers.len(), 1, "one answer");
+            assert_eq!(answers.len(), 1, "all responses are the same");
             answers[0].sort();
             assert_eq!(answers[0], stored(&engine, &topic).await);
             assert_directory_held(&engine);
@@ -141,12 +142,12 @@ async fn a_request_that_is_repeated_under_its_key_happens_once_wherever_it_died(
                 break;
             }
         }
-        assert_eq!(n - 1, if count == 1 { 8 } else { 9 }, "two more than without a key");
+        assert_eq!(n - 1, if count == 1 { 8 } else { 9 }, "two calls more than without a key");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_day_a_key_is_new_again_and_before_it_is_good_for_one_body() {
+async fn a_key_belongs_to_one_body_for_a_day() {
     let (world, engine, topic) = world(1).await;
     let store = store(engine.client(), &world);
     let request = keyed(&topic, "daily", numbered(0, 1));
@@ -156,7 +157,7 @@ async fn after_a_day_a_key_is_new_again_and_before_it_is_good_for_one_body() {
     other.idempotency.as_mut().unwrap().body_hash = [8; 32];
     assert!(matches!(store.op().write(other.clone()).await, Err(WriteError::KeyReused)));
     assert_eq!(numbers(&engine, &topic).await, each_once(1));
-    // Another caller's key, and another topic's, is another key.
+    // The key of another caller, or for another topic, is another key.
     let mut bobs = other.clone();
     bobs.idempotency.as_mut().unwrap().caller = "user:bob".parse().unwrap();
     assert!(!store.op().write(bobs).await.unwrap().replayed);
@@ -171,7 +172,7 @@ async fn after_a_day_a_key_is_new_again_and_before_it_is_good_for_one_body() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_repetition_is_judged_by_the_time_of_the_first_request() {
+async fn a_retry_is_judged_by_the_time_of_its_first_request() {
     for finished in [true, false] {
         let (world, engine, topic) = world(1).await;
         let at = world.now().saturating_sub(30_000);
@@ -180,7 +181,7 @@ async fn a_repetition_is_judged_by_the_time_of_the_first_request() {
         if finished {
             store(engine.client(), &world).op().write(request.clone()).await.unwrap();
         } else {
-            // The sixth call is the event's own put: the record is written, the event is not.
+            // The sixth call is the event's own put, so the request is recorded and the event is not written.
             let died = write_and_die(&engine, &world, (6, Moment::Before), request.clone()).await;
             assert!(died.is_none() && numbers(&engine, &topic).await.is_empty());
         }
@@ -190,7 +191,7 @@ async fn a_repetition_is_judged_by_the_time_of_the_first_request() {
         assert!(written.replayed);
         assert_eq!(written.events[0].at(), at);
         assert_eq!(numbers(&engine, &topic).await, each_once(1));
-        // The same event under a new key is an import by now.
+        // Under a new key, the same event is an import by now.
         let late = Submission { may_import: false, ..keyed(&topic, "new", vec![event]) };
         assert!(
             matches!(store.op().write(late).await, Err(WriteError::ImportNotAllowed(indices)) if indices == [0])
@@ -199,7 +200,7 @@ async fn a_repetition_is_judged_by_the_time_of_the_first_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_of_one_key_at_the_same_time_are_one() {
+async fn concurrent_requests_under_one_key_are_written_once() {
     for seed in seeds(20) {
         let (world, engine, topic) = world(seed.0).await;
         let clients: Vec<_> = (0..4)
@@ -218,7 +219,7 @@ async fn requests_of_one_key_at_the_same_time_are_one() {
     }
 }
 
-/// Every fault that a call may meet.
+/// Faults of every kind, each with this chance.
 fn storm(seed: u64, chance: f64) -> Faults {
     let any = [
         Fault::Throttle(Throttle::TableKeyRange),
@@ -236,7 +237,7 @@ fn storm(seed: u64, chance: f64) -> Faults {
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_a_storm_of_faults_nothing_is_lost_and_nothing_is_there_twice() {
+async fn under_random_faults_no_event_is_lost_or_written_twice() {
     for seed in seeds(40) {
         let (world, engine, topic) = world(seed.0).await;
         let chance = [0.02, 0.05, 0.1][usize::try_from(seed.0 % 3).unwrap()];
@@ -251,7 +252,7 @@ async fn in_a_storm_of_faults_nothing_is_lost_and_nothing_is_there_twice() {
                 let count = if request == 1 { 40 } else { 1 };
                 let events = numbered(first, count);
                 if request == 2 {
-                    // Under a key a client repeats until it is answered.
+                    // With a key, a client repeats the request until it succeeds.
                     let request = keyed(&topic, &first.to_string(), events);
                     while store.op().write(request.clone()).await.is_err() {}
                     acknowledged.extend(first..first + count);
@@ -281,9 +282,9 @@ async fn in_a_storm_of_faults_nothing_is_lost_and_nothing_is_there_twice() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_accepted_in_part_lists_exactly_what_is_there_and_can_be_finished() {
+async fn a_partly_written_batch_is_listed_exactly_and_can_be_finished() {
     let (world, engine, topic) = world(1).await;
-    // One of the two shards is out of reach.
+    // One of the two shards cannot be written.
     let hot = Target::writes().partition("EVENTS#notes#2026-03-14T12:00#SHARD1");
     let stuck = Faults::seeded(1).rule(hot.clone(), When::Always, Fault::Unprocessed(1.0)).rule(
         Target::operation(Operation::PutItem).partition("EVENTS#notes#2026-03-14T12:00#SHARD1"),
@@ -312,7 +313,7 @@ async fn a_batch_accepted_in_part_lists_exactly_what_is_there_and_can_be_finishe
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_of_which_nothing_is_known_to_be_written_is_unavailable() {
+async fn a_batch_without_a_known_write_is_unavailable() {
     let (world, engine, topic) = world(1).await;
     let stuck = Faults::default().rule(
         Target::writes().partition("EVENTS#"),
@@ -325,11 +326,11 @@ async fn a_batch_of_which_nothing_is_known_to_be_written_is_unavailable() {
         store(client.client(), &world).op().write(submission(&topic, numbered(0, 30))).await.unwrap_err();
     assert!(matches!(error, WriteError::Table(_)), "{error}");
     assert!(numbers(&engine, &topic).await.is_empty());
-    assert!(world.now().get() - began.get() <= 8_000, "it gives up within its time");
+    assert!(world.now().get() - began.get() <= 8_000, "the write gives up within its time");
 }
 
 #[tokio::test(start_paused = true)]
-async fn pages_read_through_faults_are_the_pages() {
+async fn pages_read_through_faults_are_complete() {
     let (world, engine, topic) = world(1).await;
     let plain = store(engine.client(), &world);
     plain.op().write(submission(&topic, numbered(0, 150))).await.unwrap();

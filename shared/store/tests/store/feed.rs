@@ -194,7 +194,7 @@ async fn pages_of_every_size_in_both_orders_show_everything_once() {
     }
 }
 
-/// Puts so many entries of 512 bytes into the feed, one a second.
+/// Puts entries of 512 bytes into the feed, one a second. Returns them, newest first.
 async fn of_512_bytes(engine: &Engine, now: UnixMillis, events: u64, actor: &str) -> Vec<Listed> {
     let bob = user("bob");
     let listed = |number| {
@@ -261,7 +261,7 @@ async fn each_pulled_source_costs_one_more_query() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pulled_source_is_read_only_as_far_as_the_page() {
+async fn pulled_sources_are_read_only_as_far_as_the_page() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
@@ -432,7 +432,7 @@ async fn more_than_a_megabyte_of_unread_entries_is_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cursor_is_valid_only_for_its_own_feed_and_filter() {
+async fn a_cursor_is_only_valid_for_its_feed_and_filter() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);

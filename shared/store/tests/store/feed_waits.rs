@@ -32,7 +32,7 @@ async fn wait(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waiting_page_shows_an_event_soon_after_it_is_pushed() {
+async fn a_waiting_page_soon_shows_an_event_that_is_pushed() {
     for after in [0, 30, 700, 3_000] {
         let world = World::new(after);
         let engine = engine(&world, behind(after));
@@ -71,7 +71,7 @@ async fn a_page_waits_at_most_five_seconds_for_an_event() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_page_waits_in_vain_if_the_caller_may_not_read_the_topic() {
+async fn waiting_for_an_event_of_a_forbidden_topic_fails() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);

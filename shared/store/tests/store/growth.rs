@@ -1,4 +1,4 @@
-//! Hot buckets spread by themselves, as far as they may, and no further than they must.
+//! Hot buckets get more shards by themselves, as many as they need, and no more than they may have.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -27,14 +27,14 @@ async fn write(store: &Store, topic: &Topic) {
     store.op().write(submission(topic, vec![event("note", None)])).await.unwrap();
 }
 
-/// Puts of events that are refused, the first so many, for going too fast.
+/// Refuses the first puts of events, with a throttle.
 fn refused(puts: u64, why: Throttle) -> Faults {
     let puts_of_events = Target::operation(Operation::PutItem).partition("EVENTS#");
     Faults::default().rule(puts_of_events, When::First(puts), Fault::Throttle(why))
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_topic_of_one_shard_grows_to_what_it_is_offered() {
+async fn a_bucket_grows_to_the_load_that_it_gets() {
     let world = World::new(1);
     let limits = PartitionLimits::default();
     let engine = engine(&world, Options { partitions: Some(limits), ..Options::default() });
@@ -58,18 +58,18 @@ async fn a_topic_of_one_shard_grows_to_what_it_is_offered() {
         }
         pass(Duration::from_millis(10)).await;
     }
-    // Nobody was turned away: those that came too early waited.
+    // No write fails; throttled writes wait.
     while let Some(written) = writers.join_next().await {
         written.unwrap();
     }
     let accepted = *accepted.lock().unwrap();
     assert!(accepted[SECONDS - 1] >= 4_000, "{accepted:?}");
     let shards = shards(&engine, &world, &topic).await[0];
-    assert!((8..=16).contains(&shards), "{shards} shards for five thousand a second");
+    assert!((8..=16).contains(&shards), "{shards} shards for 5,000 writes a second");
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_the_writes_own_key_range_makes_a_bucket_grow() {
+async fn only_throttles_of_the_writes_key_range_double_shards() {
     let by_type = r#"{"views":["actor","subject","type"]}"#;
     let reasons = [
         ("{}", Throttle::TableKeyRange, 2),
@@ -93,13 +93,13 @@ async fn only_the_writes_own_key_range_makes_a_bucket_grow() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn processes_that_are_refused_together_double_once() {
+async fn processes_that_are_throttled_together_double_once() {
     for seed in seeds(30) {
         let world = World::new(seed.0);
         let engine = engine(&world, Options::default());
         let topic = topic("posts");
         store(engine.client(), &world).op().topic(&topic).put(&change("{}")).await.unwrap();
-        // Each process's second to fifth puts are refused. Both know of one shard by then.
+        // Each process's second to fifth puts are refused. Both processes know of one shard by then.
         let clients = [0, 1].map(|process| {
             let puts = || Target::operation(Operation::PutItem).partition("EVENTS#");
             let hot = || Fault::Throttle(Throttle::TableKeyRange);
@@ -117,7 +117,7 @@ async fn processes_that_are_refused_together_double_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_comes_too_late_learns_the_count() {
+async fn a_late_process_learns_the_number_of_shards() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let topic = topic("posts");
@@ -134,15 +134,15 @@ async fn who_comes_too_late_learns_the_count() {
     write(&store(early_client.client(), &world), &topic).await;
     assert_eq!(shards(&engine, &world, &topic).await, [2]);
 
-    // Its second write is refused under one shard, which is no longer true.
+    // The late process's second write is refused while it knows of one shard. By now the bucket has two.
     write(&late, &topic).await;
     assert_eq!(shards(&engine, &world, &topic).await, [2]);
     let written = late.op().write(submission(&topic, vec![event("note", None); 40])).await.unwrap();
     assert!(written.events.iter().any(|event| event.id.shard().get() == 1));
 }
 
-/// Grows a topic's newest bucket. For each doubling, writes are refused once, until one of them lies in a shard of the
-/// doubling before.
+/// Grows a topic's newest bucket. For each doubling, writes are refused once each, until one of them lies in a shard of
+/// the last doubling.
 async fn grow(engine: &Engine, world: &World, topic: &Topic, doublings: u32) {
     write(&store(engine.client(), world), topic).await;
     for _ in 0..doublings {
@@ -185,7 +185,7 @@ async fn a_new_bucket_starts_with_half_of_the_last_ones_shards() {
         write(&plain, &topic).await;
         assert_eq!(shards(&engine, &world, &topic).await, expected);
     }
-    // Where the topic's range has moved since, a new bucket lies in it.
+    // If the topic's limits have changed since, a new bucket has as many shards as they allow.
     plain.op().topic(&topic).put(&change(r#"{"min_shards":32}"#)).await.unwrap();
     pass(Duration::from_secs(15 * 60)).await;
     write(&plain, &topic).await;
@@ -195,8 +195,8 @@ async fn a_new_bucket_starts_with_half_of_the_last_ones_shards() {
     assert_eq!(shards(&engine, &world, &topic).await[..2], [4, 32]);
 }
 
-/// Offers a topic of one shard so many writes at once, and then so many a second; the shards that its bucket has in the
-/// end, and how many writes were given up.
+/// Sends writes to a topic of one shard: `at_once` at the same time, and then `a_second` each second. Returns the
+/// shards that the bucket has in the end, and the number of writes that failed.
 async fn offered(at_once: u32, a_second: u32, seconds: u32) -> (u16, u32) {
     let world = World::new(1);
     let limits = PartitionLimits { write_units: 100, read_units: 300, ..PartitionLimits::default() };
@@ -226,13 +226,13 @@ async fn offered(at_once: u32, a_second: u32, seconds: u32) -> (u16, u32) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn many_writers_refused_at_once_do_not_grow_a_bucket_beyond_its_need() {
-    // A partition takes a hundred writes a second here.
+async fn throttled_bursts_do_not_grow_a_bucket_beyond_its_need() {
+    // Here a partition takes 100 writes a second.
     for (at_once, a_second, seconds, most) in [(200, 50, 3, 4), (200, 150, 3, 8), (100, 250, 4, 16)] {
         let (shards, given_up) = offered(at_once, a_second, seconds).await;
         assert!(
             shards <= most && given_up == 0,
-            "{at_once} at once, {a_second} a second: {shards} shards, {given_up} given up"
+            "{at_once} at once, {a_second} a second: {shards} shards, {given_up} failed"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Imports: events under ids that they have already, written as often as one likes.
+//! Imports: events that already have ids. They can be written any number of times.
 
 use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle, When};
 use lately_engine::{Engine, Operation, Options};
@@ -18,7 +18,7 @@ fn count(shards: u16) -> ShardCount {
     ShardCount::new(shards).unwrap()
 }
 
-/// Events a second apart, spread over some shards, of 512 bytes as stored.
+/// Events of 512 bytes as stored, a second apart, spread over some shards.
 fn past(events: u64, shards: u16) -> Vec<Event> {
     let begin: UnixMillis = BEGIN.parse().unwrap();
     let event = |n: u64| {
@@ -37,7 +37,7 @@ async fn scene(settings: &str) -> (World, Engine, Store, Topic) {
     (world, engine, store, topic)
 }
 
-/// All items, in an order of their own.
+/// All items, in the order of their keys.
 async fn all(engine: &Engine) -> Vec<Item> {
     let mut all = items(engine).await;
     all.sort_by_key(|item| ["pk", "sk"].map(|name| item[name].as_s().unwrap().clone()));
@@ -51,13 +51,13 @@ async fn shards(store: &Store, topic: &Topic) -> Vec<u16> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn events_keep_their_ids_and_cost_a_unit_each() {
+async fn imported_events_keep_their_ids_and_cost_a_unit_each() {
     let (_, engine, store, topic) = scene("{}").await;
     let events = past(500, 4);
     let op = store.op();
     op.topic(&topic).import(count(4), events.clone()).await.unwrap();
     let cost = op.cost();
-    // And the directory: the entry is looked for, the one before it too, and it is written.
+    // The directory costs two reads, of the entry and of the one before, and a write.
     assert_eq!(
         (cost.of_write(), cost.of_read()),
         ("write_units=501.0, calls=23".to_owned(), "read_units=2.0, calls=23, items=0, rounds=0".to_owned(),)
@@ -70,7 +70,7 @@ async fn events_keep_their_ids_and_cost_a_unit_each() {
     let op = store.op();
     op.topic(&topic).import(count(4), events[..1].to_vec()).await.unwrap();
     let cost = op.cost();
-    assert_eq!(cost.of_write(), "write_units=1.0, calls=1", "not in its actor's feed");
+    assert_eq!(cost.of_write(), "write_units=1.0, calls=1", "the actor's feed gets no entry");
     let page = store.op().topic(&topic).latest(&query(200)).await.unwrap();
     let newest: Vec<_> = ids(&events).into_iter().rev().take(200).collect();
     assert_eq!(ids(&page.events), newest);
@@ -78,7 +78,7 @@ async fn events_keep_their_ids_and_cost_a_unit_each() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_imported_again_changes_nothing_and_is_told_to_nobody() {
+async fn a_repeated_import_changes_nothing_and_makes_no_records() {
     let (_, engine, store, topic) =
         scene(r#"{"views":["actor","subject","type"],"retention_days":30}"#).await;
     store.op().topic(&topic).import(count(2), past(60, 2)).await.unwrap();
@@ -93,7 +93,7 @@ async fn a_bucket_gets_the_imports_shards_and_never_loses_any() {
     let (world, engine, live, topic) = scene(r#"{"fan_out":false}"#).await;
     let mut old = event("note", None);
     old.at = Some(past(1, 1)[0].at());
-    // Another process, which remembers how many there were.
+    // Another process, which remembers the earlier number of shards.
     let other = store(engine.client(), &world);
     for store in [&live, &other] {
         store.op().write(submission(&topic, vec![old.clone()])).await.unwrap();
@@ -104,12 +104,12 @@ async fn a_bucket_gets_the_imports_shards_and_never_loses_any() {
     other.op().topic(&topic).import(count(2), past(50, 2)).await.unwrap();
     assert_eq!(shards(&other, &topic).await, [4]);
     let page = other.op().topic(&topic).latest(&query(200)).await.unwrap();
-    // The same events, of which every second has another shard of four than of two.
+    // Both imports have the same events. Every second event has another shard among four than among two.
     assert_eq!(page.events.len(), 2 + 50 + 24);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_bucket_begins_with_the_imports_shards_or_the_topics() {
+async fn a_new_bucket_gets_the_larger_number_of_shards() {
     for (settings, expected) in [(r#"{"min_shards":1}"#, 4), (r#"{"min_shards":8}"#, 8)] {
         let (_, engine, store, topic) = scene(settings).await;
         store.op().topic(&topic).import(count(4), past(10, 4)).await.unwrap();
@@ -119,7 +119,7 @@ async fn a_new_bucket_begins_with_the_imports_shards_or_the_topics() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_no_import_is_refused_whole() {
+async fn a_batch_that_is_no_import_is_refused_whole() {
     let (world, engine, store, topic) = scene(r#"{"retention_days":3}"#).await;
     let at = |millis_ago: u64| {
         let id = EventId::import(world.now().saturating_sub(millis_ago), 0.into(), 7);
@@ -143,7 +143,7 @@ async fn what_is_no_import_is_refused_whole() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hot_shard_is_waited_for_and_doubles_nothing() {
+async fn an_import_waits_for_a_hot_shard_and_doubles_none() {
     let (world, engine, calm, topic) = scene("{}").await;
     let hot = |operation| Target::operation(operation).partition("EVENTS#");
     let throttle = Fault::Throttle(Throttle::TableKeyRange);
@@ -158,7 +158,7 @@ async fn a_hot_shard_is_waited_for_and_doubles_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_dies_at_any_call_is_finished_by_the_next() {
+async fn an_import_that_died_at_any_call_can_be_finished() {
     let (_, engine, store_of_all, topic) = scene(r#"{"views":["actor","subject","type"]}"#).await;
     store_of_all.op().topic(&topic).import(count(2), past(60, 2)).await.unwrap();
     let whole = all(&engine).await;

@@ -1,4 +1,4 @@
-//! Issues: what they cost, what they are as items, and what is refused.
+//! Issues: their prices, their stored items, and the changes that are refused.
 
 mod lists;
 mod migration;
@@ -28,7 +28,7 @@ fn price(calls: u64, read: &str, written: &str) -> (u64, String, String) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_operation_costs_what_the_table_says() {
+async fn operations_cost_their_stated_calls_and_units() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
@@ -37,7 +37,8 @@ async fn each_operation_costs_what_the_table_says() {
     let op = store.op();
     let issue = op.repository(&repository()).open(&opening, &ada()).await.unwrap();
     let cost = op.cost();
-    // The counter 1; in one transaction, which costs twice: the issue in three places, its event; the own feed 1.
+    // The counter costs 1. A transaction, which costs twice, writes the issue in three places and its event. The own
+    // feed costs 1.
     assert_eq!(paid(cost), price(3, "0.0", "8.0"));
     let op = store.op();
     op.issue(&number(2)).get(false).await.unwrap();
@@ -47,7 +48,8 @@ async fn each_operation_costs_what_the_table_says() {
     op.issue(&number(2)).get(true).await.unwrap();
     let cost = op.cost();
     assert_eq!(cost.of_read(), "read_units=1.0, calls=1, items=1, rounds=0");
-    // It stays where it is in both indexes; moves in one, which is a delete and a put; changes nothing.
+    // The first change keeps the issue's places in both indexes. The second moves it in one, by a delete and a put. The
+    // third changes nothing.
     for (body, price) in [
         (r#"{"title":"x"}"#, price(3, "1.0", "7.0")),
         (r#"{"status":"closed"}"#, price(3, "1.0", "8.0")),
@@ -59,13 +61,13 @@ async fn each_operation_costs_what_the_table_says() {
         let cost = op.cost();
         assert_eq!(paid(cost), price, "{body}");
     }
-    // What is refused is read, and not written.
+    // A refused change reads the issue, and writes nothing.
     let known = Precondition::Is(issue.revision);
     store.op().issue(&number(2)).change(&changing(r#"{"title":"y"}"#), known, &ada()).await.unwrap_err();
     for _ in 2..=60 {
         open(&store, r#"{"title":"t"}"#).await;
     }
-    // Issues of some 260 bytes as stored, in all three places; one more than asked for is read.
+    // Issues of about 260 bytes as stored, in all three places. A page reads one issue more than it returns.
     for query in ["", "consistent=true", "status=open", "priority=medium"] {
         let op = store.op();
         let page = op.repository(&repository()).list(&asking(query)).await.unwrap();
@@ -83,7 +85,7 @@ async fn each_operation_costs_what_the_table_says() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn golden_items() {
+async fn an_issue_and_the_counter_keep_their_stored_form() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
@@ -107,7 +109,7 @@ async fn golden_items() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_issue_is_opened_read_and_changed_and_each_state_is_told() {
+async fn an_issue_is_opened_changed_and_read_back() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
@@ -129,7 +131,7 @@ async fn an_issue_is_opened_read_and_changed_and_each_state_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_names_no_revision_or_another_is_refused_with_the_one_that_is_there() {
+async fn a_change_without_the_current_revision_is_refused() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);
@@ -154,12 +156,12 @@ async fn what_names_no_revision_or_another_is_refused_with_the_one_that_is_there
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_revision_that_loses_at_the_write_is_told_from_a_busy_item() {
+async fn a_lost_race_is_told_apart_from_a_busy_item() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let plain = store(engine.client(), &world);
     let opened = open(&plain, r#"{"title":"t"}"#).await;
-    // Busy once, and tried again; meanwhile another was first.
+    // The item is busy once, and the change is retried. In the second case, another client changes the issue meanwhile.
     let busy = Target::operation(Operation::TransactWriteItems);
     for is_first in [false, true] {
         let client = engine.client_with(Faults::default().nth(1, busy.clone(), Fault::TransactionConflict));
@@ -182,14 +184,14 @@ async fn a_revision_that_loses_at_the_write_is_told_from_a_busy_item() {
     }
 }
 
-/// One more than the title says.
+/// The change that makes the number in the title one higher.
 fn incremented(issue: &lately_model::Issue) -> Option<lately_model::IssueChange> {
     let count: u64 = issue.title.as_str().parse().unwrap();
     Some(changing(&format!(r#"{{"title":"{}"}}"#, count + 1)))
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_sixteen_writers_of_an_issue_none_loses_an_update() {
+async fn no_update_of_sixteen_writers_of_an_issue_is_lost() {
     for seed in seeds(8) {
         let world = World::new(seed.0);
         let engine = engine(&world, Options::default());
@@ -206,18 +208,22 @@ async fn of_sixteen_writers_of_an_issue_none_loses_an_update() {
             }));
             let mut counts = counts.await;
             counts.sort_unstable();
-            assert_eq!(counts, ((round - 1) * 16 + 1..=round * 16).collect::<Vec<_>>(), "each its own");
+            assert_eq!(
+                counts,
+                ((round - 1) * 16 + 1..=round * 16).collect::<Vec<_>>(),
+                "each writer has its own count"
+            );
         }
-        assert_eq!(told(&engine).await.len(), 33, "each is told once");
+        assert_eq!(told(&engine).await.len(), 33, "each state has one event");
         let op = stores[0].op();
         let same = op.issue(&number(1)).update_with_retry(&ada(), |_| None).await.unwrap();
         let cost = op.cost();
-        assert_eq!((same.title.as_str(), cost.calls), ("32", 1), "nothing to do");
+        assert_eq!((same.title.as_str(), cost.calls), ("32", 1), "nothing is written");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_read_without_care_may_be_old_and_a_write_by_it_is_refused() {
+async fn a_change_by_a_stale_revision_is_refused() {
     let world = World::new(1);
     let lag = Lag { seed: 1, table: Duration::from_secs(2), index: Duration::ZERO, behind: 1.0 };
     let engine = engine(&world, Options { lag: Some(lag), ..Options::default() });
@@ -234,7 +240,7 @@ async fn what_is_read_without_care_may_be_old_and_a_write_by_it_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_topic_is_made_at_first_use_and_taken_as_it_is_where_it_is() {
+async fn the_first_issue_creates_the_topic_unless_it_exists() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);

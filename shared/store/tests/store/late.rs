@@ -1,4 +1,4 @@
-//! The late ledger: what fan-out notes of events that landed behind what was announced, and what it does not.
+//! The late ledger: fan-out notes events that landed behind an announced position, and no others.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::support::{pass, store};
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// A rig whose consumer has reported twice, up to ten seconds ago, and whose stream has told everything.
+/// A rig whose consumer has reported twice, up to ten seconds ago, and whose stream is handled.
 async fn reported() -> (Rig, Files) {
     let mut rig = Rig::new().await;
     let mut files = Files::default();
@@ -24,7 +24,7 @@ async fn reported() -> (Rig, Files) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_lands_behind_an_announcement_is_noted_and_counted_and_what_lands_in_front_of_it_is_not() {
+async fn only_events_behind_the_announced_position_are_noted() {
     let (mut rig, _) = reported().await;
     let late = rig.write(HOUR).await;
     rig.write(Duration::ZERO).await;
@@ -32,13 +32,13 @@ async fn what_lands_behind_an_announcement_is_noted_and_counted_and_what_lands_i
     assert_eq!(rig.unsettled().await, [late].into());
     assert_eq!(rig.counts().await.values().sum::<u64>(), 1);
     assert_eq!(outcome.late, 1);
-    // The announcements, the run that covers it; the entry, and its count.
+    // The announcements and the run that covers the event are read; the entry and its count are written.
     assert_eq!((outcome.cost.calls, outcome.cost.read_units.halves), (4, 4));
     assert_eq!(outcome.cost.write_units.halves, 4);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_asks_once_for_each_topic_and_counts_once_for_each_consumer() {
+async fn a_batch_reads_once_per_topic_and_counts_once_per_consumer() {
     let (mut rig, _) = reported().await;
     let late = rig.write_many(100, HOUR).await;
     let outcome = rig.tell().await;
@@ -50,7 +50,7 @@ async fn a_batch_asks_once_for_each_topic_and_counts_once_for_each_consumer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn before_anything_is_announced_nothing_is_noted() {
+async fn without_an_announcement_nothing_is_noted() {
     let mut rig = Rig::new().await;
     rig.write(HOUR).await;
     rig.tell().await;
@@ -58,7 +58,7 @@ async fn before_anything_is_announced_nothing_is_noted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_landed_a_minute_before_a_run_was_there_when_it_read_however_late_that_is_told() {
+async fn events_that_land_a_minute_before_their_run_are_not_noted() {
     for (seconds, noted) in [(60, true), (61, true), (62, false)] {
         for runs in 1..=3 {
             let mut rig = Rig::new().await;
@@ -78,7 +78,7 @@ async fn what_landed_a_minute_before_a_run_was_there_when_it_read_however_late_t
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_landed_behind_its_run_is_noted_however_late_that_is_told() {
+async fn an_event_behind_its_run_is_noted_even_much_later() {
     let (mut rig, mut files) = reported().await;
     let id = rig.write(HOUR).await;
     for _ in 0..3 {
@@ -90,7 +90,7 @@ async fn what_landed_behind_its_run_is_noted_however_late_that_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_told_again_is_counted_until_it_is_settled() {
+async fn a_repeated_record_is_counted_until_its_event_is_settled() {
     let (mut rig, mut files) = reported().await;
     let id = rig.write(HOUR).await;
     let news = rig.news();
@@ -109,7 +109,7 @@ async fn what_is_told_again_is_counted_until_it_is_settled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn wherever_fan_out_dies_what_is_told_again_is_noted_and_counted() {
+async fn after_a_crash_at_any_call_a_redelivery_notes_all_events() {
     for moment in [Moment::Before, Moment::After] {
         let mut n = 0;
         loop {
@@ -121,7 +121,7 @@ async fn wherever_fan_out_dies_what_is_told_again_is_noted_and_counted() {
                 rig.engine.client_with(Faults::default().nth(n, Target::any(), Fault::Crash(moment)));
             let done = victim.run(fan_out(&store(victim.client(), &rig.world), &news)).await.is_some();
             if !done {
-                // What a run in between has seen of it is no more than what was counted.
+                // A run in between sees no more of the late events than were counted.
                 let run = report_later(&rig, &mut files).await;
                 assert!(files.files[&run.to].is_subset(&late.iter().copied().collect()));
                 fan_out(&rig.store, &news).await;
@@ -136,13 +136,13 @@ async fn wherever_fan_out_dies_what_is_told_again_is_noted_and_counted() {
         assert_eq!(
             n,
             1 + 1 + 5 + 1 + 1,
-            "the announcements, the run, five entries and their count were each died of"
+            "the process died at the announcements, the run, each of the five entries, and their count"
         );
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_record_that_cannot_be_noted_is_delivered_again_and_so_is_all_behind_it() {
+async fn a_record_that_cannot_be_noted_fails_and_is_redelivered() {
     let faults = |operation| {
         Faults::default().rule(
             Target::operation(operation).partition(match operation {
@@ -163,7 +163,7 @@ async fn a_record_that_cannot_be_noted_is_delivered_again_and_so_is_all_behind_i
         let outcome = fan_out(&store(broken.client(), &rig.world), &news).await;
         let events: Vec<_> =
             records.iter().filter(|record| outcome.failed.as_deref() <= Some(record.sequence())).collect();
-        // Of a topic whose announcements nobody can read, every event may be late.
+        // If a topic's announcements cannot be read, every event of the topic may be late.
         let failures = if operation == Operation::Query { 4 } else { 3 };
         assert_eq!((outcome.failures, events.len() >= 3), (failures, true), "{operation:?}");
         fan_out(&rig.store, &news).await;
@@ -172,12 +172,12 @@ async fn a_record_that_cannot_be_noted_is_delivered_again_and_so_is_all_behind_i
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_noted_for_a_consumer_that_is_deleted_meanwhile_does_not_stay() {
+async fn an_entry_for_a_deleted_consumer_expires() {
     for repeated in [false, true] {
         let (mut rig, _) = reported().await;
         let late = rig.write(HOUR).await;
         let news = rig.news();
-        // The announcements, the run that covers the event, and then the entry.
+        // The third call puts the entry, after the announcements and the run that covers the event.
         let stall = Stall { call: 3, moment: Moment::Before, time: HOUR };
         let network = Network { seed: 1, longest: Duration::from_millis(3), stall: Some(stall) };
         let slow = store(rig.engine.client_with(Faults::default()).over(network), &rig.world);

@@ -1,7 +1,7 @@
-//! Events as fan-out lists them: under their sources and in feeds, written here without it.
+//! Items of timelines, feeds and follows, as fan-out and follows write them; tests put them without these writers.
 //!
-//! The items are put together by hand, from what `entry.rs`, `pull_marker.rs` and `edge.rs` say of them: so these
-//! tests hold the readers against the written formats and not against the writers.
+//! The items are put together by hand, as `entry.rs`, `pull_marker.rs` and `edge.rs` describe them. So the tests check
+//! the readers against the stored formats, and not against the writers.
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{AttributeValue, DeleteRequest, PutRequest, WriteRequest};
@@ -19,7 +19,7 @@ pub(crate) fn source(name: &str) -> Source {
     name.parse().unwrap()
 }
 
-/// The id of an event at a time, one of many at that time.
+/// An id of a time. The number tells apart the ids of the same time.
 pub(crate) fn id(at: UnixMillis, number: u64) -> EventId {
     EventId::new(Tick::first_of(at), Shard::from(0), number)
 }
@@ -36,13 +36,13 @@ fn keyed(key: Key) -> Item {
     Item::from([("pk".to_owned(), text(key.pk)), ("sk".to_owned(), text(key.sk))])
 }
 
-/// An event as it is listed.
+/// An event, with the form of its entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Listed {
     pub(crate) told: TimelineEvent,
     pub(crate) fans_out: bool,
     pub(crate) expires_at: Option<u64>,
-    /// Entries point to it.
+    /// The entries are pointers to the event, not copies.
     pub(crate) points: bool,
 }
 
@@ -59,7 +59,7 @@ impl Listed {
         Self { told, fans_out: true, expires_at: None, points: false }
     }
 
-    /// One whose data has so many bytes.
+    /// The same event, with data of `bytes` bytes.
     pub(crate) fn of_bytes(self, bytes: usize) -> Self {
         let mut listed = self;
         listed.told.event.data = Some(format!("\"{}\"", "x".repeat(bytes - 2)).parse().unwrap());
@@ -128,14 +128,14 @@ impl Listed {
     }
 }
 
-/// The mark of a source that a feed pulls.
+/// The marker of a source that a feed pulls.
 pub(crate) fn pull(user: &User, source: &Source, since: EventId) -> Item {
     let mut item = keyed(PullMarkerKey { user: user.clone(), source: source.clone() }.encode());
     item.insert("since".to_owned(), text(since.to_string()));
     item
 }
 
-/// A source that is pulled, since a promotion that began with an id.
+/// The item of a source that is pulled, with the id at which its promotion began.
 pub(crate) fn source_item(source: &Source, promotion: EventId) -> Item {
     let mut item = keyed(SourceItemKey { source: source.clone() }.encode());
     item.insert("mode".to_owned(), text("pull"));
@@ -144,7 +144,7 @@ pub(crate) fn source_item(source: &Source, promotion: EventId) -> Item {
     item
 }
 
-/// A follow, as the user has it.
+/// A follow, as the user's edge.
 pub(crate) fn follow(user: &User, source: &Source, since: UnixMillis) -> Item {
     let mut item = keyed(FollowKey { user: user.clone(), source: source.clone() }.encode());
     item.insert("n".to_owned(), number(0));
@@ -152,7 +152,6 @@ pub(crate) fn follow(user: &User, source: &Source, since: UnixMillis) -> Item {
     item
 }
 
-/// Puts items into the table.
 pub(crate) async fn put(client: &Client, items: impl IntoIterator<Item = Item>) {
     let request = |item| {
         let put = PutRequest::builder().set_item(Some(item)).build().unwrap();
@@ -161,7 +160,6 @@ pub(crate) async fn put(client: &Client, items: impl IntoIterator<Item = Item>) 
     write(client, items.into_iter().map(request).collect()).await;
 }
 
-/// Deletes items from the table.
 pub(crate) async fn delete(client: &Client, items: impl IntoIterator<Item = Item>) {
     let request = |mut item: Item| {
         item.retain(|name, _| ["pk", "sk"].contains(&name.as_str()));

@@ -1,4 +1,4 @@
-//! Polling: batches, the same until they are committed, and what lands behind them.
+//! Polls: a batch stays the same until it is committed, and events that land behind the position come as late.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -35,7 +35,7 @@ async fn commit(store: &Store, polled: &Polled) -> Cost {
     op.cost()
 }
 
-/// A rig with a consumer of all there is.
+/// A rig with a consumer that starts at the earliest event.
 async fn rig() -> Rig {
     let rig = Rig::new().await;
     let (_, created) =
@@ -44,7 +44,7 @@ async fn rig() -> Rig {
     rig
 }
 
-/// Polls and commits until there is nothing more, and counts how often each event is given.
+/// Polls and commits until there is nothing more. Counts how often each event is given.
 async fn drain(store: &Store, request: PollRequest, given: &mut BTreeMap<EventId, usize>) {
     loop {
         let polled = poll(store, request).await;
@@ -60,11 +60,11 @@ async fn drain(store: &Store, request: PollRequest, given: &mut BTreeMap<EventId
 }
 
 #[tokio::test(start_paused = true)]
-async fn batches_follow_on_each_other_up_to_the_watermark() {
+async fn consecutive_batches_reach_the_watermark() {
     let rig = rig().await;
     let mut written = rig.write_many(25, Duration::ZERO).await;
     written.sort();
-    assert_eq!(poll(&rig.store, limit(10)).await.batch, None, "they may still be landing");
+    assert_eq!(poll(&rig.store, limit(10)).await.batch, None, "the events may still be landing");
     pass(SETTLED).await;
     let mut found = Vec::new();
     for (count, caught_up) in [(10, false), (10, false), (5, true)] {
@@ -81,7 +81,7 @@ async fn batches_follow_on_each_other_up_to_the_watermark() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_is_given_again_until_it_is_committed_once() {
+async fn a_batch_is_repeated_until_it_is_committed() {
     let rig = rig().await;
     rig.write_many(5, Duration::ZERO).await;
     pass(SETTLED).await;
@@ -93,14 +93,14 @@ async fn a_batch_is_given_again_until_it_is_committed_once() {
     commit(&rig.store, &first).await;
     let second = poll(&rig.store, limit(3)).await;
     assert_ne!(second.batch, first.batch);
-    assert_eq!(commit(&rig.store, &first).await.write_units.halves, 0, "the last one, again");
+    assert_eq!(commit(&rig.store, &first).await.write_units.halves, 0, "the last batch, again");
     commit(&rig.store, &second).await;
     let stale = rig.store.op().consumer(&nightly()).commit(first.batch.unwrap()).await;
     assert!(matches!(stale, Err(ConsumerError::StaleBatch)));
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_lands_behind_the_position_is_given_as_late_and_committed_with_its_batch() {
+async fn late_events_come_with_a_batch_and_are_committed_with_it() {
     let mut rig = rig().await;
     rig.write(Duration::ZERO).await;
     rig.tell().await;
@@ -113,7 +113,7 @@ async fn what_lands_behind_the_position_is_given_as_late_and_committed_with_its_
     rig.tell().await;
     pass(SETTLED).await;
     assert_eq!(rig.store.op().consumer(&nightly()).view().await.unwrap().late, 3);
-    // What was deleted takes a place, but is not given.
+    // A deleted event takes a place in the batch, but is not given.
     let polled = poll(&rig.store, limit(2)).await;
     assert_eq!(
         (ids(&polled.late), ids(&polled.events), polled.caught_up),
@@ -128,7 +128,7 @@ async fn what_lands_behind_the_position_is_given_as_late_and_committed_with_its_
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_is_no_larger_than_a_page_and_one_that_grew_is_shortened_under_another_name() {
+async fn a_batch_that_outgrew_a_page_is_cut_under_another_token() {
     let large = |ago: u64, world: &World| {
         let at = Some(world.now().saturating_sub(ago));
         NewEvent { at, ..event("note", Some(format!("\"{}\"", "x".repeat(250_000)))) }
@@ -145,7 +145,7 @@ async fn an_answer_is_no_larger_than_a_page_and_one_that_grew_is_shortened_under
     let first = poll(&rig.store, limit(100)).await;
     assert_eq!((first.events.len(), first.caught_up), (9, false));
 
-    // Between what is given out and not committed, others land.
+    // Other events land between events that were given and not committed.
     let among = |event: &Event| world_ago(&rig.world, event.at()) - 1;
     let batch: Vec<_> = first.events[1..4].iter().map(|event| large(among(event), &rig.world)).collect();
     written.extend(ids(&rig.store.op().write(submission(&billing, batch)).await.unwrap().events));
@@ -167,7 +167,7 @@ fn world_ago(world: &World, at: UnixMillis) -> u64 {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_consumer_begins_where_it_is_told_and_keeps_to_it() {
+async fn a_consumer_keeps_the_start_of_its_creation() {
     for (start, wanted, lag) in [("earliest", 2, 3_601), ("latest", 0, 0), ("2026-03-14T12:00:00Z", 1, 1)] {
         let rig = Rig::new().await;
         rig.write(HOUR).await;
@@ -186,7 +186,7 @@ async fn a_consumer_begins_where_it_is_told_and_keeps_to_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_consumer_can_be_told_to_stay_further_behind() {
+async fn settle_seconds_keep_a_consumer_further_behind() {
     let rig = rig().await;
     rig.write(Duration::ZERO).await;
     pass(SETTLED).await;
@@ -199,7 +199,7 @@ async fn a_consumer_can_be_told_to_stay_further_behind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_seek_drops_the_batch_and_goes_to_a_time_or_behind_an_event() {
+async fn a_seek_drops_the_batch_and_moves_the_position() {
     let rig = rig().await;
     let mut written = Vec::new();
     let mut times = Vec::new();
@@ -225,7 +225,7 @@ async fn a_seek_drops_the_batch_and_goes_to_a_time_or_behind_an_event() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_lands_behind_a_seek_is_late_even_where_nothing_was_read() {
+async fn events_that_land_behind_a_seek_are_late() {
     let mut rig = Rig::new().await;
     rig.store.op().consumer(&nightly()).put(&body("{}")).await.unwrap();
     pass(HOUR).await;
@@ -233,8 +233,12 @@ async fn what_lands_behind_a_seek_is_late_even_where_nothing_was_read() {
     let late = rig.write(HOUR / 2).await;
     let never = rig.write(2 * HOUR).await;
     rig.tell().await;
-    assert_eq!(ids(&poll(&rig.store, limit(10)).await.late), [late], "the other is from before its start");
-    // Unless it seeks there.
+    assert_eq!(
+        ids(&poll(&rig.store, limit(10)).await.late),
+        [late],
+        "the other event is older than the consumer's start"
+    );
+    // A seek to the earliest event includes the older events.
     rig.store.op().consumer(&nightly()).seek(Seek { to: SeekTo::Earliest }).await.unwrap();
     pass(SETTLED).await;
     let mut given = BTreeMap::new();
@@ -246,7 +250,7 @@ async fn what_lands_behind_a_seek_is_late_even_where_nothing_was_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_reports_is_not_polled_and_what_is_polled_does_not_report() {
+async fn a_consumer_either_reports_or_is_polled() {
     let rig = Rig::new().await;
     pass(SETTLED).await;
     report(&rig.store, &mut crate::consumers::Files::default()).await;
@@ -263,7 +267,7 @@ async fn what_reports_is_not_polled_and_what_is_polled_does_not_report() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_there_is_said_not_to_be() {
+async fn unknown_consumers_and_topics_are_not_found() {
     let rig = Rig::new().await;
     let batch: BatchToken = "1-1".parse().unwrap();
     let to = Seek { to: SeekTo::Latest };
@@ -297,7 +301,8 @@ async fn what_is_not_there_is_said_not_to_be() {
     rig.store.op().consumer(&other).delete().await.unwrap();
 }
 
-/// Polls and commits with a store that may die; with one that does not, after it has.
+/// Polls and commits with a store that meets the faults; once it has died, another store takes over. Returns the rig,
+/// how often each event was given, the written events, and whether a fault occurred.
 async fn story(faults: Faults) -> (Rig, BTreeMap<EventId, usize>, BTreeSet<EventId>, bool) {
     let mut rig = Rig::new().await;
     let victim = rig.engine.client_with(faults);
@@ -326,7 +331,7 @@ async fn story(faults: Faults) -> (Rig, BTreeMap<EventId, usize>, BTreeSet<Event
 }
 
 #[tokio::test(start_paused = true)]
-async fn wherever_a_consumer_dies_or_is_not_answered_everything_is_given_and_no_more_than_a_batch_again() {
+async fn a_fault_at_any_call_repeats_at_most_one_batch() {
     for moment in [Moment::Before, Moment::After] {
         for fault in [Fault::Crash(moment), Fault::Timeout(moment)] {
             let mut n = 0;
@@ -335,7 +340,7 @@ async fn wherever_a_consumer_dies_or_is_not_answered_everything_is_given_and_no_
                 let faults = Faults::default().nth(n, Target::any(), fault.clone());
                 let (rig, given, written, hit) = story(faults).await;
                 assert_eq!(given.keys().copied().collect::<BTreeSet<_>>(), written, "call {n}, {fault:?}");
-                // A batch that was given and not committed.
+                // Only a batch that was given and not committed is given again.
                 let again = given.values().filter(|times| **times == 2).count();
                 assert!(
                     again <= 3 && given.values().all(|times| *times <= 2),
@@ -352,7 +357,7 @@ async fn wherever_a_consumer_dies_or_is_not_answered_everything_is_given_and_no_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_topic_has_no_more_consumers_than_it_may() {
+async fn the_number_of_a_topics_consumers_is_limited() {
     let rig = Rig::new().await;
     let named = |n: usize| ConsumerKey { name: format!("c{n}").parse().unwrap(), ..nightly() };
     for n in 0..CONSUMERS {
@@ -362,7 +367,7 @@ async fn a_topic_has_no_more_consumers_than_it_may() {
     assert!(matches!(refused, Err(ConsumerError::TooManyConsumers)), "{refused:?}");
     let (_, created) =
         rig.store.op().consumer(&named(0)).put(&body(r#"{"settle_seconds":7}"#)).await.unwrap();
-    assert!(!created, "one that is there is changed");
+    assert!(!created, "an existing consumer is changed");
     rig.store.op().consumer(&named(0)).delete().await.unwrap();
     assert!(rig.store.op().consumer(&named(CONSUMERS)).put(&body("{}")).await.unwrap().1);
 }

@@ -1,5 +1,5 @@
-//! The prices of reads and writes, to the half unit, as the engine reports them (docs/api.md and docs/feeds.md).
-//! The documents promise these prices.
+//! The prices of reads and writes, to the half unit, as the engine reports them. docs/api.md and docs/feeds.md promise
+//! these prices.
 
 use lately_engine::Options;
 use lately_keys::Topic;
@@ -9,7 +9,7 @@ use lately_store::{Cost, Store};
 use crate::faults::keyed;
 use crate::support::{World, change, engine, event, query, store, submission, topic};
 
-/// An event of 512 bytes as stored, in a shard of two digits; one less in a shard of one.
+/// An event of 512 bytes as stored, in a shard with a number of two digits; of one byte less with one digit.
 fn of_512_bytes(topic: &Topic) -> NewEvent {
     let key = "pk".len() + "EVENTS##2026-03-14#SHARD63".len() + topic.as_str().len() + "sk".len() + 36;
     let names = "t".len() + "note".len() + "a".len() + "ada".len() + "v".len() + "asfp".len() + "d".len();
@@ -39,7 +39,7 @@ async fn one_write_is_one_call_and_one_unit_per_place() {
     for (name, settings, cost) in [
         ("logs", r#"{"fan_out":false}"#, "write_units=1.0, calls=1"),
         ("types", r#"{"fan_out":false,"views":["type"]}"#, "write_units=2.0, calls=1"),
-        // And the actor's own feed.
+        // The actor's own feed is written too.
         ("posts", "{}", "write_units=2.0, calls=2"),
     ] {
         let topic = topic(name);
@@ -53,16 +53,17 @@ async fn one_write_is_one_call_and_one_unit_per_place() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_is_paid_for_by_who_uses_one() {
+async fn only_requests_with_a_key_pay_for_it() {
     let world = World::new(1);
     let store = store(engine(&world, Options::default()).client(), &world);
     let topic = topic("posts");
     store.op().topic(&topic).put(&change("{}")).await.unwrap();
     fill(&store, &topic, 1).await;
-    // An event of 900 bytes of data is one unit, also under a key, and so is its entry in the own feed.
+    // An event of 900 bytes of data costs one unit, also under a key, and so does its entry in the own feed.
     let event = event("note", Some(format!("\"{}\"", "x".repeat(898))));
     let plain = submission(&topic, vec![event.clone()]);
-    // The request is recorded, and marked as done. What fails for its condition costs a unit that is not reported.
+    // With a key, the request is also recorded and marked as done. A failed condition costs a unit that is not
+    // reported.
     for (request, posted, deleted) in [
         (plain, "write_units=2.0, calls=2", "write_units=1.0, calls=1"),
         (keyed(&topic, "k", vec![event]), "write_units=4.0, calls=4", "write_units=2.0, calls=3"),
@@ -92,14 +93,14 @@ async fn a_batch_costs_a_call_for_25_events() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_latest_of_a_quiet_topic_costs_what_its_bytes_cost() {
+async fn the_latest_page_of_a_quiet_topic_costs_its_bytes() {
     let world = World::new(1);
     let store = store(engine(&world, Options::default()).client(), &world);
     let topic = topic("posts");
     store.op().topic(&topic).put(&change("{}")).await.unwrap();
     fill(&store, &topic, 1_000).await;
     for (limit, units) in [(10, "1.0"), (50, "3.5"), (100, "6.5")] {
-        // The first page reads the directory too; for a second, further pages do not.
+        // The first page also reads the directory. For the next second, further pages do not.
         world_passes().await;
         let first = read(&store, &topic, limit).await;
         assert_eq!((first.calls, first.rounds), (2, 1));
@@ -112,20 +113,20 @@ async fn world_passes() {
     tokio::time::sleep(std::time::Duration::from_millis(1_001)).await;
 }
 
-/// The mean of many placements, in tenths of a read unit: of the pages of one long walk, each of which lies
-/// in the shards as chance has it.
+/// The mean price of many pages of one long walk, in tenths of a read unit. In each page, the events are spread over
+/// the shards at random.
 async fn mean_tenths(shards: u16, limit: u16, placements: u16) -> u64 {
     let world = World::new(u64::from(shards * limit));
     let store = store(engine(&world, Options::default()).client(), &world);
     let topic = topic("posts");
     store.op().topic(&topic).put(&change(&format!(r#"{{"min_shards":{shards}}}"#))).await.unwrap();
-    // Behind the last page is enough for every shard to fill what it is asked for.
+    // Even behind the last page, every shard has as many events as it is asked for.
     fill(&store, &topic, usize::from(limit * (placements + 1) + 16 * shards)).await;
     let mut query = query(limit);
     query.cursor = store.op().topic(&topic).latest(&query).await.unwrap().next;
     let mut halves = 0;
     for _ in 0..placements {
-        // The directory's share is no part of this.
+        // The first read pays for the directory, and does not count.
         store.op().topic(&topic).latest(&query).await.unwrap();
         let op = store.op();
         let page = op.topic(&topic).latest(&query).await.unwrap();

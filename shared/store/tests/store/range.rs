@@ -48,7 +48,7 @@ fn past(world: &World, bytes: usize, millis_ago: u64) -> NewEvent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_range_has_each_event_once_in_order_also_if_continued() {
+async fn a_continued_range_has_each_event_once_in_order() {
     for seed in seeds(6) {
         let mut random = fastrand::Rng::with_seed(seed.0);
         let width = ["quarter-hour", "hour", "day", "month"][random.usize(..4)];
@@ -143,7 +143,10 @@ async fn older_events_do_not_change_the_price_of_a_range() {
         prices.push(cost.read_units);
     }
     let [few, many] = prices[..] else { panic!() };
-    assert!(few.halves.abs_diff(many.halves) <= 2 * 4, "events spread at random over four shards: {few} and {many}");
+    assert!(
+        few.halves.abs_diff(many.halves) <= 2 * 4,
+        "events spread at random over four shards: {few} and {many}"
+    );
 }
 
 /// The size of an event's item as DynamoDB counts it, in a partition of a quarter-hour of `posts`.

@@ -161,7 +161,11 @@ async fn no_update_of_sixteen_writers_is_lost() {
             }));
             let mut counts = counts.await;
             counts.sort_unstable();
-            assert_eq!(counts, ((round - 1) * 16 + 1..=round * 16).collect::<Vec<_>>(), "each writer has its own count");
+            assert_eq!(
+                counts,
+                ((round - 1) * 16 + 1..=round * 16).collect::<Vec<_>>(),
+                "each writer has its own count"
+            );
         }
     }
 }
@@ -237,7 +241,7 @@ async fn dying(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_crash_at_any_call_leaves_the_old_or_new_document() {
+async fn a_crash_leaves_the_old_or_the_new_document() {
     for moment in [Moment::Before, Moment::After] {
         let applied = moment == Moment::After;
         for (operation, calls) in [("create", 1), ("replace", 1), ("delete", 1), ("update", 2)] {

@@ -69,7 +69,10 @@ async fn one_invocation_has_the_run_until_its_lease_ends() {
     assert!(store.op().run(&run).save_progress(&progress).await.unwrap());
     let second = begin(store).await;
     assert_eq!(second.progress, Some(progress.clone()));
-    assert!(!store.op().run(&run).save_progress(&progress).await.unwrap(), "another invocation has the run now");
+    assert!(
+        !store.op().run(&run).save_progress(&progress).await.unwrap(),
+        "another invocation has the run now"
+    );
     store.op().run(&run).release().await.unwrap();
     assert!(matches!(store.op().runs(&nightly()).resume(LEASE).await.unwrap(), Begun::Busy { .. }));
     store.op().run(&second).release().await.unwrap();
@@ -147,7 +150,7 @@ async fn only_late_events_are_reported_as_late_and_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn events_that_land_during_a_run_are_left_to_the_next() {
+async fn events_landing_during_a_run_are_left_to_the_next() {
     let mut rig = Rig::new().await;
     let mut files = Files::default();
     report_later(&rig, &mut files).await;

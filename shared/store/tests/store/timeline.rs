@@ -226,7 +226,7 @@ async fn an_event_that_cannot_come_is_not_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cursor_is_valid_only_for_its_own_source_and_filters() {
+async fn a_cursor_is_only_valid_for_its_source_and_filters() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let store = store(engine.client(), &world);

@@ -1,4 +1,4 @@
-//! Topics: made once, changed without losing another's change, listed, and kept for as long as they say.
+//! Topics: created once, changed without a lost update, listed; their events are kept for as long as the settings say.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ fn world() -> (World, Engine, Store) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_topic_is_created_then_changed_and_what_is_absent_stays() {
+async fn a_change_keeps_the_settings_that_it_does_not_name() {
     let (world, engine, store) = world();
     let posts = topic("posts");
     let (view, created) = store.op().topic(&posts).put(&change(r#"{"min_shards":2}"#)).await.unwrap();
@@ -36,18 +36,18 @@ async fn a_topic_is_created_then_changed_and_what_is_absent_stays() {
     let (same, created) = op.topic(&posts).put(&change(r#"{"min_shards":2}"#)).await.unwrap();
     let cost = op.cost();
     assert!(!created && same == view);
-    assert_eq!(cost.write_units.halves, 0, "nothing changes, nothing is written");
+    assert_eq!(cost.write_units.halves, 0, "a change that changes nothing is not written");
 
     let (changed, created) = store.op().topic(&posts).put(&change(r#"{"retention_days":7}"#)).await.unwrap();
     assert!(!created && changed.created_at == view.created_at);
     assert_eq!(changed.settings, change(r#"{"min_shards":2,"retention_days":7}"#).create().unwrap());
-    // Another process reads what was written.
+    // Another process reads the change.
     let other = crate::support::store(engine.client(), &world);
     assert_eq!(other.op().topic(&posts).view().await.unwrap(), changed);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_does_not_fit_is_refused_and_changes_nothing() {
+async fn an_invalid_change_is_refused_and_changes_nothing() {
     let (_, _, store) = world();
     let posts = topic("posts");
     let misfit = change(r#"{"min_shards":128}"#);
@@ -71,7 +71,7 @@ async fn what_does_not_fit_is_refused_and_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unknown_topic_is_known_as_such_by_every_operation() {
+async fn every_operation_reports_an_unknown_topic() {
     let (world, _, store) = world();
     let nowhere = topic("nowhere");
     let write = store.op().write(submission(&nowhere, vec![event("note", None)])).await;
@@ -88,12 +88,12 @@ async fn an_unknown_topic_is_known_as_such_by_every_operation() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_creations_at_the_same_time_one_creates() {
+async fn only_one_of_concurrent_creations_creates_the_topic() {
     for seed in seeds(40) {
         let world = World::new(seed.0);
         let engine = engine(&world, Options::default());
         let posts = topic("posts");
-        // The same settings, or settings that complete each other.
+        // The processes send the same settings, or settings that complete each other.
         let changes = match seed.0 % 2 {
             0 => ["{}"; 3],
             _ => [r#"{"retention_days":7}"#, r#"{"min_shards":4}"#, r#"{"max_shards":128}"#],
@@ -116,7 +116,7 @@ async fn of_creations_at_the_same_time_one_creates() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_creation_whose_answer_was_lost_is_a_creation() {
+async fn a_creation_with_a_lost_response_is_a_creation() {
     for moment in [Moment::Before, Moment::After] {
         let (world, engine, _) = world();
         let lost = Faults::default().nth(1, Target::operation(Operation::PutItem), Fault::Timeout(moment));
@@ -172,7 +172,7 @@ async fn a_change_is_seen_by_other_processes_within_five_seconds() {
     write().await.unwrap();
 }
 
-/// The `expires_at` of the items whose partition begins so.
+/// The `expires_at` of the items whose partition key begins with a prefix, except for the settings of topics.
 async fn expiries(engine: &Engine, prefix: &str) -> Vec<Option<u64>> {
     let items = items(engine).await;
     let items = items.iter().filter(|item| {
@@ -186,7 +186,7 @@ async fn found(store: &Store, topic: &Topic, query: EventQuery) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_past_its_retention_is_gone_before_it_is_removed() {
+async fn an_event_past_its_retention_is_hidden_before_its_removal() {
     let (_, engine, store) = world();
     let posts = topic("posts");
     let settings = r#"{"retention_days":1,"bucket":"hour","views":["actor","subject","type"]}"#;
@@ -195,7 +195,7 @@ async fn what_is_past_its_retention_is_gone_before_it_is_removed() {
     let written = store.op().write(submission(&posts, vec![event("note", None)])).await.unwrap();
     let id = ids(&written.events)[0];
 
-    // 12:00:00.5 and a day, rounded up; the end of the hour, a day, and thirty more.
+    // The event: 12:00:00.5 and a day, rounded up. The directory's entry: the end of the hour, a day, and 30 days.
     assert_eq!(expiries(&engine, "EVENTS#").await, [Some(1_773_489_601 + 86_400)]);
     assert_eq!(expiries(&engine, "TOPIC#").await, [Some(1_773_489_600 + 3_599 + 86_400 + 30 * 86_400)]);
 
@@ -217,10 +217,10 @@ async fn what_is_past_its_retention_is_gone_before_it_is_removed() {
     }
     pass(Duration::from_millis(500)).await;
     assert!(matches!(store.op().topic(&posts).event(id).await, Err(GetEventError::NotFound(_))));
-    assert_eq!(stored(&engine, &posts).await, [id], "TTL has not come by yet");
-    assert_eq!(engine.expire(10).unwrap(), 2, "and its entry in its actor's feed");
+    assert_eq!(stored(&engine, &posts).await, [id], "TTL has not removed the event yet");
+    assert_eq!(engine.expire(10).unwrap(), 2, "the event, and its entry in the actor's feed");
     assert!(stored(&engine, &posts).await.is_empty());
-    assert_eq!(expiries(&engine, "TOPIC#").await.len(), 1, "the entry stays for a month");
+    assert_eq!(expiries(&engine, "TOPIC#").await.len(), 1, "the directory's entry stays for a month");
 }
 
 #[tokio::test(start_paused = true)]
@@ -234,7 +234,7 @@ async fn a_bucket_keeps_the_retention_that_it_began_with() {
     store.op().write(submission(&posts, vec![event("note", None)])).await.unwrap();
     assert_eq!(expiries(&engine, "EVENTS#").await, [Some(1_773_489_600 + 86_400); 2]);
 
-    // A day later that bucket takes nothing of its time any more; a bucket of no retention takes anything.
+    // A day later, the bucket takes no more events of its time. A bucket without retention takes any event.
     pass(DAY + Duration::from_secs(1)).await;
     let at = |at| submission(&posts, vec![NewEvent { at: Some(at), ..event("note", None) }]);
     assert!(
@@ -244,18 +244,18 @@ async fn a_bucket_keeps_the_retention_that_it_began_with() {
     assert_eq!(found(&store, &posts, query(10)).await, 1);
     assert_eq!(expiries(&engine, "EVENTS#posts#2026-03-12").await, [None]);
 
-    // A topic that comes to keep less refuses what a bucket of its longer past would take.
+    // A topic with a shorter retention refuses events that an older bucket would take.
     store.op().topic(&posts).put(&change(r#"{"retention_days":1}"#)).await.unwrap();
     let refused = store.op().write(at(began.saturating_sub(2 * 86_400_000))).await;
     assert!(matches!(refused, Err(WriteError::TooOld { indices: _, .. })));
 }
 
 #[tokio::test(start_paused = true)]
-async fn types_that_many_processes_add_at_once_stay_within_their_bound() {
+async fn concurrent_writers_keep_a_buckets_types_within_their_bound() {
     let (world, engine, first) = world();
     let posts = topic("posts");
     first.op().topic(&posts).put(&change(r#"{"views":["actor","subject","type"]}"#)).await.unwrap();
-    // Each process knows the entry as it was with one type.
+    // Each process knows the directory's entry with one type.
     let processes: Vec<_> = (0..6).map(|_| store(engine.client(), &world)).collect();
     for process in &processes {
         process.op().write(submission(&posts, vec![event("first", None)])).await.unwrap();

@@ -1,8 +1,9 @@
-//! What a walk promises, against a list of what was acknowledged when.
+//! Walks through a topic's pages, against a list of the acknowledged events.
 //!
-//! Writers write singly, in batches and into the past, through throttles that make shards grow; buckets roll
-//! over; the `type` view is switched on and off; another process reads, in both directions, with filters and
-//! without, from replicas that are up to two seconds behind. Every page must hold exactly what the promise says.
+//! Writers write single events, batches and imports, through throttles that make shards grow. Buckets roll over, and
+//! the `type` view is switched on and off. Other processes read in both directions, with filters and without, from
+//! replicas that are up to two seconds behind. Every page must show each promised event once, in order, and nothing
+//! else.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,27 +23,27 @@ use crate::support::{
     topic,
 };
 
-/// How old what was acknowledged may be and yet be missing.
+/// An event may be missing from a page for this long after its acknowledgement.
 const LAG: Duration = Duration::from_secs(2);
 
 const WITH_TYPES: &str = r#"{"views":["actor","subject","type"]}"#;
 const WITHOUT_TYPES: &str = r#"{"views":["actor","subject"]}"#;
 
-/// What happens, and what is known of it.
+/// The state of a simulation.
 struct Simulation {
     world: World,
     topic: Topic,
-    /// Everything sent, by the number that is its data.
+    /// All events that were sent, by the number in their data.
     sent: RefCell<Vec<NewEvent>>,
-    /// What was acknowledged, and when.
+    /// The acknowledged events, each with the time of its acknowledgement.
     acknowledged: RefCell<Vec<(Event, UnixMillis)>>,
-    /// The id of each event that was ever seen.
+    /// The ids of the events that were ever seen.
     seen: RefCell<BTreeMap<usize, EventId>>,
     writers: Cell<u32>,
 }
 
 impl Simulation {
-    /// A new event, remembered as sent.
+    /// A new event, which is noted as sent.
     fn invent(&self, rng: &mut fastrand::Rng, at: Option<UnixMillis>) -> NewEvent {
         let event_type = ["often", "often", "often", "often", "seldom", "seldom", "rarely"][rng.usize(..7)];
         let mut sent = self.sent.borrow_mut();
@@ -51,7 +52,7 @@ impl Simulation {
         event
     }
 
-    /// A time to import an event at: an hour ago, or a little in the future.
+    /// The time of an import: up to an hour ago, or a little in the future.
     fn some_time(&self, rng: &mut fastrand::Rng) -> UnixMillis {
         match rng.u8(..4) {
             0 => self.world.now().saturating_add(rng.u64(..5_000)),
@@ -107,7 +108,7 @@ impl Simulation {
     }
 }
 
-/// Mostly a moment, sometimes until the next bucket.
+/// Usually a moment, sometimes a time up to the next bucket.
 fn some_pause(rng: &mut fastrand::Rng) -> Duration {
     match rng.u8(..8) {
         0 => Duration::from_secs(rng.u64(..900)),
@@ -131,7 +132,7 @@ fn some_query(rng: &mut fastrand::Rng, now: UnixMillis) -> EventQuery {
     }
 }
 
-/// The binding of this query's cursors. Written down a second time, because cursors never expire.
+/// The fingerprint of the query's cursors. It is spelled out here a second time, because cursors never expire.
 fn fingerprint(topic: &Topic, query: &EventQuery) -> Fingerprint {
     let time = |at: Option<UnixMillis>| at.map(|at| at.to_string());
     Fingerprint::of("topic events")
@@ -142,7 +143,7 @@ fn fingerprint(topic: &Topic, query: &EventQuery) -> Fingerprint {
         .finish()
 }
 
-/// A walk under way, and what it has shown.
+/// A walk, and the events that it has shown.
 struct Walk<'a> {
     simulation: &'a Simulation,
     store: &'a Store,
@@ -169,7 +170,7 @@ impl<'a> Walk<'a> {
         walk
     }
 
-    /// Reads on until the end, or for so many pages.
+    /// Reads up to the end, but at most `pages` pages.
     async fn go_on(&mut self, rng: &mut fastrand::Rng, pages: u32) {
         for _ in 0..pages {
             if self.ended || (self.order == Order::OldestFirst && rng.u8(..40) == 0) {
@@ -185,7 +186,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Reads a page, and holds it against the promise.
+    /// Reads a page, and checks it against the promise.
     async fn page(&mut self) -> Page<Event> {
         let mut failed = 0;
         let (asked, known, page) = loop {
@@ -212,14 +213,14 @@ impl<'a> Walk<'a> {
         page
     }
 
-    /// Where the page ends: its place in the order of the walk, itself included.
+    /// The rank of the last id that the page covers.
     fn end_of(&self, page: &Page<Event>, asked: UnixMillis) -> u128 {
         match (self.order, &page.next) {
             (Order::NewestFirst, None) => {
-                assert!(!page.has_more, "more, but no cursor to it");
+                assert!(!page.has_more, "the page has more, but no cursor");
                 u128::MAX
             }
-            (Order::OldestFirst, None) => panic!("oldest first ends nowhere"),
+            (Order::OldestFirst, None) => panic!("an ascending page always has a cursor"),
             (Order::OldestFirst, Some(_)) if !page.has_more => {
                 self.rank(EventId::last_of(asked.saturating_sub(2_001)))
             }
@@ -326,7 +327,7 @@ async fn simulate(seed: u64) -> (Simulation, Engine) {
         seen: RefCell::default(),
         writers: Cell::new(3),
     };
-    // Three processes, each with what it remembers.
+    // Three processes, each with its own caches.
     let clients = [0, 1, 2].map(|process| engine.client_with(faults(seed ^ process << 32)));
     let stores = clients.each_ref().map(|client| store(client.client(), &world));
     let (bucket, shards) = (["quarter-hour", "hour"][rng.usize(..2)], 1 << rng.u8(..3));
@@ -351,12 +352,12 @@ async fn simulate(seed: u64) -> (Simulation, Engine) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_walk_shows_everything_once_in_order_whatever_happens_meanwhile() {
+async fn a_walk_shows_each_event_once_in_order() {
     for seed in seeds(60) {
         let (simulation, engine) = simulate(seed.0).await;
         assert_directory_held(&engine);
 
-        // In the end both directions show exactly what the table holds, and all that was acknowledged.
+        // In the end, both directions show exactly the table's events, and every acknowledged event.
         pass(Duration::from_secs(10)).await;
         let fresh = store(engine.client(), &simulation.world);
         let stored = stored(&engine, &simulation.topic).await;
@@ -371,7 +372,7 @@ async fn a_walk_shows_everything_once_in_order_whatever_happens_meanwhile() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_consistent_page_sees_what_another_process_wrote_a_moment_ago() {
+async fn a_consistent_page_shows_another_writers_event_at_once() {
     let world = World::new(1);
     let lag = Lag { seed: 1, table: LAG, index: LAG, behind: 1.0 };
     let engine = engine(&world, Options { lag: Some(lag), ..Options::default() });
@@ -380,7 +381,7 @@ async fn a_consistent_page_sees_what_another_process_wrote_a_moment_ago() {
     writer.op().topic(&topic).put(&change(WITH_TYPES)).await.unwrap();
     let typed = Some("new".parse().unwrap());
     for query in [query(10), EventQuery { event_type: typed, ..query(10) }] {
-        // The reader knows the directory, as it was before the type, or the bucket, was there.
+        // The reader knows the directory from before the bucket, or the type, existed.
         reader.op().topic(&topic).latest(&query).await.unwrap();
         let event = event(query.event_type.as_ref().map_or("first", |_| "new"), None);
         let written = writer.op().write(submission(&topic, vec![event])).await.unwrap();

@@ -1,4 +1,4 @@
-//! What wakes hours later, and what was begun for a consumer that was deleted and made again.
+//! Processes that wake hours later, and work that was begun for a consumer that was deleted and created again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::support::{Item, TABLE, items, pass, seeds, store};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// What the table holds of consumers, but for when settled entries go.
+/// The table's items of consumers, without the times at which settled entries expire.
 async fn consumers(rig: &Rig) -> BTreeMap<(String, String), BTreeMap<String, String>> {
     let mut all = BTreeMap::new();
     for mut item in items(&rig.engine).await {
@@ -38,10 +38,10 @@ async fn consumers(rig: &Rig) -> BTreeMap<(String, String), BTreeMap<String, Str
     all
 }
 
-/// Every step of a run, again.
+/// Takes every step of a run once more.
 async fn walk_again(rig: &Rig, run: &Run, files: &Files) {
     let store = &rig.store;
-    // What the list was, if anything is left of it.
+    // This gives the run's list of late events, if any of it is left.
     store.op().run(run).late_ids(&mut files.clone()).await.unwrap();
     let progress = Progress { object: "zombie".to_owned(), position: run.to, events: 9 };
     assert!(!store.op().run(run).save_progress(&progress).await.unwrap());
@@ -54,7 +54,7 @@ async fn walk_again(rig: &Rig, run: &Run, files: &Files) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_wakes_in_any_step_of_a_run_that_is_over_changes_nothing() {
+async fn a_late_step_of_a_finished_run_changes_nothing() {
     let mut rig = Rig::new().await;
     let mut files = Files::default();
     report_later(&rig, &mut files).await;
@@ -71,7 +71,7 @@ async fn who_wakes_in_any_step_of_a_run_that_is_over_changes_nothing() {
         pass(HOUR).await;
         let before = consumers(&rig).await;
         walk_again(&rig, &run, &files).await;
-        // Its lease may have been given back once more: nobody asks for it.
+        // The run's lease may have been released once more. Nobody reads it.
         let mut after = consumers(&rig).await;
         for (key, item) in &mut after {
             if let Some(lease) = before[key].get("lease") {
@@ -88,7 +88,7 @@ async fn who_wakes_in_any_step_of_a_run_that_is_over_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_that_was_begun_for_a_deleted_consumer_reaches_the_one_made_again() {
+async fn work_for_a_deleted_consumer_never_reaches_its_successor() {
     let mut rig = Rig::new().await;
     let mut files = Files::default();
     report_later(&rig, &mut files).await;
@@ -106,15 +106,15 @@ async fn nothing_that_was_begun_for_a_deleted_consumer_reaches_the_one_made_agai
     rig.store.op().consumer(&nightly()).delete().await.unwrap();
     assert!(consumers(&rig).await.is_empty());
     walk_again(&rig, &run, &files).await;
-    // The list of nothing that a late attempt writes for itself.
+    // Only the empty list is left that a late attempt writes for itself.
     let left = consumers(&rig).await;
     assert!(left.keys().all(|(_, sk)| sk.starts_with("LATE#")), "{left:?}");
 
-    // Fan-out that had read the announcement before, and notes now.
+    // A fan-out that read the announcement before the deletion notes an event now.
     let stale = entries.into_values().next();
     rig.engine.client().put_item().table_name(TABLE).set_item(stale).send().await.unwrap();
 
-    // Made again, it reports all there is, with files of its own.
+    // The consumer that is created again reports all events, in files of its own.
     let mut files = Files::default();
     pass(HOUR).await;
     let first = report(&rig.store, &mut files).await;
@@ -135,7 +135,7 @@ async fn nothing_that_was_begun_for_a_deleted_consumer_reaches_the_one_made_agai
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_entry_of_an_earlier_consumer_is_taken_over_and_not_settled_by_who_finishes_for_that() {
+async fn an_earlier_consumers_run_does_not_settle_its_successors_entry() {
     let mut rig = Rig::new().await;
     let mut files = Files::default();
     report_later(&rig, &mut files).await;
@@ -153,25 +153,25 @@ async fn an_entry_of_an_earlier_consumer_is_taken_over_and_not_settled_by_who_fi
 
     pass(SETTLED).await;
     let mut files = Files::default();
-    // Its first run is announced a moment after the event has landed, so it may be late for that one too.
+    // The first run is announced a moment after the event landed, so the event may be late for this run too.
     let run = report(&rig.store, &mut files).await;
     rig.engine.client().put_item().table_name(TABLE).set_item(Some(stale.clone())).send().await.unwrap();
     fan_out(&rig.store, &news).await;
     let taken = rig.ledger().await.remove(&id).unwrap();
     assert_ne!(taken["incarnation"], stale["incarnation"]);
-    // Who had read the list before the consumer was deleted, and settles it now.
+    // A process that read the list before the consumer was deleted settles the entry now.
     rig.engine.client().put_item().table_name(TABLE).set_item(page).send().await.unwrap();
     rig.store.op().run(&old).finish().await.unwrap();
     assert_eq!(rig.ledger().await.remove(&id), Some(taken));
 
     report_later(&rig, &mut files).await;
     assert_eq!(files.files[&run.to], [id].into());
-    assert_eq!(files.reported(), [id].into(), "it was in the first run's file");
+    assert_eq!(files.reported(), [id].into(), "the event was in the first run's file");
     assert!(rig.unsettled().await.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_an_earlier_consumer_left_in_the_ledger_is_not_reported() {
+async fn entries_of_an_earlier_consumer_are_not_reported() {
     let mut rig = Rig::new().await;
     report_later(&rig, &mut Files::default()).await;
     rig.write(HOUR).await;
@@ -184,7 +184,7 @@ async fn what_an_earlier_consumer_left_in_the_ledger_is_not_reported() {
     pass(HOUR).await;
     let mut files = Files::default();
     report(&rig.store, &mut files).await;
-    // Late ones in every partition.
+    // Late events in every partition of the ledger.
     let late = rig.write_many(100, HOUR / 2).await;
     rig.tell().await;
     assert_eq!(rig.counts().await.len(), 16);
@@ -193,7 +193,7 @@ async fn what_an_earlier_consumer_left_in_the_ledger_is_not_reported() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_of_a_deleted_consumer_is_stale_for_the_one_made_again() {
+async fn a_batch_of_a_deleted_consumer_is_stale_for_its_successor() {
     let rig = Rig::new().await;
     let earliest = NewConsumer::parse(br#"{"start":"earliest"}"#).unwrap();
     let mut batches: BTreeSet<String> = BTreeSet::new();
@@ -213,7 +213,7 @@ async fn a_batch_of_a_deleted_consumer_is_stale_for_the_one_made_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn wherever_a_deletion_dies_the_next_one_ends_it() {
+async fn a_deletion_that_died_at_any_call_can_be_finished() {
     for moment in [Moment::Before, Moment::After] {
         let mut n = 0;
         loop {
@@ -229,7 +229,7 @@ async fn wherever_a_deletion_dies_the_next_one_ends_it() {
             let victims = store(victim.client(), &rig.world);
             let done = victim.run(victims.op().consumer(&nightly()).delete()).await.is_some();
             if !done {
-                // Read, then marked: from then on it is gone.
+                // The first call reads the consumer, and the second marks it. From then on, the consumer is gone.
                 let runs = rig.store.op().runs(&nightly()).list(&ListQuery::default()).await;
                 assert_eq!(runs.is_ok(), n == 1 || (n == 2 && moment == Moment::Before));
                 rig.store.op().consumer(&nightly()).delete().await.unwrap();
@@ -244,10 +244,10 @@ async fn wherever_a_deletion_dies_the_next_one_ends_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_name_is_free_when_its_deletion_is_over() {
+async fn a_consumers_name_is_free_after_its_deletion() {
     let rig = Rig::new().await;
     report_later(&rig, &mut Files::default()).await;
-    // Marked, and no further.
+    // The deletion has marked the consumer, and nothing more.
     let faults = Faults::default().nth(2, Target::any(), Fault::Crash(Moment::After));
     let victim = rig.engine.client_with(faults);
     assert!(
@@ -263,7 +263,7 @@ async fn a_name_is_free_when_its_deletion_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deletion_that_is_slow_leaves_the_consumer_made_again_whole() {
+async fn a_slow_deletion_leaves_the_new_consumer_whole_or_gone() {
     let mut left = 0;
     for seed in seeds(60) {
         let mut rig = Rig::new().await;
@@ -278,16 +278,16 @@ async fn a_deletion_that_is_slow_leaves_the_consumer_made_again_whole() {
             }
             rig.store.op().consumer(&nightly()).delete().await.unwrap();
             rig.world.shift(HOUR);
-            // It may be marked already by who is slow, and took it for the one to delete.
+            // The slow deletion may have marked the new consumer, because it took it for the one to delete.
             rig.store.op().runs(&nightly()).begin(&RunSpec::default(), LEASE).await.ok()
         };
         let (deleted, _) = future::join(slow.op().consumer(&nightly()).delete(), swift).await;
         deleted.unwrap();
         let here = consumers(&rig).await;
-        // Unless it was that one that was deleted: its checkpoint, its run, its announcement.
+        // Either the slow deletion deleted the new consumer, or its checkpoint, run and announcement are all there.
         assert!(here.is_empty() || here.len() == 3, "{here:?}");
         left += here.len() / 3;
     }
-    // A few seeds may not come across any.
+    // A run of a few named seeds may delete every new consumer.
     assert!(left > 10 || lately_rig::are_named(), "{left}");
 }

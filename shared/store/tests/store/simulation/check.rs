@@ -69,7 +69,11 @@ impl Story {
             let listed: BTreeSet<EventId> =
                 table.timelines.get(&source).into_iter().flatten().map(|(id, _)| *id).collect();
             assert_eq!(listed, model.timeline(&source), "the timeline of {source}");
-            assert_eq!(listed, self.timeline(&source).await, "the timeline of {source}, as a client reads it");
+            assert_eq!(
+                listed,
+                self.timeline(&source).await,
+                "the timeline of {source}, as a client reads it"
+            );
             let mode =
                 table.sources.get(&source).and_then(|item| Some(item.get("mode")?.as_s().unwrap().as_str()));
             assert_ne!(mode, Some("promoting"), "the promotion of {source} never ended");

@@ -31,7 +31,7 @@ const HALF_VISIBLE: f64 = 0.3;
 /// The longest time for which a change of a half-visible transaction is held back.
 const HELD_BACK: Duration = Duration::from_millis(500);
 
-/// How many users act at the same time, and how often each of them acts.
+/// The number of users who act at the same time, and the number of actions of each.
 const ACTIVE: usize = 3;
 const ACTS: usize = 4;
 
