@@ -1,4 +1,5 @@
-//! Requests that are finished late, or written in part: what held when the request first came still holds.
+//! Requests that a retry finishes late, or that are written in part. The moment when a request first came decides what
+//! its events are.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -57,7 +58,7 @@ async fn the_landing_time_does_not_decide_import_or_post() {
     let mut scene = Scene::new(FeedSettings::default()).await;
     scene.follow("bob", "actor:ada", 0).await;
     scene.settle().await;
-    // DynamoDB gives the time at which an event landed in whole seconds.
+    // DynamoDB reports in whole seconds when an event landed.
     pass(Duration::from_millis(500)).await;
     let slow = Faults::default().rule(
         Target::operation(Operation::PutItem).partition("EVENTS#"),
@@ -170,8 +171,7 @@ async fn page(scene: &Scene, who: &str) -> Vec<EventId> {
 
 #[tokio::test(start_paused = true)]
 async fn an_own_feed_that_is_written_late_shows_no_deleted_event() {
-    // The calls: the topic; the bucket's entry, the entry before and the creation of the entry; the event; the own
-    // feed.
+    // The calls: the topic; the bucket's entry, the entry before, the entry's creation; the event; the own feed.
     for (call, landed) in [(5, false), (6, true)] {
         let mut scene = Scene::new(FeedSettings::default()).await;
         let stall = Stall { call, moment: Moment::Before, time: MINUTE };

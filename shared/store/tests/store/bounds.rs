@@ -38,8 +38,7 @@ fn assert_bounded(cost: &Cost) {
     assert!(cost.read_units.halves <= 2 * MOST_UNITS, "{}", cost.of_read());
 }
 
-/// A topic with one day's events of 250 KB, the oldest of a type that no other event has. Returns the oldest event's
-/// id.
+/// A topic with one day's events of 250 KB. Only the oldest event has the type `rare`. Returns its id.
 async fn large_events(world: &World, engine: &Engine, count: u64) -> EventId {
     let store = store(engine.client(), world);
     store.op().topic(&topic("posts")).put(&change("{}")).await.unwrap();
@@ -218,8 +217,7 @@ async fn a_long_ledger_is_read_in_steps_without_a_loss() {
     rig.tell().await;
     let (first, entry) = rig.ledger().await.pop_first().unwrap();
     let key = |id| LateEventKey { consumer: nightly(), id };
-    // Settled entries stay in the ledger for a while. These entries are large, so that few of them exceed a poll's
-    // bound.
+    // Settled entries stay in the ledger for a while. These are large, so that few of them exceed a poll's bound.
     let began = rig.world.now().saturating_sub(2 * 3_600_000).get();
     let settled = (began..).map(|at| id(UnixMillis::new(at).unwrap(), at));
     let settled = settled.filter(|id| key(*id).encode().pk == key(first).encode().pk);

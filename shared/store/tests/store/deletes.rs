@@ -1,5 +1,4 @@
 //! Deletions: by the event's actor, or by a caller who may delete any event. A repeated deletion has the same effect.
-//! effect.
 
 use std::time::Duration;
 

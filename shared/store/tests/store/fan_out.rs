@@ -221,7 +221,7 @@ async fn a_follow_backfills_the_latest_events_that_fan_out() {
         scene.settle().await;
         assert_eq!(scene.shown(&who).await, posted[..posted.len().min(backfill.into())]);
     }
-    // However far apart the events are.
+    // The events may be far apart.
     scene.post(&scene.logs.clone(), vec![event("note", None); 300]).await;
     pass(Duration::from_secs(1)).await;
     scene.settle().await;

@@ -1,5 +1,4 @@
-//! Fan-out that dies before or after each of its calls: the next delivery finishes the work, and the result is the
-//! same.
+//! Fan-out dies before or after each of its calls. The next delivery finishes the work, with the same result.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +10,7 @@ use lately_store::{FeedSettings, Store};
 use crate::scene::{Scene, about, fan_out, key, small_jobs};
 use crate::support::{items, store};
 
-/// Hands all new records to a process that may die. If it dies, another process gets the same records. Returns true if
-/// it died.
+/// Hands all new records to a process that may die, and to another one if it dies. Returns true if it died.
 async fn settle(scene: &mut Scene, victim: &FaultyClient, victims: &Store) -> bool {
     let mut died = false;
     while scene.has_news() {

@@ -88,7 +88,7 @@ async fn a_follow_writes_three_items_and_an_unfollow_undoes_them() {
     assert!(first.created && first.since == world.now());
     assert_eq!(Follows::read(&engine).await.agree(), 1);
 
-    // A second follow changes nothing, not even the time since when.
+    // A second follow changes nothing, not even `since`.
     pass(Duration::from_secs(5)).await;
     let again = follow(&store, "bob", "actor:ada").await.unwrap();
     assert!(!again.created && again.since == first.since);
@@ -188,8 +188,7 @@ async fn a_cursor_is_valid_only_for_its_own_list() {
     ));
 }
 
-/// Lets a user follow a source that has `followers` followers; the first three attempts fail. Returns the source's
-/// shards.
+/// Follows a source that has `followers` followers; the first three attempts fail. Returns the source's shards.
 async fn shards_after(fault: Fault, followers: u64) -> u16 {
     let world = World::new(1);
     let engine = engine(&world, Options::default());

@@ -27,7 +27,7 @@ async fn write(store: &Store, topic: &Topic) {
     store.op().write(submission(topic, vec![event("note", None)])).await.unwrap();
 }
 
-/// Refuses the first puts of events, with a throttle.
+/// Throttles the first puts of events.
 fn refused(puts: u64, why: Throttle) -> Faults {
     let puts_of_events = Target::operation(Operation::PutItem).partition("EVENTS#");
     Faults::default().rule(puts_of_events, When::First(puts), Fault::Throttle(why))

@@ -13,7 +13,7 @@ use crate::support::{pass, store};
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// A rig whose consumer has reported twice, up to ten seconds ago, and whose stream is handled.
+/// A rig whose consumer has reported twice, up to ten seconds ago, and whose stream fan-out has handled.
 async fn reported() -> (Rig, Files) {
     let mut rig = Rig::new().await;
     let mut files = Files::default();

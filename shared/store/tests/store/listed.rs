@@ -128,7 +128,7 @@ impl Listed {
     }
 }
 
-/// The marker of a source that a feed pulls.
+/// The pull marker of a source, in a user's feed.
 pub(crate) fn pull(user: &User, source: &Source, since: EventId) -> Item {
     let mut item = keyed(PullMarkerKey { user: user.clone(), source: source.clone() }.encode());
     item.insert("since".to_owned(), text(since.to_string()));
@@ -144,7 +144,7 @@ pub(crate) fn source_item(source: &Source, promotion: EventId) -> Item {
     item
 }
 
-/// A follow, as the user's edge.
+/// The edge of a follow.
 pub(crate) fn follow(user: &User, source: &Source, since: UnixMillis) -> Item {
     let mut item = keyed(FollowKey { user: user.clone(), source: source.clone() }.encode());
     item.insert("n".to_owned(), number(0));

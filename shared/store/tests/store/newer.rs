@@ -80,8 +80,7 @@ async fn polling_from_newer_gets_every_event() {
             (0..4).map(|n| write(&engine, &world, PROMISE - behind, n, rng.fork())).collect();
         let writing = async {
             join_all(writers).await;
-            // Long enough for the clocks that run ahead, and for the distance that ascending pages keep from the
-            // present.
+            // Long enough for clocks that run ahead, and for the distance of ascending pages from the present.
             pass(Duration::from_secs(8)).await;
             done.set(true);
         };

@@ -41,7 +41,7 @@ fn count(document: &Document) -> u64 {
     digits.strip_suffix('}').unwrap().parse().unwrap()
 }
 
-/// The document that counts one more.
+/// The document whose count is one higher.
 fn incremented(known: Option<&Document>) -> Option<Document> {
     Some(counter(known.map_or(0, count) + 1))
 }
@@ -365,8 +365,7 @@ async fn created(
     let client = engine.client_with(faults);
     let victim = store(client.client(), &world);
     let meanwhile = async {
-        // The create's first read has failed, and the create waits to read again. Time stands still until every task
-        // waits.
+        // The create's first read has failed, and it waits to read again. Time stands still until every task waits.
         for _ in 0..1_000 {
             tokio::task::yield_now().await;
         }
@@ -393,7 +392,7 @@ async fn a_retry_does_not_create_a_deleted_document_again() {
     });
     let (told, there) = deleted.await;
     assert!(matches!(told, Err(WriteDocumentError::Table(_))) && there.is_none(), "{told:?}");
-    // The create was never applied. The store cannot tell this case from the last one.
+    // The create was never applied. The store cannot tell this case from a deletion.
     let (told, there) = created(Before, async |_| ()).await;
     assert!(matches!(told, Err(WriteDocumentError::Table(_))) && there.is_none(), "{told:?}");
 }

@@ -158,8 +158,7 @@ async fn events_landing_during_a_run_are_left_to_the_next() {
     rig.tell().await;
     pass(SETTLED).await;
     let run = begin(&rig.store).await;
-    // One event lies in the range and lands after the range was read. Another event is late, and fan-out gets it only
-    // now.
+    // One event lies in the range and lands after the range was read. Another one is late, and fan-out gets it now.
     let mut found = read(&rig.store, &run, &mut files).await;
     let within = rig.write(Duration::from_millis(10_500)).await;
     let later = rig.write(Duration::from_secs(3_600)).await;

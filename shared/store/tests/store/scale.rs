@@ -1,5 +1,4 @@
-//! The cost of a read depends only on the events that it reads, not on the size of the topic. Also: the stored form of
-//! items.
+//! The cost of a read depends only on the events that it reads, not on the topic's size. Also: how items are stored.
 
 use std::time::Duration;
 

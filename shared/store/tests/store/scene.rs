@@ -15,8 +15,8 @@ use crate::support::{Item, TABLE, World, change, engine, event, items, store, su
 
 pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 
-/// A table with the topics `posts`, which fans out, and `logs`, which does not. It knows which records of the stream
-/// fan-out has not had yet.
+/// A table with the topics `posts`, which fans out, and `logs`, which does not, and the place in its stream that
+/// fan-out has reached.
 pub(crate) struct Scene {
     pub(crate) world: World,
     pub(crate) engine: Engine,

@@ -98,7 +98,7 @@ impl Covered {
         }
     }
 
-    /// D1: whether the entry covers an event's item.
+    /// D1: true if the entry covers an event's item.
     fn covers(&self, shard: u8, event: &Item) -> bool {
         let listed = event.contains_key("gsi1pk");
         let typed = match &self.types {
@@ -108,7 +108,7 @@ impl Covered {
         u16::from(shard) < self.shards && typed
     }
 
-    /// D2: whether the entry equals an earlier state, or only adds to it.
+    /// D2: true if the entry equals an earlier state, or only adds to it.
     fn has_grown_from(&self, before: &Self) -> bool {
         let types = match (&before.types, &self.types) {
             (None, None) => true,

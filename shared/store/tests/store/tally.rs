@@ -6,7 +6,7 @@ use lately_store::{Store, Tally};
 
 use crate::support::{World, change, engine, event, store, submission, topic};
 
-/// A store with the topic `posts`. Its calls meet the faults.
+/// A store with the topic `posts`, whose calls meet faults.
 async fn with_posts(faults: Faults) -> Store {
     let world = World::new(1);
     let engine = engine(&world, Options::default());

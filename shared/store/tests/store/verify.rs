@@ -86,7 +86,7 @@ impl Scene {
         })
     }
 
-    /// Whether the feed may hold a copy of an event.
+    /// True if the feed may hold a copy of an event.
     fn may_hold(&self, one: &Listed) -> bool {
         let followed = self.follows.iter().any(|(source, _)| one.sources().contains(source));
         followed || one.told.event.actor.as_str() == "bob"

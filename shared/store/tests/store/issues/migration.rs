@@ -188,8 +188,7 @@ async fn a_page_limits_its_write_backs_and_the_next_continues() {
 async fn an_upgrade_costs_a_write_unit_for_each_place() {
     let (world, engine) = world(Options::default()).await;
     let store = store(engine.client(), &world);
-    // One unit each: the table, the index by status, the index by priority. An item that moves within an index costs
-    // two.
+    // One unit for the table and one for each index, or two for an index within which the item moves.
     for (of, written) in [(1, "3.0"), (4, "3.0"), (9, "4.0"), (6, "0.0")] {
         let op = store.op();
         op.issue(&number(of)).get(false).await.unwrap();

@@ -81,7 +81,7 @@ struct Event {
 }
 
 impl Event {
-    /// Whether the operation can change the record's state `from` to `to`.
+    /// True if the operation can change the record's state `from` to `to`.
     fn changes(&self, from: State, to: State) -> bool {
         let allowed = match (self.asked, from) {
             (Asked::Get, _) => false,
@@ -115,7 +115,7 @@ impl Event {
             }
     }
 
-    /// Whether the operation's response is true of a state that the operation does not change.
+    /// True if the operation's response fits a state that the operation does not change.
     fn observes(&self, state: State) -> bool {
         let revision = state.map(|(revision, _)| revision);
         match (self.asked, self.told) {
@@ -148,8 +148,7 @@ impl Event {
     }
 }
 
-/// Whether the operations can be ordered, each between its begin and its end, so that they give the states in their
-/// order.
+/// True if the operations, each placed between its begin and its end, can give the states in their order.
 fn fits(mut events: Vec<Event>, states: &[State]) -> bool {
     let mut states = states.iter().copied();
     let mut state = None;
@@ -392,7 +391,7 @@ fn impossible_histories_do_not_fit() {
     assert!(!fits(vec![create, replace, lost], &states));
     assert!(!fits(vec![create, replace], &states[..1]));
     assert!(!fits(vec![create], &states));
-    // Refused although the revision was right; applied although refused.
+    // Wrong refusals: of the right revision, and of an operation that was applied.
     let refused = put(2, Precondition::Is(first), Told::Mismatch(Some(first)), 2, 5);
     assert!(!fits(vec![create, refused], &states[..1]));
     assert!(!fits(vec![create, Event { told: Told::Mismatch(Some(third)), ..replace }], &states));

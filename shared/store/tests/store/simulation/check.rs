@@ -60,8 +60,7 @@ impl Table {
 }
 
 impl Story {
-    /// Asserts that the table holds what the model says. Returns how many cases the model decided, and how many it left
-    /// open.
+    /// Asserts that the table holds what the model says. Returns the numbers of decided cases and of open ones.
     pub(super) async fn check(&self) -> (u64, u64) {
         let model = Model::of(&self.engine, &self.state.borrow().pushed);
         let table = Table::read(&self.engine).await;

@@ -14,7 +14,7 @@ use crate::support::{Seed, seeds};
 
 const SEEDS: u64 = 1_000;
 
-/// Runs the story of each seed and checks its end. Returns how many cases the model decided, and how many it left open.
+/// Runs the story of each seed and checks its end. Returns the numbers of decided cases and of open ones.
 fn tell_and_check(seeds: impl Iterator<Item = Seed>) -> (u64, u64) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.unwrap().block_on(async {

@@ -52,7 +52,7 @@ pub(super) struct Model {
     follows: BTreeMap<(User, Source), Vec<Follow>>,
 }
 
-/// Whether a feed shows an event.
+/// The rule for an event in a feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shows {
     Must,
@@ -60,7 +60,7 @@ pub(super) enum Shows {
     Never,
 }
 
-/// The followers of a shard: how many were put, how many its count includes, and those that it does not include yet.
+/// The followers of a shard: the number of puts, the number that its count includes, and those that it lacks.
 #[derive(Debug, Default)]
 struct Counted {
     came: u64,
@@ -172,7 +172,7 @@ impl Model {
         self.follows.get(&(user.clone(), source.clone())).map_or(0, Vec::len)
     }
 
-    /// Whether a user's feed shows an event. `pulled` is true if one of the feed's pull markers brings the event.
+    /// The rule for an event in a user's feed. `pulled` is true if one of the feed's pull markers brings the event.
     pub(super) fn shows(&self, user: &User, id: EventId, pulled: bool) -> Shows {
         let event = &self.events[&id];
         if !event.exists || !event.fans_out {
@@ -190,7 +190,7 @@ impl Model {
             let landed_behind = |change: u64| event.landed.get(&source).is_none_or(|landed| *landed > change);
             let is_older = id.at() < follow.since;
             let landed_after = landed_behind(if is_older { follow.whole } else { follow.began });
-            // How many newer events the backfill may have copied before this one, and how many it must have copied.
+            // The numbers of newer events that the backfill may have copied before this one, and must have copied.
             let newer = |counts: &dyn Fn(&Known) -> bool| {
                 let newer = self.events.range(id..).skip(1);
                 let newer =
