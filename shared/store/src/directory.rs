@@ -22,8 +22,7 @@ use std::sync::Arc;
 use lately_keys::table::{DirectoryKey, TopicKey};
 use lately_keys::{Bucket, BucketWidth, EventType, Order, ShardCount, TableKey, Topic, UnixMillis};
 use lately_model::{RetentionDays, TopicSettings};
-use lately_table::limits::CONFLICTS;
-use lately_table::{Condition, Corrupt, Item, PutIf, Query, TableError, Update, Value};
+use lately_table::{Condition, Corrupt, Item, PutIf, Query, Rounds, TableError, Update, Value};
 
 use crate::limits::{DIRECTORY_ENTRIES, DIRECTORY_GRACE_SECONDS, TYPES_PER_BUCKET};
 use crate::op::Op;
@@ -187,7 +186,8 @@ impl Directory<'_> {
     ) -> Result<Arc<Entry>, TableError> {
         let topic = self.topic;
         let name = (topic.clone(), bucket);
-        for _ in 0..CONFLICTS {
+        let mut rounds = Rounds::of(&self.op.table, "the directory");
+        loop {
             let known = match self.op.store.entries().get(&name) {
                 Some(entry) => Some(entry),
                 None => self.read_entry(&name).await?,
@@ -202,8 +202,8 @@ impl Directory<'_> {
             }
             // Another writer was first, or the entry has been deleted: read it again.
             self.op.store.entries().remove(&name);
+            rounds.lose()?;
         }
-        Err(TableError::unavailable("other writers keep changing the directory"))
     }
 
     /// Doubles a bucket's shards, unless it already has more shards than the number that was too low.

@@ -14,6 +14,7 @@
 //! | the buckets that hold events | `directory.rs` |
 //! | writing events | `placing.rs`, `write.rs`, `idempotency.rs`, `import.rs` |
 //! | one event | `event.rs` |
+//! | reading one sorted partition | `lane.rs` |
 //! | the latest events | `latest/` |
 //! | all events of a range | `range.rs` |
 //! | consumers, and reports of what is new | `consumer/`, `run/` |
@@ -38,6 +39,7 @@ mod follow;
 mod idempotency;
 mod import;
 mod issue;
+mod lane;
 mod latest;
 pub mod limits;
 mod list;

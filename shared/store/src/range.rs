@@ -15,12 +15,13 @@ use std::collections::VecDeque;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::EventPartition;
-use lately_keys::{Bucket, EventId, Order, Place, ShardCount, SortKey, Topic, UnixMillis};
+use lately_keys::{Bucket, EventId, Order, ShardCount, Topic, UnixMillis};
 use lately_model::Event;
 use lately_table::{Cost, TableError};
 
 use crate::directory::{Directory, DirectoryRange};
 use crate::event::decode;
+use crate::lane::{LanePage, LaneRange};
 use crate::latest::span::IdRange;
 use crate::latest::unit_of;
 use crate::limits::{EXPECTED_EVENT_BYTES, QUERIES_AT_ONCE, QUERY_BYTES, READ_AHEAD_BYTES};
@@ -67,10 +68,7 @@ struct RangeLane {
 /// The answer to a query.
 struct RangeAnswer {
     lane: usize,
-    events: VecDeque<Event>,
-    bytes: u64,
-    /// The last event that was read, if the query ended before its range did.
-    stopped_at: Option<EventId>,
+    page: LanePage<Event>,
 }
 
 impl TopicHandle<'_> {
@@ -181,14 +179,14 @@ impl Range {
         op.table.meter().round();
         let answers: Vec<RangeAnswer> =
             stream::iter(queries).buffer_unordered(QUERIES_AT_ONCE).try_collect().await?;
-        for RangeAnswer { lane, events, bytes, stopped_at } in answers {
-            self.seen = (self.seen.0 + events.len() as u64, self.seen.1 + bytes);
+        for RangeAnswer { lane, page: LanePage { items, bytes, stopped_at, .. } } in answers {
+            self.seen = (self.seen.0 + items.len() as u64, self.seen.1 + bytes);
             let lane = &mut self.lanes[lane];
             lane.unread = match (lane.unread, stopped_at.and_then(EventId::just_after)) {
                 (Some(unread), Some(next)) => IdRange::new(next, unread.newest),
                 _ => None,
             };
-            lane.events = events;
+            lane.events = items.into();
         }
         Ok(())
     }
@@ -201,18 +199,12 @@ impl Range {
         limit: Option<u32>,
         op: &Op,
     ) -> Result<RangeAnswer, TableError> {
-        let mut query = ids.query(Place::Table, partition, Order::OldestFirst).consistent(true);
+        let range = LaneRange { partition, ids, order: Order::OldestFirst, consistent: true };
+        let mut query = range.query();
         if let Some(limit) = limit {
             query = query.limit(limit);
         }
-        let page = op.table.query(&query).await?;
-        op.table.meter().items(page.items.len());
-        Ok(RangeAnswer {
-            lane,
-            events: page.items.iter().map(decode).collect::<Result<_, _>>()?,
-            bytes: page.items.iter().map(|item| item.stored_bytes() as u64).sum(),
-            stopped_at: page.next.map(|key| key.parsed::<SortKey>("sk")).transpose()?.map(SortKey::id),
-        })
+        Ok(RangeAnswer { lane, page: op.lane_page(&query, decode).await? })
     }
 
     /// The number of events to ask a lane for; `None` if there is room for as many as a query can return.

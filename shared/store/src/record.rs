@@ -136,7 +136,7 @@ impl<K: DocumentKey> RecordHandle<'_, K> {
         mut update: impl FnMut(Option<&Document>) -> Option<Document>,
     ) -> Result<Option<StoredDocument>, TableError> {
         let mut known = self.find(true).await?;
-        let mut rounds = Rounds::new(&self.op.table);
+        let mut rounds = Rounds::of(&self.op.table, "the record");
         loop {
             let Some(document) = update(known.as_ref().map(|known| &known.document)) else {
                 return Ok(known);
@@ -150,7 +150,7 @@ impl<K: DocumentKey> RecordHandle<'_, K> {
                 // The stored document may contain our own write, and `update` would then apply its change twice.
                 Guarded::Unknown => return Err(unknown()),
             }
-            rounds.lose().await?;
+            rounds.lose_and_pause().await?;
         }
     }
 

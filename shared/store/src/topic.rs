@@ -12,9 +12,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use lately_keys::table::{TopicKey, TopicListKey};
-use lately_keys::{
-    Cursor, CursorError, Fingerprint, Key, Order, Place, Position, ShardCount, TableKey, Topic, UnixMillis,
-};
+use lately_keys::{Fingerprint, Key, Order, Place, Position, ShardCount, TableKey, Topic, UnixMillis};
 use lately_model::{
     BucketView, ListQuery, PageSize, RetentionDays, Revision, TopicChange, TopicFault, TopicList,
     TopicSettings, TopicSummary, TopicView, View, Views,
@@ -24,7 +22,7 @@ use lately_table::{Corrupt, Guarded, Item, Query, REVISION, Rounds, TableError, 
 use crate::directory::Directory;
 use crate::directory::DirectoryRange;
 use crate::error::FindError;
-use crate::list::ListError;
+use crate::list::{ListError, Pager};
 use crate::op::Op;
 use crate::store::{Aged, Sent};
 
@@ -94,7 +92,7 @@ impl TopicHandle<'_> {
     /// Applies a change to the topic, or creates the topic with the change.
     async fn ensure(self, change: &TopicChange) -> Result<(StoredTopic, bool), PutTopicError> {
         let topic = self.topic;
-        let mut rounds = Rounds::new(&self.op.table);
+        let mut rounds = Rounds::of(&self.op.table, "the topic");
         let (stored, created) = loop {
             let known = self.find().await?;
             let wanted = match known {
@@ -125,7 +123,7 @@ impl TopicHandle<'_> {
             if self.op.table.put_revised(&encode(topic, wanted), replaced).await? == Guarded::Written {
                 break (wanted, known.is_none());
             }
-            rounds.lose().await?;
+            rounds.lose_and_pause().await?;
         };
         self.remember(stored, Sent::now(self.op.ambient()));
         Ok((stored, created))
@@ -149,20 +147,17 @@ impl TopicsHandle<'_> {
     /// See [`ListError`].
     pub async fn list(self, query: &ListQuery) -> Result<TopicList, ListError> {
         let own = self.op.allowed_topics();
-        let fingerprint = Fingerprint::of("topics").finish();
-        let after = match query.cursor.as_deref().map(|text| Cursor::decode(text, fingerprint)).transpose()? {
-            None => None,
-            Some(Cursor { order: Order::OldestFirst, position: Position::Topic(topic), .. }) => Some(topic),
-            Some(_) => return Err(CursorError::Foreign.into()),
-        };
+        let pager = Pager { list: Fingerprint::of("topics").finish(), order: Order::OldestFirst };
+        let after = pager.after(query, |position| match position {
+            Position::Topic(topic) => Some(topic),
+            _ => None,
+        })?;
         let (topics, more) = match own {
             None => self.all(after, query.limit).await?,
             Some(own) => self.own(own, after, query.limit).await?,
         };
-        let next = topics.last().filter(|_| more).map(|last| {
-            let position = Position::Topic(last.topic.clone());
-            Cursor { query: fingerprint, order: Order::OldestFirst, position }.to_string()
-        });
+        let last = topics.last().filter(|_| more);
+        let next = last.map(|last| pager.cursor(Position::Topic(last.topic.clone())));
         Ok(TopicList { topics, next })
     }
 

@@ -40,31 +40,43 @@ pub enum Guarded {
     Unknown,
 }
 
-/// The rounds in which a caller reads, decides and writes under a revision. If other writers keep coming first, there
-/// are up to [`CONFLICTS`] rounds.
+/// The rounds in which a caller reads, decides and writes: up to [`CONFLICTS`], if other writers keep coming in between.
 #[derive(Debug)]
 pub struct Rounds<'a> {
     table: &'a Table,
+    subject: &'static str,
     lost: u32,
 }
 
 impl<'a> Rounds<'a> {
-    /// The first round.
+    /// The first round. The error of a caller that loses every round names the subject of the writes.
     #[must_use]
-    pub const fn new(table: &'a Table) -> Self {
-        Self { table, lost: 0 }
+    pub const fn of(table: &'a Table, subject: &'static str) -> Self {
+        Self { table, subject, lost: 0 }
     }
 
-    /// Begins the next round, after a random pause, so that writers that met here do not meet again.
+    /// Begins the next round.
     ///
     /// # Errors
     /// If this was the last round.
-    pub async fn lose(&mut self) -> Result<(), TableError> {
+    pub fn lose(&mut self) -> Result<(), TableError> {
         self.lost += 1;
-        let pause = self.table.wait_after(1).filter(|_| self.lost < CONFLICTS);
-        let pause = pause.ok_or_else(|| TableError::unavailable("other writers keep changing the record"))?;
+        if self.lost < CONFLICTS { Ok(()) } else { Err(self.too_busy()) }
+    }
+
+    /// Begins the next round after a random pause, so that writers who met in this round do not meet again.
+    ///
+    /// # Errors
+    /// If this was the last round, or if no time is left.
+    pub async fn lose_and_pause(&mut self) -> Result<(), TableError> {
+        self.lose()?;
+        let pause = self.table.wait_after(1).ok_or_else(|| self.too_busy())?;
         tokio::time::sleep(pause).await;
         Ok(())
+    }
+
+    fn too_busy(&self) -> TableError {
+        TableError::unavailable(format!("other writers keep changing {}", self.subject))
     }
 }
 

@@ -17,8 +17,7 @@ use lately_keys::limits::LATE_SHARDS;
 use lately_keys::table::ConsumerKey;
 use lately_keys::{EventId, TableKey, UnixMillis};
 use lately_model::{BatchToken, Revision, SettleSeconds};
-use lately_table::limits::CONFLICTS;
-use lately_table::{Condition, Corrupt, Guarded, Item, REVISION, TableError, Value, revision_of};
+use lately_table::{Condition, Corrupt, Guarded, Item, REVISION, Rounds, TableError, Value, revision_of};
 
 use crate::consumer::ConsumerHandle;
 use crate::consumer::counters::Counters;
@@ -227,14 +226,16 @@ impl ConsumerHandle<'_> {
     }
 
     /// Lets `decide` make the consumer's next state of the state that was found, and writes it under its revision.
-    /// `None` leaves the consumer as it is. If another writer was first, `decide` decides again, up to [`CONFLICTS`]
-    /// times. Returns the state at the end; `None` if the consumer has been deleted.
+    /// `None` leaves the consumer as it is. If another writer was first, `decide` decides again, up to
+    /// [`CONFLICTS`](lately_table::limits::CONFLICTS) times. Returns the state at the end; `None` if the consumer has
+    /// been deleted.
     pub(crate) async fn change<E: From<TableError>>(
         self,
         mut found: Option<Checkpoint>,
         mut decide: impl FnMut(&Checkpoint) -> Result<Option<Checkpoint>, E>,
     ) -> Result<Option<Checkpoint>, E> {
-        for _ in 0..CONFLICTS {
+        let mut rounds = Rounds::of(&self.op.table, "the consumer");
+        loop {
             let Some(known) = found else { return Ok(None) };
             let Some(wanted) = decide(&known)? else { return Ok(Some(known)) };
             let wanted = Checkpoint { revision: known.revision.next(), ..wanted };
@@ -246,13 +247,9 @@ impl ConsumerHandle<'_> {
                 // Nobody can tell whether our write was applied: `decide` decides from the state that is there now.
                 Guarded::Unknown => self.checkpoint().await?,
             };
+            rounds.lose()?;
         }
-        Err(too_busy().into())
     }
-}
-
-pub(crate) fn too_busy() -> TableError {
-    TableError::unavailable("others keep changing the consumer")
 }
 
 #[cfg(test)]

@@ -20,11 +20,11 @@ use std::collections::BTreeMap;
 
 use lately_keys::{EventId, Fingerprint, Order};
 use lately_model::{BatchToken, Event, EventQuery, PollRequest, Polled};
-use lately_table::limits::{BATCH_KEYS, CONFLICTS};
-use lately_table::{Guarded, TableError};
+use lately_table::limits::BATCH_KEYS;
+use lately_table::{Guarded, Rounds, TableError};
 
 use crate::consumer::announcement::AnnouncementHandle;
-use crate::consumer::checkpoint::{Checkpoint, ConsumerMode, Outstanding, Sweep, too_busy};
+use crate::consumer::checkpoint::{Checkpoint, ConsumerMode, Outstanding, Sweep};
 use crate::consumer::counters::Counters;
 use crate::consumer::ledger::{Ledger, LedgerHandle, WalkEnding};
 use crate::consumer::{ConsumerError, ConsumerHandle, ConsumerNotFound, existing};
@@ -103,7 +103,8 @@ impl ConsumerHandle<'_> {
         let consumer = self.consumer;
         let stored = self.op.topic(&consumer.topic).stored().await?;
         let mut found = self.checkpoint().await?;
-        for _ in 0..CONFLICTS {
+        let mut rounds = Rounds::of(&self.op.table, "the consumer");
+        loop {
             let checkpoint = self.polled(existing(found, consumer)?).await?;
             let given = match &checkpoint.outstanding {
                 Some(batch) => Polling::of(self.op, &checkpoint, &stored).again(batch).await?,
@@ -115,8 +116,8 @@ impl ConsumerHandle<'_> {
                 // Another poll was first, or an attempt of this one was applied: its batch is given.
                 Guarded::Stale(_) | Guarded::Unknown => self.checkpoint().await?,
             };
+            rounds.lose()?;
         }
-        Err(too_busy().into())
     }
 
     /// Marks the consumer as polled, if it has not been used yet.

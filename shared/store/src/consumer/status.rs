@@ -2,11 +2,10 @@
 
 use lately_keys::{EventId, Fingerprint, Order};
 use lately_model::{ConsumerView, EventQuery, NewConsumer};
-use lately_table::limits::CONFLICTS;
-use lately_table::{Condition, TableError, Transacted, Transaction};
+use lately_table::{Condition, Rounds, TableError, Transacted, Transaction};
 
 use crate::consumer::announcement::{Announcement, AnnouncementHandle};
-use crate::consumer::checkpoint::{Checkpoint, beginning, too_busy};
+use crate::consumer::checkpoint::{Checkpoint, beginning};
 use crate::consumer::ledger::{Ledger, LedgerHandle, WalkEnding};
 use crate::consumer::position::before;
 use crate::consumer::{ConsumerError, ConsumerHandle, existing};
@@ -26,13 +25,15 @@ impl ConsumerHandle<'_> {
         let start = before(wanted.start.into(), self.op.now());
         let settle = wanted.settle_seconds.unwrap_or_default();
         let first = Checkpoint::new(consumer, start, settle, self.op.first_revision());
-        for _ in 0..CONFLICTS {
+        let mut rounds = Rounds::of(&self.op.table, "the consumer");
+        loop {
             let Some(found) = self.checkpoint().await? else {
                 // Several consumers that are created at the same time may together exceed the limit.
                 if self.op.topic(&consumer.topic).announcements().await?.len() >= CONSUMERS {
                     return Err(ConsumerError::TooManyConsumers);
                 }
                 self.create(&first).await?;
+                rounds.lose()?;
                 continue;
             };
             if found.deleting {
@@ -48,7 +49,6 @@ impl ConsumerHandle<'_> {
             let view = self.view_of(&found, &stored).await?;
             return Ok((view, created));
         }
-        Err(too_busy().into())
     }
 
     /// The consumer's view.

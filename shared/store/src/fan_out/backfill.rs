@@ -11,9 +11,9 @@ use crate::entry::TimelineEntry;
 use crate::fan_out::FanOut;
 use crate::fan_out::walk::{Backfill, FeedWalk, Purpose, WalkStep};
 use crate::follow::{Edge, Follower};
+use crate::lane::LaneRange;
 use crate::latest::span::IdRange;
 use crate::limits::BACKFILL_ENTRIES;
-use crate::timeline::range::EntryRange;
 
 impl FanOut<'_> {
     pub(super) async fn backfill(
@@ -63,15 +63,15 @@ impl WalkStep<'_> {
         let most = op.store.feeds().entries_per_query;
         let limit = if is_first && wanted > 0 { most.min(wanted.into()) } else { most };
         let partition = SourceEntryKey::partition(source);
-        let range = EntryRange { partition: &partition, ids, order: Order::NewestFirst, consistent: true };
-        let found = op.timeline_entries(&range, limit).await?;
+        let range = LaneRange { partition: &partition, ids, order: Order::NewestFirst, consistent: true };
+        let found = op.lane_page(&range.query().limit(limit), TimelineEntry::decode).await?;
 
         let now = op.now().get() / 1000;
         let is_older = |entry: &TimelineEntry| entry.id < followed_at;
-        let older = found.entries.iter().filter(|entry| is_older(entry)).count();
+        let older = found.items.iter().filter(|entry| is_older(entry)).count();
         let looked_at = looked_at.saturating_add(u32::try_from(older).unwrap_or(u32::MAX));
         let (mut older, mut entries): (Vec<_>, Vec<_>) = found
-            .entries
+            .items
             .into_iter()
             .filter(|entry| entry.fans_out && entry.expires_at.is_none_or(|at| at > now))
             .partition(is_older);

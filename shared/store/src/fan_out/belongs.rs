@@ -12,8 +12,7 @@ use std::collections::BTreeSet;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{EventKey, FeedEntryKey};
 use lately_keys::{Source, TableKey, UnixMillis, User};
-use lately_table::TableError;
-use lately_table::limits::CONFLICTS;
+use lately_table::{Rounds, TableError};
 
 use crate::entry::{TimelineEntry, own_feed, place_in_feed};
 use crate::fan_out::FanOut;
@@ -83,7 +82,8 @@ impl FeedMend<'_> {
     pub(super) async fn settle_marker(self, source: &Source) -> Result<(), TableError> {
         let Self { fan_out, user } = self;
         let mut edge = fan_out.op.user(user).edge(source).await?;
-        for _ in 0..CONFLICTS {
+        let mut rounds = Rounds::of(&fan_out.op.table, "the user's follows");
+        loop {
             let marker = match &edge {
                 None => None,
                 Some(edge) => fan_out.op.source(source).stored().await?.marker(source, edge.since),
@@ -98,8 +98,8 @@ impl FeedMend<'_> {
                 return Ok(());
             }
             edge = now;
+            rounds.lose()?;
         }
-        Err(keeps_changing())
     }
 
     /// Removes from the feed the entries whose sources the user does not follow.
@@ -107,7 +107,8 @@ impl FeedMend<'_> {
         let Self { fan_out, user } = self;
         let is_own = |entry: &TimelineEntry| own_feed(&entry.actor).as_ref() == Some(user);
         let mut entries: Vec<_> = entries.into_iter().filter(|entry| !is_own(entry)).collect();
-        for _ in 0..CONFLICTS {
+        let mut rounds = Rounds::of(&fan_out.op.table, "the user's follows");
+        loop {
             let (followed, unfollowed) = self.by_follow(entries).await?;
             // The event may have been deleted between two follows. Then its deletion did not reach this feed.
             self.take_back_deleted(followed).await?;
@@ -123,8 +124,8 @@ impl FeedMend<'_> {
             let retention = fan_out.op.store.feeds().retention;
             fan_out.put(followed.iter().map(|entry| entry.in_feed(user, retention)).collect()).await?;
             entries = self.take_back_deleted(followed).await?;
+            rounds.lose()?;
         }
-        Err(keeps_changing())
     }
 
     /// Splits entries: those with a source that the user follows, and the others.
@@ -154,8 +155,4 @@ impl FeedMend<'_> {
         fan_out.delete(gone.iter().map(|(entry, _)| place_in_feed(entry.id, user)).collect()).await?;
         Ok(kept.into_iter().map(|(entry, _)| entry).collect())
     }
-}
-
-fn keeps_changing() -> TableError {
-    TableError::unavailable("the follow keeps changing")
 }

@@ -13,10 +13,11 @@ use lately_keys::table::{FeedEntryKey, FollowerKey, LeaverKey};
 use lately_keys::{EventId, Source, UnixMillis};
 use lately_table::{Condition, Query, TableError};
 
+use crate::entry::TimelineEntry;
 use crate::fan_out::FanOut;
 use crate::fan_out::walk::{FeedWalk, Purpose, WalkStep};
 use crate::follow::leaver;
-use crate::timeline::range::FoundEntries;
+use crate::lane::LanePage;
 
 /// This sort key comes after all marks of a feed, and before all of its entries.
 const BEFORE_ENTRIES: &str = "$";
@@ -43,12 +44,12 @@ impl WalkStep<'_> {
     /// Cleans up some entries. Returns the walk that is left.
     pub(super) async fn clean_some(self, walk: FeedWalk) -> Result<Option<FeedWalk>, TableError> {
         let found = self.read_feed(&walk).await?;
-        self.fan_out.feed(&walk.user).withdraw(found.entries).await?;
+        self.fan_out.feed(&walk.user).withdraw(found.items).await?;
         Ok(found.stopped_at.map(|behind| FeedWalk { behind: Some(behind), ..walk }))
     }
 
     /// Reads a page of the feed, consistently, and returns the entries of the source.
-    async fn read_feed(self, walk: &FeedWalk) -> Result<FoundEntries, TableError> {
+    async fn read_feed(self, walk: &FeedWalk) -> Result<LanePage<TimelineEntry>, TableError> {
         let op = self.fan_out.op;
         let is_of_source = match self.source {
             Source::Actor(name) => Condition::equals("a", name.as_str()),
@@ -60,8 +61,6 @@ impl WalkStep<'_> {
             .filter(is_of_source)
             .limit(op.store.feeds().entries_per_query)
             .consistent(true);
-        let page = op.table.query(&query).await?;
-        op.table.meter().items(page.read);
-        Ok(FoundEntries::decode(&page)?)
+        op.lane_page(&query, TimelineEntry::decode).await
     }
 }

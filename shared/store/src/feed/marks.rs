@@ -12,8 +12,8 @@ use lately_table::{Corrupt, Item, Query, TableError};
 
 use crate::entry::TimelineEntry;
 use crate::feed::FeedHandle;
+use crate::lane::{LanePage, LaneRange};
 use crate::pull_marker::PullMarker;
-use crate::timeline::range::{EntryRange, FoundEntries};
 
 /// The marks of a feed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -72,9 +72,9 @@ impl FeedHandle<'_> {
     /// returned.
     pub(crate) async fn start(
         self,
-        range: &EntryRange<'_>,
+        range: &LaneRange<'_>,
         wanted: u32,
-    ) -> Result<(Marks, Option<FoundEntries>), TableError> {
+    ) -> Result<(Marks, Option<LanePage<TimelineEntry>>), TableError> {
         let user = self.user;
         let expected = self.op.store.pulls_of().get(user).unwrap_or(0);
         // One more item, for the seen mark. Without such a mark, one more entry says whether the feed continues.
@@ -95,10 +95,7 @@ impl FeedHandle<'_> {
                 marks.seen = marks.seen.or(rest.seen);
                 None
             }
-            stopped_at => Some(FoundEntries {
-                entries: entries.iter().map(TimelineEntry::decode).collect::<Result<_, _>>()?,
-                stopped_at: stopped_at.flatten(),
-            }),
+            stopped_at => Some(LanePage::of(entries, stopped_at.flatten(), TimelineEntry::decode)?),
         };
         self.op.store.pulls_of().insert(user.clone(), u32::try_from(marks.pulls.len()).unwrap_or(u32::MAX));
         Ok((marks, found))

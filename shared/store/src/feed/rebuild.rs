@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::{Actor, EventId, Source};
-use lately_table::TableError;
-use lately_table::limits::{BATCH_ITEMS, CONFLICTS};
+use lately_table::limits::BATCH_ITEMS;
+use lately_table::{Rounds, TableError};
 
 use crate::entry::{TimelineEntry, place_at_source, place_in_feed};
 use crate::feed::FeedHandle;
@@ -22,7 +22,8 @@ impl FeedHandle<'_> {
             return Ok(());
         }
         let mut belonging = self.belonging(entries).await?;
-        for _ in 0..CONFLICTS {
+        let mut rounds = Rounds::of(&self.op.table, "the entries of the feed");
+        loop {
             let writes: Vec<_> =
                 entries.iter().map(|entry| self.write_entry(entry, belonging.contains(&entry.id))).collect();
             stream::iter(writes).buffer_unordered(BATCH_ITEMS).try_collect::<()>().await?;
@@ -31,15 +32,16 @@ impl FeedHandle<'_> {
                 return Ok(());
             }
             belonging = now;
+            rounds.lose()?;
         }
-        Err(TableError::unavailable("the entries of the feed keep changing"))
     }
 
     /// Puts the pull marker of a source if the feed must pull the source, and deletes the marker otherwise.
     pub(super) async fn mend_pull(self, source: &Source) -> Result<(), TableError> {
         let user = self.user;
         let mut wanted = self.wanted_pull(source).await?;
-        for _ in 0..CONFLICTS {
+        let mut rounds = Rounds::of(&self.op.table, "the pull markers of the feed");
+        loop {
             match &wanted {
                 Some(pull) => self.op.table.put(&pull.encode(user)).await?,
                 None => self.op.table.delete(PullMarker::key(user, source)).await?,
@@ -49,8 +51,8 @@ impl FeedHandle<'_> {
                 return Ok(());
             }
             wanted = now;
+            rounds.lose()?;
         }
-        Err(TableError::unavailable("the pull markers of the feed keep changing"))
     }
 
     /// The pull marker of a source, if the feed must have the marker and lacks it.

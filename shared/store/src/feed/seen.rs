@@ -24,10 +24,10 @@ use lately_table::{Condition, Query, TableError};
 use crate::entry::TimelineEntry;
 use crate::feed::FeedHandle;
 use crate::feed::marks::seen_mark;
+use crate::lane::LaneRange;
 use crate::latest::span::IdRange;
 use crate::limits::QUERIES_AT_ONCE;
 use crate::timeline::filter::Filter;
-use crate::timeline::range::EntryRange;
 
 /// Why a feed could not be marked as seen.
 #[derive(Debug, thiserror::Error)]
@@ -132,10 +132,11 @@ impl FeedHandle<'_> {
                 let mut rest = Some(*ids);
                 while let Some(ids) = rest {
                     let order = Order::NewestFirst;
-                    let range = EntryRange { partition, ids, order, consistent: false };
-                    let found = self.op.timeline_entries(&range, limit.max(1)).await?;
+                    let range = LaneRange { partition, ids, order, consistent: false };
+                    let found =
+                        self.op.lane_page(&range.query().limit(limit.max(1)), TimelineEntry::decode).await?;
                     rest = found.rest(&range);
-                    let counted = found.entries.iter().filter(|entry| counted.takes(entry, number > 0));
+                    let counted = found.items.iter().filter(|entry| counted.takes(entry, number > 0));
                     unread.extend(counted.map(|entry| entry.id));
                     if self.op.table.is_spent() {
                         break;

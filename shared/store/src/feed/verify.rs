@@ -25,12 +25,12 @@ use crate::entry::{TimelineEntry, place_in_feed};
 use crate::event::is_over;
 use crate::feed::FeedHandle;
 use crate::feed::marks::Marks;
+use crate::lane::LaneRange;
 use crate::latest::span::IdRange;
 use crate::limits::COMPARED_ENTRIES;
 use crate::list::ListError;
 use crate::op::Op;
 use crate::timeline::filter::Filter;
-use crate::timeline::range::EntryRange;
 
 /// The first page of the sources that a user follows.
 const ALL_FOLLOWS: ListQuery = ListQuery { limit: PageSize::MAX, cursor: None };
@@ -149,12 +149,11 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
         let mut rest = IdRange::new(oldest, EventId::last_of(UnixMillis::MAX));
         while let Some(ids) = rest {
             let op = self.op.step();
-            let range =
-                EntryRange { partition: &partition, ids, order: Order::NewestFirst, consistent: true };
-            let page = op.timeline_entries(&range, COMPARED_ENTRIES).await?;
+            let range = LaneRange { partition: &partition, ids, order: Order::NewestFirst, consistent: true };
+            let page = op.lane_page(&range.query().limit(COMPARED_ENTRIES), TimelineEntry::decode).await?;
             rest = page.rest(&range);
-            self.report.entries += page.entries.len() as u64;
-            let missing = self.missing(source, page.entries, &op).await?;
+            self.report.entries += page.items.len() as u64;
+            let missing = self.missing(source, page.items, &op).await?;
             self.report.missing += missing.len() as u64;
             let found = missing.iter().map(|entry| FeedFinding::Missing(entry.id)).collect();
             self.mend(&missing, &op).await?;
@@ -240,13 +239,12 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
         let mut rest = IdRange::new(EventId::first_of(UnixMillis::MIN), EventId::last_of(UnixMillis::MAX));
         while let Some(ids) = rest {
             let op = self.op.step();
-            let range =
-                EntryRange { partition: &partition, ids, order: Order::NewestFirst, consistent: true };
-            let page = op.timeline_entries(&range, COMPARED_ENTRIES).await?;
+            let range = LaneRange { partition: &partition, ids, order: Order::NewestFirst, consistent: true };
+            let page = op.lane_page(&range.query().limit(COMPARED_ENTRIES), TimelineEntry::decode).await?;
             rest = page.rest(&range);
-            self.report.entries += page.entries.len() as u64;
+            self.report.entries += page.items.len() as u64;
             let filter = Filter::seen_by(None, op.now());
-            let entries: Vec<_> = page.entries.into_iter().filter(|entry| filter.takes(entry)).collect();
+            let entries: Vec<_> = page.items.into_iter().filter(|entry| filter.takes(entry)).collect();
             let belonging = op.feed(self.user).belonging(&entries).await?;
             let extra: Vec<_> = entries.into_iter().filter(|entry| !belonging.contains(&entry.id)).collect();
             self.report.extra += extra.len() as u64;

@@ -1,7 +1,7 @@
 //! Lists: the sources that a user follows, the followers of a source, and their number.
 
 use lately_keys::table::{FollowKey, ProfileKey};
-use lately_keys::{Cursor, CursorError, Fingerprint, Order, Position, Shard};
+use lately_keys::{Fingerprint, Order, Position, Shard};
 use lately_model::{
     FollowView, FollowerList, FollowerView, FollowingList, ListQuery, SourceMode, SourceView,
 };
@@ -9,7 +9,7 @@ use lately_table::{Item, Query, TableError};
 
 use crate::follow::UserHandle;
 use crate::follow::{Edge, Follower, FollowerRange};
-use crate::list::ListError;
+use crate::list::{ListError, Pager};
 use crate::source::PushMode;
 use crate::source::SourceHandle;
 
@@ -20,12 +20,12 @@ impl UserHandle<'_> {
     /// See [`ListError`].
     pub async fn following(self, query: &ListQuery) -> Result<FollowingList, ListError> {
         let user = self.user;
-        let fingerprint = Fingerprint::of("following").text(user.as_str()).finish();
-        let after = match position(query, fingerprint)? {
-            None => None,
-            Some(Position::Source(source)) => Some(Item::under(Edge::key(user, &source))),
-            Some(_) => return Err(CursorError::Foreign.into()),
-        };
+        let list = Fingerprint::of("following").text(user.as_str()).finish();
+        let pager = Pager { list, order: Order::OldestFirst };
+        let after = pager.after(query, |position| match position {
+            Position::Source(source) => Some(Item::under(Edge::key(user, &source))),
+            _ => None,
+        })?;
         let edges = Query::partition(ProfileKey::partition(user))
             .begins_with(FollowKey::PREFIX)
             .start(after)
@@ -35,10 +35,8 @@ impl UserHandle<'_> {
         self.op.table.meter().round();
         let edges: Result<Vec<Edge>, _> = page.items.iter().map(Edge::decode).collect();
         let edges = edges.map_err(TableError::from)?;
-        let next = edges.last().filter(|_| page.next.is_some()).map(|last| {
-            let position = Position::Source(last.source.clone());
-            Cursor { query: fingerprint, order: Order::OldestFirst, position }.to_string()
-        });
+        let last = edges.last().filter(|_| page.next.is_some());
+        let next = last.map(|last| pager.cursor(Position::Source(last.source.clone())));
         let following = edges.into_iter().map(|Edge { source, since, .. }| FollowView { source, since });
         Ok(FollowingList { following: following.collect(), next })
     }
@@ -51,12 +49,14 @@ impl SourceHandle<'_> {
     /// See [`ListError`].
     pub async fn followers(self, query: &ListQuery) -> Result<FollowerList, ListError> {
         let source = self.source;
-        let fingerprint = Fingerprint::of("followers").text(&source.to_string()).finish();
-        let (first, mut after) = match position(query, fingerprint)? {
-            None => (Shard::from(0), None),
-            Some(Position::Follower(shard, user)) => (shard, Some(user)),
-            Some(_) => return Err(CursorError::Foreign.into()),
-        };
+        let list = Fingerprint::of("followers").text(&source.to_string()).finish();
+        let pager = Pager { list, order: Order::OldestFirst };
+        let (first, mut after) = pager
+            .after(query, |position| match position {
+                Position::Follower(shard, user) => Some((shard, Some(user))),
+                _ => None,
+            })?
+            .unwrap_or((Shard::from(0), None));
         let shards = self.stored().await?.shards;
         let counts = self.counts(shards).await?;
         let limit = usize::from(query.limit.get());
@@ -79,10 +79,7 @@ impl SourceHandle<'_> {
                 break;
             }
         }
-        let next = next.map(|(shard, user)| {
-            let position = Position::Follower(shard, user);
-            Cursor { query: fingerprint, order: Order::OldestFirst, position }.to_string()
-        });
+        let next = next.map(|(shard, user)| pager.cursor(Position::Follower(shard, user)));
         Ok(FollowerList { followers, next })
     }
 
@@ -101,13 +98,5 @@ impl SourceHandle<'_> {
         };
         let followers = counts.values().map(|counts| counts.here).sum();
         Ok(SourceView { source: source.clone(), followers, mode })
-    }
-}
-
-fn position(query: &ListQuery, fingerprint: Fingerprint) -> Result<Option<Position>, CursorError> {
-    match query.cursor.as_deref().map(|text| Cursor::decode(text, fingerprint)).transpose()? {
-        None => Ok(None),
-        Some(Cursor { order: Order::OldestFirst, position, .. }) => Ok(Some(position)),
-        Some(_) => Err(CursorError::Foreign),
     }
 }

@@ -78,7 +78,7 @@ impl IssueHandle<'_> {
     ) -> Result<Issue, ChangeIssueError> {
         let key = self.key;
         let mut known = self.read(true).await?;
-        let mut rounds = Rounds::new(&self.op.table);
+        let mut rounds = Rounds::of(&self.op.table, "the issue");
         loop {
             let change = decide(known.as_ref().map(|read| &read.issue))?;
             let Some(read) = known else { return Err(not_found(key)) };
@@ -99,7 +99,7 @@ impl IssueHandle<'_> {
                     known = there.map(ReadIssue::of).transpose().map_err(TableError::from)?;
                 }
             }
-            rounds.lose().await?;
+            rounds.lose_and_pause().await?;
         }
     }
 }

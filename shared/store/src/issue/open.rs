@@ -12,8 +12,7 @@
 use lately_keys::Actor;
 use lately_keys::table::{IssueNumber, IssueStatus, RepositoryKey};
 use lately_model::{Issue, NewIssue, issue_opened};
-use lately_table::limits::CONFLICTS;
-use lately_table::{Condition, TableError, Transaction, Update};
+use lately_table::{Condition, Rounds, TableError, Transaction, Update};
 
 use crate::issue::RepositoryHandle;
 use crate::issue::stored::encode;
@@ -44,7 +43,8 @@ impl RepositoryHandle<'_> {
     pub async fn open(self, new: &NewIssue, by: &Actor) -> Result<Issue, OpenIssueError> {
         // The topic comes first: if it cannot be read, no number is lost.
         let topic = self.op.issues().topic().await?;
-        for _ in 0..CONFLICTS {
+        let mut rounds = Rounds::of(&self.op.table, "the repository's counter");
+        loop {
             let number = self.next_number().await?;
             let now = self.op.now();
             let issue = Issue {
@@ -66,10 +66,9 @@ impl RepositoryHandle<'_> {
                 Told::Written => return Ok(issue),
                 // The number is taken: the counter was restored to an earlier value. The next round takes the next
                 // number.
-                Told::Stale(_) => {}
+                Told::Stale(_) => rounds.lose()?,
             }
         }
-        Err(TableError::unavailable("the repository's counter is behind its issues").into())
     }
 
     /// Takes the repository's next number.

@@ -3,6 +3,8 @@
 use lately_keys::{EventId, Order};
 use lately_model::Event;
 
+use crate::entry::TimelineEntry;
+
 /// An event, or an item that stands for an event in a walk.
 pub(crate) trait Placed {
     /// The event's id.
@@ -10,6 +12,12 @@ pub(crate) trait Placed {
 }
 
 impl Placed for Event {
+    fn id(&self) -> EventId {
+        self.id
+    }
+}
+
+impl Placed for TimelineEntry {
     fn id(&self) -> EventId {
         self.id
     }

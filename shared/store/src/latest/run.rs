@@ -2,11 +2,12 @@
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{EventPartition, TypeViewPartition};
-use lately_keys::{EventType, Place, Shard, SortKey, Topic};
+use lately_keys::{EventType, Place, Shard, Topic};
 use lately_model::{Event, EventQuery};
 use lately_table::{Condition, TableError};
 
 use crate::event::decode;
+use crate::lane::{LanePage, LaneRange};
 use crate::latest::page::{Budget, Ending, Sent};
 use crate::latest::span::Span;
 use crate::latest::walk::{DirectoryStop, DirectoryWalk};
@@ -149,17 +150,14 @@ impl<'a> LatestReading<'a> {
 
     async fn query(&self, ask: Ask, lane: &WaveLane) -> Result<(WaveAnswer<Event>, Seen), TableError> {
         let place = if lane.by_type { Place::Gsi1 } else { Place::Table };
-        let query = ask.ids.query(place, lane.partition.as_str(), self.walk.order());
-        let mut query = query.limit(ask.limit).consistent(self.consistent);
+        let (order, consistent) = (self.walk.order(), self.consistent);
+        let range = LaneRange { partition: &lane.partition, ids: ask.ids, order, consistent };
+        let mut query = range.query_in(place).limit(ask.limit);
         if let Some(event_type) = self.event_type.filter(|_| lane.filtered) {
             query = query.filter(Condition::equals("t", event_type.as_str()));
         }
-        let page = self.op.table.query(&query).await?;
-        self.op.table.meter().items(page.read);
-        let stopped_at = page.next.map(|key| key.parsed::<SortKey>("sk")).transpose()?.map(SortKey::id);
-        let events = page.items.iter().map(decode).collect::<Result<_, _>>()?;
-        let bytes = page.items.iter().map(|item| item.stored_bytes() as u64).sum();
-        let looked_at = u32::try_from(page.read).unwrap_or(u32::MAX);
+        let LanePage { items: events, bytes, read, stopped_at } = self.op.lane_page(&query, decode).await?;
+        let looked_at = u32::try_from(read).unwrap_or(u32::MAX);
         Ok((WaveAnswer { ask, events, stopped_at }, Seen { looked_at, bytes }))
     }
 }

@@ -1,8 +1,7 @@
 //! The ids that a page may hold, and the direction in which the page goes through them. Pure.
 
-use lately_keys::{Cursor, CursorError, EventId, Fingerprint, Order, Place, Position, UnixMillis};
+use lately_keys::{Cursor, CursorError, EventId, Fingerprint, Order, Position, UnixMillis};
 use lately_model::EventQuery;
-use lately_table::Query;
 
 use crate::latest::DEFAULT_ORDER;
 use crate::latest::rank::behind;
@@ -34,13 +33,6 @@ impl IdRange {
     /// The part of the range that lies between two times, both included.
     pub(crate) fn within(self, first: UnixMillis, last: UnixMillis) -> Option<Self> {
         Self::new(self.oldest.max(EventId::first_of(first)), self.newest.min(EventId::last_of(last)))
-    }
-
-    /// The query for the items of this range in a partition. Their sort keys are inverted ids, so the newest comes
-    /// first.
-    pub(crate) fn query(self, place: Place, partition: &str, order: Order) -> Query {
-        let [least, greatest] = [self.newest, self.oldest].map(|id| id.sort_key().to_string());
-        Query::of(place, partition).between(least, greatest).backward(order == Order::OldestFirst)
     }
 
     /// The first and the last id in the order of a walk.

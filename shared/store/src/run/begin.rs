@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use lately_keys::UnixMillis;
 use lately_model::{RunSpec, SettleSeconds};
-use lately_table::limits::CONFLICTS;
-use lately_table::{Condition, REVISION, TableError, Transacted, Transaction, Update, entropy_u64};
+use lately_table::{Condition, REVISION, Rounds, TableError, Transacted, Transaction, Update, entropy_u64};
 
 use crate::consumer::ConsumerNotFound;
 use crate::consumer::announcement::AnnouncementHandle;
-use crate::consumer::checkpoint::{Checkpoint, ConsumerMode, beginning, too_busy};
+use crate::consumer::checkpoint::{Checkpoint, ConsumerMode, beginning};
 use crate::run::{Progress, Run, RunError, RunHandle, RunsHandle};
 
 /// The next work for a consumer that produces reports.
@@ -44,11 +43,13 @@ impl RunsHandle<'_> {
         let consumer = self.consumer;
         self.op.topic(&consumer.topic).settings().await?;
         let lease = self.lease(lease);
-        for _ in 0..CONFLICTS {
+        let mut rounds = Rounds::of(&self.op.table, "the consumer");
+        loop {
             let Some(checkpoint) = self.op.consumer(consumer).checkpoint().await? else {
                 let settle = SettleSeconds::default();
                 let first = Checkpoint::new(consumer, beginning(), settle, self.op.first_revision());
                 self.op.consumer(consumer).create(&first).await?;
+                rounds.lose()?;
                 continue;
             };
             if checkpoint.deleting {
@@ -62,11 +63,9 @@ impl RunsHandle<'_> {
             if let Some(begun) = begun {
                 return Ok(begun);
             }
-            // Another process was first, or fan-out is counting. The pause is random, so that they do not meet again.
-            let Some(pause) = self.op.table.wait_after(1) else { break };
-            tokio::time::sleep(pause).await;
+            // Another process was first, or fan-out is counting.
+            rounds.lose_and_pause().await?;
         }
-        Err(too_busy().into())
     }
 
     /// Continues the run of a consumer that was begun, if there is one.
@@ -76,7 +75,8 @@ impl RunsHandle<'_> {
     pub async fn resume(self, lease: Duration) -> Result<Begun, TableError> {
         let consumer = self.consumer;
         let lease = self.lease(lease);
-        for _ in 0..CONFLICTS {
+        let mut rounds = Rounds::of(&self.op.table, "the consumer");
+        loop {
             let checkpoint = self.op.consumer(consumer).checkpoint().await?;
             let running = checkpoint.filter(|found| found.running.is_some() && !found.deleting);
             let begun = match running {
@@ -86,8 +86,8 @@ impl RunsHandle<'_> {
             if let Some(begun) = begun {
                 return Ok(begun);
             }
+            rounds.lose()?;
         }
-        Err(too_busy())
     }
 
     fn lease(self, time: Duration) -> Lease {

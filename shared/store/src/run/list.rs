@@ -1,11 +1,12 @@
 //! A consumer's runs: one by its end, or a list, newest first.
 
 use lately_keys::table::RunKey;
-use lately_keys::{Cursor, CursorError, EventId, Fingerprint, Order, Position, TableKey};
+use lately_keys::{EventId, Fingerprint, Order, Position, TableKey};
 use lately_model::{ListQuery, RunFiles, RunList, RunView};
 use lately_table::{Item, Query, TableError};
 
 use crate::consumer::{ConsumerError, existing};
+use crate::list::Pager;
 use crate::run::{CommittedRun, Run, RunsHandle};
 
 impl RunsHandle<'_> {
@@ -35,14 +36,12 @@ impl RunsHandle<'_> {
     /// See [`ConsumerError`].
     pub async fn list(self, query: &ListQuery) -> Result<RunList, ConsumerError> {
         let consumer = self.consumer;
-        let fingerprint = Fingerprint::of("runs").text(&consumer.to_string()).finish();
-        let after = match query.cursor.as_deref().map(|text| Cursor::decode(text, fingerprint)).transpose()? {
-            None => None,
-            Some(Cursor { order: Order::NewestFirst, position: Position::Event(to), .. }) => {
-                Some(Item::at(&self.key(to)))
-            }
-            Some(_) => return Err(CursorError::Foreign.into()),
-        };
+        let list = Fingerprint::of("runs").text(&consumer.to_string()).finish();
+        let pager = Pager { list, order: Order::NewestFirst };
+        let after = pager.after(query, |position| match position {
+            Position::Event(to) => Some(Item::at(&self.key(to))),
+            _ => None,
+        })?;
         self.op.topic(&consumer.topic).settings().await?;
         let checkpoint = self.op.consumer(consumer).checkpoint().await?;
         existing(checkpoint, consumer)?;
@@ -56,10 +55,8 @@ impl RunsHandle<'_> {
         self.op.table.meter().round();
         let runs: Result<Vec<Run>, _> = page.items.iter().map(Run::decode).collect();
         let runs = runs.map_err(TableError::from)?;
-        let next = runs.last().filter(|_| page.next.is_some()).map(|last| {
-            let position = Position::Event(last.to);
-            Cursor { query: fingerprint, order: Order::NewestFirst, position }.to_string()
-        });
+        let last = runs.last().filter(|_| page.next.is_some());
+        let next = last.map(|last| pager.cursor(Position::Event(last.to)));
         Ok(RunList { runs: runs.into_iter().map(Run::view).collect(), next })
     }
 }

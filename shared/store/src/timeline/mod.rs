@@ -11,7 +11,6 @@
 
 pub(crate) mod filter;
 mod pointer;
-pub(crate) mod range;
 pub(crate) mod reading;
 
 use lately_keys::table::SourceEntryKey;

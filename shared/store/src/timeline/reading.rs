@@ -9,13 +9,13 @@ use lately_model::TimelineEvent;
 use lately_table::TableError;
 
 use crate::entry::TimelineEntry;
+use crate::lane::{LanePage, LaneRange};
 use crate::latest::page::{Budget, Ending, PageDraft};
 use crate::latest::span::IdRange;
 use crate::latest::wave::{Ask, Wave, WaveAnswer, WaveLane};
 use crate::limits::{EXPECTED_EVENT_BYTES, QUERIES_AT_ONCE};
 use crate::op::Op;
 use crate::timeline::filter::Filter;
-use crate::timeline::range::{EntryRange, FoundEntries};
 
 /// The first lane: the page's own timeline. The other lanes are the timelines that the feed pulls.
 pub(crate) const OWN_LANE: usize = 0;
@@ -106,13 +106,17 @@ impl TimelineReading<'_> {
     }
 
     /// Queries one lane.
-    pub(crate) async fn query(&self, ask: Ask, lane: &WaveLane) -> Result<(Ask, FoundEntries), TableError> {
+    pub(crate) async fn query(
+        &self,
+        ask: Ask,
+        lane: &WaveLane,
+    ) -> Result<(Ask, LanePage<TimelineEntry>), TableError> {
         let range = self.range(&lane.partition, ask.ids);
-        Ok((ask, self.op.timeline_entries(&range, ask.limit).await?))
+        Ok((ask, self.op.lane_page(&range.query().limit(ask.limit), TimelineEntry::decode).await?))
     }
 
-    pub(crate) const fn range<'r>(&self, partition: &'r str, ids: IdRange) -> EntryRange<'r> {
-        EntryRange { partition, ids, order: self.order, consistent: self.consistent }
+    pub(crate) const fn range<'r>(&self, partition: &'r str, ids: IdRange) -> LaneRange<'r> {
+        LaneRange { partition, ids, order: self.order, consistent: self.consistent }
     }
 
     /// The answer of a lane, with only the entries that the page can show.
@@ -120,10 +124,10 @@ impl TimelineReading<'_> {
         &mut self,
         wave: &mut Wave<TimelineEntry>,
         ask: Ask,
-        found: FoundEntries,
+        found: LanePage<TimelineEntry>,
     ) -> WaveAnswer<TimelineEntry> {
-        let stopped_at = found.stopped_at.map(|id| self.place_of(id, ask, &found.entries));
-        let entries = found.entries;
+        let stopped_at = found.stopped_at.map(|id| self.place_of(id, ask, &found.items));
+        let entries = found.items;
         let looked_at = entries.len();
         self.budget.queries += 1;
         if wave.lane(ask.lane).filtered {

@@ -1,0 +1,84 @@
+//! Reading a lane: a partition of the table or of an index whose sort keys are inverted ids, so the newest item comes first.
+//!
+//! The pages of topics, timelines and feeds, the ranges of reports and the repair of feeds all read lanes, and merge several
+//! lanes in their own way. A query that ended before its range did says where it stopped: the rest is read next, or becomes a
+//! cursor.
+
+use lately_keys::{EventId, Order, Place, SortKey};
+use lately_table::{Corrupt, Item, Query, TableError};
+
+use crate::latest::rank::behind;
+use crate::latest::span::IdRange;
+use crate::op::Op;
+
+/// A range of ids in a lane.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LaneRange<'a> {
+    /// The partition key's text, in the table.
+    pub(crate) partition: &'a str,
+    pub(crate) ids: IdRange,
+    pub(crate) order: Order,
+    pub(crate) consistent: bool,
+}
+
+impl LaneRange<'_> {
+    /// The query for the range.
+    pub(crate) fn query(&self) -> Query {
+        self.query_in(Place::Table)
+    }
+
+    /// The query for the range in an index.
+    pub(crate) fn query_in(&self, place: Place) -> Query {
+        let [least, greatest] = [self.ids.newest, self.ids.oldest].map(|id| id.sort_key().to_string());
+        let is_backward = self.order == Order::OldestFirst;
+        Query::of(place, self.partition)
+            .between(least, greatest)
+            .backward(is_backward)
+            .consistent(self.consistent)
+    }
+}
+
+/// The items of a lane that one query has found.
+#[derive(Debug)]
+pub(crate) struct LanePage<T> {
+    /// The items in the order of the range.
+    pub(crate) items: Vec<T>,
+    /// The items' size as stored.
+    pub(crate) bytes: u64,
+    /// How many items DynamoDB has read, those that a filter has dropped included.
+    pub(crate) read: usize,
+    /// The last item that DynamoDB has read, if the query ended before its range did.
+    pub(crate) stopped_at: Option<EventId>,
+}
+
+impl<T> LanePage<T> {
+    pub(crate) fn of(
+        items: &[Item],
+        stopped_at: Option<EventId>,
+        decode: impl Fn(&Item) -> Result<T, Corrupt>,
+    ) -> Result<Self, Corrupt> {
+        let bytes = items.iter().map(|item| item.stored_bytes() as u64).sum();
+        let read = items.len();
+        Ok(Self { items: items.iter().map(decode).collect::<Result<_, _>>()?, bytes, read, stopped_at })
+    }
+
+    /// The part of the range that is still to be read.
+    pub(crate) fn rest(&self, range: &LaneRange<'_>) -> Option<IdRange> {
+        let next = behind(self.stopped_at?, range.order)?;
+        IdRange::walked(next, range.ids.ends(range.order).1, range.order)
+    }
+}
+
+impl Op {
+    /// Reads a page of a lane, with one query.
+    pub(crate) async fn lane_page<T>(
+        &self,
+        query: &Query,
+        decode: impl Fn(&Item) -> Result<T, Corrupt>,
+    ) -> Result<LanePage<T>, TableError> {
+        let page = self.table.query(query).await?;
+        self.table.meter().items(page.read);
+        let stopped_at = page.next.map(|key| key.parsed::<SortKey>("sk")).transpose()?.map(SortKey::id);
+        Ok(LanePage { read: page.read, ..LanePage::of(&page.items, stopped_at, decode)? })
+    }
+}
