@@ -45,7 +45,7 @@ pub(crate) struct LanePage<T> {
     pub(crate) items: Vec<T>,
     /// The items' size as stored.
     pub(crate) bytes: u64,
-    /// How many items DynamoDB has read, those that a filter has dropped included.
+    /// The number of items that DynamoDB has read, those that a filter has dropped included.
     pub(crate) read: usize,
     /// The last item that DynamoDB has read, if the query ended before its range did.
     pub(crate) stopped_at: Option<EventId>,
