@@ -31,12 +31,16 @@ export const isLocal = () => connection.url === "";
 
 export const apiUrl = () => connection.url || location.origin;
 
-/** Connects to another API, if it accepts the token. */
-export async function connect(url, token) {
+/** The user that the connection's token acts for, if the user of the page entered it. */
+export const tokenUser = () => connection.user;
+
+/** Connects to another API, if it is a Lately that accepts the token. */
+export async function connect(url, token, user) {
   const before = connection;
-  connection = { url: url.replace(/\/+$/, ""), token };
+  connection = { url: url.replace(/\/+$/, ""), token, user };
   try {
-    await call("GET", "/topics?limit=1");
+    const { data } = await call("GET", "/topics?limit=1");
+    if (!Array.isArray(data?.topics)) throw notLately();
     sessionStorage.setItem(KEPT, JSON.stringify(connection));
   } catch (error) {
     connection = before;
@@ -64,9 +68,21 @@ export async function call(method, path, { body, headers = {}, token, signal, as
     truncated: response.headers.get("Lately-Truncated") === "true",
     milliseconds: performance.now() - began,
   };
-  answer.data = as === "text" ? text : text && exactly(text);
+  try {
+    answer.data = as === "text" ? text : text && exactly(text);
+  } catch {
+    throw notLately();
+  }
   return answer;
 }
+
+const notLately = () =>
+  new Problem({
+    status: 0,
+    code: "not-lately",
+    title: "This is not a Lately API",
+    detail: `The response of ${apiUrl()} is not Lately's. Check the URL.`,
+  });
 
 /** Sends a request, and returns the response unread, so that the caller can read it as a stream. */
 export async function send(method, path, { body, headers = {}, token, signal }) {

@@ -1,8 +1,11 @@
 // The connection: to the program that served the page, or to an API whose URL and token the user enters.
 
-import { apiUrl, connect, connectLocally, isLocal } from "./api.js";
+import { apiUrl, connect, connectLocally, isLocal, Problem } from "./api.js";
 import { button, el, field, form } from "./dom.js";
 import { pressed } from "./task.js";
+
+/** The hosts that the page's policy allows without TLS. */
+const LOOPBACK = ["127.0.0.1", "localhost"];
 
 /** The line that shows the connection, and its dialog. `changed` is called after the connection has changed. */
 export function connectionButton(changed) {
@@ -21,6 +24,31 @@ export function connectionButton(changed) {
   return { element: el("div", { class: "connection" }, el("p", {}, link, where), open, dialog), link };
 }
 
+/** Connects. Says why if the page cannot send a request there at all; a browser tells a page only that it failed. */
+async function connectTo(url, token, user) {
+  const refuse = (detail) => {
+    throw new Problem({ status: 0, code: "no-connection", title: "Cannot connect", detail });
+  };
+  const { protocol, hostname } = new URL(url);
+  if (!["https:", "http:"].includes(protocol)) refuse("The URL must begin with https:// or http://.");
+  if (protocol === "http:" && !LOOPBACK.includes(hostname))
+    refuse("The page uses http:// only for 127.0.0.1 and localhost. Enter a URL with https://.");
+  if (!/^[\x21-\x7e]+$/.test(token)) refuse("A token has only ASCII letters, digits and signs, and no spaces.");
+  try {
+    await connect(url, token, user);
+  } catch (error) {
+    if (error.code !== "unreachable") throw error;
+    const responds = await fetch(url, { mode: "no-cors", credentials: "omit" }).then(
+      () => true,
+      () => false,
+    );
+    if (!responds) throw error;
+    refuse(
+      `${url} responds, but does not allow requests from ${location.origin}. Set the stack's CorsOrigin to this origin. A local program allows its own page only: open ${url} in the browser.`,
+    );
+  }
+}
+
 function connectionDialog(changed) {
   const url = el("input", {
     type: "url",
@@ -29,11 +57,12 @@ function connectionDialog(changed) {
     autocomplete: "off",
   });
   const token = el("input", { type: "password", required: true, autocomplete: "off" });
-  const said = el("div", { role: "alert" });
+  const user = el("input", { autocomplete: "off", spellcheck: "false", placeholder: "optional" });
+  const said = el("div", {});
   const go = el("button", { type: "submit", class: "primary" }, "Connect");
-  const submit = async (filled) => {
-    if (!filled.reportValidity()) return;
-    if (!(await pressed(go, said, () => connect(url.value.trim(), token.value.trim())))) return;
+  const submit = async () => {
+    const values = [url, token, user].map((input) => input.value.trim());
+    if (!(await pressed(go, said, () => connectTo(...values)))) return;
     dialog.close();
     changed();
   };
@@ -56,6 +85,7 @@ function connectionDialog(changed) {
       ),
       field("URL", url),
       field("Token", token),
+      field("User", user, { hint: "The user that the token acts for. Feeds open with this user's feed." }),
       said,
       el(
         "div",

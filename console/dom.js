@@ -67,13 +67,13 @@ export function button(label, onclick, properties = {}) {
   return el("button", { type: "button", onclick, ...properties }, label);
 }
 
-/** A form that calls `onsubmit` and is never sent by the browser. */
+/** A form that calls `onsubmit` if its values are valid. The browser says what is wrong, and never sends the form. */
 export function form(properties, onsubmit, ...children) {
   const submitted = (event) => {
     event.preventDefault();
     onsubmit(event.currentTarget);
   };
-  return el("form", { novalidate: true, ...properties, onsubmit: submitted }, ...children);
+  return el("form", { ...properties, onsubmit: submitted }, ...children);
 }
 
 /** A table with a caption for screen readers. The first cell of a row is its header. */

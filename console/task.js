@@ -63,8 +63,10 @@ export function showLast(place, signal, read) {
 export async function pressed(control, place, work) {
   const hadFocus = document.activeElement === control;
   control.disabled = true;
-  const done = await task(place, work);
-  control.disabled = false;
-  if (hadFocus && document.activeElement === document.body) control.focus();
-  return done;
+  try {
+    return await task(place, work);
+  } finally {
+    control.disabled = false;
+    if (hadFocus && document.activeElement === document.body) control.focus();
+  }
 }
