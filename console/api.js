@@ -14,6 +14,11 @@ export class Problem extends Error {
     super(detail || title);
     Object.assign(this, { status, code, title, errors, requestId });
   }
+
+  /** True if the same request may succeed later. */
+  get isPassing() {
+    return this.code === "unreachable" || this.status === 429 || this.status >= 500;
+  }
 }
 
 let connection = kept() ?? LOCAL;
@@ -53,6 +58,11 @@ export function connectLocally() {
   sessionStorage.removeItem(KEPT);
 }
 
+let reached = true;
+
+/** False if the last request got no response. */
+export const isReachable = () => reached;
+
 /**
  * Sends a request. `body` is sent as JSON; `token` replaces the connection's token.
  * Returns `{ data, cost, milliseconds, etag, status }`.
@@ -60,7 +70,7 @@ export function connectLocally() {
 export async function call(method, path, { body, headers = {}, token, signal, as = "json" } = {}) {
   const began = performance.now();
   const response = await send(method, path, { body, headers, token, signal });
-  const text = await response.text();
+  const text = await received(response.text());
   const answer = {
     status: response.status,
     cost: response.headers.get("Lately-Cost"),
@@ -88,18 +98,28 @@ const notLately = () =>
 export async function send(method, path, { body, headers = {}, token, signal }) {
   const sent = { Authorization: `Bearer ${token ?? connection.token}`, ...headers };
   if (body !== undefined) sent["Content-Type"] = "application/json";
-  let response;
-  try {
-    response = await fetch(connection.url + path, {
+  const response = await received(
+    fetch(connection.url + path, {
       method,
       headers: sent,
       body: body === undefined || typeof body === "string" ? body : JSON.stringify(body),
       signal,
       credentials: "omit",
       cache: "no-store",
-    });
+    }),
+  );
+  reached = true;
+  if (!response.ok) throw await problem(response);
+  return response;
+}
+
+/** Waits for a response or its body. */
+async function received(promise) {
+  try {
+    return await promise;
   } catch (error) {
     if (error.name === "AbortError") throw error;
+    reached = false;
     throw new Problem({
       status: 0,
       code: "unreachable",
@@ -107,12 +127,10 @@ export async function send(method, path, { body, headers = {}, token, signal }) 
       detail: `${apiUrl()} did not respond. Check that it is running and that it allows this page's origin.`,
     });
   }
-  if (!response.ok) throw await problem(response);
-  return response;
 }
 
 async function problem(response) {
-  const text = await response.text();
+  const text = await received(response.text());
   let body = {};
   try {
     body = JSON.parse(text);

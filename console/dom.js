@@ -73,7 +73,16 @@ export function form(properties, onsubmit, ...children) {
     event.preventDefault();
     onsubmit(event.currentTarget);
   };
-  return el("form", { ...properties, onsubmit: submitted }, ...children);
+  const node = el("form", { ...properties, onsubmit: submitted }, ...children);
+  const invalid = ({ target }) => {
+    target.setAttribute("aria-invalid", "true");
+    // The browser cannot show a field of a closed part.
+    const part = target.closest("details");
+    if (part) part.open = true;
+  };
+  node.addEventListener("invalid", invalid, true);
+  node.addEventListener("input", ({ target }) => target.removeAttribute("aria-invalid"));
+  return node;
 }
 
 /** A table with a caption for screen readers. The first cell of a row is its header. */
@@ -119,6 +128,24 @@ export function empty(title, ...hint) {
     el("p", { class: "empty-title" }, title),
     hint.length > 0 && el("p", {}, ...hint),
   );
+}
+
+/** A button that copies the text of `text()`, and says so for a while. */
+export function copyButton(label, text) {
+  const control = button(
+    label,
+    async () => {
+      const copied = await navigator.clipboard.writeText(text()).then(
+        () => true,
+        () => false,
+      );
+      control.textContent = copied ? "Copied" : "The browser does not allow this";
+      announce(control.textContent);
+      setTimeout(() => (control.textContent = label), 1500);
+    },
+    { class: "as-link" },
+  );
+  return control;
 }
 
 /** Announces a text to screen readers, for changes that are not at the focus. */
