@@ -33,7 +33,7 @@ async function connectTo(url, token, user) {
   if (!["https:", "http:"].includes(protocol)) refuse("The URL must begin with https:// or http://.");
   if (protocol === "http:" && !LOOPBACK.includes(hostname))
     refuse("The page uses http:// only for 127.0.0.1 and localhost. Enter a URL with https://.");
-  if (!/^[\x21-\x7e]+$/.test(token)) refuse("A token has only ASCII letters, digits and signs, and no spaces.");
+  if (!/^[\x20-\x7e]+$/.test(token)) refuse("A token has only ASCII characters.");
   try {
     await connect(url, token, user);
   } catch (error) {
