@@ -46,11 +46,20 @@ export async function connect(url, token, user) {
   try {
     const { data } = await call("GET", "/topics?limit=1");
     if (!Array.isArray(data?.topics)) throw notLately();
-    sessionStorage.setItem(KEPT, JSON.stringify(connection));
+    adopt(connection);
   } catch (error) {
     connection = before;
     throw error;
   }
+}
+
+/** The connection, for another tab of this browser. */
+export const share = () => connection;
+
+/** Uses a connection, until the tab is closed. */
+export function adopt(given) {
+  connection = given;
+  sessionStorage.setItem(KEPT, JSON.stringify(connection));
 }
 
 export function connectLocally() {

@@ -1,18 +1,27 @@
 // The connection: to the program that served the page, or to an API whose URL and token the user enters.
 
-import { apiUrl, connect, connectLocally, isLocal, Problem } from "./api.js";
+import { note } from "./address.js";
+import { adopt, apiUrl, connect, connectLocally, isLocal, Problem, share } from "./api.js";
 import { button, el, field, form } from "./dom.js";
+import { hear, tell } from "./tabs.js";
 import { pressed } from "./task.js";
+
+/** The wait for another tab that has the connection, in milliseconds. */
+const OTHER_TAB = 500;
 
 /** The hosts that the page's policy allows without TLS. */
 const LOOPBACK = ["127.0.0.1", "localhost"];
 
-/** The line that shows the connection, and its dialog. `changed` is called after the connection has changed. */
+/**
+ * The line that shows the connection, and its dialog. `changed` is called after the connection has changed. `join(url)`
+ * connects to the API of a link.
+ */
 export function connectionButton(changed) {
   const open = button("Connect…", () => dialog.showModal(), { class: "quiet" });
   const link = el("span", { class: "link waiting" });
   const where = el("span", { class: "where" });
-  const dialog = connectionDialog(() => {
+  const { dialog, url } = connectionDialog(() => {
+    note({ api: isLocal() ? null : apiUrl() });
     show();
     changed();
   });
@@ -21,7 +30,32 @@ export function connectionButton(changed) {
     where.title = apiUrl();
   };
   show();
-  return { element: el("div", { class: "connection" }, el("p", {}, link, where), open, dialog), link };
+  const join = async (wanted) => {
+    if (!wanted || wanted === apiUrl()) return;
+    const given = await fromAnotherTab(wanted);
+    if (given) adopt(given);
+    else {
+      url.value = wanted;
+      dialog.showModal();
+    }
+    show();
+  };
+  hear("connection wanted", (wanted) => !isLocal() && wanted === apiUrl() && tell("connection", share()));
+  return { element: el("div", { class: "connection" }, el("p", {}, link, where), open, dialog), link, join };
+}
+
+/** The connection of another tab to an API, so that a link in a new tab works. `null` if no tab has it. */
+function fromAnotherTab(wanted) {
+  return new Promise((resolve) => {
+    const heard = new AbortController();
+    const end = (connection) => {
+      heard.abort();
+      resolve(connection);
+    };
+    hear("connection", (given) => given.url === wanted && end(given), heard.signal);
+    tell("connection wanted", wanted);
+    setTimeout(end, OTHER_TAB, null);
+  });
 }
 
 /** Connects. Says why if the page cannot send a request there at all; a browser tells a page only that it failed. */
@@ -96,5 +130,5 @@ function connectionDialog(changed) {
       ),
     ),
   );
-  return dialog;
+  return { dialog, url };
 }

@@ -210,7 +210,7 @@ test("hostile data is shown as text", async (t) => {
     assert.match(await page.locator(".detail .data").textContent(), /<b>key<\/b>/);
   }
   assert.equal(await page.locator("#panel img, #panel b, #panel script").count(), 0);
-  assert.equal(await page.title(), "Timeline · Lately");
+  assert.equal(await page.title(), `${name} · Timeline · Lately`);
   const wider = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   assert.ok(wider <= 0, `the page is ${wider} px wider than the screen`);
 });

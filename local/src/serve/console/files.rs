@@ -29,6 +29,7 @@ macro_rules! files {
 
 /// Every file of the page. They are in the folder `console/`.
 const FILES: &[File] = files![
+    "address.js",
     "api.js",
     "app.js",
     "banner.js",
@@ -52,6 +53,7 @@ const FILES: &[File] = files![
     "storage.js",
     "stream.js",
     "style.css",
+    "tabs.js",
     "task.js",
     "theme.js",
     "timeline.js",
