@@ -63,6 +63,11 @@ export function suggested(values, properties = {}) {
   return input;
 }
 
+/** Replaces the values that an input of `suggested` suggests. */
+export function suggestions(input, values) {
+  input.list.replaceChildren(...values.map((value) => el("option", { value })));
+}
+
 export function button(label, onclick, properties = {}) {
   return el("button", { type: "button", onclick, ...properties }, label);
 }

@@ -83,3 +83,30 @@ test("another API is polled, and has no local panels", async (t) => {
   await page.getByRole("link", { name: "Faults" }).waitFor();
   assert.equal(await page.evaluate(() => sessionStorage.length), 0);
 });
+
+test("a link of a connected tab opens the same API in a new tab, and names it", async (t) => {
+  const name = await topic();
+  const origin = await elsewhere(t);
+  const page = await open(t, "", { origins: [origin] });
+  await page.getByRole("button", { name: "Connect…" }).click();
+  await page.getByLabel("URL").fill(origin);
+  await page.getByLabel("Token").fill("ada");
+  await page.getByRole("button", { name: "Connect", exact: true }).click();
+  await page.getByText("Polling").waitFor();
+  await page.evaluate((hash) => (location.hash = hash), `timeline?topic=${name}`);
+  const link = page.getByRole("link", { name: "Timeline", exact: true });
+  await page.locator("nav a[aria-current]", { hasText: "Timeline" }).waitFor();
+  const href = await link.getAttribute("href");
+  // A tab that the user opens from a link has no storage of the tab before.
+  const other = await page.context().newPage();
+  await other.goto(`${url}/${href}`);
+  await other.getByText("No events here.").waitFor();
+  assert.equal(await other.locator(".where").innerText(), new URL(origin).host);
+  assert.equal(await other.title(), `${name} · Timeline · Lately · ${new URL(origin).host}`);
+
+  await page.close();
+  await other.evaluate(() => sessionStorage.clear());
+  await other.reload();
+  await other.getByRole("dialog").waitFor();
+  assert.equal(await other.getByLabel("URL").inputValue(), origin, "no other tab has the token");
+});
