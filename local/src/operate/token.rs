@@ -11,8 +11,8 @@ use lately_kit::entropy::EntropyError;
 use lately_kit::settings::SettingsError;
 use lately_kit::token::Token;
 use lately_model::limits::SESSION_TOPICS;
-use lately_model::{NewSession, Scope, Scopes, Session, TtlSeconds};
-use lately_store::TableError;
+use lately_model::{NewSession, PageSize, Scope, Scopes, Session, SessionQuery, TtlSeconds};
+use lately_store::{ListError, TableError};
 
 use crate::operate::table::TableArguments;
 use crate::seconds;
@@ -51,6 +51,10 @@ enum TokenCommand {
     List {
         #[command(flatten)]
         table: TableArguments,
+
+        /// Only tokens of this user
+        #[arg(long, value_name = "USER")]
+        user: Option<User>,
     },
     /// Revoke tokens
     Revoke {
@@ -69,6 +73,9 @@ pub enum TokenError {
     /// The table could not be read or written.
     #[error("{0}\nCheck the table's name, and that these credentials may use the table.")]
     Table(#[from] TableError),
+    /// The sessions could not be listed.
+    #[error("{0}\nCheck the table's name, and that these credentials may use the table.")]
+    List(#[from] ListError),
     /// The environment is invalid.
     #[error(transparent)]
     Settings(#[from] SettingsError),
@@ -116,14 +123,14 @@ pub async fn run(
             }
             writeln!(out, "{}", token.reveal())?;
         }
-        TokenCommand::List { table } => {
+        TokenCommand::List { table, user } => {
             let store = table.store().await?;
-            let mut after = None;
+            let mut query = SessionQuery { user, limit: PageSize::MAX, cursor: None };
             loop {
-                let list = store.op().sessions().list(after).await?;
+                let list = store.op().sessions().list(&query).await?;
                 list.sessions.iter().try_for_each(|session| print(out, session))?;
-                after = list.next;
-                if after.is_none() {
+                query.cursor = list.next;
+                if query.cursor.is_none() {
                     break;
                 }
             }

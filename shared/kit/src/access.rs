@@ -71,6 +71,8 @@ pub const RULES: &[(Method, &str, Rule, Price)] = &[
     (Method::GET, "/repos/{owner}/{repo}/issues/{number}", Rule::OnIssues(Scope::Read), Price::Read),
     (Method::PATCH, "/repos/{owner}/{repo}/issues/{number}", Rule::OnIssues(Scope::Write), Price::Write),
     (Method::POST, "/sessions", Rule::Unlimited(Scope::Admin), Price::Write),
+    (Method::GET, "/sessions", Rule::Unlimited(Scope::Admin), Price::Read),
+    (Method::DELETE, "/sessions", Rule::Unlimited(Scope::Admin), Price::Write),
     (Method::GET, "/sessions/{id}", Rule::Unlimited(Scope::Admin), Price::Read),
     (Method::DELETE, "/sessions/{id}", Rule::Unlimited(Scope::Admin), Price::Write),
     (Method::PUT, "/topics/{topic}/consumers/{name}", Rule::OnTopic(Scope::Consume), Price::Write),
