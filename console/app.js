@@ -6,10 +6,10 @@
 
 import { parse } from "./address.js";
 import { apiUrl, isLocal, query } from "./api.js";
-import { banner } from "./banner.js";
+import { faultsBanner, outageBanner } from "./banner.js";
 import { connectionButton } from "./connection.js";
 import { el } from "./dom.js";
-import { onLink, onState, restart } from "./live.js";
+import { onLink, onOutage, onState, restart } from "./live.js";
 import { themeToggle } from "./theme.js";
 import * as consumers from "./consumers.js";
 import * as faults from "./faults.js";
@@ -82,9 +82,10 @@ async function start() {
     restart();
     showFaults(null);
   });
-  const showFaults = banner(document.getElementById("banner"));
+  const showFaults = faultsBanner(document.getElementById("banner"));
   document.getElementById("foot").append(connection.element, themeToggle());
   onState((state) => showFaults(state.faults));
+  onOutage(outageBanner(document.getElementById("outage")));
   onLink((link) => {
     connection.link.className = `link ${link}`;
     connection.link.textContent = LINKS[link];

@@ -135,24 +135,6 @@ export function empty(title, ...hint) {
   );
 }
 
-/** A button that copies the text of `text()`, and says so for a while. */
-export function copyButton(label, text) {
-  const control = button(
-    label,
-    async () => {
-      const copied = await navigator.clipboard.writeText(text()).then(
-        () => true,
-        () => false,
-      );
-      control.textContent = copied ? "Copied" : "The browser does not allow this";
-      announce(control.textContent);
-      setTimeout(() => (control.textContent = label), 1500);
-    },
-    { class: "as-link" },
-  );
-  return control;
-}
-
 /** Announces a text to screen readers, for changes that are not at the focus. */
 export function announce(text) {
   document.getElementById("announce").textContent = text;

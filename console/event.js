@@ -47,8 +47,11 @@ function hue(type) {
   return sum % HUES;
 }
 
-/** The details of an event. `actions` are links and buttons; `onclose` moves the focus back. */
-export function eventDetail(event, { actions = [], onclose }) {
+/**
+ * The details of an event. `actions` are links and buttons, `copies` are buttons that copy; `onclose` moves the focus back.
+ * `step(1)` shows the next event of the list and `step(-1)` the previous one.
+ */
+export function eventDetail(event, { actions = [], copies = [], onclose, step }) {
   const facts = [
     ["id", el("code", {}, event.id)],
     ["at", event.at],
@@ -57,23 +60,41 @@ export function eventDetail(event, { actions = [], onclose }) {
     ["actor", el("bdi", {}, event.actor)],
     ["subject", event.subject && el("bdi", {}, event.subject)],
   ].filter(([, value]) => value);
-  const close = button("Close", onclose, { class: "quiet" });
+  const to = (label, key, rows) =>
+    step && button(label, () => step(rows), { class: "quiet", title: `Key: ${key}`, "aria-keyshortcuts": key });
   const data = el(
     "pre",
     { class: "data", tabindex: "0", "aria-label": "Data" },
     event.data === undefined ? "no data" : JSON.stringify(event.data, null, 2),
   );
-  const node = el(
+  const keyed = (pressed) => {
+    if (pressed.altKey || pressed.ctrlKey || pressed.metaKey) return;
+    if (pressed.key === "Escape") onclose();
+    else if (pressed.key === "j") step?.(1);
+    else if (pressed.key === "k") step?.(-1);
+  };
+  return el(
     "aside",
-    { class: "detail", "aria-label": "The event", onkeydown: (key) => key.key === "Escape" && onclose() },
-    el("div", { class: "detail-head" }, el("h2", { tabindex: "-1" }, "Event"), close),
+    { class: "detail", "aria-label": "The event", onkeydown: keyed },
+    el(
+      "div",
+      { class: "detail-head" },
+      el("h2", { tabindex: "-1" }, "Event"),
+      el(
+        "div",
+        {},
+        to("Previous", "k", -1),
+        to("Next", "j", 1),
+        button("Close", onclose, { class: "quiet", "aria-keyshortcuts": "Escape" }),
+      ),
+    ),
     el(
       "dl",
       { class: "facts" },
       facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))),
     ),
     data,
+    copies.length > 0 && el("div", { class: "actions copies" }, copies),
     el("div", { class: "actions" }, actions),
   );
-  return node;
 }

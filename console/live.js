@@ -3,23 +3,36 @@
 // `fetch` reads the stream, because it can send a token. The whole page shares one stream, because a browser opens few
 // connections to a host. The stream ends while the page is hidden. A panel reads its first page again whenever a stream
 // begins, so no event in between is missed. After the message `lost` the page was too slow, and begins a new stream.
+//
+// If the API does not respond, the page tries again after a wait that doubles, and says so (`onOutage`).
 
-import { isLocal, query, send } from "./api.js";
+import { isLocal, isReachable, query, send } from "./api.js";
+import { task } from "./task.js";
 
 const POLL = 2000;
 const FIRST_WAIT = 500;
 const LAST_WAIT = 8000;
 
+/** A stream that sends nothing for longer, not even a heartbeat, has ended. */
+const SILENCE = 25_000;
+
 let panel = null;
 let running = null;
 let due = 0;
-const watchers = { state: new Set(), link: new Set() };
+let since = null;
+const watchers = { state: new Set(), link: new Set(), outage: new Set() };
 
 /** Calls `watcher` with the system's state whenever it changes. */
 export const onState = (watcher) => add(watchers.state, watcher);
 
 /** Calls `watcher` with the state of the connection: `live`, `polling` or `waiting`. */
 export const onLink = (watcher) => add(watchers.link, watcher);
+
+/**
+ * Calls `watcher` before each wait for an API that does not respond, with `{ since, next, tryNow }`: when the connection was
+ * lost, when the next attempt is, and a function that makes it now. After the outage it calls `watcher` with `null`.
+ */
+export const onOutage = (watcher) => add(watchers.outage, watcher);
 
 function add(watchers, watcher) {
   watchers.add(watcher);
@@ -42,6 +55,21 @@ export function watch(handlers, { topic, feed } = {}) {
   };
 }
 
+/**
+ * Opens a panel: does `work` as a task, and does it again until it has succeeded once, whenever the connection is back or
+ * the user asks for it.
+ */
+export async function opening(place, signal, work) {
+  let done = false;
+  let attempt = null;
+  const again = () => {
+    if (!done) attempt ??= task(place, work, again).then((succeeded) => ([done, attempt] = [succeeded, null]));
+    return attempt;
+  };
+  await again();
+  if (!done && !signal.aborted) signal.addEventListener("abort", watch({ begin: again }));
+}
+
 /** Begins again after the current event handler: the panel, the connection or the page's visibility has changed. */
 export function restart() {
   clearTimeout(due);
@@ -60,41 +88,64 @@ function begin() {
 
 document.addEventListener("visibilitychange", restart);
 
+function connected(how) {
+  tell("link", how);
+  if (since) tell("outage", null);
+  since = null;
+}
+
+/** Waits for the next attempt. If the API does not respond at all, the user may make the attempt now. */
+async function waiting(wait, signal) {
+  tell("link", "waiting");
+  if (isReachable()) return sleep(wait, signal);
+  since ??= new Date();
+  const pause = new AbortController();
+  tell("outage", { since, next: new Date(Date.now() + wait), tryNow: () => pause.abort() });
+  await sleep(wait, AbortSignal.any([signal, pause.signal])).catch(() => signal.throwIfAborted());
+}
+
+const longer = (wait) => Math.min(wait * 2, LAST_WAIT);
+
 async function stream(signal) {
   let wait = FIRST_WAIT;
   const wanted = panel;
   const target = `/local/live${query({ state: 1, topic: wanted?.topic, feed: wanted?.feed })}`;
-  for (let begun = false; !signal.aborted; wait = Math.min(wait * 2, LAST_WAIT)) {
-    try {
-      const response = await send("GET", target, { signal });
-      tell("link", "live");
-      wanted?.handlers.begin?.();
-      begun = true;
+  for (let begun = false; ; begun = true) {
+    const response = await send("GET", target, { signal }).catch(() => signal.throwIfAborted());
+    if (response) connected("live");
+    // Without a stream the panel still tries to read its first page, once.
+    if (response || !begun) wanted?.handlers.begin?.();
+    if (response) {
+      await read(response, (name, data) => deliver(wanted, name, data)).catch(reportError);
+      signal.throwIfAborted();
+      tell("link", "waiting");
       wait = FIRST_WAIT;
-      await read(response, (name, data) => deliver(wanted, name, data));
-    } catch (error) {
-      if (signal.aborted) return;
-      // There is no stream. The panel still tries to read its first page, once.
-      if (!begun) wanted?.handlers.begin?.();
-      begun = true;
+      await sleep(wait, signal);
+    } else {
+      await waiting(wait, signal);
+      wait = longer(wait);
     }
-    tell("link", "waiting");
-    await sleep(wait, signal);
   }
 }
 
+/** Hands a message to the panel. Returns false if messages were lost. */
 function deliver(wanted, name, data) {
   if (name === "state") tell("state", JSON.parse(data));
-  else if (name === "lost") throw new Error("too slow");
   else wanted?.handlers[name]?.(data);
+  return name !== "lost";
 }
 
-/** Reads the messages of a stream. An empty line ends a message; a line with a leading colon is a heartbeat. */
+/**
+ * Reads the messages of a stream until its end, or until `message` returns false. An empty line ends a message; a line with
+ * a leading colon is a heartbeat.
+ */
 async function read(response, message) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
-    const { value, done } = await reader.read();
+    const silent = setTimeout(() => reader.cancel(), SILENCE);
+    const { value, done } = await reader.read().catch(() => ({ done: true }));
+    clearTimeout(silent);
     if (done) return;
     const blocks = (rest + value.replaceAll("\r", "")).split("\n\n");
     rest = blocks.pop();
@@ -105,17 +156,23 @@ async function read(response, message) {
         .find((line) => line.startsWith("event:"))
         ?.slice(6)
         .trim();
-      if (name) message(name, data.join("\n"));
+      if (name && !message(name, data.join("\n"))) return reader.cancel();
     }
   }
 }
 
 async function poll(signal) {
-  tell("link", "polling");
-  panel?.handlers.begin?.();
-  while (!signal.aborted) {
-    await sleep(POLL, signal);
-    await panel?.handlers.poll?.();
+  for (;;) {
+    for (let wait = FIRST_WAIT; !isReachable(); wait = longer(wait)) {
+      await waiting(wait, signal);
+      await send("GET", "/topics?limit=1", { signal }).catch(() => signal.throwIfAborted());
+    }
+    connected("polling");
+    panel?.handlers.begin?.();
+    do {
+      await sleep(POLL, signal);
+      await panel?.handlers.poll?.();
+    } while (isReachable());
   }
 }
 

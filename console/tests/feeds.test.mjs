@@ -19,11 +19,11 @@ test("a followed source's post arrives unread, is seen, and leaves on unfollow",
   await until("the post is on top", async () => (await rows(page))[0]?.includes("just now"));
   await page.getByText("2 unread").waitFor();
   const unread = entries(page, { name: /unread$/ });
-  assert.equal(await unread.count(), 2);
+  await until("the new entries are marked", async () => (await unread.count()) === 2);
 
   await page.getByRole("button", { name: "Mark all as seen" }).click();
   await page.getByText("All seen").waitFor();
-  assert.equal(await unread.count(), 0);
+  await until("no entry is marked", async () => (await unread.count()) === 0);
   assert.equal((await api("GET", `/feeds/${user}/unread`)).data.unread, 0);
 
   await page.getByRole("button", { name: `Unfollow actor:${author}` }).click();

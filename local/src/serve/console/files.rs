@@ -37,6 +37,7 @@ const FILES: &[File] = files![
     "compose.js",
     "connection.js",
     "consumers.js",
+    "copy.js",
     "designs.js",
     "dom.js",
     "event.js",
