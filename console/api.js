@@ -178,7 +178,17 @@ export function query(values) {
   return given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
 }
 
-/** The names of all topics (the first 200). */
+/** The most pages of the list of topics to read. */
+const TOPIC_PAGES = 10;
+
+/** The names of all topics, at most 2,000. */
 export async function topics(signal) {
-  return (await call("GET", "/topics?limit=200", { signal })).data.topics.map((it) => it.topic);
+  const names = [];
+  let cursor = null;
+  for (let page = 0; page < TOPIC_PAGES && (page === 0 || cursor); page += 1) {
+    const { data } = await call("GET", `/topics${query({ limit: 200, cursor })}`, { signal });
+    names.push(...data.topics.map((it) => it.topic));
+    cursor = data.next;
+  }
+  return names;
 }

@@ -49,6 +49,7 @@ export function open(place, parameters, signal) {
 class Issues {
   #next = null;
   #rows = [];
+  #waiting = false;
 
   constructor(place, repository, filter, signal) {
     Object.assign(this, { place, repository, filter, signal });
@@ -79,7 +80,9 @@ class Issues {
     let due = null;
     const soon = () => {
       clearTimeout(due);
-      due = setTimeout(() => this.signal.aborted || this.#list(), GATHER);
+      // A list that waits for an index would be aborted, and this one would lack the change.
+      const read = () => this.signal.aborted || (this.#waiting ? soon() : this.#list());
+      due = setTimeout(read, GATHER);
     };
     const changed = (data) => JSON.parse(data).subject === this.#subject && soon();
     this.signal.addEventListener("abort", watch({ begin: () => this.#list(), event: changed }, { topic: TOPIC }));
@@ -124,8 +127,9 @@ class Issues {
   }
 
   /** Reads the list. It waits for the change of the issue `after`, because indexes are updated asynchronously. */
-  #list(after) {
-    return showLast(this.listed, this.signal, async (signal) => {
+  async #list(after) {
+    this.#waiting = after !== undefined;
+    await showLast(this.listed, this.signal, async (signal) => {
       const awaited = after && this.filter ? { wait_for: `${after.number}@${after.revision}` } : {};
       const answer = await call(
         "GET",
@@ -135,6 +139,7 @@ class Issues {
       this.#rows = [];
       this.#take(answer);
     });
+    this.#waiting = false;
   }
 
   #more() {

@@ -7,7 +7,7 @@ import { button, el } from "./dom.js";
  * Shows a problem: its text, its fields, its code, and the id of its request in the log. Screen readers read it at once. A
  * problem that may pass has a button, which calls `again`.
  */
-function showProblem(error, again) {
+export function showProblem(error, again) {
   if (!(error instanceof Problem)) throw error;
   const faults = error.errors.map(({ path, message }) => el("li", {}, el("code", {}, path), ` ${message}`));
   const marks = [error.status > 0 && String(error.status), error.code].filter(Boolean).join(" ");

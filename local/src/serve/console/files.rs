@@ -51,6 +51,7 @@ const FILES: &[File] = files![
     "key.js",
     "list.js",
     "live.js",
+    "partition.js",
     "storage.js",
     "stream.js",
     "style.css",
