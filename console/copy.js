@@ -35,8 +35,10 @@ export function curl(target) {
 
 /** A command of `lately`, with the options that have a value. */
 export function lately(command, topic, options) {
-  const given = Object.entries({ ...options, url: apiUrl() === DEFAULT_URL ? "" : apiUrl() }).filter(([, value]) => value);
-  return ["lately", command, word(topic), ...given.map(([name, value]) => `--${name}=${word(value)}`)].join(" ");
+  const given = Object.entries({ ...options, url: apiUrl() === DEFAULT_URL ? "" : apiUrl() })
+    .filter(([, value]) => value)
+    .map(([name, value]) => `${name.length === 1 ? "-" : "--"}${name}=${word(value)}`);
+  return ["lately", command, word(topic), ...given].join(" ");
 }
 
 /** The buttons that copy an event and the ways to it. */
