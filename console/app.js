@@ -31,6 +31,9 @@ const PANELS = [
 
 const LINKS = { live: "Live", polling: "Polling", waiting: "Reconnecting" };
 
+/** Why the local program is polled. */
+const POLLING = "Four other tabs are live. A browser opens few connections, so this tab asks every two seconds.";
+
 const nav = document.getElementById("nav");
 const place = document.getElementById("panel");
 let shown = null;
@@ -89,6 +92,7 @@ async function start() {
   onLink((link) => {
     connection.link.className = `link ${link}`;
     connection.link.textContent = LINKS[link];
+    connection.link.title = link === "polling" && isLocal() ? POLLING : "";
   });
   addEventListener("hashchange", show);
   addEventListener("noted", drawNav);

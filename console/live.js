@@ -13,6 +13,9 @@ const POLL = 2000;
 const FIRST_WAIT = 500;
 const LAST_WAIT = 8000;
 
+/** The most tabs of a browser that have a stream. A browser opens six connections to a host, and requests need some. */
+const STREAMS = 4;
+
 /** A stream that sends nothing for longer, not even a heartbeat, has ended. */
 const SILENCE = 25_000;
 
@@ -79,11 +82,43 @@ export function restart() {
 function begin() {
   running?.abort();
   running = new AbortController();
-  if (document.hidden) return;
+  if (document.hidden) return leave();
   const { signal } = running;
-  (isLocal() ? stream(signal) : poll(signal)).catch((error) => {
+  run(signal).catch((error) => {
     if (!signal.aborted) throw error;
   });
+}
+
+const run = async (signal) => (isLocal() && (await mayStream()) ? stream(signal) : poll(signal));
+
+let release = null;
+let asked = Promise.resolve();
+
+/** Takes one of the streams that the browser's tabs share, and keeps it while the page is visible. */
+function mayStream() {
+  // A page at another host than this machine, without TLS, has no locks.
+  if (!navigator.locks) return true;
+  asked = asked.then(async () => {
+    for (let number = 0; !release && number < STREAMS; number += 1) await take(number);
+    return release !== null;
+  });
+  return asked;
+}
+
+function take(number) {
+  return new Promise((resolve) => {
+    navigator.locks.request(`lately.stream.${number}`, { ifAvailable: true }, (lock) => {
+      const held = lock && new Promise((done) => (release = done));
+      resolve();
+      return held;
+    });
+  });
+}
+
+/** Leaves the stream to another tab. */
+function leave() {
+  release?.();
+  release = null;
 }
 
 document.addEventListener("visibilitychange", restart);
@@ -109,9 +144,13 @@ const longer = (wait) => Math.min(wait * 2, LAST_WAIT);
 async function stream(signal) {
   let wait = FIRST_WAIT;
   const wanted = panel;
-  const target = `/local/live${query({ state: 1, topic: wanted?.topic, feed: wanted?.feed })}`;
+  let target = `/local/live${query({ state: 1, topic: wanted?.topic, feed: wanted?.feed })}`;
   for (let begun = false; ; begun = true) {
-    const response = await send("GET", target, { signal }).catch(() => signal.throwIfAborted());
+    const response = await send("GET", target, { signal }).catch((error) => {
+      signal.throwIfAborted();
+      // No topic or user can have this name. The state comes without it.
+      if (error.status === 400) target = "/local/live?state=1";
+    });
     if (response) connected("live");
     // Without a stream the panel still tries to read its first page, once.
     if (response || !begun) wanted?.handlers.begin?.();
@@ -170,10 +209,17 @@ async function poll(signal) {
     connected("polling");
     panel?.handlers.begin?.();
     do {
+      if (isLocal()) await pollState(signal);
       await sleep(POLL, signal);
       await panel?.handlers.poll?.();
     } while (isReachable());
   }
+}
+
+/** Asks for the state, which a stream sends by itself. */
+async function pollState(signal) {
+  const response = await send("GET", "/local/state", { signal }).catch(() => signal.throwIfAborted());
+  if (response) tell("state", await response.json());
 }
 
 function sleep(milliseconds, signal) {

@@ -267,6 +267,7 @@ class Timeline {
         { signal: this.signal },
       );
       this.#newer = answer.data.next;
+      this.price.textContent = `last poll: ${cost(answer)}`;
       this.#landed(answer.data.events);
     });
   }

@@ -110,3 +110,21 @@ test("a link of a connected tab opens the same API in a new tab, and names it", 
   await other.getByRole("dialog").waitFor();
   assert.equal(await other.getByLabel("URL").inputValue(), origin, "no other tab has the token");
 });
+
+test("a feed of another API opens for the token's user, and for nobody else", async (t) => {
+  const origin = await elsewhere(t);
+  const page = await open(t, "#feeds", { origins: [origin], expected: [/ERR_CONNECTION/] });
+  const connect = async (user) => {
+    await page.getByRole("button", { name: "Connect…" }).click();
+    await page.getByLabel("URL").fill(origin);
+    await page.getByLabel("Token").fill("ada");
+    await page.getByRole("dialog").getByLabel("User").fill(user);
+    await page.getByRole("button", { name: "Connect", exact: true }).click();
+    await page.getByText("Polling").waitFor();
+  };
+  await connect("");
+  await page.getByText("No user is selected.").waitFor();
+  await connect("ada");
+  await page.getByRole("heading", { name: "ada follows" }).waitFor();
+  assert.equal(await page.getByRole("link", { name: "bob" }).count(), 0);
+});

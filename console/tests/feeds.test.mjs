@@ -57,3 +57,30 @@ test("a user can follow with the keyboard alone", async (t) => {
     ["actor:carol"],
   );
 });
+
+test("a page of a feed that failed can be read again", async (t) => {
+  const [user, author] = [fresh("reader"), fresh("author")];
+  await api("PUT", `/users/${user}/following/actor:${author}`, {});
+  const events = Array.from({ length: 110 }, (_, at) => ({ type: "post.created", actor: author, data: { text: `${at}.` } }));
+  await post("posts", events);
+  await until("the feed is full", async () => (await api("GET", `/feeds/${user}?limit=200`)).data.events.length === 110);
+  const page = await open(t, "#faults", { refused: [503] });
+  let reads = 0;
+  await page.route(/\/feeds\/[^/]+\?/, (route) => {
+    const isNext = route.request().url().includes("cursor=");
+    reads += 1;
+    if (!isNext || reads > 2) return route.continue();
+    return route.fulfill({ status: 503, contentType: "application/json", body: '{"title":"Busy","code":"unavailable"}' });
+  });
+  await page.evaluate((name) => (location.hash = `feeds?user=${name}`), user);
+  await entries(page).first().waitFor();
+  assert.equal(reads, 1, "opening a feed reads one page");
+  const list = page.getByRole("listbox");
+  await list.focus();
+  await page.keyboard.press("End");
+  await page.getByRole("button", { name: "Try again" }).click();
+  await until("all entries are in the list", async () => {
+    await list.press("End");
+    return (await entries(page, { name: /\D0\./ }).count()) > 0;
+  });
+});
