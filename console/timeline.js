@@ -74,7 +74,7 @@ class Timeline {
     this.pause = button("Pause", () => this.#pauseOrResume(), { class: "as-link" });
     this.pill = button("", () => this.#toNewest(), { class: "pill" });
     this.price = el("span", { class: "price" });
-    this.found = el("div", {});
+    this.found = el("div", { class: "said" });
     this.side = el("div", { class: "side-detail" });
     this.list = new List({
       label: `Events of ${chosen.topic}`,
@@ -140,7 +140,7 @@ class Timeline {
       location.hash = `timeline${query(wanted)}`;
     };
     return form(
-      { class: "inline", "aria-label": "Filters" },
+      { "aria-label": "Filters" },
       () => go({}),
       field("Topic", which),
       field("Type", only),
@@ -155,7 +155,7 @@ class Timeline {
     const id = el("input", { required: true, autocomplete: "off", spellcheck: "false" });
     const go = el("button", { type: "submit" }, "Open");
     return form(
-      { class: "inline", "aria-label": "One event" },
+      { "aria-label": "One event" },
       () => pressed(go, this.found, () => this.#show(id.value.trim())),
       field("Event id", id),
       go,
