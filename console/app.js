@@ -15,6 +15,7 @@ import * as consumers from "./consumers.js";
 import * as faults from "./faults.js";
 import * as feeds from "./feeds.js";
 import * as issues from "./issues.js";
+import * as sources from "./sources.js";
 import * as storage from "./storage.js";
 import * as stream from "./stream.js";
 import * as timeline from "./timeline.js";
@@ -22,6 +23,7 @@ import * as timeline from "./timeline.js";
 const PANELS = [
   { name: "timeline", title: "Timeline", module: timeline, names: ["topic"] },
   { name: "feeds", title: "Feeds", module: feeds, names: ["user"] },
+  { name: "sources", title: "Sources", module: sources, names: ["source"] },
   { name: "issues", title: "Issues", module: issues, names: ["owner", "repo", "issue"] },
   { name: "consumers", title: "Consumers", module: consumers, names: ["topic", "name"] },
   { name: "storage", title: "Storage", module: storage, names: ["topic"], local: true },

@@ -5,7 +5,7 @@ import { note } from "./address.js";
 import { apiUrl, call, isLocal, path, query, tokenUser } from "./api.js";
 import { composer, PEOPLE } from "./compose.js";
 import { announce, button, card, el, empty, field, form, heading, suggested } from "./dom.js";
-import { eventDetail, eventRow, fillRow } from "./event.js";
+import { eventDetail, eventRow, fillRow, sourceLink } from "./event.js";
 import { cost, count, plural } from "./format.js";
 import { List } from "./list.js";
 import { watch } from "./live.js";
@@ -250,7 +250,7 @@ class Feed {
           () => pressed(leave, this.follows.parentElement, () => this.#unfollow(source)),
           { class: "quiet", "aria-label": `Unfollow ${source}` },
         );
-        return el("li", {}, el("bdi", {}, source), leave);
+        return el("li", {}, sourceLink(source), leave);
       });
       this.follows.replaceChildren(...lines);
       if (lines.length === 0) this.follows.append(el("li", { class: "muted" }, "Nobody yet."));

@@ -18,15 +18,13 @@ export function time(at) {
   return day === today ? clock : `${day.slice(5)} ${clock.slice(0, 8)}`;
 }
 
-/** A time as an element. Its tooltip has the whole time, the local time and the time's age. */
-export const moment = (at) => el("time", { datetime: at, title: whole(at) }, time(at));
+const local = new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeStyle: "long" });
 
-/** `2026-11-22T10:03:35.808Z · 11/22/2026, 11:03:35 AM GMT+1 · 5 min ago` */
-export function whole(at) {
-  const local = new Date(at).toLocaleString(undefined, { dateStyle: "short", timeStyle: "long" });
-  const age = (Date.now() - new Date(at)) / 1000;
-  return `${at} · ${local} · ${age < 0 ? `in ${seconds(-age)}` : `${seconds(age)} ago`}`;
-}
+/** The whole time, and the local time: `2026-11-22T10:03:35.808Z · 11/22/26, 11:03:35 AM GMT+1`. */
+export const whole = (at) => `${at} · ${local.format(new Date(at))}`;
+
+/** A time as an element. Its tooltip has the whole time and the local time. */
+export const moment = (at) => el("time", { datetime: at, title: whole(at) }, time(at));
 
 export function bytes(value) {
   if (value < 1024) return `${count(value)} B`;

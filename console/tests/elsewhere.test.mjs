@@ -54,7 +54,7 @@ test("another API is polled, and has no local panels", async (t) => {
 
   await page.getByText("Polling").waitFor();
   const panels = await page.getByRole("navigation", { name: "Panels" }).getByRole("link").allInnerTexts();
-  assert.deepEqual(panels, ["Timeline", "Feeds", "Issues", "Consumers"]);
+  assert.deepEqual(panels, ["Timeline", "Feeds", "Sources", "Issues", "Consumers"]);
   // The first page has loaded, so a later event is found by polling.
   await page.getByText("No events here.").waitFor();
   const requests = [];

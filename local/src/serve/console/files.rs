@@ -52,6 +52,7 @@ const FILES: &[File] = files![
     "list.js",
     "live.js",
     "partition.js",
+    "sources.js",
     "storage.js",
     "stream.js",
     "style.css",
