@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use lately::client::{self, Failure};
 use lately::command_line::{Command, Lately};
 use lately::{completions, operate, serve};

@@ -146,7 +146,9 @@ async fn sessions_are_listed_and_revoked_by_user() {
     let cursor = page["next"].as_str().unwrap();
     let rest = list(&format!("?user=ada&cursor={cursor}")).await;
     assert_eq!((&rest["sessions"][0]["topics"], &rest["next"]), (&json!(["posts"]), &Value::Null));
-    let refused = async |line: &str, code: &str| drop(api.call("dev", line, "").await.is(400, code));
+    let refused = async |line: &str, code: &str| {
+        api.call("dev", line, "").await.is(400, code);
+    };
     refused(&format!("GET /sessions?cursor={cursor}"), "invalid-cursor").await;
     refused("GET /sessions?user=a%23b", "invalid-query").await;
     refused("DELETE /sessions", "invalid-query").await;
