@@ -4,7 +4,7 @@
 // A panel is a module with `open(place, parameters, signal)`. When another panel is shown, `signal` aborts, and with it
 // all work of the panel. Panels that need the local program's own routes are not offered for a deployed API.
 
-import { parse } from "./address.js";
+import { note, parse } from "./address.js";
 import { apiUrl, isLocal, query } from "./api.js";
 import { faultsBanner, outageBanner } from "./banner.js";
 import { connectionButton } from "./connection.js";
@@ -72,7 +72,8 @@ function show() {
   const first = shown === null;
   shown?.controller.abort();
   shown = { name: panel.name, controller: new AbortController() };
-  drawNav();
+  if (isLocal()) drawNav();
+  else note({ api: apiUrl() });
   place.replaceChildren();
   place.className = `panel ${panel.name}`;
   panel.module.open(place, parameters, shown.controller.signal);
@@ -98,11 +99,12 @@ async function start() {
   });
   addEventListener("hashchange", show);
   addEventListener("noted", drawNav);
-  // The skip link must not change the address, whose part behind # selects the panel.
-  document.querySelector(".skip").addEventListener("click", (event) => {
+  // The skip links must not change the address, whose part behind # selects the panel.
+  const skip = (event) => {
     event.preventDefault();
-    document.getElementById("main").focus();
-  });
+    (document.querySelector(event.target.dataset.to) ?? document.getElementById("main")).focus();
+  };
+  document.querySelectorAll(".skip").forEach((link) => link.addEventListener("click", skip));
   await connection.join(parse(location.hash).parameters.get("api"));
   show();
   restart();

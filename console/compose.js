@@ -3,12 +3,16 @@
 // A text is sent as `{"text": …}`. Other data can be entered as JSON, which is sent unchanged. A request whose response was
 // lost may be repeated, because it has an idempotency key: the event is written once.
 
-import { call, path, tokenUser } from "./api.js";
+import { call, isLocal, path, tokenUser } from "./api.js";
 import { announce, el, field, form, suggested } from "./dom.js";
 import { cost } from "./format.js";
 import { pressed } from "./task.js";
 
+/** The users of the demo. */
 export const PEOPLE = ["ada", "bob", "carol"];
+
+/** Actors to suggest: only the local program has the demo's users. */
+const people = () => (isLocal() ? PEOPLE : []);
 
 const TYPES = {
   posts: ["post.created", "post.liked", "post.edited"],
@@ -31,8 +35,8 @@ function faultOf(text) {
 }
 
 /** Makes the form. `posted(event)` is called with each accepted event. */
-export function composer({ topic, actor = tokenUser() ?? "ada", actors = PEOPLE, posted, signal }) {
-  const who = suggested(actors, { name: "actor", value: actor, required: true });
+export function composer({ topic, actor = tokenUser() ?? people()[0], actors = people(), posted, signal }) {
+  const who = suggested(actors, { name: "actor", value: actor ?? "", required: true });
   const type = suggested(typesOf(topic), { name: "type", value: typesOf(topic)[0], required: true });
   const text = el("input", { placeholder: "What happened?", autocomplete: "off" });
   const subject = suggested(["repo:octo:hello", "repo:octo:engine", "repo:lately:console"], {

@@ -2,7 +2,7 @@
 
 import { note } from "./address.js";
 import { call, exactly, isLocal, path, topics } from "./api.js";
-import { announce, button, card, el, empty, field, form, heading, select, suggested, suggestions, table } from "./dom.js";
+import { announce, button, card, el, empty, field, form, heading, loading, select, suggested, suggestions, table } from "./dom.js";
 import { bytes, cost, count, moment, plural, seconds } from "./format.js";
 import { watch } from "./live.js";
 import { pressed, showLast, task } from "./task.js";
@@ -136,7 +136,7 @@ class Shown {
   constructor(topic, name, signal, deleted) {
     Object.assign(this, { topic, name, deleted, base: path("topics", topic, "consumers", name) });
     this.signal = AbortSignal.any([signal, this.#closed.signal]);
-    this.state = el("div", {}, el("p", { class: "muted" }, "Loading…"));
+    this.state = el("div", {}, loading());
     this.below = el("div", { class: "column-main" });
     this.polled = el("div", {});
     this.element = el("div", { class: "column-main" }, card(`${topic} / ${name}`, this.state), this.below);

@@ -135,6 +135,9 @@ export function empty(title, ...hint) {
   );
 }
 
+/** Stands for what is being read. It disappears if the read fails (see the style). */
+export const loading = () => el("p", { class: "muted loading" }, "Loading…");
+
 /** Announces a text to screen readers, for changes that are not at the focus. */
 export function announce(text) {
   document.getElementById("announce").textContent = text;

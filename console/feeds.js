@@ -126,7 +126,7 @@ class Feed {
     this.#reading = true;
     while (this.#stale) {
       this.#stale = false;
-      await this.#readFirst();
+      if (!(await this.#readFirst())) this.status.replaceChildren();
     }
     this.#reading = false;
   }

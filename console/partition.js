@@ -4,7 +4,7 @@
 // keeps the shard's. It stops after a few pages.
 
 import { call, path, query } from "./api.js";
-import { card, el, empty, table } from "./dom.js";
+import { card, el, empty, loading, table } from "./dom.js";
 import { cost, moment, plural } from "./format.js";
 import { key } from "./key.js";
 import { showLast } from "./task.js";
@@ -23,7 +23,7 @@ export function partitionCard(topic, signal) {
   const show = (label, shard) => {
     const first = element.hidden;
     element.hidden = false;
-    shown.replaceChildren(el("p", {}, key(partition(topic, label, shard))), el("p", { class: "muted" }, "Loading…"));
+    shown.replaceChildren(el("p", {}, key(partition(topic, label, shard))), loading());
     if (first) element.scrollIntoView({ block: "nearest" });
     return showLast(shown, signal, (signal) => look(topic, label, shard, shown, signal));
   };

@@ -80,7 +80,7 @@ class SourcePanel {
   async #read(cursor) {
     if (this.#loading) return;
     this.#loading = true;
-    await task(this.holder, async () => {
+    const read = async () => {
       const answer = await call("GET", `${this.base}${query({ limit: PAGE, cursor })}`, { signal: this.signal });
       const { events, next } = answer.data;
       this.#next = next;
@@ -95,7 +95,8 @@ class SourcePanel {
       const event = events.find(({ id }) => id === this.wanted);
       this.wanted = null;
       if (event) this.#open(event);
-    });
+    };
+    if (!(await task(this.holder, read, () => this.#read(cursor)))) this.status.replaceChildren();
     this.#loading = false;
   }
 

@@ -3,7 +3,7 @@
 
 import { note } from "./address.js";
 import { call, path, topics } from "./api.js";
-import { button, card, el, empty, field, form, heading, select, table } from "./dom.js";
+import { button, card, el, empty, field, form, heading, loading, select, table } from "./dom.js";
 import { designs } from "./designs.js";
 import { bytes, count, plural } from "./format.js";
 import { item } from "./key.js";
@@ -20,12 +20,12 @@ const DENSE = 16;
 
 export function open(place, parameters, signal) {
   const chosen = parameters.get("topic") ?? "posts";
-  const map = el("div", {}, el("p", { class: "muted" }, "Loading…"));
+  const map = el("div", {}, loading());
   const which = select([chosen], chosen, { onchange: () => (location.hash = `storage?topic=${which.value}`) });
   const again = button("Refresh", () => pressed(again, map, () => heatMap(map, chosen, choose, signal)));
   const partition = partitionCard(chosen, signal);
   const choose = (label, shard) => {
-    note({ bucket: label, shard });
+    note({ bucket: label, shard, event: null, trace: null });
     partition.show(label, shard);
   };
   place.append(
@@ -165,12 +165,9 @@ function items(topic, id, signal) {
   const found = el("div", {});
   const look = async (signal) => {
     const wanted = input.value.trim();
-    found.replaceChildren(el("p", { class: "muted" }, "Loading…"));
-    const answer = await call("GET", path("local", "storage", "events", topic, wanted), { signal }).catch((error) => {
-      found.replaceChildren();
-      throw error;
-    });
-    note({ event: wanted });
+    found.replaceChildren(loading());
+    const answer = await call("GET", path("local", "storage", "events", topic, wanted), { signal });
+    note({ event: wanted, trace: null });
     const all = answer.data.items;
     const size = all.reduce((sum, it) => sum + it.bytes, 0);
     found.replaceChildren(

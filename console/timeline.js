@@ -11,7 +11,7 @@ import { note } from "./address.js";
 import { call, exactly, isLocal, path, query, topics } from "./api.js";
 import { composer, typesOf } from "./compose.js";
 import { copiesOf, copyButton, curl, lately } from "./copy.js";
-import { announce, button, el, empty, field, form, heading, select, suggested } from "./dom.js";
+import { announce, button, el, empty, field, form, heading, select, suggested, suggestions } from "./dom.js";
 import { eventDetail, eventRow, fillRow } from "./event.js";
 import { cost, count, plural, time } from "./format.js";
 import { List } from "./list.js";
@@ -127,7 +127,7 @@ class Timeline {
     const { topic, known, type, to } = this.chosen;
     const names = known.includes(topic) ? known : [topic, ...known];
     const which = select(names, topic, { onchange: () => go({ topic: which.value }) });
-    const only = suggested(typesOf(topic), { value: type, placeholder: "all" });
+    const only = (this.only = suggested(typesOf(topic), { value: type, placeholder: "all" }));
     const until = el("input", { type: "datetime-local", step: "1", value: to.replace("Z", "") });
     const go = (changed) => {
       const wanted = {
@@ -182,12 +182,10 @@ class Timeline {
   }
 
   /** Reads the newest page. An older list stays below it, unless more new events came than a page holds. */
-  #first() {
+  async #first() {
     this.#stale = false;
-    this.#meanwhile = [];
-    return this.#page({ limit: FIRST_PAGE }, ({ events, newer, next }) => {
-      const meanwhile = this.#meanwhile ?? [];
-      this.#meanwhile = null;
+    const meanwhile = (this.#meanwhile = []);
+    const take = ({ events, newer, next }) => {
       this.#begun = true;
       this.#newer = newer;
       if (events.some((event) => this.list.has(event.id))) this.list.align(events);
@@ -198,7 +196,9 @@ class Timeline {
       }
       this.#apply(meanwhile);
       if (this.#opened) this.list.choose(this.#opened.id);
-    });
+    };
+    await this.#page({ limit: FIRST_PAGE }, take, () => this.#first());
+    if (this.#meanwhile === meanwhile) this.#meanwhile = null;
   }
 
   /** True if the list keeps no more events, or had to drop some. */
@@ -210,29 +210,38 @@ class Timeline {
   #read() {
     if (this.#loading || this.#isFull) return;
     const cursor = this.#next;
-    this.#page({ limit: PAGE, cursor }, ({ events, next }) => {
+    const take = ({ events, next }) => {
       // The list may have been replaced meanwhile.
       if (this.#next !== cursor) return;
       this.#next = next;
       this.list.append(events);
-    });
+    };
+    this.#page({ limit: PAGE, cursor }, take, () => this.#read());
   }
 
-  async #page(more, take) {
+  async #page(more, take, again) {
     const { topic, type, to } = this.chosen;
     this.#loading = true;
-    await task(
+    const done = await task(
       this.holder,
       async () => {
         const target = `${path("topics", topic)}/events${query({ type, to, ...more })}`;
         const answer = await call("GET", target, { signal: this.signal });
         take({ ...answer.data, events: answer.data.events.map((event) => ({ topic, ...event })) });
         this.price.textContent = `last read: ${cost(answer)}`;
+        this.#suggestTypes();
         this.#showTally();
       },
-      () => this.#page(more, take),
+      again,
     );
+    if (!done && !this.#begun) this.tally.textContent = "";
     this.#loading = false;
+  }
+
+  /** Suggests the types of the events that were read, or the usual ones of the topic. */
+  #suggestTypes() {
+    const types = [...new Set(this.list.items.map((event) => event.type))].sort();
+    if (types.length > 0) suggestions(this.only, types);
   }
 
   #showTally() {
@@ -247,7 +256,7 @@ class Timeline {
       this.holder.append(
         empty(
           "No events here.",
-          this.chosen.type || this.chosen.to ? "No event matches the filters above." : "Post the first event above.",
+          this.chosen.type || this.chosen.to ? "No event matches the filters above. A type must match as a whole." : "Post the first event above.",
         ),
       );
     const end = this.#isFull ? ": choose an earlier time to see older ones" : this.#next ? "" : " in all";
@@ -258,7 +267,8 @@ class Timeline {
   /** Reads the events since the last read, oldest first. Used if there is no stream. */
   async #poll() {
     if (this.chosen.to) return;
-    if (!this.#newer) return this.#first();
+    // The topic had no events.
+    if (!this.#newer) return this.#begun && this.#first();
     const { topic, type } = this.chosen;
     await task(this.holder, async () => {
       const answer = await call(
@@ -267,7 +277,7 @@ class Timeline {
         { signal: this.signal },
       );
       this.#newer = answer.data.next;
-      this.price.textContent = `last poll: ${cost(answer)}`;
+      this.price.textContent = `last read: ${cost(answer)}`;
       this.#landed(answer.data.events);
     });
   }
@@ -312,7 +322,7 @@ class Timeline {
     const changes = [...this.#waiting];
     this.#waiting.clear();
     if (changes.length > 0) this.#apply(changes);
-    this.#meanwhile = this.#meanwhile?.concat(changes);
+    this.#meanwhile?.push(...changes);
     if (this.#stale) this.#first();
     this.#showHeld();
   }
@@ -397,6 +407,7 @@ class Timeline {
       await call("DELETE", target, { signal: this.signal });
       close();
       this.#gone(event.id);
+      this.#release();
     };
     const sure = button("Delete", () => pressed(sure, this.side, remove), { class: "danger" });
     const keep = button("Keep", () => {

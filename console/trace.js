@@ -2,7 +2,7 @@
 
 import { note } from "./address.js";
 import { call, Problem } from "./api.js";
-import { card, el, field, form, suggested, table } from "./dom.js";
+import { card, el, field, form, loading, suggested, table } from "./dom.js";
 import { cost, count, plural, units } from "./format.js";
 import { key } from "./key.js";
 import { pressed, showLast, showProblem } from "./task.js";
@@ -22,19 +22,13 @@ export function trace(target, signal) {
   const run = el("button", { type: "submit", class: "primary" }, "Trace");
   const found = el("div", {});
   const look = async (signal) => {
-    found.replaceChildren(el("p", { class: "muted" }, "Loading…"));
+    found.replaceChildren(loading());
     const {
       status,
       cost: paid,
       calls,
       body,
-    } = (
-      await call("POST", "/local/trace", { body: { target: input.value.trim() }, signal }).catch((error) => {
-        found.replaceChildren();
-        throw error;
-      })
-    ).data;
-    note({ trace: input.value.trim() });
+    } = (await call("POST", "/local/trace", { body: { target: input.value.trim() }, signal })).data;
     const refused = status >= 400 && new Problem({ ...body, status, requestId: body?.request_id });
     const most = Math.max(...calls.map((it) => it.read_units ?? 0), 0.5);
     const rows = calls.map(({ operation, index, partition, items, read_units: read, consistent }) => [
@@ -61,7 +55,10 @@ export function trace(target, signal) {
   const section = card(
     "Trace a read",
     el("p", { class: "muted" }, "Runs any GET of the API, and lists its DynamoDB calls."),
-    form({ class: "inline" }, () => pressed(run, found, read), field("GET", input), run),
+    form({ class: "inline" }, () => {
+        note({ trace: input.value.trim(), event: null });
+        return pressed(run, found, read);
+      }, field("GET", input), run),
     found,
   );
   section.classList.add("trace");

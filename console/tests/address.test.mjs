@@ -53,3 +53,25 @@ test("a large event opens with its beginning, and times have a zone", async (t) 
   await page.getByRole("button", { name: /^Show all 200,\d+ characters/ }).click();
   assert.ok((await data.textContent()).length > 200_000);
 });
+
+test("the filter suggests the types that the topic has", async (t) => {
+  const name = await topic();
+  await post(name, { type: "door.opened", actor: "ada", data: {} });
+  await post(name, { type: "door.closed", actor: "ada", data: {} });
+  const page = await open(t, `#timeline?topic=${name}`);
+  await entries(page).first().waitFor();
+  const suggested = await page
+    .getByLabel("Type")
+    .first()
+    .evaluate((it) => [...it.list.options].map(({ value }) => value));
+  assert.deepEqual(suggested, ["door.closed", "door.opened"]);
+});
+
+test("two Tabs lead to the list of events", async (t) => {
+  const page = await open(t);
+  await entries(page).first().waitFor();
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  assert.equal(await page.evaluate(() => document.activeElement.getAttribute("role")), "listbox");
+});

@@ -126,5 +126,5 @@ test("a feed of another API opens for the token's user, and for nobody else", as
   await page.getByText("No user is selected.").waitFor();
   await connect("ada");
   await page.getByRole("heading", { name: "ada follows" }).waitFor();
-  assert.equal(await page.getByRole("link", { name: "bob" }).count(), 0);
+  assert.equal(await page.getByRole("link", { name: "bob", exact: true }).count(), 0);
 });

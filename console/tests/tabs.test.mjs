@@ -43,6 +43,7 @@ test("a topic that cannot have its name is refused once, and the page stays live
   page.on("response", (response) => (refused += response.url().includes("/local/live") && response.status() === 400));
   await page.evaluate(() => (location.hash = "timeline?topic=no%20such%20topic"));
   await page.locator(".problem").waitFor();
+  assert.equal(await page.getByText("Loading…").count(), 0);
   await until("the page is live", async () => (await page.locator(".link").innerText()) === "Live");
   await page.waitForTimeout(3000);
   assert.equal(refused, 1);
