@@ -15,9 +15,12 @@ pub struct CompletionsOptions {
 /// The same commands. Shells offer files only for the values that are files: a shell that knows nothing about a value
 /// offers files.
 fn named_values(command: clap::Command) -> clap::Command {
-    let command = command.mut_args(|argument| match argument.get_value_hint() {
-        ValueHint::Unknown => argument.value_hint(ValueHint::Other),
-        _ => argument,
+    let command = command.mut_args(|argument| {
+        let has_value = argument.get_action().takes_values();
+        match argument.get_value_hint() {
+            ValueHint::Unknown if has_value => argument.value_hint(ValueHint::Other),
+            _ => argument,
+        }
     });
     command.mut_subcommands(named_values)
 }
