@@ -17,7 +17,7 @@ async fn main() -> ExitCode {
     let (Lately { command, options }, name) = Lately::of_process();
     let (mut out, mut told) = (std::io::stdout(), std::io::stderr());
     let done = match command {
-        None => serve::run(options, &mut out).await.map_err(|error| error.to_string()),
+        None => serve::run(options, &mut out, &mut told).await.map_err(|error| error.to_string()),
         Some(Command::Token(options)) => {
             operate::token::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
         }
