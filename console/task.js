@@ -7,13 +7,13 @@ import { button, el } from "./dom.js";
  * Shows a problem: its text, its fields, its code, and the id of its request in the log. Screen readers read it at once. A
  * problem that may pass has a button, which calls `again`.
  */
-export function showProblem(error, again) {
+export function showProblem(error, again, isNew = true) {
   if (!(error instanceof Problem)) throw error;
   const faults = error.errors.map(({ path, message }) => el("li", {}, el("code", {}, path), ` ${message}`));
   const marks = [error.status > 0 && String(error.status), error.code].filter(Boolean).join(" ");
   return el(
     "div",
-    { class: "problem", role: "alert" },
+    { class: "problem", role: isNew ? "alert" : null },
     el("p", { class: "problem-title" }, error.title),
     error.message !== error.title && el("p", {}, error.message),
     faults.length > 0 && el("ul", {}, faults),
@@ -24,13 +24,16 @@ export function showProblem(error, again) {
       error.requestId && " · request ",
       error.requestId && el("code", {}, error.requestId),
     ),
-    error.isPassing && el("p", {}, button("Try again", again)),
+    again && error.isPassing && el("p", {}, button("Try again", again)),
   );
 }
 
 /** The number of tasks under way for each place, and the controller that aborts the place's last read. */
 const under = new WeakMap();
 const shown = new WeakMap();
+
+/** The code of each place's problem. A poll that fails again does not announce the same problem again. */
+const told = new WeakMap();
 
 /**
  * Runs `work` for `place`, which is marked as busy, and shows a problem there. Aborted work shows nothing. `again` is what
@@ -42,11 +45,17 @@ export async function task(place, work, again = () => task(place, work)) {
   clear(place);
   try {
     await work();
+    told.delete(place);
     return true;
   } catch (error) {
     if (error.name !== "AbortError") {
       clear(place);
-      place.prepend(showProblem(error, again));
+      const retry = () => {
+        told.delete(place);
+        again();
+      };
+      place.prepend(showProblem(error, retry, told.get(place) !== error.code));
+      told.set(place, error.code);
     }
     return false;
   } finally {
@@ -90,6 +99,7 @@ export function showLast(place, signal, read) {
 export async function pressed(control, place, work) {
   const hadFocus = document.activeElement === control;
   const fields = control.form?.elements;
+  told.delete(place);
   control.disabled = true;
   try {
     return await task(place, () => marked(fields, work), () => pressed(control, place, work));

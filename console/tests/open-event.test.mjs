@@ -91,19 +91,28 @@ test("an event and a list can be copied for other programs", async (t) => {
 
 test("an event is deleted only after a question, and its detail says when others delete it", async (t) => {
   const name = await topic();
-  const { events } = await post(name, [note("first"), note("second")]);
+  const { events } = await post(name, [note("first"), note("by keyboard"), note("second")]);
   const page = await open(t, `#timeline?topic=${name}`);
   await entries(page, { name: /second/ }).click();
   await page.getByRole("button", { name: "Delete…" }).click();
   await page.getByText(/Delete this note.added of .*\? This cannot be undone\./).first().waitFor();
   await page.getByRole("button", { name: "Keep" }).click();
   await page.getByRole("button", { name: "Delete…" }).click();
-  assert.equal((await api("GET", `/topics/${name}/events`)).data.events.length, 2);
+  assert.equal((await api("GET", `/topics/${name}/events`)).data.events.length, 3);
   await page.getByRole("button", { name: "Delete", exact: true }).click();
   await detail(page).waitFor({ state: "detached" });
   await page.mouse.move(0, 0);
   await entries(page, { name: /second/ }).waitFor({ state: "detached" });
-  assert.equal((await api("GET", `/topics/${name}/events`)).data.events.length, 1);
+  assert.equal((await api("GET", `/topics/${name}/events`)).data.events.length, 2);
+
+  await page.getByRole("listbox").focus();
+  await page.keyboard.press("Home");
+  await page.keyboard.press("Enter");
+  await detail(page).getByText("by keyboard").waitFor();
+  await page.getByRole("button", { name: "Delete…" }).press("Enter");
+  await page.getByRole("button", { name: "Delete", exact: true }).press("Enter");
+  await entries(page, { name: /by keyboard/ }).waitFor({ state: "detached" });
+  assert.equal(await page.evaluate(() => document.activeElement.getAttribute("role")), "listbox");
 
   await entries(page, { name: /first/ }).click();
   await api("DELETE", `/topics/${name}/events/${events[0].id}`);
