@@ -14,6 +14,11 @@ export class Problem extends Error {
     super(detail || title);
     Object.assign(this, { status, code, title, errors, requestId });
   }
+
+  /** True if the same request may succeed later. */
+  get isPassing() {
+    return this.code === "unreachable" || this.status === 429 || this.status >= 500;
+  }
 }
 
 let connection = kept() ?? LOCAL;
@@ -31,23 +36,41 @@ export const isLocal = () => connection.url === "";
 
 export const apiUrl = () => connection.url || location.origin;
 
-/** Connects to another API, if it accepts the token. */
-export async function connect(url, token) {
+/** The user that the connection's token acts for, if the user of the page entered it. */
+export const tokenUser = () => connection.user;
+
+/** Connects to another API, if it is a Lately that accepts the token. */
+export async function connect(url, token, user) {
   const before = connection;
-  connection = { url: url.replace(/\/+$/, ""), token };
+  connection = { url: url.replace(/\/+$/, ""), token, user };
   try {
-    await call("GET", "/topics?limit=1");
-    sessionStorage.setItem(KEPT, JSON.stringify(connection));
+    const { data } = await call("GET", "/topics?limit=1");
+    if (!Array.isArray(data?.topics)) throw notLately();
+    adopt(connection);
   } catch (error) {
     connection = before;
     throw error;
   }
 }
 
+/** The connection, for another tab of this browser. */
+export const share = () => connection;
+
+/** Uses a connection, until the tab is closed. */
+export function adopt(given) {
+  connection = given;
+  sessionStorage.setItem(KEPT, JSON.stringify(connection));
+}
+
 export function connectLocally() {
   connection = LOCAL;
   sessionStorage.removeItem(KEPT);
 }
+
+let reached = true;
+
+/** False if the last request got no response. */
+export const isReachable = () => reached;
 
 /**
  * Sends a request. `body` is sent as JSON; `token` replaces the connection's token.
@@ -56,7 +79,7 @@ export function connectLocally() {
 export async function call(method, path, { body, headers = {}, token, signal, as = "json" } = {}) {
   const began = performance.now();
   const response = await send(method, path, { body, headers, token, signal });
-  const text = await response.text();
+  const text = await received(response.text());
   const answer = {
     status: response.status,
     cost: response.headers.get("Lately-Cost"),
@@ -64,26 +87,48 @@ export async function call(method, path, { body, headers = {}, token, signal, as
     truncated: response.headers.get("Lately-Truncated") === "true",
     milliseconds: performance.now() - began,
   };
-  answer.data = as === "text" ? text : text && exactly(text);
+  try {
+    answer.data = as === "text" ? text : text && exactly(text);
+  } catch {
+    throw notLately();
+  }
   return answer;
 }
+
+const notLately = () =>
+  new Problem({
+    status: 0,
+    code: "not-lately",
+    title: "This is not a Lately API",
+    detail: `The response of ${apiUrl()} is not Lately's. Check the URL.`,
+  });
 
 /** Sends a request, and returns the response unread, so that the caller can read it as a stream. */
 export async function send(method, path, { body, headers = {}, token, signal }) {
   const sent = { Authorization: `Bearer ${token ?? connection.token}`, ...headers };
   if (body !== undefined) sent["Content-Type"] = "application/json";
-  let response;
-  try {
-    response = await fetch(connection.url + path, {
+  const response = await received(
+    fetch(connection.url + path, {
       method,
       headers: sent,
       body: body === undefined || typeof body === "string" ? body : JSON.stringify(body),
       signal,
       credentials: "omit",
       cache: "no-store",
-    });
+    }),
+  );
+  reached = true;
+  if (!response.ok) throw await problem(response);
+  return response;
+}
+
+/** Waits for a response or its body. */
+async function received(promise) {
+  try {
+    return await promise;
   } catch (error) {
     if (error.name === "AbortError") throw error;
+    reached = false;
     throw new Problem({
       status: 0,
       code: "unreachable",
@@ -91,12 +136,10 @@ export async function send(method, path, { body, headers = {}, token, signal }) 
       detail: `${apiUrl()} did not respond. Check that it is running and that it allows this page's origin.`,
     });
   }
-  if (!response.ok) throw await problem(response);
-  return response;
 }
 
 async function problem(response) {
-  const text = await response.text();
+  const text = await received(response.text());
   let body = {};
   try {
     body = JSON.parse(text);
@@ -135,7 +178,17 @@ export function query(values) {
   return given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
 }
 
-/** The names of all topics (the first 200). */
+/** The most pages of the list of topics to read. */
+const TOPIC_PAGES = 10;
+
+/** The names of all topics, at most 2,000. */
 export async function topics(signal) {
-  return (await call("GET", "/topics?limit=200", { signal })).data.topics.map((it) => it.topic);
+  const names = [];
+  let cursor = null;
+  for (let page = 0; page < TOPIC_PAGES && (page === 0 || cursor); page += 1) {
+    const { data } = await call("GET", `/topics${query({ limit: 200, cursor })}`, { signal });
+    names.push(...data.topics.map((it) => it.topic));
+    cursor = data.next;
+  }
+  return names;
 }

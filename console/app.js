@@ -1,41 +1,65 @@
-// The frame of the page. The part of the address behind `#` selects the panel.
+// The frame of the page. The part of the address behind `#` selects the panel. The menu leads to what each panel showed
+// last, and to the topic that is shown now.
 //
 // A panel is a module with `open(place, parameters, signal)`. When another panel is shown, `signal` aborts, and with it
 // all work of the panel. Panels that need the local program's own routes are not offered for a deployed API.
 
-import { isLocal } from "./api.js";
-import { banner } from "./banner.js";
+import { note, parse } from "./address.js";
+import { apiUrl, isLocal, query } from "./api.js";
+import { faultsBanner, outageBanner } from "./banner.js";
 import { connectionButton } from "./connection.js";
 import { el } from "./dom.js";
-import { onLink, onState, restart } from "./live.js";
+import { onLink, onOutage, onState, restart } from "./live.js";
 import { themeToggle } from "./theme.js";
 import * as consumers from "./consumers.js";
 import * as faults from "./faults.js";
 import * as feeds from "./feeds.js";
 import * as issues from "./issues.js";
+import * as sources from "./sources.js";
 import * as storage from "./storage.js";
 import * as stream from "./stream.js";
 import * as timeline from "./timeline.js";
 
 const PANELS = [
-  { name: "timeline", title: "Timeline", module: timeline },
-  { name: "feeds", title: "Feeds", module: feeds },
-  { name: "issues", title: "Issues", module: issues },
-  { name: "consumers", title: "Consumers", module: consumers },
-  { name: "storage", title: "Storage", module: storage, local: true },
+  { name: "timeline", title: "Timeline", module: timeline, names: ["topic"] },
+  { name: "feeds", title: "Feeds", module: feeds, names: ["user"] },
+  { name: "sources", title: "Sources", module: sources, names: ["source"] },
+  { name: "issues", title: "Issues", module: issues, names: ["owner", "repo", "issue"] },
+  { name: "consumers", title: "Consumers", module: consumers, names: ["topic", "name"] },
+  { name: "storage", title: "Storage", module: storage, names: ["topic"], local: true },
   { name: "stream", title: "Stream", module: stream, local: true },
   { name: "faults", title: "Faults", module: faults, local: true },
 ];
 
 const LINKS = { live: "Live", polling: "Polling", waiting: "Reconnecting" };
 
+/** Why the local program is polled. */
+const POLLING = "Four other tabs are live. A browser opens few connections, so this tab asks every two seconds.";
+
 const nav = document.getElementById("nav");
 const place = document.getElementById("panel");
 let shown = null;
 
+/** The parameters that each panel had last, by the panel's name. */
+const last = new Map();
+
+/** The address of a panel in the menu. With another API, a new tab needs that API's URL. */
+function addressOf({ name, names = [] }) {
+  const { topic } = last.get(shown.name);
+  const kept = last.get(name) ?? {};
+  const parameters = topic && names.includes("topic") && kept.topic !== topic ? { topic } : kept;
+  return `#${name}${query({ ...parameters, api: isLocal() ? null : apiUrl() })}`;
+}
+
+/** Draws the menu and the title for the current address. */
 function drawNav() {
-  const links = PANELS.filter((panel) => isLocal() || !panel.local).map(({ name, title }) =>
-    el("a", { href: `#${name}`, "aria-current": shown?.name === name ? "page" : null }, title),
+  const { parameters } = parse(location.hash);
+  last.set(shown.name, Object.fromEntries(parameters));
+  const { names = [], title } = PANELS.find(({ name }) => name === shown.name);
+  const what = names.map((name) => parameters.get(name)).filter(Boolean);
+  document.title = [what.join(" / "), title, "Lately", !isLocal() && new URL(apiUrl()).host].filter(Boolean).join(" · ");
+  const links = PANELS.filter((panel) => isLocal() || !panel.local).map((panel) =>
+    el("a", { href: addressOf(panel), "aria-current": shown.name === panel.name ? "page" : null }, panel.title),
   );
   nav.replaceChildren(...links);
   nav.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
@@ -43,39 +67,45 @@ function drawNav() {
 
 /** Shows the panel of the address. */
 function show() {
-  const [name, parameters] = location.hash.slice(1).split("?");
+  const { name, parameters } = parse(location.hash);
   const panel = PANELS.find((it) => it.name === name && (isLocal() || !it.local)) ?? PANELS[0];
   const first = shown === null;
   shown?.controller.abort();
   shown = { name: panel.name, controller: new AbortController() };
-  document.title = `${panel.title} · Lately`;
-  drawNav();
+  if (isLocal()) drawNav();
+  else note({ api: apiUrl() });
   place.replaceChildren();
   place.className = `panel ${panel.name}`;
-  panel.module.open(place, new URLSearchParams(parameters), shown.controller.signal);
+  panel.module.open(place, parameters, shown.controller.signal);
   scrollTo(0, 0);
   if (!first) document.getElementById("main").focus({ preventScroll: true });
 }
 
-function start() {
+async function start() {
   const connection = connectionButton(() => {
+    last.clear();
     show();
     restart();
     showFaults(null);
   });
-  const showFaults = banner(document.getElementById("banner"));
+  const showFaults = faultsBanner(document.getElementById("banner"));
   document.getElementById("foot").append(connection.element, themeToggle());
   onState((state) => showFaults(state.faults));
+  onOutage(outageBanner(document.getElementById("outage")));
   onLink((link) => {
     connection.link.className = `link ${link}`;
     connection.link.textContent = LINKS[link];
+    connection.link.title = link === "polling" && isLocal() ? POLLING : "";
   });
   addEventListener("hashchange", show);
-  // The skip link must not change the address, whose part behind # selects the panel.
-  document.querySelector(".skip").addEventListener("click", (event) => {
+  addEventListener("noted", drawNav);
+  // The skip links must not change the address, whose part behind # selects the panel.
+  const skip = (event) => {
     event.preventDefault();
-    document.getElementById("main").focus();
-  });
+    (document.querySelector(event.target.dataset.to) ?? document.getElementById("main")).focus();
+  };
+  document.querySelectorAll(".skip").forEach((link) => link.addEventListener("click", skip));
+  await connection.join(parse(location.hash).parameters.get("api"));
   show();
   restart();
 }

@@ -1,4 +1,5 @@
-// A banner on every panel that lists the active faults, so that nobody wonders why something is slow.
+// Banners on every panel: one lists the active faults, so that nobody wonders why something is slow, and one tells of an
+// outage. During an outage the faults are not known.
 
 import { call } from "./api.js";
 import { announce, button, el } from "./dom.js";
@@ -21,7 +22,7 @@ export function active(faults) {
   ].filter(Boolean);
 }
 
-export function banner(place) {
+export function faultsBanner(place) {
   const what = el("span", {});
   const end = button("End all", () => pressed(end, place, () => call("DELETE", "/local/faults")));
   const line = el(
@@ -39,7 +40,35 @@ export function banner(place) {
     what.textContent = `${list.join(" · ")}.`;
     if (on === list.length > 0) return;
     on = list.length > 0;
+    const hadFocus = line.contains(document.activeElement);
     place.replaceChildren(...(on ? [line] : []));
+    if (hadFocus) document.getElementById("main").focus({ preventScroll: true });
     announce(on ? "Faults are on." : "All faults are off.");
+  };
+}
+
+/** Returns a function that shows an outage, and the seconds until the next attempt. `null` ends the outage. */
+export function outageBanner(place) {
+  const what = el("span", {});
+  let attempt = null;
+  const now = button("Try now", () => attempt.tryNow());
+  const line = el("div", { class: "banner outage", hidden: true }, what, now);
+  place.append(line);
+  const draw = () => {
+    const left = Math.max(0, Math.ceil((attempt.next - Date.now()) / 1000));
+    const next = left === 0 ? "Trying again…" : `The next attempt is in ${left} s.`;
+    what.textContent = `No connection since ${attempt.since.toISOString().slice(11, 19)} UTC. ${next}`;
+  };
+  let timer = 0;
+  return (outage) => {
+    if (Boolean(outage) === line.hidden) announce(outage ? "No connection." : "Connected again.");
+    attempt = outage;
+    clearInterval(timer);
+    if (outage) {
+      draw();
+      timer = setInterval(draw, 250);
+    } else if (line.contains(document.activeElement)) document.getElementById("main").focus({ preventScroll: true });
+    line.hidden = !outage;
+    document.body.classList.toggle("offline", !line.hidden);
   };
 }

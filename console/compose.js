@@ -1,13 +1,18 @@
 // The form that posts an event and shows its cost. Timelines and feeds use it.
 //
-// A text is sent as `{"text": …}`. Other data can be entered as JSON, which is sent unchanged.
+// A text is sent as `{"text": …}`. Other data can be entered as JSON, which is sent unchanged. A request whose response was
+// lost may be repeated, because it has an idempotency key: the event is written once.
 
-import { call, path } from "./api.js";
+import { call, isLocal, path, tokenUser } from "./api.js";
 import { announce, el, field, form, suggested } from "./dom.js";
 import { cost } from "./format.js";
 import { pressed } from "./task.js";
 
+/** The users of the demo. */
 export const PEOPLE = ["ada", "bob", "carol"];
+
+/** Actors to suggest: only the local program has the demo's users. */
+const people = () => (isLocal() ? PEOPLE : []);
 
 const TYPES = {
   posts: ["post.created", "post.liked", "post.edited"],
@@ -19,16 +24,41 @@ const TYPES = {
 /** Types to suggest for a topic. Any other type can be entered. */
 export const typesOf = (topic) => TYPES[topic] ?? ["note.added"];
 
+/** The fault of a text that is not JSON. */
+function faultOf(text) {
+  try {
+    if (text.trim()) JSON.parse(text);
+    return "";
+  } catch (error) {
+    return `This is not valid JSON: ${error.message}`;
+  }
+}
+
 /** Makes the form. `posted(event)` is called with each accepted event. */
-export function composer({ topic, actor = "ada", actors = PEOPLE, posted, signal }) {
-  const who = suggested(actors, { value: actor, required: true });
-  const type = suggested(typesOf(topic), { value: typesOf(topic)[0], required: true });
+export function composer({ topic, actor = tokenUser() ?? people()[0], actors = people(), posted, signal }) {
+  const who = suggested(actors, { name: "actor", value: actor ?? "", required: true });
+  const type = suggested(typesOf(topic), { name: "type", value: typesOf(topic)[0], required: true });
   const text = el("input", { placeholder: "What happened?", autocomplete: "off" });
-  const subject = suggested(["repo:octo:hello", "repo:octo:engine", "repo:lately:console"], { placeholder: "none" });
-  const json = el("textarea", { rows: "3", spellcheck: "false", placeholder: '{"amount": 12.50}' });
+  const subject = suggested(["repo:octo:hello", "repo:octo:engine", "repo:lately:console"], {
+    name: "subject",
+    placeholder: "none",
+  });
+  const json = el("textarea", { name: "data", rows: "3", spellcheck: "false", placeholder: '{"amount": 12.50}' });
   const submit = el("button", { type: "submit", class: "primary" }, "Post");
   const price = el("output", { class: "price" });
+  const summary = el("summary", {});
 
+  /** Checks the text and the JSON. The summary says what the closed part holds. */
+  const check = () => {
+    const data = json.value.trim();
+    text.required = !data;
+    json.setCustomValidity(data && text.value ? "Enter a text or JSON, not both." : faultOf(data));
+    const holds = [subject.value.trim() && "a subject", data && "JSON"].filter(Boolean).join(" and ");
+    summary.textContent = holds ? `Subject and data: has ${holds}` : "Subject and data";
+  };
+
+  /** The last request that was not accepted. */
+  let attempt = null;
   const post = () =>
     pressed(submit, element, async () => {
       const parts = { type: type.value.trim(), actor: who.value.trim() };
@@ -36,15 +66,20 @@ export function composer({ topic, actor = "ada", actors = PEOPLE, posted, signal
       const data = json.value.trim() || JSON.stringify({ text: text.value });
       const body = `${JSON.stringify(parts).slice(0, -1)},"data":${data}}`;
       price.textContent = "";
-      const answer = await call("POST", `${path("topics", topic)}/events`, { body, signal });
-      price.textContent = cost(answer);
-      announce(`Posted: ${cost(answer)}.`);
-      text.value = "";
+      if (attempt?.body !== body) attempt = { body, key: crypto.randomUUID() };
+      const headers = { "Idempotency-Key": attempt.key };
+      const answer = await call("POST", `${path("topics", topic)}/events`, { body, headers, signal });
+      attempt = null;
+      const wasThere = answer.status === 200 ? "The first request had already written the event. " : "";
+      price.textContent = `${wasThere}${cost(answer)}, with an idempotency key`;
+      announce(`Posted: ${price.textContent}.`);
+      text.value = json.value = "";
+      check();
       posted?.({ topic, ...answer.data });
     });
 
   const element = form(
-    { class: "composer", "aria-label": `Post to ${topic}` },
+    { class: "composer", "aria-label": `Post to ${topic}`, oninput: check },
     post,
     el("div", { class: "fields" }, field("Actor", who), field("Type", type), field("Text", text, { wide: true }), submit),
     el(
@@ -53,7 +88,7 @@ export function composer({ topic, actor = "ada", actors = PEOPLE, posted, signal
       el(
         "details",
         {},
-        el("summary", {}, "Subject and data"),
+        summary,
         el(
           "div",
           { class: "fields" },
@@ -64,5 +99,6 @@ export function composer({ topic, actor = "ada", actors = PEOPLE, posted, signal
       price,
     ),
   );
+  check();
   return element;
 }

@@ -1,15 +1,27 @@
 // The connection: to the program that served the page, or to an API whose URL and token the user enters.
 
-import { apiUrl, connect, connectLocally, isLocal } from "./api.js";
+import { note } from "./address.js";
+import { adopt, apiUrl, connect, connectLocally, isLocal, Problem, share } from "./api.js";
 import { button, el, field, form } from "./dom.js";
+import { hear, tell } from "./tabs.js";
 import { pressed } from "./task.js";
 
-/** The line that shows the connection, and its dialog. `changed` is called after the connection has changed. */
+/** The wait for another tab that has the connection, in milliseconds. */
+const OTHER_TAB = 500;
+
+/** The hosts that the page's policy allows without TLS. */
+const LOOPBACK = ["127.0.0.1", "localhost"];
+
+/**
+ * The line that shows the connection, and its dialog. `changed` is called after the connection has changed. `join(url)`
+ * connects to the API of a link.
+ */
 export function connectionButton(changed) {
   const open = button("Connect…", () => dialog.showModal(), { class: "quiet" });
   const link = el("span", { class: "link waiting" });
   const where = el("span", { class: "where" });
-  const dialog = connectionDialog(() => {
+  const { dialog, url } = connectionDialog(() => {
+    note({ api: isLocal() ? null : apiUrl() });
     show();
     changed();
   });
@@ -18,7 +30,57 @@ export function connectionButton(changed) {
     where.title = apiUrl();
   };
   show();
-  return { element: el("div", { class: "connection" }, el("p", {}, link, where), open, dialog), link };
+  const join = async (wanted) => {
+    if (!wanted || wanted === apiUrl()) return;
+    const given = await fromAnotherTab(wanted);
+    if (given) adopt(given);
+    else {
+      url.value = wanted;
+      dialog.showModal();
+    }
+    show();
+  };
+  hear("connection wanted", (wanted) => !isLocal() && wanted === apiUrl() && tell("connection", share()));
+  return { element: el("div", { class: "connection" }, el("p", {}, link, where), open, dialog), link, join };
+}
+
+/** The connection of another tab to an API, so that a link in a new tab works. `null` if no tab has it. */
+function fromAnotherTab(wanted) {
+  return new Promise((resolve) => {
+    const heard = new AbortController();
+    const end = (connection) => {
+      heard.abort();
+      resolve(connection);
+    };
+    hear("connection", (given) => given.url === wanted && end(given), heard.signal);
+    tell("connection wanted", wanted);
+    setTimeout(end, OTHER_TAB, null);
+  });
+}
+
+/** Connects. Says why if the page cannot send a request there at all; a browser tells a page only that it failed. */
+async function connectTo(url, token, user) {
+  const refuse = (detail) => {
+    throw new Problem({ status: 0, code: "no-connection", title: "Cannot connect", detail });
+  };
+  const { protocol, hostname } = new URL(url);
+  if (!["https:", "http:"].includes(protocol)) refuse("The URL must begin with https:// or http://.");
+  if (protocol === "http:" && !LOOPBACK.includes(hostname))
+    refuse("The page uses http:// only for 127.0.0.1 and localhost. Enter a URL with https://.");
+  if (!/^[\x20-\x7e]+$/.test(token)) refuse("A token has only ASCII characters.");
+  try {
+    await connect(url, token, user);
+  } catch (error) {
+    if (error.code !== "unreachable") throw error;
+    const responds = await fetch(url, { mode: "no-cors", credentials: "omit" }).then(
+      () => true,
+      () => false,
+    );
+    if (!responds) throw error;
+    refuse(
+      `${url} responds, but does not allow requests from ${location.origin}. Set the stack's CorsOrigin to this origin. A local program allows its own page only: open ${url} in the browser.`,
+    );
+  }
 }
 
 function connectionDialog(changed) {
@@ -29,11 +91,12 @@ function connectionDialog(changed) {
     autocomplete: "off",
   });
   const token = el("input", { type: "password", required: true, autocomplete: "off" });
-  const said = el("div", { role: "alert" });
+  const user = el("input", { autocomplete: "off", spellcheck: "false", placeholder: "optional" });
+  const said = el("div", {});
   const go = el("button", { type: "submit", class: "primary" }, "Connect");
-  const submit = async (filled) => {
-    if (!filled.reportValidity()) return;
-    if (!(await pressed(go, said, () => connect(url.value.trim(), token.value.trim())))) return;
+  const submit = async () => {
+    const values = [url, token, user].map((input) => input.value.trim());
+    if (!(await pressed(go, said, () => connectTo(...values)))) return;
     dialog.close();
     changed();
   };
@@ -56,6 +119,7 @@ function connectionDialog(changed) {
       ),
       field("URL", url),
       field("Token", token),
+      field("User", user, { hint: "The user that the token acts for. Feeds open with this user's feed." }),
       said,
       el(
         "div",
@@ -66,5 +130,5 @@ function connectionDialog(changed) {
       ),
     ),
   );
-  return dialog;
+  return { dialog, url };
 }

@@ -1,33 +1,35 @@
 // Consumers: named readers of a topic with a stored position. Reports are consumers whose batches are files.
 
+import { note } from "./address.js";
 import { call, exactly, isLocal, path, topics } from "./api.js";
-import { announce, button, card, el, empty, field, form, heading, select, suggested, table } from "./dom.js";
-import { bytes, cost, count, plural, seconds, time } from "./format.js";
+import { announce, button, card, el, empty, field, form, heading, loading, select, suggested, suggestions, table } from "./dom.js";
+import { bytes, cost, count, moment, plural, seconds } from "./format.js";
 import { watch } from "./live.js";
 import { pressed, showLast, task } from "./task.js";
 
 /** The lines of a file that are shown. */
 const LINES = 12;
 
-export async function open(place, parameters, signal) {
+/** The interval of reads of the consumer shown. Only the local program is read again; a deployed stack's reads cost money. */
+const AGAIN = 5000;
+
+export function open(place, parameters, signal) {
   place.append(
     heading(
       "Consumers",
       "A consumer reads a topic oldest first, in batches, and commits its position: it gets every event at least once. A report is a consumer whose batches are files.",
     ),
   );
-  await task(place, async () => {
-    const panel = new Consumers(place, await topics(signal), signal);
-    panel.start(parameters.get("topic") ?? "billing", parameters.get("name"));
-  });
+  new Consumers(place, signal).start(parameters.get("topic"), parameters.get("name"));
 }
 
 class Consumers {
-  constructor(place, known, signal) {
-    Object.assign(this, { place, known, signal });
+  #shown = null;
+
+  constructor(place, signal) {
+    Object.assign(this, { place, signal });
     this.listed = el("div", { class: "listed" });
-    this.shown = el("div", { class: "column-main" });
-    this.polled = el("div", {});
+    this.main = el("div", { class: "column-main" });
   }
 
   start(topic, name) {
@@ -36,16 +38,41 @@ class Consumers {
         "div",
         { class: "columns wide-main" },
         el("div", { class: "column-side first" }, isLocal() && card("All consumers", this.listed), this.#naming(topic)),
-        this.shown,
+        this.main,
       ),
     );
-    this.shown.append(el("div", { class: "card" }, empty("No consumer is selected.", "Select one, or create one.")));
-    this.signal.addEventListener("abort", watch({ begin: () => isLocal() && this.#list(name === null) }));
+    this.#showNone();
     if (name !== null) this.#show(topic, name);
+    this.signal.addEventListener("abort", watch({ begin: () => isLocal() && this.#list(topic) }));
   }
 
-  /** Lists all consumers. Only the local program can; in a deployed API, a consumer is found by its name. */
-  #list(chooseOne) {
+  #showNone() {
+    this.#shown?.close();
+    this.#shown = null;
+    this.main.replaceChildren(
+      el("div", { class: "card" }, empty("No consumer is selected.", "Select one, or create one.")),
+    );
+  }
+
+  #show(topic, name) {
+    this.#shown?.close();
+    const deleted = () => {
+      note({ name: null });
+      this.#showNone();
+      announce(`The consumer ${name} of ${topic} is deleted.`);
+      if (isLocal()) this.#list();
+    };
+    this.#shown = new Shown(topic, name, this.signal, deleted);
+    note({ topic, name });
+    this.main.replaceChildren(this.#shown.element);
+    return this.#shown.read();
+  }
+
+  /**
+   * Lists all consumers, and shows the first of `topic`. Only the local program can list them; in a deployed API, a consumer
+   * is found by its name.
+   */
+  #list(topic) {
     return showLast(this.listed, this.signal, async (signal) => {
       const { consumers } = (await call("GET", "/local/consumers", { signal })).data;
       const lines = consumers.map(({ topic, name, reports }) =>
@@ -59,16 +86,16 @@ class Consumers {
       this.listed.replaceChildren(
         lines.length === 0 ? el("p", { class: "muted" }, "No consumers yet.") : el("ul", { class: "plain" }, lines),
       );
-      if (chooseOne && consumers.length > 0 && this.chosen === undefined)
-        this.#show(consumers[0].topic, consumers[0].name);
+      const first = topic ? consumers.find((it) => it.topic === topic) : consumers[0];
+      if (this.#shown === null && topic !== undefined && first) this.#show(first.topic, first.name);
     });
   }
 
   #naming(topic) {
-    const which = suggested(this.known, { value: topic, required: true });
+    const which = suggested([], { value: topic ?? "billing", required: true });
     const name = el("input", { value: "me", required: true, autocomplete: "off", spellcheck: "false" });
     const start = select(["earliest", "latest"], "earliest");
-    const make = el("button", { type: "submit", class: "primary" }, "Create");
+    const make = el("button", { type: "submit", class: "primary" }, "Create consumer");
     const said = el("div", {});
     const chosen = () => [which.value.trim(), name.value.trim()];
     const create = () =>
@@ -79,41 +106,75 @@ class Consumers {
           signal: this.signal,
         });
         announce(`The consumer ${name} of ${topic} is ready.`);
-        await Promise.all([this.#show(topic, name), isLocal() && this.#list(false)]);
+        await Promise.all([this.#show(topic, name), isLocal() && this.#list()]);
       });
-    const find = button("Find", () => this.#show(...chosen()));
-    return card(
-      "Create or find a consumer",
+    const find = button("Open", () => {
+      if (find.form.reportValidity()) this.#show(...chosen());
+    });
+    const section = card(
+      "Create or open a consumer",
       form(
         { class: "fields" },
         create,
         field("Topic", which),
         field("Name", name),
-        field("Start", start),
+        field("Start", start, { hint: "For a new consumer" }),
         el("div", { class: "actions wide" }, make, find),
       ),
       said,
     );
+    task(said, async () => suggestions(which, await topics(this.signal)));
+    return section;
+  }
+}
+
+/** The consumer that is shown. All its requests end when another one is shown, so no result gets under another heading. */
+class Shown {
+  #closed = new AbortController();
+  #runsShown = "";
+
+  constructor(topic, name, signal, deleted) {
+    Object.assign(this, { topic, name, deleted, base: path("topics", topic, "consumers", name) });
+    this.signal = AbortSignal.any([signal, this.#closed.signal]);
+    this.state = el("div", {}, loading());
+    this.below = el("div", { class: "column-main" });
+    this.polled = el("div", {});
+    this.element = el("div", { class: "column-main" }, card(`${topic} / ${name}`, this.state), this.below);
+    if (!isLocal()) return;
+    const timer = setInterval(() => this.#again(), AGAIN);
+    this.signal.addEventListener("abort", () => clearInterval(timer));
   }
 
-  #show(topic, name) {
-    this.chosen = { topic, name, base: path("topics", topic, "consumers", name) };
-    this.polled.replaceChildren();
-    return showLast(this.shown, this.signal, async (signal) => {
-      const [consumer, runs] = await Promise.all([
-        call("GET", this.chosen.base, { signal }),
-        call("GET", `${this.chosen.base}/runs?limit=20`, { signal }),
-      ]);
-      const reports = runs.data.runs.length > 0;
-      this.shown.replaceChildren(
-        this.#state(consumer),
-        reports ? this.#runs(runs.data.runs) : this.#polling(consumer.data),
-      );
-    });
+  close() {
+    this.#closed.abort();
   }
 
-  #state({ data, cost: paid, milliseconds }) {
-    const { topic, name } = this.chosen;
+  read() {
+    return showLast(this.state, this.signal, (signal) => this.#read(signal));
+  }
+
+  /** Reads again, unless the user is using what would be replaced. */
+  #again() {
+    const busy = this.state.contains(document.activeElement) || this.state.querySelector(".confirm, .problem");
+    if (!document.hidden && !busy) this.#read(this.signal).catch(() => {});
+  }
+
+  async #read(signal) {
+    const [consumer, runs] = await Promise.all([
+      call("GET", this.base, { signal }),
+      call("GET", `${this.base}/runs?limit=20`, { signal }),
+    ]);
+    const all = runs.data.runs;
+    this.state.replaceChildren(...this.#facts(consumer, all.length > 0));
+    if (all.length === 0) {
+      if (!this.polled.isConnected) this.below.replaceChildren(this.#polling(consumer.data));
+    } else if (this.#runsShown !== JSON.stringify(all)) {
+      this.#runsShown = JSON.stringify(all);
+      this.below.replaceChildren(this.#runs(all));
+    }
+  }
+
+  #facts({ data, cost: paid, milliseconds }, reports) {
     const facts = [
       ["position", data.position ? el("code", {}, data.position) : "at the beginning"],
       ["lag", seconds(data.lag_seconds)],
@@ -121,8 +182,8 @@ class Consumers {
       ["settle time", seconds(data.settle_seconds)],
       ["outstanding batch", data.outstanding ? el("code", {}, data.outstanding) : "none"],
     ];
-    return card(
-      `${topic} / ${name}`,
+    const refresh = button("Refresh", () => pressed(refresh, this.state, () => this.#read(this.signal)));
+    return [
       el(
         "dl",
         { class: "facts" },
@@ -131,23 +192,71 @@ class Consumers {
       el(
         "div",
         { class: "actions" },
-        button("Refresh", () => this.#show(topic, name)),
+        refresh,
+        !reports && button("Seek…", () => this.#ask(this.#seek())),
+        button("Delete…", () => this.#ask(this.#delete()), { class: "danger" }),
         el("span", { class: "price" }, cost({ cost: paid, milliseconds })),
       ),
+    ];
+  }
+
+  /** Shows a form below the facts, in the place of an earlier one. */
+  #ask(question) {
+    this.state.querySelector(".confirm")?.remove();
+    this.state.append(question);
+    question.querySelector("input, button").focus();
+  }
+
+  #seek() {
+    const to = suggested(["earliest", "latest", `${new Date().toISOString().slice(0, 10)}T00:00:00Z`], {
+      name: "to",
+      required: true,
+    });
+    const go = el("button", { type: "submit", class: "primary" }, "Seek");
+    const seek = () =>
+      pressed(go, this.state, async () => {
+        await call("POST", `${this.base}/seek`, { body: { to: to.value.trim() }, signal: this.signal });
+        this.polled.replaceChildren();
+        announce(`The next batch of ${this.name} begins at ${to.value.trim()}.`);
+        await this.#read(this.signal);
+      });
+    const hint = "earliest, latest, a time or an event's id";
+    return form({ class: "inline confirm" }, seek, field("Continue at", to, { hint }), go, this.#cancel());
+  }
+
+  #delete() {
+    const go = button(
+      "Delete consumer",
+      () =>
+        pressed(go, this.state, async () => {
+          await call("DELETE", this.base, { signal: this.signal });
+          this.deleted();
+        }),
+      { class: "danger" },
+    );
+    return el(
+      "div",
+      { class: "confirm actions" },
+      el("p", {}, `Delete ${this.name} of ${this.topic}? Its position is lost; the topic's events stay.`),
+      go,
+      this.#cancel(),
     );
   }
 
+  #cancel() {
+    return button("Cancel", () => this.state.querySelector(".confirm").remove(), { class: "quiet" });
+  }
+
   #polling(consumer) {
-    const limit = el("input", { type: "number", value: "10", min: "1", max: "1000" });
+    const limit = el("input", { type: "number", name: "limit", value: "10", min: "1", max: "1000", required: true });
     const poll = el("button", { type: "submit", class: "primary" }, "Poll");
-    const ask = () =>
-      pressed(poll, this.polled, async () => {
-        const answer = await call("POST", `${this.chosen.base}/poll`, {
-          body: { limit: Number(limit.value) },
-          signal: this.signal,
-        });
-        this.#batch(answer);
+    const ask = () => {
+      this.polled.replaceChildren();
+      return pressed(poll, this.polled, async () => {
+        const body = { limit: Number(limit.value) };
+        this.#batch(await call("POST", `${this.base}/poll`, { body, signal: this.signal }));
       });
+    };
     if (consumer.outstanding)
       this.polled.replaceChildren(
         el("p", { class: "muted" }, "A batch is outstanding: a poll returns the same batch until you commit it."),
@@ -159,7 +268,7 @@ class Consumers {
     const { batch, events, late, caught_up: caughtUp } = answer.data;
     const rows = [...late.map((event) => ["late", event]), ...events.map((event) => ["", event])].map(
       ([mark, event]) => [
-        time(event.at),
+        moment(event.at),
         event.type,
         el("bdi", {}, event.actor),
         el("code", { class: "cut" }, JSON.stringify(event.data ?? null)),
@@ -168,9 +277,10 @@ class Consumers {
     );
     const commit = button("Commit", () =>
       pressed(commit, this.polled, async () => {
-        await call("POST", `${this.chosen.base}/commit`, { body: { batch }, signal: this.signal });
+        await call("POST", `${this.base}/commit`, { body: { batch }, signal: this.signal });
         announce(`Committed ${plural(rows.length, "event")}.`);
-        await this.#show(this.chosen.topic, this.chosen.name);
+        this.polled.replaceChildren();
+        await this.#read(this.signal);
       }),
     );
     this.polled.replaceChildren(
@@ -180,7 +290,7 @@ class Consumers {
         `${plural(rows.length, "event")}${caughtUp ? ", caught up" : ""} · ${cost(answer)}`,
       ),
       rows.length > 0
-        ? table("The batch, oldest first", ["At", "Type", "Actor", "Data", "Late"], rows)
+        ? table("The batch, oldest first", ["At (UTC)", "Type", "Actor", "Data", "Late"], rows)
         : caughtUp
           ? empty("No new events.")
           : empty("No events yet: poll again.", "The consumer is still looking for late events."),
@@ -191,8 +301,8 @@ class Consumers {
   #runs(runs) {
     const file = el("div", { class: "file" });
     const rows = runs.map((run) => [
-      time(run.announced_at),
-      run.committed_at ? time(run.committed_at) : "under way",
+      moment(run.announced_at),
+      run.committed_at ? moment(run.committed_at) : "under way",
       run.events === null ? "" : count(run.events),
       run.late === null ? "" : count(run.late),
       run.bytes === null ? "" : bytes(run.bytes),
@@ -201,16 +311,13 @@ class Consumers {
             const kind = name.endsWith(".summary.json") ? "summary" : "events";
             if (!isLocal()) return el("code", {}, name);
             const view = () => showLast(file, this.signal, (signal) => this.#file(name, file, signal));
-            const label = `${kind} of the run of ${time(run.announced_at)}`;
+            const label = `${kind} of the run of ${run.announced_at}`;
             return button(kind, view, { class: "as-link", "aria-label": label });
           })
         : "",
     ]);
-    return card(
-      "Runs, newest first",
-      table("Report runs", ["Announced", "Committed", "Events", "Late", "Size", "Files"], rows, { class: "numbers" }),
-      file,
-    );
+    const heads = ["Announced (UTC)", "Committed (UTC)", "Events", "Late", "Size", "Files"];
+    return card("Runs, newest first", table("Report runs", heads, rows, { class: "numbers" }), file);
   }
 
   async #file(name, place, signal) {

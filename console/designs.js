@@ -20,11 +20,11 @@ export function designs(topic, signal) {
       found.replaceChildren(...summary(data), ...data.designs.map(one));
     });
   return card(
-    "Compare six designs",
+    "Compare six designs with copies of the events",
     el(
       "p",
       { class: "muted" },
-      `Writes the newest events of ${topic} with five published designs and with Lately's, and reads the latest back in each design's own way.`,
+      `Writes copies of the newest events of ${topic} into empty tables, one for each of five published designs and one for Lately's, without faults, and reads the latest back in each design's own way. So Lately's copy has its smallest number of shards. A read of ${topic} itself costs more if its buckets have grown: trace it above.`,
     ),
     form({ class: "inline" }, look, field("Events to read", limit), run),
     found,

@@ -63,17 +63,31 @@ export function suggested(values, properties = {}) {
   return input;
 }
 
+/** Replaces the values that an input of `suggested` suggests. */
+export function suggestions(input, values) {
+  input.list.replaceChildren(...values.map((value) => el("option", { value })));
+}
+
 export function button(label, onclick, properties = {}) {
   return el("button", { type: "button", onclick, ...properties }, label);
 }
 
-/** A form that calls `onsubmit` and is never sent by the browser. */
+/** A form that calls `onsubmit` if its values are valid. The browser says what is wrong, and never sends the form. */
 export function form(properties, onsubmit, ...children) {
   const submitted = (event) => {
     event.preventDefault();
     onsubmit(event.currentTarget);
   };
-  return el("form", { novalidate: true, ...properties, onsubmit: submitted }, ...children);
+  const node = el("form", { ...properties, onsubmit: submitted }, ...children);
+  const invalid = ({ target }) => {
+    target.setAttribute("aria-invalid", "true");
+    // The browser cannot show a field of a closed part.
+    const part = target.closest("details");
+    if (part) part.open = true;
+  };
+  node.addEventListener("invalid", invalid, true);
+  node.addEventListener("input", ({ target }) => target.removeAttribute("aria-invalid"));
+  return node;
 }
 
 /** A table with a caption for screen readers. The first cell of a row is its header. */
@@ -120,6 +134,9 @@ export function empty(title, ...hint) {
     hint.length > 0 && el("p", {}, ...hint),
   );
 }
+
+/** Stands for what is being read. It disappears if the read fails (see the style). */
+export const loading = () => el("p", { class: "muted loading" }, "Loading…");
 
 /** Announces a text to screen readers, for changes that are not at the focus. */
 export function announce(text) {

@@ -3,11 +3,15 @@
 // All of an event is text from somebody else. So it is written as text nodes, cut to the length of a row, and isolated
 // in its text direction.
 
+import { query } from "./api.js";
 import { button, el } from "./dom.js";
-import { time } from "./format.js";
+import { count, time, whole } from "./format.js";
 
 /** The characters of an event's data in a row. More would not be visible. */
 const PREVIEW = 240;
+
+/** The characters of an event's data that its details show at first. A browser takes long to lay out more. */
+const SHOWN = 20_000;
 
 /** The number of colours for types; the style has a class for each. */
 const HUES = 6;
@@ -28,7 +32,7 @@ export function eventRow() {
 export function fillRow(row, event, { unread = false, fresh = false } = {}) {
   const [at, type, who, data, mark] = row.children;
   at.textContent = time(event.at);
-  at.title = event.at;
+  at.title = whole(event.at);
   type.textContent = event.type;
   type.className = `row-type hue-${hue(event.type)}`;
   who.textContent = event.subject ? `${event.actor} → ${event.subject}` : event.actor;
@@ -47,33 +51,61 @@ function hue(type) {
   return sum % HUES;
 }
 
-/** The details of an event. `actions` are links and buttons; `onclose` moves the focus back. */
-export function eventDetail(event, { actions = [], onclose }) {
+/** A link to the events and followers of a source. */
+export const sourceLink = (source, text = source) => el("a", { href: `#sources${query({ source })}` }, el("bdi", {}, text));
+
+/**
+ * The details of an event. `actions` are links and buttons, `copies` are buttons that copy; `onclose` moves the focus back.
+ * `step(1)` shows the next event of the list and `step(-1)` the previous one.
+ */
+export function eventDetail(event, { actions = [], copies = [], onclose, step }) {
   const facts = [
     ["id", el("code", {}, event.id)],
-    ["at", event.at],
+    ["at", whole(event.at)],
     ["topic", event.topic],
     ["type", event.type],
-    ["actor", el("bdi", {}, event.actor)],
-    ["subject", event.subject && el("bdi", {}, event.subject)],
+    ["actor", sourceLink(`actor:${event.actor}`, event.actor)],
+    ["subject", event.subject && sourceLink(`subject:${event.subject}`, event.subject)],
   ].filter(([, value]) => value);
-  const close = button("Close", onclose, { class: "quiet" });
-  const data = el(
-    "pre",
-    { class: "data", tabindex: "0", "aria-label": "Data" },
-    event.data === undefined ? "no data" : JSON.stringify(event.data, null, 2),
-  );
-  const node = el(
+  const to = (label, key, rows) =>
+    step && button(label, () => step(rows), { class: "quiet", title: `Key: ${key}`, "aria-keyshortcuts": key });
+  const text = event.data === undefined ? "no data" : JSON.stringify(event.data, null, 2);
+  const data = el("pre", { class: "data", tabindex: "0", "aria-label": "Data" }, text.slice(0, SHOWN));
+  const showAll = () => {
+    data.textContent = text;
+    rest.remove();
+    data.focus();
+  };
+  const rest = text.length > SHOWN && button(`Show all ${count(text.length)} characters`, showAll, { class: "as-link" });
+  const keyed = (pressed) => {
+    if (pressed.altKey || pressed.ctrlKey || pressed.metaKey) return;
+    if (pressed.key === "Escape") onclose();
+    else if (pressed.key === "j") step?.(1);
+    else if (pressed.key === "k") step?.(-1);
+  };
+  return el(
     "aside",
-    { class: "detail", "aria-label": "The event", onkeydown: (key) => key.key === "Escape" && onclose() },
-    el("div", { class: "detail-head" }, el("h2", { tabindex: "-1" }, "Event"), close),
+    { class: "detail", "aria-label": "The event", onkeydown: keyed },
+    el(
+      "div",
+      { class: "detail-head" },
+      el("h2", { tabindex: "-1" }, "Event"),
+      el(
+        "div",
+        {},
+        to("Previous", "k", -1),
+        to("Next", "j", 1),
+        button("Close", onclose, { class: "quiet", "aria-keyshortcuts": "Escape" }),
+      ),
+    ),
     el(
       "dl",
       { class: "facts" },
       facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))),
     ),
     data,
+    rest,
+    copies.length > 0 && el("div", { class: "actions copies" }, copies),
     el("div", { class: "actions" }, actions),
   );
-  return node;
 }

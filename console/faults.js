@@ -6,7 +6,7 @@ import { active } from "./banner.js";
 import { announce, button, card, el, empty, field, form, heading, table } from "./dom.js";
 import { heal } from "./heal.js";
 import { onState, watch } from "./live.js";
-import { time } from "./format.js";
+import { moment } from "./format.js";
 import { pressed, task } from "./task.js";
 
 export function open(place, parameters, signal) {
@@ -14,7 +14,11 @@ export function open(place, parameters, signal) {
   const injected = el("div", {});
   const today = new Date().toISOString().slice(0, 10);
   const partition = parameters.get("throttle") ?? `EVENTS#posts#${today}#SHARD0`;
+  const disturb = stream((body) => put(body));
+  const delayed = index((body) => put(body));
   const show = (faults) => {
+    disturb.show(faults.stream);
+    delayed.show(faults.index_delay_seconds);
     const list = active(faults);
     on.replaceChildren(
       list.length === 0
@@ -31,18 +35,25 @@ export function open(place, parameters, signal) {
     show((await call("PUT", "/local/faults", { body, signal })).data);
     announce("The faults are set.");
   };
+  // A throttle replaces one of the same partition. All others stay: the route takes the whole list.
+  const add = async (throttle) => {
+    const { throttles } = (await call("GET", "/local/faults", { signal })).data;
+    const others = throttles.filter((it) => it.partition !== throttle.partition && it.seconds_left >= 1);
+    const kept = others.map(({ partition, chance, seconds_left: seconds }) => ({ partition, chance, seconds }));
+    await put({ throttles: [...kept, throttle] });
+  };
   const end = button("End all faults", () =>
     pressed(end, on, async () => show((await call("DELETE", "/local/faults", { signal })).data)),
   );
 
   place.append(
     heading("Faults", "Inject faults and watch the system recover. Only the local program has faults, not a deployed stack."),
-    heal(signal),
+    heal(),
     el(
       "div",
       { class: "columns even" },
-      el("div", { class: "column-main" }, throttle(partition, put), index(put)),
-      el("div", { class: "column-main" }, stream(put), card("Active faults", on, el("div", { class: "actions" }, end))),
+      el("div", { class: "column-main" }, throttle(partition, add), delayed.card),
+      el("div", { class: "column-main" }, disturb.card, card("Active faults", on, el("div", { class: "actions" }, end))),
     ),
     card("Injected faults, newest first", injected),
   );
@@ -54,12 +65,12 @@ export function open(place, parameters, signal) {
 function history(injected) {
   if (injected.length === 0) return empty("No calls have met a fault yet.");
   const rows = injected.map(({ at, operation, partition, what }) => [
-    time(at),
+    moment(at),
     operation,
     partition ? el("code", {}, partition) : "",
     what,
   ]);
-  return table("Injected faults", ["At", "Call", "Partition", "Fault"], rows, { class: "items" });
+  return table("Injected faults", ["At (UTC)", "Call", "Partition", "Fault"], rows, { class: "items" });
 }
 
 /** The form for a kind of fault, with its own place for errors. */
@@ -80,23 +91,36 @@ function kind(title, lead, label, put, body, ...controls) {
 }
 
 const number = (value, properties) =>
-  el("input", { type: "number", value: String(value), inputmode: "decimal", ...properties });
+  el("input", { type: "number", value: String(value), inputmode: "decimal", step: "any", required: true, ...properties });
 
-function throttle(partition, put) {
+/** Shows what is on in a form's fields, but not in a field that the user has changed. */
+function fill(values) {
+  for (const [input, value] of values) {
+    const name = input.type === "checkbox" ? "checked" : "value";
+    const text = name === "value" ? String(value) : value;
+    if (input.shown === undefined || input[name] === input.shown) input[name] = text;
+    input.shown = text;
+  }
+}
+
+const percent = (chance) => Math.round(chance * 1000) / 10;
+
+function throttle(partition, add) {
   const where = el("input", { value: partition, autocomplete: "off", spellcheck: "false", required: true });
   const chance = number(100, { min: "0", max: "100" });
   const lasting = number(10, { min: "1", max: "300" });
-  const body = () => ({
-    throttles: [{ partition: where.value.trim(), chance: Number(chance.value) / 100, seconds: Number(lasting.value) }],
-  });
   const lead =
     "Writes to partitions whose keys begin with this text are throttled, as in a hot partition. Ends by itself.";
   return kind(
     "Throttle a partition",
     lead,
     "Throttle",
-    put,
-    body,
+    add,
+    () => ({
+      partition: where.value.trim(),
+      chance: Number(chance.value) / 100,
+      seconds: Number(lasting.value),
+    }),
     field("Partition", where, { wide: true }),
     field("Chance, %", chance),
     field("Seconds", lasting),
@@ -104,21 +128,24 @@ function throttle(partition, put) {
 }
 
 function index(put) {
-  const delay = number(5, { min: "0", max: "60" });
+  const delay = number(0, { min: "0", max: "60" });
   const lead = "Indexes show a write only after this delay. Lists of issues by status or priority come from an index.";
-  return kind(
-    "Delay the indexes",
-    lead,
-    "Delay",
-    put,
-    () => ({ index_delay_seconds: Number(delay.value) }),
-    field("Seconds", delay),
-  );
+  return {
+    show: (seconds) => fill([[delay, seconds]]),
+    card: kind(
+      "Delay the indexes",
+      lead,
+      "Delay",
+      put,
+      () => ({ index_delay_seconds: Number(delay.value) }),
+      field("Seconds", delay),
+    ),
+  };
 }
 
 function stream(put) {
-  const percent = (value) => number(value, { min: "0", max: "100" });
-  const [duplicate, before, after] = [percent(50), percent(30), percent(30)];
+  const chance = () => number(0, { min: "0", max: "100" });
+  const [duplicate, before, after] = [chance(), chance(), chance()];
   const delay = number(0, { min: "0" });
   const paused = el("input", { type: "checkbox" });
   const body = () => ({
@@ -130,18 +157,36 @@ function stream(put) {
       crash_after: Number(after.value) / 100,
     },
   });
+  const example = button(
+    "Fill in an example",
+    () => {
+      [duplicate.value, before.value, after.value] = ["50", "30", "30"];
+    },
+    { class: "quiet" },
+  );
   const lead =
     "Records are delivered twice, late, or not while the stream is paused, and fan-out crashes before or after its work. Feeds end up the same.";
-  return kind(
-    "Disturb the stream and fan-out",
-    lead,
-    "Apply",
-    put,
-    body,
-    field("Duplicates, %", duplicate),
-    field("Crash before, %", before),
-    field("Crash after, %", after),
-    field("Delay, seconds", delay),
-    el("div", { class: "check wide" }, field("Paused", paused)),
-  );
+  return {
+    show: (on) =>
+      fill([
+        [duplicate, percent(on.duplicate)],
+        [before, percent(on.crash_before)],
+        [after, percent(on.crash_after)],
+        [delay, on.delay_seconds],
+        [paused, on.paused],
+      ]),
+    card: kind(
+      "Disturb the stream and fan-out",
+      lead,
+      "Apply",
+      put,
+      body,
+      field("Duplicate rate, %", duplicate),
+      field("Crash before, %", before),
+      field("Crash after, %", after),
+      field("Delay, seconds", delay),
+      el("div", { class: "check wide" }, field("Paused", paused)),
+      example,
+    ),
+  };
 }

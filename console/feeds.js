@@ -1,16 +1,19 @@
 // A user's feed: the events of followed actors and subjects, and the user's own posts. The panel can follow a source
 // and post as another user, so that the post arrives in the feed.
 
-import { call, isLocal, path, query } from "./api.js";
+import { note } from "./address.js";
+import { apiUrl, call, isLocal, path, query, tokenUser } from "./api.js";
 import { composer, PEOPLE } from "./compose.js";
 import { announce, button, card, el, empty, field, form, heading, suggested } from "./dom.js";
-import { eventDetail, eventRow, fillRow } from "./event.js";
+import { eventDetail, eventRow, fillRow, sourceLink } from "./event.js";
 import { cost, count, plural } from "./format.js";
 import { List } from "./list.js";
 import { watch } from "./live.js";
+import { hear, tell } from "./tabs.js";
 import { pressed, showLast, task } from "./task.js";
 
-const PAGE = 50;
+/** The entries of a page: more than the list shows at first, so that opening a feed reads one page. */
+const PAGE = 100;
 const SOURCES = [
   "actor:ada",
   "actor:bob",
@@ -21,8 +24,36 @@ const SOURCES = [
 ];
 
 export function open(place, parameters, signal) {
-  const user = parameters.get("user") ?? "bob";
-  new Feed(place, user, signal).start();
+  const user = parameters.get("user") ?? tokenUser() ?? (isLocal() ? "bob" : null);
+  place.append(
+    heading(
+      "Feeds",
+      "The events of followed actors and subjects, newest first. Fan-out delivers each post within a second. Follow somebody, post as them, and see the post arrive.",
+    ),
+    people(user),
+  );
+  if (user) new Feed(place, user, parameters.get("event"), signal).start();
+  else place.append(el("div", { class: "card" }, empty("No user is selected.", "Enter the user that your token acts for.")));
+}
+
+/** The form that chooses a user. Only the local program has the demo's users. */
+function people(user) {
+  const other = el("input", { autocomplete: "off", spellcheck: "false", required: true, placeholder: "another user" });
+  const known = isLocal() ? PEOPLE : [tokenUser()].filter(Boolean);
+  return form(
+    { class: "toolbar", "aria-label": "Choose a feed" },
+    () => (location.hash = `feeds${query({ user: other.value.trim() })}`),
+    known.length > 0 &&
+      el(
+        "nav",
+        { class: "segments", "aria-label": "Users" },
+        known.map((name) =>
+          el("a", { href: `#feeds${query({ user: name })}`, "aria-current": name === user ? "true" : null }, name),
+        ),
+      ),
+    field("User", other, { hidden: true }),
+    el("button", { type: "submit" }, "Show"),
+  );
 }
 
 class Feed {
@@ -32,9 +63,12 @@ class Feed {
   #fresh = new Set();
   #reading = false;
   #stale = false;
+  #loading = false;
+  #opened = null;
 
-  constructor(place, user, signal) {
-    Object.assign(this, { place, user, signal });
+  /** `wanted` is the id of the event to open, if the first page has it. */
+  constructor(place, user, wanted, signal) {
+    Object.assign(this, { place, user, wanted, signal });
     this.status = el("p", { class: "status" }, "Loading…");
     this.badge = el("span", { class: "badge" });
     this.side = el("div", { class: "side-detail" });
@@ -44,7 +78,7 @@ class Feed {
       label: `Feed of ${user}`,
       row: eventRow,
       fill: (row, event) =>
-        fillRow(row, event, { unread: this.#unread.has(event.id), fresh: this.#fresh.has(event.id) }),
+        fillRow(row, event, { unread: this.#unread.has(event.id), fresh: this.#fresh.delete(event.id) }),
       key: (event) => event.id,
       open: (event) => this.#open(event),
       more: () => this.#next !== null,
@@ -55,11 +89,6 @@ class Feed {
 
   start() {
     this.place.append(
-      heading(
-        "Feeds",
-        "The events of followed actors and subjects, newest first. Fan-out delivers each post within a second. Follow somebody, post as them, and see the post arrive.",
-      ),
-      this.#people(),
       el(
         "div",
         { class: "columns" },
@@ -72,30 +101,22 @@ class Feed {
         el("div", { class: "column-side" }, this.side, this.#following(), this.#post()),
       ),
     );
+    const all = () => {
+      this.#first();
+      this.#readFollows();
+    };
     const handlers = {
-      begin: () => this.#first(),
+      begin: all,
       feed: (data) => this.#changed(JSON.parse(data)),
       poll: () => this.#first(),
     };
     this.signal.addEventListener("abort", watch(handlers, { feed: this.user }));
-    this.#readFollows();
+    hear("feed", (changed) => changed === this.#address && all(), this.signal);
   }
 
-  #people() {
-    const other = el("input", { autocomplete: "off", spellcheck: "false", placeholder: "another user" });
-    return form(
-      { class: "toolbar", "aria-label": "Choose a feed" },
-      () => other.value.trim() && (location.hash = `feeds${query({ user: other.value.trim() })}`),
-      el(
-        "nav",
-        { class: "segments", "aria-label": "Users" },
-        PEOPLE.map((name) =>
-          el("a", { href: `#feeds?user=${name}`, "aria-current": name === this.user ? "true" : null }, name),
-        ),
-      ),
-      field("User", other, { hidden: true }),
-      el("button", { type: "submit" }, "Show"),
-    );
+  /** Names the feed among all APIs. */
+  get #address() {
+    return `${apiUrl()} ${this.user}`;
   }
 
   /** Reads the first page, one read at a time. Any number of entries that land during a read cause one more read. */
@@ -105,7 +126,7 @@ class Feed {
     this.#reading = true;
     while (this.#stale) {
       this.#stale = false;
-      await this.#readFirst();
+      if (!(await this.#readFirst())) this.status.replaceChildren();
     }
     this.#reading = false;
   }
@@ -115,7 +136,7 @@ class Feed {
       const answer = await call("GET", `${path("feeds", this.user)}${query({ limit: PAGE })}`, { signal: this.signal });
       const { events, next, unread, unread_more: unreadMore } = answer.data;
       const came = this.#known ? events.filter((event) => !this.#known.has(event.id)) : [];
-      came.forEach((event) => this.#fresh.add(event.id));
+      this.#fresh = new Set(came.map((event) => event.id));
       this.#known = new Set(events.map((event) => event.id));
       this.#unread = new Set(
         events
@@ -132,27 +153,47 @@ class Feed {
       this.badge.textContent = unread === 0 ? "All seen" : `${count(unread)}${unreadMore ? " or more" : ""} unread`;
       this.badge.classList.toggle("none", unread === 0);
       this.seen.disabled = unread === 0;
-      this.status.replaceChildren(el("span", { class: "price" }, `last read: ${cost(answer)}`));
+      this.#showPrice(answer);
       if (came.length > 0) announce(`${plural(came.length, "new entry", "new entries")} in the feed of ${this.user}.`);
       this.#showEmpty();
+      const event = events.find(({ id }) => id === this.wanted);
+      this.wanted = null;
+      if (event) this.#open(event);
     });
   }
 
   async #more() {
+    if (this.#loading) return;
+    this.#loading = true;
     const cursor = this.#next;
-    this.#next = null;
-    await task(this.holder, async () => {
-      const answer = await call("GET", `${path("feeds", this.user)}${query({ limit: PAGE, cursor })}`, {
-        signal: this.signal,
-      });
-      this.#next = answer.data.next;
-      this.list.append(answer.data.events);
-    });
+    await task(
+      this.holder,
+      async () => {
+        const answer = await call("GET", `${path("feeds", this.user)}${query({ limit: PAGE, cursor })}`, {
+          signal: this.signal,
+        });
+        // The list may have been replaced meanwhile.
+        if (this.#next !== cursor) return;
+        this.#next = answer.data.next;
+        this.list.append(answer.data.events);
+        this.#showPrice(answer);
+      },
+      () => this.#more(),
+    );
+    this.#loading = false;
+  }
+
+  #showPrice(answer) {
+    this.status.replaceChildren(el("span", { class: "price" }, `last read: ${cost(answer)}`));
   }
 
   #changed({ id, gone }) {
     // The entry may be older than the first page.
     if (gone) this.list.remove(id);
+    if (gone && id === this.#opened) {
+      this.side.querySelector("h2").textContent = "Event, no longer in this feed";
+      announce("The event is no longer in this feed.");
+    }
     this.#first();
   }
 
@@ -166,28 +207,36 @@ class Feed {
   #markSeen() {
     pressed(this.seen, this.holder, async () => {
       await call("PUT", path("feeds", this.user, "seen"), { body: { id: this.list.first.id }, signal: this.signal });
+      tell("feed", this.#address);
       await this.#first();
     });
   }
 
   #following() {
-    const source = suggested(SOURCES, { placeholder: "actor:ada", required: true });
+    const source = suggested(isLocal() ? SOURCES : [], {
+      placeholder: "actor:ada",
+      required: true,
+      pattern: "(actor|subject):.+",
+      title: "actor: and a name, or subject: and a name",
+    });
+    const backfill = el("input", { type: "number", name: "backfill", value: "50", min: "0", max: "200", required: true });
     const submit = el("button", { type: "submit", class: "primary" }, "Follow");
     const said = el("div", {});
     const follow = () =>
       pressed(submit, said, async () => {
         await call("PUT", path("users", this.user, "following", source.value.trim()), {
-          body: {},
+          body: { backfill: Number(backfill.value) },
           signal: this.signal,
         });
         announce(`${this.user} follows ${source.value.trim()}.`);
         source.value = "";
+        tell("feed", this.#address);
         await this.#readFollows();
       });
     return card(
       `${this.user} follows`,
       this.follows,
-      form({ class: "inline" }, follow, field("Source", source), submit),
+      form({ class: "inline" }, follow, field("Source", source), field("Earlier posts", backfill), submit),
       said,
     );
   }
@@ -201,7 +250,7 @@ class Feed {
           () => pressed(leave, this.follows.parentElement, () => this.#unfollow(source)),
           { class: "quiet", "aria-label": `Unfollow ${source}` },
         );
-        return el("li", {}, el("bdi", {}, source), leave);
+        return el("li", {}, sourceLink(source), leave);
       });
       this.follows.replaceChildren(...lines);
       if (lines.length === 0) this.follows.append(el("li", { class: "muted" }, "Nobody yet."));
@@ -211,10 +260,12 @@ class Feed {
   async #unfollow(source) {
     await call("DELETE", path("users", this.user, "following", source), { signal: this.signal });
     announce(`${this.user} no longer follows ${source}.`);
+    tell("feed", this.#address);
     await this.#readFollows();
   }
 
   #post() {
+    if (!isLocal()) return card("Post", composer({ topic: "posts", actors: [], signal: this.signal }));
     const others = PEOPLE.filter((name) => name !== this.user);
     return card(
       "Post as somebody else",
@@ -223,7 +274,11 @@ class Feed {
   }
 
   #open(event) {
+    this.#opened = event.id;
+    note({ event: event.id });
     const close = () => {
+      this.#opened = null;
+      note({ event: null });
       this.side.replaceChildren();
       this.list.element.focus();
     };

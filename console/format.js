@@ -1,4 +1,6 @@
-// Formats times, numbers and costs. Times are in UTC, like buckets.
+// Formats times, numbers and costs. Times are in UTC, like buckets; a time's tooltip has the local time too.
+
+import { el } from "./dom.js";
 
 const numbers = new Intl.NumberFormat("en");
 
@@ -16,6 +18,14 @@ export function time(at) {
   return day === today ? clock : `${day.slice(5)} ${clock.slice(0, 8)}`;
 }
 
+const local = new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeStyle: "long" });
+
+/** The whole time, and the local time: `2026-11-22T10:03:35.808Z · 11/22/26, 11:03:35 AM GMT+1`. */
+export const whole = (at) => `${at} · ${local.format(new Date(at))}`;
+
+/** A time as an element. Its tooltip has the whole time and the local time. */
+export const moment = (at) => el("time", { datetime: at, title: whole(at) }, time(at));
+
 export function bytes(value) {
   if (value < 1024) return `${count(value)} B`;
   return value < 1024 * 1024
@@ -26,7 +36,8 @@ export function bytes(value) {
 export function seconds(value) {
   if (value < 1) return `${Math.round(value * 1000)} ms`;
   if (value < 120) return `${count(Math.round(value * 10) / 10)} s`;
-  return value < 7200 ? `${count(Math.round(value / 60))} min` : `${count(Math.round(value / 3600))} h`;
+  if (value < 7200) return `${count(Math.round(value / 60))} min`;
+  return value < 172_800 ? `${count(Math.round(value / 3600))} h` : `${count(Math.round(value / 86_400))} days`;
 }
 
 /** Parses `Lately-Cost` into an object of numbers; `null` if the response does not have it. */

@@ -3,12 +3,12 @@
 //
 // The load is small and ends: `EVENTS` posts, `RATE` per second. Each post has an `Idempotency-Key`, so a refused post
 // can be retried and is written once. At the end all events are read back and counted, so the page proves that none is
-// lost.
+// lost. A run goes on while the user looks at other panels, and stops if the page connects to another API.
 
-import { call, path, query } from "./api.js";
+import { call, isLocal, path, query } from "./api.js";
 import { Chart } from "./chart.js";
-import { announce, card, el } from "./dom.js";
-import { count, plural, seconds } from "./format.js";
+import { announce, button, card, el } from "./dom.js";
+import { cost, count, plural, seconds } from "./format.js";
 import { pressed } from "./task.js";
 
 const TOPIC = "posts";
@@ -24,24 +24,39 @@ const PAUSE = 1000;
 const POINTS = 120;
 const SECONDS = 20;
 
-export function heal(signal) {
+let section = null;
+
+/** The card of the guided fault. The page has one, so that a panel that is opened again shows the run. */
+export function heal() {
+  section ??= make();
+  return section;
+}
+
+function make() {
   const start = el("button", { type: "button", class: "primary" }, "Throttle and watch it heal");
+  const stop = button("Stop", () => run.stop(), { hidden: true });
   const steps = el("ol", { class: "steps" });
   const shown = el("div", { class: "tiles" });
-  const section = card(
+  const made = card(
     "Watch a hot partition recover",
     el(
       "p",
       { class: "muted" },
-      `Posts ${EVENTS} events to ${TOPIC}, ${RATE} per second, and throttles their partition for ${THROTTLE_SECONDS} seconds.`,
+      `Posts ${EVENTS} events to ${TOPIC}, ${RATE} per second, and throttles their partition for ${THROTTLE_SECONDS} seconds. It goes on while you look at other panels. The bucket keeps its new shards until its day ends, and each page of its events then reads all of them.`,
     ),
-    el("div", { class: "actions" }, start),
+    el("div", { class: "actions" }, start, stop),
     shown,
     steps,
   );
-  section.classList.add("heal");
-  start.addEventListener("click", () => pressed(start, section, () => new Run(shown, steps, signal).run()));
-  return section;
+  made.classList.add("heal");
+  let run = null;
+  start.addEventListener("click", async () => {
+    run = new Run(shown, steps);
+    stop.hidden = false;
+    await pressed(start, made, () => run.run());
+    stop.hidden = true;
+  });
+  return made;
 }
 
 class Run {
@@ -50,9 +65,10 @@ class Run {
   #refused = 0;
   #slowest = 0;
   #shards = [];
+  #stopped = new AbortController();
 
-  constructor(shown, steps, signal) {
-    Object.assign(this, { steps, signal, run_id: crypto.randomUUID() });
+  constructor(shown, steps) {
+    Object.assign(this, { steps, signal: this.#stopped.signal, run_id: crypto.randomUUID() });
     this.latency = new Chart({ points: POINTS, least: 50 });
     this.growth = new Chart({ points: SECONDS, least: 4 });
     this.figures = Object.fromEntries(
@@ -68,8 +84,14 @@ class Run {
     steps.replaceChildren();
   }
 
+  stop() {
+    this.#stopped.abort();
+    this.#step(`Stopped after ${plural(this.#accepted, "accepted event")}.`);
+  }
+
   async run() {
     const began = new Date();
+    const before = await this.#pageCost();
     const label = began.toISOString().slice(0, 10);
     const shards = await this.#shardsOf(label);
     this.#step(`The bucket ${label} has ${plural(shards, "shard")}.`);
@@ -85,6 +107,12 @@ class Run {
     }
     await this.#look(label);
     await this.#readBack(began, shards);
+    this.#step(`A page of 50 events of ${TOPIC} took ${before} before, and takes ${await this.#pageCost()} now.`);
+  }
+
+  async #pageCost() {
+    const { cost: paid } = await call("GET", `${path("topics", TOPIC)}/events?limit=50`, { signal: this.signal });
+    return cost({ cost: paid });
   }
 
   #step(text, good = false) {
@@ -120,9 +148,10 @@ class Run {
         });
         this.#step(`${partition} is throttled for ${THROTTLE_SECONDS} seconds.`);
       }
+      if (!isLocal()) this.stop();
+      this.signal.throwIfAborted();
       posts.push(this.#one(number));
       await new Promise((resolve) => setTimeout(resolve, 1000 / RATE));
-      this.signal.throwIfAborted();
     }
     return posts;
   }

@@ -2,14 +2,25 @@
 //
 // An issue is saved with the revision that the form was filled from. If somebody else has changed the issue since, the
 // API responds 412, and the page shows both versions side by side. The user can then apply the own changes to the
-// current version.
+// current version. Changes that are not saved are kept as a draft until the tab is closed, also if the user opens
+// another issue or another panel.
 
-import { call, isLocal, path, query } from "./api.js";
+import { note } from "./address.js";
+import { apiUrl, call, isLocal, path, query } from "./api.js";
 import { PEOPLE } from "./compose.js";
 import { announce, button, card, el, empty, field, form, heading, select, table } from "./dom.js";
-import { cost, time } from "./format.js";
+import { cost, moment, plural } from "./format.js";
 import { watch } from "./live.js";
+import { hear, tell } from "./tabs.js";
 import { pressed, showLast } from "./task.js";
+
+/** The topic of the events that report issues. */
+const TOPIC = "issues";
+
+/** The wait for further events before the list is read again, in milliseconds. */
+const GATHER = 500;
+
+const PAGE = 100;
 
 const FILTERS = [
   ["", "all"],
@@ -25,41 +36,67 @@ const EXAMPLES = [
   { title: "The page's price is rounded", body: "Half a unit is lost." },
 ];
 
+/** Unsaved changes, by the issue's address: the response that the form was filled from, and the changes. */
+const drafts = new Map();
+
+addEventListener("beforeunload", (event) => drafts.size > 0 && event.preventDefault());
+
 export function open(place, parameters, signal) {
   const repository = { owner: parameters.get("owner") ?? "octo", repo: parameters.get("repo") ?? "hello" };
-  new Issues(place, repository, parameters.get("show") ?? "", signal).start();
+  new Issues(place, repository, parameters.get("show") ?? "", signal).start(parameters.get("issue"));
 }
 
 class Issues {
+  #next = null;
+  #rows = [];
+  #waiting = false;
+
   constructor(place, repository, filter, signal) {
     Object.assign(this, { place, repository, filter, signal });
     this.as = "ada";
     this.listed = el("div", { class: "listed" });
     this.status = el("p", { class: "status" });
+    this.older = button("Load older", () => this.#more(), { hidden: true });
     this.editor = el("div", { class: "column-side" });
   }
 
-  start() {
+  start(number) {
     this.place.append(
       heading(
         "Issues",
-        "Records that several people change. Each has a revision, and a write with an old revision is rejected, so no change is lost.",
+        "Records that several people change. Each has a revision. A write with an old revision is rejected, so nobody overwrites a change that they have not seen.",
       ),
       this.#toolbar(),
       el(
         "div",
-        { class: "columns even" },
-        el(
-          "div",
-          { class: "column-main" },
-          card(`${this.repository.owner} / ${this.repository.repo}`, this.status, this.listed),
-          this.#opening(),
-        ),
+        { class: "columns even issue-columns" },
+        card(`${this.repository.owner} / ${this.repository.repo}`, this.status, this.listed, this.older),
         this.editor,
+        this.#opening(),
       ),
     );
-    this.#showNone();
-    this.signal.addEventListener("abort", watch({ begin: () => this.#list() }));
+    if (number === null) this.#showNone();
+    else this.#read(number);
+    let due = null;
+    const soon = () => {
+      clearTimeout(due);
+      // A list that waits for an index would be aborted, and this one would lack the change.
+      const read = () => this.signal.aborted || (this.#waiting ? soon() : this.#list());
+      due = setTimeout(read, GATHER);
+    };
+    const changed = (data) => JSON.parse(data).subject === this.#subject && soon();
+    this.signal.addEventListener("abort", watch({ begin: () => this.#list(), event: changed }, { topic: TOPIC }));
+    hear("issues", (base) => base === this.#address("") && soon(), this.signal);
+  }
+
+  /** The subject of the events that report this repository's issues. */
+  get #subject() {
+    return `repo:${this.repository.owner}:${this.repository.repo}`;
+  }
+
+  /** Names an issue among all APIs and repositories. */
+  #address(number) {
+    return `${apiUrl()}${this.#base}/${number}`;
   }
 
   /** The token: of the chosen user in the local program, and the connection's otherwise. */
@@ -85,26 +122,48 @@ class Issues {
       field("Repository", repo),
       field("Show", show),
       el("button", { type: "submit" }, "Show"),
-      isLocal() && field("You are", as),
+      isLocal() && field("Act as", as),
     );
   }
 
   /** Reads the list. It waits for the change of the issue `after`, because indexes are updated asynchronously. */
-  #list(after) {
-    return showLast(this.listed, this.signal, async (signal) => {
+  async #list(after) {
+    this.#waiting = after !== undefined;
+    await showLast(this.listed, this.signal, async (signal) => {
       const awaited = after && this.filter ? { wait_for: `${after.number}@${after.revision}` } : {};
       const answer = await call(
         "GET",
-        `${this.#base}${query({ limit: 100, ...Object.fromEntries(new URLSearchParams(this.filter)), ...awaited })}`,
+        `${this.#base}${query({ limit: PAGE, ...Object.fromEntries(new URLSearchParams(this.filter)), ...awaited })}`,
         { signal },
       );
-      const { issues, next } = answer.data;
-      this.status.replaceChildren(
-        el("span", {}, `${issues.length} issues${next ? " (the newest)" : ""}`),
-        el("span", { class: "price" }, `last read: ${cost(answer)}`),
-      );
-      this.listed.replaceChildren(issues.length === 0 ? this.#none() : this.#table(issues));
+      this.#rows = [];
+      this.#take(answer);
     });
+    this.#waiting = false;
+  }
+
+  #more() {
+    return pressed(this.older, this.listed, async () => {
+      const filter = Object.fromEntries(new URLSearchParams(this.filter));
+      const target = `${this.#base}${query({ limit: PAGE, ...filter, cursor: this.#next })}`;
+      this.#take(await call("GET", target, { signal: this.signal }));
+    });
+  }
+
+  /** Adds a page to the list. */
+  #take(answer) {
+    this.#rows.push(...answer.data.issues);
+    this.#next = answer.data.next;
+    this.older.hidden = this.#next === null;
+    this.status.replaceChildren(
+      el("span", {}, `${plural(this.#rows.length, "issue")}${this.#next ? ", the newest" : " in all"}`),
+      el("span", { class: "price" }, `last read: ${cost(answer)}`),
+    );
+    this.#draw();
+  }
+
+  #draw() {
+    this.listed.replaceChildren(this.#rows.length === 0 ? this.#none() : this.#table(this.#rows));
   }
 
   #none() {
@@ -124,36 +183,37 @@ class Issues {
       `#${issue.number}`,
       [
         button(el("bdi", {}, issue.title), () => this.#read(issue.number), { class: "as-link" }),
+        drafts.has(this.#address(issue.number)) && el("span", { class: "mark" }, "not saved"),
         el("div", { class: "hint" }, issue.labels.join(", ")),
       ],
       el("span", { class: `mark ${issue.status}` }, issue.status),
       el("span", { class: `mark ${issue.priority}` }, issue.priority),
-      time(issue.updated_at),
+      moment(issue.updated_at),
     ]);
     return table(
       `Issues of ${this.repository.owner}/${this.repository.repo}`,
-      ["No.", "Title", "Status", "Priority", "Changed"],
+      ["No.", "Title", "Status", "Priority", "Changed (UTC)"],
       rows,
     );
   }
 
   #opening() {
-    const title = el("input", { required: true, autocomplete: "off" });
-    const labels = el("input", { placeholder: "critical, ui", autocomplete: "off" });
-    const submit = el("button", { type: "submit", class: "primary" }, "Open");
+    const title = el("input", { name: "title", required: true, maxlength: "256", autocomplete: "off" });
+    const labels = el("input", { name: "labels", placeholder: "critical, ui", autocomplete: "off" });
+    const submit = el("button", { type: "submit", class: "primary" }, "Open issue");
     const said = el("div", {});
     const add = () =>
       pressed(submit, said, async () => {
         const answer = await call("POST", this.#base, {
-          body: { title: title.value, labels: list(labels.value) },
+          body: { title: title.value, labels: split(labels.value) },
           token: this.#token(),
           signal: this.signal,
         });
-        title.value = "";
+        title.value = labels.value = "";
         said.replaceChildren(el("p", { class: "price" }, cost(answer)));
         announce(`Issue ${answer.data.number} is open.`);
         this.#show(answer);
-        await this.#list(answer.data);
+        await this.#changed(answer.data);
       });
     return card(
       "Open an issue",
@@ -168,66 +228,88 @@ class Issues {
     );
   }
 
+  /** Lists again after a change that this page made, and tells the other tabs. */
+  #changed(issue) {
+    tell("issues", this.#address(""));
+    return this.#list(issue);
+  }
+
   #read(number) {
     return showLast(this.editor, this.signal, async (signal) => {
-      this.#show(await call("GET", `${this.#base}/${number}?consistent=true`, { signal }));
+      const draft = drafts.get(this.#address(number));
+      // A draft is shown with the revision it was begun from, so that saving it finds changes made since.
+      if (draft) this.#show(draft.answer, draft.changes);
+      else this.#show(await call("GET", `${this.#base}/${number}?consistent=true`, { signal }));
       this.editor.querySelector("h2").focus();
     });
   }
 
   /** Shows a form with the revision that it was filled from. `typed` are changes to apply to the issue. */
   #show(answer, typed = {}) {
-    const issue = { ...answer.data };
+    const issue = answer.data;
     const shown = { ...issue, ...typed };
-    const title = el("input", { value: shown.title, autocomplete: "off" });
-    const body = el("textarea", { rows: "4" });
+    const title = el("input", { name: "title", value: shown.title, required: true, maxlength: "256", autocomplete: "off" });
+    const body = el("textarea", { name: "body", rows: "4" });
     body.value = shown.body ?? "";
-    const labels = el("input", { value: shown.labels.join(", "), autocomplete: "off" });
+    const labels = el("input", { name: "labels", value: join(shown.labels), autocomplete: "off" });
     const status = select(["open", "closed"], shown.status);
     const priority = select(["high", "medium", "low"], shown.priority);
     const submit = el("button", { type: "submit", class: "primary" }, "Save");
-    const said = el("div", { class: "said", role: "alert" });
+    const said = el("div", { class: "said", role: "status" });
 
     const changes = () => {
-      const now = {
-        title: title.value,
-        body: body.value,
-        labels: list(labels.value),
-        status: status.value,
-        priority: priority.value,
-      };
-      return Object.fromEntries(
-        Object.entries(now).filter(([name, value]) => String(value) !== String(issue[name] ?? "")),
-      );
+      const now = { title: title.value, status: status.value, priority: priority.value };
+      // A text area has other line ends than the issue may have.
+      if (body.value !== lines(issue.body ?? "")) now.body = body.value;
+      if (labels.value.trim() !== join(issue.labels)) now.labels = split(labels.value);
+      return Object.fromEntries(Object.entries(now).filter(([name, value]) => value !== issue[name]));
+    };
+    const keep = () => {
+      const [address, now] = [this.#address(issue.number), changes()];
+      const was = drafts.has(address);
+      if (Object.keys(now).length > 0) drafts.set(address, { answer, changes: now });
+      else drafts.delete(address);
+      if (was !== drafts.has(address)) this.#draw();
     };
     const save = () => pressed(submit, said, () => this.#save(issue, answer.etag, changes(), said));
     const rival = button("Simulate another user's change", () =>
       pressed(rival, said, () => this.#rival(issue, said)),
     );
+    const discard = button("Discard changes", () => this.#discard(issue.number), { class: "quiet" });
 
     const head = card(
       `Issue #${issue.number}`,
       el(
         "p",
         { class: "muted" },
-        `Opened by ${issue.opened_by}, ${time(issue.opened_at)}. This form holds revision `,
+        `Opened by ${issue.opened_by}, `,
+        moment(issue.opened_at),
+        ". This form holds revision ",
         el("code", {}, answer.etag),
         ".",
       ),
       said,
       form(
-        { class: "fields" },
+        { class: "fields", oninput: keep },
         save,
         field("Title", title, { wide: true }),
         field("Body", body, { wide: true }),
-        field("Labels", labels, { wide: true }),
+        field("Labels", labels, { wide: true, hint: "Separated by commas; quote a label that has a comma" }),
         field("Status", status),
         field("Priority", priority),
-        el("div", { class: "actions wide" }, submit, isLocal() && rival),
+        el("div", { class: "actions wide" }, submit, isLocal() && rival, discard),
       ),
     );
     head.querySelector("h2").tabIndex = -1;
     this.editor.replaceChildren(head);
+    note({ issue: issue.number });
+    keep();
+  }
+
+  #discard(number) {
+    drafts.delete(this.#address(number));
+    this.#draw();
+    return this.#read(number);
   }
 
   async #save(issue, etag, changes, said) {
@@ -236,6 +318,7 @@ class Issues {
       return said.replaceChildren(el("p", { class: "muted" }, "There are no changes to save."));
     try {
       const answer = await this.#patch(issue.number, etag, changes, this.#token());
+      drafts.delete(this.#address(issue.number));
       this.#show(answer);
       this.editor
         .querySelector(".said")
@@ -249,7 +332,7 @@ class Issues {
             el("span", { class: "price" }, cost(answer)),
           ),
         );
-      await this.#list(answer.data);
+      await this.#changed(answer.data);
     } catch (problem) {
       if (problem.code !== "revision-mismatch") throw problem;
       await this.#conflict(issue, changes, problem, said);
@@ -265,36 +348,51 @@ class Issues {
     });
   }
 
-  /** Shows the current version beside the user's changes. Applying the changes overwrites fields that both changed. */
+  /**
+   * Shows the current version beside the user's changes, with a choice for each field that both changed. Labels are merged:
+   * those that the user added or removed are added to or removed from the current ones.
+   */
   async #conflict(issue, changes, problem, said) {
     const theirs = await call("GET", `${this.#base}/${issue.number}?consistent=true`, { signal: this.signal });
+    const merged = { ...changes };
+    if (changes.labels) merged.labels = merge(issue.labels, changes.labels, theirs.data.labels);
+    const text = (value) => (Array.isArray(value) ? join(value) : (value ?? ""));
     const names = ["title", "body", "labels", "status", "priority"];
-    const text = (value) => (Array.isArray(value) ? value.join(", ") : (value ?? ""));
+    const differs = (name) => text(theirs.data[name]) !== text(issue[name]);
+    const choices = new Map();
     const rows = names
-      .filter((name) => name in changes || text(theirs.data[name]) !== text(issue[name]))
-      .map((name) => [
-        name,
-        text(issue[name]),
-        el("bdi", {}, text(theirs.data[name])),
-        el("bdi", {}, name in changes ? text(changes[name]) : "unchanged"),
-      ]);
+      .filter((name) => name in changes || differs(name))
+      .map((name) => {
+        const mine = name in changes ? text(changes[name]) : "unchanged";
+        const both = name in changes && differs(name) && name !== "labels";
+        if (both) choices.set(name, select([["mine", "yours"], ["theirs", "current"]], "mine", { "aria-label": `Keep ${name}` }));
+        const result = name in changes ? text(merged[name]) : text(theirs.data[name]);
+        return [
+          name,
+          text(issue[name]),
+          el("bdi", {}, text(theirs.data[name])),
+          el("bdi", {}, mine),
+          choices.get(name) ?? el("bdi", {}, result),
+        ];
+      });
     const reapply = button(
       "Apply my changes to the current version",
       () => {
-        this.#show(theirs, changes);
+        for (const [name, { value }] of choices) if (value === "theirs") delete merged[name];
+        this.#show(theirs, merged);
         announce("The form holds the current revision with your changes. Save to write them.");
         this.editor.querySelector("h2").focus();
       },
       { class: "primary" },
     );
-    const give = button("Discard my changes", () => this.#show(theirs));
+    const give = button("Discard my changes", () => this.#discard(issue.number));
     said.replaceChildren(
       el(
         "div",
         { class: "conflict" },
         el("h3", {}, "Somebody else changed this issue"),
         el("p", {}, `Your changes are not saved: ${problem.message} `, el("code", {}, `${problem.status} ${problem.code}`)),
-        table("The two versions", ["Field", "You read", "Current", "Yours"], rows),
+        table("The two versions", ["Field", "You read", "Current", "Yours", "Result"], rows),
         el("div", { class: "actions" }, reapply, give),
       ),
     );
@@ -319,12 +417,24 @@ class Issues {
         ". Change something and save.",
       ),
     );
-    await this.#list(answer.data);
+    await this.#changed(answer.data);
   }
 }
 
-const list = (text) =>
-  text
-    .split(",")
-    .map((part) => part.trim())
-    .filter(Boolean);
+const lines = (text) => text.replaceAll(/\r\n?/g, "\n");
+
+/** Labels as text: separated by commas, and in quotes if they have a comma or a quote. */
+const join = (labels) => labels.map((it) => (/[",]/.test(it) ? `"${it.replaceAll('"', '""')}"` : it)).join(", ");
+
+/** The labels of a text, each once. */
+function split(text) {
+  const parts = [...text.matchAll(/\s*("(?:[^"]|"")*"|[^,]*)\s*(?:,|$)/g)].map(([, part]) => part.trim());
+  const plain = parts.map((part) => (/^".*"$/s.test(part) ? part.slice(1, -1).replaceAll('""', '"') : part));
+  return [...new Set(plain.filter(Boolean))];
+}
+
+/** The current labels, with the user's additions and removals. */
+const merge = (before, mine, current) => [
+  ...current.filter((it) => mine.includes(it) || !before.includes(it)),
+  ...mine.filter((it) => !before.includes(it) && !current.includes(it)),
+];

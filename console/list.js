@@ -1,9 +1,12 @@
 // A list of any length with a small number of elements.
 //
 // All rows have the same height, so the position of a row is its index times the height, and only visible rows have an
-// element: scrolling 10,000 events costs as much as scrolling fifty. Elements are reused for other rows, so none of
-// them can have the focus. The list has the focus and names the active row (`aria-activedescendant`). Each row has its
-// index and the number of rows.
+// element: scrolling 10,000 events costs as much as scrolling fifty. An item keeps its element while it is in sight;
+// then the element shows another item, so none of them can have the focus. The list has the focus and names the active
+// row (`aria-activedescendant`). Each row has its index and the number of rows.
+//
+// Any number of changes cause one drawing in the next frame. Sizes and the scroll position are read only when they
+// change, because reading them after a change of the page forces the browser to lay out the page.
 
 import { el } from "./dom.js";
 
@@ -16,23 +19,31 @@ const NEAR_END = 30;
 let lists = 0;
 
 export class List {
+  /** Ordered by key, largest first. */
   #items = [];
   #keys = new Set();
-  #pool = [];
-  #active = -1;
-  #version = 0;
+  /** The key of the active item. */
+  #active = null;
+  /** The rows in sight, by their items' keys, and the rows without an item. */
+  #rows = new Map();
+  #spare = [];
   #frame = 0;
+  /** The row's height, the list's height and the scroll position, in pixels. */
+  #height = 42;
+  #view = 0;
+  #top = 0;
   #options;
-  #rows = el("div", { class: "rows", role: "presentation" });
+  #holder = el("div", { class: "rows", role: "presentation" });
 
   /**
    * `row()` makes the element of an empty row, and `fill(element, item)` writes an item into it. `key(item)` orders the
-   * list, largest first. `open(item)` is called on Enter or a click, `nearEnd()` when more items are needed, and
-   * `scrolled(atTop)` after scrolling.
+   * list, largest first. `open(item)` is called on Enter or a click, `moved(item)` when a key makes an item active,
+   * `nearEnd()` when more items are needed, and `scrolled(atTop)` after scrolling. With `most`, the list drops its last
+   * items to have no more than so many.
    */
   constructor(options) {
     lists += 1;
-    this.#options = { id: `list-${lists}`, ...options };
+    this.#options = { id: `list-${lists}`, most: Infinity, ...options };
     this.element = el(
       "div",
       {
@@ -43,14 +54,19 @@ export class List {
         onscroll: () => this.#scrolled(),
         onkeydown: (event) => this.#keyed(event),
       },
-      this.#rows,
+      this.#holder,
     );
-    this.#rows.addEventListener("click", (event) => this.#clicked(event));
-    new ResizeObserver(() => this.#draw(true)).observe(this.element);
+    this.#holder.addEventListener("click", (event) => this.#clicked(event));
+    this.#holder.addEventListener("animationend", ({ target }) => target.classList.remove("fresh"));
+    new ResizeObserver(() => this.#measure()).observe(this.element);
   }
 
   get length() {
     return this.#items.length;
+  }
+
+  get items() {
+    return this.#items;
   }
 
   get first() {
@@ -62,69 +78,81 @@ export class List {
   }
 
   get atTop() {
-    return this.element.scrollTop < this.#height() / 2;
+    return this.#top < this.#height / 2;
   }
 
-  set(items) {
-    this.#items = [...items];
-    this.#keys = new Set(items.map(this.#options.key));
-    this.#active = -1;
-    this.element.scrollTop = 0;
-    this.#draw(true);
-  }
-
-  append(items) {
-    const fresh = items.filter((item) => this.#learn(item));
-    this.#items.push(...fresh);
-    this.#draw(true);
-  }
-
-  /** Makes the list equal to a newest page as far as that reaches. Returns the number of new items. */
-  align(items) {
-    const { key } = this.#options;
-    const there = new Set(items.map(key));
-    const covered = this.#items.filter((item) => items.length > 0 && key(item) >= key(items.at(-1)));
-    covered.filter((item) => !there.has(key(item))).forEach((item) => this.remove(key(item)));
-    return this.merge(items);
+  /** True while the user moves through the list with the keyboard. */
+  get isSteered() {
+    return this.#active !== null && this.element.matches(":focus-visible");
   }
 
   has(key) {
     return this.#keys.has(key);
   }
 
+  set(items) {
+    this.#items = [...items];
+    this.#keys = new Set(items.map(this.#options.key));
+    this.#active = null;
+    this.#refill();
+    this.toTop();
+  }
+
+  append(items) {
+    this.#items.push(...items.filter((item) => this.#learn(item)));
+    this.#draw();
+  }
+
+  /** Makes the list equal to a newest page as far as that reaches. Returns the number of new items. */
+  align(items) {
+    const { key } = this.#options;
+    const there = new Set(items.map(key));
+    const covered = this.#items.slice(0, items.length > 0 ? this.#place(key(items.at(-1))) : 0).map(key);
+    covered.filter((it) => !there.has(it)).forEach((it) => this.remove(it));
+    this.#refill();
+    return this.merge(items);
+  }
+
   /** Inserts new items in order, without moving the visible rows. Returns the number of new items. */
   merge(items) {
-    const height = this.#height();
-    const wasAtTop = this.atTop;
-    let above = 0;
-    let added = 0;
-    for (const item of items) {
-      if (!this.#learn(item)) continue;
-      const at = this.#place(this.#options.key(item));
-      this.#items.splice(at, 0, item);
-      added += 1;
-      if (this.#active >= at) this.#active += 1;
-      if (at * height <= this.element.scrollTop) above += 1;
-    }
-    this.#resize();
-    if (!wasAtTop) this.element.scrollTop += above * height;
-    this.#draw(true);
-    return added;
+    const { key, most } = this.#options;
+    const added = items.filter((item) => this.#learn(item));
+    if (added.length === 0) return 0;
+    const least = added.map(key).reduce((one, other) => (one < other ? one : other));
+    const seen = this.#items[Math.floor(this.#top / this.#height)];
+    const before = this.atTop || !seen ? 0 : this.#place(key(seen));
+    const head = [...this.#items.splice(0, this.#place(least)), ...added];
+    this.#items = head.sort((a, b) => (key(a) > key(b) ? -1 : 1)).concat(this.#items);
+    this.#items.splice(most).forEach((item) => this.#keys.delete(key(item)));
+    if (before) this.#scrollTo(this.#top + (this.#place(key(seen)) - before) * this.#height);
+    this.#draw();
+    return added.length;
   }
 
   /** Removes an item. Returns true if the list had it. */
   remove(key) {
     if (!this.#keys.delete(key)) return false;
-    const at = this.#items.findIndex((item) => this.#options.key(item) === key);
+    const at = this.#place(key) - 1;
     this.#items.splice(at, 1);
-    if (this.#active >= at) this.#active -= 1;
-    this.#draw(true);
+    if (this.#active === key) this.#active = this.#items[at] ? this.#options.key(this.#items[at]) : null;
+    this.#draw();
     return true;
   }
 
   toTop() {
-    this.element.scrollTop = 0;
-    this.#draw(true);
+    this.#scrollTo(0);
+    this.#draw();
+  }
+
+  /** Makes the item with this key active, if the list has it. */
+  choose(key) {
+    if (this.has(key)) this.#activate(this.#place(key) - 1);
+  }
+
+  /** Makes an item active that is so many rows further down, and returns it. */
+  step(rows) {
+    const at = this.#index() + rows;
+    if (at >= 0 && at < this.length) return this.#activate(at);
   }
 
   #learn(item) {
@@ -132,110 +160,143 @@ export class List {
     return !this.#keys.has(key) && Boolean(this.#keys.add(key));
   }
 
-  /** The first index with a smaller key; keys are in descending order. */
+  /** The number of items whose key is this one or larger. */
   #place(key) {
     let low = 0;
     let high = this.#items.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (this.#options.key(this.#items[middle]) > key) low = middle + 1;
+      if (this.#options.key(this.#items[middle]) >= key) low = middle + 1;
       else high = middle;
     }
     return low;
   }
 
-  /** The height of a row. The style sets it, depending on the width of the screen. */
-  #height() {
-    return Number.parseFloat(getComputedStyle(this.element).getPropertyValue("--row")) || 44;
+  /** The index of the active item, or -1. */
+  #index() {
+    return this.#active === null ? -1 : this.#place(this.#active) - 1;
   }
 
-  #resize() {
-    this.#rows.style.height = `${this.#items.length * this.#height()}px`;
+  #measure() {
+    // The style sets the height of a row, depending on the width of the screen.
+    this.#height = Number.parseFloat(getComputedStyle(this.element).getPropertyValue("--row")) || this.#height;
+    this.#view = this.element.clientHeight;
+    this.#top = this.element.scrollTop;
+    this.#drawNow();
+  }
+
+  #scrollTo(top) {
+    if (top === this.#top) return;
+    this.#resize();
+    this.#top = top;
+    this.element.scrollTop = top;
   }
 
   #scrolled() {
+    this.#top = this.element.scrollTop;
     this.#options.scrolled?.(this.atTop);
-    if (this.#frame) return;
-    this.#frame = requestAnimationFrame(() => {
-      this.#frame = 0;
-      this.#draw(false);
-    });
+    this.#draw();
   }
 
-  #draw(anew) {
-    if (anew) {
-      this.#version += 1;
-      this.#resize();
-    }
-    const height = this.#height();
-    const first = Math.max(0, Math.floor(this.element.scrollTop / height) - BEYOND);
-    const inSight = Math.ceil(this.element.clientHeight / height) + 2 * BEYOND;
-    const last = Math.min(this.#items.length, first + inSight);
-    this.#fit(inSight);
-    const used = new Set();
-    for (let index = first; index < last; index += 1) {
-      const row = this.#pool[index % this.#pool.length];
-      used.add(row);
-      if (row.index === index && row.version === this.#version) continue;
-      Object.assign(row, { index, version: this.#version });
-      this.#write(row, height);
-    }
-    for (const row of this.#pool) row.element.hidden = !used.has(row);
-    if (last > this.#items.length - NEAR_END) this.#options.nearEnd?.();
+  #resize() {
+    this.#holder.style.height = `${this.#items.length * this.#height}px`;
   }
 
-  #fit(size) {
-    while (this.#pool.length < size) {
-      const element = this.#options.row();
-      element.setAttribute("role", "option");
-      const row = { element, index: -1, version: -1 };
-      element.id = `${this.#options.id}-row-${this.#pool.length}`;
-      this.#pool.push(row);
-      this.#rows.append(element);
-    }
+  #draw() {
+    this.#frame ||= requestAnimationFrame(() => this.#drawNow());
   }
 
-  #write(row, height) {
-    const { element, index } = row;
-    element.style.transform = `translateY(${index * height}px)`;
-    element.setAttribute("aria-posinset", index + 1);
-    element.setAttribute("aria-setsize", this.#options.more?.() ? -1 : this.#items.length);
-    element.setAttribute("aria-selected", index === this.#active);
-    if (index === this.#active) this.element.setAttribute("aria-activedescendant", element.id);
-    this.#options.fill(element, this.#items[index]);
+  #drawNow() {
+    cancelAnimationFrame(this.#frame);
+    this.#frame = 0;
+    this.#resize();
+    const { key, more, nearEnd } = this.#options;
+    const first = Math.max(0, Math.floor(this.#top / this.#height) - BEYOND);
+    const last = Math.min(this.#items.length, first + Math.ceil(this.#view / this.#height) + 2 * BEYOND);
+    const inSight = new Set(this.#items.slice(first, last).map(key));
+    for (const [it, row] of this.#rows) if (!inSight.has(it)) this.#free(it, row);
+    const size = more?.() ? -1 : this.#items.length;
+    this.element.removeAttribute("aria-activedescendant");
+    // From below, so that each new row is put in front of the next one: screen readers read the rows in this order.
+    let next = null;
+    for (let index = last - 1; index >= first; index -= 1) next = this.#show(this.#items[index], index, size, next);
+    for (const row of this.#spare) row.hidden = true;
+    if (last > this.#items.length - NEAR_END) nearEnd?.();
+  }
+
+  #show(item, index, size, next) {
+    const key = this.#options.key(item);
+    let row = this.#rows.get(key);
+    if (!row) {
+      row = this.#spare.pop() ?? this.#newRow();
+      row.hidden = false;
+      this.#holder.insertBefore(row, next);
+      this.#rows.set(key, row);
+      this.#options.fill(row, item);
+    }
+    row.style.transform = `translateY(${index * this.#height}px)`;
+    row.setAttribute("aria-posinset", index + 1);
+    row.setAttribute("aria-setsize", size);
+    row.setAttribute("aria-selected", key === this.#active);
+    if (key === this.#active) this.element.setAttribute("aria-activedescendant", row.id);
+    return row;
+  }
+
+  #newRow() {
+    const row = this.#options.row();
+    row.setAttribute("role", "option");
+    row.id = `${this.#options.id}-row-${this.#rows.size}`;
+    return row;
+  }
+
+  #free(key, row) {
+    this.#rows.delete(key);
+    row.setAttribute("aria-selected", "false");
+    this.#spare.push(row);
+  }
+
+  /** Writes all rows anew. */
+  #refill() {
+    for (const [key, row] of this.#rows) this.#free(key, row);
+    this.#draw();
   }
 
   #activate(index) {
-    this.#active = Math.max(0, Math.min(index, this.#items.length - 1));
-    const height = this.#height();
-    const top = this.#active * height;
-    const { scrollTop, clientHeight } = this.element;
-    if (top < scrollTop) this.element.scrollTop = top;
-    else if (top + height > scrollTop + clientHeight) this.element.scrollTop = top + height - clientHeight;
-    this.#draw(true);
+    const item = this.#items[Math.max(0, Math.min(index, this.#items.length - 1))];
+    this.#active = this.#options.key(item);
+    const top = this.#index() * this.#height;
+    if (top < this.#top) this.#scrollTo(top);
+    else if (top + this.#height > this.#top + this.#view) this.#scrollTo(top + this.#height - this.#view);
+    this.#draw();
+    return item;
   }
 
   #keyed(event) {
-    const page = Math.max(1, Math.floor(this.element.clientHeight / this.#height()) - 1);
+    const page = Math.max(1, Math.floor(this.#view / this.#height) - 1);
+    const at = this.#index();
     const moves = {
-      ArrowDown: this.#active + 1,
-      ArrowUp: this.#active - 1,
-      PageDown: this.#active + page,
-      PageUp: this.#active - page,
+      ArrowDown: at + 1,
+      ArrowUp: at - 1,
+      j: at + 1,
+      k: at - 1,
+      PageDown: at + page,
+      PageUp: at - page,
       Home: 0,
       End: this.#items.length - 1,
     };
     if (this.#items.length === 0 || event.altKey || event.ctrlKey || event.metaKey) return;
-    if (event.key in moves) this.#activate(moves[event.key]);
-    else if (event.key === "Enter" && this.#active >= 0) this.#options.open?.(this.#items[this.#active]);
+    if (event.key in moves) {
+      const item = this.#activate(moves[event.key]);
+      this.#options.moved?.(item);
+    } else if (event.key === "Enter" && at >= 0) this.#options.open?.(this.#items[at]);
     else return;
     event.preventDefault();
   }
 
-  #clicked(event) {
-    const row = this.#pool.find(({ element }) => element.contains(event.target));
-    if (!row) return;
-    this.#activate(row.index);
-    this.#options.open?.(this.#items[row.index]);
+  #clicked({ target }) {
+    const clicked = [...this.#rows].find(([, row]) => row.contains(target));
+    if (!clicked) return;
+    this.choose(clicked[0]);
+    this.#options.open?.(this.#items[this.#index()]);
   }
 }

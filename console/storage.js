@@ -1,11 +1,13 @@
-// Storage: a topic's buckets and shards as a heat map, the stored items of an event, the trace of a read, and the
-// comparison with published designs.
+// Storage: a topic's buckets and shards as a heat map, the events of a partition, the stored items of an event, the trace
+// of a read, and the comparison with published designs.
 
-import { call, path, query, topics } from "./api.js";
-import { button, card, el, empty, field, form, heading, select, table } from "./dom.js";
+import { note } from "./address.js";
+import { call, path, topics } from "./api.js";
+import { button, card, el, empty, field, form, heading, loading, select, table } from "./dom.js";
 import { designs } from "./designs.js";
 import { bytes, count, plural } from "./format.js";
 import { item } from "./key.js";
+import { partitionCard } from "./partition.js";
 import { watch } from "./live.js";
 import { pressed, showLast, task } from "./task.js";
 import { trace } from "./trace.js";
@@ -16,45 +18,49 @@ const LEVELS = 5;
 /** With more shards than this, cells are narrow. */
 const DENSE = 16;
 
-export async function open(place, parameters, signal) {
+export function open(place, parameters, signal) {
+  const chosen = parameters.get("topic") ?? "posts";
+  const map = el("div", {}, loading());
+  const which = select([chosen], chosen, { onchange: () => (location.hash = `storage?topic=${which.value}`) });
+  const again = button("Refresh", () => pressed(again, map, () => heatMap(map, chosen, choose, signal)));
+  const partition = partitionCard(chosen, signal);
+  const choose = (label, shard) => {
+    note({ bucket: label, shard, event: null, trace: null });
+    partition.show(label, shard);
+  };
   place.append(
     heading(
       "Storage",
       "A topic is split into buckets by time, and a bucket into shards. Each shard is a partition of the table. Quiet buckets have one shard; throttled buckets have doubled their shards automatically.",
     ),
+    card("Buckets and shards", el("div", { class: "toolbar" }, field("Topic", which), again), map),
+    partition.element,
+    items(chosen, parameters.get("event"), signal),
+    trace(parameters.get("trace") ?? `${path("topics", chosen)}/events?limit=50`, signal),
+    designs(chosen, signal),
   );
-  await task(place, async () => {
+  task(which.parentElement, async () => {
     const known = await topics(signal);
-    const chosen = parameters.get("topic") ?? "posts";
-    const map = el("div", {});
-    const which = select(known.includes(chosen) ? known : [chosen, ...known], chosen, {
-      onchange: () => (location.hash = `storage?topic=${which.value}`),
-    });
-    const again = button("Refresh", () => pressed(again, map, () => heatMap(map, chosen, signal)));
-    place.append(
-      card("Buckets and shards", el("div", { class: "toolbar" }, field("Topic", which), again), map),
-      items(chosen, parameters.get("event"), signal),
-      trace(parameters.get("trace") ?? `${path("topics", chosen)}/events?limit=50`, signal),
-      designs(chosen, signal),
-    );
-    follow(map, chosen, signal);
-    if (parameters.has("event")) place.querySelector(".behind")?.scrollIntoView();
-    if (parameters.has("trace")) place.querySelector(".trace")?.scrollIntoView();
+    which.append(...known.filter((name) => name !== chosen).map((value) => el("option", { value }, value)));
   });
+  if (parameters.has("bucket")) partition.show(parameters.get("bucket"), Number(parameters.get("shard")));
+  follow(map, chosen, choose, signal);
+  if (parameters.has("event")) place.querySelector(".behind")?.scrollIntoView();
+  if (parameters.has("trace")) place.querySelector(".trace")?.scrollIntoView();
 }
 
 /** Redraws the map after new events: at most once a second, and not while the focus is on the map. */
-function follow(map, topic, signal) {
+function follow(map, topic, choose, signal) {
   let due = null;
   const draw = () => {
     due = null;
-    if (!signal.aborted && !map.contains(document.activeElement)) task(map, () => heatMap(map, topic, signal));
+    if (!signal.aborted && !map.contains(document.activeElement)) task(map, () => heatMap(map, topic, choose, signal));
   };
   const soon = () => (due ??= setTimeout(draw, 1000));
   signal.addEventListener("abort", watch({ begin: draw, event: soon, gone: soon }, { topic }));
 }
 
-async function heatMap(place, topic, signal) {
+async function heatMap(place, topic, choose, signal) {
   const { bucket, buckets, more } = (await call("GET", path("local", "storage", "topics", topic), { signal })).data;
   if (buckets.length === 0) return place.replaceChildren(empty("No buckets yet.", "The first event creates one."));
   const most = Math.max(1, ...buckets.flatMap((it) => it.counts));
@@ -67,7 +73,7 @@ async function heatMap(place, topic, signal) {
     Array.from({ length: wide }, (_, shard) => el("th", { scope: "col" }, String(shard))),
     el("th", { scope: "col" }, "Events"),
   );
-  const rows = buckets.map((it) => heatRow(topic, it, most, wide));
+  const rows = buckets.map((it) => heatRow(topic, it, most, wide, choose));
   const map = el(
     "table",
     { class: wide > DENSE ? "heat dense" : "heat", role: "grid" },
@@ -76,33 +82,26 @@ async function heatMap(place, topic, signal) {
     el("tbody", {}, rows),
   );
   map.addEventListener("keydown", (event) => roam(map, event));
-  map.querySelector("td a").tabIndex = 0;
+  map.querySelector("td button").tabIndex = 0;
   place.replaceChildren(
     el(
       "p",
       { class: "muted" },
-      `${plural(total, "event")} in the newest ${plural(buckets.length, "bucket")}${more ? "; older buckets exist" : ""}. A cell is a partition: choose one to throttle it.`,
+      `${plural(total, "event")} in the newest ${plural(buckets.length, "bucket")}${more ? "; older buckets exist" : ""}. A cell is a partition: choose one to see its events.`,
     ),
     el("div", { class: "scrolls", role: "region", "aria-label": "Heat map" }, map),
     legend(most),
   );
 }
 
-function heatRow(topic, { label, shards, counts, capped }, most, wide) {
+function heatRow(topic, { label, shards, counts, capped }, most, wide, choose) {
   const cells = Array.from({ length: wide }, (_, shard) => {
     if (shard >= shards) return el("td", { class: "none" }, el("span", { class: "unseen" }, "no such shard"));
     const partition = `EVENTS#${topic}#${label}#SHARD${shard}`;
     const size = counts[shard];
-    const what = `${plural(size, "event")} in ${partition}: throttle it`;
-    return el(
-      "td",
-      { class: `level-${level(size, most)}` },
-      el(
-        "a",
-        { href: `#faults${query({ throttle: partition })}`, tabindex: "-1", "aria-label": what, title: what },
-        count(size),
-      ),
-    );
+    const what = `${plural(size, "event")} in ${partition}`;
+    const cell = button(count(size), () => choose(label, shard), { tabindex: "-1", "aria-label": what, title: what });
+    return el("td", { class: `level-${level(size, most)}` }, cell);
   });
   const sum = counts.reduce((all, each) => all + each, 0);
   return el(
@@ -123,7 +122,7 @@ function legend(most) {
 
 /** The map is one tab stop. The arrow keys move between its cells. */
 function roam(map, event) {
-  const rows = [...map.tBodies[0].rows].map((row) => [...row.querySelectorAll("a")]);
+  const rows = [...map.tBodies[0].rows].map((row) => [...row.querySelectorAll("button")]);
   const at = rows.findIndex((row) => row.includes(document.activeElement));
   if (at < 0) return;
   const across = rows[at].indexOf(document.activeElement);
@@ -166,7 +165,9 @@ function items(topic, id, signal) {
   const found = el("div", {});
   const look = async (signal) => {
     const wanted = input.value.trim();
+    found.replaceChildren(loading());
     const answer = await call("GET", path("local", "storage", "events", topic, wanted), { signal });
+    note({ event: wanted, trace: null });
     const all = answer.data.items;
     const size = all.reduce((sum, it) => sum + it.bytes, 0);
     found.replaceChildren(

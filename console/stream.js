@@ -3,7 +3,7 @@
 import { call } from "./api.js";
 import { Chart } from "./chart.js";
 import { announce, button, card, el, empty, heading, table } from "./dom.js";
-import { count, plural, seconds, time } from "./format.js";
+import { count, moment, plural, seconds } from "./format.js";
 import { onState, watch } from "./live.js";
 import { pressed, task } from "./task.js";
 
@@ -121,10 +121,10 @@ function listFailures(place, signal) {
       const what = failure.records.map(({ event_name: name, pk, sk }) =>
         el("div", {}, `${name} `, el("code", {}, `${pk} / ${sk}`)),
       );
-      return [time(failure.at), failure.reason, what, again];
+      return [moment(failure.at), failure.reason, what, again];
     });
     place.replaceChildren(
-      table("Failed batches, newest first", ["At", "Reason", "Records", "Action"], rows, { class: "items" }),
+      table("Failed batches, newest first", ["At (UTC)", "Reason", "Records", "Action"], rows, { class: "items" }),
     );
   });
 }

@@ -1,16 +1,19 @@
 // Tasks: the page shows that a task is under way, and shows its error with all details if it fails.
 
 import { Problem } from "./api.js";
-import { el } from "./dom.js";
+import { button, el } from "./dom.js";
 
-/** Shows a problem: its text, its fields, its code, and the id of its request in the log. */
-function showProblem(error) {
+/**
+ * Shows a problem: its text, its fields, its code, and the id of its request in the log. Screen readers read it at once. A
+ * problem that may pass has a button, which calls `again`.
+ */
+export function showProblem(error, again, isNew = true) {
   if (!(error instanceof Problem)) throw error;
   const faults = error.errors.map(({ path, message }) => el("li", {}, el("code", {}, path), ` ${message}`));
   const marks = [error.status > 0 && String(error.status), error.code].filter(Boolean).join(" ");
   return el(
     "div",
-    { class: "problem" },
+    { class: "problem", role: isNew ? "alert" : null },
     el("p", { class: "problem-title" }, error.title),
     error.message !== error.title && el("p", {}, error.message),
     faults.length > 0 && el("ul", {}, faults),
@@ -21,6 +24,7 @@ function showProblem(error) {
       error.requestId && " · request ",
       error.requestId && el("code", {}, error.requestId),
     ),
+    again && error.isPassing && el("p", {}, button("Try again", again)),
   );
 }
 
@@ -28,24 +32,49 @@ function showProblem(error) {
 const under = new WeakMap();
 const shown = new WeakMap();
 
+/** The code of each place's problem. A poll that fails again does not announce the same problem again. */
+const told = new WeakMap();
+
 /**
- * Runs `work` for `place`, which is marked as busy, and shows a problem there. Aborted work shows nothing. Returns true if
- * the work succeeded.
+ * Runs `work` for `place`, which is marked as busy, and shows a problem there. Aborted work shows nothing. `again` is what
+ * "Try again" does. Returns true if the work succeeded.
  */
-export async function task(place, work) {
+export async function task(place, work, again = () => task(place, work)) {
   under.set(place, (under.get(place) ?? 0) + 1);
   place.setAttribute("aria-busy", "true");
-  place.querySelector(":scope > .problem")?.remove();
+  clear(place);
   try {
     await work();
+    told.delete(place);
     return true;
   } catch (error) {
-    if (error.name !== "AbortError") place.prepend(showProblem(error));
+    if (error.name !== "AbortError") {
+      clear(place);
+      const retry = () => {
+        told.delete(place);
+        again();
+      };
+      place.prepend(showProblem(error, retry, told.get(place) !== error.code));
+      told.set(place, error.code);
+    }
     return false;
   } finally {
     under.set(place, under.get(place) - 1);
     if (under.get(place) === 0) place.removeAttribute("aria-busy");
   }
+}
+
+/** Removes the problem of an earlier task. The place gets the focus if the problem had it. */
+function clear(place) {
+  const problem = place.querySelector(":scope > .problem");
+  const hadFocus = problem?.contains(document.activeElement);
+  problem?.remove();
+  if (hadFocus) focus(place);
+}
+
+function focus(place) {
+  if (place.tabIndex < 0) place.tabIndex = -1;
+  place.focus({ preventScroll: true });
 }
 
 /**
@@ -56,15 +85,39 @@ export function showLast(place, signal, read) {
   shown.get(place)?.abort();
   const last = new AbortController();
   shown.set(place, last);
-  return task(place, () => read(AbortSignal.any([signal, last.signal])));
+  return task(
+    place,
+    () => read(AbortSignal.any([signal, last.signal])),
+    () => showLast(place, signal, read),
+  );
 }
 
-/** Runs `work` for a button, which is disabled meanwhile. A problem is shown in `place`. */
+/**
+ * Runs `work` for a button, which is disabled meanwhile. A problem is shown in `place`, and the fields that it names are
+ * marked in the button's form. If the work removed the button, the focus moves to `place`.
+ */
 export async function pressed(control, place, work) {
   const hadFocus = document.activeElement === control;
+  const fields = control.form?.elements;
+  told.delete(place);
   control.disabled = true;
-  const done = await task(place, work);
-  control.disabled = false;
-  if (hadFocus && document.activeElement === document.body) control.focus();
-  return done;
+  try {
+    return await task(place, () => marked(fields, work), () => pressed(control, place, work));
+  } finally {
+    control.disabled = false;
+    if (hadFocus && document.activeElement === document.body) focus(control.isConnected ? control : place);
+  }
+}
+
+/** Runs `work`, and marks the fields of a form whose names a problem has. The first of them gets the focus. */
+async function marked(fields, work) {
+  [...(fields ?? [])].forEach((field) => field.removeAttribute("aria-invalid"));
+  try {
+    await work();
+  } catch (error) {
+    const wrong = (error.errors ?? []).map(({ path }) => fields?.namedItem(path.slice(1))).filter(Boolean);
+    wrong.forEach((field) => field.setAttribute("aria-invalid", "true"));
+    wrong[0]?.focus();
+    throw error;
+  }
 }

@@ -1,10 +1,11 @@
 // The trace of a read: each DynamoDB call with its partition and its cost.
 
-import { call } from "./api.js";
-import { card, el, field, form, suggested, table } from "./dom.js";
+import { note } from "./address.js";
+import { call, Problem } from "./api.js";
+import { card, el, field, form, loading, suggested, table } from "./dom.js";
 import { cost, count, plural, units } from "./format.js";
 import { key } from "./key.js";
-import { pressed, showLast } from "./task.js";
+import { pressed, showLast, showProblem } from "./task.js";
 
 const TARGETS = [
   "/topics/posts/events?limit=50",
@@ -21,12 +22,14 @@ export function trace(target, signal) {
   const run = el("button", { type: "submit", class: "primary" }, "Trace");
   const found = el("div", {});
   const look = async (signal) => {
+    found.replaceChildren(loading());
     const {
       status,
       cost: paid,
       calls,
       body,
     } = (await call("POST", "/local/trace", { body: { target: input.value.trim() }, signal })).data;
+    const refused = status >= 400 && new Problem({ ...body, status, requestId: body?.request_id });
     const most = Math.max(...calls.map((it) => it.read_units ?? 0), 0.5);
     const rows = calls.map(({ operation, index, partition, items, read_units: read, consistent }) => [
       index ? `${operation}, ${index}` : operation,
@@ -36,21 +39,26 @@ export function trace(target, signal) {
       consistent ? "consistent" : "eventual",
     ]);
     const got = body?.events ? ` · ${plural(body.events.length, "event")}` : "";
-    found.replaceChildren(
+    const parts = [
       el("p", {}, el("strong", {}, `${status}`), got, " · ", el("span", { class: "price" }, cost({ cost: paid }))),
-      table("DynamoDB calls", ["Call", "Partition", "Items", "Read units", "Read"], rows, { class: "items" }),
+      refused && showProblem(refused),
+      calls.length > 0 && table("DynamoDB calls", ["Call", "Partition", "Items", "Read units", "Read"], rows, { class: "items" }),
       el(
         "p",
         { class: "hint" },
         "The traced read starts with empty caches, so it also reads the topic and its directory.",
       ),
-    );
+    ];
+    found.replaceChildren(...parts.filter(Boolean));
   };
   const read = () => showLast(found, signal, look);
   const section = card(
     "Trace a read",
     el("p", { class: "muted" }, "Runs any GET of the API, and lists its DynamoDB calls."),
-    form({ class: "inline" }, () => pressed(run, found, read), field("GET", input), run),
+    form({ class: "inline" }, () => {
+        note({ trace: input.value.trim(), event: null });
+        return pressed(run, found, read);
+      }, field("GET", input), run),
     found,
   );
   section.classList.add("trace");

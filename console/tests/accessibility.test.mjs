@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { api, axeSource, DESKTOP, entries, open, PHONE } from "./stage.mjs";
 
-const PANELS = ["timeline", "feeds", "issues", "consumers", "storage", "stream", "faults"];
+const PANELS = ["timeline", "feeds", "sources", "issues", "consumers", "storage", "stream", "faults"];
 const OPTIONS = {
   runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
   resultTypes: ["violations"],
@@ -32,6 +32,7 @@ async function settled(page, name) {
   const signs = {
     timeline: entries(page).first(),
     feeds: entries(page).first(),
+    sources: page.getByText(/\d+ followers?\./),
     issues: page.getByText(/\d+ issues/),
     consumers: page.getByRole("heading", { name: "billing / report" }),
     storage: page.getByRole("region", { name: "DynamoDB calls" }),
@@ -70,6 +71,7 @@ test("a problem and a banner are accessible", async (t) => {
   t.after(() => api("DELETE", "/local/faults"));
   for (const colorScheme of ["light", "dark"]) {
     const page = await open(t, "#faults", { colorScheme, refused: [422] });
+    await page.getByLabel("Chance, %").evaluate((it) => it.removeAttribute("max"));
     await page.getByLabel("Chance, %").fill("300");
     await page.getByRole("button", { name: "Throttle", exact: true }).click();
     await page.locator(".problem").waitFor();

@@ -65,12 +65,15 @@ test("a page reconnects to a restarted server and misses nothing", async (t) => 
 
   await stop();
   await link.getByText("Reconnecting").waitFor();
+  const outage = page.locator(".outage");
+  await outage.getByText(/No connection since .* The next attempt is in \d s\./).waitFor();
   await entries(page, { name: /before/ }).waitFor();
 
   await start();
   await post("notes", { type: "note.added", actor: "ada", data: { text: "meanwhile" } }, { url });
   await entries(page, { name: /meanwhile/ }).waitFor();
   await link.getByText("Live").waitFor();
+  await outage.waitFor({ state: "hidden" });
   await post("notes", { type: "note.added", actor: "ada", data: { text: "after" } }, { url });
   await entries(page, { name: /after/ }).waitFor();
   assert.equal(await entries(page).count(), 3);

@@ -54,7 +54,7 @@ test("another API is polled, and has no local panels", async (t) => {
 
   await page.getByText("Polling").waitFor();
   const panels = await page.getByRole("navigation", { name: "Panels" }).getByRole("link").allInnerTexts();
-  assert.deepEqual(panels, ["Timeline", "Feeds", "Issues", "Consumers"]);
+  assert.deepEqual(panels, ["Timeline", "Feeds", "Sources", "Issues", "Consumers"]);
   // The first page has loaded, so a later event is found by polling.
   await page.getByText("No events here.").waitFor();
   const requests = [];
@@ -82,4 +82,49 @@ test("another API is polled, and has no local panels", async (t) => {
   await page.getByRole("button", { name: "Use the local program" }).click();
   await page.getByRole("link", { name: "Faults" }).waitFor();
   assert.equal(await page.evaluate(() => sessionStorage.length), 0);
+});
+
+test("a link of a connected tab opens the same API in a new tab, and names it", async (t) => {
+  const name = await topic();
+  const origin = await elsewhere(t);
+  const page = await open(t, "", { origins: [origin] });
+  await page.getByRole("button", { name: "Connect…" }).click();
+  await page.getByLabel("URL").fill(origin);
+  await page.getByLabel("Token").fill("ada");
+  await page.getByRole("button", { name: "Connect", exact: true }).click();
+  await page.getByText("Polling").waitFor();
+  await page.evaluate((hash) => (location.hash = hash), `timeline?topic=${name}`);
+  const link = page.getByRole("link", { name: "Timeline", exact: true });
+  await page.locator("nav a[aria-current]", { hasText: "Timeline" }).waitFor();
+  const href = await link.getAttribute("href");
+  // A tab that the user opens from a link has no storage of the tab before.
+  const other = await page.context().newPage();
+  await other.goto(`${url}/${href}`);
+  await other.getByText("No events here.").waitFor();
+  assert.equal(await other.locator(".where").innerText(), new URL(origin).host);
+  assert.equal(await other.title(), `${name} · Timeline · Lately · ${new URL(origin).host}`);
+
+  await page.close();
+  await other.evaluate(() => sessionStorage.clear());
+  await other.reload();
+  await other.getByRole("dialog").waitFor();
+  assert.equal(await other.getByLabel("URL").inputValue(), origin, "no other tab has the token");
+});
+
+test("a feed of another API opens for the token's user, and for nobody else", async (t) => {
+  const origin = await elsewhere(t);
+  const page = await open(t, "#feeds", { origins: [origin], expected: [/ERR_CONNECTION/] });
+  const connect = async (user) => {
+    await page.getByRole("button", { name: "Connect…" }).click();
+    await page.getByLabel("URL").fill(origin);
+    await page.getByLabel("Token").fill("ada");
+    await page.getByRole("dialog").getByLabel("User").fill(user);
+    await page.getByRole("button", { name: "Connect", exact: true }).click();
+    await page.getByText("Polling").waitFor();
+  };
+  await connect("");
+  await page.getByText("No user is selected.").waitFor();
+  await connect("ada");
+  await page.getByRole("heading", { name: "ada follows" }).waitFor();
+  assert.equal(await page.getByRole("link", { name: "bob", exact: true }).count(), 0);
 });

@@ -25,13 +25,14 @@ test("a throttled bucket doubles its shards and loses no event", async (t) => {
 
   await page.getByRole("link", { name: "Storage" }).click();
   const row = page.getByRole("grid").getByRole("row", { name: new RegExp(day) });
-  await row.getByRole("link").nth(1).waitFor();
+  await row.getByRole("button").nth(1).waitFor();
 });
 
 test("each post is in a feed once despite crashes and duplicates", async (t) => {
   const [user, author] = [fresh("reader"), fresh("author")];
   await api("PUT", `/users/${user}/following/actor:${author}`, {});
   const page = await open(t, "#faults");
+  await page.getByRole("button", { name: "Fill in an example" }).click();
   await page.getByRole("button", { name: "Apply" }).click();
   await page.getByText("fan-out crashes before its work (30 %)").first().waitFor();
   await page.evaluate((name) => (location.hash = `feeds?user=${name}`), user);
@@ -55,14 +56,18 @@ test("a list waits for a delayed index", async (t) => {
   await page.getByText("No issue matches.").waitFor();
   await page.getByLabel("Title").fill("Seen late");
   const began = Date.now();
-  await page.getByRole("button", { name: "Open", exact: true }).click();
+  await page.getByRole("button", { name: "Open issue" }).click();
   await page.getByRole("button", { name: "Seen late" }).waitFor();
   assert.ok(Date.now() - began > 1000, "the list waited for the index");
 });
 
 test("values out of range are refused with their paths", async (t) => {
   const page = await open(t, "#faults", { refused: [422] });
-  await page.getByLabel("Chance, %").fill("300");
+  const chance = page.getByLabel("Chance, %");
+  await chance.fill("300");
+  await page.getByRole("button", { name: "Throttle", exact: true }).click();
+  assert.equal(await chance.evaluate((it) => it === document.activeElement && it.validity.rangeOverflow), true);
+  await chance.evaluate((it) => it.removeAttribute("max"));
   await page.getByRole("button", { name: "Throttle", exact: true }).click();
   await page.locator(".problem", { hasText: "422 invalid-body" }).getByText("/throttles/0/chance").waitFor();
 });
@@ -91,4 +96,54 @@ test("a batch that fan-out gave up on is kept and can be redriven", async (t) =>
     return page.getByText("No failed batches.").isVisible();
   });
   await until("the post is in the feed", async () => (await api("GET", `/feeds/${user}`)).data.events.length === 1);
+});
+
+const faults = async () => (await api("GET", "/local/faults")).data;
+
+test("only the faults that the form shows are set, and the form shows what is on", async (t) => {
+  const page = await open(t, "#faults");
+  await page.getByLabel("Paused").check();
+  await page.getByRole("button", { name: "Apply" }).click();
+  await page.getByText("the stream is paused").first().waitFor();
+  const { stream } = await faults();
+  assert.deepEqual(stream, { paused: true, delay_seconds: 0, duplicate: 0, crash_before: 0, crash_after: 0 });
+  await page.reload();
+  await until("the form shows the pause", () => page.getByLabel("Paused").isChecked());
+  await page.getByLabel("Crash before, %").fill("20");
+  await page.getByRole("button", { name: "Apply" }).click();
+  await page.getByText("fan-out crashes before its work (20 %)").first().waitFor();
+  assert.equal((await faults()).stream.paused, true);
+  await page.getByRole("button", { name: "End all faults" }).click();
+  await until("the form shows that nothing is on", async () => !(await page.getByLabel("Paused").isChecked()));
+  assert.equal(await page.getByLabel("Crash before, %").inputValue(), "0");
+});
+
+test("a second throttle keeps the first, and an empty chance is refused", async (t) => {
+  const page = await open(t, "#faults");
+  const throttle = async (partition) => {
+    await page.getByLabel("Partition", { exact: true }).fill(partition);
+    await page.getByRole("button", { name: "Throttle", exact: true }).click();
+  };
+  await throttle("EVENTS#one");
+  await page.locator("#panel").getByText(/throttling EVENTS#one/).waitFor();
+  await throttle("EVENTS#two");
+  await page.locator("#panel").getByText(/throttling EVENTS#two/).waitFor();
+  assert.deepEqual((await faults()).throttles.map((it) => it.partition).sort(), ["EVENTS#one", "EVENTS#two"]);
+  await page.getByLabel("Chance, %").fill("");
+  await throttle("EVENTS#three");
+  assert.equal(await page.getByLabel("Chance, %").evaluate((it) => it.validity.valueMissing), true);
+  assert.equal((await faults()).throttles.length, 2);
+});
+
+test("a guided fault goes on while another panel is shown", async (t) => {
+  const page = await open(t, "#faults", { refused: [503] });
+  await page.getByRole("button", { name: "Throttle and watch it heal" }).click();
+  await page.locator(".steps").getByText(/is throttled for/).waitFor();
+  await page.getByRole("link", { name: "Stream" }).click();
+  await page.getByRole("heading", { level: 1, name: "Stream" }).waitFor();
+  await page.getByRole("link", { name: "Faults", exact: true }).first().click();
+  await page.locator(".steps").getByText(/is throttled for/).waitFor();
+  await page.getByRole("button", { name: "Stop" }).click();
+  await page.locator(".steps").getByText(/^Stopped after \d+ accepted events/).waitFor();
+  await until("a run can begin again", () => page.getByRole("button", { name: "Throttle and watch it heal" }).isEnabled());
 });

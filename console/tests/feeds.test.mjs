@@ -19,11 +19,11 @@ test("a followed source's post arrives unread, is seen, and leaves on unfollow",
   await until("the post is on top", async () => (await rows(page))[0]?.includes("just now"));
   await page.getByText("2 unread").waitFor();
   const unread = entries(page, { name: /unread$/ });
-  assert.equal(await unread.count(), 2);
+  await until("the new entries are marked", async () => (await unread.count()) === 2);
 
   await page.getByRole("button", { name: "Mark all as seen" }).click();
   await page.getByText("All seen").waitFor();
-  assert.equal(await unread.count(), 0);
+  await until("no entry is marked", async () => (await unread.count()) === 0);
   assert.equal((await api("GET", `/feeds/${user}/unread`)).data.unread, 0);
 
   await page.getByRole("button", { name: `Unfollow actor:${author}` }).click();
@@ -56,4 +56,31 @@ test("a user can follow with the keyboard alone", async (t) => {
     data.following.map((it) => it.source),
     ["actor:carol"],
   );
+});
+
+test("a page of a feed that failed can be read again", async (t) => {
+  const [user, author] = [fresh("reader"), fresh("author")];
+  await api("PUT", `/users/${user}/following/actor:${author}`, {});
+  const events = Array.from({ length: 110 }, (_, at) => ({ type: "post.created", actor: author, data: { text: `${at}.` } }));
+  await post("posts", events);
+  await until("the feed is full", async () => (await api("GET", `/feeds/${user}?limit=200`)).data.events.length === 110);
+  const page = await open(t, "#faults", { refused: [503] });
+  let reads = 0;
+  await page.route(/\/feeds\/[^/]+\?/, (route) => {
+    const isNext = route.request().url().includes("cursor=");
+    reads += 1;
+    if (!isNext || reads > 2) return route.continue();
+    return route.fulfill({ status: 503, contentType: "application/json", body: '{"title":"Busy","code":"unavailable"}' });
+  });
+  await page.evaluate((name) => (location.hash = `feeds?user=${name}`), user);
+  await entries(page).first().waitFor();
+  assert.equal(reads, 1, "opening a feed reads one page");
+  const list = page.getByRole("listbox");
+  await list.focus();
+  await page.keyboard.press("End");
+  await page.getByRole("button", { name: "Try again" }).click();
+  await until("all entries are in the list", async () => {
+    await list.press("End");
+    return (await entries(page, { name: /\D0\./ }).count()) > 0;
+  });
 });

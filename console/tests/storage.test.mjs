@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { entries, open, post, until } from "./stage.mjs";
+import { entries, open, post, topic, until } from "./stage.mjs";
 
 test("the heat map shows the number of events of each shard", async (t) => {
   // The topic's buckets are months, and a new month may have no events yet.
@@ -10,13 +10,14 @@ test("the heat map shows the number of events of each shard", async (t) => {
   const page = await open(t, "#storage?topic=deploys");
   const map = page.getByRole("grid");
   await map.waitFor();
-  const cells = map.getByRole("row", { name: new RegExp(month) }).getByRole("link");
+  const cells = map.getByRole("row", { name: new RegExp(month) }).getByRole("button");
   assert.ok((await cells.count()) >= 4, "a bucket of deploys has at least four shards");
   await cells.first().focus();
   await page.keyboard.press("ArrowRight");
   const focused = await page.evaluate(() => document.activeElement.getAttribute("aria-label"));
   assert.match(focused, new RegExp(`events? in EVENTS#deploys#${month}#SHARD1`));
   await page.keyboard.press("Enter");
+  await page.getByRole("link", { name: "Throttle this partition" }).click();
   await page.getByRole("heading", { level: 1, name: "Faults" }).waitFor();
   assert.equal(await page.getByLabel("Partition", { exact: true }).inputValue(), `EVENTS#deploys#${month}#SHARD1`);
 });
@@ -93,4 +94,49 @@ test("six designs are compared with the same events", async (t) => {
     .first()
     .getByRole("region", { name: /^Keys of/ })
     .waitFor();
+});
+
+test("a cell of the map leads to its events, and they to their items", async (t) => {
+  const name = await topic({ min_shards: 4 });
+  const event = await post(name, { type: "note.added", actor: "ada", data: { text: "in a shard" } });
+  const page = await open(t, `#storage?topic=${name}`);
+  const map = page.getByRole("grid");
+  await map.getByRole("button", { name: /^1 event in/ }).click();
+  const events = page.getByRole("region", { name: /^Events of EVENTS#/ });
+  await events.getByText("in a shard").waitFor();
+  await map.getByRole("button", { name: /^0 events in/ }).first().click();
+  await page.getByText("This partition has no events.").waitFor();
+  await page.goBack();
+  await page.goForward();
+  await page.getByText("This partition has no events.").waitFor();
+  await map.getByRole("button", { name: /^1 event in/ }).click();
+  await page.getByRole("link", { name: `Stored items of ${event.id}` }).click();
+  await page.getByRole("region", { name: `Items of ${event.id}` }).waitFor();
+});
+
+test("a refused trace shows its problem and nothing of the trace before", async (t) => {
+  const page = await open(t, `#storage?trace=${encodeURIComponent("/topics/posts/events?limit=20")}`, { refused: [404, 422] });
+  const calls = page.getByRole("region", { name: "DynamoDB calls" });
+  await calls.waitFor();
+  await page.getByLabel("GET").fill("/topics/posts/events?limit=0");
+  await page.getByRole("button", { name: "Trace" }).click();
+  await page.locator(".trace .problem").getByText("400").waitFor();
+  assert.equal(await calls.count(), 0);
+  await page.getByLabel(/^Event of/).fill("01a20483-30f7-7fc8-8014-22e648eeb216");
+  await page.getByRole("button", { name: "Find" }).click();
+  await page.locator(".behind .problem").waitFor();
+  assert.equal(await page.getByRole("region", { name: /^Items of/ }).count(), 0);
+});
+
+test("topics beyond a page of the list can be chosen", async (t) => {
+  const page = await open(t, "#faults");
+  await page.route(/\/topics\?/, (route) => {
+    const more = !new URL(route.request().url()).searchParams.has("cursor");
+    const body = { topics: [{ topic: more ? "first" : "beyond" }], next: more ? "there" : null };
+    return route.fulfill({ contentType: "application/json", body: JSON.stringify(body) });
+  });
+  await page.evaluate(() => (location.hash = "storage?topic=posts"));
+  await until("both pages are in the list", async () =>
+    (await page.getByLabel("Topic").locator("option").allInnerTexts()).includes("beyond"),
+  );
 });

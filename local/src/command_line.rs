@@ -2,7 +2,8 @@
 //!
 //! The help lists the commands in two groups. The lists are made from the commands themselves, so they are complete.
 
-use clap::Subcommand;
+use clap::builder::Resettable;
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Subcommand};
 
 use crate::client::ApiCommand;
 use crate::client::consume::ConsumeOptions;
@@ -39,7 +40,7 @@ pub enum Command {
     ///
     /// Example: lately completions bash > ~/.local/share/bash-completion/completions/lately
     Completions(CompletionsOptions),
-    /// Create, list and revoke tokens with your AWS credentials
+    /// Create, list and revoke tokens in the table, also before there is a first token
     Token(TokenOptions),
     /// List and redrive the batches that fan-out gave up on
     Dlq(DlqOptions),
@@ -72,17 +73,54 @@ Examples:
   lately feed show bob
   lately issue open octo/hello --title 'It says goodbye' --label critical --token ada
   lately issue list octo/hello --priority high
+  lately latest posts --from 1h --order asc                  a time may be given as the time since then
   lately consume posts printer --url https://… --token … > posts.ndjson
+  lately feed rebuild bob                                    the local program's table; --table names a stack's
 
 Environment:
   LATELY_URL      the API's URL         [default: http://127.0.0.1:3000]
   LATELY_TOKEN    the token to send     [default: dev]
-  LATELY_TABLE    the table, for commands that use AWS credentials
+  LATELY_TABLE    a stack's table, for operators' commands, with your AWS credentials [default: the local program's]
 
 Exit codes:
   0  success                       3  rejected (4xx)
   1  no response, or 5xx           4  not found (404)
   2  invalid command line          5  conflict (409, 412, 428)";
+
+impl Lately {
+    /// The process's command line, and the name of its command, such as `lately topic show`. Ends the process if the
+    /// command line is invalid or asks for help.
+    #[must_use]
+    pub fn of_process() -> (Self, String) {
+        let matches = Self::command().try_get_matches().unwrap_or_else(|error| explained(error).exit());
+        let lately = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+        (lately, name_of(&matches))
+    }
+}
+
+/// The error without the options that the environment has set. clap shows such an option in the usage as if the user
+/// had to give it.
+fn explained(error: clap::Error) -> clap::Error {
+    fn without_environment(command: clap::Command) -> clap::Command {
+        let command = command.mut_args(|argument| match argument.get_default_values() {
+            [] => argument,
+            _ => argument.env(Resettable::Reset),
+        });
+        command.mut_subcommands(without_environment)
+    }
+    let again = without_environment(Lately::command()).try_get_matches().err();
+    again.filter(|again| again.kind() == error.kind()).unwrap_or(error)
+}
+
+/// The names of a command and its subcommands.
+fn name_of(matches: &ArgMatches) -> String {
+    let (mut name, mut matches) = ("lately".to_owned(), matches);
+    while let Some((subcommand, inner)) = matches.subcommand() {
+        name.extend([" ", subcommand]);
+        matches = inner;
+    }
+    name
+}
 
 /// The layout of the help.
 fn template() -> String {
@@ -105,9 +143,16 @@ fn template() -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
+
+    #[test]
+    fn a_command_is_named_with_its_subcommands() {
+        let name =
+            |line: &str| name_of(&Lately::command().try_get_matches_from(line.split(' ')).expect(line));
+        assert_eq!(name("lately"), "lately");
+        assert_eq!(name("lately latest posts"), "lately latest");
+        assert_eq!(name("lately topic show posts"), "lately topic show");
+    }
 
     #[test]
     fn every_command_is_in_one_group_and_has_help() {

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use clap::ValueHint;
 use clap_complete::{Shell, generate};
 
 /// Print a shell's completion script
@@ -11,17 +12,26 @@ pub struct CompletionsOptions {
     shell: Shell,
 }
 
+/// The same commands. Shells offer files only for the values that are files: a shell that knows nothing about a value
+/// offers files.
+fn named_values(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|argument| {
+        let has_value = argument.get_action().takes_values();
+        match argument.get_value_hint() {
+            ValueHint::Unknown if has_value => argument.value_hint(ValueHint::Other),
+            _ => argument,
+        }
+    });
+    command.mut_subcommands(named_values)
+}
+
 /// Prints the script for the commands of `program`.
 ///
 /// # Errors
 /// If it cannot be printed.
-pub fn run(
-    options: CompletionsOptions,
-    mut program: clap::Command,
-    out: &mut dyn Write,
-) -> std::io::Result<()> {
+pub fn run(options: CompletionsOptions, program: clap::Command, out: &mut dyn Write) -> std::io::Result<()> {
     // First into memory: a failing write is an error here, but would be a panic inside `generate`.
     let mut script = Vec::new();
-    generate(options.shell, &mut program, "lately", &mut script);
+    generate(options.shell, &mut named_values(program), "lately", &mut script);
     out.write_all(&script)
 }

@@ -11,8 +11,12 @@
 pub mod client;
 pub mod command_line;
 pub mod completions;
+mod counted;
+mod new_token;
 pub mod operate;
 mod seconds;
 pub mod serve;
+mod time_argument;
+mod values;
 
 pub use serve::system::{System, TEMPLATE};

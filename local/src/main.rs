@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use lately::client::{self, Failure};
 use lately::command_line::{Command, Lately};
 use lately::{completions, operate, serve};
@@ -14,22 +14,23 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let Lately { command, options } = Lately::parse();
+    let (Lately { command, options }, name) = Lately::of_process();
     let (mut out, mut told) = (std::io::stdout(), std::io::stderr());
     let done = match command {
-        None => serve::run(options, &mut out).await.map_err(|error| error.to_string()),
+        None => serve::run(options, &mut out, &mut told).await.map_err(|error| error.to_string()),
         Some(Command::Token(options)) => {
             operate::token::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
         }
         Some(Command::Api(command)) => {
-            return client::ended(client::run(command, &mut out, &mut told).await, &mut told);
+            return client::ended(client::run(command, &mut out, &mut told).await, &name, &mut told);
         }
         Some(Command::Completions(options)) => {
             let printed = completions::run(options, Lately::command(), &mut out).map_err(Failure::from);
-            return client::ended(printed, &mut told);
+            return client::ended(printed, &name, &mut told);
         }
         Some(Command::Consume(options)) => {
-            return client::ended(client::consume::run(options, &mut out, &mut told).await, &mut told);
+            let done = client::consume::run(options, &mut out, &mut told).await;
+            return client::ended(done, &name, &mut told);
         }
         Some(Command::Scenario(options)) => {
             client::scenario::run(options, &mut out).await.map_err(|error| error.to_string())
@@ -51,7 +52,7 @@ async fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // If standard error is closed, nobody reads the message.
-            drop(writeln!(told, "lately: {error}"));
+            drop(writeln!(told, "{name}: {error}"));
             ExitCode::FAILURE
         }
     }

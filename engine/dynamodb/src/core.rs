@@ -22,6 +22,7 @@ use crate::image::{image, set_image};
 use crate::journal::{IntendedItem, Intent};
 use crate::ledger::Ledger;
 use crate::limits;
+use crate::open_progress::OpenProgress;
 use crate::options::Options;
 use crate::partition::Partitions;
 use crate::table::Table;
@@ -248,7 +249,12 @@ impl Core {
     }
 
     /// Indexes the expiry times of all items that a table holds.
-    pub(crate) fn index_expiry(&self, ledger: &mut Ledger, name: &str) -> Result<(), ApiError> {
+    pub(crate) fn index_expiry(
+        &self,
+        ledger: &mut Ledger,
+        name: &str,
+        progress: &OpenProgress,
+    ) -> Result<(), ApiError> {
         let Some(table) = ledger.table(&self.db, name)? else {
             return Ok(());
         };
@@ -262,6 +268,7 @@ impl Core {
                 exclusive_start_key,
                 ..ScanRequest::default()
             })?;
+            progress.items(page.count);
             for item in page.items.iter().flatten() {
                 ledger.expiry.add(&table, item);
             }

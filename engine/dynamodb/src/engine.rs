@@ -62,7 +62,7 @@ impl Engine {
         }
         let stream = directory.join("stream");
         let now = options.clock.now_micros();
-        let (journal, left) = Journal::open(&stream, options.retention, now)?;
+        let (journal, left) = Journal::open(&stream, options.retention, now, &options.progress)?;
         let tables = db.list_tables(Default::default())?.table_names;
         for name in &tables {
             let table = ledger.table(&db, name)?;
@@ -75,7 +75,7 @@ impl Engine {
         left.intent.map_or(Ok(()), |intent| core.finish(intent))?;
         for name in &tables {
             let mut ledger = core.ledger();
-            core.index_expiry(&mut ledger, name)?;
+            core.index_expiry(&mut ledger, name, &options.progress)?;
         }
         Ok(Self::new(core))
     }

@@ -12,6 +12,11 @@
 //! intent that has changed and has no record gets its record. So a killed process loses neither the write nor its
 //! records.
 //!
+//! An append can fail, for example on a full disk. What a failed append wrote is cut off again. A write whose intent
+//! cannot be appended is refused. A record that cannot be appended waits in memory, because its write is committed: it is
+//! appended before the next intent, which fails as long as it cannot be. So the last intent still covers the waiting
+//! records, and they are derived from it if the process ends first.
+//!
 //! A segment holds an hour. Segments whose records are all older than the retention are deleted.
 
 use std::fs::{self, File, OpenOptions};
@@ -24,6 +29,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::capture::{Record, SequenceNumber};
 use crate::clock::micros;
+use crate::open_progress::OpenProgress;
 
 /// The time for which one segment takes new records.
 const SEGMENT: Duration = Duration::from_secs(60 * 60);
@@ -33,12 +39,16 @@ pub(crate) struct Journal {
     directory: PathBuf,
     retention_micros: u64,
     current: Option<Segment>,
+    /// The lines of records that could not be appended yet.
+    waiting: Vec<u8>,
 }
 
 #[derive(Debug)]
 struct Segment {
     file: File,
     started_micros: u64,
+    /// The length of the file up to its last whole line.
+    length: u64,
 }
 
 /// One stored record.
@@ -106,14 +116,23 @@ impl Journal {
         directory: &Path,
         retention: Duration,
         now_micros: u64,
+        progress: &OpenProgress,
     ) -> io::Result<(Self, JournalRest)> {
         fs::create_dir_all(directory)?;
-        let journal =
-            Self { directory: directory.to_owned(), retention_micros: micros(retention), current: None };
+        let journal = Self {
+            directory: directory.to_owned(),
+            retention_micros: micros(retention),
+            current: None,
+            waiting: Vec::new(),
+        };
         journal.drop_expired(now_micros)?;
         let mut left = JournalRest::default();
-        for (_, path) in journal.segments()? {
-            read_segment(&path, &mut left)?;
+        let segments = journal.segments()?;
+        for (_, path) in &segments {
+            progress.journal(fs::metadata(path)?.len());
+        }
+        for (_, path) in &segments {
+            read_segment(path, &mut left, progress)?;
         }
         left.forget_recorded();
         let horizon = now_micros.saturating_sub(journal.retention_micros);
@@ -123,22 +142,51 @@ impl Journal {
 
     /// Writes the intent of a write. Called before the write runs.
     pub(crate) fn intend(&mut self, intent: &Intent) -> io::Result<()> {
-        self.write(serde_json::to_vec(&IntentLine { intent })?, intent.at_micros)
-    }
-
-    pub(crate) fn append(&mut self, table: &str, label: &str, hash: u64, record: &Record) -> io::Result<()> {
-        self.write(serde_json::to_vec(&JournalLineRef { table, label, hash, record })?, record.at_micros)
-    }
-
-    fn write(&mut self, mut line: Vec<u8>, at: u64) -> io::Result<()> {
+        self.write_waiting(intent.at_micros)?;
+        let mut line = serde_json::to_vec(&IntentLine { intent })?;
         line.push(b'\n');
+        self.write(&line, intent.at_micros)
+    }
+
+    /// Appends a record, now or before the next intent.
+    ///
+    /// # Errors
+    /// If the record could not be appended now. It is not lost.
+    pub(crate) fn append(&mut self, table: &str, label: &str, hash: u64, record: &Record) -> io::Result<()> {
+        serde_json::to_writer(&mut self.waiting, &JournalLineRef { table, label, hash, record })?;
+        self.waiting.push(b'\n');
+        self.write_waiting(record.at_micros)
+    }
+
+    fn write_waiting(&mut self, at_micros: u64) -> io::Result<()> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        let mut waiting = std::mem::take(&mut self.waiting);
+        let written = self.write(&waiting, at_micros);
+        if written.is_ok() {
+            waiting.clear();
+        }
+        self.waiting = waiting;
+        written
+    }
+
+    /// Appends whole lines, all or none.
+    fn write(&mut self, lines: &[u8], at: u64) -> io::Result<()> {
         let full = |s: &Segment| at.saturating_sub(s.started_micros) >= micros(SEGMENT);
         if self.current.as_ref().is_none_or(full) {
             self.current = Some(self.start_segment(at)?);
             self.drop_expired(at)?;
         }
         let segment = self.current.as_mut().expect("a segment is open");
-        segment.file.write_all(&line)
+        let written = segment.file.write_all(lines);
+        match written {
+            Ok(()) => segment.length += lines.len() as u64,
+            // If the file cannot be cut, the next line begins another segment, or ends the half-written line.
+            Err(_) if segment.file.set_len(segment.length).is_err() => self.current = None,
+            Err(_) => {}
+        }
+        written
     }
 
     fn start_segment(&self, at_micros: u64) -> io::Result<Segment> {
@@ -148,7 +196,8 @@ impl Journal {
         if file.metadata()?.len() > 0 {
             file.write_all(b"\n")?;
         }
-        Ok(Segment { file, started_micros: at_micros })
+        let length = file.metadata()?.len();
+        Ok(Segment { file, started_micros: at_micros, length })
     }
 
     /// Deletes each segment whose records are all older than the retention: the next segment began before that time.
@@ -183,10 +232,11 @@ impl Journal {
 }
 
 /// Reads a segment, and skips a line that a killed process left half-written.
-fn read_segment(path: &Path, left: &mut JournalRest) -> io::Result<()> {
+fn read_segment(path: &Path, left: &mut JournalRest, progress: &OpenProgress) -> io::Result<()> {
     // Lines are read as bytes, because a half-written line may end within a character.
     for line in BufReader::new(File::open(path)?).split(b'\n') {
         let line = line?;
+        progress.read(line.len() + 1);
         if line.starts_with(INTENT.as_bytes()) {
             if let Ok(IntentLine { intent }) = serde_json::from_slice(&line) {
                 left.intent = Some(intent);
@@ -214,6 +264,8 @@ impl JournalRest {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Seek as _;
+
     use serde_json::value::RawValue;
 
     use super::*;
@@ -236,6 +288,10 @@ mod tests {
         }
     }
 
+    fn open(directory: &Path, now_micros: u64) -> (Journal, JournalRest) {
+        Journal::open(directory, DAY, now_micros, &OpenProgress::default()).unwrap()
+    }
+
     fn sequences(lines: &[JournalLine]) -> Vec<u64> {
         lines.iter().map(|line| line.record.sequence.0).collect()
     }
@@ -243,11 +299,11 @@ mod tests {
     #[test]
     fn a_reopened_journal_has_the_same_records() {
         let directory = tempfile::tempdir().unwrap();
-        let (mut journal, _) = Journal::open(directory.path(), DAY, 0).unwrap();
+        let (mut journal, _) = open(directory.path(), 0);
         journal.append("t", "l", 9, &record(1, 5)).unwrap();
         drop(journal);
 
-        let (_, left) = Journal::open(directory.path(), DAY, 10).unwrap();
+        let (_, left) = open(directory.path(), 10);
         let line = &left.lines[0];
         assert_eq!((line.table.as_str(), line.label.as_str(), line.hash), ("t", "l", 9));
         let expected = format!("{:?}", record(1, 5));
@@ -257,29 +313,69 @@ mod tests {
     #[test]
     fn segments_and_records_past_the_retention_are_dropped() {
         let directory = tempfile::tempdir().unwrap();
-        let (mut journal, _) = Journal::open(directory.path(), DAY, 0).unwrap();
+        let (mut journal, _) = open(directory.path(), 0);
         for hour in 0..30 {
             let record = record(hour + 1, hour * HOUR);
             journal.append("t", "l", 0, &record).unwrap();
         }
         let held = fs::read_dir(directory.path()).unwrap().count();
         assert!(held <= 26, "{held} segments");
-        let (_, left) = Journal::open(directory.path(), DAY, 29 * HOUR).unwrap();
+        let (_, left) = open(directory.path(), 29 * HOUR);
         assert_eq!(sequences(&left.lines), (6..=30).collect::<Vec<_>>());
     }
 
     #[test]
     fn a_half_written_line_does_not_affect_other_lines() {
         let directory = tempfile::tempdir().unwrap();
-        let (mut journal, _) = Journal::open(directory.path(), DAY, 0).unwrap();
+        let (mut journal, _) = open(directory.path(), 0);
         journal.append("t", "l", 0, &record(1, 5)).unwrap();
         let path = directory.path().join(format!("{:020}.jsonl", 5));
         let mut file = OpenOptions::new().append(true).open(path).unwrap();
         file.write_all(br#"{"table":"t","la"#).unwrap();
 
-        let (mut journal, _) = Journal::open(directory.path(), DAY, 5).unwrap();
+        let (mut journal, _) = open(directory.path(), 5);
         journal.append("t", "l", 0, &record(2, 5)).unwrap();
-        let (_, left) = Journal::open(directory.path(), DAY, 5).unwrap();
+        let (_, left) = open(directory.path(), 5);
         assert_eq!(sequences(&left.lines), [1, 2]);
+    }
+
+    /// Makes the next append fail after it has written half a line, as on a full disk. `cut` says whether the file can be
+    /// cut then.
+    #[cfg(target_os = "linux")]
+    fn fill(journal: &mut Journal, path: &Path, cut: bool) {
+        let mut half = OpenOptions::new().append(true).open(path).unwrap();
+        half.write_all(br#"{"table":"t","la"#).unwrap();
+        let open = |path: &Path| OpenOptions::new().write(true).open(path).unwrap();
+        let mut file = open(if cut { path } else { Path::new("/dev/full") });
+        if cut {
+            // No file may be so long.
+            file.seek(io::SeekFrom::Start(i64::MAX as u64)).unwrap();
+        }
+        journal.current.as_mut().unwrap().file = file;
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_record_that_a_full_disk_refuses_is_appended_before_the_next_intent() {
+        for cut in [true, false] {
+            let directory = tempfile::tempdir().unwrap();
+            let (mut journal, _) = open(directory.path(), 0);
+            journal.append("t", "l", 0, &record(1, 5)).unwrap();
+            let path = directory.path().join(format!("{:020}.jsonl", 5));
+            let whole = fs::read(&path).unwrap();
+            fill(&mut journal, &path, cut);
+            assert!(journal.append("t", "l", 0, &record(2, 6)).is_err());
+            let intent = Intent { after: SequenceNumber(2), at_micros: 7, expired: false, items: Vec::new() };
+            if cut {
+                assert_eq!(fs::read(&path).unwrap(), whole, "the half-written line is cut off");
+                assert!(journal.intend(&intent).is_err(), "no write is taken while a record waits");
+                let file = OpenOptions::new().append(true).open(&path).unwrap();
+                journal.current.as_mut().unwrap().file = file;
+            }
+            journal.intend(&intent).unwrap();
+            journal.append("t", "l", 0, &record(3, 8)).unwrap();
+            let (_, left) = open(directory.path(), 10);
+            assert_eq!(sequences(&left.lines), [1, 2, 3]);
+        }
     }
 }

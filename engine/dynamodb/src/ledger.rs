@@ -124,10 +124,11 @@ impl Ledger {
         let hash = seed::hash(&partition);
         log.append(log.shard_of(hash), Arc::clone(&record));
         self.newest = sequence;
-        if let Some(journal) = &mut self.journal {
-            journal
-                .append(&change.table.name, &stream.label, hash, &record)
-                .map_err(|_| ApiError::internal())?;
+        if let Some(journal) = &mut self.journal
+            && let Err(error) = journal.append(&change.table.name, &stream.label, hash, &record)
+        {
+            // The write is committed and its record is not lost: the journal appends it before the next write.
+            tracing::warn!(%error, "a record of the stream waits until the folder can be written");
         }
         Ok(())
     }
@@ -157,7 +158,10 @@ impl Ledger {
         if intent.items.is_empty() {
             return Ok(());
         }
-        journal.intend(&intent).map_err(|_| ApiError::internal())
+        journal.intend(&intent).map_err(|error| {
+            tracing::warn!(%error, "the stream's journal cannot be written, so a write is refused");
+            ApiError::internal()
+        })
     }
 
     /// Continues a journal: adds its records to the logs, and appends new records to it from now on.

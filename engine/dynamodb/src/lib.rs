@@ -15,7 +15,7 @@
 //! - **Staleness** ([`Lag`]): eventually consistent reads and indexes that lag behind the table.
 //! - **Partitions** ([`PartitionLimits`]): the units that one partition serves a second, and the throttling beyond
 //!   them.
-//! - **A port** ([`Engine::serve`]): the same engine for other clients.
+//! - **A port** ([`Engine::serve`]): the same engine for other clients. [`connections`] bounds what they use up.
 //!
 //! Time is an argument: a [`Clock`] drives expiry, retention, lag and partitions.
 //!
@@ -67,6 +67,7 @@ mod capture;
 mod change;
 mod client;
 mod clock;
+pub mod connections;
 mod control;
 mod core;
 mod definition;
@@ -83,6 +84,7 @@ mod journal;
 mod key;
 mod ledger;
 pub mod limits;
+mod open_progress;
 mod operation;
 mod options;
 mod partition;
@@ -98,6 +100,7 @@ pub use definition::{Attribute, IndexDefinition, Projection, TableDefinition};
 pub use directory_lock::Holder;
 pub use engine::Engine;
 pub use error::EngineError;
+pub use open_progress::OpenProgress;
 pub use operation::Operation;
 pub use options::Options;
 pub use partition::PartitionLimits;

@@ -35,6 +35,16 @@ pub const PARTITION_READ_UNITS: u32 = 3_000;
 /// The time for which a stopping server waits until its connections end.
 pub(crate) const SHUTDOWN: Duration = Duration::from_secs(5);
 
+/// The most connections of a port at once. Two ports need fewer files than the 1,024 that systems give a process.
+pub(crate) const CONNECTIONS: usize = 400;
+
+/// The time in which a connection must send the head of its next request: a person types a request by hand, and clients
+/// that keep connections open for longer open another.
+pub(crate) const REQUEST_HEAD: Duration = Duration::from_secs(30);
+
+/// The pause after a connection could not be accepted for want of something that other connections hold.
+pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
+
 /// The number of injected faults that a `LiveClient` keeps: as many as a page shows.
 pub(crate) const INJECTED_KEPT: usize = 50;
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::limits;
+use crate::open_progress::OpenProgress;
 use crate::partition::PartitionLimits;
 use crate::replica::Lag;
 
@@ -20,6 +21,8 @@ pub struct Options {
     pub lag: Option<Lag>,
     /// The units that each partition serves a second.
     pub partitions: Option<PartitionLimits>,
+    /// Counts the work of opening a directory.
+    pub progress: OpenProgress,
 }
 
 impl Default for Options {
@@ -30,6 +33,7 @@ impl Default for Options {
             retention: limits::STREAM_RETENTION,
             lag: None,
             partitions: None,
+            progress: OpenProgress::default(),
         }
     }
 }

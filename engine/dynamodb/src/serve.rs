@@ -13,14 +13,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderValue, ORIGIN};
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
-use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpListener;
 
 use crate::api_error::ApiError;
+use crate::connections::{self, ConnectionBounds};
 use crate::core::Core;
 use crate::dispatch;
 use crate::engine::Engine;
@@ -33,48 +31,15 @@ pub const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 const JSON: HeaderValue = HeaderValue::from_static("application/x-amz-json-1.0");
 
 impl Engine {
-    /// Answers HTTP requests until `stop` resolves. It then accepts no further connection, answers the requests under
-    /// way, and drops connections that do not end within 5 s.
-    ///
-    /// # Errors
-    /// If the listener fails in a way that affects all later connections.
-    pub async fn serve(&self, listener: TcpListener, stop: impl Future<Output = ()>) -> std::io::Result<()> {
-        let connections = GracefulShutdown::new();
-        let mut stop = std::pin::pin!(stop);
-        loop {
-            let (socket, _) = tokio::select! {
-                biased;
-                () = &mut stop => break,
-                accepted = listener.accept() => match accepted {
-                    Ok(accepted) => accepted,
-                    Err(error) if is_of_one_connection(&error) => continue,
-                    Err(error) => return Err(error),
-                },
-            };
-            let core = Arc::clone(self.core());
-            let service = service_fn(move |request| {
-                let core = Arc::clone(&core);
-                async move { Ok::<_, Infallible>(answer(&core, request).await) }
-            });
-            let connection = http1::Builder::new().serve_connection(TokioIo::new(socket), service);
-            let connection = connections.watch(connection);
-            tokio::spawn(async move {
-                // A connection fails if its client goes away during a request. No other connection is affected.
-                drop(connection.await);
-            });
-        }
-        tokio::select! {
-            () = connections.shutdown() => {}
-            () = tokio::time::sleep(limits::SHUTDOWN) => {}
-        }
-        Ok(())
+    /// Answers HTTP requests until `stop` resolves, as [`connections::serve`] does.
+    pub async fn serve(&self, listener: TcpListener, stop: impl Future<Output = ()>) {
+        let core = Arc::clone(self.core());
+        let service = service_fn(move |request| {
+            let core = Arc::clone(&core);
+            async move { Ok::<_, Infallible>(answer(&core, request).await) }
+        });
+        connections::serve(listener, service, ConnectionBounds::default(), stop).await;
     }
-}
-
-/// True if the error affects only the connection that was being accepted.
-fn is_of_one_connection(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
-    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
 }
 
 async fn answer(core: &Core, request: Request<Incoming>) -> Response<Full<Bytes>> {

@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
+use lately_engine::stream::SequenceNumber;
+use tokio::sync::watch;
+
 use crate::checkpoint::Checkpoints;
 use crate::fault::PumpFaults;
 use crate::progress::ShardStatistics;
 use crate::state::PumpState;
+use crate::troubles::Troubles;
 
 /// Watches and controls a pump. Clones belong to the same pump.
 #[derive(Debug, Clone)]
@@ -37,10 +41,23 @@ impl PumpHandle {
         }
     }
 
+    /// The position of each shard up to which all of its records are settled.
+    #[must_use]
+    pub fn settled_shards(&self) -> Vec<SequenceNumber> {
+        let Checkpoints { lanes, .. } = self.checkpoints();
+        lanes.iter().map(|lanes| lanes.iter().min().copied().unwrap_or_default()).collect()
+    }
+
     /// The positions up to which the lanes are settled.
     #[must_use]
     pub fn checkpoints(&self) -> Checkpoints {
         self.0.progress.checkpoints(&self.0.stream)
+    }
+
+    /// The reasons why the pump does not do all of its work now. The receiver is woken when they change.
+    #[must_use]
+    pub fn troubles(&self) -> watch::Receiver<Troubles> {
+        self.0.troubles.subscribe()
     }
 
     /// The current faults.

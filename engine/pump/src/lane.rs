@@ -238,9 +238,11 @@ impl Lane {
                 let mut failures = 0u32;
                 while let Err(error) = destination.put(&name, &bytes) {
                     tracing::warn!(name, %error, "the destination cannot store the records that were given up");
+                    self.shared.note(|troubles| troubles.destination = Some(error.to_string()));
                     failures = failures.saturating_add(1);
                     self.back_off(failures).await?;
                 }
+                self.shared.note(|troubles| troubles.destination = None);
                 tracing::warn!(self.shard, records, ?condition, name, "records were given up");
                 progress.count(self.shard, |counts| counts.in_destination += records);
             }

@@ -81,6 +81,7 @@ mod progress;
 mod pump;
 mod response;
 mod state;
+mod troubles;
 
 pub use checkpoint::Checkpoints;
 pub use destination::Destination;
@@ -92,3 +93,4 @@ pub use handler::{Handler, HandlerError};
 pub use mapping::{Mapping, StartingPosition};
 pub use progress::ShardStatistics;
 pub use pump::{Pump, PumpOptions};
+pub use troubles::Troubles;

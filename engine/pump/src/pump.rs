@@ -1,5 +1,6 @@
 //! The pump: runs a stream mapping.
 
+use std::any::Any;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -70,6 +71,7 @@ impl Pump {
             faults: Mutex::new(options.faults),
             bell: Notify::new(),
             stopped: watch::Sender::new(false),
+            troubles: watch::Sender::default(),
         }))
     }
 
@@ -84,7 +86,11 @@ impl Pump {
     /// again.
     ///
     /// # Errors
-    /// If checkpoints cannot be written to their file: a pump without them would repeat ever more after a restart.
+    /// If the checkpoints cannot be written to their file after the last delivery. While the pump runs, a write that
+    /// fails is retried, and [`PumpHandle::troubles`] tells about it.
+    ///
+    /// # Panics
+    /// If a lane panics: a bug.
     pub async fn run(self) -> io::Result<()> {
         let shared = self.0;
         let mut lanes = JoinSet::new();
@@ -95,24 +101,33 @@ impl Pump {
         }
         tokio::select! {
             biased;
-            () = ended(&mut lanes) => shared.write_checkpoints(),
+            panic = ended(&mut lanes) => match panic {
+                None => shared.write_checkpoints(),
+                Some(panic) => {
+                    shared.note(|troubles| troubles.ended = Some(message(&*panic)));
+                    std::panic::resume_unwind(panic)
+                }
+            },
             never = shared.ring(records) => match never {},
-            error = shared.keep_checkpoints() => {
-                shared.stopped.send_replace(true);
-                ended(&mut lanes).await;
-                Err(error)
-            }
+            never = shared.keep_checkpoints() => match never {},
         }
     }
 }
 
-/// Returns when every lane has ended. A lane that panics ends the others too.
-async fn ended(lanes: &mut JoinSet<()>) {
+/// Returns when every lane has ended, or with the panic of a lane.
+async fn ended(lanes: &mut JoinSet<()>) -> Option<Box<dyn Any + Send>> {
     while let Some(lane) = lanes.join_next().await {
         if let Err(error) = lane
             && let Ok(panic) = error.try_into_panic()
         {
-            std::panic::resume_unwind(panic);
+            return Some(panic);
         }
     }
+    None
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("a panic without a message").to_owned()
 }

@@ -10,12 +10,14 @@ use lately_engine::stream::{SequenceNumber, Stream};
 use tokio::sync::{Notify, watch};
 use tokio::time::sleep;
 
+use crate::backoff;
 use crate::destination::Destination;
 use crate::fault::PumpFaults;
 use crate::handler::Handler;
 use crate::limits;
 use crate::mapping::Mapping;
 use crate::progress::Progress;
+use crate::troubles::Troubles;
 
 /// The state of a pump.
 #[derive(Debug)]
@@ -32,6 +34,7 @@ pub(crate) struct PumpState {
     /// them in any order, and the same seed would not give the same deliveries.
     pub(crate) bell: Notify,
     pub(crate) stopped: watch::Sender<bool>,
+    pub(crate) troubles: watch::Sender<Troubles>,
 }
 
 /// The pump was stopped. The lane leaves its batch unsettled.
@@ -90,6 +93,15 @@ impl PumpState {
         self.until_resumed().await
     }
 
+    /// Notes a trouble, or its end. Readers of the troubles are woken only by a change.
+    pub(crate) fn note(&self, change: impl FnOnce(&mut Troubles)) {
+        self.troubles.send_if_modified(|troubles| {
+            let before = troubles.clone();
+            change(troubles);
+            *troubles != before
+        });
+    }
+
     pub(crate) fn write_checkpoints(&self) -> io::Result<()> {
         match &self.checkpoint_file {
             Some(file) => self.progress.checkpoints(&self.stream).write(file),
@@ -97,17 +109,25 @@ impl PumpState {
         }
     }
 
-    /// Writes checkpoints when they change, until a write fails.
-    pub(crate) async fn keep_checkpoints(&self) -> io::Error {
+    /// Writes checkpoints when they change. A write that fails is retried until it succeeds, ever more rarely: meanwhile
+    /// the lanes go on, and a restart would repeat their work.
+    pub(crate) async fn keep_checkpoints(&self) -> Infallible {
         if self.checkpoint_file.is_none() {
             return pending().await;
         }
         let mut changes = self.progress.changes();
+        let mut failures = 0u32;
         loop {
             changes.borrow_and_update();
             if let Err(error) = self.write_checkpoints() {
-                return error;
+                failures = failures.saturating_add(1);
+                tracing::warn!(%error, failures, "the checkpoints cannot be written");
+                self.note(|troubles| troubles.checkpoints = Some(error.to_string()));
+                sleep(backoff::wait(failures, 1.0)).await;
+                continue;
             }
+            failures = 0;
+            self.note(|troubles| troubles.checkpoints = None);
             sleep(limits::CHECKPOINT_INTERVAL).await;
             changes.changed().await.expect("the borrowed state holds the sender");
         }

@@ -16,6 +16,8 @@
 //! | `GET /repos/{owner}/{repo}/issues/{number}` | returns an issue |
 //! | `PATCH /repos/{owner}/{repo}/issues/{number}` | changes the revision that the client has seen |
 //! | `POST /sessions` | creates a session, and returns its token this one time |
+//! | `GET /sessions` | lists the sessions of all users, or of one |
+//! | `DELETE /sessions` | revokes all sessions of a user |
 //! | `GET /sessions/{id}` | returns a session without its token |
 //! | `DELETE /sessions/{id}` | revokes a session |
 //! | `GET /health` | confirms that the function runs |
@@ -51,6 +53,8 @@ pub fn routes(store: Store) -> Routes {
         .on(Method::GET, "/repos/{owner}/{repo}/issues/{number}", issue::get)
         .on(Method::PATCH, "/repos/{owner}/{repo}/issues/{number}", issue::patch)
         .on(Method::POST, "/sessions", session::post)
+        .on(Method::GET, "/sessions", session::list)
+        .on(Method::DELETE, "/sessions", session::delete_of_user)
         .on(Method::GET, "/sessions/{id}", session::get)
         .on(Method::DELETE, "/sessions/{id}", session::delete)
         .on(Method::GET, "/health", service::health)

@@ -105,11 +105,13 @@ impl Api {
         if let Some((content_type, body)) = body {
             request = request.header("content-type", *content_type).body(body.clone());
         }
-        // Without the query: a cursor is long and tells a reader nothing.
-        let asked = || format!("{method} {}", target.split('?').next().unwrap_or(target));
-        let reply = Reply::to(request).await.map_err(|error| Failure::unreachable(asked(), &error))?;
+        let reply =
+            Reply::to(request).await.map_err(|error| Failure::unreachable(self.remote.base(), &error))?;
         self.is_there.store(true, Ordering::Relaxed);
-        if reply.status.is_success() { Ok(reply) } else { Err(Refusal::of(asked(), &reply).into()) }
+        if reply.is_of_dynamodb() {
+            return Err(Failure::DynamoDb { url: self.remote.base().to_owned() });
+        }
+        if reply.status.is_success() { Ok(reply) } else { Err(Refusal::of(target, &reply).into()) }
     }
 }
 
@@ -154,12 +156,17 @@ impl Call {
         Self { repeatable: true, ..self }.header("idempotency-key", idempotency_key.into())
     }
 
+    /// The same request, marked as one whose second sending fails.
+    pub(crate) fn once(self) -> Self {
+        Self { repeatable: false, ..self }
+    }
+
     /// The same request, marked as safe to retry.
     pub(crate) fn repeatable(self) -> Self {
         Self { repeatable: true, ..self }
     }
 
-    fn header(mut self, name: &'static str, value: String) -> Self {
+    pub(crate) fn header(mut self, name: &'static str, value: String) -> Self {
         self.headers.push((name, value));
         self
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use lately_keys::{Consumer, Topic};
 use lately_kit::token::Token;
 use lately_model::Start;
+use reqwest::StatusCode;
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -17,6 +18,8 @@ use crate::client::Failure;
 use crate::client::ask::{Api, Call, LONG};
 use crate::client::remote::{ApiPlace, parse_token};
 use crate::client::text::json_line;
+use crate::counted::counted;
+use crate::time_argument::parse_start;
 
 /// The pause between polls when nothing is new: each poll writes an item of the table, also when it finds nothing.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -41,8 +44,8 @@ pub struct ConsumeOptions {
     #[arg(long)]
     follow: bool,
 
-    /// The position at which a new consumer starts: earliest, latest or a time
-    #[arg(long, value_name = "START", default_value = "earliest", value_parser = str::parse::<Start>)]
+    /// The position at which a new consumer starts: earliest, latest, a time, or the time since then, such as 1h
+    #[arg(long, value_name = "START", default_value = "earliest", value_parser = parse_start)]
     from: Start,
 }
 
@@ -72,7 +75,10 @@ pub async fn run(
     let ConsumeOptions { topic, name, place, token, follow, from } = options;
     let api = Api::at(place, token, LONG)?;
     let consumer = format!("/topics/{topic}/consumers/{name}");
-    api.ask(&Call::put(&*consumer).json(&json!({ "start": start_text(from) }))).await?;
+    let made = api.ask(&Call::put(&*consumer).json(&json!({ "start": start_text(from) }))).await?;
+    if made.status == StatusCode::CREATED {
+        writeln!(told, "created the consumer {name} of {topic}, at {}", start_text(from))?;
+    }
     // A poll is safe to retry: it returns the same batch until that is committed. So is a commit.
     let poll = Call::post(format!("{consumer}/poll")).json(&json!({ "limit": LIMIT })).repeatable();
     let (mut events, mut late) = (0, 0);
@@ -87,11 +93,12 @@ pub async fn run(
             let commit = Call::post(format!("{consumer}/commit")).json(&json!({ "batch": batch }));
             api.ask(&commit.repeatable()).await?;
         }
-        events += polled.events.len();
+        events += polled.events.len() as u64;
         late += polled.late.len();
         if polled.caught_up {
             if !follow {
-                writeln!(told, "{events} events, {late} late")?;
+                let events = counted(events, "event");
+                writeln!(told, "{events}, {late} late; the next run of {name} continues after them")?;
                 return Ok(());
             }
             tokio::time::sleep(PAUSE).await;
@@ -100,7 +107,7 @@ pub async fn run(
 }
 
 /// A start as the API reads it.
-fn start_text(start: Start) -> String {
+pub(super) fn start_text(start: Start) -> String {
     match start {
         Start::Earliest => "earliest".to_owned(),
         Start::Latest => "latest".to_owned(),

@@ -26,14 +26,22 @@ use crate::operate::FeedError;
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// There was no response.
-    #[error("{asked}: no response ({cause}); check that the API is running at the URL of --url")]
+    #[error("no response from {url} ({cause}); check that the API is running at the URL of --url")]
     Unreachable {
-        /// The request's method and path.
-        asked: String,
+        /// The API's URL.
+        url: String,
         /// The cause.
         cause: String,
         /// True if a retry may succeed.
         passes: bool,
+    },
+    /// The URL is DynamoDB's, such as the local program's other port.
+    #[error(
+        "{url} is DynamoDB and not Lately's API; the local program prints the URL of its API when it starts"
+    )]
+    DynamoDb {
+        /// The URL.
+        url: String,
     },
     /// The response is an error.
     #[error(transparent)]
@@ -69,10 +77,11 @@ pub enum Failure {
     Io(#[from] std::io::Error),
 }
 
-/// An error response, with the request that it answers.
+/// An error response.
 #[derive(Debug)]
 pub struct Refusal {
-    asked: String,
+    /// The command that creates the thing that does not exist. The response names the request that creates it.
+    creation: Option<String>,
     pub(crate) status: StatusCode,
     pub(crate) problem: Box<ProblemReply>,
     request_id: Option<String>,
@@ -80,12 +89,14 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    pub(crate) fn of(asked: String, reply: &Reply) -> Self {
+    /// The error response to a request for a target.
+    pub(crate) fn of(target: &str, reply: &Reply) -> Self {
         let retry_after = reply.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+        let problem = reply.problem();
         Self {
-            asked,
+            creation: creation(target, &problem.code),
             status: reply.status,
-            problem: Box::new(reply.problem()),
+            problem: Box::new(problem),
             request_id: reply.request_id(),
             retry_after: retry_after.map(Duration::from_secs),
         }
@@ -94,13 +105,15 @@ impl Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { asked, status, problem, request_id, .. } = self;
-        write!(f, "{asked}: {status}")?;
+        let Self { creation, status, problem, request_id, .. } = self;
+        write!(f, "{status}")?;
         if !problem.code.is_empty() {
             write!(f, " {}", plain(&problem.code))?;
         }
-        if !problem.text().is_empty() {
-            write!(f, ": {}", plain(problem.text()))?;
+        match (creation, problem.text()) {
+            (Some(creation), _) => write!(f, ": {creation}")?,
+            (None, "") => {}
+            (None, text) => write!(f, ": {}", plain(text))?,
         }
         if let Some(id) = request_id {
             write!(f, " (request {})", plain(id))?;
@@ -112,9 +125,24 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
+/// What does not exist, and the command that creates it, for a target and the code of its problem.
+fn creation(target: &str, code: &str) -> Option<String> {
+    let path = target.split('?').next().unwrap_or(target);
+    let parts: Vec<_> = path.trim_start_matches('/').split('/').collect();
+    match (code, &parts[..]) {
+        ("topic-not-found", ["topics", topic, ..]) => Some(format!(
+            "the topic {topic} does not exist; `lately topic create {topic}` creates it (scope admin)"
+        )),
+        ("not-found", ["topics", topic, "consumers", name, ..]) => Some(format!(
+            "the consumer {name} does not exist; `lately consumer create {topic} {name}` creates it"
+        )),
+        _ => None,
+    }
+}
+
 impl Failure {
-    pub(crate) fn unreachable(asked: String, error: &reqwest::Error) -> Self {
-        Self::Unreachable { asked, cause: cause(error), passes: !error.is_builder() }
+    pub(crate) fn unreachable(url: &str, error: &reqwest::Error) -> Self {
+        Self::Unreachable { url: url.to_owned(), cause: cause(error), passes: !error.is_builder() }
     }
 
     /// The process's exit code: see the table at the top of this file.
@@ -131,7 +159,12 @@ impl Failure {
             Self::Input(_) => 3,
             Self::Conflict(_) => 5,
             Self::Incomplete { code, .. } => *code,
-            Self::Unreachable { .. } | Self::Foreign(_) | Self::Client(_) | Self::Feed(_) | Self::Io(_) => 1,
+            Self::Unreachable { .. }
+            | Self::DynamoDb { .. }
+            | Self::Foreign(_)
+            | Self::Client(_)
+            | Self::Feed(_)
+            | Self::Io(_) => 1,
         }
     }
 
@@ -188,7 +221,7 @@ mod tests {
             .collect();
         let status = StatusCode::from_u16(status).expect("a status");
         let reply = Reply { status, headers, body: body.into() };
-        Refusal::of("GET /topics".to_owned(), &reply).into()
+        Refusal::of("/topics", &reply).into()
     }
 
     #[test]
@@ -216,12 +249,23 @@ mod tests {
     }
 
     #[test]
+    fn a_missing_topic_or_consumer_is_created_by_a_command() {
+        let told = |target, code| creation(target, code).unwrap_or_default();
+        for target in ["/topics/nope", "/topics/nope/events?limit=1", "/topics/nope/consumers/printer"] {
+            assert!(told(target, "topic-not-found").contains("`lately topic create nope`"), "{target}");
+        }
+        let consumer = told("/topics/posts/consumers/printer/seek", "not-found");
+        assert!(consumer.contains("`lately consumer create posts printer`"), "{consumer}");
+        assert_eq!(creation("/users/ada/profile", "not-found"), None);
+    }
+
+    #[test]
     fn a_problem_is_printed_with_its_faults_and_without_control_characters() {
         let body = r#"{"code":"invalid-event","detail":"2 faults","request_id":"8f1c","errors":[
             {"path":"/type","message":"must be given"},{"path":"/\u001b[2J","message":"must be less\u0007"}]}"#;
         let failure = refusal(422, body, &[("retry-after", "7")]);
         let told = [
-            "GET /topics: 422 Unprocessable Entity invalid-event: 2 faults (request 8f1c)",
+            "422 Unprocessable Entity invalid-event: 2 faults (request 8f1c)",
             "  /type: must be given",
             r"  /\u001b[2J: must be less\u0007",
         ];
@@ -229,7 +273,7 @@ mod tests {
         assert_eq!(failure.retry_after(), Some(Duration::from_secs(7)));
         // A gateway's own error has only a message.
         let failure = refusal(429, r#"{"message":"Too Many Requests"}"#, &[]);
-        assert_eq!(failure.to_string(), "GET /topics: 429 Too Many Requests: Too Many Requests");
-        assert_eq!(refusal(502, "<html>", &[]).to_string(), "GET /topics: 502 Bad Gateway");
+        assert_eq!(failure.to_string(), "429 Too Many Requests: Too Many Requests");
+        assert_eq!(refusal(502, "<html>", &[]).to_string(), "502 Bad Gateway");
     }
 }

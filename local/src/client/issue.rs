@@ -14,6 +14,7 @@ use crate::client::failure::Failure;
 use crate::client::issue_view::{ShownIssue, print, print_list};
 use crate::client::list::ListArguments;
 use crate::client::session::{Screen, Session, read};
+use crate::values::one_of;
 
 /// List, show, open, edit, close and reopen issues
 #[derive(Clone, Debug, clap::Args)]
@@ -29,12 +30,12 @@ enum IssueCommand {
         #[command(flatten)]
         repository: RepositoryArgument,
 
-        /// Only issues of this status: open or closed
-        #[arg(long, value_name = "STATUS", conflicts_with = "priority")]
+        /// Only issues of this status
+        #[arg(long, value_name = "STATUS", conflicts_with = "priority", value_parser = one_of(IssueStatus::ALL, IssueStatus::as_str))]
         status: Option<IssueStatus>,
 
-        /// Only issues of this priority: high, medium or low
-        #[arg(long, value_name = "PRIORITY")]
+        /// Only issues of this priority
+        #[arg(long, value_name = "PRIORITY", value_parser = one_of(IssuePriority::ALL, IssuePriority::as_str))]
         priority: Option<IssuePriority>,
 
         #[command(flatten)]
@@ -155,12 +156,12 @@ struct IssueChangeArguments {
     #[arg(long, conflicts_with = "labels")]
     no_labels: bool,
 
-    /// The new status: open or closed
-    #[arg(long, value_name = "STATUS")]
+    /// The new status
+    #[arg(long, value_name = "STATUS", value_parser = one_of(IssueStatus::ALL, IssueStatus::as_str))]
     status: Option<IssueStatus>,
 
-    /// The new priority: high, medium or low; from then on, labels no longer set it
-    #[arg(long, value_name = "PRIORITY")]
+    /// The new priority; from then on, labels no longer set it
+    #[arg(long, value_name = "PRIORITY", value_parser = one_of(IssuePriority::ALL, IssuePriority::as_str))]
     priority: Option<IssuePriority>,
 }
 

@@ -6,6 +6,9 @@
 
 pub(crate) mod ask;
 pub mod consume;
+mod consumer;
+mod document;
+mod event;
 mod failure;
 mod feed;
 mod follow;
@@ -17,22 +20,29 @@ mod post;
 pub(crate) mod remote;
 pub mod scenario;
 mod session;
+mod source;
 mod tail;
 pub(crate) mod text;
 mod text_table;
 mod timeline;
+mod token_session;
 mod topic;
 
 use std::io::Write;
 use std::process::ExitCode;
 
+pub use consumer::ConsumerOptions;
+pub use document::{ProfileOptions, SettingsOptions};
+pub use event::EventOptions;
 pub use failure::{Failure, Refusal};
 pub use feed::FeedOptions;
 pub use follow::{FollowOptions, FollowersOptions, FollowingOptions, UnfollowOptions};
 pub use issue::IssueOptions;
 pub use latest::LatestOptions;
 pub use post::PostOptions;
+pub use source::SourceOptions;
 pub use tail::TailOptions;
+pub use token_session::SessionOptions;
 pub use topic::TopicOptions;
 
 use session::Screen;
@@ -60,6 +70,8 @@ pub enum ApiCommand {
     /// With -f, each new event is printed once, about two seconds after it was written. While the server cannot be
     /// reached, the command keeps retrying. With --json each event is one line.
     Tail(TailOptions),
+    /// Show or delete one event, by its id
+    Event(EventOptions),
     /// Show a user's feed, mark it as seen, verify and rebuild it
     Feed(FeedOptions),
     /// Make a user follow an actor or a subject
@@ -70,8 +82,18 @@ pub enum ApiCommand {
     Following(FollowingOptions),
     /// List the followers of an actor or a subject
     Followers(FollowersOptions),
+    /// Show how many users follow an actor or a subject, and how its events reach their feeds
+    Source(SourceOptions),
     /// List, show, open, edit, close and reopen issues
     Issue(IssueOptions),
+    /// Show, set and delete a user's profile
+    Profile(Box<ProfileOptions>),
+    /// Show, set and delete an application's settings
+    Settings(Box<SettingsOptions>),
+    /// Create, show, move and delete a topic's consumers (scope consume)
+    Consumer(ConsumerOptions),
+    /// List, show, create and revoke sessions: the tokens' users, scopes and ends (scope admin)
+    Session(SessionOptions),
 }
 
 /// Runs a command.
@@ -91,21 +113,27 @@ pub async fn run(
         ApiCommand::Post(options) => Box::pin(post::run(*options, screen)).await,
         ApiCommand::Latest(options) => Box::pin(latest::run(*options, screen)).await,
         ApiCommand::Tail(options) => Box::pin(tail::run(options, screen)).await,
+        ApiCommand::Event(options) => Box::pin(event::run(options, screen)).await,
         ApiCommand::Feed(options) => Box::pin(feed::run(options, screen)).await,
         ApiCommand::Follow(options) => Box::pin(follow::follow(options, screen)).await,
         ApiCommand::Unfollow(options) => Box::pin(follow::unfollow(options, screen)).await,
         ApiCommand::Following(options) => Box::pin(follow::following(options, screen)).await,
         ApiCommand::Followers(options) => Box::pin(follow::followers(options, screen)).await,
+        ApiCommand::Source(options) => Box::pin(source::run(options, screen)).await,
         ApiCommand::Issue(options) => Box::pin(issue::run(options, screen)).await,
+        ApiCommand::Profile(options) => Box::pin(document::profile(*options, screen)).await,
+        ApiCommand::Settings(options) => Box::pin(document::settings(*options, screen)).await,
+        ApiCommand::Consumer(options) => Box::pin(consumer::run(options, screen)).await,
+        ApiCommand::Session(options) => Box::pin(token_session::run(options, screen)).await,
     }
 }
 
-/// The process's exit code. A failure is printed to `told`.
-pub fn ended(done: Result<(), Failure>, told: &mut impl Write) -> ExitCode {
+/// The process's exit code. A failure is printed to `told`, with the name of the command, such as `lately topic show`.
+pub fn ended(done: Result<(), Failure>, command: &str, told: &mut impl Write) -> ExitCode {
     match done {
         Err(failure) if !failure.is_closed_pipe() => {
             // If standard error is closed, nobody reads the message.
-            drop(writeln!(told, "lately: {failure}"));
+            drop(writeln!(told, "{command}: {failure}"));
             failure.code().into()
         }
         _ => ExitCode::SUCCESS,

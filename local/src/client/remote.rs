@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lately_engine::LOOPBACK;
 use lately_kit::token::Token;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, RequestBuilder, StatusCode, Url};
 use serde::Deserialize;
 
@@ -19,7 +19,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ApiPlace {
     /// The API's URL: the stack's output ApiUrl
-    #[arg(long, env = "LATELY_URL", value_name = "URL", default_value = "http://127.0.0.1:3000")]
+    #[arg(long, env = "LATELY_URL", value_name = "URL", default_value = "http://127.0.0.1:3000", value_parser = parse_url)]
     url: Url,
 
     /// A header to send with each request, such as 'Host: api.example.org'; repeatable
@@ -73,6 +73,11 @@ impl Remote {
         Ok(Self { client, base: place.url.as_str().trim_end_matches('/').to_owned() })
     }
 
+    /// The API's URL.
+    pub(crate) fn base(&self) -> &str {
+        &self.base
+    }
+
     /// A request for a path, with its query if it has one.
     pub(crate) fn request(&self, method: Method, target: &str, token: Option<&Token>) -> RequestBuilder {
         let request = self.client.request(method, format!("{}{target}", self.base));
@@ -85,6 +90,12 @@ impl Reply {
         let response = request.send().await?;
         let (status, headers) = (response.status(), response.headers().clone());
         Ok(Self { status, headers, body: response.bytes().await?.into() })
+    }
+
+    /// True if DynamoDB sent the response: its JSON has a type of its own.
+    pub(crate) fn is_of_dynamodb(&self) -> bool {
+        let content_type = self.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        content_type.is_some_and(|content_type| content_type.starts_with("application/x-amz-json"))
     }
 
     /// The problem in a response that is not 2xx.
@@ -122,6 +133,20 @@ pub(crate) fn parse_token(text: &str) -> Result<Token, std::convert::Infallible>
     Ok(Token::of(text))
 }
 
+/// Parses a URL. A program on this machine may be named without a scheme, as in `localhost:3000`.
+pub(crate) fn parse_url(text: &str) -> Result<Url, String> {
+    let parsed = if text.contains("://") { text.parse() } else { format!("http://{text}").parse() };
+    let is_here = |url: &Url| url.host_str().is_some_and(|host| LOOPBACK.contains(&host));
+    match parsed {
+        Ok::<Url, _>(url)
+            if ["http", "https"].contains(&url.scheme()) && (text.contains("://") || is_here(&url)) =>
+        {
+            Ok(url)
+        }
+        _ => Err("must be a URL that begins with http:// or https://".to_owned()),
+    }
+}
+
 fn parse_header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
     let parsed = text.split_once(':').and_then(|(name, value)| {
         Some((name.trim().parse::<HeaderName>().ok()?, value.trim().parse::<HeaderValue>().ok()?))
@@ -132,6 +157,21 @@ fn parse_header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_on_this_machine_is_named_without_a_scheme() {
+        for (text, url) in [
+            ("localhost:3210", "http://localhost:3210/"),
+            ("127.0.0.1", "http://127.0.0.1/"),
+            ("http://127.0.0.1:3000", "http://127.0.0.1:3000/"),
+            ("https://api.example.org/x", "https://api.example.org/x"),
+        ] {
+            assert_eq!(parse_url(text).map(String::from), Ok(url.to_owned()));
+        }
+        for text in ["", "api.example.org", "ftp://127.0.0.1", "3000", "http://"] {
+            assert!(parse_url(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn a_header_is_a_name_and_a_value() {

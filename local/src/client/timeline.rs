@@ -9,7 +9,8 @@ use serde_json::value::RawValue;
 use crate::client::ask::{Call, target};
 use crate::client::failure::Failure;
 use crate::client::session::{Session, or_dash, read};
-use crate::client::text::json_line;
+use crate::client::text::{json_line, plain};
+use crate::time_argument::{Bound, parse_bound};
 
 /// The selection of events, and the size of a page.
 #[derive(Clone, Debug, clap::Args)]
@@ -26,13 +27,13 @@ pub(crate) struct PageArguments {
     #[arg(long = "type", value_name = "TYPE")]
     event_type: Option<EventType>,
 
-    /// Only events at or after this time, such as 2026-11-20T09:30:00Z
-    #[arg(long, value_name = "TIME", value_parser = UnixMillis::parse_bound)]
-    from: Option<UnixMillis>,
+    /// Only events at or after this time, such as 2026-11-20T09:30:00Z, or the time since then, such as 30m, 1h or 2d
+    #[arg(long, value_name = "TIME", value_parser = parse_bound)]
+    from: Option<Bound>,
 
     /// Only events before this time
-    #[arg(long, value_name = "TIME", value_parser = UnixMillis::parse_bound)]
-    to: Option<UnixMillis>,
+    #[arg(long, value_name = "TIME", value_parser = parse_bound)]
+    to: Option<Bound>,
 
     /// The order: newest first or oldest first [default: desc]
     #[arg(long, value_name = "ORDER", value_parser = order_parser())]
@@ -142,12 +143,27 @@ impl PageArguments {
                     session.tell(format_args!("{unread}{more} unread"))?;
                 }
             }
+            if page.events.is_empty() && self.order == Some(Order::OldestFirst) && !session.json {
+                session.tell("no events; oldest first, a page ends two seconds ago")?;
+            }
             cursor = page.next;
             if !page.has_more {
                 break;
             }
         }
-        Ok(session.tell_next(cursor.as_deref())?)
+        let Some(cursor) = cursor.filter(|_| !session.json) else { return Ok(()) };
+        Ok(session.tell(format_args!("more: --cursor {}{}", plain(&cursor), self.ends()))?)
+    }
+
+    /// The ends of the range that must be given with a cursor, where the same text would now be another time.
+    fn ends(&self) -> String {
+        let end = |name: &str, bound: Option<Bound>| {
+            bound
+                .filter(|bound| bound.is_relative)
+                .map(|bound| format!(" --{name} {}", bound.at))
+                .unwrap_or_default()
+        };
+        end("from", self.from) + &end("to", self.to)
     }
 
     fn query<'a>(
@@ -162,8 +178,8 @@ impl PageArguments {
         let mut query = vec![
             ("limit", Some(self.limit.get().to_string())),
             ("type", self.event_type.as_ref().map(ToString::to_string)),
-            ("from", self.from.map(|from| from.to_string())),
-            ("to", self.to.map(|to| to.to_string())),
+            ("from", self.from.map(|from| from.at.to_string())),
+            ("to", self.to.map(|to| to.at.to_string())),
             ("order", order),
             ("consistent", self.consistent.then(|| "true".to_owned())),
             ("cursor", cursor),

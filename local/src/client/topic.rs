@@ -11,6 +11,7 @@ use crate::client::failure::Failure;
 use crate::client::list::ListArguments;
 use crate::client::remote::Reply;
 use crate::client::session::{Screen, Session, or_dash, read};
+use crate::values::one_of;
 
 /// List, show, create and change topics
 #[derive(Clone, Debug, clap::Args)]
@@ -42,8 +43,8 @@ enum TopicCommand {
         /// The topic
         topic: Topic,
 
-        /// The width of the topic's buckets, which never changes: quarter-hour, hour, day or month [default: day]
-        #[arg(long, value_name = "WIDTH")]
+        /// The width of the topic's buckets, which never changes [default: day]
+        #[arg(long, value_name = "WIDTH", value_parser = one_of(&BucketWidth::ALL, BucketWidth::as_str))]
         bucket: Option<BucketWidth>,
 
         #[command(flatten)]
@@ -56,6 +57,10 @@ enum TopicCommand {
     Set {
         /// The topic
         topic: Topic,
+
+        /// Refused: a topic keeps its width of buckets
+        #[arg(long, value_name = "WIDTH", hide = true)]
+        bucket: Option<String>,
 
         #[command(flatten)]
         settings: SettingsArguments,
@@ -182,7 +187,13 @@ pub(super) async fn run(options: TopicOptions, screen: Screen<'_>) -> Result<(),
             let reply = session.ask(&Call::put(path).json(&body)).await?;
             print(&mut session, &reply)
         }
-        TopicCommand::Set { topic, settings, access } => {
+        TopicCommand::Set { topic, bucket, settings, access } => {
+            if let Some(bucket) = bucket {
+                return Err(Failure::Usage(format!(
+                    "the width of a topic's buckets is fixed when the topic is created: create another topic with \
+                     --bucket {bucket}"
+                )));
+            }
             let body = settings.body();
             if body.is_empty() {
                 return Err(Failure::Usage(

@@ -7,11 +7,11 @@ use std::io::Write;
 use std::time::Duration;
 
 use lately_fan_out::handle;
-use lately_kit::settings::SettingsError;
 use lately_store::NoBatch;
 
+use crate::counted::counted;
 use crate::operate::dead_letters::{DeadLetters, DeadLettersError, DeadLettersPlace};
-use crate::operate::table::TableArguments;
+use crate::operate::table::{PlaceError, TableArguments};
 
 /// The time for one batch: more than a function has.
 const TIME: Duration = Duration::from_secs(120);
@@ -59,11 +59,11 @@ pub enum DlqError {
         source: NoBatch,
     },
     /// Some batches failed again, and are kept.
-    #[error("{0} batches failed again and are kept")]
+    #[error("failed again and kept: {}", if *.0 == 1 { "1 batch".to_owned() } else { format!("{} batches", .0) })]
     Again(usize),
-    /// The environment is invalid.
+    /// The table cannot be used.
     #[error(transparent)]
-    Settings(#[from] SettingsError),
+    Place(#[from] PlaceError),
     /// Nothing could be printed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -79,7 +79,8 @@ pub async fn run(options: DlqOptions, out: &mut impl Write, told: &mut impl Writ
             let failures = DeadLetters::open(&place).await?;
             for name in failures.names().await? {
                 let failure = failures.read(&name).await?;
-                writeln!(out, "{name}  {} records  {}  {}", failure.records, failure.condition, failure.at)?;
+                let records = counted(failure.records, "record");
+                writeln!(out, "{name}  {records}  {}  {}", failure.condition, failure.at)?;
             }
         }
         DlqCommand::Redrive { place, table, names } => {

@@ -3,10 +3,9 @@
 use std::io::Write;
 
 use lately_keys::User;
-use lately_kit::settings::SettingsError;
 use lately_store::{FeedFinding, FeedReport, TableError};
 
-use crate::operate::table::TableArguments;
+use crate::operate::table::{PlaceError, TableArguments};
 
 /// The commands that read or write a feed directly in the table.
 #[derive(Clone, Debug, clap::Subcommand)]
@@ -43,9 +42,9 @@ pub enum FeedError {
         /// The number of events and marks that do not belong to the feed.
         extra: u64,
     },
-    /// The environment is invalid.
+    /// The table cannot be used.
     #[error(transparent)]
-    Settings(#[from] SettingsError),
+    Place(#[from] PlaceError),
     /// Nothing could be printed.
     #[error(transparent)]
     Io(#[from] std::io::Error),

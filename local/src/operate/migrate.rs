@@ -9,13 +9,22 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use lately_kit::clock;
-use lately_kit::settings::SettingsError;
 use lately_store::{MigrationPlan, MigrationReport, TableError};
 
-use crate::operate::table::TableArguments;
+use crate::counted::counted;
+use crate::operate::table::{PlaceError, TableArguments, TablePlace};
 
 /// The time between two lines of progress.
 const PROGRESS: Duration = Duration::from_secs(5);
+
+/// Items per second in the local program's table, which no other machine uses.
+const LOCAL_RATE: NonZeroU32 = NonZeroU32::new(10_000).expect("not zero");
+
+/// Items per second that are only read: some 130 read units, so a table on demand stays far from its limits.
+const DRY_RUN_RATE: NonZeroU32 = NonZeroU32::new(1_000).expect("not zero");
+
+/// Items per second that are read and written.
+const RUN_RATE: NonZeroU32 = NonZeroU32::new(100).expect("not zero");
 
 /// Upgrade issues that are stored with an older schema
 #[derive(Clone, Debug, clap::Args)]
@@ -26,9 +35,10 @@ pub struct MigrateOptions {
     #[command(flatten)]
     mode: Mode,
 
-    /// The number of items to read per second; at most as many are written
-    #[arg(long, value_name = "N", default_value = "100")]
-    rate: NonZeroU32,
+    /// The number of items to read per second; at most as many are written [default: 100; 1000 with --dry-run; 10000 in
+    /// the local program's table]
+    #[arg(long, value_name = "N")]
+    rate: Option<NonZeroU32>,
 }
 
 /// Exactly one of the two is required, so that nothing is written by mistake.
@@ -51,11 +61,11 @@ pub enum MigrateError {
     #[error("{0}\nCheck the table's name, and that these credentials may use the table.")]
     Table(#[from] TableError),
     /// Some issues could not be read or written.
-    #[error("{0} issues could not be read or upgraded")]
+    #[error("{} could not be read or upgraded", counted(*.0, "issue"))]
     Failed(u64),
-    /// The environment is invalid.
+    /// The table cannot be used.
     #[error(transparent)]
-    Settings(#[from] SettingsError),
+    Place(#[from] PlaceError),
     /// Nothing could be printed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -71,6 +81,12 @@ pub async fn run(
     told: &mut (impl Write + Send),
 ) -> Result<(), MigrateError> {
     let MigrateOptions { table, mode: Mode { run, .. }, rate } = options;
+    let rate = match (rate, table.place()?, run) {
+        (Some(rate), ..) => rate,
+        (None, TablePlace::Local(_), _) => LOCAL_RATE,
+        (None, TablePlace::Stack(_), true) => RUN_RATE,
+        (None, TablePlace::Stack(_), false) => DRY_RUN_RATE,
+    };
     let store = table.store().await?;
     let mut due = clock::monotonic_now() + PROGRESS;
     let mut said = Ok(());
@@ -78,7 +94,8 @@ pub async fn run(
         if said.is_ok() && clock::monotonic_now() >= due {
             due = clock::monotonic_now() + PROGRESS;
             let MigrationReport { items, to_upgrade, .. } = report;
-            said = writeln!(told, "{items} items read, {to_upgrade} issues to upgrade so far");
+            let (items, issues) = (counted(*items, "item"), counted(*to_upgrade, "issue"));
+            said = writeln!(told, "{items} read, {issues} to upgrade so far");
         }
     };
     let report =

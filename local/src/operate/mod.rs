@@ -1,4 +1,4 @@
-//! An operator's commands. They access the table directly, with AWS credentials.
+//! An operator's commands. They access the table directly: the local program's, or a stack's with AWS credentials.
 
 mod dead_letters;
 pub mod dlq;
@@ -10,3 +10,4 @@ mod table;
 pub mod token;
 
 pub use feed_repair::FeedError;
+pub use table::PlaceError;

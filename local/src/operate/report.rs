@@ -9,14 +9,15 @@ use std::time::Duration;
 
 use lately_keys::table::ConsumerKey;
 use lately_keys::{Consumer, EventId, Topic};
-use lately_kit::settings::SettingsError;
 use lately_model::{GroupBy, ListQuery, RunFiles, RunSpec, RunView, SumField};
 use lately_report::{
     Counted, Group, OpenError, Outcome, Output, OutputError, Place, Report, Summary, SummaryHead,
 };
 use lately_store::{ConsumerError, TableError};
 
-use crate::operate::table::{TableArguments, environment};
+use crate::counted::counted;
+use crate::operate::table::{PlaceError, TableArguments, environment};
+use crate::values::one_of;
 
 /// The time for one attempt of a run, enough for tens of millions of events. The stack's function continues an
 /// unfinished run.
@@ -42,8 +43,8 @@ enum ReportCommand {
         #[command(flatten)]
         files: ReportFiles,
 
-        /// Group the summary by this field: actor, subject or type
-        #[arg(long, value_name = "FIELD", default_value_t)]
+        /// Group the summary by this field
+        #[arg(long, value_name = "FIELD", default_value_t, value_parser = one_of(&GroupBy::ALL, GroupBy::as_str))]
         group_by: GroupBy,
 
         /// Add up this field of the events' data in the summary
@@ -131,9 +132,9 @@ pub enum ReportError {
     /// The run is not committed, so it has no files yet.
     #[error("the run {0} is not finished; try again later")]
     NotDone(EventId),
-    /// The environment is invalid.
+    /// The table cannot be used.
     #[error(transparent)]
-    Settings(#[from] SettingsError),
+    Place(#[from] PlaceError),
     /// Nothing could be printed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -156,7 +157,7 @@ pub async fn run(
                 match lately_report::run(&store, &output, &report, TIME).await? {
                     Outcome::Unfinished { to } => writeln!(told, "{to}: continuing")?,
                     Outcome::Finished { to, events, late, files } => {
-                        writeln!(told, "{to}: {events} events, {late} of them late")?;
+                        writeln!(told, "{to}: {}, {late} of them late", counted(events, "event"))?;
                         break files.iter().try_for_each(|file| writeln!(out, "{file}"))?;
                     }
                     Outcome::Nothing => break writeln!(told, "nothing to report yet")?,
@@ -194,7 +195,7 @@ fn print_run(out: &mut impl Write, run: &RunView) -> std::io::Result<()> {
     let (from, to) = (run.from.at(), run.to.at());
     match (run.events, run.late, run.files.first()) {
         (Some(events), Some(late), Some(file)) => {
-            writeln!(out, "{}  {from} to {to}  {events} events  {late} late  {file}", run.to)
+            writeln!(out, "{}  {from} to {to}  {}  {late} late  {file}", run.to, counted(events, "event"))
         }
         _ => writeln!(out, "{}  {from} to {to}  under way since {}", run.to, run.announced_at),
     }
@@ -208,7 +209,8 @@ fn text(value: Option<&impl ToString>) -> String {
 /// Prints a summary: its groups as a table of key, number of events and sum.
 fn print_summary(out: &mut impl Write, summary: &Summary) -> std::io::Result<()> {
     let SummaryHead { topic, consumer, from, to, events, late, group_by, sum, not_summed } = &summary.head;
-    writeln!(out, "{topic} by {consumer}, {from} to {to}: {events} events, {late} of them late\n")?;
+    let events = counted(*events, "event");
+    writeln!(out, "{topic} by {consumer}, {from} to {to}: {events}, {late} of them late\n")?;
     let title = [group_by.to_string(), "events".to_owned(), text(sum.as_ref())];
     let row = |key: &str, Counted { count, sum, .. }: &Counted| {
         [key.to_owned(), count.to_string(), text(sum.as_ref())]
@@ -224,7 +226,9 @@ fn print_summary(out: &mut impl Write, summary: &Summary) -> std::io::Result<()>
         writeln!(out, "{}", line.trim_end())?;
     }
     match not_summed {
-        Some(count @ 1..) => writeln!(out, "\n{count} numbers had too many digits and were not added up"),
+        Some(count @ 1..) => {
+            writeln!(out, "\nnot added up, because of too many digits: {}", counted(*count, "number"))
+        }
         _ => Ok(()),
     }
 }
@@ -250,7 +254,7 @@ mod tests {
             "invoice:7       3     1.50",
             "(others)        2  1000.00",
             "",
-            "1 numbers had too many digits and were not added up",
+            "not added up, because of too many digits: 1 number",
             "",
         ];
         assert_eq!(String::from_utf8(shown).expect("text"), expected.join("\n"));

@@ -1,40 +1,174 @@
-//! The table that an operator's command works on, with the AWS credentials of the environment.
+//! The table that an operator's command works on: the local program's, or a stack's.
+//!
+//! Only `--table` (or `LATELY_TABLE`) names a stack's table. Without it a command uses the local program's table and
+//! reads no AWS setting, so no command works on AWS by accident. If the environment names a stack in another way, the
+//! command asks the user to choose.
 
+use aws_config::SdkConfig;
 use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::{Credentials, Region, SharedCredentialsProvider};
+use lately_engine::LOOPBACK;
 use lately_kit::aws::{self, Environment};
 use lately_kit::limits::OPERATION_BUDGET;
-use lately_kit::settings::{Settings, SettingsError};
+use lately_kit::settings::{Settings, SettingsError, is_table_name};
 use lately_kit::trust::TrustRoots;
 use lately_kit::world::World;
 use lately_store::Store;
 use lately_table::Connection;
+use reqwest::Url;
+use tokio::net::TcpStream;
 
-/// The argument that names the table.
+use crate::client::remote::parse_url;
+
+/// The local program's DynamoDB port.
+const LOCAL_URL: &str = "http://127.0.0.1:8000";
+
+/// The local program's table.
+const LOCAL_TABLE: &str = "lately";
+
+/// The arguments that name Lately's table.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct TableArguments {
-    /// The table: the stack's output TableName
-    #[arg(long = "table", env = "LATELY_TABLE", value_name = "NAME", default_value = "lately")]
-    name: String,
+    /// A stack's table, its output TableName, with your AWS credentials [default: the local program's table]
+    #[arg(long = "table", env = "LATELY_TABLE", value_name = "NAME", value_parser = parse_table)]
+    table: Option<String>,
+
+    #[command(flatten)]
+    local: LocalArgument,
+}
+
+/// The argument that names the local program.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct LocalArgument {
+    /// The local program's table, whatever the environment says; its DynamoDB is at this URL
+    #[arg(long, value_name = "URL", num_args = 0..=1, require_equals = true, default_missing_value = LOCAL_URL, value_parser = parse_url)]
+    local: Option<Url>,
+}
+
+/// The place of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum TablePlace {
+    /// The local program, by the URL of its DynamoDB.
+    Local(Url),
+    /// A stack's table, by its name.
+    Stack(String),
+}
+
+/// Why a table cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    /// The environment names a stack, and the command names no table.
+    #[error(
+        "{0} is set, so the table could be a stack's or the local program's: name a stack's table with --{1} (or \
+         LATELY_TABLE), or use the local program's with --local"
+    )]
+    Unnamed(&'static str, &'static str),
+    /// The local program does not run, or has another port.
+    #[error(
+        "no program answers at {url} ({cause}): start `lately`, or name the URL of its DynamoDB with --local=URL, or a \
+         stack's table with --table"
+    )]
+    NotRunning {
+        /// The URL.
+        url: Url,
+        /// Why there is no connection.
+        cause: std::io::Error,
+    },
+    /// The environment is invalid.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
 }
 
 impl TableArguments {
     /// A store of the table.
-    pub(crate) async fn store(&self) -> Result<Store, SettingsError> {
-        store_of(client().await, &self.name)
+    pub(crate) async fn store(&self) -> Result<Store, PlaceError> {
+        let place = self.place()?;
+        place.store(place.client().await?)
+    }
+
+    /// The table's place.
+    pub(crate) fn place(&self) -> Result<TablePlace, PlaceError> {
+        TablePlace::of(&self.local, self.table.clone(), "table")
     }
 }
 
-/// A client of DynamoDB, configured by the environment.
-pub(crate) async fn client() -> Client {
-    environment().await.client()
+impl TablePlace {
+    /// The place that the arguments and the environment name; `option` names a stack's table.
+    pub(crate) fn of(
+        LocalArgument { local }: &LocalArgument,
+        table: Option<String>,
+        option: &'static str,
+    ) -> Result<Self, PlaceError> {
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        choose(local.clone(), table, option, variable)
+    }
+
+    /// A client of DynamoDB at this place. The local program must answer.
+    pub(crate) async fn client(&self) -> Result<Client, PlaceError> {
+        match self {
+            Self::Stack(_) => Ok(environment().await.client()),
+            Self::Local(url) => {
+                let connected = async { TcpStream::connect(&*url.socket_addrs(|| None)?).await };
+                match connected.await {
+                    Ok(_) => Ok(local_environment(url).client()),
+                    Err(cause) => Err(PlaceError::NotRunning { url: url.clone(), cause }),
+                }
+            }
+        }
+    }
+
+    /// A store of this table. The environment sets its feeds: `FEED_RETENTION_DAYS` and `FAN_OUT_LIMIT`.
+    pub(crate) fn store(&self, client: Client) -> Result<Store, PlaceError> {
+        let own = std::env::vars_os().filter(|(name, _)| name != "TABLE_NAME");
+        let vars = own.chain([("TABLE_NAME".into(), self.table().into())]);
+        let settings = Settings::from_vars(vars)?;
+        Ok(Store::new(connection(client, settings.table_name)).with_feeds(settings.feeds))
+    }
+
+    /// The table's name.
+    pub(crate) fn table(&self) -> &str {
+        match self {
+            Self::Local(_) => LOCAL_TABLE,
+            Self::Stack(table) => table,
+        }
+    }
 }
 
-/// A store of a table. The environment sets its feeds: `FEED_RETENTION_DAYS` and `FAN_OUT_LIMIT`.
-pub(crate) fn store_of(client: Client, table: &str) -> Result<Store, SettingsError> {
-    let own = std::env::vars_os().filter(|(name, _)| name != "TABLE_NAME");
-    let vars = own.chain([("TABLE_NAME".into(), table.into())]);
-    let settings = Settings::from_vars(vars)?;
-    Ok(Store::new(connection(client, settings.table_name)).with_feeds(settings.feeds))
+/// Chooses the place. The local program is chosen unless something names a stack.
+fn choose(
+    local: Option<Url>,
+    table: Option<String>,
+    option: &'static str,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<TablePlace, PlaceError> {
+    let url_of = |name| variable(name).and_then(|url| parse_url(&url).ok());
+    let is_here = |url: &Url| url.host_str().is_some_and(|host| LOOPBACK.contains(&host));
+    if let Some(url) = local {
+        return Ok(TablePlace::Local(url));
+    }
+    if let Some(table) = table {
+        return Ok(TablePlace::Stack(table));
+    }
+    if url_of("LATELY_URL").is_some_and(|url| !is_here(&url)) {
+        return Err(PlaceError::Unnamed("LATELY_URL", option));
+    }
+    for name in ["AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL"] {
+        match url_of(name) {
+            Some(url) if is_here(&url) => return Ok(TablePlace::Local(url)),
+            Some(_) => return Err(PlaceError::Unnamed(name, option)),
+            None => {}
+        }
+    }
+    let names_an_account = ["AWS_PROFILE", "AWS_ACCESS_KEY_ID"];
+    if let Some(name) = names_an_account.into_iter().find(|name| variable(name).is_some()) {
+        return Err(PlaceError::Unnamed(name, option));
+    }
+    Ok(TablePlace::Local(LOCAL_URL.parse().expect("a URL")))
+}
+
+pub(crate) fn parse_table(text: &str) -> Result<String, String> {
+    let refused = "must be 3 to 255 of A-Z a-z 0-9 _ . -";
+    if is_table_name(text) { Ok(text.to_owned()) } else { Err(refused.to_owned()) }
 }
 
 /// A connection to a table, with the time that a function's operation has.
@@ -50,4 +184,58 @@ pub(crate) async fn environment() -> Environment {
     // Boxed, because the future of the credentials chain is large.
     let sdk = Box::pin(chain.load()).await;
     Environment { sdk, roots }
+}
+
+/// The configuration for the local program, which accepts any credentials and any region.
+fn local_environment(url: &Url) -> Environment {
+    let credentials = Credentials::new("local", "local", None, None, "local");
+    let sdk = SdkConfig::builder()
+        .behavior_version(aws::behavior())
+        .region(Region::new("us-east-1"))
+        .credentials_provider(SharedCredentialsProvider::new(credentials))
+        .endpoint_url(url.as_str());
+    Environment { sdk: sdk.build(), roots: TrustRoots::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(
+        local: Option<&str>,
+        table: Option<&str>,
+        variables: &[(&str, &str)],
+    ) -> Result<TablePlace, String> {
+        let variable = |name: &str| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        };
+        let local = local.map(|url| url.parse().expect("a URL"));
+        choose(local, table.map(str::to_owned), "table", variable).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn only_a_named_table_is_a_stacks() {
+        let local = |url: &str| Ok(TablePlace::Local(url.parse().expect("a URL")));
+        let (remote, here) =
+            (("LATELY_URL", "https://api.example.org"), ("LATELY_URL", "http://localhost:3001"));
+        let account = ("AWS_ACCESS_KEY_ID", "x");
+        assert_eq!(chosen(None, None, &[]), local(LOCAL_URL));
+        assert_eq!(chosen(None, None, &[here, ("AWS_REGION", "eu-west-1")]), local(LOCAL_URL));
+        assert_eq!(chosen(None, Some("mine"), &[here]), Ok(TablePlace::Stack("mine".to_owned())));
+        assert_eq!(chosen(Some(LOCAL_URL), Some("mine"), &[remote, account]), local(LOCAL_URL));
+        let endpoint = ("AWS_ENDPOINT_URL", "http://127.0.0.1:8001");
+        assert_eq!(chosen(None, None, &[account, endpoint]), local(endpoint.1));
+        for (variables, name) in [
+            (&[remote][..], "LATELY_URL"),
+            (&[account], "AWS_ACCESS_KEY_ID"),
+            (&[("AWS_PROFILE", "prod")], "AWS_PROFILE"),
+            (&[("AWS_ENDPOINT_URL", "https://dynamodb.example.org")], "AWS_ENDPOINT_URL"),
+        ] {
+            let refused = chosen(None, None, variables).expect_err(name);
+            assert!(
+                refused.starts_with(&format!("{name} is set")) && refused.contains("--local"),
+                "{refused}"
+            );
+        }
+    }
 }

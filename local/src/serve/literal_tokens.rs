@@ -22,6 +22,16 @@ pub(crate) async fn create(store: &Store) -> Result<(), TableError> {
     Ok(())
 }
 
+/// Revokes the literal tokens.
+pub(crate) async fn revoke(store: &Store) -> Result<(), TableError> {
+    for literal in LITERAL {
+        if let Some(session) = store.op().sessions().find(Token::of(literal).hash()).await? {
+            store.op().sessions().revoke(session.id).await?;
+        }
+    }
+    Ok(())
+}
+
 fn session(literal: &str) -> NewSession {
     let who = match literal {
         "dev" => r#""scopes":["admin"]"#.to_owned(),

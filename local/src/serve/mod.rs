@@ -4,7 +4,9 @@ pub mod console;
 mod demo;
 mod folders;
 mod guard;
+pub mod health;
 pub mod literal_tokens;
+mod measurements;
 pub mod options;
 mod report_function;
 pub mod system;
@@ -12,27 +14,37 @@ mod welcome;
 
 use std::future::Future;
 use std::io::Write;
-use std::net::{IpAddr, Ipv4Addr};
-use std::pin::pin;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::pin::{Pin, pin};
 use std::time::Duration;
 
+use axum::Router;
 use axum::middleware::from_fn_with_state;
-use lately_engine::Engine;
+use futures_util::future::{join, join_all};
+use hyper_util::service::TowerToHyperService;
+use lately_engine::connections::{self, ConnectionBounds};
+use lately_engine::{Engine, OpenProgress};
 use lately_keys::table::ConsumerKey;
 use lately_kit::log;
-use lately_pump::{Destination, PumpHandle};
+use lately_pump::{Destination, Pump, PumpHandle};
 use lately_report::{Answer, OpenError as ReportsError, Outcome, Output};
+use lately_store::TableError;
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::MissedTickBehavior;
+use tower_http::timeout::RequestBodyTimeout;
 
 use crate::serve::console::{Console, ConsoleParts};
 use crate::serve::folders::Folders;
-use crate::serve::guard::{Guard, guard};
+use crate::serve::guard::{Guard, cors, guard};
+use crate::serve::health::Health;
 use crate::serve::options::{ReportInterval, ServeOptions};
 use crate::serve::report_function::ReportFunction;
-use crate::serve::system::{OpenError, System};
+use crate::serve::system::{OpenError, System, TABLE};
 
 /// The time between two removals of expired items, and the most items that one removal deletes.
 const EXPIRY: (Duration, usize) = (Duration::from_secs(1), 1_000);
@@ -42,6 +54,16 @@ const DEMO_FAN_OUT: Duration = Duration::from_secs(10);
 
 /// The time that requests under way have to finish when the program stops.
 const LAST_REQUESTS: Duration = Duration::from_secs(5);
+
+/// The time between two lines about the progress of a long start.
+const OPENING: Duration = Duration::from_secs(2);
+
+/// The number of stream records that each shard keeps in memory, for the console and for clients of the DynamoDB port,
+/// after the functions have done them.
+const RECORDS_KEPT: usize = 5_000;
+
+/// The longest pause within a request's body. A client that pauses for longer gets an error.
+const BODY_PAUSE: Duration = Duration::from_secs(30);
 
 /// Why the program could not start or keep running.
 #[derive(Debug, thiserror::Error)]
@@ -58,6 +80,12 @@ pub enum ServeError {
         /// The system's error.
         source: std::io::Error,
     },
+    /// Strangers could use the literal tokens.
+    #[error(
+        "other machines can reach {0}, and everybody knows the tokens dev, ada, bob and carol: \
+         add --no-literal-tokens, or choose a loopback or private address with --host"
+    )]
+    Host(IpAddr),
     /// The system could not be created.
     #[error(transparent)]
     Open(#[from] OpenError),
@@ -67,71 +95,118 @@ pub enum ServeError {
     /// Reports cannot be written.
     #[error(transparent)]
     Reports(#[from] ReportsError),
-    /// Serving ended, or nothing could be printed.
+    /// The literal tokens could not be revoked.
+    #[error("the literal tokens cannot be revoked: {0}")]
+    Tokens(#[from] TableError),
+    /// A part of the program could not start, or did not end in order.
     #[error(transparent)]
     Io(#[from] std::io::Error),
+    /// Fan-out or the reports' mapping did not end in order.
+    #[error("{0}")]
+    Ended(String),
 }
 
-/// Runs the whole system until the process gets Ctrl-C or SIGTERM.
+/// Runs the whole system until the process gets Ctrl-C, SIGTERM or SIGHUP. `out` gets what a user wants to read, and
+/// `told` the troubles of parts of the program. If nobody reads them, the program runs on.
 ///
 /// # Errors
 /// See [`ServeError`].
-pub async fn run(options: ServeOptions, out: &mut impl Write) -> Result<(), ServeError> {
+pub async fn run(
+    options: ServeOptions,
+    out: &mut impl Write,
+    told: &mut impl Write,
+) -> Result<(), ServeError> {
+    if !options.is_closed_to_strangers() {
+        return Err(ServeError::Host(options.host));
+    }
     if options.log {
         log::start(tracing::Level::INFO).map_err(std::io::Error::other)?;
     }
     // Bind the ports first: if one is taken, nothing has been created yet.
-    let api = listen(Ipv4Addr::LOCALHOST.into(), options.port, "the API", "--port").await?;
+    let api = listen(options.host, options.port, "the API", "--port").await?;
     let dynamodb =
         listen(options.dynamodb_host, options.dynamodb_port, "DynamoDB", "--dynamodb-port").await?;
     let data = options.data.as_deref();
-    let system = System::open(data).await?;
+    let system = open(options.data.clone(), told).await?;
+    if options.no_literal_tokens {
+        literal_tokens::revoke(&system.store).await?;
+    }
+    // Before temporary folders are created, because a process that a signal kills would leave them behind.
+    let mut asked_to_stop = pin!(asked_to_stop()?);
     let folders = Folders::open(data)?;
     let failures = Destination::folder(folders.failures.path());
     let output = Output::folder(folders.reports.path())?;
-    let (told, answers) = mpsc::unbounded_channel();
-    let report_function = ReportFunction::new(&system, output, told);
-    let pumps = Pumps::start(&system, &report_function, failures.clone(), &options)?;
-    if !options.no_demo && demo::create(&system.store).await? {
+    let (reporting, answers) = mpsc::unbounded_channel();
+    let report_function = ReportFunction::new(&system, output, reporting);
+    let (telling, troubles) = mpsc::unbounded_channel();
+    let pumps = Pumps::start(&system, &report_function, failures.clone(), &options, &telling)?;
+    if !options.no_demo {
+        tokio::select! {
+            created = create_demo(&system, &pumps) => created?,
+            () = &mut asked_to_stop => return end(pumps.stop(), []).await,
+        }
+    }
+    // If the output is closed, there is still an API to serve.
+    drop(welcome::print(out, api.local_addr()?, dynamodb.local_addr()?, &folders, &options));
+
+    let (stop, stopped) = watch::channel(());
+    let dynamodb = serve_dynamodb(system.engine.clone(), dynamodb, stopped.clone());
+    let (mut endless, report) = start_endless(&system, &pumps.handles(), report_function, &options).await?;
+    let parts = ConsoleParts {
+        system,
+        pump: pumps.fan_out.clone(),
+        failures,
+        reports: folders.reports.path().to_owned(),
+        report,
+        health: Health { pumps: pumps.handles(), data: options.data.clone() },
+        stopped,
+    };
+    let api = serve_api(api, parts, &options)?;
+    tell(asked_to_stop, answers, out, troubles, told).await;
+    drop(writeln!(out, "stopping").and_then(|()| out.flush()));
+    drop(stop);
+    endless.abort_all();
+    end(pumps.stop(), [api, dynamodb]).await
+}
+
+/// Opens the system, and tells about the progress if that takes long.
+async fn open(data: Option<PathBuf>, told: &mut impl Write) -> Result<System, ServeError> {
+    let progress = OpenProgress::default();
+    let (runtime, counted) = (Handle::current(), progress.clone());
+    // It reads files for seconds without a pause, so it has a thread of its own.
+    let open = move || runtime.block_on(System::open_and_count(data.as_deref(), counted));
+    let mut opening = tokio::task::spawn_blocking(open);
+    loop {
+        match tokio::time::timeout(OPENING, &mut opening).await {
+            Ok(opened) => return Ok(opened.map_err(std::io::Error::other)??),
+            Err(_) => drop(writeln!(told, "lately: opening the data: {progress}")),
+        }
+    }
+}
+
+/// Creates the demo, unless there are topics already.
+async fn create_demo(system: &System, pumps: &Pumps) -> Result<(), demo::DemoError> {
+    if demo::create(&system.store).await? {
         // With --stream-faults it may take longer. Then some events may be missing from the feeds, or come later.
         drop(tokio::time::timeout(DEMO_FAN_OUT, pumps.fan_out.settled()).await);
         demo::follow(&system.store).await?;
     }
-    // Before the program prints that it runs, because from then on it may get a signal.
-    let asked_to_stop = asked_to_stop()?;
-    welcome::print(out, api.local_addr()?, dynamodb.local_addr()?, &folders, &options)?;
-
-    let (stop, stopped) = watch::channel(());
-    let dynamodb = serve_dynamodb(system.engine.clone(), dynamodb, stopped.clone());
-    let (mut endless, report) = start_endless(&system, report_function, &options).await?;
-    let api = serve_api(
-        api,
-        ConsoleParts {
-            system,
-            pump: pumps.fan_out.clone(),
-            failures,
-            reports: folders.reports.path().to_owned(),
-            report,
-            stopped,
-        },
-    )?;
-    tell_reports(asked_to_stop, answers, out).await;
-    writeln!(out, "stopping")?;
-    drop(stop);
-    endless.abort_all();
-    let [fan_out, report] = pumps.stop();
-    end([api, dynamodb, fan_out, report]).await
+    Ok(())
 }
 
-/// A part of the program that runs concurrently with the others until it is told to stop.
-type RunningPart = JoinHandle<std::io::Result<()>>;
+/// The names of the functions that the stream invokes.
+const FAN_OUT: &str = "fan-out";
+const REPORT: &str = "report";
 
 /// The template's two stream mappings, running.
 struct Pumps {
     fan_out: PumpHandle,
     reports: PumpHandle,
-    running: [RunningPart; 2],
+    running: [RunningPump; 2],
 }
+
+/// A pump that runs until it is stopped.
+type RunningPump = JoinHandle<std::io::Result<()>>;
 
 impl Pumps {
     fn start(
@@ -139,6 +214,7 @@ impl Pumps {
         report_function: &ReportFunction,
         failures: Destination,
         options: &ServeOptions,
+        telling: &UnboundedSender<String>,
     ) -> Result<Self, OpenError> {
         let (data, faults) = (options.data.as_deref(), &options.stream_faults);
         let fan_out = system.pump(failures, faults.clone(), data)?;
@@ -146,15 +222,35 @@ impl Pumps {
         Ok(Self {
             fan_out: fan_out.handle(),
             reports: reports.handle(),
-            running: [tokio::spawn(fan_out.run()), tokio::spawn(reports.run())],
+            running: [start_pump(FAN_OUT, fan_out, telling), start_pump(REPORT, reports, telling)],
         })
     }
 
-    fn stop(self) -> [RunningPart; 2] {
+    fn handles(&self) -> Vec<(&'static str, PumpHandle)> {
+        vec![(FAN_OUT, self.fan_out.clone()), (REPORT, self.reports.clone())]
+    }
+
+    fn stop(self) -> [RunningPump; 2] {
         self.fan_out.stop();
         self.reports.stop();
         self.running
     }
+}
+
+/// Runs a pump, and tells about its troubles when they begin and when they end.
+fn start_pump(function: &'static str, pump: Pump, telling: &UnboundedSender<String>) -> RunningPump {
+    let (mut troubles, telling) = (pump.handle().troubles(), telling.clone());
+    tokio::spawn(async move {
+        // An error means that the program has ended.
+        while troubles.changed().await.is_ok() {
+            let line = match &*troubles.borrow_and_update() {
+                none if none.is_empty() => format!("the stream's mapping to {function} works again"),
+                some => format!("the stream's mapping to {function} has a problem: {some}"),
+            };
+            drop(telling.send(line));
+        }
+    });
+    tokio::spawn(pump.run())
 }
 
 /// Completes when the program stops. An error means that the sender was dropped, which also means to stop.
@@ -162,26 +258,39 @@ async fn told_to_stop(mut stopped: watch::Receiver<()>) {
     drop(stopped.changed().await);
 }
 
-fn serve_dynamodb(engine: Engine, listener: TcpListener, stopped: watch::Receiver<()>) -> RunningPart {
+fn serve_dynamodb(engine: Engine, listener: TcpListener, stopped: watch::Receiver<()>) -> JoinHandle<()> {
     tokio::spawn(async move { engine.serve(listener, told_to_stop(stopped)).await })
 }
 
-fn serve_api(listener: TcpListener, parts: ConsoleParts) -> std::io::Result<RunningPart> {
-    let guard = from_fn_with_state(Guard::of(listener.local_addr()?), guard);
+fn serve_api(
+    listener: TcpListener,
+    parts: ConsoleParts,
+    options: &ServeOptions,
+) -> std::io::Result<JoinHandle<()>> {
+    let guard = from_fn_with_state(Guard::of(listener.local_addr()?, options), guard);
     let stopped = told_to_stop(parts.stopped.clone());
-    let router = Console::new(parts).router().layer(guard);
-    Ok(tokio::spawn(async move { axum::serve(listener, router).with_graceful_shutdown(stopped).await }))
+    let router = Console::new(parts).router();
+    let router = match cors(options) {
+        Some(cors) => router.layer(cors),
+        None => router,
+    };
+    // `with_state` makes the routes once; a router without it would make them again for each connection.
+    let router: Router = router.layer(guard).with_state(());
+    let service = TowerToHyperService::new(RequestBodyTimeout::new(router, BODY_PAUSE));
+    Ok(tokio::spawn(connections::serve(listener, service, ConnectionBounds::default(), stopped)))
 }
 
 /// Starts the tasks that run for ever and may be aborted anywhere. The result also has the consumer and the interval of
 /// the scheduled reports, if there is a schedule.
 async fn start_endless(
     system: &System,
+    pumps: &[(&'static str, PumpHandle)],
     report_function: ReportFunction,
     options: &ServeOptions,
 ) -> Result<(JoinSet<()>, Option<(ConsumerKey, Duration)>), ServeError> {
     let mut endless = JoinSet::new();
     endless.spawn(expire(system.engine.clone()));
+    endless.spawn(forget(system.engine.clone(), pumps.to_vec()));
     if options.no_demo || !demo::has_billing(&system.store).await? {
         return Ok((endless, None));
     }
@@ -193,27 +302,37 @@ async fn start_endless(
     Ok((endless, Some((system.reported()?, every))))
 }
 
-/// Prints a line for each report until the process gets a signal to stop.
-async fn tell_reports(
-    asked_to_stop: impl Future<Output = ()>,
+/// Prints a line for each report and for each trouble until the process gets a signal to stop. If an output is closed,
+/// the API is still served.
+async fn tell(
+    mut asked_to_stop: Pin<&mut impl Future<Output = ()>>,
     mut answers: mpsc::UnboundedReceiver<Answer>,
     out: &mut impl Write,
+    mut troubles: mpsc::UnboundedReceiver<String>,
+    told: &mut impl Write,
 ) {
-    let mut asked_to_stop = pin!(asked_to_stop);
     loop {
         tokio::select! {
             () = &mut asked_to_stop => return,
-            // If the output is closed, the API is still served.
             Some(answer) = answers.recv() => drop(print_reports(out, &answer)),
+            Some(trouble) = troubles.recv() => drop(writeln!(told, "lately: {trouble}")),
         }
     }
 }
 
 /// Waits for the parts to end. A client that keeps its connection open does not keep the program running.
-async fn end(parts: [RunningPart; 4]) -> Result<(), ServeError> {
-    let ended = tokio::time::timeout(LAST_REQUESTS, futures_util::future::join_all(parts)).await;
-    for part in ended.into_iter().flatten() {
-        part.map_err(std::io::Error::other)??;
+async fn end<const N: usize>(
+    pumps: [RunningPump; 2],
+    servers: [JoinHandle<()>; N],
+) -> Result<(), ServeError> {
+    let all = join(join_all(pumps), join_all(servers));
+    let Ok((pumps, _)) = tokio::time::timeout(LAST_REQUESTS, all).await else { return Ok(()) };
+    for pump in pumps {
+        pump.map_err(std::io::Error::other)?.map_err(|error| {
+            ServeError::Ended(format!(
+                "the stream's checkpoints cannot be written ({error}), so the next start repeats some of its work"
+            ))
+        })?;
     }
     Ok(())
 }
@@ -250,18 +369,46 @@ async fn expire(engine: Engine) {
     }
 }
 
+/// Drops the stream's records that all functions have done, except the newest, until it is stopped. So the memory does
+/// not grow with the changes of a day.
+async fn forget(engine: Engine, pumps: Vec<(&'static str, PumpHandle)>) {
+    let Some(stream) = engine.stream(TABLE) else { return };
+    loop {
+        tokio::time::sleep(EXPIRY.0).await;
+        let settled: Vec<_> = pumps.iter().map(|(_, pump)| pump.settled_shards()).collect();
+        for shard in 0..stream.shards() {
+            let of_shard = settled.iter().map(|shards| shards.get(usize::from(shard)).copied());
+            if let Some(settled) = of_shard.min().flatten() {
+                stream.forget(shard, settled, RECORDS_KEPT);
+            }
+        }
+    }
+}
+
 /// Completes when the process gets a signal to stop. The signal handlers are installed when this function returns.
 #[cfg(unix)]
 fn asked_to_stop() -> std::io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
+    // A handler would undo what `nohup` asks for.
+    let mut hangup = if ignores_hangup() { None } else { Some(signal(SignalKind::hangup())?) };
     Ok(async move {
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
+            Some(_) = async { hangup.as_mut()?.recv().await } => {}
         }
     })
+}
+
+/// True if the process was started with SIGHUP ignored, as `nohup` does. Only Linux tells.
+#[cfg(unix)]
+fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    // SIGHUP is signal 1, the lowest bit.
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
 }
 
 #[cfg(windows)]

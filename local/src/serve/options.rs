@@ -11,9 +11,21 @@ use crate::seconds;
 /// The options for starting the system.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ServeOptions {
-    /// The API's port on 127.0.0.1; 0 for any free port
+    /// The API's port; 0 for any free port
     #[arg(long, default_value_t = 3000, value_name = "PORT")]
     pub port: u16,
+
+    /// The API's address: a loopback address, or one of a private network; any other needs --no-literal-tokens
+    #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), value_name = "ADDRESS", value_parser = parse_address)]
+    pub host: IpAddr,
+
+    /// Let web pages of this origin call the API, such as http://localhost:5173; may be repeated
+    #[arg(long = "allow-origin", value_name = "ORIGIN", value_parser = parse_origin)]
+    pub allowed_origins: Vec<String>,
+
+    /// Start without the tokens dev, ada, bob and carol, which everybody knows
+    #[arg(long)]
+    pub no_literal_tokens: bool,
 
     /// DynamoDB's port; 0 for any free port
     #[arg(long, default_value_t = 8000, value_name = "PORT")]
@@ -50,22 +62,53 @@ pub struct ServeOptions {
 pub struct ReportInterval(pub Option<Duration>);
 
 fn parse_every(text: &str) -> Result<ReportInterval, String> {
-    let seconds = if ["never", "0"].contains(&text) { Some(0) } else { seconds::parse(text) };
-    let seconds = seconds.ok_or_else(|| "must be a number and s, m, h or d, or never".to_owned())?;
-    Ok(ReportInterval((seconds > 0).then(|| Duration::from_secs(seconds.into()))))
+    if text == "never" {
+        return Ok(ReportInterval(None));
+    }
+    let seconds = seconds::parse(text).filter(|seconds| *seconds > 0);
+    let seconds =
+        seconds.ok_or_else(|| "must be a number and s, m, h or d, at least 1s, or never".to_owned())?;
+    Ok(ReportInterval(Some(Duration::from_secs(seconds.into()))))
+}
+
+impl ServeOptions {
+    /// True if only this machine and its private network reach the API, or if nobody knows a token.
+    pub(crate) fn is_closed_to_strangers(&self) -> bool {
+        self.no_literal_tokens || is_private(self.host)
+    }
+}
+
+fn parse_address(text: &str) -> Result<IpAddr, String> {
+    text.parse().map_err(|_| "must be an IP address".to_owned())
 }
 
 /// Parses a loopback address, or an address of a private network. Other addresses are refused, because DynamoDB here
 /// accepts any credentials.
 fn parse_host(text: &str) -> Result<IpAddr, String> {
-    let host: IpAddr = text.parse().map_err(|_| "must be an IP address".to_owned())?;
-    let is_private = match host {
-        IpAddr::V4(host) => host.is_loopback() || host.is_private(),
-        IpAddr::V6(host) => host.is_loopback() || host.is_unique_local(),
-    };
-    is_private
+    let host = parse_address(text)?;
+    is_private(host)
         .then_some(host)
         .ok_or_else(|| "must be a loopback address or an address of a private network".to_owned())
+}
+
+fn is_private(host: IpAddr) -> bool {
+    match host {
+        IpAddr::V4(host) => host.is_loopback() || host.is_private(),
+        IpAddr::V6(host) => host.is_loopback() || host.is_unique_local(),
+    }
+}
+
+/// Parses an origin as browsers write it in the header `Origin`.
+fn parse_origin(text: &str) -> Result<String, String> {
+    let host = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+    let is_host = |host: &str| {
+        let known = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.:[]".contains(c);
+        !host.is_empty() && host.chars().all(known)
+    };
+    host.is_some_and(is_host).then(|| text.to_owned()).ok_or_else(|| {
+        "must be a scheme and a host, in small letters and without a path, such as http://localhost:5173"
+            .to_owned()
+    })
 }
 
 fn parse_faults(text: &str) -> Result<PumpFaults, String> {
@@ -101,10 +144,8 @@ mod tests {
         let minute = ReportInterval(Some(Duration::from_secs(60)));
         assert_eq!(parse_every("1m"), Ok(minute));
         assert_eq!(parse_every("1s"), Ok(ReportInterval(Some(Duration::from_secs(1)))));
-        for never in ["never", "0", "0s"] {
-            assert_eq!(parse_every(never), Ok(ReportInterval(None)));
-        }
-        for text in ["", "1", "often", "-1s", "1.5m"] {
+        assert_eq!(parse_every("never"), Ok(ReportInterval(None)));
+        for text in ["", "0", "0s", "1", "often", "-1s", "1.5m"] {
             assert!(parse_every(text).is_err(), "{text}");
         }
         let said = Lately::try_parse_from(["lately"]).expect("no argument is required");
@@ -121,6 +162,33 @@ mod tests {
         }
         let said = Lately::try_parse_from(["lately"]).expect("no argument is required");
         assert!(said.options.dynamodb_host.is_loopback());
+    }
+
+    #[test]
+    fn other_addresses_of_the_api_need_that_nobody_knows_a_token() {
+        let closed = |arguments: &[&str]| {
+            let arguments = ["lately"].iter().chain(arguments);
+            Lately::try_parse_from(arguments).expect("valid arguments").options.is_closed_to_strangers()
+        };
+        for host in ["127.0.0.1", "10.88.0.1", "::1", "fd00::1"] {
+            assert!(closed(&["--host", host]), "{host}");
+        }
+        for host in ["0.0.0.0", "::", "203.0.113.7"] {
+            assert!(!closed(&["--host", host]), "{host}");
+            assert!(closed(&["--host", host, "--no-literal-tokens"]), "{host}");
+        }
+        assert!(Lately::try_parse_from(["lately", "--host", "localhost"]).is_err());
+    }
+
+    #[test]
+    fn an_allowed_origin_is_a_scheme_and_a_host() {
+        for origin in ["http://localhost:5173", "https://app.example.org", "http://[::1]:8080"] {
+            assert_eq!(parse_origin(origin), Ok(origin.to_owned()));
+        }
+        for origin in ["", "*", "null", "localhost:5173", "http://", "http://localhost/", "http://LOCALHOST"]
+        {
+            assert!(parse_origin(origin).is_err(), "{origin}");
+        }
     }
 
     #[test]

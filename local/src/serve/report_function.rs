@@ -8,6 +8,7 @@ use lately_store::Store;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
+use crate::serve::measurements::Measurements;
 use crate::serve::system::System;
 
 /// The report function. It sends its answers to a channel, from which the program prints the reports.
@@ -18,11 +19,13 @@ pub(crate) struct ReportFunction {
     /// The time that an invocation has.
     time: Duration,
     told: mpsc::UnboundedSender<Answer>,
+    measurements: Measurements,
 }
 
 impl ReportFunction {
     pub(crate) fn new(system: &System, output: Output, told: mpsc::UnboundedSender<Answer>) -> Self {
-        Self { store: system.store.clone(), output, time: system.report_time, told }
+        let (store, measurements) = (system.store.clone(), system.measurements.clone());
+        Self { store, output, time: system.report_time, told, measurements }
     }
 
     /// Invokes the function with an event.
@@ -30,6 +33,7 @@ impl ReportFunction {
         let answer = lately_report::handle(&self.store, &self.output, event.as_bytes(), self.time).await;
         let answer = answer.map_err(|error| HandlerError::new(error.to_string()))?;
         let json = serde_json::to_string(&answer).map_err(|error| HandlerError::new(error.to_string()))?;
+        self.measurements.invoked(&answer, self.store.now());
         // The receiver is gone when the program is ending.
         drop(self.told.send(answer));
         Ok(json)

@@ -1,13 +1,14 @@
 //! The system: the engine with the table, the store, the routes and the stream mappings.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use lately_engine::fault::LiveClient;
-use lately_engine::{Clock, Engine, EngineError, TableDefinition};
+use lately_engine::{Clock, Engine, EngineError, OpenProgress, TableDefinition};
 use lately_keys::table::ConsumerKey;
 use lately_keys::{Consumer, Topic};
 use lately_kit::limits::{OPERATION_BUDGET, TIME_TO_ANSWER};
@@ -21,6 +22,7 @@ use lately_table::Connection;
 use lately_template::{Template, TemplateError};
 use serde::Deserialize;
 
+use crate::serve::measurements::Measurements;
 use crate::serve::{demo, literal_tokens};
 
 /// The template at the time when this program was built.
@@ -55,7 +57,10 @@ pub struct System {
     pub(crate) fan_out_time: Duration,
     /// The time that the report function has.
     pub(crate) report_time: Duration,
-    template: Template,
+    /// The measurements of the functions' work.
+    pub(crate) measurements: Measurements,
+    /// Shared, because it is large and systems are cloned.
+    template: Arc<Template>,
     bodies: Bodies,
 }
 
@@ -101,7 +106,16 @@ impl System {
     /// # Errors
     /// If the folder cannot be used.
     pub async fn open(data: Option<&Path>) -> Result<Self, OpenError> {
-        let options = lately_engine::Options { clock: Clock::from_fn(clock::unix_now), ..Default::default() };
+        Self::open_and_count(data, OpenProgress::default()).await
+    }
+
+    /// Like [`System::open`], and counts the work.
+    pub(crate) async fn open_and_count(
+        data: Option<&Path>,
+        progress: OpenProgress,
+    ) -> Result<Self, OpenError> {
+        let clock = Clock::from_fn(clock::unix_now);
+        let options = lately_engine::Options { clock, progress, ..Default::default() };
         let engine = match data {
             None => Engine::memory(&options),
             Some(folder) => Engine::open(folder, &options),
@@ -125,7 +139,8 @@ impl System {
         };
         let time = |function| Ok::<_, OpenError>(template.timeout(function)?.saturating_sub(TIME_TO_ANSWER));
         let [fan_out_time, report_time] = [time("FanOutFunction")?, time("ReportFunction")?];
-        Ok(Self { engine, store, faults, fan_out_time, report_time, template, bodies })
+        let (measurements, template) = (Measurements::default(), Arc::new(template));
+        Ok(Self { engine, store, faults, fan_out_time, report_time, measurements, template, bodies })
     }
 
     /// The same system with another client for the functions.
@@ -175,7 +190,7 @@ impl System {
         data: Option<&Path>,
     ) -> Result<Pump, OpenError> {
         let file = data.map(|folder| folder.join(CHECKPOINTS));
-        let fan_out = fan_out(self.store.clone(), self.fan_out_time);
+        let fan_out = fan_out(self.store.clone(), self.fan_out_time, self.measurements.clone());
         self.pump_of("FanOutFunction", fan_out, Some(failures), faults, file)
     }
 
@@ -214,7 +229,7 @@ impl System {
     /// The event with which the schedule invokes the report function, for the demo's topic.
     pub(crate) fn report_input(&self) -> Result<String, OpenError> {
         let give = |template: Template, (name, value)| template.with(name, value);
-        let template = REPORT.into_iter().try_fold(self.template.clone(), give)?;
+        let template = REPORT.into_iter().try_fold(Template::clone(&self.template), give)?;
         let schedule = template.schedules()?.into_iter().find(|it| it.function == "ReportFunction");
         schedule.map(|schedule| schedule.input).ok_or(OpenError::NotInvoked("ReportFunction"))
     }
@@ -254,12 +269,13 @@ fn store(client: Client, template: &Template) -> Result<Store, OpenError> {
     Ok(store.with_feeds(settings(template, "FanOutFunction")?.feeds))
 }
 
-fn fan_out(store: Store, time: Duration) -> Handler {
+fn fan_out(store: Store, time: Duration, measurements: Measurements) -> Handler {
     Handler::new(move |event| {
-        let store = store.clone();
+        let (store, measurements) = (store.clone(), measurements.clone());
         async move {
             let answer = lately_fan_out::handle(&store, event.as_bytes(), time).await;
             let answer = answer.map_err(|error| HandlerError::new(error.to_string()))?;
+            measurements.invoked(&answer, store.now());
             serde_json::to_string(&answer).map_err(|error| HandlerError::new(error.to_string()))
         }
     })

@@ -22,6 +22,7 @@ pub(crate) fn print(
         ReportInterval(Some(_)) if !options.no_demo => "   of the topic billing; each prints a line here",
         _ => "",
     };
+    let tokens = if options.no_literal_tokens { "none" } else { "dev (admin) · ada, bob, carol (users)" };
     write!(
         out,
         r#"Lately is running.
@@ -32,8 +33,26 @@ pub(crate) fn print(
   Data      {kept}
   Failures  {failures}   batches that fan-out gave up on: lately dlq list --folder …
   Reports   {reports}{of_billing}
-  Tokens    dev (admin) · ada, bob, carol (users)
+  Tokens    {tokens}
+"#
+    )?;
+    if options.no_literal_tokens {
+        // The commands to try need the literal tokens.
+        write!(
+            out,
+            r#"
+Create a token:
 
+  lately token create --local=http://{dynamodb} --scope admin
+
+Stop with Ctrl-C.
+"#
+        )?;
+        return out.flush();
+    }
+    write!(
+        out,
+        r#"
 Try it:
 
   curl -s -X PUT http://{api}/topics/hello -H 'Authorization: Bearer dev' -d '{{}}'

@@ -172,8 +172,8 @@ async fn the_document_describes_exactly_the_routes() {
 fn the_document_has_all_codes_each_under_its_status() {
     let known: Vec<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
     assert_eq!(OPENAPI["components"]["schemas"]["Code"]["enum"], serde_json::json!(known));
-    // These two belong to no route: the route is unknown, or the request comes from a page of another origin.
-    let mut answered = BTreeSet::from(["route-not-found", "origin-refused"]);
+    // These belong to no route: the path or the method is unknown, or the request comes from a page of another origin.
+    let mut answered = BTreeSet::from(["route-not-found", "method-not-allowed", "origin-refused"]);
     for operation in operations() {
         for (status, response) in operation["responses"].as_object().unwrap() {
             let content = &resolved(response)["content"]["application/problem+json"];

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
@@ -40,9 +40,15 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    fn spawn(arguments: &[&str]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_lately"));
-        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    pub(crate) fn spawn(arguments: &[&str]) -> Self {
+        Self::spawn_by(&[], arguments)
+    }
+
+    /// Starts the program as the last arguments of another one. Without another, directly.
+    fn spawn_by(other: &[&str], arguments: &[&str]) -> Self {
+        let words = [other, &[env!("CARGO_BIN_EXE_lately")], arguments].concat();
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = Process(command.spawn().unwrap());
         let lines = lines_of(process.0.stdout.take().unwrap());
         Self { process, lines, printed: Vec::new() }
@@ -50,8 +56,13 @@ impl Program {
 
     /// Starts a program, on free ports unless the arguments name one, and waits until it has printed that it runs.
     pub(crate) fn started(arguments: &[&str]) -> Self {
+        Self::started_by(&[], arguments)
+    }
+
+    /// Like [`Program::started`], through another program that runs the rest of its arguments.
+    pub(crate) fn started_by(other: &[&str], arguments: &[&str]) -> Self {
         let port: &[&str] = if arguments.contains(&"--port") { &[] } else { &["--port", "0"] };
-        let mut program = Self::spawn(&[port, &["--dynamodb-port", "0"], arguments].concat());
+        let mut program = Self::spawn_by(other, &[port, &["--dynamodb-port", "0"], arguments].concat());
         while program.printed.last().is_none_or(|line| line != "Stop with Ctrl-C.") {
             let line = program.lines.recv_timeout(PATIENCE).expect("the program says that it runs");
             program.printed.push(line);
@@ -92,7 +103,16 @@ impl Program {
         self.printed.iter().filter_map(|line| line.strip_prefix("  curl ")).collect()
     }
 
-    fn signal(&self, signal: &str) {
+    pub(crate) fn id(&self) -> u32 {
+        self.process.0.id()
+    }
+
+    /// The pipe of standard error. It can be taken once.
+    pub(crate) fn stderr(&mut self) -> ChildStderr {
+        self.process.0.stderr.take().unwrap()
+    }
+
+    pub(crate) fn signal(&self, signal: &str) {
         let id = self.process.0.id().to_string();
         // The shell's builtin `kill`: a minimal machine may have no program of that name.
         let sent = Command::new("sh").args(["-c", "kill \"$0\" \"$1\"", signal, &id]).status();
@@ -100,7 +120,7 @@ impl Program {
     }
 
     /// Waits until the program ends.
-    fn ended(&mut self) -> ExitStatus {
+    pub(crate) fn ended(&mut self) -> ExitStatus {
         let started = Instant::now();
         loop {
             if let Some(status) = self.process.0.try_wait().unwrap() {

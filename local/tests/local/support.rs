@@ -235,7 +235,9 @@ impl Answer {
             self.is_a_problem(&told);
         }
         let Some(operation) = operation(method, path) else {
-            assert_eq!((self.status, self.code().as_str()), (404, "route-not-found"), "{told}");
+            let is_path = methods_of(path).is_some();
+            let expected = if is_path { (405, "method-not-allowed") } else { (404, "route-not-found") };
+            assert_eq!((self.status, self.code().as_str()), expected, "{told}");
             return;
         };
         let response = resolved(&operation["responses"][self.status.to_string()]);
@@ -291,6 +293,11 @@ impl Answer {
 
 /// The document's operation for a request.
 fn operation(method: &str, path: &str) -> Option<&'static Value> {
+    methods_of(path)?.get(method.to_lowercase())
+}
+
+/// The document's operations of a path.
+fn methods_of(path: &str) -> Option<&'static Value> {
     let parts: Vec<_> = path.split('/').collect();
     let matches = |template: &str| {
         let template: Vec<_> = template.split('/').collect();
@@ -300,8 +307,7 @@ fn operation(method: &str, path: &str) -> Option<&'static Value> {
             && template.iter().zip(&parts).all(|(template, part)| template.starts_with('{') || template == part)
     };
     let paths = OPENAPI["paths"].as_object().unwrap();
-    let (_, item) = paths.iter().find(|(template, _)| matches(template))?;
-    item.get(method.to_lowercase())
+    paths.iter().find(|(template, _)| matches(template)).map(|(_, item)| item)
 }
 
 /// The target of a reference in the document.

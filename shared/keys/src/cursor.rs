@@ -26,7 +26,7 @@ use crate::limits::{CURSOR_TEXT_BYTES, NAME_BYTES, SOURCE_BYTES};
 use crate::name::{Topic, User};
 use crate::shard::Shard;
 use crate::source::Source;
-use crate::table::IssueNumber;
+use crate::table::{IssueNumber, SessionId};
 use crate::time::Order;
 
 const VERSION: u8 = 1;
@@ -81,6 +81,8 @@ pub enum Position {
     Follower(Shard, User),
     /// An issue in a list of issues.
     Issue(IssueNumber),
+    /// A session in a list of sessions.
+    Session(SessionId),
 }
 
 /// The reason why a cursor was refused.
@@ -193,6 +195,10 @@ impl Position {
                 bytes.push(5);
                 bytes.extend(number.get().to_be_bytes());
             }
+            Self::Session(id) => {
+                bytes.push(6);
+                bytes.extend(id.as_bytes());
+            }
         }
     }
 
@@ -207,6 +213,7 @@ impl Position {
                 Self::Follower(shard.into(), parse(user)?)
             }
             5 => Self::Issue(u32::from_be_bytes(bytes.try_into().ok()?).try_into().ok()?),
+            6 => Self::Session(SessionId::from_slice(bytes)?),
             _ => return None,
         })
     }
@@ -250,6 +257,7 @@ mod tests {
             arbitrary::source().prop_map(Position::Source),
             (arbitrary::shard(), arbitrary::user()).prop_map(|(shard, user)| Position::Follower(shard, user)),
             (1..=99_999_999_u32).prop_map(|number| Position::Issue(number.try_into().unwrap())),
+            arbitrary::session_id().prop_map(Position::Session),
         ]
     }
 
@@ -294,6 +302,13 @@ mod tests {
         assert_eq!(
             text(Order::NewestFirst, Position::Issue(42.try_into().unwrap())),
             "AQCvuF7EkKclBgUAAAAqiVIYzg"
+        );
+        assert_eq!(
+            text(
+                Order::NewestFirst,
+                Position::Session("0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap())
+            ),
+            "AQCvuF7EkKclBgaQ"
         );
     }
 

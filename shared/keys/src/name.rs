@@ -19,7 +19,7 @@
 //!
 //! let refused = "billing#2026".parse::<Topic>().unwrap_err();
 //! assert_eq!(refused.rule, NameRule::Character { index: 7 });
-//! assert_eq!(refused.to_string(), "topic: character 7 is not one of A-Z a-z 0-9 . _ @ -");
+//! assert_eq!(refused.to_string(), "topic: character 8 is not one of A-Z a-z 0-9 . _ @ -");
 //! # Ok::<(), lately_keys::NameError>(())
 //! ```
 
@@ -116,7 +116,7 @@ fn describe(rule: NameRule, alphabet: &Alphabet) -> String {
         NameRule::TooLong { max_bytes } => format!("must not be longer than {max_bytes} bytes"),
         NameRule::First => format!("must start with {}", alphabet.first),
         NameRule::Character { index } => {
-            format!("character {index} is not one of {}", alphabet.rest)
+            format!("character {} is not one of {}", index + 1, alphabet.rest)
         }
     }
 }
@@ -322,7 +322,7 @@ mod tests {
         assert_eq!(serde_json::to_string(&"ada".parse::<User>().unwrap()).unwrap(), r#""ada""#);
         assert_eq!(serde_json::from_str::<User>(r#""\u0061da""#).unwrap().as_str(), "ada");
         let refused = serde_json::from_str::<User>(r#""a#b""#).unwrap_err().to_string();
-        assert!(refused.starts_with("user: character 1 is not one of"), "{refused}");
+        assert!(refused.starts_with("user: character 2 is not one of"), "{refused}");
     }
 
     proptest! {

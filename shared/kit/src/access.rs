@@ -15,7 +15,6 @@ use lately_model::{ISSUES_TOPIC, Scope};
 
 use crate::caller::Caller;
 use crate::code::Code;
-use crate::edge;
 use crate::op::{Op, Price};
 use crate::path::Part;
 use crate::problem::Problem;
@@ -71,6 +70,8 @@ pub const RULES: &[(Method, &str, Rule, Price)] = &[
     (Method::GET, "/repos/{owner}/{repo}/issues/{number}", Rule::OnIssues(Scope::Read), Price::Read),
     (Method::PATCH, "/repos/{owner}/{repo}/issues/{number}", Rule::OnIssues(Scope::Write), Price::Write),
     (Method::POST, "/sessions", Rule::Unlimited(Scope::Admin), Price::Write),
+    (Method::GET, "/sessions", Rule::Unlimited(Scope::Admin), Price::Read),
+    (Method::DELETE, "/sessions", Rule::Unlimited(Scope::Admin), Price::Write),
     (Method::GET, "/sessions/{id}", Rule::Unlimited(Scope::Admin), Price::Read),
     (Method::DELETE, "/sessions/{id}", Rule::Unlimited(Scope::Admin), Price::Write),
     (Method::PUT, "/topics/{topic}/consumers/{name}", Rule::OnTopic(Scope::Consume), Price::Write),
@@ -146,10 +147,6 @@ fn require_topic(caller: &Caller, topic: &Topic) -> Result<(), Problem> {
 /// Passes a request to its handler if the route's rule admits the caller. Gives the handler the store's handle of the
 /// request, and adds the cost to the response.
 pub(crate) async fn admit(State(gate): State<Gate>, mut request: Request, next: Next) -> Response {
-    if request.method() == Method::HEAD {
-        // axum answers HEAD with the handler of GET. The gateway has no HEAD routes.
-        return edge::route_not_found().await.into_response();
-    }
     let Gate { rule, price, cap, store } = gate;
     if let Some(cap) = cap {
         request.extensions_mut().insert(cap);

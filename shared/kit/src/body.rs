@@ -4,6 +4,7 @@ use std::error::Error;
 
 use axum::body::{Bytes, HttpBody, to_bytes};
 use axum::extract::{FromRequest, Request};
+use axum::http::header::CONTENT_LENGTH;
 use lately_model::limits::BODY_BYTES;
 
 use lately_model::{
@@ -28,10 +29,13 @@ impl<S: Send + Sync> FromRequest<S> for Whole {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         let cap = request.extensions().get::<Cap>().map_or(BODY_BYTES, |cap| cap.0.min(BODY_BYTES));
+        // Not every layer around a body passes on the length that the body knows.
+        let announced =
+            request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
         let body = request.into_body();
         let too_large =
             || Problem::new(Code::TooLarge, format!("The body is too large. Send at most {cap} bytes."));
-        if usize::try_from(body.size_hint().lower()).is_ok_and(|bytes| bytes > cap) {
+        if body.size_hint().lower().max(announced.unwrap_or_default()) > cap as u64 {
             return Err(too_large());
         }
         to_bytes(body, cap).await.map(Self).map_err(|error| {

@@ -48,6 +48,7 @@ codes! {
     Forbidden = FORBIDDEN "forbidden" "Forbidden";
     OriginRefused = FORBIDDEN "origin-refused" "The origin of the request is not allowed";
     RouteNotFound = NOT_FOUND "route-not-found" "Route not found";
+    MethodNotAllowed = METHOD_NOT_ALLOWED "method-not-allowed" "Method not allowed";
     TopicNotFound = NOT_FOUND "topic-not-found" "Topic not found";
     EventNotFound = NOT_FOUND "event-not-found" "Event not found";
     NotFound = NOT_FOUND "not-found" "Not found";

@@ -17,7 +17,15 @@ use crate::problem::Problem;
 
 /// Adds all layers to the routes and logs each request. Called once, when all routes are there.
 pub fn around(routes: Router) -> Router {
-    observed(routes.layer(CatchPanicLayer::custom(panicked)), log::request)
+    around_and_tell(routes, |_| ())
+}
+
+/// Like [`around`], and `tell` receives each answered request as well as the log.
+pub fn around_and_tell(routes: Router, tell: impl Fn(&Answered) + Clone + Send + Sync + 'static) -> Router {
+    observed(routes.layer(CatchPanicLayer::custom(panicked)), move |answered| {
+        log::request(answered);
+        tell(answered);
+    })
 }
 
 /// Like [`around`], but a panic is not caught (it ends a function), and `tell` receives each answered request instead
@@ -25,8 +33,8 @@ pub fn around(routes: Router) -> Router {
 pub fn observed(routes: Router, tell: impl Fn(&Answered) + Clone + Send + Sync + 'static) -> Router {
     routes
         .fallback(route_not_found)
-        // API Gateway does the same: to it, a route is a method and a path together.
-        .method_not_allowed_fallback(route_not_found)
+        // axum adds the header `Allow`. API Gateway passes no such request on: its response is a 404 of its own.
+        .method_not_allowed_fallback(method_not_allowed)
         .layer(compression())
         .layer(from_fn(move |request, next| log::observe(tell.clone(), request, next)))
 }
@@ -37,10 +45,14 @@ fn compression() -> CompressionLayer<impl Predicate> {
     CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(pays)
 }
 
-pub(crate) async fn route_not_found() -> Problem {
+async fn route_not_found() -> Problem {
+    Problem::new(Code::RouteNotFound, "No route has this path. GET /openapi.json lists all routes.")
+}
+
+async fn method_not_allowed() -> Problem {
     Problem::new(
-        Code::RouteNotFound,
-        "No route has this method and path. GET /openapi.json lists all routes.",
+        Code::MethodNotAllowed,
+        "The path does not have this method. The header Allow lists the methods that it has.",
     )
 }
 

@@ -132,18 +132,27 @@ impl Measures {
         self
     }
 
-    fn of(latency: Duration, tally: Tally) -> Self {
+    /// Adds the work of operations at DynamoDB.
+    #[must_use]
+    pub fn work(self, tally: Tally) -> Self {
         let Tally { cost, throttles, throttles_given_up, shards_doubled } = tally;
         let Cost { calls, read_units, write_units, items, rounds: _ } = cost;
-        Self::default()
-            .time(Metric::Latency, latency)
-            .count(Metric::DynamoDbCalls, calls)
+        self.count(Metric::DynamoDbCalls, calls)
             .units(Metric::ReadUnits, read_units)
             .units(Metric::WriteUnits, write_units)
             .count(Metric::Items, items)
             .count(Metric::Throttles, throttles)
             .count(Metric::ThrottlesGivenUp, throttles_given_up)
             .count(Metric::ShardsDoubled, shards_doubled)
+    }
+
+    /// Each measured metric, with its value in the metric's unit.
+    pub fn iter(&self) -> impl Iterator<Item = (Metric, f64)> {
+        self.0.iter().map(|(metric, value)| (*metric, value.as_f64().unwrap_or_default()))
+    }
+
+    fn of(latency: Duration, tally: Tally) -> Self {
+        Self::default().time(Metric::Latency, latency).work(tally)
     }
 }
 
@@ -179,11 +188,6 @@ impl Meters {
     pub fn answered(&self, answered: &Answered) {
         let Answered { request_id, gateway_request_id, status, latency, .. } = answered;
         let route = answered.route();
-        let outcome = match status.as_u16() {
-            ..400 => "ok",
-            400..500 => "refused",
-            _ => FAILED,
-        };
         let properties = [
             ("message", Some("request".into())),
             ("status", Some(status.as_u16().into())),
@@ -194,7 +198,7 @@ impl Meters {
             ),
         ];
         let measures = Measures::of(*latency, self.store.take_tally());
-        self.write(outcome, route.as_deref(), measures, properties);
+        self.write(answered.outcome(), route.as_deref(), measures, properties);
     }
 
     /// Writes an invocation's line from its answer. Without an answer, the invocation failed.

@@ -2,7 +2,10 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use lately_model::{EventQuery, Faults, FeedQuery, IssueQuery, ListQuery, RecordQuery, SourceQuery};
+use lately_model::{
+    EventQuery, Faults, FeedQuery, IssueQuery, ListQuery, RecordQuery, RevocationQuery, SessionQuery,
+    SourceQuery,
+};
 
 use crate::code::Code;
 use crate::problem::Problem;
@@ -30,7 +33,16 @@ macro_rules! query_strings {
     )*};
 }
 
-query_strings!(EventQuery, FeedQuery, IssueQuery, ListQuery, RecordQuery, SourceQuery);
+query_strings!(
+    EventQuery,
+    FeedQuery,
+    IssueQuery,
+    ListQuery,
+    RecordQuery,
+    RevocationQuery,
+    SessionQuery,
+    SourceQuery
+);
 
 impl<T: QueryString, S: Sync> FromRequestParts<S> for Query<T> {
     type Rejection = Problem;

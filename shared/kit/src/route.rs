@@ -146,10 +146,13 @@ mod tests {
         );
         assert_eq!(routes.declared(), [(Method::GET, "/health"), (Method::POST, "/sessions")]);
         let router = edge::around(routes.into_router());
-        for (method, status) in [("GET", 200), ("PUT", 404), ("HEAD", 404), ("OPTIONS", 404), ("DELETE", 404)]
+        for (method, status) in [("GET", 200), ("HEAD", 200), ("PUT", 405), ("OPTIONS", 405), ("DELETE", 405)]
         {
             let request = Request::builder().method(method).uri("/health").body(Body::empty()).unwrap();
-            assert_eq!(router.clone().oneshot(request).await.unwrap().status(), status, "{method}");
+            let response = router.clone().oneshot(request).await.unwrap();
+            assert_eq!(response.status(), status, "{method}");
+            let allowed = response.headers().get("allow").map(|methods| methods.to_str().unwrap());
+            assert_eq!(allowed, (status == 405).then_some("GET,HEAD"), "{method}");
         }
     }
 }

@@ -99,9 +99,15 @@ impl Reading {
     }
 }
 
-fn table_name(text: &str) -> Option<String> {
+/// True if the text has the form of a table's name.
+#[must_use]
+pub fn is_table_name(text: &str) -> bool {
     let alphabet = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
-    ((3..=255).contains(&text.len()) && text.bytes().all(alphabet)).then(|| text.to_owned())
+    (3..=255).contains(&text.len()) && text.bytes().all(alphabet)
+}
+
+fn table_name(text: &str) -> Option<String> {
+    is_table_name(text).then(|| text.to_owned())
 }
 
 /// CloudWatch's alphabet of namespaces; `AWS/` is reserved for AWS's own services.

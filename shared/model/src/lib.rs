@@ -29,7 +29,7 @@
 //! | events in requests | [`Batch`], [`NewEvent`], [`AcceptedTimes`] |
 //! | events in responses | [`Event`], [`TimelineEvent`], [`Page`], [`FeedPage`], [`Accepted`], [`PartlyAccepted`] |
 //! | an event's data | [`Data`] |
-//! | query strings | [`EventQuery`], [`SourceQuery`], [`FeedQuery`], [`ListQuery`], [`RecordQuery`], [`PageSize`], [`TimeRange`] |
+//! | query strings | [`EventQuery`], [`SourceQuery`], [`FeedQuery`], [`ListQuery`], [`SessionQuery`], [`RevocationQuery`], [`RecordQuery`], [`PageSize`], [`TimeRange`] |
 //! | topics | [`TopicChange`], [`TopicSettings`], [`TopicView`], [`Views`], [`RetentionDays`] |
 //! | records | [`Document`], [`Revision`], [`Precondition`] |
 //! | issues | [`NewIssue`], [`IssueChange`], [`Issue`], [`IssueQuery`], [`IssueList`], [`Labels`], [`issue_opened`], [`issue_changed`] |
@@ -91,14 +91,19 @@ pub use issue::{
 };
 pub use malformed::Malformed;
 pub use page::{Page, PageSize, PageSizeError};
-pub use query::{EventQuery, FeedQuery, ListQuery, RecordQuery, SourceQuery, TimeRange, TimeRangeError};
+pub use query::{
+    EventQuery, FeedQuery, ListQuery, RecordQuery, RevocationQuery, SessionQuery, SourceQuery, TimeRange,
+    TimeRangeError,
+};
 pub use retention::{RetentionDays, RetentionDaysError};
 pub use revision::{Precondition, PreconditionError, Revision};
 pub use run::{RunFiles, RunList, RunView};
 pub use run_spec::{GroupBy, GroupByError, RunSpec, SumField, SumFieldError};
 pub use scope::{Scope, ScopeError, Scopes};
 pub use seen::Seen;
-pub use session::{NewSession, Session, SessionToken, TtlSeconds, TtlSecondsError};
+pub use session::{
+    NewSession, RevokedSessions, Session, SessionList, SessionToken, TtlSeconds, TtlSecondsError,
+};
 pub use timeline::{FeedPage, PageUnread, TimelineEvent, Unread};
 pub use times::{AcceptedTimes, AtError};
 pub use topic::{BucketView, TopicChange, TopicFault, TopicList, TopicSettings, TopicSummary, TopicView};

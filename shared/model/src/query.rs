@@ -4,7 +4,7 @@
 //! forms: no parameter contains a space, and a time with an offset contains a plus that clients seldom escape. Each
 //! parameter may be sent once. Faults name the parameter: `/limit`.
 
-use lately_keys::{Bucket, BucketWidth, EventId, EventType, Order, TimeError, Topic, UnixMillis};
+use lately_keys::{Bucket, BucketWidth, EventId, EventType, Order, TimeError, Topic, UnixMillis, User};
 use percent_encoding::percent_decode_str;
 
 use crate::fault::{Faults, Found, Pointer};
@@ -192,6 +192,51 @@ impl ListQuery {
     }
 }
 
+/// The query of the list of sessions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionQuery {
+    /// The user whose sessions are listed; none for the sessions of all users.
+    pub user: Option<User>,
+    /// The most sessions on a page.
+    pub limit: PageSize,
+    /// The cursor to continue from, not decoded yet.
+    pub cursor: Option<String>,
+}
+
+impl SessionQuery {
+    /// Reads a query string, without its `?`.
+    ///
+    /// # Errors
+    /// With all faults: unknown, repeated and ill-formed parameters.
+    pub fn parse(query: &str) -> Result<Self, Faults> {
+        let mut found = Found::default();
+        let [user, limit, cursor] = parameters(query, ["user", "limit", "cursor"], &mut found);
+        let user = user.parsed(&mut found, str::parse);
+        let limit = limit.parsed(&mut found, str::parse).unwrap_or_default();
+        found.or(Some(Self { user, limit, cursor: cursor.value }))
+    }
+}
+
+/// The query that names the sessions to revoke. It must name a user, so that nobody revokes all sessions by mistake.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RevocationQuery {
+    /// The user whose sessions are revoked.
+    pub user: User,
+}
+
+impl RevocationQuery {
+    /// Reads a query string, without its `?`.
+    ///
+    /// # Errors
+    /// With all faults: unknown, repeated and ill-formed parameters, and a missing user.
+    pub fn parse(query: &str) -> Result<Self, Faults> {
+        let mut found = Found::default();
+        let [user] = parameters(query, ["user"], &mut found);
+        let user = user.required(&mut found).parsed(&mut found, str::parse);
+        found.or(user.map(|user| Self { user }))
+    }
+}
+
 /// The query of one record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordQuery {
@@ -295,6 +340,21 @@ mod tests {
         assert_eq!(query.event_type.unwrap().as_str(), "post.created");
         assert!(query.consistent);
         assert!(!EventQuery::parse("consistent=false").unwrap().consistent);
+    }
+
+    #[test]
+    fn sessions_are_listed_of_all_users_or_of_one_and_revoked_of_one() {
+        assert_eq!(SessionQuery::parse(""), Ok(SessionQuery::default()));
+        let query = SessionQuery::parse("user=ada&limit=7&cursor=AQ").unwrap();
+        assert_eq!((query.user, query.limit.get()), (Some("ada".parse().unwrap()), 7));
+        assert_eq!(
+            SessionQuery::parse("topic=posts").unwrap_err().to_string(),
+            "/topic: is not a known field"
+        );
+        assert_eq!(RevocationQuery::parse("user=ada").unwrap().user.as_str(), "ada");
+        assert_eq!(RevocationQuery::parse("").unwrap_err().to_string(), "/user: must be given");
+        let faults = RevocationQuery::parse("user=a%23b&limit=1").unwrap_err().to_string();
+        assert!(faults.starts_with("/limit: is not a known field; /user: user: character 2"), "{faults}");
     }
 
     #[test]

@@ -115,6 +115,22 @@ pub struct SessionToken<'a> {
     pub expires_at: UnixMillis,
 }
 
+/// A page of the list of sessions: `{"sessions":[…],"next":"…"|null}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SessionList {
+    /// The sessions that have not ended, newest first. A page with ended sessions has fewer than the limit.
+    pub sessions: Vec<Session>,
+    /// The cursor of the next page.
+    pub next: Option<String>,
+}
+
+/// The response to the revocation of a user's sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct RevokedSessions {
+    /// The number of sessions that this request ended.
+    pub revoked: u64,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -79,7 +79,7 @@ pub use record::{
     DocumentKey, DocumentNotFound, GetDocumentError, RecordHandle, StoredDocument, WriteDocumentError,
 };
 pub use run::{Begun, CommittedRun, LateError, LookUp, Progress, Run, RunError, RunHandle, RunsHandle};
-pub use session::{SessionError, SessionList, SessionNotFound, SessionsHandle};
+pub use session::{SessionError, SessionNotFound, SessionsHandle};
 pub use settings::FeedSettings;
 pub use source::SourceHandle;
 pub use store::Store;

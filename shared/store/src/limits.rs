@@ -76,9 +76,6 @@ pub const OWN_ENTRY_SECONDS: u64 = 24 * 60 * 60;
 /// time; the function's time ends some seconds later.
 pub const LAST_LOOK: Duration = Duration::from_secs(2);
 
-/// Sessions on one page of the list.
-pub const LISTED_SESSIONS: u16 = 100;
-
 /// Topics, directory entries, directory pages and feeds that a process remembers. Each takes a few hundred bytes at
 /// most.
 pub const CACHED_TOPICS: usize = 1_024;

@@ -18,15 +18,25 @@
 //! never created or has ended, and a client that revokes a session hears that the session has ended only if it has. The
 //! item of the id is written first, so that every session has one. Sessions from before docs/adr/0011-sessions-by-id.md
 //! do not have this item; they are found through the index that lists all sessions.
+//!
+//! ```text
+//! SESSIONS#{user} / {id}
+//!   hash S (of the token), expires_at N
+//! ```
+//!
+//! A user's sessions are listed in the table too, and this item is also written before the session. So a revocation of
+//! all of a user's sessions misses none that was created before it.
 
-use lately_keys::table::{SessionId, SessionKey, SessionListKey, SessionNameKey, TokenHash};
-use lately_keys::{Place, TableKey, Topic, UnixMillis, User};
-use lately_model::{NewSession, Session};
+use lately_keys::table::{SessionId, SessionKey, SessionListKey, SessionNameKey, TokenHash, UserSessionKey};
+use lately_keys::{
+    Cursor, CursorError, Fingerprint, Order, Place, Position, TableKey, Topic, UnixMillis, User,
+};
+use lately_model::{NewSession, PageSize, Session, SessionList, SessionQuery};
 use lately_table::{Condition, Corrupt, Item, Query, TableError, Update};
 
 use crate::error::FindError;
 use crate::event::is_over;
-use crate::limits::LISTED_SESSIONS;
+use crate::list::ListError;
 use crate::op::Op;
 
 /// The session does not exist: nobody created it, it was revoked, or it has expired.
@@ -40,13 +50,11 @@ pub struct SessionNotFound {
 /// Why a session could not be read.
 pub type SessionError = FindError<SessionNotFound>;
 
-/// Some of the sessions, newest first.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SessionList {
-    /// The sessions that have not ended.
-    pub sessions: Vec<Session>,
+/// Sessions as they are stored, newest first, ended ones included.
+struct Listed {
+    sessions: Vec<Item>,
     /// The list continues after this session; `None` at the end of the list.
-    pub next: Option<SessionId>,
+    next: Option<SessionId>,
 }
 
 /// All sessions, in one request.
@@ -73,6 +81,9 @@ impl SessionsHandle<'_> {
             expires_at: UnixMillis::new(seconds * 1000).unwrap_or(UnixMillis::MAX),
         };
         self.op.table.put(&encode_name(&session, hash)).await?;
+        if let Some(user) = &session.user {
+            self.op.table.put(&encode_listed(user, &session, hash)).await?;
+        }
         self.op.table.put(&encode(&session, hash)).await?;
         Ok(session)
     }
@@ -109,36 +120,118 @@ impl SessionsHandle<'_> {
     /// If the table cannot be read or written.
     pub async fn revoke(self, id: SessionId) -> Result<(), TableError> {
         if let Some(hash) = self.hash_of(id).await? {
-            let now = self.op.now().get() / 1000;
-            let is_open = Condition::exists("pk").and(Condition::above("expires_at", now));
-            let end = Update::of(&SessionKey { hash }).set("expires_at", now).only_if(is_open);
-            self.op.table.update(&end).await?;
+            self.end(hash).await?;
         }
         Ok(())
     }
 
-    /// A page of the sessions that have not ended, newest first. The list is an index, so it may miss a creation or a
-    /// revocation of the last moments.
+    /// Ends all sessions of a user that were created before this call. The result is the number of sessions that this
+    /// call ended.
     ///
     /// # Errors
-    /// If the table cannot be read.
-    pub async fn list(self, after: Option<SessionId>) -> Result<SessionList, TableError> {
+    /// If the table cannot be read or written, or the time is over. Another call then continues: it only reads the
+    /// sessions that have ended.
+    pub async fn revoke_all_of(self, user: &User) -> Result<u64, TableError> {
+        let (mut revoked, mut after) = (0, None);
+        // Each page has a session, and the operation's time bounds their number.
+        loop {
+            let Listed { sessions, next } = self.of_user(user, after, PageSize::MAX).await?;
+            let now = self.op.now();
+            for session in &sessions {
+                if decode(session)?.expires_at > now && self.end(stored_hash(session)?).await? {
+                    revoked += 1;
+                }
+            }
+            after = next;
+            if after.is_none() {
+                return Ok(revoked);
+            }
+        }
+    }
+
+    /// A page of the sessions that have not ended, newest first. The list of all sessions is an index, so it may miss a
+    /// creation or a revocation of the last moments. The list of a user's sessions misses nothing.
+    ///
+    /// # Errors
+    /// See [`ListError`].
+    pub async fn list(self, query: &SessionQuery) -> Result<SessionList, ListError> {
+        let fingerprint = match &query.user {
+            None => Fingerprint::of("sessions").finish(),
+            Some(user) => Fingerprint::of("sessions of a user").text(user.as_str()).finish(),
+        };
+        let after = match query.cursor.as_deref().map(|text| Cursor::decode(text, fingerprint)).transpose()? {
+            None => None,
+            Some(Cursor { order: Order::NewestFirst, position: Position::Session(id), .. }) => Some(id),
+            Some(_) => return Err(CursorError::Foreign.into()),
+        };
+        let listed = match &query.user {
+            None => self.all(after, query.limit).await?,
+            Some(user) => self.of_user(user, after, query.limit).await?,
+        };
+        let now = self.op.now();
+        let sessions: Result<Vec<_>, _> = listed.sessions.iter().map(decode).collect();
+        let mut sessions = sessions.map_err(TableError::from)?;
+        sessions.retain(|session| session.expires_at > now);
+        let next = listed.next.map(|id| {
+            let position = Position::Session(id);
+            Cursor { query: fingerprint, order: Order::NewestFirst, position }.to_string()
+        });
+        Ok(SessionList { sessions, next })
+    }
+
+    /// Ends the session of a token, if it has not ended. True if this call ended it.
+    async fn end(self, hash: TokenHash) -> Result<bool, TableError> {
+        let now = self.op.now().get() / 1000;
+        let is_open = Condition::exists("pk").and(Condition::above("expires_at", now));
+        let end = Update::of(&SessionKey { hash }).set("expires_at", now).only_if(is_open);
+        self.op.table.update(&end).await
+    }
+
+    /// A page of all sessions.
+    async fn all(self, after: Option<SessionId>, limit: PageSize) -> Result<Listed, TableError> {
+        let (sessions, next) =
+            self.page(Query::of(Place::Gsi1, SessionListKey::PARTITION), after, limit).await?;
+        Ok(Listed { sessions, next })
+    }
+
+    /// A page of a user's sessions, read consistently.
+    async fn of_user(
+        self,
+        user: &User,
+        after: Option<SessionId>,
+        limit: PageSize,
+    ) -> Result<Listed, TableError> {
+        let entries = Query::partition(UserSessionKey::partition(user)).consistent(true);
+        let (entries, next) = self.page(entries, after, limit).await?;
+        let keys: Result<Vec<_>, Corrupt> =
+            entries.iter().map(|entry| Ok(SessionKey { hash: decode_hash(entry)? }.encode())).collect();
+        let mut sessions = self.op.table.get_many(&keys?, true).await?;
+        sessions.sort_by_cached_key(|session| session.text("gsi1sk").map(str::to_owned).ok());
+        sessions.reverse();
+        Ok(Listed { sessions, next })
+    }
+
+    /// The newest items of a list after a session, and the session after which the list continues.
+    async fn page(
+        self,
+        list: Query,
+        after: Option<SessionId>,
+        limit: PageSize,
+    ) -> Result<(Vec<Item>, Option<SessionId>), TableError> {
         // Every id sorts before `~`.
         let before = after.map_or_else(|| "~".to_owned(), |id| id.to_string());
-        let sessions = Query::of(Place::Gsi1, SessionListKey::PARTITION).before(before);
-        let page = self.op.table.query(&sessions.backward(true).limit(LISTED_SESSIONS)).await?;
+        let page = self.op.table.query(&list.before(before).backward(true).limit(limit.get())).await?;
         self.op.table.meter().items(page.items.len());
-        let sessions: Vec<_> = page.items.iter().map(decode).collect::<Result<_, _>>()?;
-        let next = sessions.last().map(|session| session.id).filter(|_| page.next.is_some());
-        let now = self.op.now();
-        let sessions = sessions.into_iter().filter(|session| session.expires_at > now).collect();
-        Ok(SessionList { sessions, next })
+        self.op.table.meter().round();
+        let last = page.items.last().filter(|_| page.next.is_some());
+        let next = last.map(listed_id).transpose()?;
+        Ok((page.items, next))
     }
 
     /// The hash that a session is stored under; `None` if the session was never created, or TTL has removed it.
     async fn hash_of(self, id: SessionId) -> Result<Option<TokenHash>, TableError> {
         match self.op.table.get(SessionNameKey { id }.encode()).await? {
-            Some(name) => Ok(Some(decode_name(&name)?)),
+            Some(name) => Ok(Some(decode_hash(&name)?)),
             None => self.look_up(id).await,
         }
     }
@@ -162,7 +255,22 @@ fn encode_name(session: &Session, hash: TokenHash) -> Item {
         .with("expires_at", session.expires_at.get() / 1000)
 }
 
-fn decode_name(item: &Item) -> Result<TokenHash, Corrupt> {
+/// A session's entry in the list of its user's sessions.
+fn encode_listed(user: &User, session: &Session, hash: TokenHash) -> Item {
+    Item::at(&UserSessionKey { user: user.clone(), id: session.id })
+        .with("hash", hash.to_string())
+        .with("expires_at", session.expires_at.get() / 1000)
+}
+
+/// The id of an item of a list: of a session in the index, or of an entry in its user's list.
+fn listed_id(item: &Item) -> Result<SessionId, Corrupt> {
+    match item.optional_parsed("gsi1sk")? {
+        Some(id) => Ok(id),
+        None => item.parsed("sk"),
+    }
+}
+
+fn decode_hash(item: &Item) -> Result<TokenHash, Corrupt> {
     TokenHash::parse(item.text("hash")?).ok_or_else(|| item.corrupt("hash"))
 }
 
@@ -196,7 +304,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn golden_bytes_of_a_session_name() {
+    fn golden_bytes_of_a_sessions_name_and_entry() {
         let hash = TokenHash::from([0xab; 32]);
         let session = Session {
             id: "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap(),
@@ -212,6 +320,12 @@ mod tests {
             .with("expires_at", 1_720_900_000_u64);
         let item = encode_name(&session, hash);
         assert_eq!(item, expected);
-        assert_eq!(decode_name(&item), Ok(hash));
+        assert_eq!(decode_hash(&item), Ok(hash));
+        let entry = encode_listed(&"ada".parse().unwrap(), &session, hash);
+        let expected = Item::from([("pk", "SESSIONS#ada"), ("sk", "0190a4cd-d3e7-7222-9f99-fdb74feee752")])
+            .with("hash", "ab".repeat(32))
+            .with("expires_at", 1_720_900_000_u64);
+        assert_eq!(entry, expected);
+        assert_eq!((listed_id(&entry), decode_hash(&entry)), (Ok(session.id), Ok(hash)));
     }
 }

@@ -97,6 +97,20 @@ impl Log {
         }
     }
 
+    /// Drops the records of a shard up to a position, except the shard's `kept` newest ones.
+    pub(crate) fn forget(&mut self, shard: u16, up_to: SequenceNumber, kept: usize) {
+        let Some(shard) = self.shards.get_mut(usize::from(shard)) else { return };
+        let old = shard.records.len().saturating_sub(kept);
+        let forgotten = shard.records.partition_point(|record| record.sequence <= up_to).min(old);
+        if let Some(last) = shard.records.drain(..forgotten).next_back() {
+            shard.trimmed = last.sequence;
+        }
+        // A stream that was long has a long buffer.
+        if shard.records.len() < shard.records.capacity() / 4 {
+            shard.records.shrink_to_fit();
+        }
+    }
+
     /// The newest record's position. If the shard is empty, the position of the last record that retention dropped.
     pub(crate) fn latest(&self, shard: u16) -> SequenceNumber {
         let shard = self.shards.get(usize::from(shard));
@@ -207,6 +221,19 @@ mod tests {
         let lost = log.read(0, SequenceNumber::START, 10, u64::MAX, 48 * HOUR);
         assert_eq!((sequences(&lost), lost.next.0, lost.trimmed), (vec![], 2, true));
         assert!(!log.read(0, lost.next, 10, u64::MAX, 48 * HOUR).trimmed);
+    }
+
+    #[test]
+    fn forgotten_records_are_trimmed_but_the_newest_are_kept() {
+        let mut log = log([0; 10]);
+        log.forget(0, SequenceNumber(4), 3);
+        let read = log.read(0, SequenceNumber::START, 10, u64::MAX, 0);
+        assert_eq!((sequences(&read), read.trimmed), ((5..=10).collect(), true));
+        assert!(!log.read(0, SequenceNumber(4), 10, u64::MAX, 0).trimmed);
+        log.forget(0, SequenceNumber(10), 3);
+        assert_eq!(sequences(&log.read(0, SequenceNumber(4), 10, u64::MAX, 0)), [8, 9, 10]);
+        log.forget(0, SequenceNumber(10), 3);
+        assert_eq!(log.len(), 3);
     }
 
     #[test]

@@ -1,8 +1,14 @@
 //! The engine on a port.
 
+use std::convert::Infallible;
+use std::future::pending;
 use std::net::SocketAddr;
+use std::time::Duration;
 
+use hyper::Response;
+use hyper::service::service_fn;
 use lately_engine::Engine;
+use lately_engine::connections::{self, ConnectionBounds};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
@@ -34,7 +40,7 @@ async fn serve(engine: &Engine) -> (SocketAddr, oneshot::Sender<()>, tokio::task
     let engine = engine.clone();
     let server = tokio::spawn(async move {
         let stop = async { drop(stopped.await) };
-        engine.serve(listener, stop).await.unwrap();
+        engine.serve(listener, stop).await;
     });
     (address, stop, server)
 }
@@ -112,4 +118,36 @@ async fn partiql_is_refused_as_an_unknown_operation() {
     let select = engine.client().execute_statement().statement("SELECT * FROM lately WHERE pk = 'a'");
     let refused = select.send().await.unwrap_err().into_service_error();
     assert_eq!(refused.meta().code(), Some("UnknownOperationException"));
+}
+
+#[tokio::test]
+async fn silent_connections_are_closed_and_their_places_given_on() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let bounds = ConnectionBounds { connections: 100, head: Duration::from_millis(300) };
+    let service = service_fn(async |_| Ok::<_, Infallible>(Response::new(String::from("here"))));
+    let server = tokio::spawn(connections::serve(listener, service, bounds, pending()));
+    let mut silent = Vec::new();
+    for number in 0..300 {
+        let mut socket = TcpStream::connect(address).await.unwrap();
+        // Some of them begin a request.
+        if number % 3 == 0 {
+            socket.write_all(b"GET / HTTP/1.1\r\nhost: loc").await.unwrap();
+        }
+        silent.push(socket);
+    }
+    // More connections than the bound are open. Each gets its turn, also this last one.
+    let mut speaking = TcpStream::connect(address).await.unwrap();
+    speaking.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+    let mut answer = Vec::new();
+    // It is closed as well when it sends no second request.
+    speaking.read_to_end(&mut answer).await.unwrap();
+    assert!(answer.starts_with(b"HTTP/1.1 200") && answer.ends_with(b"here"));
+    for mut socket in silent {
+        let mut rest = Vec::new();
+        // The server may reset a connection instead.
+        drop(socket.read_to_end(&mut rest).await);
+        assert!(!rest.starts_with(b"HTTP/1.1 200"));
+    }
+    server.abort();
 }

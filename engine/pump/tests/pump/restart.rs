@@ -64,3 +64,27 @@ async fn a_stopping_pump_waits_for_invocations_under_way() {
     let statistics = running.stop().await;
     assert_eq!((log.done().len(), statistics.delivered, statistics.in_flight), (1, 1, 0));
 }
+
+#[tokio::test(start_paused = true)]
+async fn checkpoints_that_cannot_be_written_stop_nothing_and_are_retried() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join("missing");
+    let file = folder.join("checkpoints.json");
+    let (engine, log) = (engine(1), Log::new());
+    let running = start_with(&engine, mapping(), log.handler(AT_ONCE, all), None, resumed(&file));
+    let mut troubles = running.handle.troubles();
+    for number in 0..3 {
+        put(&engine, &number.to_string()).await;
+        sleep(10 * SECOND).await;
+        running.handle.settled().await;
+    }
+    assert_eq!(log.done().len(), 3);
+    let told = troubles.borrow_and_update().to_string();
+    assert!(told.starts_with("its checkpoints cannot be written (No such file"), "{told}");
+
+    std::fs::create_dir(&folder).unwrap();
+    troubles.changed().await.unwrap();
+    assert!(troubles.borrow().is_empty());
+    assert_eq!(Checkpoints::read(&file).unwrap(), Some(running.handle.checkpoints()));
+    running.stop().await;
+}

@@ -5,7 +5,7 @@
 //! lines alone, so a second run makes the same batches.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ impl Lines {
         let is_stdin = source.file == Path::new("-");
         let file = match is_stdin {
             true => None,
-            false => Some(File::open(&source.file).map_err(|error| {
+            false => Some(open(&source.file).map_err(|error| {
                 Failure::Usage(format!("{} cannot be read: {error}", source.file.display()))
             })?),
         };
@@ -91,6 +91,12 @@ impl Lines {
         // Lines that were read before the error are posted first.
         if batch.is_empty() { self.failed.take().map(Err) } else { Some(Ok(batch)) }
     }
+}
+
+/// Opens a file. A folder is refused here, because it can be opened and not read.
+fn open(path: &Path) -> std::io::Result<File> {
+    let file = File::open(path)?;
+    if file.metadata()?.is_dir() { Err(ErrorKind::IsADirectory.into()) } else { Ok(file) }
 }
 
 /// Reads lines until the input ends or `send` returns false.

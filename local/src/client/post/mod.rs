@@ -21,6 +21,7 @@ use crate::client::ask::{Access, Call};
 use crate::client::failure::Failure;
 use crate::client::session::{Screen, Session};
 use crate::client::timeline::{Columns, rows};
+use crate::time_argument::parse_time;
 
 use stopped::Stopped;
 
@@ -46,8 +47,9 @@ pub struct PostOptions {
     #[arg(long, value_name = "JSON", value_parser = parse_json, conflicts_with = "file")]
     data: Option<Box<RawValue>>,
 
-    /// The event's time, if it is not now; a time more than a minute ago needs the scope import
-    #[arg(long, value_name = "TIME", conflicts_with = "file")]
+    /// The event's time, if it is not now, or the time since then, such as 1h; a time more than a minute ago needs the
+    /// scope import
+    #[arg(long, value_name = "TIME", conflicts_with = "file", value_parser = parse_time)]
     at: Option<UnixMillis>,
 
     /// Write only once within a day, however often this key is used; with --file, each batch has a key made from this
@@ -101,7 +103,7 @@ struct NewEvent {
     at: Option<UnixMillis>,
 }
 
-fn parse_json(text: &str) -> Result<Box<RawValue>, String> {
+pub(super) fn parse_json(text: &str) -> Result<Box<RawValue>, String> {
     serde_json::from_str(text).map_err(|_| "must be JSON; a string needs double quotes".to_owned())
 }
 

@@ -3,6 +3,8 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
+use crate::counted::counted;
+
 /// The time between two updates: on a terminal, and elsewhere.
 const EVERY: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(5)];
 
@@ -16,6 +18,8 @@ pub(super) struct Progress {
     due: Instant,
     events: u64,
     requests: u64,
+    /// The events that an earlier run has written.
+    replayed: u64,
     terminal: bool,
     quiet: bool,
     drawn: bool,
@@ -24,7 +28,16 @@ pub(super) struct Progress {
 impl Progress {
     pub(super) fn begun(now: Instant, quiet: bool) -> Self {
         let terminal = io::stderr().is_terminal();
-        Self { begun: now, due: now + every(terminal), events: 0, requests: 0, terminal, quiet, drawn: false }
+        Self {
+            begun: now,
+            due: now + every(terminal),
+            events: 0,
+            requests: 0,
+            replayed: 0,
+            terminal,
+            quiet,
+            drawn: false,
+        }
     }
 
     /// Counts a request's events, and prints the progress if an update is due.
@@ -43,6 +56,11 @@ impl Progress {
         told.flush()
     }
 
+    /// Counts events that an earlier run has written.
+    pub(super) fn add_replayed(&mut self, events: u64) {
+        self.replayed += events;
+    }
+
     /// Prints the total counts, also after a failure.
     pub(super) fn end(&mut self, now: Instant, told: &mut dyn Write) -> io::Result<()> {
         if self.drawn {
@@ -54,12 +72,13 @@ impl Progress {
     fn line(&self, now: Instant) -> String {
         let millis = now.duration_since(self.begun).as_millis();
         let rate = u128::from(self.events) * 1_000 / millis.max(1);
-        let (events, requests) = (self.events, self.requests);
-        format!(
-            "{events} events in {requests} requests, {}.{} s, {rate} a second",
-            millis / 1_000,
-            millis / 100 % 10
-        )
+        let (events, requests) = (counted(self.events, "event"), counted(self.requests, "request"));
+        let replayed = match self.replayed {
+            0 => String::new(),
+            replayed => format!("; an earlier run wrote {replayed} of them"),
+        };
+        let (seconds, tenths) = (millis / 1_000, millis / 100 % 10);
+        format!("{events} in {requests}, {seconds}.{tenths} s, {rate} a second{replayed}")
     }
 }
 
@@ -99,7 +118,7 @@ mod tests {
         let mut told = Vec::new();
         progress.add(1, begun, &mut told).expect("memory takes it");
         progress.end(begun, &mut told).expect("memory takes it");
-        let line = "1 events in 1 requests, 0.0 s, 1000 a second";
+        let line = "1 event in 1 request, 0.0 s, 1000 a second";
         assert_eq!(String::from_utf8(told).expect("text"), format!("{REDRAW}{line}{REDRAW}{line}\n"));
     }
 }

@@ -128,11 +128,17 @@ impl Run<'_> {
             events.iter().try_for_each(|event| self.session.print_json(event.get()))?;
         }
         self.session.tell_cost(reply)?;
+        if reply.headers.contains_key("idempotent-replayed") {
+            self.progress.add_replayed(events);
+        }
         Ok(self.progress.add(events, clock::monotonic_now(), self.session.screen.told)?)
     }
 
     fn end(mut self, key: String) -> Result<(), Failure> {
         self.progress.end(clock::monotonic_now(), self.session.screen.told)?;
+        if self.accepted == 0 && self.why.is_none() {
+            self.session.tell("there was no line to post")?;
+        }
         let Self { accepted, open, rest, why, .. } = self;
         match why {
             None => Ok(()),

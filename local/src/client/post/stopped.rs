@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::client::failure::Failure;
+use crate::counted::counted;
 
 /// Posting ended early.
 #[derive(Debug)]
@@ -30,7 +31,7 @@ impl fmt::Display for Stopped {
         let key = key.replace('\'', r"'\''");
         let first = open.first().map_or(*rest, |(first, _)| *first);
         writeln!(f, "{why}")?;
-        write!(f, "{accepted} events accepted; to continue, run again with ")?;
+        write!(f, "{} accepted; to continue, run again with ", counted(*accepted, "event"))?;
         // Several batches may have been under way: a batch after the first open one is accepted unless it is open too.
         let is_all_open = open.windows(2).all(|pair| pair[1].0 == pair[0].1 + 1)
             && open.last().is_none_or(|(_, last)| last + 1 == *rest);

@@ -85,6 +85,16 @@ async fn sessions<'a>(
         admin.get(&path).until("404", |answer| answer.is(404, "not-found")).await
     };
     stage.step("a session is shown without its token, and revoked", revoked).await?;
+    let together = async {
+        let user = format!("carol-{run}");
+        let session = json!({"user": user, "scopes": ["read"], "ttl_seconds": 60});
+        let id = admin.post("/sessions").json(&session).gives(201).await?.text("/id")?;
+        let path = format!("/sessions?user={user}");
+        admin.get(&path).gives(200).await?.shows("/sessions/0/id", id)?;
+        admin.delete(&path).gives(200).await?.shows("/revoked", 1)?;
+        admin.get(&path).gives(200).await?.shows("/sessions", json!([]))
+    };
+    stage.step("a user's sessions are listed, and revoked together", together).await?;
     Ok(users)
 }
 

@@ -24,8 +24,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use lately_designs::{self as designs, DesignTable, Page, ReadError, Walk, WriteKey};
-use lately_keys::ShardCount;
-use lately_kit::settings::SettingsError;
+use lately_keys::{ShardCount, Topic};
 use lately_model::Event;
 use lately_model::limits::{BATCH_EVENTS, IMPORT_SECONDS};
 use lately_store::{Cost, ImportError as WriteError, Store, TableError, TopicError};
@@ -34,7 +33,7 @@ use lately_table::Connection;
 use crate::operate::import::mapping::Why;
 use crate::operate::import::options::Timeline;
 use crate::operate::import::state::{ImportRequest, State};
-use crate::operate::table::{client, connection, store_of};
+use crate::operate::table::{PlaceError, TablePlace, connection};
 
 pub use mapping::Invalid;
 pub use options::{ImportOptions, OptionsError};
@@ -62,8 +61,8 @@ pub enum ImportError {
     #[error(transparent)]
     State(#[from] StateError),
     /// The topic does not exist.
-    #[error("the topic does not exist; create it with PUT /topics/{{topic}}")]
-    TopicNotFound,
+    #[error("the topic {0} does not exist: `lately topic create {0}` creates it")]
+    TopicNotFound(Topic),
     /// The topic's buckets have fewer shards than the import.
     #[error("--shards is more than the topic's max_shards, which is {0}")]
     TooManyShards(ShardCount),
@@ -83,9 +82,9 @@ pub enum ImportError {
     /// Events that were accepted before are rejected now: the topic or the clock has changed.
     #[error("{0}")]
     Write(#[source] WriteError),
-    /// The environment is invalid.
+    /// The table cannot be used.
     #[error(transparent)]
-    Settings(#[from] SettingsError),
+    Place(#[from] PlaceError),
     /// Nothing could be printed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -100,9 +99,10 @@ pub async fn run(
     out: &mut (impl Write + Send),
     told: &mut (impl Write + Send),
 ) -> Result<(), ImportError> {
-    let client = client().await;
+    let place = TablePlace::of(&options.local, options.into.clone(), "into")?;
+    let client = place.client().await?;
     let source = connection(client.clone(), &*options.table);
-    let target = store_of(client, &options.into)?;
+    let target = place.store(client)?;
     between(&source, &target, options, out, told).await
 }
 
@@ -151,7 +151,7 @@ impl<'a> Import<'a> {
     ) -> Result<Self, ImportError> {
         let timelines = options.timelines()?;
         let topic = target.op().topic(&options.topic).view().await.map_err(|error| match error {
-            TopicError::NotFound(_) => ImportError::TopicNotFound,
+            TopicError::NotFound(_) => ImportError::TopicNotFound(options.topic.clone()),
             TopicError::Table(error) => ImportError::Table(error),
         })?;
         let design = &timelines[0].design;

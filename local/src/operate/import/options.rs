@@ -12,6 +12,8 @@ use lately_designs::{Design, KeyAttributes, NaturalOrder};
 use lately_keys::{Actor, EventType, ShardCount, ShardCountError, Topic, User};
 
 use crate::operate::import::mapping::{Given, Mapping};
+use crate::operate::table::{LocalArgument, parse_table};
+use crate::time_argument::parse_timestamp;
 
 /// Import a table of a published design into a topic. If it is stopped, another run continues; no event is imported
 /// twice
@@ -49,9 +51,12 @@ pub struct ImportOptions {
     #[arg(long, value_name = "OFFSET", value_parser = parse_offset, allow_hyphen_values = true)]
     offset: Option<Offset>,
 
-    /// Lately's table: the stack's output TableName
-    #[arg(long, env = "LATELY_TABLE", value_name = "NAME", default_value = "lately")]
-    pub(super) into: String,
+    /// A stack's table, its output TableName, with your AWS credentials [default: the local program's table]
+    #[arg(long, env = "LATELY_TABLE", value_name = "NAME", value_parser = parse_table)]
+    pub(super) into: Option<String>,
+
+    #[command(flatten)]
+    pub(super) local: LocalArgument,
 
     /// The topic to import into; it must exist
     #[arg(long, value_name = "TOPIC")]
@@ -76,11 +81,11 @@ pub struct ImportOptions {
     data_from: Option<String>,
 
     /// Import items at or after this time [default: the end of the last import; 1970 if a partition has no end]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = parse_timestamp)]
     pub(super) since: Option<Timestamp>,
 
     /// Import items before this time, at least a minute ago [default: a minute before the start]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = parse_timestamp)]
     pub(super) until: Option<Timestamp>,
 
     /// Write units per second, indexes included. A shard takes 1,000, and live writes need some of them
@@ -245,7 +250,8 @@ impl ImportOptions {
             ("day-shards", self.day_shards.map(|shards| shards.to_string())),
             ("natural", natural.map(|natural| natural.get_name().to_owned())),
             ("offset", self.offset.map(|offset| offset.to_string())),
-            ("into", Some(self.into.clone())),
+            // A local import is one into the table `lately`.
+            ("into", Some(self.into.clone().unwrap_or_else(|| "lately".to_owned()))),
             ("topic", Some(self.topic.to_string())),
             ("type-from", self.types.type_from.clone()),
             ("type", self.types.event_type.as_ref().map(ToString::to_string)),

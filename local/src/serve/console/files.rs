@@ -29,6 +29,7 @@ macro_rules! files {
 
 /// Every file of the page. They are in the folder `console/`.
 const FILES: &[File] = files![
+    "address.js",
     "api.js",
     "app.js",
     "banner.js",
@@ -36,6 +37,7 @@ const FILES: &[File] = files![
     "compose.js",
     "connection.js",
     "consumers.js",
+    "copy.js",
     "designs.js",
     "dom.js",
     "event.js",
@@ -49,9 +51,12 @@ const FILES: &[File] = files![
     "key.js",
     "list.js",
     "live.js",
+    "partition.js",
+    "sources.js",
     "storage.js",
     "stream.js",
     "style.css",
+    "tabs.js",
     "task.js",
     "theme.js",
     "timeline.js",

@@ -17,6 +17,7 @@
 //! | injected faults | `faults.rs`, `injection.rs` |
 //! | the batches that fan-out gave up on | `dead_letters.rs` |
 //! | consumers and reports | `consumers.rs`, `report_files.rs` |
+//! | the metrics, and the health of the program | `measurements.rs`, `health.rs` in the folder above |
 //! | the faults of a request | `refusal.rs` |
 //! | the published designs beside Lately's | `designs/` |
 
@@ -36,13 +37,16 @@ mod state;
 mod storage;
 mod trace;
 
+use std::collections::BTreeMap as Map;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::Request;
-use axum::middleware::{Next, from_fn};
-use axum::response::Response;
+use axum::extract::{Request, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use lately_kit::answer::Json;
 use lately_kit::caller::Caller;
 use lately_kit::code::Code;
 use lately_kit::edge;
@@ -55,6 +59,7 @@ use lately_table::Connection;
 
 use crate::serve::console::injection::Injection;
 use crate::serve::console::parts::ConsoleState;
+use crate::serve::health;
 use crate::serve::system::TABLE;
 
 pub use parts::ConsoleParts;
@@ -74,7 +79,11 @@ impl Console {
     pub fn router(&self) -> Router {
         let system = &self.0.system;
         let served = system.routes().into_router().merge(self.local());
-        edge::around(system.authorized(served).merge(files::routes()))
+        let check = from_fn_with_state(self.0.health.clone(), health::check);
+        let routes = system.authorized(served).merge(files::routes()).layer(check);
+        let routes = routes.route("/health/live", get(async || Json(Map::from_iter([("status", "ok")]))));
+        let measurements = system.measurements.clone();
+        edge::around_and_tell(routes, move |answered| measurements.answered(answered))
     }
 
     /// The routes that the page uses beside the API.
@@ -92,6 +101,7 @@ impl Console {
         };
         let faults = get(faults::get_faults).put(faults::put_faults).delete(faults::end_faults);
         Router::new()
+            .route("/metrics", get(get_metrics))
             .route("/local/state", get(state::get_state))
             .route("/local/live", get(live::get_live))
             .route("/local/storage/topics/{topic}", get(storage::get_topic))
@@ -106,6 +116,14 @@ impl Console {
             .route_layer(from_fn(admit))
             .with_state(shared)
     }
+}
+
+/// The metrics, in Prometheus' text format.
+async fn get_metrics(State(shared): State<ConsoleState>) -> impl IntoResponse {
+    let ConsoleParts { system, health, .. } = &*shared.parts;
+    let is_healthy = health.trouble().is_empty();
+    let text = system.measurements.text(system.store.take_tally(), &health.pumps, is_healthy);
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text)
 }
 
 /// Passes on the requests of admins only, because these routes show all users' data.

@@ -11,6 +11,7 @@ use lately_store::Store;
 use tokio::sync::watch;
 
 use crate::serve::console::injection::Injection;
+use crate::serve::health::Health;
 use crate::serve::system::System;
 
 /// The parts of a running program.
@@ -26,6 +27,8 @@ pub struct ConsoleParts {
     pub reports: PathBuf,
     /// The consumer that the schedule reports for, and the time between two reports, if there is a schedule.
     pub report: Option<(ConsumerKey, Duration)>,
+    /// The parts that `/health` checks.
+    pub health: Health,
     /// Changes, or loses its sender, when the program stops. Open streams then end.
     pub stopped: watch::Receiver<()>,
 }

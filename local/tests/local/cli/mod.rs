@@ -1,6 +1,8 @@
 //! The commands of the API, run as a user runs them: their output, their exit codes, and what they write.
 
+mod covering;
 mod following;
+mod places;
 mod posting;
 mod proxy;
 
@@ -158,11 +160,16 @@ fn topics_are_created_changed_shown_and_listed() {
     let rest = run(api, &["topic", "list", "--json", "--cursor", &cursor]).json();
     assert_eq!(rest["topics"][0]["topic"], "posts");
 
-    run(api, &["topic", "set", "nowhere", "--max-shards", "8"]).failed(4, &["404", "topic-not-found"]);
+    run(api, &["topic", "set", "nowhere", "--max-shards", "8"])
+        .failed(4, &["404", "topic-not-found", "`lately topic create nowhere` creates it"]);
     run(api, &["topic", "set", "posts"]).failed(2, &["name at least one setting"]);
     run(api, &["topic", "set", "posts", "--max-shards", "3"])
         .failed(3, &["422", "invalid-topic", "\n  /max_shards: "]);
-    run(api, &["topic", "create", "a#b"]).failed(2, &["character 1 is not one of"]);
+    run(api, &["topic", "create", "a#b"]).failed(2, &["character 2 is not one of"]);
+    run(api, &["topic", "create", "x", "--bucket", "week"])
+        .failed(2, &["[possible values: quarter-hour, hour, day, month]"]);
+    run(api, &["topic", "set", "posts", "--bucket", "day"])
+        .failed(2, &["fixed when the topic is created: create another topic with --bucket day"]);
     run(api, &["topic", "create", "x", "--token", "ada"]).failed(3, &["403", "forbidden", "(request "]);
 }
 
@@ -213,7 +220,10 @@ fn an_event_is_posted_and_read_back_as_it_was_sent() {
     let of_ada = run(api, &["latest", "--actor", "ada"]).fine();
     assert_eq!(cells(&of_ada)[0], ["time", "topic", "type", "actor", "subject", "data"]);
 
-    run(api, &["latest", "nowhere"]).failed(4, &["404", "topic-not-found", "(request "]);
+    run(api, &["latest", "nowhere"]).failed(
+        4,
+        &["lately latest: 404 Not Found topic-not-found: the topic nowhere does not exist", "(request "],
+    );
     run(api, &["latest"]).failed(2, &["required"]);
     run(api, &["latest", "posts", "-n", "0"]).failed(2, &["from 1 to 200"]);
     run(api, &["latest", "posts", "--cursor", "x y"]).failed(3, &["400", "invalid-cursor"]);
@@ -222,7 +232,7 @@ fn an_event_is_posted_and_read_back_as_it_was_sent() {
     run(api, &["post", "posts", "--type", "a", "--actor", "ada", "--token", "bob"])
         .failed(3, &["403", "forbidden"]);
     run(api, &["latest", "posts", "--url", "http://127.0.0.1:1"])
-        .failed(1, &["GET /topics/posts/events", "the URL of --url"]);
+        .failed(1, &["lately latest: no response from http://127.0.0.1:1 (", "the URL of --url"]);
     assert_eq!(
         run(api, &["post", "posts", "--type", "a", "--actor", "ada", "--data", "{"])
             .told
@@ -405,6 +415,27 @@ fn completions_are_printed_for_each_shell() {
             "{shell}"
         );
     }
+    // The scripts of the other shells offer no values.
+    for shell in ["bash", "zsh", "fish"] {
+        let script = run("127.0.0.1:1", &["completions", shell]).fine();
+        assert!(script.contains("quarter-hour") && script.contains("act-as"), "{shell}");
+    }
+    // Files are offered only for values that are files.
+    let bash = run("127.0.0.1:1", &["completions", "bash"]).fine();
+    let offered = |option: &str| {
+        let cases: Vec<_> = bash.split(&format!("\n                {option})\n")).skip(1).collect();
+        assert!(!cases.is_empty(), "{option}");
+        cases.into_iter().map(|case| case.trim_start().lines().next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert!(
+        offered("--scope")[0].contains("read write import consume act-as admin"),
+        "{:?}",
+        offered("--scope")
+    );
+    assert!(offered("--status").iter().all(|values| values.contains("open closed")));
+    assert!(offered("--order").iter().all(|values| values.contains("desc asc")));
+    assert!(offered("--actor").iter().all(|values| !values.contains("compgen -f")));
+    assert!(offered("--file")[0].contains("compgen -f"));
     run("127.0.0.1:1", &["completions", "cmd"]).failed(2, &["bash", "powershell"]);
 }
 

@@ -63,6 +63,10 @@ fn thousands_of_lines_are_posted_once_and_in_order() {
     posted.sort_unstable();
     assert_eq!(posted, (101..=2_900).collect::<Vec<_>>());
     run(api, &["post", "some", "--file", "/nowhere"]).failed(2, &["/nowhere cannot be read"]);
+    run(api, &["post", "some", "--file", folder.path().to_str().unwrap()])
+        .failed(2, &[" cannot be read: is a directory"]);
+    let empty = run_with(api, &["post", "some", "--file", "-"], "");
+    assert!(empty.code == 0 && empty.told.ends_with("there was no line to post\n"), "{empty:?}");
     run(api, &["post", "some", "--file", file, "--parallel", "5"]).failed(2, &["--parallel"]);
     run(api, &["post", "some", "--from-line", "2"]).failed(2, &["--file"]);
     run(api, &["post", "nowhere", "--file", file])
@@ -112,7 +116,7 @@ fn lines_are_written_once_when_requests_or_responses_are_lost() {
     // A single event without a key is not retried if it could be written twice.
     let event = ["post", "one", "--type", "a", "--actor", "ada", "--data", "0", "--header", &host];
     let proxy = Proxy::before(api, &[Fault::AnswerLost]);
-    run(&proxy.address, &event).failed(1, &["POST /topics/one/events: "]);
+    run(&proxy.address, &event).failed(1, &["lately post: no response from "]);
     assert_eq!(proxy.asked.load(Ordering::SeqCst), 1);
     let under_key = [&event[..], &["--idempotency-key", "k"]].concat();
     run(&Proxy::before(api, &[Fault::Lost]).address, &under_key).fine();
@@ -176,8 +180,10 @@ fn a_faulty_line_is_named_and_the_post_can_be_continued() {
 
     // A second run with the same key writes nothing twice; other lines with that key are refused.
     run(api, &["topic", "create", "again"]).fine();
-    for _ in 0..2 {
-        post("again", &lines(1..=1_200), &["--idempotency-key", "night"]).fine();
+    for told in [" a second\n", "; an earlier run wrote 1200 of them\n"] {
+        let again = ["post", "again", "--file", "-", "--idempotency-key", "night"];
+        let done = run_with(api, &again, &lines(1..=1_200));
+        assert!(done.code == 0 && done.told.ends_with(told), "{done:?}");
     }
     assert_eq!(events(api, "again").len(), 1_200);
     post("again", &lines(2..=900), &["--idempotency-key", "night"])

@@ -6,6 +6,7 @@ mod files;
 mod live;
 mod looking;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,7 @@ use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use axum::response::Response;
 use lately::serve::console::{Console, ConsoleParts};
+use lately::serve::health::Health;
 use lately_pump::{Destination, PumpHandle};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -50,6 +52,7 @@ impl Running {
             failures: failures.clone(),
             reports: reports.clone(),
             report: Some((api.system.reported().unwrap(), Duration::from_secs(60))),
+            health: Health { pumps: vec![("fan-out", pump.clone())], data: None },
             stopped,
         });
         Self { api, router: console.router(), pump, failures, reports, _folder: folder, going_on }
@@ -132,6 +135,7 @@ async fn local_routes_are_for_admins_and_others_do_not_exist() {
         "GET /local/consumers",
         "GET /local/reports/a",
         "GET /local/designs?topic=posts",
+        "GET /metrics",
     ] {
         running.send(None, line, "").await.is(401, "missing-token");
         running.send(Some("nobody"), line, "").await.is(403, "invalid-token");
@@ -140,10 +144,14 @@ async fn local_routes_are_for_admins_and_others_do_not_exist() {
     let limited = json!({"scopes": ["admin"], "topics": ["posts"], "ttl_seconds": 60});
     let limited = running.call("POST /sessions", &limited).await.is_ok(201).json();
     running.send(limited["token"].as_str(), "GET /local/state", "").await.is(403, "forbidden");
-    for line in
-        ["GET /nothing", "GET /local", "GET /local/nothing", "POST /", "PUT /local/state", "GET /console"]
-    {
+    for line in ["GET /nothing", "GET /local", "GET /local/nothing", "GET /console"] {
         running.send(Some("dev"), line, "").await.is(404, "route-not-found");
+    }
+    for (line, allowed) in
+        [("POST /", "GET,HEAD"), ("PUT /local/state", "GET,HEAD"), ("GET /local/trace", "POST")]
+    {
+        let answer = running.send(Some("dev"), line, "").await;
+        assert_eq!(answer.is(405, "method-not-allowed").header("allow"), Some(allowed), "{line}");
     }
     // The API's own routes are unchanged.
     let posts = running.get("/topics/posts").await;
@@ -168,4 +176,43 @@ async fn the_state_has_the_counts_of_the_stream() {
     assert!(after["records"].as_u64() > before["records"].as_u64());
     assert!(after["stream"].as_array().unwrap().iter().all(|shard| shard["lag_seconds"] == 0.0));
     assert_eq!(after["stream"][3]["shard"], 3);
+}
+
+#[tokio::test]
+async fn the_metrics_are_those_of_a_deployed_stack() {
+    let running = Running::new().await;
+    running.follow("bob", "actor:ada").await;
+    running.post(&json!({"type": "a", "actor": "ada"})).await;
+    running.pump.settled().await;
+    let read = async || {
+        let answer = running.call("GET /metrics", &Value::Null).await;
+        assert_eq!(answer.is_ok(200).header("content-type"), Some("text/plain; version=0.0.4"));
+        let figures = answer.text.lines().filter(|line| !line.starts_with('#'));
+        let figures = figures.map(|line| line.rsplit_once(' ').unwrap());
+        figures
+            .map(|(name, value)| (name.to_owned(), value.parse::<f64>().unwrap()))
+            .collect::<HashMap<_, _>>()
+    };
+    let before = read().await;
+    for (name, least) in [
+        ("lately_deliveries_total", 1.0),
+        ("lately_records_total", 2.0),
+        ("lately_write_units_total", 2.0),
+        ("lately_fan_out_lag_seconds_count", 1.0),
+        ("lately_healthy", 1.0),
+    ] {
+        assert!(before[name] >= least, "{name}: {}", before[name]);
+    }
+    assert_eq!(before["lately_throttles_total"], 0.0);
+    assert_eq!(before["lately_iterator_age_seconds{function=\"fan-out\"}"], 0.0);
+    running.call("GET /topics/posts/events", &Value::Null).await.is_ok(200);
+    running.call("HEAD /topics/posts/events", &Value::Null).await.is_ok(200);
+    running.call("GET /topics/none", &Value::Null).await.is(404, "topic-not-found");
+    let after = read().await;
+    let latency = |outcome: &str, route: &str| {
+        after[&format!("lately_latency_seconds_count{{outcome=\"{outcome}\",route=\"{route}\"}}")]
+    };
+    assert_eq!(latency("ok", "GET /topics/{topic}/events"), 2.0);
+    assert_eq!(latency("refused", "GET /topics/{topic}"), 1.0);
+    assert!(after["lately_dynamo_db_calls_total"] > before["lately_dynamo_db_calls_total"]);
 }

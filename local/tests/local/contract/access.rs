@@ -3,7 +3,7 @@
 
 use lately_kit::caller::Identity;
 use lately_model::Scope;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{Api, event, event_ago, request};
 
@@ -117,6 +117,54 @@ async fn a_created_session_is_valid_until_it_is_revoked() {
         api.call(token, "GET /topics/posts/events", "").await.is(403, "invalid-token");
         api.call("dev", &format!("GET /sessions/{id}"), "").await.is(404, "not-found");
     }
+}
+
+#[tokio::test]
+async fn sessions_are_listed_and_revoked_by_user() {
+    let api = Api::with_posts().await;
+    let made = async |body: Value| {
+        api.call("dev", "POST /sessions", body.to_string()).await.is_ok(201).json()["token"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    let first =
+        made(json!({"user": "ada", "scopes": ["read"], "topics": ["posts"], "ttl_seconds": 60})).await;
+    let second = made(json!({"user": "ada", "scopes": ["write"], "ttl_seconds": 60})).await;
+    let service = made(json!({"scopes": ["read"], "ttl_seconds": 60})).await;
+    let list =
+        async |query: &str| api.call("dev", &format!("GET /sessions{query}"), "").await.is_ok(200).json();
+    let all = list("").await;
+    // With the four literal tokens.
+    assert_eq!((all["sessions"].as_array().unwrap().len(), &all["next"]), (7, &Value::Null));
+    assert!([&first, &second, &service].iter().all(|token| !all.to_string().contains(*token)));
+    let page = list("?user=ada&limit=1").await;
+    assert_eq!(
+        (&page["sessions"][0]["scopes"], &page["sessions"][0]["user"]),
+        (&json!(["write"]), &json!("ada"))
+    );
+    let cursor = page["next"].as_str().unwrap();
+    let rest = list(&format!("?user=ada&cursor={cursor}")).await;
+    assert_eq!((&rest["sessions"][0]["topics"], &rest["next"]), (&json!(["posts"]), &Value::Null));
+    let refused = async |line: &str, code: &str| {
+        api.call("dev", line, "").await.is(400, code);
+    };
+    refused(&format!("GET /sessions?cursor={cursor}"), "invalid-cursor").await;
+    refused("GET /sessions?user=a%23b", "invalid-query").await;
+    refused("DELETE /sessions", "invalid-query").await;
+    api.call("ada", "GET /sessions?user=ada", "").await.is(403, "forbidden");
+
+    // The literal token `ada` is a session of the user ada too.
+    for revoked in [3, 0] {
+        let answer = api.call("dev", "DELETE /sessions?user=ada", "").await;
+        assert!(answer.header("lately-cost").unwrap().starts_with("write_units="));
+        assert_eq!(answer.is_ok(200).json(), json!({"revoked": revoked}));
+    }
+    for token in [&*first, &second, "ada"] {
+        api.call(token, "GET /topics/posts", "").await.is(403, "invalid-token");
+    }
+    api.call(&service, "GET /topics/posts", "").await.is_ok(200);
+    assert_eq!(list("?user=ada").await, json!({"sessions": [], "next": null}));
 }
 
 #[tokio::test]

@@ -123,7 +123,9 @@ fn an_operator_imports_a_table_with_its_own_credentials() {
     assert!(shown && out.lines().count() == 2 && told.contains("1 are invalid"), "{told}");
     let (done, _, told) = import(&[]);
     assert!(
-        !done && told.contains("lately: EVENTS#2026-03-14#SHARD1 / 1773489600002#carol: the item's kind"),
+        !done
+            && told
+                .contains("lately import: EVENTS#2026-03-14#SHARD1 / 1773489600002#carol: the item's kind"),
         "{told}"
     );
     assert!(read().is_empty());

@@ -153,6 +153,11 @@ pub(super) async fn records(watched: &Watched) {
     let limited = json!({"scopes": ["read"], "topics": ["posts"], "ttl_seconds": 60});
     let made = api.call("dev", "POST /sessions", limited.to_string()).await.is_ok(201).json();
     api.call(made["token"].as_str().unwrap(), "GET /topics", "").await.is_ok(200);
+    let eves = json!({"user": "eve", "scopes": ["read"], "ttl_seconds": 60});
+    api.call("dev", "POST /sessions", eves.to_string()).await.is_ok(201);
+    for call in ["GET /sessions", "GET /sessions?user=eve", "DELETE /sessions?user=eve"] {
+        api.call("dev", call, "").await.is_ok(200);
+    }
     put_item(api, old_issue()).await;
     for query in ["/7", "", "?status=open", "?priority=high"] {
         api.call("ada", &format!("GET /repos/octo/hello/issues{query}"), "").await.is_ok(200);

@@ -91,7 +91,8 @@ macro_rules! words {
         pub struct $unknown;
 
         impl $type {
-            const ALL: &[Self] = &[$(Self::$variant),*];
+            /// All values.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
 
             /// The word as clients write it.
             #[must_use]

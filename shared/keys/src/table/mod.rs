@@ -26,6 +26,7 @@
 //! | [`SettingsKey`] | `SETTINGS#{app}` | same | |
 //! | [`SessionKey`] | `SESSION#{token hash}` | same | [`SessionListKey`] |
 //! | [`SessionNameKey`] | `SESSION#{id}` | same | |
+//! | [`UserSessionKey`] | `SESSIONS#{user}` | `{id}` | |
 //! | [`RepositoryKey`] | `REPO#{owner}#{repo}` | `REPO` | |
 //! | [`IssueKey`] | `REPO#{owner}#{repo}` | `ISSUE#{8 digits}` | [`IssueStatusKey`], [`IssuePriorityKey`] |
 //! | [`ConsumerKey`] | `CONSUMER#{topic}#{name}` | `CHECKPOINT` | |
@@ -92,7 +93,9 @@ pub use late_page::LatePageKey;
 pub use profile::ProfileKey;
 pub use repository::RepositoryKey;
 pub use run::RunKey;
-pub use session::{SessionId, SessionIdError, SessionKey, SessionListKey, SessionNameKey, TokenHash};
+pub use session::{
+    SessionId, SessionIdError, SessionKey, SessionListKey, SessionNameKey, TokenHash, UserSessionKey,
+};
 pub use settings::SettingsKey;
 pub use source::{SourceEntryKey, SourceItemKey};
 pub use topic::{TopicKey, TopicListKey};
@@ -177,6 +180,7 @@ any_key! {
     Settings(SettingsKey),
     Session(SessionKey),
     SessionName(SessionNameKey),
+    UserSession(UserSessionKey),
     Repository(RepositoryKey),
     Issue(IssueKey),
     Consumer(ConsumerKey),

@@ -3,12 +3,13 @@
 //! ```text
 //! table   pk  SESSION#{hash of the token, 64 hexadecimal digits}    sk  the same
 //! table   pk  SESSION#{id}                                          sk  the same
+//! table   pk  SESSIONS#{user}                                       sk  {id}
 //! gsi1    pk  SESSIONS                                              sk  {id}
 //! ```
 //!
 //! A reader of the table cannot learn a token from it. Operators name a session by its id, which contains the time of
-//! its creation, so the list is in that order. The list is an index, which may be behind; the item of an id is never
-//! behind.
+//! its creation, so the lists are in that order. The list of all sessions is an index, which may be behind. The item of an
+//! id and the items of a user are never behind.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -19,6 +20,7 @@ use uuid::{Builder, Uuid, Variant};
 
 use crate::id::parse_hyphenated;
 use crate::key::{Key, Place, TableKey};
+use crate::name::User;
 use crate::text::{segments, serde_as_text};
 use crate::time::UnixMillis;
 
@@ -114,6 +116,18 @@ impl SessionId {
         Self(Builder::from_unix_timestamp_millis(at.get(), &random).into_uuid())
     }
 
+    /// The id in its 16 bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 16] {
+        self.0.as_bytes()
+    }
+
+    /// The id of these bytes; none unless there are 16.
+    #[must_use]
+    pub fn from_slice(bytes: &[u8]) -> Option<Self> {
+        Uuid::from_slice(bytes).ok().map(Self)
+    }
+
     /// When the id was made; none if the UUID is not of version 7, which no session has.
     #[must_use]
     pub fn made_at(self) -> Option<UnixMillis> {
@@ -196,6 +210,46 @@ impl TableKey for SessionNameKey {
     fn decode(pk: &str, sk: &str) -> Option<Self> {
         let ["SESSION", id] = segments(pk)? else { return None };
         (pk == sk).then_some(Self { id: id.parse().ok()? })
+    }
+}
+
+/// A session's entry in the list of its user's sessions. It contains the hash of the session's token.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::UserSessionKey;
+///
+/// let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()?;
+/// let key = UserSessionKey { user: "ada".parse()?, id }.encode();
+/// assert_eq!((&*key.pk, &*key.sk), ("SESSIONS#ada", "0190a4cd-d3e7-7222-9f99-fdb74feee752"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct UserSessionKey {
+    /// The user that the session acts for.
+    pub user: User,
+    /// The session's id.
+    pub id: SessionId,
+}
+
+impl UserSessionKey {
+    /// The partition of a user's sessions.
+    #[must_use]
+    pub fn partition(user: &User) -> String {
+        format!("SESSIONS#{user}")
+    }
+}
+
+impl TableKey for UserSessionKey {
+    const PLACE: Place = Place::Table;
+
+    fn encode(&self) -> Key {
+        Key { pk: Self::partition(&self.user), sk: self.id.to_string() }
+    }
+
+    fn decode(pk: &str, sk: &str) -> Option<Self> {
+        let ["SESSIONS", user] = segments(pk)? else { return None };
+        Some(Self { user: user.parse().ok()?, id: sk.parse().ok()? })
     }
 }
 

@@ -110,6 +110,7 @@ fn golden_bytes_of_records() {
     assert_golden(&SessionListKey { id: parse(ID) }, "SESSIONS", ID);
     let text = format!("SESSION#{ID}");
     assert_golden(&SessionNameKey { id: parse(ID) }, &text, &text);
+    assert_golden(&UserSessionKey { user: parse("ada"), id: parse(ID) }, "SESSIONS#ada", ID);
     let repository = || RepositoryKey { owner: parse("octo"), repo: parse("hello") };
     assert_golden(&repository(), "REPO#octo#hello", "REPO");
     let number = IssueNumber::try_from(42).unwrap();
@@ -301,6 +302,7 @@ fn any_key() -> impl Strategy<Value = AnyKey> {
         app().prop_map(|app| SettingsKey { app }.into()),
         any::<[u8; 32]>().prop_map(|hash| SessionKey { hash: hash.into() }.into()),
         session_id().prop_map(|id| SessionNameKey { id }.into()),
+        (user(), session_id()).prop_map(|(user, id)| UserSessionKey { user, id }.into()),
         repository().prop_map(AnyKey::from),
         (repository(), issue_number())
             .prop_map(|(repository, number)| IssueKey { repository, number }.into()),

@@ -36,10 +36,21 @@ pub struct Answered {
 }
 
 impl Answered {
-    /// The route: method and path template. A client cannot make up a route.
+    /// The outcome, as one of a few words.
+    #[must_use]
+    pub fn outcome(&self) -> &'static str {
+        match self.status.as_u16() {
+            ..400 => "ok",
+            400..500 => "refused",
+            _ => "failed",
+        }
+    }
+
+    /// The route: method and path template. A client cannot make up a route. HEAD belongs to the route of GET.
     #[must_use]
     pub fn route(&self) -> Option<String> {
         let Self { method, path, .. } = self;
+        let method = if method == Method::HEAD { &Method::GET } else { method };
         let path = path.as_ref()?.as_str();
         Rule::of(method, path).map(|_| format!("{method} {path}"))
     }

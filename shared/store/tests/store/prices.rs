@@ -80,6 +80,30 @@ async fn only_requests_with_a_key_pay_for_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_key_costs_two_writes_of_its_record_and_its_retry_one_call() {
+    let world = World::new(1);
+    let store = store(engine(&world, Options::default()).client(), &world);
+    let topic = topic("posts");
+    store.op().topic(&topic).put(&change("{}")).await.unwrap();
+    fill(&store, &topic, 1).await;
+    // The record has 16 bytes for each event: the ids of 25 events fit into one unit, those of 500 need eight more.
+    for (events, first) in [
+        (1, "write_units=4.0, calls=4"),
+        (25, "write_units=27.0, calls=3"),
+        (500, "write_units=518.0, calls=22"),
+    ] {
+        let request = || keyed(&topic, &events.to_string(), vec![of_512_bytes(&topic); events]);
+        // The retry's conditional put fails. DynamoDB bills it like the record's first put, and reports no units.
+        for paid in [first, "write_units=0.0, calls=1"] {
+            let op = store.op();
+            op.write(request()).await.unwrap();
+            let cost = op.cost();
+            assert_eq!(cost.of_write(), paid, "{events} events");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_batch_costs_a_call_for_25_events() {
     let world = World::new(1);
     let store = store(engine(&world, Options::default()).client(), &world);

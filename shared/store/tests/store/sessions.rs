@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle};
 use lately_engine::{Lag, Operation, Options};
+use lately_keys::CursorError;
 use lately_keys::table::{SessionId, TokenHash};
-use lately_model::{NewSession, Session};
-use lately_store::{SessionError, Store};
+use lately_model::{NewSession, PageSize, Session, SessionQuery};
+use lately_store::{ListError, SessionError, Store};
 
 use crate::support::{World, engine, items, pass, store};
 
@@ -42,8 +43,8 @@ async fn a_session_has_its_requested_properties_until_it_ends() {
     let cost = op.cost();
     assert_eq!(
         (cost.write_units.to_string(), cost.calls),
-        ("3.0".to_owned(), 2),
-        "the item of the id, the session, and its entry in the index"
+        ("4.0".to_owned(), 3),
+        "the item of the id, the entry in the user's list, the session, and its entry in the index"
     );
     assert_eq!((session.user.clone(), session.scopes), (hour().user, hour().scopes));
     assert_eq!((session.topics.clone(), session.created_at), (hour().topics, world.now()));
@@ -62,7 +63,7 @@ async fn a_session_has_its_requested_properties_until_it_ends() {
     // The session is refused although its item exists: TTL may take days to remove the item.
     pass(Duration::from_millis(1)).await;
     assert_eq!((found(&store, HASH).await, by_id(&store, session.id).await), (None, None));
-    assert_eq!(items(&engine).await.len(), 2);
+    assert_eq!(items(&engine).await.len(), 3);
     engine.expire(10).unwrap();
     assert_eq!(items(&engine).await.len(), 0);
     assert_eq!((found(&store, HASH).await, by_id(&store, session.id).await), (None, None));
@@ -78,8 +79,9 @@ async fn the_table_holds_hashes_and_no_tokens() {
         panic!()
     };
     assert_eq!(item["pk"].as_s().unwrap(), &format!("SESSION#{}", "07".repeat(32)));
-    let name = items.iter().find(|item| item.contains_key("hash")).unwrap();
-    assert_eq!((items.len(), name["hash"].as_s().unwrap()), (2, &"07".repeat(32)));
+    let names: Vec<_> = items.iter().filter_map(|item| item.get("hash")).collect();
+    assert_eq!(items.len(), 3);
+    assert!(names.iter().all(|hash| hash.as_s().unwrap() == &"07".repeat(32)) && names.len() == 2);
     let mut names: Vec<_> = item.keys().map(String::as_str).collect();
     names.sort_unstable();
     let known = ["created_at", "expires_at", "gsi1pk", "gsi1sk", "pk", "scopes", "sk", "topics", "user"];
@@ -142,17 +144,68 @@ async fn all_sessions_are_listed_newest_first() {
     }
     pass(Duration::from_secs(2)).await;
     ids.reverse();
-    let (mut listed, mut after, mut pages) = (Vec::new(), None, 0);
-    loop {
-        let list = store.op().sessions().list(after).await.unwrap();
-        listed.extend(list.sessions.iter().map(|session| session.id));
-        pages += 1;
-        after = list.next;
-        if after.is_none() {
-            break;
+    for user in [None, Some("ada".parse().unwrap())] {
+        let (mut listed, mut pages) = (Vec::new(), 0);
+        let mut query = SessionQuery { user, limit: PageSize::new(90).unwrap(), cursor: None };
+        loop {
+            let list = store.op().sessions().list(&query).await.unwrap();
+            listed.extend(list.sessions.iter().map(|session| session.id));
+            pages += 1;
+            query.cursor = list.next;
+            if query.cursor.is_none() {
+                break;
+            }
         }
+        assert_eq!((&listed, pages), (&ids, 3), "{:?}", query.user);
     }
-    assert_eq!((listed, pages), (ids, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_sessions_of_a_user_are_revoked_even_if_the_index_is_behind() {
+    let world = World::new(3);
+    let lag = Lag { seed: 1, table: Duration::ZERO, index: Duration::from_secs(300), behind: 1.0 };
+    let engine = engine(&world, Options { lag: Some(lag), ..Options::default() });
+    let store = store(engine.client(), &world);
+    for number in 0..3 {
+        store.op().sessions().create(&hour(), [number; 32].into()).await.unwrap();
+    }
+    let bobs = new(r#"{"user":"bob","scopes":["read"],"ttl_seconds":3600}"#);
+    let bobs = store.op().sessions().create(&bobs, [9; 32].into()).await.unwrap();
+    let ada = "ada".parse().unwrap();
+    let of_ada = SessionQuery { user: Some("ada".parse().unwrap()), ..SessionQuery::default() };
+    let op = store.op();
+    assert_eq!(op.sessions().list(&of_ada).await.unwrap().sessions.len(), 3);
+    let cost = op.cost();
+    assert_eq!(
+        (cost.read_units.to_string(), cost.calls),
+        ("4.0".to_owned(), 2),
+        "a query and a batch of gets"
+    );
+    for revoked in [3, 0] {
+        assert_eq!(store.op().sessions().revoke_all_of(&ada).await.unwrap(), revoked);
+        assert_eq!(store.op().sessions().list(&of_ada).await.unwrap().sessions, []);
+    }
+    for number in 0..3 {
+        assert_eq!(found(&store, [number; 32]).await, None);
+    }
+    assert_eq!(found(&store, [9; 32]).await, Some(bobs), "no other user's session is revoked");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cursor_of_another_list_of_sessions_is_refused() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    for number in 0..2 {
+        store.op().sessions().create(&hour(), [number; 32].into()).await.unwrap();
+        pass(Duration::from_millis(1)).await;
+    }
+    let first = SessionQuery { limit: PageSize::new(1).unwrap(), ..SessionQuery::default() };
+    let cursor = store.op().sessions().list(&first).await.unwrap().next;
+    assert!(cursor.is_some());
+    let of_ada = SessionQuery { user: Some("ada".parse().unwrap()), cursor, ..first };
+    let refused = store.op().sessions().list(&of_ada).await.unwrap_err();
+    assert!(matches!(refused, ListError::Cursor(CursorError::Foreign)), "{refused:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -172,7 +225,7 @@ async fn a_retried_creation_makes_one_session() {
             .create(&hour(), hash.into())
             .await
             .unwrap();
-        assert_eq!(items(&engine).await.len(), 2 * (number + 1));
+        assert_eq!(items(&engine).await.len(), 3 * (number + 1));
         let update = Faults::default().nth(1, Target::operation(Operation::UpdateItem), fault);
         let victim = store(engine.client_with(update).client(), &world);
         victim.op().sessions().revoke(session.id).await.unwrap();

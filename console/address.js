@@ -1,0 +1,17 @@
+// The part of the address behind `#`: the panel's name, and parameters that say what the panel shows. So a copied link,
+// a reload and the browser's Back show the same again.
+
+import { query } from "./api.js";
+
+/** The panel's name and the parameters of an address. */
+export function parse(hash) {
+  const [name, parameters] = hash.replace(/^#/, "").split("?");
+  return { name, parameters: new URLSearchParams(parameters) };
+}
+
+/** Changes parameters of the address without opening the panel again. `null` removes a parameter. */
+export function note(changes) {
+  const { name, parameters } = parse(location.hash);
+  history.replaceState(null, "", `#${name || "timeline"}${query({ ...Object.fromEntries(parameters), ...changes })}`);
+  dispatchEvent(new Event("noted"));
+}

@@ -1,0 +1,54 @@
+// Copies for other programs: a request as a curl command or as a command of `lately`, and events as JSON.
+
+import { apiUrl, isLocal } from "./api.js";
+import { announce, button } from "./dom.js";
+
+/** The API that `lately` uses unless it is told another. */
+const DEFAULT_URL = "http://127.0.0.1:3000";
+
+/** A button that copies the text of `text()`, and says so for a while. */
+export function copyButton(label, text) {
+  const control = button(
+    label,
+    async () => {
+      const copied = await navigator.clipboard.writeText(text()).then(
+        () => true,
+        () => false,
+      );
+      control.textContent = copied ? "Copied" : "The browser refused to copy";
+      announce(control.textContent);
+      setTimeout(() => (control.textContent = label), 1500);
+    },
+    { class: "as-link" },
+  );
+  return control;
+}
+
+/** A word of a shell command. */
+const word = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`);
+
+/** The curl command that reads a path of the API. The token of a deployed API is not copied: it is in the environment. */
+export function curl(target) {
+  const token = isLocal() ? "dev" : "$LATELY_TOKEN";
+  return `curl -s ${word(apiUrl() + target)} -H "Authorization: Bearer ${token}"`;
+}
+
+/** A command of `lately`, with the options that have a value. */
+export function lately(command, topic, options) {
+  const given = Object.entries({ ...options, url: apiUrl() === DEFAULT_URL ? "" : apiUrl() })
+    .filter(([, value]) => value)
+    .map(([name, value]) => `${name.length === 1 ? "-" : "--"}${name}=${word(value)}`);
+  return ["lately", command, word(topic), ...given].join(" ");
+}
+
+/** The buttons that copy an event and the ways to it. */
+export function copiesOf(event, target) {
+  const { topic, type, actor, subject, data } = event;
+  const again = { type, actor, subject, data: data === undefined ? "" : JSON.stringify(data) };
+  return [
+    copyButton("Copy link", () => location.href),
+    copyButton("Copy as JSON", () => JSON.stringify(event, null, 2)),
+    copyButton("Copy as curl", () => curl(target)),
+    copyButton("Copy as lately post", () => lately("post", topic, again)),
+  ];
+}

@@ -1,0 +1,131 @@
+// A source: an actor or a subject, with its events in all topics and its followers.
+
+import { note } from "./address.js";
+import { call, isLocal, path, query } from "./api.js";
+import { button, card, el, empty, field, form, heading, suggested } from "./dom.js";
+import { eventDetail, eventRow, fillRow } from "./event.js";
+import { cost, moment, plural } from "./format.js";
+import { List } from "./list.js";
+import { watch } from "./live.js";
+import { pressed, task } from "./task.js";
+
+const PAGE = 100;
+const FOLLOWERS = 50;
+
+const EXAMPLES = ["actor:ada", "actor:bob", "subject:repo:octo:hello"];
+
+export function open(place, parameters, signal) {
+  const source = parameters.get("source") ?? (isLocal() ? "actor:ada" : "");
+  const input = suggested(isLocal() ? EXAMPLES : [], {
+    value: source,
+    required: true,
+    pattern: "(actor|subject):.+",
+    title: "actor: and a name, or subject: and a name",
+  });
+  place.append(
+    heading("Sources", "What an actor did, or what was done to a subject, in all topics, newest first; and its followers."),
+    form(
+      { class: "toolbar", "aria-label": "Choose a source" },
+      () => (location.hash = `sources${query({ source: input.value.trim() })}`),
+      field("Source", input, { wide: true }),
+      el("button", { type: "submit" }, "Show"),
+    ),
+  );
+  if (source) new SourcePanel(place, source, parameters.get("event"), signal).start();
+}
+
+class SourcePanel {
+  #next = null;
+  #loading = false;
+
+  constructor(place, source, wanted, signal) {
+    const [kind, ...name] = source.split(":");
+    const base = `${path(kind === "actor" ? "actors" : "subjects", name.join(":"))}/events`;
+    Object.assign(this, { place, source, wanted, signal, base });
+    this.status = el("p", { class: "status" }, "Loading…");
+    this.side = el("div", { class: "side-detail" });
+    this.followers = el("ul", { class: "follows" });
+    this.more = button("Load more", () => pressed(this.more, this.followers, () => this.#readFollowers()), { hidden: true });
+    this.list = new List({
+      label: `Events of ${source}`,
+      row: eventRow,
+      fill: (row, event) => fillRow(row, event),
+      key: (event) => event.id,
+      open: (event) => this.#open(event),
+      more: () => this.#next !== null,
+      nearEnd: () => this.#next && this.#read(this.#next),
+    });
+    this.holder = el("div", { class: "list-holder" }, this.list.element);
+  }
+
+  start() {
+    const refresh = button("Refresh", () => pressed(refresh, this.holder, () => this.#read(null)));
+    this.title = el("p", { class: "muted" });
+    this.place.append(
+      el(
+        "div",
+        { class: "columns" },
+        el("div", { class: "column-main" }, el("div", { class: "status-line" }, refresh, this.status), this.holder),
+        el("div", { class: "column-side" }, this.side, card(`Followers of ${this.source}`, this.title, this.followers, this.more)),
+      ),
+    );
+    const begin = () => {
+      this.#read(null);
+      task(this.title.parentElement, () => this.#readFollowers(true));
+    };
+    this.signal.addEventListener("abort", watch({ begin }));
+  }
+
+  /** Reads the newest page, or the page after a cursor. */
+  async #read(cursor) {
+    if (this.#loading) return;
+    this.#loading = true;
+    const read = async () => {
+      const answer = await call("GET", `${this.base}${query({ limit: PAGE, cursor })}`, { signal: this.signal });
+      const { events, next } = answer.data;
+      this.#next = next;
+      if (cursor) this.list.append(events);
+      else this.list.set(events);
+      this.holder.querySelector(".empty")?.remove();
+      this.list.element.hidden = this.list.length === 0;
+      if (this.list.length === 0)
+        this.holder.append(empty("No events here.", "Topics list the events of actors and subjects if their views say so."));
+      const tally = `${plural(this.list.length, "event")}${next ? "" : " in all"}`;
+      this.status.replaceChildren(tally, el("span", { class: "price" }, `last read: ${cost(answer)}`));
+      const event = events.find(({ id }) => id === this.wanted);
+      this.wanted = null;
+      if (event) this.#open(event);
+    };
+    if (!(await task(this.holder, read, () => this.#read(cursor)))) this.status.replaceChildren();
+    this.#loading = false;
+  }
+
+  async #readFollowers(anew = false) {
+    const base = path("sources", this.source);
+    const cursor = anew ? null : this.cursor;
+    const [view, list] = await Promise.all([
+      call("GET", base, { signal: this.signal }),
+      call("GET", `${base}/followers${query({ limit: FOLLOWERS, cursor })}`, { signal: this.signal }),
+    ]);
+    this.cursor = list.data.next;
+    this.more.hidden = this.cursor === null;
+    this.title.textContent = `${plural(view.data.followers, "follower")}. Delivery: ${view.data.mode}.`;
+    const lines = list.data.followers.map(({ user, since }) =>
+      el("li", {}, el("a", { href: `#feeds${query({ user })}` }, el("bdi", {}, user)), el("span", { class: "muted" }, "since ", moment(since))),
+    );
+    if (anew) this.followers.replaceChildren(...lines);
+    else this.followers.append(...lines);
+  }
+
+  #open(event) {
+    note({ event: event.id });
+    const close = () => {
+      note({ event: null });
+      this.side.replaceChildren();
+      this.list.element.focus();
+    };
+    const link = el("a", { href: `#timeline${query({ topic: event.topic, event: event.id })}` }, "Show in its topic");
+    this.side.replaceChildren(eventDetail(event, { actions: [link], onclose: close }));
+    this.side.querySelector("h2").focus({ preventScroll: true });
+  }
+}

@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { api, entries, fresh, open, post, topic } from "./stage.mjs";
+
+const panel = (page, name) => page.getByRole("navigation", { name: "Panels" }).getByRole("link", { name });
+
+test("the menu keeps the topic and leads back to what a panel showed", async (t) => {
+  const name = await topic();
+  await post(name, { type: "note.added", actor: "ada", data: { text: "kept" } });
+  const page = await open(t, `#timeline?topic=${name}&type=note.added`);
+  await entries(page, { name: /kept/ }).waitFor();
+  assert.equal(await page.title(), `${name} · Timeline · Lately`);
+  await panel(page, "Feeds").click();
+  await page.getByRole("heading", { level: 1, name: "Feeds" }).waitFor();
+  assert.equal(await page.title(), "Feeds · Lately");
+  await panel(page, "Timeline").click();
+  await entries(page, { name: /kept/ }).waitFor();
+  assert.match(page.url(), new RegExp(`#timeline\\?topic=${name}&type=note.added`));
+  await panel(page, "Storage").click();
+  await page.getByRole("heading", { level: 1, name: "Storage" }).waitFor();
+  assert.match(page.url(), new RegExp(`#storage\\?topic=${name}$`));
+});
+
+test("an event leads to its actor's events and followers, and they to the followers' feeds", async (t) => {
+  const [name, author, reader] = [await topic(), fresh("author"), fresh("reader")];
+  await post(name, { type: "note.added", actor: author, data: { text: "one" } });
+  await post("posts", { type: "post.created", actor: author, data: { text: "two" } });
+  await api("PUT", `/users/${reader}/following/actor:${author}`, {});
+  const page = await open(t, `#timeline?topic=${name}`);
+  await entries(page, { name: /one/ }).click();
+  await page.locator(".detail").getByRole("link", { name: author }).click();
+  await page.getByRole("heading", { name: `Followers of actor:${author}` }).waitFor();
+  await entries(page, { name: /two/ }).waitFor();
+  await page.getByText("2 events in all").waitFor();
+  await page.getByText("1 follower.").waitFor();
+  await page.getByRole("link", { name: reader }).click();
+  await page.getByRole("heading", { name: `${reader} follows` }).waitFor();
+  await page.goBack();
+  await page.goBack();
+  await page.getByRole("complementary", { name: "The event" }).waitFor();
+});
+
+test("a large event opens with its beginning, and times have a zone", async (t) => {
+  const name = await topic();
+  const event = await post(name, { type: "note.added", actor: "ada", data: { text: "x".repeat(200_000) } });
+  const page = await open(t, `#timeline?topic=${name}`, { timezoneId: "Europe/Berlin", locale: "en" });
+  await entries(page).first().click();
+  const data = page.getByLabel("Data", { exact: true });
+  await data.waitFor();
+  assert.equal((await data.textContent()).length, 20_000);
+  assert.match(await page.locator(".detail").innerText(), new RegExp(`${event.at} · .*GMT\\+[12]`));
+  await page.getByRole("button", { name: /^Show all 200,\d+ characters/ }).click();
+  assert.ok((await data.textContent()).length > 200_000);
+});
+
+test("the filter suggests the types that the topic has", async (t) => {
+  const name = await topic();
+  await post(name, { type: "door.opened", actor: "ada", data: {} });
+  await post(name, { type: "door.closed", actor: "ada", data: {} });
+  const page = await open(t, `#timeline?topic=${name}`);
+  await entries(page).first().waitFor();
+  const suggested = await page
+    .getByLabel("Type")
+    .first()
+    .evaluate((it) => [...it.list.options].map(({ value }) => value));
+  assert.deepEqual(suggested, ["door.closed", "door.opened"]);
+});
+
+test("two Tabs lead to the list of events", async (t) => {
+  const page = await open(t);
+  await entries(page).first().waitFor();
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  assert.equal(await page.evaluate(() => document.activeElement.getAttribute("role")), "listbox");
+});

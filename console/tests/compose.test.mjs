@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { api, entries, open, rows, topic, until } from "./stage.mjs";
+
+const post = (page) => page.getByRole("button", { name: "Post", exact: true }).click();
+
+const eventsOf = async (name) => (await api("GET", `/topics/${name}/events`)).data.events;
+
+test("JSON is posted once, and never instead of a text", async (t) => {
+  const name = await topic();
+  const page = await open(t, `#timeline?topic=${name}`);
+  await page.getByText("Subject and data").click();
+  await page.getByLabel(/^Data/).fill('{"amount":12.50}');
+  await post(page);
+  await entries(page, { name: /12\.50/ }).waitFor();
+  await page.getByText("Subject and data").click();
+  await page.getByLabel("Text", { exact: true }).fill("a text");
+  await post(page);
+  await entries(page, { name: /a text/ }).waitFor();
+
+  await page.getByText("Subject and data").click();
+  await page.getByLabel(/^Data/).fill('{"amount":1}');
+  await page.getByLabel("Text", { exact: true }).fill("both");
+  await page.getByText("Subject and data: has JSON").click();
+  await post(page);
+  const json = page.getByLabel(/^Data/);
+  assert.equal(await json.evaluate((it) => it.validationMessage), "Enter a text or JSON, not both.");
+  assert.ok(await json.isVisible(), "the closed part opens");
+  assert.equal(await page.getByLabel("Text", { exact: true }).inputValue(), "both");
+  assert.equal((await rows(page)).length, 2);
+});
+
+test("an empty post and invalid JSON are refused before they are sent", async (t) => {
+  const name = await topic();
+  const page = await open(t, `#timeline?topic=${name}`);
+  await page.getByText("No events here.").waitFor();
+  const sent = [];
+  page.on("request", (request) => request.method() === "POST" && sent.push(request.url()));
+  await post(page);
+  assert.equal(await page.getByLabel("Text", { exact: true }).getAttribute("aria-invalid"), "true");
+  await page.getByText("Subject and data").click();
+  for (const wrong of ['{"a":1},"subject":"s:1"', '{"a": }']) {
+    await page.getByLabel(/^Data/).fill(wrong);
+    await post(page);
+    assert.match(await page.getByLabel(/^Data/).evaluate((it) => it.validationMessage), /This is not valid JSON: .*JSON/);
+    assert.equal(await page.getByLabel(/^Data/).getAttribute("aria-invalid"), "true");
+  }
+  assert.deepEqual(sent, []);
+});
+
+test("a post whose response was lost is written once, however often it is repeated", async (t) => {
+  const name = await topic();
+  const page = await open(t, `#timeline?topic=${name}`, { expected: [/ERR_/] });
+  await page.getByText("No events here.").waitFor();
+  await page.route("**/events", async (route) => {
+    await route.fetch();
+    await route.abort("connectionreset");
+  });
+  await page.getByLabel("Text", { exact: true }).fill("only once");
+  await post(page);
+  const problem = page.locator(".composer").getByRole("alert");
+  await problem.getByText("unreachable").waitFor();
+  await problem.getByRole("button", { name: "Try again" }).click();
+  await problem.getByText("unreachable").waitFor();
+  await page.unroute("**/events");
+  await problem.getByRole("button", { name: "Try again" }).click();
+  await page.locator(".price", { hasText: "The first request had already written the event." }).waitFor();
+  await problem.waitFor({ state: "detached" });
+  assert.equal((await eventsOf(name)).length, 1);
+  await page.getByLabel("Text", { exact: true }).fill("only once");
+  await post(page);
+  await until("the same text is another event", async () => (await eventsOf(name)).length === 2);
+});

@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import http from "node:http";
+import { test } from "node:test";
+
+import { open } from "./stage.mjs";
+
+/** A server that gives every request the same response. Returns its URL. */
+async function server(t, body, headers) {
+  const serving = http.createServer((_, response) => response.writeHead(200, headers).end(body));
+  await new Promise((resolve) => serving.listen(0, "127.0.0.1", resolve));
+  t.after(() => {
+    serving.closeAllConnections();
+    serving.close();
+  });
+  return `http://localhost:${serving.address().port}`;
+}
+
+const CORS = { "Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "authorization" };
+
+/** Fills in the dialog and presses Connect. Returns the dialog. */
+async function connect(page, url, token = "ada") {
+  const dialog = page.getByRole("dialog");
+  if (!(await dialog.isVisible())) await page.getByRole("button", { name: "Connect…" }).click();
+  await page.getByLabel("URL").fill(url);
+  await page.getByLabel("Token").fill(token);
+  await page.getByRole("button", { name: "Connect", exact: true }).click();
+  return dialog;
+}
+
+test("a server that is not Lately is named, and the dialog stays usable", async (t) => {
+  const html = await server(t, "<!doctype html><p>A page", { ...CORS, "Content-Type": "text/html" });
+  const other = await server(t, '{"name":"other"}', { ...CORS, "Content-Type": "application/json" });
+  const page = await open(t, "", { origins: [html, other] });
+  for (const url of [html, other]) {
+    const dialog = await connect(page, url);
+    await dialog.getByText("This is not a Lately API").waitFor();
+    await dialog.getByText(url).waitFor();
+    assert.ok(await page.getByRole("button", { name: "Connect", exact: true }).isEnabled());
+  }
+  await page.getByRole("button", { name: "Cancel" }).click();
+  assert.equal(await page.locator(".where").innerText(), "local");
+});
+
+test("a connection that the page cannot make is refused with its reason", async (t) => {
+  const silent = await server(t, "{}", {});
+  const page = await open(t, "", { origins: [silent], expected: [/CORS policy/, /ERR_/] });
+  await (await connect(page, "localhost:3320")).getByText("The URL must begin with https:// or http://.").waitFor();
+  await (await connect(page, "http://example.com")).getByText(/uses http:\/\/ only for 127.0.0.1 and localhost/).waitFor();
+  await (await connect(page, silent, "tökén")).getByText(/only ASCII/).waitFor();
+  await (await connect(page, silent)).getByText(/responds, but does not allow requests from http:\/\/127.0.0.1/).waitFor();
+});

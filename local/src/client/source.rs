@@ -1,0 +1,36 @@
+//! `lately source`: an actor or a subject that users follow.
+
+use lately_keys::Source;
+use serde::Deserialize;
+
+use crate::client::ask::{Access, Call};
+use crate::client::failure::Failure;
+use crate::client::session::{Screen, Session, read};
+
+/// Show how many users follow an actor or a subject, and how its events reach their feeds
+#[derive(Clone, Debug, clap::Args)]
+pub struct SourceOptions {
+    /// The actor or subject: actor:NAME or subject:NAME
+    source: Source,
+
+    #[command(flatten)]
+    access: Access,
+}
+
+#[derive(Debug, Deserialize)]
+struct ShownSource {
+    source: String,
+    followers: u64,
+    mode: String,
+}
+
+pub(super) async fn run(options: SourceOptions, screen: Screen<'_>) -> Result<(), Failure> {
+    let SourceOptions { source, access } = options;
+    let mut session = Session::open(access, screen)?;
+    let reply = session.ask(&Call::get(format!("/sources/{source}"))).await?;
+    if !session.prints_json(&reply)? {
+        let ShownSource { source, followers, mode } = read(&reply)?;
+        session.pairs(&[("source", source), ("followers", followers.to_string()), ("mode", mode)])?;
+    }
+    Ok(())
+}

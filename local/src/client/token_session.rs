@@ -1,0 +1,179 @@
+//! `lately session`: the sessions that tokens open, through the API. `lately token` does the same in the table.
+
+use lately_keys::User;
+use lately_keys::table::SessionId;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::client::ask::{Access, Call, target};
+use crate::client::failure::Failure;
+use crate::client::list::ListArguments;
+use crate::client::session::{Screen, Session, or_dash, read};
+use crate::counted::counted;
+use crate::new_token::NewTokenArguments;
+
+/// List, show, create and revoke sessions: the tokens' users, scopes and ends (scope admin)
+#[derive(Clone, Debug, clap::Args)]
+pub struct SessionOptions {
+    #[command(subcommand)]
+    command: SessionCommand,
+}
+
+#[derive(Clone, Debug, clap::Subcommand)]
+enum SessionCommand {
+    /// List the sessions that have not ended, newest first
+    List {
+        /// Only sessions of this user
+        #[arg(long, value_name = "USER")]
+        user: Option<User>,
+
+        #[command(flatten)]
+        list: ListArguments,
+
+        #[command(flatten)]
+        access: Access,
+    },
+    /// Show a session
+    Show {
+        /// The session's id, as `lately session list` prints it
+        id: SessionId,
+
+        #[command(flatten)]
+        access: Access,
+    },
+    /// Create a session and print its token; the token cannot be shown again
+    Create {
+        #[command(flatten)]
+        new: NewTokenArguments,
+
+        #[command(flatten)]
+        access: Access,
+    },
+    /// Revoke sessions, by their ids or all of a user
+    Revoke {
+        #[command(flatten)]
+        sessions: RevokedArguments,
+
+        #[command(flatten)]
+        access: Access,
+    },
+}
+
+#[derive(Clone, Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+struct RevokedArguments {
+    /// The ids of the sessions, as `lately session list` prints them
+    #[arg(value_name = "ID")]
+    ids: Vec<SessionId>,
+
+    /// Revoke all sessions of this user
+    #[arg(long, value_name = "USER")]
+    user: Option<User>,
+}
+
+#[derive(Debug, Deserialize)]
+struct ShownSession {
+    id: String,
+    user: Option<String>,
+    scopes: Vec<String>,
+    topics: Option<Vec<String>>,
+    created_at: String,
+    expires_at: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct ShownSessionList {
+    sessions: Vec<ShownSession>,
+    next: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Created {
+    id: String,
+    token: String,
+    expires_at: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Revoked {
+    revoked: u64,
+}
+
+pub(super) async fn run(options: SessionOptions, screen: Screen<'_>) -> Result<(), Failure> {
+    match options.command {
+        SessionCommand::List { user, list, access } => {
+            let mut session = Session::open(access, screen)?;
+            let [limit, cursor] = list.query();
+            let user = ("user", user.map(|user| user.to_string()));
+            let reply = session.ask(&Call::get(target("/sessions", &[user, limit, cursor]))).await?;
+            if !session.prints_json(&reply)? {
+                let ShownSessionList { sessions, next } = read(&reply)?;
+                let rows: Vec<_> = sessions.into_iter().map(row).collect();
+                let mut table = session.table(&["id", "user", "scopes", "topics", "until"]);
+                session.rows(&mut table, &rows)?;
+                session.tell_next(next.as_deref())?;
+            }
+            Ok(())
+        }
+        SessionCommand::Show { id, access } => {
+            let mut session = Session::open(access, screen)?;
+            let reply = session.ask(&Call::get(format!("/sessions/{id}"))).await?;
+            if !session.prints_json(&reply)? {
+                let shown: ShownSession = read(&reply)?;
+                let created_at = shown.created_at.clone();
+                let [id, user, scopes, topics, until] = cells(shown);
+                session.pairs(&[
+                    ("id", id),
+                    ("user", user),
+                    ("scopes", scopes),
+                    ("topics", topics),
+                    ("created at", created_at),
+                    ("until", until),
+                ])?;
+            }
+            Ok(())
+        }
+        SessionCommand::Create { new, access } => {
+            let new = new.session().map_err(|error| Failure::Usage(error.to_string()))?;
+            let mut body = json!({ "scopes": new.scopes, "ttl_seconds": new.ttl_seconds.get() });
+            let optional =
+                [("user", new.user.map(|user| json!(user))), ("topics", new.topics.map(|it| json!(it)))];
+            for (name, value) in optional {
+                value.into_iter().for_each(|value: Value| body[name] = value);
+            }
+            let mut session = Session::open(access, screen)?;
+            let reply = session.ask(&Call::post("/sessions").json(&body)).await?;
+            if !session.prints_json(&reply)? {
+                let Created { id, token, expires_at } = read(&reply)?;
+                session.tell(format_args!("session {id}, valid until {expires_at}"))?;
+                session.print(token)?;
+            }
+            Ok(())
+        }
+        SessionCommand::Revoke { sessions: RevokedArguments { ids, user }, access } => {
+            let mut session = Session::open(access, screen)?;
+            for id in ids {
+                session.ask(&Call::delete(format!("/sessions/{id}"))).await?;
+                session.tell(format_args!("revoked {id}"))?;
+            }
+            if let Some(user) = user {
+                let target = target("/sessions", &[("user", Some(user.to_string()))]);
+                let reply = session.ask(&Call::delete(target)).await?;
+                if !session.prints_json(&reply)? {
+                    let Revoked { revoked } = read(&reply)?;
+                    session.tell(format_args!("revoked {} of {user}", counted(revoked, "session")))?;
+                }
+            }
+            Ok(())
+        }
+    }
+}
+
+fn cells(ShownSession { id, user, scopes, topics, expires_at, .. }: ShownSession) -> [String; 5] {
+    let topics = topics.map_or_else(|| "all".to_owned(), |topics| topics.join(","));
+    [id, or_dash(user), scopes.join(" "), topics, expires_at]
+}
+
+fn row(session: ShownSession) -> Vec<String> {
+    cells(session).into()
+}

@@ -1,0 +1,66 @@
+//! The arguments of the commands that create a token.
+
+use lately_keys::{Topic, User};
+use lately_model::limits::SESSION_TOPICS;
+use lately_model::{NewSession, Scope, Scopes, TtlSeconds};
+
+use crate::seconds;
+use crate::values::one_of;
+
+/// The scopes, the user, the topics and the lifetime of a new token.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct NewTokenArguments {
+    /// A scope of the token; repeatable
+    #[arg(long = "scope", required = true, value_name = "SCOPE", value_parser = one_of(&Scope::ALL, Scope::as_str))]
+    scopes: Vec<Scope>,
+
+    /// The token's user; a token without a user belongs to a service
+    #[arg(long, value_name = "USER")]
+    user: Option<User>,
+
+    /// Limit the token to this topic; repeatable
+    #[arg(long = "topic", value_name = "TOPIC")]
+    topics: Vec<Topic>,
+
+    /// The token's lifetime, such as 90s, 45m, 12h or 30d; at most 365d
+    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = parse_time)]
+    ttl: TtlSeconds,
+}
+
+/// The token is limited to more topics than a session may be.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("a token may be limited to at most {SESSION_TOPICS} topics")]
+pub struct TooManyTopics;
+
+impl NewTokenArguments {
+    /// The session that the token opens.
+    pub(crate) fn session(self) -> Result<NewSession, TooManyTopics> {
+        let Self { scopes, user, topics, ttl: ttl_seconds } = self;
+        if topics.len() > SESSION_TOPICS {
+            return Err(TooManyTopics);
+        }
+        let scopes = scopes.into_iter().collect::<Scopes>();
+        Ok(NewSession { user, scopes, topics: (!topics.is_empty()).then_some(topics), ttl_seconds })
+    }
+}
+
+fn parse_time(text: &str) -> Result<TtlSeconds, String> {
+    let ttl = seconds::parse(text).and_then(|seconds| TtlSeconds::new(seconds).ok());
+    ttl.ok_or_else(|| "must be a number and s, m, h or d, from 1s to 365d".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lifetime_is_a_number_and_a_unit() {
+        for (text, seconds) in [("1s", 1), ("45m", 2700), ("12h", 43_200), ("365d", 31_536_000)] {
+            assert_eq!(parse_time(text).map(TtlSeconds::get), Ok(seconds));
+        }
+        for text in ["", "d", "0s", "366d", "-1s", "1.5h", "30", "30 d", "99999999999d", "4294967295d", "1é"]
+        {
+            assert!(parse_time(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The program's health. `/health/live` tells that the process answers, `/health` that it can do all of its work.
+//!
+//! The functions' own `/health` needs nothing but its function. Here fan-out runs in the same process and the data are
+//! on this machine's disk, so `/health` answers 503 and names the part that does not work.
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use axum::extract::{Request, State};
+use axum::http::Method;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use lately_kit::code::Code;
+use lately_kit::problem::Problem;
+use lately_pump::PumpHandle;
+
+/// The bytes that must fit into the folder of the data.
+const ROOM_BYTES: usize = 256 * 1024;
+
+/// The parts of the program whose health is checked.
+#[derive(Clone, Debug, Default)]
+pub struct Health {
+    /// The stream's mappings, each with the name of its function.
+    pub pumps: Vec<(&'static str, PumpHandle)>,
+    /// The folder of the data. `None`: the data are in memory.
+    pub data: Option<PathBuf>,
+}
+
+impl Health {
+    /// The parts that do not work now, in one sentence. Empty if all parts work.
+    pub(crate) fn trouble(&self) -> String {
+        let mut trouble = String::new();
+        for (name, pump) in &self.pumps {
+            let troubles = pump.troubles().borrow().clone();
+            if !troubles.is_empty() {
+                write!(trouble, "The stream's mapping to {name} has a problem: {troubles}. ")
+                    .expect("a string takes any text");
+            }
+        }
+        if let Some(Err(error)) = self.data.as_deref().map(room) {
+            write!(trouble, "The folder of the data cannot be written ({error}). ")
+                .expect("a string takes any text");
+        }
+        trouble.truncate(trouble.trim_end().len());
+        trouble
+    }
+}
+
+/// Checks that a file can be written into a folder.
+fn room(folder: &Path) -> io::Result<()> {
+    let file = folder.join(".health");
+    let written = std::fs::write(&file, vec![0; ROOM_BYTES]);
+    // Another check may have removed the file already.
+    drop(std::fs::remove_file(&file));
+    written
+}
+
+/// Answers `GET /health` with 503 while a part does not work. All other requests are passed on.
+pub(crate) async fn check(State(health): State<Health>, request: Request, next: Next) -> Response {
+    let is_check =
+        [Method::GET, Method::HEAD].contains(request.method()) && request.uri().path() == "/health";
+    let trouble = if is_check { health.trouble() } else { String::new() };
+    if trouble.is_empty() {
+        return next.run(request).await;
+    }
+    Problem::new(Code::Unavailable, trouble).into_response()
+}

@@ -1,0 +1,94 @@
+//! Times on the command line: in RFC 3339, or as the time since then, such as `1h`.
+
+use lately_keys::UnixMillis;
+use lately_kit::clock;
+use lately_model::{SeekTo, Start};
+
+use crate::seconds;
+
+/// The end of a range, which a page's cursor belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bound {
+    /// The time, rounded up to a millisecond.
+    pub(crate) at: UnixMillis,
+    /// True if the user gave the time since then. The same text is another time a moment later.
+    pub(crate) is_relative: bool,
+}
+
+/// The time that a text such as `30s`, `30m`, `1h` or `2d` names; `None` for other texts.
+fn ago(text: &str) -> Option<UnixMillis> {
+    let seconds = seconds::parse(text)?;
+    let now = u64::try_from(clock::unix_now().as_millis()).ok()?;
+    UnixMillis::new(now).ok().map(|now| now.saturating_sub(u64::from(seconds) * 1000))
+}
+
+fn or_ago<T, E: std::fmt::Display>(
+    text: &str,
+    of: impl FnOnce(UnixMillis) -> T,
+    parse: impl FnOnce(&str) -> Result<T, E>,
+) -> Result<T, String> {
+    match ago(text) {
+        Some(at) => Ok(of(at)),
+        None => {
+            parse(text).map_err(|error| format!("{error}; or the time since then, such as 30m, 1h or 2d"))
+        }
+    }
+}
+
+pub(crate) fn parse_bound(text: &str) -> Result<Bound, String> {
+    let given = |text: &str| Ok(Bound { at: UnixMillis::parse_bound(text)?, is_relative: false });
+    or_ago::<_, lately_keys::TimeError>(text, |at| Bound { at, is_relative: true }, given)
+}
+
+pub(crate) fn parse_time(text: &str) -> Result<UnixMillis, String> {
+    or_ago(text, |at| at, str::parse)
+}
+
+pub(crate) fn parse_start(text: &str) -> Result<Start, String> {
+    or_ago(text, Start::Time, str::parse)
+}
+
+pub(crate) fn parse_seek(text: &str) -> Result<SeekTo, String> {
+    or_ago(text, SeekTo::Time, str::parse)
+}
+
+pub(crate) fn parse_timestamp(text: &str) -> Result<jiff::Timestamp, String> {
+    let of = |at: UnixMillis| {
+        let millis = i64::try_from(at.get()).expect("a UnixMillis lies before the year 10000");
+        jiff::Timestamp::from_millisecond(millis).expect("a UnixMillis lies before the year 10000")
+    };
+    or_ago(text, of, str::parse)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_given_in_rfc_3339_or_as_the_time_since_then() {
+        let now = u64::try_from(clock::unix_now().as_millis()).expect("after 1970");
+        for (text, seconds) in [("90s", 90), ("30m", 1_800), ("1h", 3_600), ("2d", 172_800)] {
+            let bound = parse_bound(text).expect(text);
+            let since = now - bound.at.get();
+            assert!(
+                bound.is_relative && (since <= seconds * 1000) && since + 5_000 > seconds * 1000,
+                "{text}"
+            );
+            assert!(matches!(parse_start(text), Ok(Start::Time(_))));
+            assert!(matches!(parse_seek(text), Ok(SeekTo::Time(_))));
+            assert!(parse_time(text).is_ok() && parse_timestamp(text).is_ok());
+        }
+        let given = "2026-11-20T09:30:00Z";
+        let bound = Bound { at: given.parse().expect("a time"), is_relative: false };
+        assert_eq!((parse_bound(given), parse_time(given)), (Ok(bound), Ok(bound.at)));
+        assert_eq!(parse_timestamp(given).expect("a time").to_string(), given);
+        assert_eq!(parse_start("latest"), Ok(Start::Latest));
+        for text in ["", "1", "1w", "-1h", "1.5h", "yesterday"] {
+            let refused = parse_bound(text).expect_err(text);
+            assert!(refused.ends_with("; or the time since then, such as 30m, 1h or 2d"), "{refused}");
+            assert!(
+                parse_time(text).is_err() && parse_start(text).is_err() && parse_timestamp(text).is_err()
+            );
+        }
+    }
+}
