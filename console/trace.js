@@ -41,7 +41,7 @@ export function trace(target, signal) {
     const got = body?.events ? ` · ${plural(body.events.length, "event")}` : "";
     const parts = [
       el("p", {}, el("strong", {}, `${status}`), got, " · ", el("span", { class: "price" }, cost({ cost: paid }))),
-      refused && showProblem(refused),
+      refused && showProblem(refused, read, true),
       calls.length > 0 && table("DynamoDB calls", ["Call", "Partition", "Items", "Read units", "Read"], rows, { class: "items" }),
       el(
         "p",

@@ -348,8 +348,16 @@ mod tests {
         let open = |path: &Path| OpenOptions::new().write(true).open(path).unwrap();
         let mut file = open(if cut { path } else { Path::new("/dev/full") });
         if cut {
-            // No file may be so long.
-            file.seek(io::SeekFrom::Start(i64::MAX as u64)).unwrap();
+            // The end of the longest possible file, found by bisection, since each file system has its own.
+            let (mut least, mut most) = (0, i64::MAX as u64);
+            while least < most {
+                let middle = most - (most - least) / 2;
+                match file.seek(io::SeekFrom::Start(middle)) {
+                    Ok(_) => least = middle,
+                    Err(_) => most = middle - 1,
+                }
+            }
+            file.seek(io::SeekFrom::Start(least)).unwrap();
         }
         journal.current.as_mut().unwrap().file = file;
     }

@@ -308,7 +308,7 @@ mod tests {
                 Order::NewestFirst,
                 Position::Session("0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap())
             ),
-            "AQCvuF7EkKclBgaQ"
+            "AQCvuF7EkKclBgYBkKTN0-dyIp-Z_bdP7udS6_IhjA"
         );
     }
 

@@ -156,7 +156,7 @@ async fn clients_cannot_choose_the_dimensions_of_a_line() {
         [
             (&health, &"ok".into(), &204.into()),
             (&Value::Null, &"refused".into(), &404.into()),
-            (&Value::Null, &"refused".into(), &404.into()),
+            (&Value::Null, &"refused".into(), &405.into()),
             (&document, &"failed".into(), &503.into()),
         ]
     );
