@@ -12,7 +12,7 @@
 //! intent that has changed and has no record gets its record. So a killed process loses neither the write nor its
 //! records.
 //!
-//! An append can fail, for example on a full disk. What a failed append wrote is cut off again. A write whose intent
+//! An append can fail, for example on a full disk. The journal cuts off the bytes of a failed append. A write whose intent
 //! cannot be appended is refused. A record that cannot be appended waits in memory, because its write is committed: it is
 //! appended before the next intent, which fails as long as it cannot be. So the last intent still covers the waiting
 //! records, and they are derived from it if the process ends first.

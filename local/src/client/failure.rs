@@ -125,7 +125,7 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// What does not exist, and the command that creates it, for a target and the code of its problem.
+/// The missing thing, and the command that creates it, by the target and the code of the problem.
 fn creation(target: &str, code: &str) -> Option<String> {
     let path = target.split('?').next().unwrap_or(target);
     let parts: Vec<_> = path.trim_start_matches('/').split('/').collect();
