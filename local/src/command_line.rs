@@ -47,7 +47,7 @@ pub enum Command {
     /// Upgrade issues that are stored with an older schema
     Migrate(MigrateOptions),
     /// Import a table of a published design into a topic
-    Import(ImportOptions),
+    Import(Box<ImportOptions>),
     /// Print a topic's events, one per line, from a consumer's position on
     Consume(ConsumeOptions),
     /// Report a topic's new events, and list and show reports

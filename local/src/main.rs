@@ -45,7 +45,8 @@ async fn main() -> ExitCode {
             operate::migrate::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
         }
         Some(Command::Import(options)) => {
-            operate::import::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
+            let import = Box::pin(operate::import::run(*options, &mut out, &mut told));
+            import.await.map_err(|error| error.to_string())
         }
     };
     match done {

@@ -191,7 +191,7 @@ mod tests {
     fn without_literal_tokens_any_host_is_let_in_with_its_own_pages() {
         let open = ["--host", "0.0.0.0", "--no-literal-tokens"];
         let host = (HOST, "lately.example.org");
-        assert!(lets_in(&open, &[host.clone()]));
+        assert!(lets_in(&open, std::slice::from_ref(&host)));
         assert!(lets_in(&open, &[host.clone(), (ORIGIN, "https://lately.example.org")]));
         assert!(!lets_in(&open, &[host, (ORIGIN, "https://example.org")]));
     }

@@ -32,7 +32,6 @@ fn a_silent_connection_costs_less_than_100_kilobytes() {
     // Connections are accepted in order, so all of them are open when this request is answered.
     ask();
     let each = memory(&program).saturating_sub(before) / SILENT as u64;
-    println!("{each} bytes a connection");
     assert!(each < 100_000, "{each} bytes a connection");
     drop(silent);
     program.stop("-TERM");

@@ -296,7 +296,7 @@ mod tests {
         let words = ["lately", "import", "--table", "old", "--topic", "posts"];
         let said = Lately::try_parse_from(words.into_iter().chain(line.split(' ')))?;
         match said.command {
-            Some(Command::Import(options)) => Ok(options),
+            Some(Command::Import(options)) => Ok(*options),
             _ => unreachable!("import was said"),
         }
     }

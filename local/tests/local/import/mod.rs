@@ -153,7 +153,7 @@ impl Scene {
         };
         let (source, target) = (connection(client.clone(), SOURCE), store(client, LATELY));
         let (mut out, mut told) = (Vec::new(), Vec::new());
-        let result = lately::operate::import::between(&source, &target, options, &mut out, &mut told).await;
+        let result = lately::operate::import::between(&source, &target, *options, &mut out, &mut told).await;
         let text = |bytes| String::from_utf8(bytes).unwrap();
         Ran { result, out: text(out), told: text(told) }
     }
