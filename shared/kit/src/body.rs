@@ -19,7 +19,7 @@ use crate::problem::Problem;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cap(pub(crate) usize);
 
-/// A request's whole body: at most 3 MiB, or the route's lower [`Cap`]. A larger body is refused with 413 `too-large`:
+/// A request's whole body: at most 3 MiB, or the route's lower cap. A larger body is refused with 413 `too-large`:
 /// at once if its length is announced, else as soon as more than the cap has arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Whole(pub Bytes);
