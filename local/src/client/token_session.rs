@@ -133,23 +133,7 @@ pub(super) async fn run(options: SessionOptions, screen: Screen<'_>) -> Result<(
             }
             Ok(())
         }
-        SessionCommand::Create { new, access } => {
-            let new = new.session().map_err(|error| Failure::Usage(error.to_string()))?;
-            let mut body = json!({ "scopes": new.scopes, "ttl_seconds": new.ttl_seconds.get() });
-            let optional =
-                [("user", new.user.map(|user| json!(user))), ("topics", new.topics.map(|it| json!(it)))];
-            for (name, value) in optional {
-                value.into_iter().for_each(|value: Value| body[name] = value);
-            }
-            let mut session = Session::open(access, screen)?;
-            let reply = session.ask(&Call::post("/sessions").json(&body)).await?;
-            if !session.prints_json(&reply)? {
-                let Created { id, token, expires_at } = read(&reply)?;
-                session.tell(format_args!("session {id}, valid until {expires_at}"))?;
-                session.print(token)?;
-            }
-            Ok(())
-        }
+        SessionCommand::Create { new, access } => create(new, access, screen).await,
         SessionCommand::Revoke { sessions: RevokedArguments { ids, user }, access } => {
             let mut session = Session::open(access, screen)?;
             for id in ids {
@@ -167,6 +151,23 @@ pub(super) async fn run(options: SessionOptions, screen: Screen<'_>) -> Result<(
             Ok(())
         }
     }
+}
+
+async fn create(new: NewTokenArguments, access: Access, screen: Screen<'_>) -> Result<(), Failure> {
+    let new = new.session().map_err(|error| Failure::Usage(error.to_string()))?;
+    let mut body = json!({ "scopes": new.scopes, "ttl_seconds": new.ttl_seconds.get() });
+    let optional = [("user", new.user.map(|user| json!(user))), ("topics", new.topics.map(|it| json!(it)))];
+    for (name, value) in optional {
+        value.into_iter().for_each(|value: Value| body[name] = value);
+    }
+    let mut session = Session::open(access, screen)?;
+    let reply = session.ask(&Call::post("/sessions").json(&body)).await?;
+    if !session.prints_json(&reply)? {
+        let Created { id, token, expires_at } = read(&reply)?;
+        session.tell(format_args!("session {id}, valid until {expires_at}"))?;
+        session.print(token)?;
+    }
+    Ok(())
 }
 
 fn cells(ShownSession { id, user, scopes, topics, expires_at, .. }: ShownSession) -> [String; 5] {

@@ -50,6 +50,13 @@ Stop with Ctrl-C.
         )?;
         return out.flush();
     }
+    print_examples(out, api, options)?;
+    writeln!(out, "\nStop with Ctrl-C.")?;
+    out.flush()
+}
+
+/// Prints requests to try with the literal tokens.
+fn print_examples(out: &mut impl Write, api: SocketAddr, options: &ServeOptions) -> std::io::Result<()> {
     write!(
         out,
         r#"
@@ -73,6 +80,5 @@ Try it:
 "#
         )?;
     }
-    writeln!(out, "\nStop with Ctrl-C.")?;
-    out.flush()
+    Ok(())
 }
