@@ -104,7 +104,7 @@ test("only the faults that the form shows are set, and the form shows what is on
   const page = await open(t, "#faults");
   await page.getByLabel("Paused").check();
   await page.getByRole("button", { name: "Apply" }).click();
-  await page.getByText("the stream is paused").first().waitFor();
+  await until("the stream is paused", async () => (await faults()).stream.paused);
   const { stream } = await faults();
   assert.deepEqual(stream, { paused: true, delay_seconds: 0, duplicate: 0, crash_before: 0, crash_after: 0 });
   await page.reload();

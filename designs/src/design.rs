@@ -20,7 +20,7 @@ pub enum Design {
     Chronological {
         /// The user of the timeline.
         user: User,
-        /// Whether ticks are counted down or up.
+        /// The direction in which ticks count.
         natural: NaturalOrder,
     },
     /// All events, by day, spread over some shards.
@@ -140,7 +140,7 @@ impl Design {
         Ok(time.event_id(self.name(), key, shards))
     }
 
-    /// Whether the design's partitions have an end. If so, only a walk finds the partitions that hold events.
+    /// True if the design's partitions have an end. If so, only a walk finds the partitions that hold events.
     #[must_use]
     pub fn is_windowed(&self) -> bool {
         self.window(Timestamp::UNIX_EPOCH) != Window::ALL

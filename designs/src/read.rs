@@ -34,7 +34,7 @@ pub struct Page {
     /// The position of the walk behind these events. At the end of a walk, the position is behind all of its times: a
     /// caller that continues from there misses events of these times that land later.
     pub position: Position,
-    /// Whether there may be more events.
+    /// True if there may be more events.
     pub has_more: bool,
 }
 

@@ -71,7 +71,7 @@ impl Stop {
         }
     }
 
-    /// Whether the queries read in DynamoDB's own order.
+    /// True if the queries read in DynamoDB's own order.
     pub(crate) fn is_forward(&self) -> bool {
         self.order == self.natural
     }
@@ -96,7 +96,7 @@ impl Stop {
         self.lanes[lane].events.pop_front()
     }
 
-    /// Whether there may be more events.
+    /// True if there may be more events.
     pub(crate) fn has_more(&self) -> bool {
         self.lanes.iter().any(|lane| lane.unread || !lane.events.is_empty())
     }

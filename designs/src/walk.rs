@@ -25,7 +25,7 @@ pub struct Walk {
     pub position: Option<Position>,
     /// The most events of one read.
     pub limit: NonZeroU32,
-    /// Whether each read sees everything that was acknowledged before it, at twice the price.
+    /// True if each read sees everything that was acknowledged before it, at twice the price.
     pub consistent: bool,
 }
 

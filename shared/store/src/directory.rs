@@ -53,12 +53,12 @@ pub(crate) enum Types {
 }
 
 impl Types {
-    /// Whether events are listed by type in the bucket.
+    /// True if events are listed by type in the bucket.
     pub(crate) const fn are_kept(&self) -> bool {
         !matches!(self, Self::NotKept)
     }
 
-    /// Whether the bucket may hold events of a type.
+    /// True if the bucket may hold events of a type.
     pub(crate) fn may_hold(&self, event_type: &EventType) -> bool {
         match self {
             Self::Listed(types) => types.contains(event_type),
@@ -124,7 +124,7 @@ impl DirectoryRange {
 pub(crate) struct DirectoryPage {
     /// In the range's order.
     pub(crate) entries: Vec<Entry>,
-    /// Whether there may be entries after these.
+    /// True if there may be entries after these.
     pub(crate) more: bool,
 }
 

@@ -42,9 +42,9 @@ pub(crate) struct TimelineEntry {
     pub(crate) body: Body,
     /// The views (by actor, by subject) that list the event: those that the topic kept when the event was written.
     views: Views,
-    /// Whether the topic fanned out when the event was written.
+    /// True if the topic fanned out when the event was written.
     pub(crate) fans_out: bool,
-    /// Whether the event is an import.
+    /// True if the event is an import.
     is_import: bool,
     /// When the event expires, in unix seconds.
     pub(crate) expires_at: Option<u64>,
@@ -113,7 +113,7 @@ impl TimelineEntry {
         })
     }
 
-    /// Whether the event belongs in the feeds of all followers: its topic fans out, and it is no import.
+    /// True if the event belongs in the feeds of all followers: its topic fans out, and it is no import.
     pub(crate) const fn is_for_feeds(&self) -> bool {
         self.fans_out && !self.is_import
     }
@@ -237,12 +237,12 @@ fn data(item: &Item) -> Result<Option<Data>, Corrupt> {
     data.transpose().map_err(|_| item.corrupt("d"))
 }
 
-/// Whether an event was accepted as an import; `None` if an earlier release wrote the event, without this letter.
+/// True if an event was accepted as an import; `None` if an earlier release wrote the event, without this letter.
 fn is_import(letters: &str) -> Option<bool> {
     letters.contains(['i', 'p']).then(|| letters.contains('i'))
 }
 
-/// Whether an event landed so long after its time that earlier releases took it for an import. The stream record
+/// True if an event landed so long after its time that earlier releases took it for an import. The stream record
 /// contains the time of landing, so the result is the same however late the record is handled.
 fn has_landed_late(id: EventId, landed_at: UnixMillis) -> bool {
     landed_at.get().saturating_sub(id.at().get()) > IMPORT_SECONDS * 1000

@@ -147,12 +147,12 @@ const KEYED: &str = "k";
 pub(crate) struct Acceptance {
     /// When the request arrived.
     pub(crate) at: UnixMillis,
-    /// Whether the request has an idempotency key, so that it may be retried.
+    /// True if the request has an idempotency key, so that it may be retried.
     pub(crate) is_keyed: bool,
 }
 
 impl Acceptance {
-    /// Whether an event of the request is an import.
+    /// True if an event of the request is an import.
     pub(crate) fn is_import(self, event: &NewEvent) -> bool {
         event.at.is_some_and(|at| AcceptedTimes::new(self.at, None).is_import(at))
     }
@@ -163,7 +163,7 @@ impl Acceptance {
     }
 }
 
-/// Whether an item has expired. TTL may not have removed it yet.
+/// True if an item has expired. TTL may not have removed it yet.
 pub(crate) fn is_over(item: &Item, now: UnixMillis) -> Result<bool, Corrupt> {
     let expires_at: Option<u64> = item.optional_number("expires_at")?;
     Ok(expires_at.is_some_and(|seconds| seconds <= now.get() / 1000))

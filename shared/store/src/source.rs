@@ -83,7 +83,7 @@ impl StoredSource {
         Some(PullMarker { source: source.clone(), since: followed.max(promotion) })
     }
 
-    /// Whether an event of the source is copied into feeds.
+    /// True if an event of the source is copied into feeds.
     pub(crate) fn pushes(&self, id: EventId) -> bool {
         match self.mode {
             PushMode::Push | PushMode::Promoting { .. } => true,
@@ -91,7 +91,7 @@ impl StoredSource {
         }
     }
 
-    /// Whether an event of the source may have been copied into the feeds of all its followers. Until the source was
+    /// True if an event of the source may have been copied into the feeds of all its followers. Until the source was
     /// pulled, its events were pushed whatever their ids. If a writer's clock was ahead, such an id may be higher than
     /// the first pulled id.
     pub(crate) fn may_have_pushed(&self, id: EventId) -> bool {

@@ -127,7 +127,7 @@ impl Store {
         &self.inner.pulls
     }
 
-    /// Whether a partition took no more writes a moment ago.
+    /// True if a partition took no more writes a moment ago.
     pub(crate) fn is_busy(&self, partition: &str) -> bool {
         self.inner.busy.get(partition).is_some_and(|noted| noted.is_within(BUSY_FOR, self.ambient()))
     }

@@ -34,9 +34,9 @@ pub struct Submission {
     pub topic: Topic,
     /// The events.
     pub events: Vec<NewEvent>,
-    /// Whether the client sent one event, not a list: an error then names the event without an index.
+    /// True if the client sent one event, not a list: an error then names the event without an index.
     pub single: bool,
-    /// Whether events may lie in the past.
+    /// True if events may lie in the past.
     pub may_import: bool,
     /// The idempotency key, by which a retry is recognized.
     pub idempotency: Option<Idempotency>,
@@ -55,7 +55,7 @@ impl Submission {
 pub struct Written {
     /// The events, in the order in which they were given.
     pub events: Vec<Event>,
-    /// Whether the request was a retry, so the events may have been written before.
+    /// True if the request was a retry, so the events may have been written before.
     pub replayed: bool,
 }
 
@@ -73,7 +73,7 @@ pub enum WriteError {
     TooOld {
         /// The indices of these events.
         indices: Vec<usize>,
-        /// Whether the submission was one event, not a list.
+        /// True if the submission was one event, not a list.
         single: bool,
     },
     /// The idempotency key was used with another body. No event was written.

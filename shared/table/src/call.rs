@@ -52,7 +52,7 @@ pub(crate) fn meaning<E: ProvideErrorMetadata>(error: &SdkError<E>) -> Meaning {
     }
 }
 
-/// Whether DynamoDB throttled the call.
+/// True if DynamoDB throttled the call.
 pub(crate) fn is_throttle<E: ProvideErrorMetadata>(error: &SdkError<E>) -> bool {
     let code = error.as_service_error().and_then(ProvideErrorMetadata::code);
     matches!(
@@ -115,7 +115,7 @@ impl Table {
         &self.meter
     }
 
-    /// Whether the operation has read as much as one request may, or has too little time left. A read then ends, and
+    /// True if the operation has read as much as one request may, or has too little time left. A read then ends, and
     /// its cursor says where to continue.
     #[must_use]
     pub fn is_spent(&self) -> bool {
@@ -238,10 +238,10 @@ impl<E> Failed<E> {
 pub struct Refusal {
     /// The reason of the failure.
     pub error: TableError,
-    /// Whether the item's own key range takes no more writes, in the table or in an index. More shards help then. They
+    /// True if the item's own key range takes no more writes, in the table or in an index. More shards help then. They
     /// would not raise a limit of the table or the account.
     pub is_range_hot: bool,
-    /// Whether DynamoDB throttled the call, or left a part of it undone.
+    /// True if DynamoDB throttled the call, or left a part of it undone.
     pub is_throttle: bool,
 }
 

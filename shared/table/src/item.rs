@@ -187,7 +187,7 @@ impl Item {
         self.0.get(name).cloned().map(Value)
     }
 
-    /// Whether the attribute exists.
+    /// True if the attribute exists.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
@@ -234,7 +234,7 @@ impl Item {
         K::decode(self.text(pk)?, self.text(sk)?).ok_or_else(|| self.corrupt(sk))
     }
 
-    /// Whether a flag is set. A flag that is not stored is not set.
+    /// True if a flag is set. A flag that is not stored is not set.
     #[must_use]
     pub fn flag(&self, name: &str) -> bool {
         matches!(self.0.get(name), Some(AttributeValue::Bool(true)))

@@ -274,7 +274,7 @@ fn throttling_reasons(error: &SdkError<PutItemError>) -> &[ThrottlingReason] {
     }
 }
 
-/// Whether a write was throttled because its key range takes no more writes.
+/// True if a write was throttled because its key range takes no more writes.
 pub(crate) fn is_range_hot(reasons: &[ThrottlingReason]) -> bool {
     reasons.iter().any(|reason| {
         matches!(

@@ -250,7 +250,7 @@ impl Table {
     }
 }
 
-/// Whether a write was throttled.
+/// True if a write was throttled.
 fn is_throttle(reason: &CancellationReason) -> bool {
     matches!(reason.code(), Some("ThrottlingError" | "ProvisionedThroughputExceeded"))
 }

@@ -210,7 +210,7 @@ impl LedgerHandle<'_> {
 /// The last possible id.
 const LAST: EventId = EventId::last_of(UnixMillis::MAX);
 
-/// Whether an entry belongs to this incarnation and is not settled.
+/// True if an entry belongs to this incarnation and is not settled.
 fn is_unsettled(entry: &Item, ours: Revision) -> Result<bool, Corrupt> {
     Ok(incarnation(entry)? == ours && entry.optional_text("by")?.is_none())
 }

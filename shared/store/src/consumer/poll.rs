@@ -47,9 +47,9 @@ struct Late {
     events: Vec<Event>,
     /// Their bytes as sent.
     bytes: usize,
-    /// Whether the response has no room for the next late event.
+    /// True if the response has no room for the next late event.
     is_full: bool,
-    /// Whether there are more late events.
+    /// True if there are more late events.
     more: bool,
     /// The counters that are dealt with once these events are committed.
     dealt: Counters,
@@ -90,7 +90,7 @@ struct Ahead {
     events: Vec<Event>,
     /// The last id up to which the topic was read; `None` if that is the position.
     upto: Option<EventId>,
-    /// Whether the topic was read up to the end that was asked for.
+    /// True if the topic was read up to the end that was asked for.
     complete: bool,
 }
 

@@ -49,7 +49,7 @@ pub(super) struct LeftEvent {
     pub(super) id: EventId,
     /// When the event was written or deleted, in whole seconds.
     pub(super) at: UnixMillis,
-    /// Whether the event's topic fans out. If not, the event is in no feed.
+    /// True if the event's topic fans out. If not, the event is in no feed.
     pub(super) fans_out: bool,
 }
 

@@ -118,7 +118,7 @@ impl LateNotes<'_> {
         Ok(0)
     }
 
-    /// Whether a consumer may have read past an event's position before the event landed.
+    /// True if a consumer may have read past an event's position before the event landed.
     async fn is_candidate(
         &self,
         announced: &Announcement,

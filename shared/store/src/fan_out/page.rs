@@ -26,7 +26,7 @@ pub(super) struct ShardPage {
     /// The page begins after this follower.
     after: Option<User>,
     followers: Vec<Follower>,
-    /// Whether there may be more followers after the page.
+    /// True if there may be more followers after the page.
     pub(super) more: bool,
 }
 
@@ -48,7 +48,7 @@ impl ShardPage {
         self.followers.iter().filter(may_hold).map(|follower| &follower.user)
     }
 
-    /// Whether the page would contain a follower with this name.
+    /// True if the page would contain a follower with this name.
     pub(super) fn covers(&self, user: &User) -> bool {
         let last = self.followers.last().filter(|_| self.more);
         self.after.as_ref().is_none_or(|after| after < user) && last.is_none_or(|last| *user <= last.user)

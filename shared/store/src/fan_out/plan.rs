@@ -33,7 +33,7 @@ pub(super) fn rails(records: &[Record]) -> Vec<Vec<usize>> {
     rails
 }
 
-/// Whether an event may have landed after a run was read. DynamoDB says when the event landed, rounded down to seconds;
+/// True if an event may have landed after a run was read. DynamoDB says when the event landed, rounded down to seconds;
 /// the reporter's clock says when the run was announced.
 pub(super) fn may_be_missed(landed_at: UnixMillis, announced_at: UnixMillis) -> bool {
     landed_at.saturating_add(LANDED_WITHIN_MILLIS + CLOCKS_APART_MILLIS) >= announced_at

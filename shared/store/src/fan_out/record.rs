@@ -91,7 +91,7 @@ pub(super) enum What {
     /// A source's item changed.
     Source {
         source: Source,
-        /// Whether the source was pushed before.
+        /// True if the source was pushed before.
         was_pushed: bool,
         stored: StoredSource,
     },
@@ -161,7 +161,7 @@ struct Sequence {
 /// A record with its images as items.
 struct Delivered {
     event: EventName,
-    /// Whether TTL removed the item.
+    /// True if TTL removed the item.
     is_expiry: bool,
     /// When the change was made, in seconds; zero if the record does not say.
     seconds: i64,
@@ -205,7 +205,7 @@ fn item(attributes: serde_dynamo::Item) -> Item {
     Item::from(HashMap::<String, _>::from(attributes))
 }
 
-/// Whether DynamoDB's TTL made the change.
+/// True if DynamoDB's TTL made the change.
 fn is_ttl(identity: &UserIdentity) -> bool {
     identity.type_ == "Service" && identity.principal_id == "dynamodb.amazonaws.com"
 }

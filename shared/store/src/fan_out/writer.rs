@@ -68,7 +68,7 @@ struct Queued {
     /// The write gets a call of its own. DynamoDB refused a whole call with this write and others, so this write may be
     /// the reason; or the write's partition may be busy.
     alone: bool,
-    /// Whether all rails that asked for the write can leave it for later.
+    /// True if all rails that asked for the write can leave it for later.
     may_refuse: bool,
     tickets: Vec<Arc<Ticket>>,
 }

@@ -24,7 +24,7 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
-    /// Whether the feed pulls an event that a source lists.
+    /// True if the feed pulls an event that a source lists.
     pub(super) fn pull(&self, source: &Source, id: EventId) -> bool {
         self.pulls.iter().any(|pull| pull.source == *source && pull.since <= id)
     }

@@ -75,7 +75,7 @@ impl FeedHandle<'_> {
         Ok(FeedPage { page, unread })
     }
 
-    /// Whether the feed shows an event: the feed holds its entry, or pulls a source that lists it.
+    /// True if the feed shows an event: the feed holds its entry, or pulls a source that lists it.
     async fn look(self, id: EventId) -> Result<Option<()>, TableError> {
         let filter = Filter::seen_by(self.op.allowed_topics(), self.op.now());
         let pushed = self.op.table.get(place_in_feed(id, self.user));
@@ -130,7 +130,7 @@ impl TimelineReading<'_> {
     }
 }
 
-/// Whether a page is the first page of the whole feed, newest events first.
+/// True if a page is the first page of the whole feed, newest events first.
 fn is_first_of_all(query: &FeedQuery, span: &Span) -> bool {
     let page = &query.page;
     let whole = page.range.from.is_none() && page.range.to.is_none() && page.event_type.is_none();

@@ -96,7 +96,7 @@ impl FeedHandle<'_> {
         Ok(belonging)
     }
 
-    /// Whether an entry's event exists.
+    /// True if an entry's event exists.
     async fn has_event(self, entry: &TimelineEntry) -> Result<bool, TableError> {
         let Some(key) = entry.event_key(self.op).await? else { return Ok(false) };
         Ok(!self.op.table.existing(&[key]).await?.is_empty())

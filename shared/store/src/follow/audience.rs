@@ -21,7 +21,7 @@ pub(crate) struct FollowerRange {
 #[derive(Clone, Debug)]
 pub(crate) struct FollowerPage {
     pub(crate) followers: Vec<Follower>,
-    /// Whether the range may have more followers.
+    /// True if the range may have more followers.
     pub(crate) more: bool,
 }
 

@@ -88,7 +88,7 @@ impl Counts {
         Ok((shard, Self { here: count("here")?, left: count("left")?, left_at }))
     }
 
-    /// Whether a follower may have left at a time or later.
+    /// True if a follower may have left at a time or later.
     pub(crate) fn may_have_left_since(&self, since: UnixMillis) -> bool {
         let since = since.saturating_sub(CLOCKS_APART_MILLIS);
         self.left > 0 && self.left_at.is_none_or(|left_at| left_at >= since)

@@ -34,7 +34,7 @@ pub(crate) use edge::{Counts, Edge, Follower, leaver};
 pub struct Followed {
     /// When the follow began.
     pub since: UnixMillis,
-    /// Whether the follow is new.
+    /// True if the follow is new.
     pub created: bool,
 }
 
@@ -114,7 +114,7 @@ impl UserHandle<'_> {
 }
 
 impl SourceHandle<'_> {
-    /// Whether the faults of a follower shard's writes are a reason for more shards.
+    /// True if the faults of a follower shard's writes are a reason for more shards.
     async fn needs_more_shards(self, shard: Shard, faults: &[Fault]) -> Result<bool, TableError> {
         let source = self.source;
         if faults.contains(&Fault::Throttled) || !faults.contains(&Fault::Conflict) {

@@ -94,12 +94,12 @@ impl IssueDraft {
         self.left = None;
     }
 
-    /// Whether the page has room, and numbers to look at.
+    /// True if the page has room, and numbers to look at.
     pub(super) const fn is_open(&self) -> bool {
         self.left.is_some() && !self.is_full
     }
 
-    /// Whether the page is up to date about an issue: it shows the issue at this revision or a later one, or rightly
+    /// True if the page is up to date about an issue: it shows the issue at this revision or a later one, or rightly
     /// does not show it.
     pub(super) fn shows(&self, issue: &Issue, revision: Revision) -> bool {
         if let Some(listed) = self.issues.iter().find(|listed| listed.number == issue.number) {

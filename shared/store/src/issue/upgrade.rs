@@ -41,7 +41,7 @@ impl IssuesHandle<'_> {
 /// The plan of an upgrade of all issues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MigrationPlan {
-    /// Whether to write. Otherwise the issues to be upgraded are only counted.
+    /// True if to write. Otherwise the issues to be upgraded are only counted.
     pub run: bool,
     /// The most items of the table to look at in a second. As many are written at most.
     pub items_per_second: NonZeroU32,

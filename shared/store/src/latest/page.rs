@@ -46,7 +46,7 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Whether the page must end, because its own limits or those of its operation are reached. The first queries are
+    /// True if the page must end, because its own limits or those of its operation are reached. The first queries are
     /// always made, so each cursor leads further than the one before.
     pub(crate) fn is_spent(&self, op: &Op) -> bool {
         let worked = self.queries >= QUERIES_PER_PAGE || self.filtered_items >= FILTERED_ITEMS_PER_PAGE;
@@ -59,7 +59,7 @@ impl Budget {
 pub(crate) enum Ending {
     /// The page holds as much as it may.
     Full {
-        /// Whether there may be more events behind the page.
+        /// True if there may be more events behind the page.
         more: bool,
     },
     /// The page has used up its budget.

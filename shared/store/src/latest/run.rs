@@ -78,7 +78,7 @@ impl<'a> LatestReading<'a> {
         if self.walk.has_more() { Ending::Cut { at: self.walk.at } } else { Ending::Exhausted }
     }
 
-    /// Whether there may be buckets behind the ones that were read.
+    /// True if there may be buckets behind the ones that were read.
     pub(super) fn has_more(&self) -> bool {
         self.walk.has_more()
     }

@@ -18,7 +18,7 @@ use crate::topic::StoredTopic;
 pub(super) struct DirectoryStop {
     pub(super) bucket: Bucket,
     pub(super) shards: ShardCount,
-    /// Whether the bucket keeps the `type` view.
+    /// True if the bucket keeps the `type` view.
     pub(super) has_types: bool,
     pub(super) ids: IdRange,
 }
@@ -93,7 +93,7 @@ impl DirectoryWalk {
         self.span.order
     }
 
-    /// Whether there may be a bucket ahead.
+    /// True if there may be a bucket ahead.
     pub(super) fn has_more(&self) -> bool {
         !self.ahead.is_empty() || self.unread.is_some()
     }

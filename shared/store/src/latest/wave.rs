@@ -15,9 +15,9 @@ use crate::limits::FILTERED_ITEMS_AT_FIRST;
 pub(crate) struct WaveLane {
     /// The partition key's text.
     pub(crate) partition: String,
-    /// Whether the partition is one of the index by type.
+    /// True if the partition is one of the index by type.
     pub(crate) by_type: bool,
-    /// Whether the query's filter drops events that do not match.
+    /// True if the query's filter drops events that do not match.
     pub(crate) filtered: bool,
     /// The number of similar lanes, this one included, over which chance spreads the events.
     pub(crate) shards: u16,
@@ -69,7 +69,7 @@ pub(crate) struct Wave<T> {
     events: Vec<T>,
     /// The last id that the walk comes to in any lane.
     end: EventId,
-    /// Whether the wave was given up before it was exact.
+    /// True if the wave was given up before it was exact.
     cut: bool,
 }
 

@@ -59,7 +59,7 @@ pub trait LookUp: Send {
 pub(super) struct Pages {
     pub(super) ids: BTreeSet<EventId>,
     written: u32,
-    /// Whether the last page is written, so that the list is complete.
+    /// True if the last page is written, so that the list is complete.
     pub(super) complete: bool,
 }
 

@@ -20,7 +20,7 @@ impl<'a> Filter<'a> {
         Self { event_type: None, topic: None, topics, now }
     }
 
-    /// Whether the filter drops more than expired entries.
+    /// True if the filter drops more than expired entries.
     pub(crate) const fn is_narrow(&self) -> bool {
         self.event_type.is_some() || self.topic.is_some() || self.topics.is_some()
     }

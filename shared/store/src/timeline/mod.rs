@@ -89,7 +89,7 @@ impl TimelineHandle<'_> {
         Ok(page)
     }
 
-    /// Whether a source lists an event, and the client may see it.
+    /// True if a source lists an event, and the client may see it.
     async fn look(self, id: EventId) -> Result<Option<()>, TableError> {
         let key = place_at_source(id, self.source);
         let Some(item) = self.op.table.get(key).await? else { return Ok(None) };
@@ -121,7 +121,7 @@ where
     seen.ok_or(TimelineError::NotYetVisible)
 }
 
-/// Whether to read consistently. A client that has waited for an event must see it, and an eventually consistent read
+/// True to read consistently. A client that has waited for an event must see it, and an eventually consistent read
 /// may not have it yet.
 pub(crate) const fn is_consistent(query: &EventQuery, waited_for: Option<EventId>) -> bool {
     query.consistent || waited_for.is_some()
