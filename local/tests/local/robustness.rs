@@ -83,7 +83,7 @@ fn health_names_a_folder_that_cannot_be_written() {
     program.stop("-TERM");
 }
 
-/// Whether this process ignores SIGHUP, and with it each process that it starts.
+/// True if this process ignores SIGHUP. The processes that it starts then ignore SIGHUP as well.
 fn ignores_hangups() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -35,8 +35,8 @@
 //! | writes under a revision | `revision.rs` |
 //! | clocks and random bits | `ambient.rs` |
 //!
-//! Two rules must hold. Only [`Table`] retries calls: the SDK's own retries are off, so that this crate knows which
-//! attempts are ambiguous (the call failed, and DynamoDB may have applied it). And every call reports its consumed
+//! Two rules must hold. [`Table`] and its [`Attempts`] bound all retries: the SDK's own retries are off, so that this crate
+//! knows which attempts are ambiguous (the call failed, and DynamoDB may have applied it). And every call reports its consumed
 //! capacity to the operation's [`Meter`], so that each request knows its price.
 
 #![deny(missing_docs)]

@@ -31,7 +31,7 @@ async fn six_designs_store_the_same_events_and_latelys_loses_none() {
         let partitions = design["partitions"].as_array().unwrap();
         let held: u64 = partitions.iter().map(|partition| partition["items"].as_u64().unwrap()).sum();
         assert_eq!(held, stored, "{name}");
-        // Of events with the same key only the last is stored. It is random whether any of the ten share a key.
+        // An event replaces an earlier one with the same key. Chance decides whether any of the ten share a key.
         assert!(design["write_units"].as_f64() >= design["stored"].as_f64(), "{name}");
         let read = &design["read"];
         assert_eq!(read["complete"], true, "{name}");

@@ -65,7 +65,7 @@ impl Witness {
         let statements = Template::parse(TEMPLATE).unwrap().statements(function).unwrap();
         let done = self.0.lock().unwrap().clone();
         let mut used = BTreeSet::new();
-        // Of refused actions of the same kind, only one is reported.
+        // The report has one line for all refused actions of a kind.
         let mut refused = BTreeMap::new();
         for deed in &done {
             match statements.iter().find_map(|statement| deed.allowed_by(statement)) {
