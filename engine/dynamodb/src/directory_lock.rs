@@ -11,7 +11,7 @@ use std::path::Path;
 /// A lock that is held.
 #[derive(Debug)]
 pub(crate) struct DirectoryLock {
-    _file: File,
+    file: File,
 }
 
 /// The process that holds the lock of a directory.
@@ -52,7 +52,14 @@ impl DirectoryLock {
         }
         file.set_len(0)?;
         writeln!(file, "{}", std::process::id())?;
-        Ok(Self { _file: file })
+        Ok(Self { file })
+    }
+}
+
+impl Drop for DirectoryLock {
+    /// Releases the lock even if a child process that was just forked still has a copy of the open file.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
     }
 }
 
