@@ -3,6 +3,8 @@
 // A response that is not 2xx is thrown as a `Problem`, so that the page shows its code and its request's id. URL and
 // token are kept only in `sessionStorage`, which ends with the tab.
 
+import { measure } from "./meter.js";
+
 const KEPT = "lately.connection";
 
 /** The local program, with its admin's token. The token is valid on this machine only. */
@@ -107,18 +109,26 @@ const notLately = () =>
 export async function send(method, path, { body, headers = {}, token, signal }) {
   const sent = { Authorization: `Bearer ${token ?? connection.token}`, ...headers };
   if (body !== undefined) sent["Content-Type"] = "application/json";
-  const response = await received(
-    fetch(connection.url + path, {
-      method,
-      headers: sent,
-      body: body === undefined || typeof body === "string" ? body : JSON.stringify(body),
-      signal,
-      credentials: "omit",
-      cache: "no-store",
-    }),
-  );
-  reached = true;
-  if (!response.ok) throw await problem(response);
+  const measured = measure(method, path);
+  let response;
+  try {
+    response = await received(
+      fetch(connection.url + path, {
+        method,
+        headers: sent,
+        body: body === undefined || typeof body === "string" ? body : JSON.stringify(body),
+        signal,
+        credentials: "omit",
+        cache: "no-store",
+      }),
+    );
+    reached = true;
+    if (!response.ok) throw await problem(response);
+  } catch (error) {
+    measured(response, error);
+    throw error;
+  }
+  measured(response);
   return response;
 }
 
@@ -178,17 +188,19 @@ export function query(values) {
   return given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
 }
 
-/** The most pages of the list of topics to read. */
+/** The most pages of the list of topics to read at once. */
 const TOPIC_PAGES = 10;
 
-/** The names of all topics, at most 2,000. */
-export async function topics(signal) {
-  const names = [];
-  let cursor = null;
-  for (let page = 0; page < TOPIC_PAGES && (page === 0 || cursor); page += 1) {
-    const { data } = await call("GET", `/topics${query({ limit: 200, cursor })}`, { signal });
-    names.push(...data.topics.map((it) => it.topic));
-    cursor = data.next;
+/** Up to 2,000 topics with their settings, by name, and the cursor of those after them. */
+export async function topicList(signal, next = null) {
+  const topics = [];
+  for (let page = 0; page < TOPIC_PAGES && (page === 0 || next); page += 1) {
+    const { data } = await call("GET", `/topics${query({ limit: 200, cursor: next })}`, { signal });
+    topics.push(...data.topics);
+    next = data.next;
   }
-  return names;
+  return { topics, next };
 }
+
+/** The names of all topics, at most 2,000. */
+export const topics = async (signal) => (await topicList(signal)).topics.map((it) => it.topic);

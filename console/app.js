@@ -10,25 +10,34 @@ import { faultsBanner, outageBanner } from "./banner.js";
 import { connectionButton } from "./connection.js";
 import { el } from "./dom.js";
 import { onLink, onOutage, onState, restart } from "./live.js";
+import { clear } from "./meter.js";
 import { themeToggle } from "./theme.js";
 import * as consumers from "./consumers.js";
 import * as faults from "./faults.js";
 import * as feeds from "./feeds.js";
 import * as issues from "./issues.js";
+import * as records from "./records.js";
+import * as requests from "./requests.js";
+import * as sessions from "./sessions.js";
 import * as sources from "./sources.js";
 import * as storage from "./storage.js";
 import * as stream from "./stream.js";
 import * as timeline from "./timeline.js";
+import * as topics from "./topics.js";
 
 const PANELS = [
   { name: "timeline", title: "Timeline", module: timeline, names: ["topic"] },
   { name: "feeds", title: "Feeds", module: feeds, names: ["user"] },
   { name: "sources", title: "Sources", module: sources, names: ["source"] },
   { name: "issues", title: "Issues", module: issues, names: ["owner", "repo", "issue"] },
+  { name: "records", title: "Records", module: records, names: ["name", "kind"] },
+  { name: "topics", title: "Topics", module: topics, names: ["topic"] },
   { name: "consumers", title: "Consumers", module: consumers, names: ["topic", "name"] },
+  { name: "sessions", title: "Sessions", module: sessions, names: ["user"] },
   { name: "storage", title: "Storage", module: storage, names: ["topic"], local: true },
   { name: "stream", title: "Stream", module: stream, local: true },
   { name: "faults", title: "Faults", module: faults, local: true },
+  { name: "requests", title: "Requests", module: requests },
 ];
 
 const LINKS = { live: "Live", polling: "Polling", waiting: "Reconnecting" };
@@ -38,6 +47,7 @@ const POLLING = "Four other tabs are live. A browser opens few connections, so t
 
 const nav = document.getElementById("nav");
 const place = document.getElementById("panel");
+const meter = requests.meterLink();
 let shown = null;
 
 /** The parameters that each panel had last, by the panel's name. */
@@ -61,6 +71,7 @@ function drawNav() {
   const links = PANELS.filter((panel) => isLocal() || !panel.local).map((panel) =>
     el("a", { href: addressOf(panel), "aria-current": shown.name === panel.name ? "page" : null }, panel.title),
   );
+  meter.href = addressOf(PANELS.find(({ module }) => module === requests));
   nav.replaceChildren(...links);
   nav.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 }
@@ -84,12 +95,13 @@ function show() {
 async function start() {
   const connection = connectionButton(() => {
     last.clear();
+    clear();
     show();
     restart();
     showFaults(null);
   });
   const showFaults = faultsBanner(document.getElementById("banner"));
-  document.getElementById("foot").append(connection.element, themeToggle());
+  document.getElementById("foot").append(connection.element, meter, themeToggle());
   onState((state) => showFaults(state.faults));
   onOutage(outageBanner(document.getElementById("outage")));
   onLink((link) => {

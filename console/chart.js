@@ -1,5 +1,5 @@
 // A small line chart over time, for values that change every second. The page also shows the last value as text, so the
-// drawing alone carries no information.
+// drawing alone carries no information. The line has a gap where a value is not known.
 
 import { svg } from "./dom.js";
 
@@ -8,8 +8,8 @@ const HEIGHT = 48;
 
 export class Chart {
   #values = [];
-  #line = svg("polyline", { class: "chart-line", fill: "none" });
-  #area = svg("polygon", { class: "chart-area" });
+  #line = svg("path", { class: "chart-line", fill: "none" });
+  #area = svg("path", { class: "chart-area" });
 
   /** Keeps `points` values; older values are dropped. The vertical axis ends at `least` or above. */
   constructor({ points = 60, least = 1 } = {}) {
@@ -23,15 +23,21 @@ export class Chart {
     this.element = svg("svg", properties, this.#area, this.#line);
   }
 
+  /** Adds a value; `null` if it is not known. */
   add(value) {
     this.#values = [...this.#values, value].slice(-this.points);
     const top = Math.max(this.least, ...this.#values) * 1.1;
     const step = WIDTH / (this.points - 1);
     const left = WIDTH - (this.#values.length - 1) * step;
-    const places = this.#values.map(
-      (each, at) => `${(left + at * step).toFixed(1)},${(HEIGHT - 1 - (each / top) * (HEIGHT - 4)).toFixed(1)}`,
-    );
-    this.#line.setAttribute("points", places.join(" "));
-    this.#area.setAttribute("points", `${left.toFixed(1)},${HEIGHT} ${places.join(" ")} ${WIDTH},${HEIGHT}`);
+    /** The values without gaps between them, each as its places. */
+    const runs = [[]];
+    this.#values.forEach((each, at) => {
+      if (each === null) runs.push([]);
+      else runs.at(-1).push([(left + at * step).toFixed(1), (HEIGHT - 1 - (each / top) * (HEIGHT - 4)).toFixed(1)]);
+    });
+    const drawn = runs.filter((run) => run.length > 0);
+    this.#line.setAttribute("d", drawn.map((run) => `M${run.join("L")}`).join(""));
+    const area = (run) => `M${run[0][0]},${HEIGHT}L${run.join("L")}L${run.at(-1)[0]},${HEIGHT}Z`;
+    this.#area.setAttribute("d", drawn.map(area).join(""));
   }
 }

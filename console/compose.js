@@ -3,8 +3,8 @@
 // A text is sent as `{"text": …}`. Other data can be entered as JSON, which is sent unchanged. A request whose response was
 // lost may be repeated, because it has an idempotency key: the event is written once.
 
-import { call, isLocal, path, tokenUser } from "./api.js";
-import { announce, el, field, form, suggested } from "./dom.js";
+import { apiUrl, call, isLocal, path, tokenUser } from "./api.js";
+import { announce, el, field, form, suggested, suggestions } from "./dom.js";
 import { cost } from "./format.js";
 import { pressed } from "./task.js";
 
@@ -14,15 +14,30 @@ export const PEOPLE = ["ada", "bob", "carol"];
 /** Actors to suggest: only the local program has the demo's users. */
 const people = () => (isLocal() ? PEOPLE : []);
 
-const TYPES = {
-  posts: ["post.created", "post.liked", "post.edited"],
-  billing: ["invoice.issued", "invoice.paid", "usage.metered", "refund.made"],
-  deploys: ["deploy.started", "deploy.finished", "deploy.rolled-back"],
-  issues: ["issue.opened", "issue.updated", "issue.closed", "issue.reopened"],
-};
+/** The type of a post to a topic of which no events were read. */
+const EXAMPLE = "note.added";
 
-/** Types to suggest for a topic. Any other type can be entered. */
-export const typesOf = (topic) => TYPES[topic] ?? ["note.added"];
+/** The most types, and the most subjects, that are remembered of a topic. */
+const MOST = 100;
+
+/** The types and subjects of the events that were read, by API and topic. */
+const known = new Map();
+
+const knownOf = (topic) => known.get(`${apiUrl()} ${topic}`) ?? { types: new Set(), subjects: new Set() };
+
+/** Remembers the types and subjects of events that were read, newest first. Forms suggest them. */
+export function learn(events) {
+  for (const { topic, type, subject } of events) {
+    const { types, subjects } = knownOf(topic);
+    if (types.size < MOST) types.add(type);
+    if (subject && subjects.size < MOST) subjects.add(subject);
+    known.set(`${apiUrl()} ${topic}`, { types, subjects });
+  }
+  dispatchEvent(new Event("learnt"));
+}
+
+/** The types to suggest for a topic. Any other type can be entered. */
+export const typesOf = (topic) => [...knownOf(topic).types].sort();
 
 /** The fault of a text that is not JSON. */
 function faultOf(text) {
@@ -37,12 +52,9 @@ function faultOf(text) {
 /** Makes the form. `posted(event)` is called with each accepted event. */
 export function composer({ topic, actor = tokenUser() ?? people()[0], actors = people(), posted, signal }) {
   const who = suggested(actors, { name: "actor", value: actor ?? "", required: true });
-  const type = suggested(typesOf(topic), { name: "type", value: typesOf(topic)[0], required: true });
+  const type = suggested([], { name: "type", required: true });
   const text = el("input", { placeholder: "What happened?", autocomplete: "off" });
-  const subject = suggested(["repo:octo:hello", "repo:octo:engine", "repo:lately:console"], {
-    name: "subject",
-    placeholder: "none",
-  });
+  const subject = suggested([], { name: "subject", placeholder: "none" });
   const json = el("textarea", { name: "data", rows: "3", spellcheck: "false", placeholder: '{"amount": 12.50}' });
   const submit = el("button", { type: "submit", class: "primary" }, "Post");
   const price = el("output", { class: "price" });
@@ -56,6 +68,16 @@ export function composer({ topic, actor = tokenUser() ?? people()[0], actors = p
     const holds = [subject.value.trim() && "a subject", data && "JSON"].filter(Boolean).join(" and ");
     summary.textContent = holds ? `Subject and data: has ${holds}` : "Subject and data";
   };
+
+  const suggest = () => {
+    const { types, subjects } = knownOf(topic);
+    suggestions(type, typesOf(topic));
+    suggestions(subject, [...subjects].sort());
+    const [newest = EXAMPLE] = types;
+    // A value that the user typed stays.
+    type.defaultValue = newest;
+  };
+  addEventListener("learnt", suggest, { signal });
 
   /** The last request that was not accepted. */
   let attempt = null;
@@ -100,5 +122,6 @@ export function composer({ topic, actor = tokenUser() ?? people()[0], actors = p
     ),
   );
   check();
+  suggest();
   return element;
 }

@@ -2,10 +2,12 @@
 
 import { note } from "./address.js";
 import { call, exactly, isLocal, path, topics } from "./api.js";
-import { announce, button, card, el, empty, field, form, heading, loading, select, suggested, suggestions, table } from "./dom.js";
+import { Chart } from "./chart.js";
+import { announce, button, card, el, empty, factList, field, form, heading, loading, select, suggested, suggestions, table } from "./dom.js";
 import { bytes, cost, count, moment, plural, seconds } from "./format.js";
 import { watch } from "./live.js";
-import { pressed, showLast, task } from "./task.js";
+import { polling } from "./meter.js";
+import { asking, pressed, showLast, task } from "./task.js";
 
 /** The lines of a file that are shown. */
 const LINES = 12;
@@ -136,10 +138,14 @@ class Shown {
   constructor(topic, name, signal, deleted) {
     Object.assign(this, { topic, name, deleted, base: path("topics", topic, "consumers", name) });
     this.signal = AbortSignal.any([signal, this.#closed.signal]);
+    this.charts = { lag: new Chart(), late: new Chart() };
     this.state = el("div", {}, loading());
+    this.actions = el("div", { class: "actions" });
+    this.asked = el("div", { class: "said" });
     this.below = el("div", { class: "column-main" });
     this.polled = el("div", {});
-    this.element = el("div", { class: "column-main" }, card(`${topic} / ${name}`, this.state), this.below);
+    const shown = card(`${topic} / ${name}`, this.state, this.actions, this.asked);
+    this.element = el("div", { class: "column-main" }, shown, this.below);
     if (!isLocal()) return;
     const timer = setInterval(() => this.#again(), AGAIN);
     this.signal.addEventListener("abort", () => clearInterval(timer));
@@ -153,10 +159,9 @@ class Shown {
     return showLast(this.state, this.signal, (signal) => this.#read(signal));
   }
 
-  /** Reads again, unless the user is using what would be replaced. */
+  /** Reads again, unless there is a problem for the user to act on. */
   #again() {
-    const busy = this.state.contains(document.activeElement) || this.state.querySelector(".confirm, .problem");
-    if (!document.hidden && !busy) this.#read(this.signal).catch(() => {});
+    if (!document.hidden && !this.state.querySelector(".problem")) polling(() => this.#read(this.signal)).catch(() => {});
   }
 
   async #read(signal) {
@@ -165,7 +170,8 @@ class Shown {
       call("GET", `${this.base}/runs?limit=20`, { signal }),
     ]);
     const all = runs.data.runs;
-    this.state.replaceChildren(...this.#facts(consumer, all.length > 0));
+    this.state.replaceChildren(...this.#figures(consumer));
+    if (!this.actions.hasChildNodes()) this.actions.append(...this.#changes(all.length > 0));
     if (all.length === 0) {
       if (!this.polled.isConnected) this.below.replaceChildren(this.#polling(consumer.data));
     } else if (this.#runsShown !== JSON.stringify(all)) {
@@ -174,77 +180,86 @@ class Shown {
     }
   }
 
-  #facts({ data, cost: paid, milliseconds }, reports) {
-    const facts = [
-      ["position", data.position ? el("code", {}, data.position) : "at the beginning"],
-      ["lag", seconds(data.lag_seconds)],
-      ["late events", data.late_more ? `${count(data.late)} or more` : count(data.late)],
-      ["settle time", seconds(data.settle_seconds)],
-      ["outstanding batch", data.outstanding ? el("code", {}, data.outstanding) : "none"],
-    ];
-    const refresh = button("Refresh", () => pressed(refresh, this.state, () => this.#read(this.signal)));
+  #figures(answer) {
+    const { lag_seconds: lag, late, late_more: more, position, settle_seconds: settle, outstanding } = answer.data;
+    this.settle = settle;
+    this.charts.lag.add(lag);
+    this.charts.late.add(late);
+    const tile = (title, figure, chart) =>
+      el("div", { class: "tile" }, el("p", { class: "muted" }, title), el("p", { class: "figure" }, figure), chart.element);
     return [
       el(
-        "dl",
-        { class: "facts" },
-        facts.map(([term, value]) => el("div", {}, el("dt", {}, term), el("dd", {}, value))),
-      ),
-      el(
         "div",
-        { class: "actions" },
-        refresh,
-        !reports && button("Seek…", () => this.#ask(this.#seek())),
-        button("Delete…", () => this.#ask(this.#delete()), { class: "danger" }),
-        el("span", { class: "price" }, cost({ cost: paid, milliseconds })),
+        { class: "tiles" },
+        tile("Lag", seconds(lag), this.charts.lag),
+        tile("Late events", `${count(late)}${more ? " or more" : ""}`, this.charts.late),
       ),
-    ];
+      late > 0 && el("p", { class: "hint" }, "Late events landed before the position. The next batches have them, marked as late."),
+      factList([
+        ["position", position ? el("code", {}, position) : "at the beginning"],
+        ["settle time", seconds(settle)],
+        ["outstanding batch", outstanding ? el("code", {}, outstanding) : "none"],
+      ]),
+      el("p", { class: "price" }, cost(answer)),
+    ].filter(Boolean);
   }
 
-  /** Shows a form below the facts, in the place of an earlier one. */
-  #ask(question) {
-    this.state.querySelector(".confirm")?.remove();
-    this.state.append(question);
-    question.querySelector("input, button").focus();
+  #changes(reports) {
+    const refresh = button("Refresh", () => pressed(refresh, this.state, () => this.#read(this.signal)));
+    const remove = async () => {
+      await call("DELETE", this.base, { signal: this.signal });
+      this.deleted();
+    };
+    const question = `Delete ${this.name} of ${this.topic}? Its position is lost; the topic's events stay.`;
+    return [
+      refresh,
+      !reports && button("Seek…", () => this.#askPosition()),
+      button("Settle time…", () => this.#askSettle()),
+      asking("Delete consumer", question, this.asked, remove),
+    ].filter(Boolean);
   }
 
-  #seek() {
+  #askPosition() {
     const to = suggested(["earliest", "latest", `${new Date().toISOString().slice(0, 10)}T00:00:00Z`], {
       name: "to",
       required: true,
     });
-    const go = el("button", { type: "submit", class: "primary" }, "Seek");
-    const seek = () =>
-      pressed(go, this.state, async () => {
-        await call("POST", `${this.base}/seek`, { body: { to: to.value.trim() }, signal: this.signal });
-        this.polled.replaceChildren();
-        announce(`The next batch of ${this.name} begins at ${to.value.trim()}.`);
-        await this.#read(this.signal);
-      });
-    const hint = "earliest, latest, a time or an event's id";
-    return form({ class: "inline confirm" }, seek, field("Continue at", to, { hint }), go, this.#cancel());
+    this.#ask("Seek", field("Continue at", to, { hint: "earliest, latest, a time or an event's id" }), async () => {
+      await call("POST", `${this.base}/seek`, { body: { to: to.value.trim() }, signal: this.signal });
+      this.polled.replaceChildren();
+      announce(`The next batch of ${this.name} begins at ${to.value.trim()}.`);
+    });
   }
 
-  #delete() {
-    const go = button(
-      "Delete consumer",
-      () =>
-        pressed(go, this.state, async () => {
-          await call("DELETE", this.base, { signal: this.signal });
-          this.deleted();
-        }),
-      { class: "danger" },
-    );
-    return el(
-      "div",
-      { class: "confirm actions" },
-      el("p", {}, `Delete ${this.name} of ${this.topic}? Its position is lost; the topic's events stay.`),
-      go,
-      this.#cancel(),
-    );
+  #askSettle() {
+    const range = { type: "number", min: "0", max: "3600", required: true };
+    const time = el("input", { ...range, name: "settle_seconds", value: this.settle });
+    const hint = "How far it stays behind now, so that writes under way can land";
+    this.#ask("Save", field("Settle time, seconds", time, { hint }), async () => {
+      await call("PUT", this.base, { body: { settle_seconds: Number(time.value) }, signal: this.signal });
+      announce(`${this.name} stays ${seconds(Number(time.value))} behind now.`);
+    });
   }
 
-  #cancel() {
-    return button("Cancel", () => this.state.querySelector(".confirm").remove(), { class: "quiet" });
+  /** Shows a form with one field, in the place of an earlier one. */
+  #ask(verb, wanted, work) {
+    const go = el("button", { type: "submit", class: "primary" }, verb);
+    const close = () => this.asked.replaceChildren();
+    const done = async () => {
+      await work();
+      close();
+      await this.#read(this.signal);
+    };
+    this.asked.replaceChildren(
+      form(
+        { class: "inline" },
+        () => pressed(go, this.asked, done),
+        wanted,
+        go,
+        button("Cancel", close, { class: "quiet" }),
+      ),
+    );
+    wanted.querySelector("input").focus();
   }
 
   #polling(consumer) {

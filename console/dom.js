@@ -63,6 +63,30 @@ export function suggested(values, properties = {}) {
   return input;
 }
 
+/** An input for a name of the API: of a topic, a user, an application. */
+export const nameInput = (properties = {}) =>
+  el("input", {
+    pattern: String.raw`[A-Za-z0-9][A-Za-z0-9._@\-]{0,127}`,
+    title: "Up to 128 letters, digits and . _ @ -, beginning with a letter or a digit",
+    autocomplete: "off",
+    spellcheck: "false",
+    ...properties,
+  });
+
+/** A group of check boxes. `values()` returns the checked values. */
+export function checks(label, name, values, checked, hint) {
+  fields += 1;
+  const boxes = values.map((value) => el("input", { type: "checkbox", value, checked: checked.includes(value) }));
+  const element = el(
+    "fieldset",
+    { class: "field wide", name, id: `field-${fields}`, "aria-describedby": hint && `field-${fields}-hint` },
+    el("legend", {}, label),
+    boxes.map((box) => el("label", {}, box, box.value)),
+    hint && el("span", { class: "hint", id: `field-${fields}-hint` }, hint),
+  );
+  return { element, values: () => boxes.filter((box) => box.checked).map((box) => box.value) };
+}
+
 /** Replaces the values that an input of `suggested` suggests. */
 export function suggestions(input, values) {
   input.list.replaceChildren(...values.map((value) => el("option", { value })));
@@ -86,9 +110,39 @@ export function form(properties, onsubmit, ...children) {
     if (part) part.open = true;
   };
   node.addEventListener("invalid", invalid, true);
-  node.addEventListener("input", ({ target }) => target.removeAttribute("aria-invalid"));
+  node.addEventListener("input", ({ target }) => unmark(target.closest("[aria-invalid]") ?? target));
   return node;
 }
+
+/** Marks a field as wrong, and says why below it. */
+export function mark(control, message) {
+  unmark(control);
+  control.setAttribute("aria-invalid", "true");
+  control.closest(".field")?.append(el("span", { class: "hint bad", id: `${control.id}-fault` }, message));
+  describe(control);
+}
+
+/** Removes the mark of a field. */
+export function unmark(control) {
+  control.removeAttribute("aria-invalid");
+  document.getElementById(`${control.id}-fault`)?.remove();
+  describe(control);
+}
+
+/** Names the texts below a field for screen readers. */
+function describe(control) {
+  const ids = ["hint", "fault"].map((part) => `${control.id}-${part}`).filter((id) => document.getElementById(id));
+  if (ids.length > 0) control.setAttribute("aria-describedby", ids.join(" "));
+  else control.removeAttribute("aria-describedby");
+}
+
+/** A list of facts: terms with their values. */
+export const factList = (facts) =>
+  el(
+    "dl",
+    { class: "facts" },
+    facts.map(([term, value]) => el("div", {}, el("dt", {}, term), el("dd", {}, value))),
+  );
 
 /** A table with a caption for screen readers. The first cell of a row is its header. */
 export function table(caption, heads, rows, properties = {}) {

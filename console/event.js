@@ -3,18 +3,19 @@
 // All of an event is text from somebody else. So it is written as text nodes, cut to the length of a row, and isolated
 // in its text direction.
 
-import { query } from "./api.js";
+import { query, share } from "./api.js";
 import { button, el } from "./dom.js";
 import { count, time, whole } from "./format.js";
+import { asking } from "./task.js";
 
 /** The characters of an event's data in a row. More would not be visible. */
-const PREVIEW = 240;
+export const PREVIEW = 240;
 
 /** The characters of an event's data that its details show at first. A browser takes long to lay out more. */
 const SHOWN = 20_000;
 
 /** The number of colours for types; the style has a class for each. */
-const HUES = 6;
+export const HUES = 6;
 
 export function eventRow() {
   return el(
@@ -45,7 +46,7 @@ export function fillRow(row, event, { unread = false, fresh = false } = {}) {
 }
 
 /** The colour of a type, by its last part: `post.created` and `issue.created` look alike. */
-function hue(type) {
+export function hue(type) {
   let sum = 0;
   for (const letter of type.split(".").at(-1)) sum = (sum * 31 + letter.codePointAt(0)) % 997;
   return sum % HUES;
@@ -53,6 +54,31 @@ function hue(type) {
 
 /** A link to the events and followers of a source. */
 export const sourceLink = (source, text = source) => el("a", { href: `#sources${query({ source })}` }, el("bdi", {}, text));
+
+/** The topics and actors whose events a connection may not delete. The page learns them from refused requests. */
+const refused = new WeakMap();
+
+/**
+ * A button that deletes an event after a question. After a refusal, a sentence stands in its place for all events of the
+ * same topic and actor. `remove` sends the request, and its problem is shown in `place`.
+ */
+export function deletion({ topic, actor, type, at }, place, remove) {
+  const known = refused.get(share()) ?? new Set();
+  refused.set(share(), known);
+  const source = `${topic} ${actor}`;
+  const sentence = () => el("p", { class: "muted" }, `This token may not delete events of ${actor} in ${topic}.`);
+  const attempt = () =>
+    remove().catch((problem) => {
+      if (problem.code === "forbidden") {
+        known.add(source);
+        box.replaceChildren(sentence());
+      }
+      throw problem;
+    });
+  const question = `Delete this ${type} of ${time(at)}? This cannot be undone.`;
+  const box = el("div", { class: "deletion" }, known.has(source) ? sentence() : asking("Delete", question, place, attempt));
+  return box;
+}
 
 /**
  * The details of an event. `actions` are links and buttons, `copies` are buttons that copy; `onclose` moves the focus back.

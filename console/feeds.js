@@ -3,7 +3,7 @@
 
 import { note } from "./address.js";
 import { apiUrl, call, isLocal, path, query, tokenUser } from "./api.js";
-import { composer, PEOPLE } from "./compose.js";
+import { composer, learn, PEOPLE } from "./compose.js";
 import { announce, button, card, el, empty, field, form, heading, suggested } from "./dom.js";
 import { eventDetail, eventRow, fillRow, sourceLink } from "./event.js";
 import { cost, count, plural } from "./format.js";
@@ -14,6 +14,7 @@ import { pressed, showLast, task } from "./task.js";
 
 /** The entries of a page: more than the list shows at first, so that opening a feed reads one page. */
 const PAGE = 100;
+const FOLLOWS = 200;
 const SOURCES = [
   "actor:ada",
   "actor:bob",
@@ -73,7 +74,9 @@ class Feed {
     this.badge = el("span", { class: "badge" });
     this.side = el("div", { class: "side-detail" });
     this.follows = el("ul", { class: "follows" });
+    this.moreFollows = button("Load more", () => this.#readFollows(this.nextFollows), { hidden: true });
     this.seen = button("Mark all as seen", () => this.#markSeen(), { disabled: true });
+    this.countAll = button("Count all", () => this.#countUnread(), { class: "as-link", hidden: true });
     this.list = new List({
       label: `Feed of ${user}`,
       row: eventRow,
@@ -95,7 +98,7 @@ class Feed {
         el(
           "div",
           { class: "column-main" },
-          el("div", { class: "status-line" }, this.badge, this.seen, this.status),
+          el("div", { class: "status-line" }, this.badge, this.countAll, this.seen, this.status),
           this.holder,
         ),
         el("div", { class: "column-side" }, this.side, this.#following(), this.#post()),
@@ -150,9 +153,8 @@ class Feed {
       } else {
         this.list.align(events);
       }
-      this.badge.textContent = unread === 0 ? "All seen" : `${count(unread)}${unreadMore ? " or more" : ""} unread`;
-      this.badge.classList.toggle("none", unread === 0);
-      this.seen.disabled = unread === 0;
+      this.#showUnread(unread, unreadMore);
+      learn(events);
       this.#showPrice(answer);
       if (came.length > 0) announce(`${plural(came.length, "new entry", "new entries")} in the feed of ${this.user}.`);
       this.#showEmpty();
@@ -176,11 +178,30 @@ class Feed {
         if (this.#next !== cursor) return;
         this.#next = answer.data.next;
         this.list.append(answer.data.events);
+        learn(answer.data.events);
         this.#showPrice(answer);
       },
       () => this.#more(),
     );
     this.#loading = false;
+  }
+
+  #showUnread(unread, more) {
+    this.badge.textContent = unread === 0 ? "All seen" : `${count(unread)}${more ? " or more" : ""} unread`;
+    this.badge.classList.toggle("none", unread === 0);
+    this.countAll.hidden = !more;
+    this.seen.disabled = unread === 0;
+  }
+
+  /** Counts the unread entries exactly. A page counts only its own, because that costs nothing. */
+  #countUnread() {
+    return pressed(this.countAll, this.holder, async () => {
+      const answer = await call("GET", path("feeds", this.user, "unread"), { signal: this.signal });
+      this.#showUnread(answer.data.unread, answer.data.more);
+      this.#showPrice(answer);
+      announce(this.badge.textContent);
+      if (this.countAll.hidden) this.seen.focus();
+    });
   }
 
   #showPrice(answer) {
@@ -236,14 +257,19 @@ class Feed {
     return card(
       `${this.user} follows`,
       this.follows,
-      form({ class: "inline" }, follow, field("Source", source), field("Earlier posts", backfill), submit),
+      this.moreFollows,
+      form({ class: "inline" }, follow, field("Source", source), field("Backfill", backfill, { hint: "Earlier posts to add" }), submit),
       said,
     );
   }
 
-  #readFollows() {
+  /** Reads the follows after a cursor. */
+  #readFollows(cursor = null) {
     return showLast(this.follows.parentElement, this.signal, async (signal) => {
-      const { data } = await call("GET", `${path("users", this.user, "following")}?limit=200`, { signal });
+      const target = `${path("users", this.user, "following")}${query({ limit: FOLLOWS, cursor })}`;
+      const { data } = await call("GET", target, { signal });
+      this.nextFollows = data.next;
+      this.moreFollows.hidden = data.next === null;
       const lines = data.following.map(({ source }) => {
         const leave = button(
           "Unfollow",
@@ -252,6 +278,7 @@ class Feed {
         );
         return el("li", {}, sourceLink(source), leave);
       });
+      if (cursor) return this.follows.append(...lines);
       this.follows.replaceChildren(...lines);
       if (lines.length === 0) this.follows.append(el("li", { class: "muted" }, "Nobody yet."));
     });

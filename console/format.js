@@ -1,6 +1,7 @@
-// Formats times, numbers and costs. Times are in UTC, like buckets; a time's tooltip has the local time too.
+// Formats times, numbers and costs. Times are in the chosen zone; a time's tooltip has both UTC and the local time.
 
 import { el } from "./dom.js";
+import { clock } from "./zone.js";
 
 const numbers = new Intl.NumberFormat("en");
 
@@ -13,9 +14,9 @@ export const plural = (value, one, many = `${one}s`) => `${count(value)} ${value
 
 /** `10:03:35.808` today; with month and day, and without milliseconds, on other days. */
 export function time(at) {
-  const [day, clock] = at.replace("Z", "").split("T");
-  const today = new Date().toISOString().slice(0, 10);
-  return day === today ? clock : `${day.slice(5)} ${clock.slice(0, 8)}`;
+  const [day, hours] = clock(at).split("T");
+  const [today] = clock(new Date().toISOString()).split("T");
+  return day === today ? hours : `${day.slice(5)} ${hours.slice(0, 8)}`;
 }
 
 const local = new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeStyle: "long" });
@@ -41,7 +42,7 @@ export function seconds(value) {
 }
 
 /** Parses `Lately-Cost` into an object of numbers; `null` if the response does not have it. */
-function parseCost(header) {
+export function parseCost(header) {
   if (!header) return null;
   return Object.fromEntries(
     header

@@ -5,10 +5,13 @@
 // then the element shows another item, so none of them can have the focus. The list has the focus and names the active
 // row (`aria-activedescendant`). Each row has its index and the number of rows.
 //
+// A filter decides which of the items are shown.
+//
 // Any number of changes cause one drawing in the next frame. Sizes and the scroll position are read only when they
 // change, because reading them after a change of the page forces the browser to lay out the page.
 
 import { el } from "./dom.js";
+import { Ordered } from "./ordered.js";
 
 /** The rows beyond each edge, so that scrolling shows no gap before the next frame. */
 const BEYOND = 8;
@@ -19,9 +22,10 @@ const NEAR_END = 30;
 let lists = 0;
 
 export class List {
-  /** Ordered by key, largest first. */
-  #items = [];
-  #keys = new Set();
+  /** All items, and those that pass the filter. */
+  #all;
+  #shown;
+  #matches = () => true;
   /** The key of the active item. */
   #active = null;
   /** The rows in sight, by their items' keys, and the rows without an item. */
@@ -44,6 +48,8 @@ export class List {
   constructor(options) {
     lists += 1;
     this.#options = { id: `list-${lists}`, most: Infinity, ...options };
+    this.#all = new Ordered(options.key);
+    this.#shown = new Ordered(options.key);
     this.element = el(
       "div",
       {
@@ -62,19 +68,20 @@ export class List {
   }
 
   get length() {
-    return this.#items.length;
+    return this.#shown.length;
   }
 
   get items() {
-    return this.#items;
+    return this.#shown.items;
   }
 
   get first() {
-    return this.#items[0];
+    return this.items[0];
   }
 
-  get last() {
-    return this.#items.at(-1);
+  /** All items, also those that the filter hides. */
+  get all() {
+    return this.#all;
   }
 
   get atTop() {
@@ -86,57 +93,64 @@ export class List {
     return this.#active !== null && this.element.matches(":focus-visible");
   }
 
-  has(key) {
-    return this.#keys.has(key);
-  }
-
-  set(items) {
-    this.#items = [...items];
-    this.#keys = new Set(items.map(this.#options.key));
-    this.#active = null;
+  /** Shows only the items for which `matches(item)` is true. */
+  filter(matches) {
+    this.#matches = matches;
+    this.#shown.set(this.#all.items.filter(matches));
+    if (this.#active !== null && !this.#shown.has(this.#active)) this.#active = null;
     this.#refill();
     this.toTop();
   }
 
+  set(items) {
+    this.#all.set(items);
+    this.#active = null;
+    this.filter(this.#matches);
+  }
+
   append(items) {
-    this.#items.push(...items.filter((item) => this.#learn(item)));
+    this.#shown.append(this.#all.append(items).filter(this.#matches));
     this.#draw();
   }
 
-  /** Makes the list equal to a newest page as far as that reaches. Returns the number of new items. */
+  /** Makes the list equal to a newest page as far as that reaches. */
   align(items) {
     const { key } = this.#options;
     const there = new Set(items.map(key));
-    const covered = this.#items.slice(0, items.length > 0 ? this.#place(key(items.at(-1))) : 0).map(key);
+    const covered = this.#all.items.slice(0, items.length > 0 ? this.#all.place(key(items.at(-1))) : 0).map(key);
     covered.filter((it) => !there.has(it)).forEach((it) => this.remove(it));
     this.#refill();
-    return this.merge(items);
+    this.merge(items);
   }
 
-  /** Inserts new items in order, without moving the visible rows. Returns the number of new items. */
+  /** Inserts new items in order, without moving the visible rows. */
   merge(items) {
     const { key, most } = this.#options;
-    const added = items.filter((item) => this.#learn(item));
-    if (added.length === 0) return 0;
-    const least = added.map(key).reduce((one, other) => (one < other ? one : other));
-    const seen = this.#items[Math.floor(this.#top / this.#height)];
-    const before = this.atTop || !seen ? 0 : this.#place(key(seen));
-    const head = [...this.#items.splice(0, this.#place(least)), ...added];
-    this.#items = head.sort((a, b) => (key(a) > key(b) ? -1 : 1)).concat(this.#items);
-    this.#items.splice(most).forEach((item) => this.#keys.delete(key(item)));
-    if (before) this.#scrollTo(this.#top + (this.#place(key(seen)) - before) * this.#height);
+    const seen = this.items[Math.floor(this.#top / this.#height)];
+    const before = this.atTop || !seen ? 0 : this.#shown.place(key(seen));
+    const added = this.#all.merge(items);
+    if (added.length === 0) return;
+    this.#all.cut(most);
+    this.#shown.merge(added.filter(this.#matches));
+    this.#shown.cut(this.#shown.place(key(this.#all.last)));
+    if (before) this.#scrollTo(this.#top + (this.#shown.place(key(seen)) - before) * this.#height);
     this.#draw();
-    return added.length;
   }
 
-  /** Removes an item. Returns true if the list had it. */
+  /** Removes an item. */
   remove(key) {
-    if (!this.#keys.delete(key)) return false;
-    const at = this.#place(key) - 1;
-    this.#items.splice(at, 1);
-    if (this.#active === key) this.#active = this.#items[at] ? this.#options.key(this.#items[at]) : null;
+    this.#all.remove(key);
+    const at = this.#shown.remove(key);
+    if (at >= 0 && this.#active === key) this.#active = this.items[at] ? this.#options.key(this.items[at]) : null;
     this.#draw();
-    return true;
+  }
+
+  /** Makes all rows anew, after a change of their form. */
+  rebuild() {
+    this.#holder.replaceChildren();
+    this.#rows.clear();
+    this.#spare = [];
+    this.#draw();
   }
 
   toTop() {
@@ -146,7 +160,7 @@ export class List {
 
   /** Makes the item with this key active, if the list has it. */
   choose(key) {
-    if (this.has(key)) this.#activate(this.#place(key) - 1);
+    if (this.#shown.has(key)) this.#activate(this.#shown.place(key) - 1);
   }
 
   /** Makes an item active that is so many rows further down, and returns it. */
@@ -155,26 +169,9 @@ export class List {
     if (at >= 0 && at < this.length) return this.#activate(at);
   }
 
-  #learn(item) {
-    const key = this.#options.key(item);
-    return !this.#keys.has(key) && Boolean(this.#keys.add(key));
-  }
-
-  /** The number of items whose key is this one or larger. */
-  #place(key) {
-    let low = 0;
-    let high = this.#items.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.#options.key(this.#items[middle]) >= key) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
-
   /** The index of the active item, or -1. */
   #index() {
-    return this.#active === null ? -1 : this.#place(this.#active) - 1;
+    return this.#active === null ? -1 : this.#shown.place(this.#active) - 1;
   }
 
   #measure() {
@@ -199,7 +196,7 @@ export class List {
   }
 
   #resize() {
-    this.#holder.style.height = `${this.#items.length * this.#height}px`;
+    this.#holder.style.height = `${this.items.length * this.#height}px`;
   }
 
   #draw() {
@@ -212,16 +209,16 @@ export class List {
     this.#resize();
     const { key, more, nearEnd } = this.#options;
     const first = Math.max(0, Math.floor(this.#top / this.#height) - BEYOND);
-    const last = Math.min(this.#items.length, first + Math.ceil(this.#view / this.#height) + 2 * BEYOND);
-    const inSight = new Set(this.#items.slice(first, last).map(key));
+    const last = Math.min(this.items.length, first + Math.ceil(this.#view / this.#height) + 2 * BEYOND);
+    const inSight = new Set(this.items.slice(first, last).map(key));
     for (const [it, row] of this.#rows) if (!inSight.has(it)) this.#free(it, row);
-    const size = more?.() ? -1 : this.#items.length;
+    const size = more?.() ? -1 : this.items.length;
     this.element.removeAttribute("aria-activedescendant");
     // From below, so that each new row is put in front of the next one: screen readers read the rows in this order.
     let next = null;
-    for (let index = last - 1; index >= first; index -= 1) next = this.#show(this.#items[index], index, size, next);
+    for (let index = last - 1; index >= first; index -= 1) next = this.#show(this.items[index], index, size, next);
     for (const row of this.#spare) row.hidden = true;
-    if (last > this.#items.length - NEAR_END) nearEnd?.();
+    if (last > this.items.length - NEAR_END) nearEnd?.();
   }
 
   #show(item, index, size, next) {
@@ -262,7 +259,7 @@ export class List {
   }
 
   #activate(index) {
-    const item = this.#items[Math.max(0, Math.min(index, this.#items.length - 1))];
+    const item = this.items[Math.max(0, Math.min(index, this.items.length - 1))];
     this.#active = this.#options.key(item);
     const top = this.#index() * this.#height;
     if (top < this.#top) this.#scrollTo(top);
@@ -282,13 +279,13 @@ export class List {
       PageDown: at + page,
       PageUp: at - page,
       Home: 0,
-      End: this.#items.length - 1,
+      End: this.items.length - 1,
     };
-    if (this.#items.length === 0 || event.altKey || event.ctrlKey || event.metaKey) return;
+    if (this.items.length === 0 || event.altKey || event.ctrlKey || event.metaKey) return;
     if (event.key in moves) {
       const item = this.#activate(moves[event.key]);
       this.#options.moved?.(item);
-    } else if (event.key === "Enter" && at >= 0) this.#options.open?.(this.#items[at]);
+    } else if (event.key === "Enter" && at >= 0) this.#options.open?.(this.items[at]);
     else return;
     event.preventDefault();
   }
@@ -297,6 +294,6 @@ export class List {
     const clicked = [...this.#rows].find(([, row]) => row.contains(target));
     if (!clicked) return;
     this.choose(clicked[0]);
-    this.#options.open?.(this.#items[this.#index()]);
+    this.#options.open?.(this.items[this.#index()]);
   }
 }

@@ -7,6 +7,7 @@
 // If the API does not respond, the page tries again after a wait that doubles, and says so (`onOutage`).
 
 import { isLocal, isReachable, query, send } from "./api.js";
+import { polling } from "./meter.js";
 import { task } from "./task.js";
 
 const POLL = 2000;
@@ -211,7 +212,7 @@ async function poll(signal) {
     do {
       if (isLocal()) await pollState(signal);
       await sleep(POLL, signal);
-      await panel?.handlers.poll?.();
+      await polling(() => panel?.handlers.poll?.());
     } while (isReachable());
   }
 }

@@ -2,6 +2,7 @@
 
 import { note } from "./address.js";
 import { call, isLocal, path, query } from "./api.js";
+import { learn } from "./compose.js";
 import { button, card, el, empty, field, form, heading, suggested } from "./dom.js";
 import { eventDetail, eventRow, fillRow } from "./event.js";
 import { cost, moment, plural } from "./format.js";
@@ -84,6 +85,7 @@ class SourcePanel {
       const answer = await call("GET", `${this.base}${query({ limit: PAGE, cursor })}`, { signal: this.signal });
       const { events, next } = answer.data;
       this.#next = next;
+      learn(events);
       if (cursor) this.list.append(events);
       else this.list.set(events);
       this.holder.querySelector(".empty")?.remove();

@@ -4,7 +4,7 @@ import { call } from "./api.js";
 import { Chart } from "./chart.js";
 import { announce, button, card, el, empty, heading, table } from "./dom.js";
 import { count, moment, plural, seconds } from "./format.js";
-import { onState, watch } from "./live.js";
+import { onLink, onState, watch } from "./live.js";
 import { pressed, task } from "./task.js";
 
 const POINTS = 60;
@@ -50,20 +50,24 @@ export function open(place, _, signal) {
       : "";
   };
   let before = null;
+  /** Forgets the state, which is not known while there is no connection. The figures are greyed out (see the style). */
+  const forget = () => (latest = before = null);
   const draw = () => {
-    if (latest === null) return;
+    if (document.hidden) forget();
+    if (latest === null) return [lag, flow].forEach((chart) => chart.add(null));
     const behind = Math.max(0, ...latest.stream.map((it) => it.lag_seconds));
     const delivered = latest.stream.reduce((sum, it) => sum + it.delivered, 0);
-    const rate = before === null ? 0 : Math.max(0, delivered - before);
+    const rate = before === null ? null : Math.max(0, delivered - before);
     before = delivered;
     figures.lag.textContent = seconds(behind);
-    figures.flow.textContent = count(rate);
+    if (rate !== null) figures.flow.textContent = count(rate);
     lag.add(behind);
     flow.add(rate);
   };
   const timer = setInterval(draw, TICK);
   const stops = [
     onState(take),
+    onLink((link) => link === "waiting" && forget()),
     watch({ begin: () => task(shards, async () => take((await call("GET", "/local/state", { signal })).data)) }),
   ];
   signal.addEventListener("abort", () => {

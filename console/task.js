@@ -1,7 +1,7 @@
 // Tasks: the page shows that a task is under way, and shows its error with all details if it fails.
 
 import { Problem } from "./api.js";
-import { button, el } from "./dom.js";
+import { announce, button, el, mark, unmark } from "./dom.js";
 
 /**
  * Shows a problem: its text, its fields, its code, and the id of its request in the log. Screen readers read it at once. A
@@ -93,8 +93,8 @@ export function showLast(place, signal, read) {
 }
 
 /**
- * Runs `work` for a button, which is disabled meanwhile. A problem is shown in `place`, and the fields that it names are
- * marked in the button's form. If the work removed the button, the focus moves to `place`.
+ * Runs `work` for a button, which is disabled meanwhile. A problem is shown in `place`, and at the fields of the button's
+ * form that it names. If the work removed the button, the focus moves to `place`.
  */
 export async function pressed(control, place, work) {
   const hadFocus = document.activeElement === control;
@@ -111,13 +111,34 @@ export async function pressed(control, place, work) {
 
 /** Runs `work`, and marks the fields of a form whose names a problem has. The first of them gets the focus. */
 async function marked(fields, work) {
-  [...(fields ?? [])].forEach((field) => field.removeAttribute("aria-invalid"));
+  [...(fields ?? [])].forEach(unmark);
   try {
     await work();
   } catch (error) {
-    const wrong = (error.errors ?? []).map(({ path }) => fields?.namedItem(path.slice(1))).filter(Boolean);
-    wrong.forEach((field) => field.setAttribute("aria-invalid", "true"));
-    wrong[0]?.focus();
+    // The path of an element of a list, such as `/views/1`, begins with the list's name.
+    const wrong = (error.errors ?? []).map(({ path, message }) => [fields?.namedItem(path.split("/")[1]), message]);
+    const found = wrong.filter(([field]) => field instanceof Element);
+    found.forEach(([field, message]) => mark(field, message));
+    found[0]?.[0].focus();
     throw error;
   }
+}
+
+/** A button that asks before it does `work`. The question stands in the button's place, and a problem in `place`. */
+export function asking(label, question, place, work) {
+  const ask = () => {
+    box.replaceChildren(el("p", {}, question), sure, keep);
+    announce(question);
+    keep.focus();
+  };
+  const end = () => {
+    box.replaceChildren(first);
+    first.focus();
+  };
+  const first = button(`${label}…`, ask, { class: "quiet danger" });
+  const go = async () => (await pressed(sure, place, work)) && box.isConnected && end();
+  const sure = button(label, go, { class: "danger" });
+  const keep = button("Cancel", end, { class: "quiet" });
+  const box = el("div", { class: "actions", role: "group", "aria-label": label }, first);
+  return box;
 }

@@ -1,22 +1,28 @@
 // The timeline of a topic: its events, newest first.
 //
 // Scrolling reads further pages, new events appear on top, and the cost of each read is shown above the list. With an
-// end time (`to`) the list does not change, and new events are only counted.
+// end time (`to`) the list does not change, and new events are only counted. With a filter, only a button reads on: few
+// matches would otherwise read the whole topic.
 //
 // New events are gathered and shown once a frame, so any rate costs the same. While the user pauses the list, reads or
 // points at it, or has an event open, the list holds still: a row must not move away from under a click. Then new
 // events wait, and their number is shown.
 
-import { note } from "./address.js";
+import { note, parse } from "./address.js";
 import { call, exactly, isLocal, path, query, topics } from "./api.js";
-import { composer, typesOf } from "./compose.js";
+import { Columns } from "./columns.js";
+import { composer, learn, typesOf } from "./compose.js";
 import { copiesOf, copyButton, curl, lately } from "./copy.js";
 import { announce, button, el, empty, field, form, heading, select, suggested, suggestions } from "./dom.js";
-import { eventDetail, eventRow, fillRow } from "./event.js";
-import { cost, count, plural, time } from "./format.js";
+import { deletion, eventDetail, eventRow } from "./event.js";
+import { FilterFields, matcher } from "./filter.js";
+import { cost, count, parseCost, plural, units } from "./format.js";
+import { Histogram } from "./histogram.js";
 import { List } from "./list.js";
 import { opening, watch } from "./live.js";
+import { rangeForm, rangeOf, spans } from "./range.js";
 import { pressed, task } from "./task.js";
+import { views } from "./views.js";
 
 const FIRST_PAGE = 100;
 const PAGE = 200;
@@ -24,14 +30,17 @@ const PAGE = 200;
 /** The most events that the list keeps. An end time shows older ones. */
 const MOST = 20_000;
 
+/** The least milliseconds between two drawings of the histogram. */
+const SKETCH = 500;
+
 export async function open(place, parameters, signal) {
   place.append(heading("Timeline", ...lead()));
   await opening(place, signal, async () => {
     const known = await topics(signal);
-    const [type, to, event] = ["type", "to", "event"].map((name) => parameters.get(name) ?? "");
+    const [type, event] = ["type", "event"].map((name) => parameters.get(name) ?? "");
     const topic = parameters.get("topic") ?? (known.includes("posts") ? "posts" : known[0]);
-    if (topic === undefined) place.append(empty("There are no topics yet.", "Create one with PUT /topics/{topic}."));
-    else new Timeline(place, { topic, known, type, to, event }, signal).start();
+    if (topic === undefined) place.append(empty("There are no topics yet.", el("a", { href: "#topics" }, "Create one.")));
+    else new Timeline(place, { topic, known, type, event, ...rangeOf(parameters) }, parameters, signal).start();
   });
 }
 
@@ -66,9 +75,29 @@ class Timeline {
   #opened = null;
   /** True if the connection was lost while the list held still: the newest page must be read. */
   #stale = false;
+  /** The filter of what was read: `null`, or a function of an event. */
+  #matches;
+  /** The number of reads, and the sum of their read units. */
+  #reads = 0;
+  #spent = 0;
+  #sketching = 0;
 
-  constructor(place, chosen, signal) {
-    Object.assign(this, { place, chosen, signal });
+  constructor(place, chosen, parameters, signal) {
+    Object.assign(this, { place, chosen, parameters, signal });
+    const given = Object.fromEntries(parameters);
+    this.#matches = matcher(given);
+    this.filter = new FilterFields(given, (values) => this.#filter(values));
+    this.columns = new Columns(given.columns, (columns) => {
+      note({ columns });
+      this.list.rebuild();
+    });
+    const choose = (from, to) => this.#go({ from, to, last: null });
+    this.range = rangeForm(parameters, choose, () => {
+      this.list.rebuild();
+      this.#sketch();
+    });
+    const toggle = (types) => this.#filter({ types });
+    this.histogram = new Histogram({ types: given.types, choose, toggle });
     this.tally = el("span", {}, "Loading…");
     this.older = button("Load older", () => this.#read(), { class: "as-link", hidden: true });
     this.pause = button("Pause", () => this.#pauseOrResume(), { class: "as-link" });
@@ -79,16 +108,17 @@ class Timeline {
     this.list = new List({
       label: `Events of ${chosen.topic}`,
       row: eventRow,
-      fill: (row, event) => fillRow(row, event, { fresh: this.#fresh.delete(event.id) }),
+      fill: (row, event) => this.columns.fill(row, event, { fresh: this.#fresh.delete(event.id) }),
       key: (event) => event.id,
       open: (event) => this.#open(event),
       moved: (event) => this.#opened && this.#open(event, { focus: false }),
       more: () => this.#next !== null,
-      nearEnd: () => this.#next && this.#read(),
+      nearEnd: () => this.#next && !this.#matches && this.#read(),
       scrolled: () => this.#settle(),
       most: MOST,
     });
     this.list.element.hidden = true;
+    if (this.#matches) this.list.filter(this.#matches);
     this.holder = el(
       "div",
       {
@@ -100,6 +130,7 @@ class Timeline {
         },
         onfocusout: () => this.#settle(),
       },
+      this.columns.head,
       this.list.element,
     );
   }
@@ -110,7 +141,8 @@ class Timeline {
       el("div", { class: "toolbar" }, this.#filters(), this.#finder()),
       this.found,
       el("div", { class: "card" }, composer({ topic, posted: (event) => this.#landed([event]), signal: this.signal })),
-      el("div", { class: "status" }, this.tally, this.older, this.pause, this.pill, this.#copies(), this.price),
+      el("div", { class: "status" }, this.tally, this.older, this.pause, this.pill, this.#copies(), this.#refining(), this.price),
+      this.histogram.element,
       el("div", { class: "with-detail" }, this.holder, this.side),
     );
     const handlers = {
@@ -126,28 +158,44 @@ class Timeline {
   #filters() {
     const { topic, known, type, to } = this.chosen;
     const names = known.includes(topic) ? known : [topic, ...known];
-    const which = select(names, topic, { onchange: () => go({ topic: which.value }) });
+    const which = select(names, topic, { onchange: () => (location.hash = `timeline${query({ topic: which.value })}`) });
     const only = (this.only = suggested(typesOf(topic), { value: type, placeholder: "all" }));
-    const until = el("input", { type: "datetime-local", step: "1", value: to.replace("Z", "") });
-    const go = (changed) => {
-      const wanted = {
-        topic,
-        type: only.value.trim(),
-        to: until.value && `${until.value}${until.value.length === 16 ? ":00" : ""}Z`,
-        ...changed,
-      };
-      if ("topic" in changed) Object.assign(wanted, { type: "", to: "" });
-      location.hash = `timeline${query(wanted)}`;
-    };
     return form(
       { "aria-label": "Filters" },
-      () => go({}),
+      () => this.#go({ type: only.value.trim() }),
       field("Topic", which),
       field("Type", only),
-      field("Before (UTC)", until),
       el("button", { type: "submit" }, "Show"),
-      to && button("Back to now", () => go({ to: "" })),
-      type && button("All types", () => go({ type: "" })),
+      spans(this.signal),
+      to && button("Back to now", () => this.#go({ to: "" })),
+      type && button("All types", () => this.#go({ type: "" })),
+    );
+  }
+
+  /** Reads the events of a changed address. */
+  #go(changed) {
+    const given = Object.fromEntries(parse(location.hash).parameters);
+    location.hash = `timeline${query({ ...given, topic: this.chosen.topic, event: null, ...changed })}`;
+  }
+
+  /** Shows those of the events that were read that pass another filter. */
+  #filter(values) {
+    note(values);
+    this.#matches = matcher(Object.fromEntries(parse(location.hash).parameters));
+    this.list.filter(this.#matches ?? (() => true));
+    this.#showTally();
+    if (this.#matches) announce(this.tally.textContent);
+    this.#settle();
+  }
+
+  /** The controls that are not always needed. */
+  #refining() {
+    const isUsed = ["actor", "subject", "where", "columns"].some((name) => this.parameters.has(name));
+    return el(
+      "details",
+      { class: "refining", open: isUsed },
+      el("summary", {}, "Range, filter, columns, views"),
+      el("div", { class: "refining-parts" }, this.range, this.filter.element, this.columns.field, views(this.signal)),
     );
   }
 
@@ -163,21 +211,21 @@ class Timeline {
   }
 
   #copies() {
-    const { topic, type, to } = this.chosen;
-    const target = `${path("topics", topic)}/events${query({ type, to, limit: FIRST_PAGE })}`;
+    const { topic, type, from, to } = this.chosen;
+    const target = `${path("topics", topic)}/events${query({ type, from, to, limit: FIRST_PAGE })}`;
     return el(
       "details",
       { class: "copies" },
       el("summary", {}, "Copy"),
       copyButton("Copy as curl", () => curl(target)),
-      copyButton("Copy as lately latest", () => lately("latest", topic, { type, to, n: String(FIRST_PAGE) })),
+      copyButton("Copy as lately latest", () => lately("latest", topic, { type, from, to, n: String(FIRST_PAGE) })),
       copyButton("Copy as JSON", () => JSON.stringify(this.list.items, null, 2)),
     );
   }
 
   /** Reads the newest page of a new connection, or remembers to do so when the list need not hold still. */
   #begin() {
-    this.#stale = this.#isHeld && this.list.length > 0;
+    this.#stale = this.#isHeld && this.list.all.length > 0;
     if (!this.#stale) this.#first();
   }
 
@@ -188,7 +236,7 @@ class Timeline {
     const take = ({ events, newer, next }) => {
       this.#begun = true;
       this.#newer = newer;
-      if (events.some((event) => this.list.has(event.id))) this.list.align(events);
+      if (events.some((event) => this.list.all.has(event.id))) this.list.align(events);
       else {
         this.#next = next;
         this.#cut = false;
@@ -203,7 +251,7 @@ class Timeline {
 
   /** True if the list keeps no more events, or had to drop some. */
   get #isFull() {
-    this.#cut ||= this.list.length >= MOST;
+    this.#cut ||= this.list.all.length >= MOST;
     return this.#cut;
   }
 
@@ -220,16 +268,16 @@ class Timeline {
   }
 
   async #page(more, take, again) {
-    const { topic, type, to } = this.chosen;
+    const { topic, type, from, to } = this.chosen;
     this.#loading = true;
     const done = await task(
       this.holder,
       async () => {
-        const target = `${path("topics", topic)}/events${query({ type, to, ...more })}`;
+        const target = `${path("topics", topic)}/events${query({ type, from, to, ...more })}`;
         const answer = await call("GET", target, { signal: this.signal });
         take({ ...answer.data, events: answer.data.events.map((event) => ({ topic, ...event })) });
-        this.price.textContent = `last read: ${cost(answer)}`;
-        this.#suggestTypes();
+        this.#showPrice(answer);
+        this.#suggest();
         this.#showTally();
       },
       again,
@@ -238,30 +286,64 @@ class Timeline {
     this.#loading = false;
   }
 
-  /** Suggests the types of the events that were read, or the usual ones of the topic. */
-  #suggestTypes() {
-    const types = [...new Set(this.list.items.map((event) => event.type))].sort();
-    if (types.length > 0) suggestions(this.only, types);
+  /** Suggests the types, actors, subjects and fields of the events that were read. */
+  #suggest() {
+    const events = this.list.all.items;
+    learn(events);
+    suggestions(this.only, typesOf(this.chosen.topic));
+    this.filter.suggest(events);
+    this.columns.offer(events);
+  }
+
+  #showPrice(answer) {
+    this.#reads += 1;
+    this.#spent += parseCost(answer.cost)?.read_units ?? Number.NaN;
+    const sum = this.#reads > 1 && this.#sum ? ` · ${plural(this.#reads, "read")}: ${this.#sum}` : "";
+    this.price.textContent = `last read: ${cost(answer)}${sum}`;
+  }
+
+  /** The price of all reads in words, if the API shows its cost. */
+  get #sum() {
+    return Number.isNaN(this.#spent) ? "" : `${units(this.#spent)} read units so far`;
   }
 
   #showTally() {
-    if (!this.#begun) {
-      this.list.element.hidden = this.list.length === 0;
-      return;
-    }
-    const none = this.list.length === 0;
-    this.list.element.hidden = none;
+    const { length, all } = this.list;
+    this.list.element.hidden = length === 0;
+    this.#sketch();
+    if (!this.#begun) return;
     this.holder.querySelector(".empty")?.remove();
-    if (none)
-      this.holder.append(
-        empty(
-          "No events here.",
-          this.chosen.type || this.chosen.to ? "No event matches the filters above. A type must match as a whole." : "Post the first event above.",
-        ),
-      );
+    if (length === 0) this.holder.append(this.#nothing());
     const end = this.#isFull ? ": choose an earlier time to see older ones" : this.#next ? "" : " in all";
-    this.tally.textContent = `${plural(this.list.length, "event")}${end}`;
+    this.tally.textContent = this.#matches
+      ? `${count(length)} of ${count(all.length)} read match`
+      : `${plural(length, "event")}${end}`;
     this.older.hidden = this.#isFull || !this.#next;
+    this.older.textContent = this.#matches && this.#sum ? `Load older (${this.#sum})` : "Load older";
+  }
+
+  #nothing() {
+    const { type, from, to } = this.chosen;
+    if (this.list.all.length > 0)
+      return empty("No event matches.", this.#next ? "Change the filter, or load older events." : "Change the filter.");
+    const isNarrow = type || from || to;
+    return empty(
+      "No events here.",
+      isNarrow ? "No event matches the filters above. A type must match as a whole." : "Post the first event above.",
+    );
+  }
+
+  /** Draws the histogram soon. */
+  #sketch() {
+    const { from, to } = this.chosen;
+    this.#sketching ||= setTimeout(
+      () => {
+        this.#sketching = 0;
+        const { items: shown, all } = this.list;
+        this.histogram.draw({ all: all.items, shown, from, to, isMore: this.#next !== null || this.#cut });
+      },
+      this.histogram.isDrawn ? SKETCH : 0,
+    );
   }
 
   /** Reads the events since the last read, oldest first. Used if there is no stream. */
@@ -269,25 +351,26 @@ class Timeline {
     if (this.chosen.to) return;
     // The topic had no events.
     if (!this.#newer) return this.#begun && this.#first();
-    const { topic, type } = this.chosen;
+    const { topic, type, from } = this.chosen;
     await task(this.holder, async () => {
       const answer = await call(
         "GET",
-        `${path("topics", topic)}/events${query({ limit: PAGE, type, cursor: this.#newer })}`,
+        `${path("topics", topic)}/events${query({ limit: PAGE, type, from, cursor: this.#newer })}`,
         { signal: this.signal },
       );
       this.#newer = answer.data.next;
-      this.price.textContent = `last read: ${cost(answer)}`;
+      this.#showPrice(answer);
       this.#landed(answer.data.events);
     });
   }
 
   #landed(events) {
-    const { topic, type, to } = this.chosen;
-    const wanted = events.filter((event) => !type || event.type === type);
+    const { topic, type, from, to } = this.chosen;
+    const isIn = ({ at }) => !from || Date.parse(at) >= Date.parse(from);
+    const wanted = events.filter((event) => (!type || event.type === type) && isIn(event));
     if (to) this.#later += wanted.length;
     // A poll may repeat events that are shown already.
-    else for (const event of wanted) if (!this.list.has(event.id)) this.#waiting.set(event.id, { topic, ...event });
+    else for (const event of wanted) if (!this.list.all.has(event.id)) this.#waiting.set(event.id, { topic, ...event });
     this.#soon();
   }
 
@@ -329,16 +412,17 @@ class Timeline {
 
   #apply(changes) {
     // Events older than all that were read come with a later page.
-    const least = this.#next ? (this.list.last?.id ?? "") : "";
+    const least = this.#next ? (this.list.all.last?.id ?? "") : "";
     const events = changes.map(([, event]) => event).filter((event) => event && event.id > least);
-    this.#fresh = new Set(events.filter(({ id }) => !this.list.has(id)).map(({ id }) => id));
+    this.#fresh = new Set(events.filter(({ id }) => !this.list.all.has(id)).map(({ id }) => id));
     this.list.merge(events);
     for (const [id, event] of changes) if (event === null) this.list.remove(id);
     this.#showTally();
   }
 
   #showHeld() {
-    const held = this.#later + [...this.#waiting.values()].filter(Boolean).length;
+    const passes = (event) => event && (!this.#matches || this.#matches(event));
+    const held = this.#later + [...this.#waiting.values()].filter(passes).length;
     const text = held === 0 ? "" : `${count(held)} new`;
     if (this.pill.textContent !== text) this.pill.textContent = text;
   }
@@ -351,7 +435,7 @@ class Timeline {
   }
 
   #toNewest() {
-    if (this.chosen.to) location.hash = `timeline${query({ topic: this.chosen.topic, type: this.chosen.type })}`;
+    if (this.chosen.to) this.#go({ to: "" });
     else {
       this.#release();
       this.list.toTop();
@@ -389,7 +473,7 @@ class Timeline {
           { href: `#storage${query({ topic: event.topic, trace: `${path("topics", event.topic)}/events?limit=50` })}` },
           "Trace a read of its topic",
         ),
-      this.#deletion(event, target, close),
+      deletion(event, this.side, () => this.#delete(event.id, target, close)),
     ];
     const step = (rows) => {
       const next = this.list.step(rows);
@@ -401,31 +485,11 @@ class Timeline {
     if (focus) this.side.querySelector("h2").focus({ preventScroll: true });
   }
 
-  /** A button that asks before it deletes the event. */
-  #deletion(event, target, close) {
-    const remove = async () => {
-      await call("DELETE", target, { signal: this.signal });
-      close();
-      this.#gone(event.id);
-      this.#release();
-    };
-    const sure = button("Delete", () => pressed(sure, this.side, remove), { class: "danger" });
-    const keep = button("Keep", () => {
-      place.replaceChildren(ask);
-      ask.focus();
-    });
-    const question = el("p", {}, `Delete this ${event.type} of ${time(event.at)}? This cannot be undone.`);
-    const ask = button(
-      "Delete…",
-      () => {
-        place.replaceChildren(question, sure, keep);
-        announce(question.textContent);
-        keep.focus();
-      },
-      { class: "quiet danger" },
-    );
-    const place = el("div", { class: "actions deletion" }, ask);
-    return place;
+  async #delete(id, target, close) {
+    await call("DELETE", target, { signal: this.signal });
+    close();
+    this.#gone(id);
+    this.#release();
   }
 
   #tellDeleted() {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { api, axeSource, DESKTOP, entries, open, PHONE } from "./stage.mjs";
 
-const PANELS = ["timeline", "feeds", "sources", "issues", "consumers", "storage", "stream", "faults"];
+const PANELS = ["timeline", "feeds", "sources", "issues", "records", "topics", "consumers", "sessions", "storage", "stream", "faults", "requests"];
 const OPTIONS = {
   runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
   resultTypes: ["violations"],
@@ -34,10 +34,14 @@ async function settled(page, name) {
     feeds: entries(page).first(),
     sources: page.getByText(/\d+ followers?\./),
     issues: page.getByText(/\d+ issues/),
+    records: page.getByText("No record is selected."),
+    topics: page.getByRole("region", { name: "Topics, by name" }),
     consumers: page.getByRole("heading", { name: "billing / report" }),
+    sessions: page.getByRole("heading", { name: "All sessions" }),
     storage: page.getByRole("region", { name: "DynamoDB calls" }),
     stream: page.getByRole("region", { name: "The stream's shards" }),
     faults: page.getByRole("heading", { name: "Active faults" }),
+    requests: page.getByRole("region", { name: "Log of requests" }),
   };
   await signs[name].waitFor();
 }
@@ -66,6 +70,42 @@ for (const [size, viewport] of [
     });
   }
 }
+
+test("an open topic, a record and a new token are accessible", async (t) => {
+  for (const viewport of [DESKTOP, PHONE]) {
+    const page = await open(t, "#topics?topic=posts", { viewport, colorScheme: "dark", refused: [404, 422] });
+    const narrow = async () => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth);
+    await page.getByLabel("Least shards").first().selectOption("256");
+    await page.getByRole("button", { name: "Save settings" }).click();
+    await page.getByText("422 invalid-topic").waitFor();
+    await check(t, page, "a topic");
+    assert.ok(await narrow());
+    await page.evaluate(() => (location.hash = "records?name=nobody"));
+    await page.getByText("This record does not exist.").waitFor();
+    await check(t, page, "a record");
+    await page.evaluate(() => (location.hash = "sessions"));
+    await page.getByRole("button", { name: "Create session" }).click();
+    await page.getByText("Copy the token now").waitFor();
+    await page.getByRole("button", { name: "Revoke…" }).first().click();
+    await check(t, page, "a token");
+    assert.ok(await narrow());
+  }
+});
+
+test("a timeline with a range, a filter, columns and a view is accessible", async (t) => {
+  for (const [viewport, colorScheme] of [[DESKTOP, "light"], [PHONE, "dark"]]) {
+    const page = await open(t, "#timeline?last=7d&where=post&columns=time,type,data.text", { viewport, colorScheme });
+    await entries(page).first().waitFor();
+    await page.locator(".histogram .mark").first().click();
+    await page.getByLabel("Name of this view").fill("mine");
+    await page.getByRole("button", { name: "Save view" }).click();
+    await page.getByRole("slider").focus();
+    // The head of a narrow page covers what is scrolled below it.
+    await page.evaluate(() => scrollTo(0, 0));
+    await check(t, page, "a timeline");
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+  }
+});
 
 test("a problem and a banner are accessible", async (t) => {
   t.after(() => api("DELETE", "/local/faults"));

@@ -31,6 +31,28 @@ test("JSON is posted once, and never instead of a text", async (t) => {
   assert.equal((await rows(page)).length, 2);
 });
 
+test("types and subjects are suggested from what was read in the topic", async (t) => {
+  const name = await topic();
+  await api("POST", `/topics/${name}/events`, [
+    { type: "door.opened", actor: "ada", subject: "house:1" },
+    { type: "door.closed", actor: "ada", subject: "house:2" },
+  ]);
+  const page = await open(t, `#timeline?topic=${name}`);
+  await entries(page).first().waitFor();
+  const form = page.getByRole("form", { name: `Post to ${name}` });
+  const type = form.getByLabel("Type");
+  const suggested = (input) => input.evaluate((it) => [...it.list.options].map(({ value }) => value));
+  assert.deepEqual(await suggested(type), ["door.closed", "door.opened"]);
+  assert.equal(await type.inputValue(), "door.closed", "the newest type");
+  await form.getByText("Subject and data").click();
+  assert.deepEqual(await suggested(form.getByLabel("Subject")), ["house:1", "house:2"]);
+
+  await type.fill("door.painted");
+  await api("POST", `/topics/${name}/events`, { type: "door.locked", actor: "ada" });
+  await entries(page, { name: /door.locked/ }).waitFor();
+  assert.equal(await type.inputValue(), "door.painted", "a typed value stays");
+});
+
 test("an empty post and invalid JSON are refused before they are sent", async (t) => {
   const name = await topic();
   const page = await open(t, `#timeline?topic=${name}`);

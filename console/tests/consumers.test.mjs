@@ -79,11 +79,44 @@ test("a consumer seeks to a time, and is deleted after a question", async (t) =>
   await page.getByLabel("Continue at").fill("latest");
   await page.getByRole("button", { name: "Seek", exact: true }).click();
   await page.getByText("at the beginning").waitFor({ state: "detached" });
-  await page.getByRole("button", { name: "Delete…" }).click();
-  await page.getByText(`Delete one of ${name}?`).waitFor();
+  await page.getByRole("button", { name: "Delete consumer…" }).click();
+  await page.locator("p", { hasText: `Delete one of ${name}?` }).waitFor();
   assert.ok((await api("GET", `/topics/${name}/consumers/one`)).data, "nothing is deleted yet");
-  await page.getByRole("button", { name: "Delete consumer" }).click();
+  await page.getByRole("button", { name: "Delete consumer", exact: true }).click();
   await page.getByText("No consumer is selected.").waitFor();
   await assert.rejects(api("GET", `/topics/${name}/consumers/one`), /404/);
   await page.getByRole("button", { name: `${name} / one` }).waitFor({ state: "detached" });
+});
+
+test("the lag and the late events of a consumer are drawn over time", async (t) => {
+  const name = await topicWith("one");
+  const { data } = await api("POST", `/topics/${name}/consumers/one/poll`, {});
+  await api("POST", `/topics/${name}/consumers/one/commit`, { batch: data.batch });
+  const page = await open(t, `#consumers?topic=${name}&name=one`);
+  const tile = (title) => page.locator(".tile", { hasText: title });
+  await tile("Late events").getByText("0", { exact: true }).waitFor();
+  const at = new Date(Date.now() - 3_600_000).toISOString();
+  await post(name, { type: "note.added", actor: "ada", at, data: { text: "landed late" } });
+  await tile("Late events").getByText("1", { exact: true }).waitFor();
+  await page.getByText("Late events landed before the position.").waitFor();
+  for (const title of ["Lag", "Late events"]) {
+    const line = await tile(title).locator(".chart-line").getAttribute("d");
+    assert.ok(line.split("L").length >= 2, `${title} has a point for each read: ${line}`);
+  }
+  await page.getByRole("button", { name: "Poll" }).click();
+  await page.getByRole("row", { name: /landed late.*late/ }).waitFor();
+});
+
+test("the settle time of a consumer is changed, within its limits", async (t) => {
+  const name = await topicWith("one");
+  const page = await open(t, `#consumers?topic=${name}&name=one`);
+  await page.getByRole("button", { name: "Settle time…" }).click();
+  const time = page.getByLabel("Settle time, seconds");
+  await time.fill("3601");
+  await page.getByRole("button", { name: "Save" }).click();
+  assert.equal(await time.evaluate((it) => it.validity.rangeOverflow), true);
+  await time.fill("30");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("30 s", { exact: true }).waitFor();
+  assert.equal((await api("GET", `/topics/${name}/consumers/one`)).data.settle_seconds, 30);
 });

@@ -1,44 +1,8 @@
 import assert from "node:assert/strict";
-import http from "node:http";
 import { test } from "node:test";
 
+import { elsewhere } from "./proxy.mjs";
 import { entries, open, post, topic, url } from "./stage.mjs";
-
-/** The API at another origin, as API Gateway serves it: with CORS, and without the local routes. */
-async function elsewhere(t) {
-  const target = new URL(url);
-  const server = http.createServer((request, response) => {
-    const allow = {
-      "Access-Control-Allow-Origin": request.headers.origin ?? "*",
-      "Access-Control-Allow-Headers": "authorization, content-type, if-match, idempotency-key",
-      "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE",
-      "Access-Control-Expose-Headers": "lately-cost, etag",
-    };
-    if (request.method === "OPTIONS") return response.writeHead(204, allow).end();
-    if (request.url.startsWith("/local/")) return response.writeHead(404, allow).end('{"message":"Not Found"}');
-    const { origin, referer, ...headers } = request.headers;
-    const onward = http.request(
-      {
-        host: target.hostname,
-        port: target.port,
-        path: request.url,
-        method: request.method,
-        headers: { ...headers, host: target.host },
-      },
-      (answer) => {
-        response.writeHead(answer.statusCode, { ...answer.headers, ...allow });
-        answer.pipe(response);
-      },
-    );
-    request.pipe(onward);
-  });
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  t.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://localhost:${server.address().port}`;
-}
 
 test("another API is polled, and has no local panels", async (t) => {
   const name = await topic();
@@ -54,7 +18,7 @@ test("another API is polled, and has no local panels", async (t) => {
 
   await page.getByText("Polling").waitFor();
   const panels = await page.getByRole("navigation", { name: "Panels" }).getByRole("link").allInnerTexts();
-  assert.deepEqual(panels, ["Timeline", "Feeds", "Sources", "Issues", "Consumers"]);
+  assert.deepEqual(panels, ["Timeline", "Feeds", "Sources", "Issues", "Records", "Topics", "Consumers", "Sessions", "Requests"]);
   // The first page has loaded, so a later event is found by polling.
   await page.getByText("No events here.").waitFor();
   const requests = [];
@@ -109,6 +73,35 @@ test("a link of a connected tab opens the same API in a new tab, and names it", 
   await other.reload();
   await other.getByRole("dialog").waitFor();
   assert.equal(await other.getByLabel("URL").inputValue(), origin, "no other tab has the token");
+});
+
+test("deletion is not offered again after the token was refused", async (t) => {
+  const name = await topic();
+  const note = (actor, text) => ({ type: "note.added", actor, data: { text } });
+  await post(name, [note("bob", "first of bob"), note("bob", "second of bob"), note("ada", "mine")]);
+  const origin = await elsewhere(t);
+  const page = await open(t, "", { origins: [origin], refused: [403] });
+  await page.getByRole("button", { name: "Connect…" }).click();
+  await page.getByLabel("URL").fill(origin);
+  await page.getByLabel("Token").fill("ada");
+  await page.getByRole("button", { name: "Connect", exact: true }).click();
+  await page.getByText("Polling").waitFor();
+  await page.evaluate((hash) => (location.hash = hash), `timeline?topic=${name}`);
+  const ask = page.getByRole("button", { name: "Delete…" });
+  const refusal = page.getByText(`This token may not delete events of bob in ${name}.`);
+  await entries(page, { name: /first of bob/ }).click();
+  await ask.click();
+  await page.getByRole("button", { name: "Delete", exact: true }).click();
+  await page.getByRole("alert").getByText("403 forbidden").waitFor();
+  await refusal.waitFor();
+  await entries(page, { name: /second of bob/ }).click();
+  await page.getByRole("complementary", { name: "The event" }).getByText("second of bob").waitFor();
+  await refusal.waitFor();
+  assert.equal(await ask.count(), 0);
+  await entries(page, { name: /mine/ }).click();
+  await ask.click();
+  await page.getByRole("button", { name: "Delete", exact: true }).click();
+  await entries(page, { name: /mine/ }).waitFor({ state: "detached" });
 });
 
 test("a feed of another API opens for the token's user, and for nobody else", async (t) => {

@@ -84,3 +84,39 @@ test("a page of a feed that failed can be read again", async (t) => {
     return (await entries(page, { name: /\D0\./ }).count()) > 0;
   });
 });
+
+test("a follow adds as many earlier posts as the user wants", async (t) => {
+  const [user, author] = [fresh("reader"), fresh("author")];
+  for (const text of ["oldest", "older", "newest"]) await post("posts", { type: "post.created", actor: author, data: { text } });
+  await until("the author's timeline is written", async () => (await api("GET", `/actors/${author}/events`)).data.events.length === 3);
+  const page = await open(t, `#feeds?user=${user}`);
+  await page.getByLabel("Source").fill(`actor:${author}`);
+  await page.getByLabel("Backfill").fill("2");
+  await page.getByRole("button", { name: "Follow", exact: true }).click();
+  await until("two entries", async () => (await rows(page)).length === 2);
+  assert.match((await rows(page)).join(), /newest.*older/);
+});
+
+test("the unread entries beyond the first page are counted when the user asks", async (t) => {
+  const [user, author] = [fresh("reader"), fresh("author")];
+  await api("PUT", `/users/${user}/following/actor:${author}`, {});
+  await post("posts", Array.from({ length: 110 }, () => ({ type: "post.created", actor: author, data: {} })));
+  await until("the feed is full", async () => (await api("GET", `/feeds/${user}/unread`)).data.unread === 110);
+  const page = await open(t, `#feeds?user=${user}`);
+  await page.getByText("100 or more unread").waitFor();
+  await page.getByRole("button", { name: "Count all" }).click();
+  await page.locator(".badge", { hasText: /^110 unread$/ }).waitFor();
+  await page.getByRole("button", { name: "Count all" }).waitFor({ state: "hidden" });
+});
+
+test("all follows can be reached", async (t) => {
+  const user = fresh("reader");
+  const sources = Array.from({ length: 205 }, (_, number) => `subject:${user}:${String(number).padStart(3, "0")}`);
+  await Promise.all(sources.map((source) => api("PUT", `/users/${user}/following/${encodeURIComponent(source)}`, { backfill: 0 })));
+  const page = await open(t, `#feeds?user=${user}`);
+  const follows = page.getByRole("button", { name: /^Unfollow / });
+  await until("a page is listed", async () => (await follows.count()) === 200);
+  await page.getByRole("button", { name: "Load more" }).click();
+  await until("all are listed", async () => (await follows.count()) === 205);
+  await page.getByRole("button", { name: "Load more" }).waitFor({ state: "hidden" });
+});

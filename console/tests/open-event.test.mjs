@@ -96,7 +96,7 @@ test("an event is deleted only after a question, and its detail says when others
   await entries(page, { name: /second/ }).click();
   await page.getByRole("button", { name: "Delete…" }).click();
   await page.getByText(/Delete this note.added of .*\? This cannot be undone\./).first().waitFor();
-  await page.getByRole("button", { name: "Keep" }).click();
+  await page.getByRole("button", { name: "Cancel" }).click();
   await page.getByRole("button", { name: "Delete…" }).click();
   assert.equal((await api("GET", `/topics/${name}/events`)).data.events.length, 3);
   await page.getByRole("button", { name: "Delete", exact: true }).click();

@@ -93,6 +93,28 @@ test("an API that is polled and gone is an outage too", async (t) => {
   await outage(page).waitFor({ state: "hidden" });
 });
 
+test("during an outage the charts have a gap, and live figures are greyed out", async (t) => {
+  const page = await open(t, "#stream", { expected });
+  const line = page.locator(".chart-line").first();
+  const drawn = async () => (await line.getAttribute("d")) ?? "";
+  const points = async () => (await drawn()).split(/[ML]/).length - 1;
+  const colour = () => page.locator(".tile .figure").first().evaluate((it) => getComputedStyle(it).color);
+  await until("the chart has a line", async () => (await points()) >= 3);
+  const bright = await colour();
+  const up = await down(page);
+  // A page that becomes visible opens its stream anew.
+  await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+  await outage(page).getByText(/No connection since/).waitFor();
+  const before = await points();
+  await page.waitForTimeout(3500);
+  assert.equal(await points(), before, "nothing is drawn");
+  assert.notEqual(await colour(), bright);
+  await up();
+  await outage(page).getByRole("button", { name: "Try now" }).click();
+  await until("the line goes on after a gap", async () => (await drawn()).split("M").length === 3 && (await points()) > before);
+  assert.equal(await colour(), bright);
+});
+
 test("a restart of the server during a pause keeps the list, and resuming reads what is new", async (t) => {
   const name = await topic();
   await post(name, { type: "note.added", actor: "ada", data: { text: "before" } });

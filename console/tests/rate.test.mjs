@@ -106,6 +106,7 @@ test("a click opens the event under the pointer, at any rate", async (t) => {
     let number = 0;
     setInterval(() => globalThis.stream_.send([`rate ${(number += 1)}`]), 30);
   });
+  await page.getByRole("listbox").evaluate((it) => it.scrollIntoView({ block: "end" }));
   const list = await page.getByRole("listbox").boundingBox();
   for (let row = 2; row < 8; row += 1) {
     const [x, y] = [list.x + 300, list.y + row * 42 + 20];

@@ -162,8 +162,9 @@ test("events are filtered by type and time, and the filters can be removed", asy
     async () => (await rows(page)).length > 3 && (await rows(page)).every((row) => row.includes("post.liked")),
   );
   const before = new Date(Date.now() - 24 * 3600 * 1000).toISOString().slice(0, 19);
+  await page.getByText("Range, filter, columns, views").click();
   await page.getByLabel("Before (UTC)").fill(before);
-  await page.getByRole("button", { name: "Show" }).click();
+  await page.getByRole("button", { name: "Set range" }).click();
   await page.getByRole("button", { name: "Back to now" }).waitFor();
   await entries(page).first().waitFor();
   const newest = await page.locator(".row-time").first().getAttribute("title");

@@ -1,0 +1,178 @@
+// Sessions: each has a token, whose user, scopes and topics decide about requests. Only an admin sees this list.
+//
+// A token is shown once, after its session was created. It is nowhere kept: not in the address, not in the browser.
+
+import { call, path, query } from "./api.js";
+import { copyButton } from "./copy.js";
+import { announce, button, card, checks, el, empty, field, form, heading, loading, nameInput, select, table } from "./dom.js";
+import { cost, moment, plural } from "./format.js";
+import { watch } from "./live.js";
+import { asking, pressed, showLast } from "./task.js";
+
+const PAGE = 50;
+const SCOPES = ["read", "write", "import", "consume", "act-as", "admin"];
+
+/** Units of a session's time, in seconds. */
+const UNITS = [
+  ["60", "minutes"],
+  ["3600", "hours"],
+  ["86400", "days"],
+];
+
+export function open(place, parameters, signal) {
+  const [user, id] = ["user", "id"].map((name) => parameters.get(name) ?? "");
+  new Sessions(place, { user, id }, signal).start();
+}
+
+class Sessions {
+  #rows = [];
+  #next = null;
+
+  /** `wanted` has the user whose sessions are listed, or the id of a session, or neither. */
+  constructor(place, wanted, signal) {
+    Object.assign(this, { place, wanted, signal });
+    this.status = el("p", { class: "status" });
+    this.said = el("div", { class: "said" });
+    this.listed = el("div", {}, loading());
+    this.more = button("Load more", () => pressed(this.more, this.listed, () => this.#load(this.#next)), { hidden: true });
+  }
+
+  start() {
+    const { user, id } = this.wanted;
+    const title = id ? `Session ${id}` : user ? `Sessions of ${user}` : "All sessions";
+    const question = `Revoke all sessions of ${user}? Their tokens are refused from now on.`;
+    const all = user && asking("Revoke all", question, this.said, () => this.#revokeAll());
+    this.place.append(
+      heading(
+        "Sessions",
+        "A token opens a session: with a user, scopes, perhaps a list of topics, and an end. To list, create and revoke sessions, connect with an admin's token.",
+      ),
+      el(
+        "div",
+        { class: "toolbar" },
+        chooser("User", "user", nameInput({ value: user, placeholder: "all" })),
+        chooser("Session id", "id", el("input", { value: id, required: true, autocomplete: "off", spellcheck: "false" })),
+      ),
+      el(
+        "div",
+        { class: "columns" },
+        el("div", { class: "column-main" }, card(title, this.status, this.listed, this.said, el("div", { class: "actions" }, this.more, all))),
+        el("div", { class: "column-side" }, this.#creation()),
+      ),
+    );
+    const begin = () => showLast(this.listed, this.signal, (signal) => this.#load(null, signal));
+    this.signal.addEventListener("abort", watch({ begin }));
+  }
+
+  /** Reads the sessions after a cursor, or the one with the id. */
+  async #load(cursor, signal = this.signal) {
+    const { user, id } = this.wanted;
+    const answer = await call("GET", id ? path("sessions", id) : `/sessions${query({ user, limit: PAGE, cursor })}`, { signal });
+    const { sessions, next = null } = id ? { sessions: [answer.data] } : answer.data;
+    this.#rows = cursor ? [...this.#rows, ...sessions] : sessions;
+    this.#next = next;
+    this.price = cost(answer);
+    this.#draw();
+  }
+
+  #draw() {
+    this.more.hidden = this.#next === null;
+    this.status.replaceChildren(
+      `${plural(this.#rows.length, "session")}${this.#next ? "" : " in all"}`,
+      el("span", { class: "price" }, `last read: ${this.price}`),
+    );
+    const rows = this.#rows.map((it) => [
+      it.user ? el("a", { href: `#sessions${query({ user: it.user })}` }, el("bdi", {}, it.user)) : "a service",
+      it.scopes.join(", "),
+      it.topics?.join(", ") ?? "all",
+      moment(it.created_at),
+      moment(it.expires_at),
+      el("a", { href: `#sessions${query({ id: it.id })}`, title: it.id }, el("code", {}, it.id.slice(-12))),
+      asking("Revoke", "Its token is refused from now on.", this.said, () => this.#revoke(it)),
+    ]);
+    const heads = ["User", "Scopes", "Topics", "Created (UTC)", "Ends (UTC)", "Id", "Action"];
+    this.listed.replaceChildren(
+      rows.length === 0 ? empty("No sessions.", "Sessions that have ended are not listed.") : table("Sessions, newest first", heads, rows),
+    );
+  }
+
+  async #revoke({ id }) {
+    await call("DELETE", path("sessions", id), { signal: this.signal });
+    announce("The session is revoked.");
+    this.#rows = this.#rows.filter((it) => it.id !== id);
+    this.#draw();
+  }
+
+  async #revokeAll() {
+    const { user } = this.wanted;
+    const { data } = await call("DELETE", `/sessions${query({ user })}`, { signal: this.signal });
+    this.said.replaceChildren(el("p", { role: "status" }, `${plural(data.revoked, "session")} of ${user} revoked.`));
+    await this.#load(null);
+  }
+
+  #creation() {
+    const user = nameInput({ name: "user", value: this.wanted.user, placeholder: "none: a service" });
+    const scopes = checks("Scopes", "scopes", SCOPES, ["read", "write"]);
+    const topics = el("input", { name: "topics", autocomplete: "off", spellcheck: "false", placeholder: "all" });
+    const time = el("input", { type: "number", name: "ttl_seconds", value: "1", min: "1", required: true });
+    const unit = select(UNITS, "3600");
+    const submit = el("button", { type: "submit", class: "primary" }, "Create session");
+    const token = el("div", { class: "said" });
+    const create = () =>
+      pressed(submit, token, async () => {
+        token.replaceChildren();
+        const names = topics.value.split(/[\s,]+/).filter(Boolean);
+        const wanted = {
+          user: user.value.trim() || undefined,
+          scopes: scopes.values(),
+          topics: names.length > 0 ? names : undefined,
+        };
+        const body = { ...wanted, ttl_seconds: Number(time.value) * Number(unit.value) };
+        const { data } = await call("POST", "/sessions", { body, signal: this.signal });
+        showToken(token, data);
+        // The list of all sessions may not have it yet.
+        if (this.wanted.id || (this.wanted.user && this.wanted.user !== wanted.user)) return;
+        this.#rows.unshift({ ...wanted, id: data.id, created_at: new Date().toISOString(), expires_at: data.expires_at });
+        this.#draw();
+      });
+    return card(
+      "Create a session",
+      form(
+        { class: "fields" },
+        create,
+        field("User", user, { wide: true, hint: "The user that the token acts for" }),
+        scopes.element,
+        field("Topics", topics, { wide: true, hint: "Separated by commas; empty: all topics" }),
+        field("Valid for", time),
+        field("Unit", unit),
+        el("div", { class: "actions wide" }, submit),
+      ),
+      token,
+    );
+  }
+}
+
+/** A form that opens the panel with a parameter. */
+const chooser = (label, name, input) =>
+  form(
+    { "aria-label": `Choose by ${label.toLowerCase()}` },
+    () => (location.hash = `sessions${query({ [name]: input.value.trim() })}`),
+    field(label, input),
+    el("button", { type: "submit" }, name === "id" ? "Open" : "Show"),
+  );
+
+function showToken(place, { token, expires_at: end }) {
+  const copy = copyButton("Copy token", () => token);
+  place.replaceChildren(
+    el(
+      "div",
+      { class: "conflict" },
+      el("h3", {}, "Copy the token now"),
+      el("p", {}, "It is shown only once. It ends at ", moment(end), " UTC."),
+      el("code", {}, token),
+      el("div", { class: "actions" }, copy, button("Hide", () => place.replaceChildren(), { class: "quiet" })),
+    ),
+  );
+  announce("The session is created. Copy its token now: it is shown only once.");
+  copy.focus();
+}

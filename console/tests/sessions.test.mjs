@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { api, fresh, open, until } from "./stage.mjs";
+
+const sessionsOf = async (user) => (await api("GET", `/sessions?user=${user}`)).data.sessions;
+
+test("a session is created, its token is shown once, and it is revoked", async (t) => {
+  const user = fresh("user");
+  const page = await open(t, "#sessions", { permissions: ["clipboard-read", "clipboard-write"] });
+  const form = page.getByRole("region", { name: "Create a session" });
+  await form.getByLabel("User").fill(user);
+  await form.getByLabel("write").uncheck();
+  await form.getByLabel("Topics").fill("posts, billing");
+  await form.getByLabel("Valid for").fill("2");
+  await form.getByLabel("Unit").selectOption("days");
+  await form.getByRole("button", { name: "Create session" }).click();
+  await form.getByText("Copy the token now").waitFor();
+  await form.getByRole("button", { name: "Copy token" }).click();
+  await form.getByRole("button", { name: "Copied" }).waitFor();
+  const token = await page.evaluate(() => navigator.clipboard.readText());
+  assert.equal((await api("GET", "/topics/posts", undefined, { token })).data.topic, "posts");
+
+  const [session] = await sessionsOf(user);
+  assert.deepEqual([session.scopes, session.topics], [["read"], ["posts", "billing"]]);
+  const hours = (Date.parse(session.expires_at) - Date.parse(session.created_at)) / 3_600_000;
+  assert.ok(hours > 47.9 && hours < 48.1);
+  await form.getByRole("button", { name: "Hide" }).click();
+  assert.equal(await page.getByText(token).count(), 0);
+  const kept = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, location.href]));
+  assert.ok(!kept.includes(token));
+
+  const row = page.getByRole("row", { name: user });
+  await row.getByRole("button", { name: "Revoke…" }).click();
+  await row.getByRole("button", { name: "Revoke", exact: true }).click();
+  await row.waitFor({ state: "detached" });
+  assert.deepEqual(await sessionsOf(user), []);
+  await assert.rejects(api("GET", "/topics/posts", undefined, { token }), /403/);
+});
+
+test("the sessions of a user are listed page by page, and all are revoked after a question", async (t) => {
+  const user = fresh("user");
+  const body = { user, scopes: ["read"], ttl_seconds: 600 };
+  await Promise.all(Array.from({ length: 55 }, () => api("POST", "/sessions", body)));
+  const page = await open(t, "#sessions");
+  await page.getByRole("form", { name: "Choose by user" }).getByLabel("User").fill(user);
+  await page.getByRole("button", { name: "Show" }).click();
+  await page.getByText("50 sessions").waitFor();
+  await page.getByRole("button", { name: "Load more" }).click();
+  await page.getByText("55 sessions in all").waitFor();
+  await page.getByRole("button", { name: "Revoke all…" }).click();
+  await page.getByText(`Revoke all sessions of ${user}?`).first().waitFor();
+  assert.equal((await sessionsOf(user)).length, 50, "nothing is revoked yet");
+  await page.getByRole("button", { name: "Revoke all", exact: true }).click();
+  await page.getByText(`55 sessions of ${user} revoked.`).waitFor();
+  await page.getByText("No sessions.").waitFor();
+  assert.deepEqual(await sessionsOf(user), []);
+});
+
+test("a session opens by its id, and a refused field says why", async (t) => {
+  const { id } = (await api("POST", "/sessions", { scopes: ["read"], ttl_seconds: 600 })).data;
+  const page = await open(t, "#sessions", { refused: [422] });
+  await page.getByLabel("Session id", { exact: true }).fill(id);
+  await page.getByRole("button", { name: "Open", exact: true }).click();
+  await page.getByText("1 session in all").waitFor();
+  await page.getByRole("heading", { name: `Session ${id}` }).waitFor();
+  await page.getByRole("row", { name: /a service/ }).waitFor();
+
+  const form = page.getByRole("region", { name: "Create a session" });
+  await form.getByLabel("read", { exact: true }).uncheck();
+  await form.getByLabel("write").uncheck();
+  await form.getByLabel("Valid for").fill("366");
+  await form.getByLabel("Unit").selectOption("days");
+  await form.getByLabel("Topics").fill("a/b");
+  await form.getByRole("button", { name: "Create session" }).click();
+  await form.getByText("422 invalid-body").waitFor();
+  await until("three fields are marked", async () => (await form.locator("[aria-invalid]").count()) === 3);
+});

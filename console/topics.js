@@ -1,0 +1,286 @@
+// Topics: a list with their settings, and an overview of one topic, whose settings can be changed.
+//
+// The overview reads the topic and its newest 50 events. These events also give the topic's rate and the price of a page.
+
+import { note } from "./address.js";
+import { apiUrl, call, isLocal, path, query, topicList } from "./api.js";
+import { Chart } from "./chart.js";
+import { announce, button, card, checks, el, empty, factList, field, form, heading, loading, nameInput, select, table } from "./dom.js";
+import { cost, count, moment, plural, seconds, units } from "./format.js";
+import { watch } from "./live.js";
+import { polling } from "./meter.js";
+import { pressed, showLast } from "./task.js";
+
+const PAGE = 50;
+
+/** The seconds whose events make the rate. */
+const WINDOW = 60;
+
+/** The interval of reads of the overview. Only the local program is read again; a deployed stack's reads cost money. */
+const AGAIN = 5000;
+
+/** The buckets that the API lists with a topic. */
+const BUCKETS_LISTED = 32;
+
+const BUCKETS = ["quarter-hour", "hour", "day", "month"];
+const VIEWS = ["actor", "subject", "type"];
+const SHARDS = Array.from({ length: 9 }, (_, power) => String(2 ** power));
+
+/** The settings of a topic whose creator sets nothing. */
+const DEFAULTS = {
+  bucket: "day",
+  retention_days: null,
+  min_shards: 1,
+  max_shards: 64,
+  fan_out: true,
+  views: ["actor", "subject"],
+};
+
+export function open(place, parameters, signal) {
+  place.append(
+    heading(
+      "Topics",
+      "A topic is a named log of events. Its settings say how long it keeps events, how many shards it may use, and where else its events are listed.",
+    ),
+  );
+  new Topics(place, signal).start(parameters.get("topic"));
+}
+
+class Topics {
+  #topics = [];
+  #next = null;
+  #shown = null;
+
+  constructor(place, signal) {
+    Object.assign(this, { place, signal });
+    this.status = el("p", { class: "status" });
+    this.listed = el("div", {}, loading());
+    this.filter = el("input", { type: "search", autocomplete: "off", spellcheck: "false", oninput: () => this.#draw() });
+    this.more = button("Load more", () => pressed(this.more, this.listed, () => this.#load(this.#next)), { hidden: true });
+    this.side = el("div", { class: "column-side" });
+  }
+
+  start(topic) {
+    this.creation = this.#creation();
+    this.place.append(
+      el(
+        "div",
+        { class: "columns" },
+        el(
+          "div",
+          { class: "column-main" },
+          card("All topics", el("div", { class: "toolbar" }, field("Filter by name", this.filter), this.status), this.listed, this.more),
+          el(
+            "p",
+            { class: "hint" },
+            "This API: ",
+            el("a", { href: `${apiUrl()}/health`, target: "_blank", rel: "noreferrer" }, "health"),
+            " · ",
+            el("a", { href: `${apiUrl()}/openapi.json`, target: "_blank", rel: "noreferrer" }, "all routes"),
+          ),
+        ),
+        this.side,
+      ),
+    );
+    this.side.append(this.creation);
+    if (topic) this.#show(topic);
+    const begin = () => showLast(this.listed, this.signal, (signal) => this.#load(null, signal));
+    this.signal.addEventListener("abort", watch({ begin }));
+  }
+
+  /** Reads the topics after a cursor. */
+  async #load(cursor, signal = this.signal) {
+    const { topics, next } = await topicList(signal, cursor);
+    this.#topics = cursor ? [...this.#topics, ...topics] : topics;
+    this.#next = next;
+    this.#draw();
+  }
+
+  #draw() {
+    const wanted = this.filter.value.trim().toLowerCase();
+    const found = this.#topics.filter(({ topic }) => topic.toLowerCase().includes(wanted));
+    const rows = found.map((it) => [
+      button(it.topic, () => this.#show(it.topic, true), { class: "as-link" }),
+      it.views.join(", ") || "none",
+      it.fan_out ? "yes" : "no",
+      it.bucket,
+      `${it.min_shards} to ${it.max_shards}`,
+      it.retention_days === null ? "for ever" : plural(it.retention_days, "day"),
+    ]);
+    const heads = ["Topic", "Views", "Fan-out", "Bucket", "Shards", "Keeps events"];
+    this.more.hidden = this.#next === null;
+    const ofAll = wanted ? ` of ${count(this.#topics.length)}` : "";
+    this.status.textContent = `${plural(found.length, "topic")}${ofAll}${this.#next ? ", and there are more" : ""}`;
+    this.listed.replaceChildren(
+      rows.length > 0
+        ? table("Topics, by name", heads, rows)
+        : this.#topics.length > 0
+          ? empty("No topic has this in its name.")
+          : empty("There are no topics yet.", "Create one with the form."),
+    );
+  }
+
+  /** Shows a topic. `byUser` is true if the user asked for it, so the focus moves there. */
+  #show(topic, byUser = false) {
+    this.#shown?.close();
+    this.#shown = new Overview(topic, this.signal, (changed) => this.#changed(changed));
+    note({ topic });
+    this.side.replaceChildren(this.#shown.element, this.creation);
+    const title = this.side.querySelector("h2");
+    title.tabIndex = -1;
+    if (byUser) title.focus();
+    return this.#shown.read();
+  }
+
+  /** Puts a topic with its new settings into the list. */
+  #changed(topic) {
+    const others = this.#topics.filter((it) => it.topic !== topic.topic);
+    // Names are sorted as DynamoDB sorts them: by their bytes.
+    this.#topics = [...others, topic].sort((a, b) => (a.topic < b.topic ? -1 : 1));
+    this.#draw();
+  }
+
+  #creation() {
+    const create = async (changes, name) => {
+      const answer = await call("PUT", path("topics", name), { body: changes, signal: this.signal });
+      announce(answer.status === 201 ? `The topic ${name} is created.` : `The topic ${name} existed already. It has these settings now.`);
+      this.#changed(answer.data);
+      await this.#show(name, true);
+      this.creation.replaceWith((this.creation = this.#creation()));
+    };
+    const taken = (name) => this.#topics.some((it) => it.topic === name);
+    return card("Create a topic", ...settingsForm(DEFAULTS, "Create topic", create, taken));
+  }
+}
+
+/** The topic that is shown: its facts, which are read again, and its settings. */
+class Overview {
+  #closed = new AbortController();
+
+  constructor(topic, signal, changed) {
+    Object.assign(this, { topic, changed, base: path("topics", topic) });
+    this.signal = AbortSignal.any([signal, this.#closed.signal]);
+    this.chart = new Chart();
+    this.facts = el("div", {}, loading());
+    this.refresh = button("Refresh", () => pressed(this.refresh, this.facts, () => this.#read(this.signal)));
+    this.settings = el("div", { class: "column-main" });
+    const links = [
+      el("a", { href: `#timeline${query({ topic })}` }, "Timeline"),
+      isLocal() && el("a", { href: `#storage${query({ topic })}` }, "Storage"),
+      el("a", { href: `#consumers${query({ topic })}` }, "Consumers"),
+    ];
+    this.element = el(
+      "div",
+      { class: "column-main" },
+      card(topic, this.facts, isLocal() && this.chart.element, el("div", { class: "actions" }, this.refresh, links)),
+      this.settings,
+    );
+    if (!isLocal()) return;
+    const again = () => document.hidden || polling(() => this.#read(this.signal)).catch(() => {});
+    const timer = setInterval(again, AGAIN);
+    this.signal.addEventListener("abort", () => clearInterval(timer));
+  }
+
+  close() {
+    this.#closed.abort();
+  }
+
+  read() {
+    return showLast(this.facts, this.signal, (signal) => this.#read(signal));
+  }
+
+  async #read(signal) {
+    const [topic, page] = await Promise.all([
+      call("GET", this.base, { signal }),
+      call("GET", `${this.base}/events?limit=${PAGE}`, { signal }),
+    ]);
+    this.facts.replaceChildren(factList(this.#factsOf(topic.data, page)));
+    if (!this.settings.hasChildNodes()) this.#showSettings(topic.data);
+  }
+
+  #factsOf({ buckets, created_at: created }, page) {
+    const { events } = page.data;
+    const { number, span } = recent(events);
+    const [newest, current] = [events[0], buckets[0]];
+    this.chart.add(number / span);
+    const link = newest && el("a", { href: `#timeline${query({ topic: this.topic, event: newest.id })}` }, newest.type);
+    return [
+      ["newest event", newest ? [moment(newest.at), " UTC, ", link] : "none yet"],
+      ["rate", `${number < span ? plural(number, "event") : `${units(number / span)} a second`}, in the last ${seconds(span)}`],
+      ["shards", current ? `${current.shards} in the bucket ${current.label}` : "none yet"],
+      ["buckets", `${buckets.length}${buckets.length === BUCKETS_LISTED ? " or more" : ""} with events`],
+      [`a page of ${PAGE}`, el("span", { class: "price" }, cost(page))],
+      ["created", moment(created)],
+    ];
+  }
+
+  #showSettings(topic) {
+    const save = async (changes) => {
+      const answer = await call("PUT", this.base, { body: changes, signal: this.signal });
+      announce(`The settings of ${this.topic} are saved.`);
+      this.changed(answer.data);
+      this.#showSettings(answer.data);
+      this.settings.querySelector(".said").replaceChildren(el("p", {}, "Saved. ", el("span", { class: "price" }, cost(answer))));
+    };
+    this.settings.replaceChildren(card("Settings", ...settingsForm(topic, "Save settings", save)));
+  }
+}
+
+/** The number of recent events, and the seconds in which they came: those of the page, or of the last minute if fewer. */
+function recent(events) {
+  const ages = events.map(({ at }) => (Date.now() - Date.parse(at)) / 1000).filter((age) => age < WINDOW);
+  const span = ages.length === PAGE ? Math.max(ages.at(-1), 0.001) : WINDOW;
+  return { number: ages.length, span };
+}
+
+/**
+ * The form of a topic's settings, and the place for what is said of them. `save` gets the settings that differ from `before`.
+ * With `taken`, which tells whether a name is taken, the form is for a new topic.
+ */
+function settingsForm(before, label, save, taken) {
+  const name = nameInput({ required: true });
+  const bucket = select(BUCKETS, before.bucket, { name: "bucket", disabled: !taken });
+  const days = { type: "number", name: "retention_days", min: "1", max: "36500", placeholder: "for ever" };
+  const retention = el("input", { ...days, value: before.retention_days ?? "" });
+  const least = select(SHARDS, String(before.min_shards), { name: "min_shards" });
+  const most = select(SHARDS, String(before.max_shards), { name: "max_shards" });
+  const fanOut = checks("Fan-out", "fan_out", ["to feeds"], before.fan_out ? ["to feeds"] : []);
+  const views = checks("Views", "views", VIEWS, before.views, "Changed views apply to later events. Fan-out needs actor and subject.");
+  const submit = el("button", { type: "submit", class: "primary" }, label);
+  const said = el("div", { class: "said" });
+  const changes = () => {
+    const now = {
+      bucket: bucket.value,
+      retention_days: retention.value === "" ? null : Number(retention.value),
+      min_shards: Number(least.value),
+      max_shards: Number(most.value),
+      fan_out: fanOut.values().length > 0,
+      views: views.values(),
+    };
+    const differs = ([key, value]) => JSON.stringify(value) !== JSON.stringify(before[key]);
+    return Object.fromEntries(Object.entries(now).filter(differs));
+  };
+  const check = () =>
+    name.setCustomValidity(taken?.(name.value.trim()) ? "This topic exists. Select it in the list to change its settings." : "");
+  const go = () => {
+    const changed = changes();
+    said.replaceChildren();
+    if (!taken && Object.keys(changed).length === 0) return said.replaceChildren(el("p", { class: "muted" }, "There are no changes to save."));
+    return pressed(submit, said, () => save(changed, name.value.trim()));
+  };
+  return [
+    form(
+      { class: "fields", oninput: check },
+      go,
+      taken && field("Name", name, { wide: true }),
+      field("Bucket", bucket, { hint: taken ? "Cannot be changed later" : "Fixed at creation" }),
+      field("Retention, days", retention, { hint: "Empty: for ever" }),
+      field("Least shards", least),
+      field("Most shards", most),
+      fanOut.element,
+      views.element,
+      el("div", { class: "actions wide" }, submit),
+    ),
+    said,
+  ];
+}
