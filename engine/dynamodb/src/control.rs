@@ -15,7 +15,6 @@ use crate::api_error::ApiError;
 use crate::call::{parse, render};
 use crate::core::Core;
 use crate::ledger::Ledger;
-use crate::open_progress::OpenProgress;
 use crate::operation::Operation;
 use crate::table::{STREAM_TAG, StreamSettings, StreamView, Table};
 
@@ -148,7 +147,7 @@ fn update_ttl(core: &Core, body: &[u8]) -> Result<String, ApiError> {
     let Named { table_name } = parse(operation, body)?;
     ledger.forget(&table_name);
     ledger.expiry.drop_table(&table_name);
-    core.index_expiry(&mut ledger, &table_name, &OpenProgress::default())?;
+    ledger.expiry.index(&table_name);
     Ok(answer)
 }
 

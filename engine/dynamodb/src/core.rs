@@ -22,7 +22,6 @@ use crate::image::{image, set_image};
 use crate::journal::{IntendedItem, Intent};
 use crate::ledger::Ledger;
 use crate::limits;
-use crate::open_progress::OpenProgress;
 use crate::options::Options;
 use crate::partition::Partitions;
 use crate::table::Table;
@@ -220,13 +219,15 @@ impl Core {
 
 /// Expiry.
 impl Core {
-    /// Removes up to `limit` expired items, as the TTL service does.
+    /// Indexes a page of the items that the index of expiry times lacks, and removes up to `limit` expired items, as the
+    /// TTL service does.
     pub(crate) fn expire(&self, limit: usize) -> Result<usize, ApiError> {
         let now = self.clock.now();
         let until = now.as_secs();
         let from = now.saturating_sub(limits::TTL_HORIZON).as_secs();
         let mut ledger = self.ledger();
         self.show_all(&mut ledger)?;
+        self.index_expiry(&mut ledger)?;
         let due = ledger.expiry.due(from, until, limit);
         for (table, key) in &due {
             self.expire_item(&mut ledger, table, key)?;
@@ -248,36 +249,25 @@ impl Core {
         ledger.record(&change, self.clock.now_micros())
     }
 
-    /// Indexes the expiry times of all items that a table holds.
-    pub(crate) fn index_expiry(
-        &self,
-        ledger: &mut Ledger,
-        name: &str,
-        progress: &OpenProgress,
-    ) -> Result<(), ApiError> {
-        let Some(table) = ledger.table(&self.db, name)? else {
+    /// Indexes the next page of items of a table that is not indexed yet.
+    fn index_expiry(&self, ledger: &mut Ledger) -> Result<(), ApiError> {
+        let Some((name, exclusive_start_key)) = ledger.expiry.next_page() else {
             return Ok(());
         };
-        if table.ttl_attribute.is_none() {
-            return Ok(());
-        }
-        let mut exclusive_start_key = None;
-        loop {
-            let page = self.db.scan(ScanRequest {
-                table_name: name.to_owned(),
-                exclusive_start_key,
-                ..ScanRequest::default()
-            })?;
-            progress.items(page.count);
+        let mut last = None;
+        if let Some(table) = ledger.table(&self.db, &name)?
+            && table.ttl_attribute.is_some()
+        {
+            let request =
+                ScanRequest { table_name: name.clone(), exclusive_start_key, ..ScanRequest::default() };
+            let page = self.db.scan(request)?;
             for item in page.items.iter().flatten() {
                 ledger.expiry.add(&table, item);
             }
-            // The loop ends with the table, since each page's last key lies after the one before.
-            exclusive_start_key = page.last_evaluated_key;
-            if exclusive_start_key.is_none() {
-                return Ok(());
-            }
+            last = page.last_evaluated_key;
         }
+        ledger.expiry.indexed_up_to(&name, last);
+        Ok(())
     }
 }
 

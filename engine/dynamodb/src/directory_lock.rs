@@ -59,7 +59,8 @@ impl DirectoryLock {
 impl Drop for DirectoryLock {
     /// Releases the lock even if a child process that was just forked still has a copy of the open file.
     fn drop(&mut self) {
-        let _ = self.file.unlock();
+        // If this fails, the operating system releases the lock when the last copy of the file is closed.
+        self.file.unlock().ok();
     }
 }
 

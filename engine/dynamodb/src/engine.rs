@@ -65,18 +65,15 @@ impl Engine {
         let (journal, left) = Journal::open(&stream, options.retention, now, &options.progress)?;
         let tables = db.list_tables(Default::default())?.table_names;
         for name in &tables {
+            ledger.expiry.index(name);
             let table = ledger.table(&db, name)?;
             if table.is_some_and(|table| table.stream.is_some()) {
                 ledger.open_log(name);
             }
         }
-        ledger.continue_journal(journal, left.lines);
+        ledger.continue_journal(journal, left.lines, left.newest);
         let core = Core::new(db, ledger, options, Some(lock));
         left.intent.map_or(Ok(()), |intent| core.finish(intent))?;
-        for name in &tables {
-            let mut ledger = core.ledger();
-            core.index_expiry(&mut ledger, name, &options.progress)?;
-        }
         Ok(Self::new(core))
     }
 
@@ -132,7 +129,10 @@ impl Engine {
     }
 
     /// Removes up to `limit` items whose TTL has passed, as the TTL service does: the stream's records have its
-    /// identity. Returns the number of items removed. If it is less than `limit`, no expired item is left.
+    /// identity. Returns the number of items removed.
+    ///
+    /// Items that were in the directory when it was opened are found a page of 1 MB each call, so that neither the start
+    /// nor a call takes long.
     ///
     /// # Errors
     /// [`EngineError::Refused`], if the database fails.
@@ -157,7 +157,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The number of items with a TTL.
+    /// The number of items with a TTL, as far as they were found.
     #[must_use]
     pub fn expiring(&self) -> usize {
         self.core.ledger().expiry.len()

@@ -1,7 +1,8 @@
 //! An index of the items' TTL attributes, soonest first.
 //!
-//! Every change updates the index. One scan rebuilds it when TTL is switched on or a directory is opened. So a sweep
-//! reads exactly the expired items.
+//! Every change updates the index, so a sweep reads exactly the expired items. When TTL is switched on or a directory is
+//! opened, the index lacks the items that exist already. Each sweep first adds a page of them. An item that changes before
+//! or after its page is added is in the index all the same, because changes and pages run under one lock.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,6 +16,8 @@ use crate::table::Table;
 #[derive(Debug, Default)]
 pub(crate) struct Expiry {
     tables: HashMap<String, BTreeMap<(u64, ItemId), Item>>,
+    /// The tables with items that are not indexed yet, each with the key after which these begin.
+    unindexed: BTreeMap<String, Option<Item>>,
 }
 
 impl Expiry {
@@ -40,6 +43,24 @@ impl Expiry {
         }
     }
 
+    /// Notes that a table's items are not indexed yet.
+    pub(crate) fn index(&mut self, table: &str) {
+        self.unindexed.insert(table.to_owned(), None);
+    }
+
+    /// A table with items that are not indexed yet, and the key after which these begin.
+    pub(crate) fn next_page(&self) -> Option<(String, Option<Item>)> {
+        self.unindexed.first_key_value().map(|(table, after)| (table.clone(), after.clone()))
+    }
+
+    /// Notes that a table's items are indexed up to a key. `None`: all of them.
+    pub(crate) fn indexed_up_to(&mut self, table: &str, key: Option<Item>) {
+        match key {
+            Some(key) => drop(self.unindexed.insert(table.to_owned(), Some(key))),
+            None => drop(self.unindexed.remove(table)),
+        }
+    }
+
     /// Adds an item that existed before the index observed its first change.
     pub(crate) fn add(&mut self, table: &Table, item: &Item) {
         let (Some(at), Some(id), Some(key)) =
@@ -53,6 +74,7 @@ impl Expiry {
 
     pub(crate) fn drop_table(&mut self, table: &str) {
         self.tables.remove(table);
+        self.unindexed.remove(table);
     }
 
     /// The keys of up to `limit` items whose time lies in `from..=until`, of all tables.

@@ -17,7 +17,8 @@
 //! appended before the next intent, which fails as long as it cannot be. So the last intent still covers the waiting
 //! records, and they are derived from it if the process ends first.
 //!
-//! A segment holds an hour. Segments whose records are all older than the retention are deleted.
+//! A segment holds an hour or 8 MB. Segments are deleted if all of their records are older than the retention, or older
+//! than every record that the streams keep in memory. So a start reads little more than the records that it keeps.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -33,6 +34,10 @@ use crate::open_progress::OpenProgress;
 
 /// The time for which one segment takes new records.
 const SEGMENT: Duration = Duration::from_secs(60 * 60);
+
+/// The length at which a segment takes no more records. Segments are deleted whole, so a start reads about as much that
+/// is no longer needed.
+const SEGMENT_BYTES: u64 = 8_000_000;
 
 #[derive(Debug)]
 pub(crate) struct Journal {
@@ -105,7 +110,11 @@ struct IntentLine<T> {
 /// The records and the intent that the last process left in the journal.
 #[derive(Debug, Default)]
 pub(crate) struct JournalRest {
+    /// The records that are younger than the retention.
     pub(crate) lines: Vec<JournalLine>,
+    /// The newest record's place, also if that record is older than the retention. Numbers are never used again: readers
+    /// would take records with such numbers for records that they have done.
+    pub(crate) newest: SequenceNumber,
     /// The last intent, with only those of its items that have no record yet.
     pub(crate) intent: Option<Intent>,
 }
@@ -125,17 +134,23 @@ impl Journal {
             current: None,
             waiting: Vec::new(),
         };
-        journal.drop_expired(now_micros)?;
+        let horizon = now_micros.saturating_sub(journal.retention_micros);
+        journal.drop_before(horizon)?;
         let mut left = JournalRest::default();
         let segments = journal.segments()?;
         for (_, path) in &segments {
             progress.journal(fs::metadata(path)?.len());
         }
+        let mut intent = Vec::new();
         for (_, path) in &segments {
-            read_segment(path, &mut left, progress)?;
+            read_segment(path, &mut left, &mut intent, progress)?;
+        }
+        // A half-written intent is ignored: its write did not run, and the write before it has all of its records.
+        if let Ok(IntentLine::<Intent> { intent }) = serde_json::from_slice(&intent) {
+            left.newest = left.newest.max(intent.after);
+            left.intent = Some(intent);
         }
         left.forget_recorded();
-        let horizon = now_micros.saturating_sub(journal.retention_micros);
         left.lines.retain(|line| line.record.at_micros >= horizon);
         Ok((journal, left))
     }
@@ -173,10 +188,11 @@ impl Journal {
 
     /// Appends whole lines, all or none.
     fn write(&mut self, lines: &[u8], at: u64) -> io::Result<()> {
-        let full = |s: &Segment| at.saturating_sub(s.started_micros) >= micros(SEGMENT);
+        let full =
+            |s: &Segment| at.saturating_sub(s.started_micros) >= micros(SEGMENT) || s.length >= SEGMENT_BYTES;
         if self.current.as_ref().is_none_or(full) {
             self.current = Some(self.start_segment(at)?);
-            self.drop_expired(at)?;
+            self.drop_before(at.saturating_sub(self.retention_micros))?;
         }
         let segment = self.current.as_mut().expect("a segment is open");
         let written = segment.file.write_all(lines);
@@ -189,26 +205,24 @@ impl Journal {
         written
     }
 
+    /// Creates a segment whose name comes after those of all others, even if the clock went back.
     fn start_segment(&self, at_micros: u64) -> io::Result<Segment> {
-        let path = self.directory.join(format!("{at_micros:020}.jsonl"));
-        let mut file = OpenOptions::new().create(true).append(true).open(path)?;
-        // The file may exist, with a line that a killed process left half-written. This ends that line.
-        if file.metadata()?.len() > 0 {
-            file.write_all(b"\n")?;
-        }
-        let length = file.metadata()?.len();
-        Ok(Segment { file, started_micros: at_micros, length })
+        let last = self.segments()?.last().map(|(started_micros, _)| *started_micros);
+        let started_micros = last.map_or(at_micros, |last| at_micros.max(last + 1));
+        let path = self.directory.join(format!("{started_micros:020}.jsonl"));
+        let file = OpenOptions::new().create_new(true).append(true).open(path)?;
+        Ok(Segment { file, started_micros, length: 0 })
     }
 
-    /// Deletes each segment whose records are all older than the retention: the next segment began before that time.
-    fn drop_expired(&self, now_micros: u64) -> io::Result<()> {
-        let horizon = now_micros.saturating_sub(self.retention_micros);
+    /// Deletes each segment whose records are all older than a time: the next segment began before that time. The newest
+    /// segment stays.
+    pub(crate) fn drop_before(&self, horizon_micros: u64) -> io::Result<()> {
         let segments = self.segments()?;
         for pair in segments.windows(2) {
             let [(_, path), (successor_micros, _)] = pair else {
                 unreachable!("windows of two");
             };
-            if *successor_micros < horizon {
+            if *successor_micros < horizon_micros {
                 fs::remove_file(path)?;
             }
         }
@@ -231,17 +245,22 @@ impl Journal {
     }
 }
 
-/// Reads a segment, and skips a line that a killed process left half-written.
-fn read_segment(path: &Path, left: &mut JournalRest, progress: &OpenProgress) -> io::Result<()> {
+/// Reads a segment, and skips a line that a killed process left half-written. The last line of an intent is returned in
+/// `intent`, and no other intent is parsed.
+fn read_segment(
+    path: &Path,
+    left: &mut JournalRest,
+    intent: &mut Vec<u8>,
+    progress: &OpenProgress,
+) -> io::Result<()> {
     // Lines are read as bytes, because a half-written line may end within a character.
     for line in BufReader::new(File::open(path)?).split(b'\n') {
         let line = line?;
         progress.read(line.len() + 1);
         if line.starts_with(INTENT.as_bytes()) {
-            if let Ok(IntentLine { intent }) = serde_json::from_slice(&line) {
-                left.intent = Some(intent);
-            }
-        } else if let Ok(line) = serde_json::from_slice(&line) {
+            *intent = line;
+        } else if let Ok(line) = serde_json::from_slice::<JournalLine>(&line) {
+            left.newest = left.newest.max(line.record.sequence);
             left.lines.push(line);
         }
     }

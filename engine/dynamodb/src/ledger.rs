@@ -164,10 +164,31 @@ impl Ledger {
         })
     }
 
+    /// Drops the records of a table's stream up to a position in each shard, except the `kept` newest of all shards. The
+    /// journal drops its segments that no stream needs any more.
+    pub(crate) fn forget_settled(&mut self, table: &str, settled: &[SequenceNumber], kept: u64) {
+        let old = SequenceNumber(self.newest.0.saturating_sub(kept));
+        let Some(log) = self.logs.get_mut(table) else { return };
+        for (shard, settled) in (0..).zip(settled) {
+            log.forget(shard, old.min(*settled));
+        }
+        let oldest = self.logs.values().filter_map(Log::oldest_micros).min();
+        if let (Some(journal), Some(oldest)) = (&self.journal, oldest)
+            && let Err(error) = journal.drop_before(oldest)
+        {
+            tracing::warn!(%error, "old records of the stream cannot be deleted");
+        }
+    }
+
     /// Continues a journal: adds its records to the logs, and appends new records to it from now on.
-    pub(crate) fn continue_journal(&mut self, journal: Journal, lines: Vec<JournalLine>) {
+    pub(crate) fn continue_journal(
+        &mut self,
+        journal: Journal,
+        lines: Vec<JournalLine>,
+        newest: SequenceNumber,
+    ) {
+        self.newest = newest;
         for line in lines {
-            self.newest = self.newest.max(line.record.sequence);
             let table = self.tables.get(&line.table);
             let stream = table.and_then(|table| table.stream.as_ref());
             // The record of an earlier table or stream of the same name has another label.

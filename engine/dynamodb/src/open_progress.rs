@@ -12,7 +12,6 @@ pub struct OpenProgress(Arc<Counts>);
 struct Counts {
     journal_bytes: AtomicU64,
     bytes_read: AtomicU64,
-    items_read: AtomicU64,
 }
 
 impl OpenProgress {
@@ -23,16 +22,12 @@ impl OpenProgress {
     pub(crate) fn read(&self, bytes: usize) {
         self.0.bytes_read.fetch_add(bytes as u64, Relaxed);
     }
-
-    pub(crate) fn items(&self, items: usize) {
-        self.0.items_read.fetch_add(items as u64, Relaxed);
-    }
 }
 
 impl fmt::Display for OpenProgress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let megabytes = |bytes: &AtomicU64| bytes.load(Relaxed).div_ceil(1_000_000);
         let (read, all) = (megabytes(&self.0.bytes_read), megabytes(&self.0.journal_bytes));
-        write!(f, "{read} of {all} MB of the stream and {} items are read", self.0.items_read.load(Relaxed))
+        write!(f, "{read} of {all} MB of the stream are read")
     }
 }

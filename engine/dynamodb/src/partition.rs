@@ -26,6 +26,9 @@ pub struct PartitionLimits {
     /// The time for which a partition can save up unused units. The default is one second, because the rates are
     /// DynamoDB's hard limits of a partition, which burst capacity does not raise.
     pub burst: Duration,
+    /// The most writes that a partition takes within one window of 10 ms. DynamoDB documents no such limit. A design that
+    /// writes in short bursts can be tried with one.
+    pub writes_in_10_ms: Option<u32>,
 }
 
 impl Default for PartitionLimits {
@@ -34,6 +37,7 @@ impl Default for PartitionLimits {
             write_units: limits::PARTITION_WRITE_UNITS,
             read_units: limits::PARTITION_READ_UNITS,
             burst: Duration::from_secs(1),
+            writes_in_10_ms: None,
         }
     }
 }
@@ -88,16 +92,23 @@ struct Buckets {
 struct Bucket {
     units: f64,
     at_micros: u64,
+    /// The calls of the last window of 10 ms that had any, and the window's number.
+    calls: u32,
+    window: u64,
 }
+
+const WINDOW_MICROS: u64 = 10_000;
 
 impl Partitions {
     pub(crate) fn new(limits: PartitionLimits) -> Self {
         Self(Mutex::new(Buckets { limits, held: HashMap::new(), swept_micros: 0 }))
     }
 
-    /// True if a bucket holds no units now.
+    /// True if a bucket holds no units now, or its partition takes no more writes in this window of 10 ms.
     pub(crate) fn is_empty(&self, id: &BucketId, now_micros: u64) -> bool {
-        self.buckets().fill(id, now_micros) <= 0.0
+        let buckets = self.buckets();
+        let most = buckets.limits.writes_in_10_ms.filter(|_| id.kind == AccessKind::Write);
+        buckets.fill(id, now_micros) <= 0.0 || most.is_some_and(|most| buckets.calls(id, now_micros) >= most)
     }
 
     /// Takes units from a bucket, below zero if need be.
@@ -134,11 +145,18 @@ impl Buckets {
         (bucket.units + gained).min(self.full(kind))
     }
 
+    /// The calls that a bucket has taken in this window of 10 ms.
+    fn calls(&self, id: &BucketId, now_micros: u64) -> u32 {
+        let bucket = self.held.get(id).filter(|bucket| bucket.window == now_micros / WINDOW_MICROS);
+        bucket.map_or(0, |bucket| bucket.calls)
+    }
+
     fn charge(&mut self, id: BucketId, units: f64, now_micros: u64) {
         self.sweep(now_micros);
         let units = self.fill(&id, now_micros) - units;
-        let at_micros = now_micros;
-        self.held.insert(id, Bucket { units, at_micros });
+        let calls = self.calls(&id, now_micros) + 1;
+        self.held
+            .insert(id, Bucket { units, at_micros: now_micros, calls, window: now_micros / WINDOW_MICROS });
     }
 
     /// Forgets the buckets that are full again. It runs at most once per burst time, and at most once a second.

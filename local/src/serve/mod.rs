@@ -58,9 +58,9 @@ const LAST_REQUESTS: Duration = Duration::from_secs(5);
 /// The time between two lines about the progress of a long start.
 const OPENING: Duration = Duration::from_secs(2);
 
-/// The number of stream records that each shard keeps in memory, for the console and for clients of the DynamoDB port,
-/// after the functions have done them.
-const RECORDS_KEPT: usize = 5_000;
+/// The number of the stream's newest records that stay in memory, and in the folder of the data, for the console and for
+/// clients of the DynamoDB port, after the functions have done them.
+const RECORDS_KEPT: u64 = 20_000;
 
 /// The longest pause within a request's body. A client that pauses for longer gets an error.
 const BODY_PAUSE: Duration = Duration::from_secs(30);
@@ -369,19 +369,15 @@ async fn expire(engine: Engine) {
     }
 }
 
-/// Drops the stream's records that all functions have done, except the newest, until it is stopped. So the memory does
-/// not grow with the changes of a day.
+/// Drops the stream's records that all functions have done, except the newest, until it is stopped. So neither the memory
+/// nor the time of the next start grows with the changes of a day.
 async fn forget(engine: Engine, pumps: Vec<(&'static str, PumpHandle)>) {
     let Some(stream) = engine.stream(TABLE) else { return };
     loop {
         tokio::time::sleep(EXPIRY.0).await;
-        let settled: Vec<_> = pumps.iter().map(|(_, pump)| pump.settled_shards()).collect();
-        for shard in 0..stream.shards() {
-            let of_shard = settled.iter().map(|shards| shards.get(usize::from(shard)).copied());
-            if let Some(settled) = of_shard.min().flatten() {
-                stream.forget(shard, settled, RECORDS_KEPT);
-            }
-        }
+        let settled = pumps.iter().map(|(_, pump)| pump.settled_shards());
+        let by_all = settled.reduce(|one, other| one.into_iter().zip(other).map(|(a, b)| a.min(b)).collect());
+        stream.forget(&by_all.unwrap_or_default(), RECORDS_KEPT);
     }
 }
 

@@ -97,11 +97,10 @@ impl Log {
         }
     }
 
-    /// Drops the records of a shard up to a position, except the shard's `kept` newest ones.
-    pub(crate) fn forget(&mut self, shard: u16, up_to: SequenceNumber, kept: usize) {
+    /// Drops the records of a shard up to a position.
+    pub(crate) fn forget(&mut self, shard: u16, up_to: SequenceNumber) {
         let Some(shard) = self.shards.get_mut(usize::from(shard)) else { return };
-        let old = shard.records.len().saturating_sub(kept);
-        let forgotten = shard.records.partition_point(|record| record.sequence <= up_to).min(old);
+        let forgotten = shard.records.partition_point(|record| record.sequence <= up_to);
         if let Some(last) = shard.records.drain(..forgotten).next_back() {
             shard.trimmed = last.sequence;
         }
@@ -124,6 +123,12 @@ impl Log {
     pub(crate) fn oldest(&self, shard: u16) -> Option<SequenceNumber> {
         let shard = self.shards.get(usize::from(shard))?;
         shard.records.front().map(|record| record.sequence)
+    }
+
+    /// The time of the oldest record of all shards.
+    pub(crate) fn oldest_micros(&self) -> Option<u64> {
+        let oldest = self.shards.iter().filter_map(|shard| shard.records.front());
+        oldest.map(|record| record.at_micros).min()
     }
 
     /// The oldest time of which records are kept. Retention drops older records.
@@ -224,16 +229,14 @@ mod tests {
     }
 
     #[test]
-    fn forgotten_records_are_trimmed_but_the_newest_are_kept() {
+    fn forgotten_records_are_trimmed() {
         let mut log = log([0; 10]);
-        log.forget(0, SequenceNumber(4), 3);
+        log.forget(0, SequenceNumber(4));
         let read = log.read(0, SequenceNumber::START, 10, u64::MAX, 0);
         assert_eq!((sequences(&read), read.trimmed), ((5..=10).collect(), true));
         assert!(!log.read(0, SequenceNumber(4), 10, u64::MAX, 0).trimmed);
-        log.forget(0, SequenceNumber(10), 3);
-        assert_eq!(sequences(&log.read(0, SequenceNumber(4), 10, u64::MAX, 0)), [8, 9, 10]);
-        log.forget(0, SequenceNumber(10), 3);
-        assert_eq!(log.len(), 3);
+        log.forget(0, SequenceNumber(10));
+        assert_eq!((log.len(), log.latest(0)), (0, SequenceNumber(10)));
     }
 
     #[test]

@@ -55,12 +55,11 @@ impl Stream {
         log.map(|log| log.read(shard, after, records, bytes, now)).unwrap_or_default()
     }
 
-    /// Drops the records of a shard up to a position, before their retention ends, except the shard's `kept` newest
-    /// ones. For a long run that needs no records that all of its functions have done. A journal on disk keeps them.
-    pub fn forget(&self, shard: u16, up_to: SequenceNumber, kept: usize) {
-        if let Some(log) = self.core.ledger().log(&self.table) {
-            log.forget(shard, up_to, kept);
-        }
+    /// Drops the records of each shard up to a position, before their retention ends, except the `kept` newest records of
+    /// all shards. For a long run that needs no records that all of its functions have done. The journal on disk drops
+    /// them a segment at a time.
+    pub fn forget(&self, settled: &[SequenceNumber], kept: u64) {
+        self.core.ledger().forget_settled(&self.table, settled, kept);
     }
 
     /// All records of all shards, in the order of the changes. For tests.

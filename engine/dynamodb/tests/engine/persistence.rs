@@ -1,6 +1,7 @@
 //! An engine that is opened again on its directory has the same items and records as before.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -8,9 +9,10 @@ use std::time::Duration;
 use std::{env, fs};
 
 use aws_sdk_dynamodb::types::{Delete, Put, PutRequest, TransactWriteItem, WriteRequest};
+use lately_engine::stream::SequenceNumber;
 use lately_engine::{Clock, Engine, EngineError, Lag, Options};
 
-use crate::support::{Item, START, TABLE, definition, item, key, n};
+use crate::support::{Item, START, TABLE, definition, item, key, n, s};
 
 /// Held while a child process is spawned, and while an engine is opened. A child that does not run its own program yet
 /// holds copies of all open files. With them it holds the locks of directories, even if their engines are dropped.
@@ -19,6 +21,14 @@ static SPAWNING: Mutex<()> = Mutex::new(());
 fn open(directory: &Path, options: &Options) -> Result<Engine, EngineError> {
     let _alone = SPAWNING.lock().unwrap();
     Engine::open(directory, options)
+}
+
+/// Puts an item for each number.
+async fn put(engine: &Engine, numbers: RangeInclusive<u64>) {
+    for number in numbers {
+        let item = item(&number.to_string(), "1", [("n", n(number))]);
+        engine.client().put_item().table_name(TABLE).set_item(Some(item)).send().await.unwrap();
+    }
 }
 
 #[tokio::test]
@@ -45,6 +55,83 @@ async fn items_stream_and_expiry_times_are_kept() {
     assert_eq!(engine.expire(100).unwrap(), 10);
     let newest = stream.all().last().unwrap().sequence();
     assert_eq!(newest.get(), 20);
+}
+
+#[tokio::test]
+async fn records_older_than_the_retention_still_count() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options { clock: Clock::manual(START), ..Options::default() };
+    let engine = open(directory.path(), &options).unwrap();
+    engine.create_table(&definition(), TABLE).unwrap();
+    put(&engine, 1..=3).await;
+    drop(engine);
+
+    options.clock.advance(2 * options.retention);
+    let engine = open(directory.path(), &options).unwrap();
+    assert!(engine.stream(TABLE).unwrap().is_empty());
+    put(&engine, 4..=4).await;
+    let records = engine.stream(TABLE).unwrap().all();
+    assert_eq!(records[0].sequence().get(), 4, "a reader that has done 3 records has not done this one");
+}
+
+#[tokio::test]
+async fn settled_records_are_neither_kept_nor_read_at_the_next_start() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options { clock: Clock::manual(START), ..Options::default() };
+    let engine = open(directory.path(), &options).unwrap();
+    engine.create_table(&definition(), TABLE).unwrap();
+    // A segment takes 27 of these.
+    for number in 1..=100 {
+        let large = ("text", s("x".repeat(300_000)));
+        let item = item(&number.to_string(), "1", [("n", n(number)), large]);
+        engine.client().put_item().table_name(TABLE).set_item(Some(item)).send().await.unwrap();
+        engine.clock().advance(Duration::from_secs(1));
+    }
+    let stream = engine.stream(TABLE).unwrap();
+    let newest = stream.changes().borrow().to_owned();
+    let sequences = |engine: &Engine| {
+        let records = engine.stream(TABLE).unwrap().all();
+        records.iter().map(|record| record.sequence().get()).collect::<Vec<_>>()
+    };
+    let unsettled = SequenceNumber::new(90);
+    stream.forget(&[newest, newest, newest, unsettled], 5);
+    let kept = sequences(&engine);
+    let shard_of_unsettled = stream.read(3, SequenceNumber::START, 100, u64::MAX).records;
+    assert!(shard_of_unsettled.iter().all(|record| record.sequence() > unsettled));
+    assert!(kept.ends_with(&[96, 97, 98, 99, 100]) && kept[0] > 90, "{kept:?}");
+    drop((engine, stream));
+
+    let engine = open(directory.path(), &options).unwrap();
+    let left = sequences(&engine);
+    assert!(left.ends_with(&kept[kept.len() - 5..]) && kept.iter().all(|one| left.contains(one)), "{left:?}");
+    assert!(left[0] > 50, "most records are not read again: {left:?}");
+    assert_eq!(left.last(), Some(&100));
+}
+
+#[tokio::test]
+async fn a_start_looks_for_expired_items_a_page_at_a_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options { clock: Clock::manual(START), ..Options::default() };
+    let engine = open(directory.path(), &options).unwrap();
+    engine.create_table(&definition(), TABLE).unwrap();
+    let at = |seconds| n(START.as_secs() + seconds);
+    for number in 0..10 {
+        let large = ("text", s("x".repeat(300_000)));
+        let item = item("a", &number.to_string(), [("expires_at", at(10)), large]);
+        engine.client().put_item().table_name(TABLE).set_item(Some(item)).send().await.unwrap();
+    }
+    drop(engine);
+
+    let engine = open(directory.path(), &options).unwrap();
+    assert_eq!(engine.expiring(), 0, "the start reads no items");
+    // Changed before its page is read: this item must not expire at its earlier time.
+    let moved = item("a", "9", [("expires_at", at(1_000))]);
+    engine.client().put_item().table_name(TABLE).set_item(Some(moved)).send().await.unwrap();
+    engine.clock().advance(Duration::from_secs(20));
+    let first = engine.expire(100).unwrap();
+    assert!((1..9).contains(&first), "{first} items of the first page");
+    let rest: usize = (0..5).map(|_| engine.expire(100).unwrap()).sum();
+    assert_eq!((first + rest, engine.expiring()), (9, 1));
 }
 
 #[tokio::test]

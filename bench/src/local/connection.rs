@@ -1,0 +1,59 @@
+//! A client's connection to the program: it sends requests, one after the other.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::header::{AUTHORIZATION, HOST};
+use hyper::{Method, Request};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+
+use super::Result;
+
+/// A request to the program.
+#[derive(Clone, Debug)]
+pub(super) struct Sent {
+    pub(super) method: Method,
+    pub(super) path: &'static str,
+    pub(super) body: String,
+}
+
+/// An open connection.
+#[derive(Debug)]
+pub(super) struct Connection {
+    sender: SendRequest<Full<Bytes>>,
+    address: SocketAddr,
+}
+
+impl Connection {
+    pub(super) async fn open(address: SocketAddr) -> Result<Self> {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        let (sender, connection) = handshake(TokioIo::new(stream)).await?;
+        // The connection ends when its sender is dropped.
+        tokio::spawn(async move { drop(connection.await) });
+        Ok(Self { sender, address })
+    }
+
+    /// Sends a request as an admin, and returns the time until the whole response was there.
+    ///
+    /// # Errors
+    /// If the response is not a success.
+    pub(super) async fn send(&mut self, sent: Sent) -> Result<Duration> {
+        let Sent { method, path, body } = sent;
+        let request = Request::builder().method(method).uri(path).header(HOST, self.address.to_string());
+        let request = request.header(AUTHORIZATION, "Bearer dev").body(Full::from(body))?;
+        let started = Instant::now();
+        self.sender.ready().await?;
+        let response = self.sender.send_request(request).await?;
+        let status = response.status();
+        let body = response.into_body().collect().await?.to_bytes();
+        if !status.is_success() {
+            return Err(format!("{path} answered {status}: {}", String::from_utf8_lossy(&body)).into());
+        }
+        Ok(started.elapsed())
+    }
+}
