@@ -5,6 +5,7 @@
 //! | `designs` | Lately and five published designs under the same workloads |
 //! | `reads`, `writes`, `fan-out` | the units and calls that reading, writing and delivering events cost |
 //! | `overload` | the effect on other sources of a source that is written faster than its timeline can take |
+//! | `local` | the local program under load: times of requests, memory, and the price of a connection |
 //! | `cold-start` | the start of each function: its time, instructions, memory and size |
 //! | `ids` | the times to make and read ids, keys and cursors; with `--profile bench` instead of `--release` |
 //!

@@ -14,6 +14,9 @@ use lately_bench::{designs, fan_out, ids, overload, published, reads, writes};
 use mimalloc::MiMalloc;
 
 mod cold_start;
+mod figure;
+mod local;
+mod process;
 
 /// With a million items among the requests' short-lived memory, glibc's allocator spends a third of a put on its free
 /// lists.
@@ -42,6 +45,7 @@ enum Command {
     /// Time ids, keys and cursors
     Ids(OutputOptions),
     ColdStart(ColdStartOptions),
+    Local(LocalOptions),
     /// Fill the pages and draw the pictures from the committed figures, without measuring
     Publish,
 }
@@ -69,6 +73,15 @@ struct OverloadOptions {
 }
 
 #[derive(Debug, clap::Args)]
+struct LocalOptions {
+    #[command(flatten)]
+    options: local::LoadOptions,
+
+    #[command(flatten)]
+    shown: OutputOptions,
+}
+
+#[derive(Debug, clap::Args)]
 struct ColdStartOptions {
     #[command(flatten)]
     options: cold_start::MeasureOptions,
@@ -93,6 +106,9 @@ fn main() -> ExitCode {
         }
         Command::Ids(shown) => show("ids", &ids::report(&progress), &shown),
         Command::ColdStart(command) => start_cold(&command),
+        Command::Local(LocalOptions { options, shown }) => {
+            local::report(&options, &progress).and_then(|report| show("local", &report, &shown))
+        }
         Command::Publish => published::publish_all().map(|()| ExitCode::SUCCESS).map_err(Into::into),
     };
     done.unwrap_or_else(|error| {
@@ -101,7 +117,7 @@ fn main() -> ExitCode {
     })
 }
 
-type Done = Result<ExitCode, Box<dyn Error>>;
+type Done = Result<ExitCode, Box<dyn Error + Send + Sync>>;
 
 fn show(subcommand: &str, report: &Report, shown: &OutputOptions) -> Done {
     println!("{}", if shown.json { report.json() } else { report.markdown() });

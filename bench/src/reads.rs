@@ -1,5 +1,7 @@
 //! The price of reading the latest events of a topic and of a feed, in DynamoDB's units. The embedded engine counts it;
-//! nothing is timed. The placement of events on shards comes from seeds.
+//! nothing is timed. The topic is written at a steady rate, and read at many moments.
+
+use std::time::Duration;
 
 use lately_model::{EventQuery, FeedQuery, NewEvent};
 use lately_store::FeedSettings;
@@ -10,48 +12,185 @@ use crate::topic::{Behind, Bench, of_512_bytes, page_size};
 use crate::writes::{tenths, units};
 use lately_rig::simulate;
 
-const PLACEMENTS: u64 = 100;
 const LIMITS: [u16; 3] = [10, 50, 100];
-const SHARDS: [u16; 5] = [1, 4, 8, 16, 64];
 const PULLED: [usize; 3] = [0, 1, 5];
+
+/// The shards of a topic, and the events that it gets each second.
+const TOPICS: [(u16, u32); 5] = [(1, 500), (4, 1_500), (16, 8_000), (64, 20_000), (256, 80_000)];
+
+/// The moments at which a steady topic is read.
+const MOMENTS: usize = 40;
+
+/// The time until a write has landed.
+const LANDING: Duration = Duration::from_millis(5);
+
+/// The pages of a walk.
+const WALK: usize = 20;
 
 /// Measures the price of pages.
 #[must_use]
 pub fn report(progress: &Progress) -> Report {
-    progress.expect(SHARDS.len() * LIMITS.len() + PULLED.len());
-    let mut latest = Table::new("latest", &["latest events, mean of 100 placements", "10", "50", "100"]);
-    for shards in SHARDS {
-        let name = format!("{shards} shard{}", if shards == 1 { "" } else { "s" });
-        let pages = LIMITS.map(|limit| {
-            let page = self::latest(shards, limit);
-            progress.done(&format!("the latest {limit} of {name}"));
-            page
-        });
-        latest.push([name.as_str().into()].into_iter().chain(pages));
+    progress.expect(TOPICS.len() + 1 + PULLED.len());
+    let mut latest = Table::new("latest", &["latest events", "10", "50", "100", "page 20 of 50", "rounds"]);
+    let mut most = Table::new("most", &["the dearest of 40 pages", "10", "50", "100"]);
+    for (shards, per_second) in TOPICS {
+        let Steady { means, dearest, walked, rounds } = steady(shards, per_second);
+        let name = name(shards);
+        let row = means.into_iter().chain([walked, rounds]);
+        latest.push([name.as_str().into()].into_iter().chain(row));
+        most.push([name.as_str().into()].into_iter().chain(dearest));
+        progress.done(&format!("pages of {name}"));
     }
+    let mut clocks = Table::new("clocks", &["the reader's clock", "50 of 64 shards", "newest event"]);
+    for (name, offset) in
+        [("right", 0), ("5 ms ahead", 5), ("5 ms behind", -5), ("500 ms ahead", 500), ("500 ms behind", -500)]
+    {
+        clocks.push([name.into()].into_iter().chain(misread(offset)));
+    }
+    progress.done("readers with other clocks");
     let mut feeds = Table::new("feeds", &["read a feed", "10", "50", "100", "calls"]);
     for pulled in PULLED {
         feeds.push(feed(pulled));
         progress.done(&format!("a feed with {pulled} pulled sources"));
     }
-    Report { command: "cargo run -p bench --release -- reads".to_owned(), tables: vec![latest, feeds] }
+    Report {
+        command: "cargo run -p bench --release -- reads".to_owned(),
+        tables: vec![latest, most, clocks, feeds],
+    }
 }
 
-/// The read units for the latest `limit` events of a bucket with `shards` shards. The directory is cached.
+/// The row of a number of shards.
 #[must_use]
-pub fn latest(shards: u16, limit: u16) -> Cell {
-    let halves: u64 = (0..PLACEMENTS)
-        .map(|seed| {
-            simulate(async {
-                let settings = format!(r#"{{"fan_out":false,"min_shards":{shards}}}"#);
-                let bench = Bench::new(seed, &settings).await;
-                bench.fill(4 * usize::from(limit)).await;
-                bench.latest(1).await;
-                bench.latest(limit).await.read_units.halves
-            })
-        })
-        .sum();
-    tenths((halves * 5 + PLACEMENTS / 2) / PLACEMENTS)
+pub fn name(shards: u16) -> String {
+    let per_second = TOPICS.iter().find(|topic| topic.0 == shards).map_or(0, |topic| topic.1);
+    format!("{shards} shard{}, {} a second", if shards == 1 { "" } else { "s" }, thousands(per_second))
+}
+
+fn thousands(number: u32) -> String {
+    if number < 1_000 { number.to_string() } else { format!("{},{:03}", number / 1_000, number % 1_000) }
+}
+
+/// The prices of a steady topic.
+#[derive(Debug)]
+pub struct Steady {
+    /// The mean read units of the latest 10, 50 and 100 events.
+    pub means: [Cell; 3],
+    dearest: [Cell; 3],
+    walked: Cell,
+    rounds: Cell,
+}
+
+/// The read units of pages of a steady topic with `shards` shards. The directory is cached.
+#[must_use]
+pub fn steady(shards: u16, per_second: u32) -> Steady {
+    simulate(async {
+        let topic = SteadyTopic::new(shards, per_second).await;
+        // Every shard holds events of an earlier cycle of slices.
+        topic.write_for(520).await;
+        let mut halves = [const { Vec::new() }; 3];
+        let mut rounds = 0;
+        for moment in 0..=MOMENTS {
+            topic.write_for(7).await;
+            tokio::time::sleep(LANDING).await;
+            // The first page pays for the directory, and learns the topic's pace.
+            topic.bench.latest(10).await;
+            for (limit, halves) in LIMITS.into_iter().zip(&mut halves) {
+                let cost = topic.bench.latest(limit).await;
+                if moment > 0 {
+                    halves.push(cost.read_units.halves);
+                    rounds += cost.rounds;
+                }
+            }
+        }
+        let walked = topic.walk().await;
+        let means = halves.each_ref().map(|halves| mean(halves.iter().sum(), halves.len()));
+        let dearest =
+            halves.each_ref().map(|halves| tenths(halves.iter().max().map_or(0, |halves| halves * 5)));
+        Steady {
+            means,
+            dearest,
+            walked: mean(walked, WALK),
+            rounds: mean(rounds * 2, LIMITS.len() * MOMENTS),
+        }
+    })
+}
+
+/// The mean of half units, in tenths.
+fn mean(halves: u64, of: usize) -> Cell {
+    let of = of as u64;
+    tenths((halves * 5 + of / 2) / of)
+}
+
+/// The mean read units of the latest 50 events for a reader with another clock, and the age of the newest event that it
+/// sees, in milliseconds.
+fn misread(offset_millis: i64) -> Vec<Cell> {
+    simulate(async {
+        let topic = SteadyTopic::new(64, 20_000).await;
+        let process = topic.bench.world.process();
+        let offset = Duration::from_millis(offset_millis.unsigned_abs());
+        let process = if offset_millis < 0 { process.behind(offset) } else { process.ahead(offset) };
+        let reader = topic.bench.store_of(process);
+        topic.write_for(1_100).await;
+        let (mut halves, mut age) = (0, 0);
+        for moment in 0..=MOMENTS {
+            topic.write_for(7).await;
+            tokio::time::sleep(LANDING).await;
+            let query = EventQuery { limit: page_size(50), ..EventQuery::default() };
+            reader.op().topic(&topic.bench.topic).latest(&query).await.expect("the engine injects no faults");
+            let op = reader.op();
+            let page =
+                op.topic(&topic.bench.topic).latest(&query).await.expect("the engine injects no faults");
+            if moment > 0 {
+                halves += op.cost().read_units.halves;
+                let now = topic.bench.store.now().get();
+                age += now.saturating_sub(page.events.first().map_or(0, |event| event.at().get()));
+            }
+        }
+        vec![mean(halves, MOMENTS), format!("{} ms old", age / MOMENTS as u64).into()]
+    })
+}
+
+/// A topic that is written at a steady rate.
+struct SteadyTopic {
+    bench: Bench,
+    per_second: u32,
+}
+
+impl SteadyTopic {
+    async fn new(shards: u16, per_second: u32) -> Self {
+        let settings = format!(r#"{{"fan_out":false,"min_shards":{shards},"max_shards":256}}"#);
+        Self { bench: Bench::new(u64::from(shards), &settings).await, per_second }
+    }
+
+    /// Writes events one by one, at equal distances.
+    async fn write_for(&self, millis: u32) {
+        let apart = Duration::from_secs(1) / self.per_second;
+        let mut at = Duration::ZERO;
+        for milli in 1..=millis {
+            let begun = Duration::from_millis(u64::from(milli) - 1);
+            while at < Duration::from_millis(milli.into()) {
+                self.bench.world.shift(at.saturating_sub(begun));
+                self.bench.fill(1).await;
+                at += apart;
+            }
+            self.bench.world.shift(Duration::ZERO);
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    /// The half units of the pages of a walk.
+    async fn walk(&self) -> u64 {
+        let mut query = EventQuery { limit: page_size(50), ..EventQuery::default() };
+        let mut halves = 0;
+        for _ in 0..WALK {
+            let op = self.bench.store.op();
+            let page =
+                op.topic(&self.bench.topic).latest(&query).await.expect("the engine injects no faults");
+            halves += op.cost().read_units.halves;
+            query.cursor = page.next;
+        }
+        halves
+    }
 }
 
 /// The read units and calls for pages of a feed with one pushed source and `pulled` pulled sources.

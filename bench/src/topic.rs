@@ -9,7 +9,7 @@ use lately_model::{Backfill, EventQuery, NewEvent, PageSize, TopicChange};
 use lately_store::{Cost, FanOutOutcome, Record, Store, Submission};
 use lately_table::Connection;
 
-use lately_rig::{World, definition, engine_of};
+use lately_rig::{Process, World, definition, engine_of};
 
 /// 2026-03-14T12:00:00Z.
 pub(crate) const NOON: Duration = Duration::from_secs(1_773_489_600);
@@ -25,6 +25,7 @@ pub(crate) const TABLE: &str = "lately";
 /// A topic, the engine with its table, and the store that writes and reads it.
 #[derive(Clone, Debug)]
 pub(crate) struct Bench {
+    pub(crate) world: World,
     pub(crate) engine: Engine,
     pub(crate) store: Store,
     pub(crate) topic: Topic,
@@ -46,11 +47,16 @@ impl Bench {
     ) -> Self {
         let world = World::beginning(now, seed);
         let engine = engine_of(&world, table, TABLE, options);
-        let store = Store::new(Connection::new(engine.client(), TABLE, world, BUDGET));
+        let store = Store::new(Connection::new(engine.client(), TABLE, world.clone(), BUDGET));
         let topic = "posts".parse().expect("a topic");
         let change = TopicChange::parse(settings.as_bytes()).expect("settings");
         store.op().topic(&topic).put(&change).await.expect("the topic is new");
-        Self { engine, store, topic }
+        Self { world, engine, store, topic }
+    }
+
+    /// The store of another process, with a clock of its own.
+    pub(crate) fn store_of(&self, process: Process) -> Store {
+        Store::new(Connection::new(self.engine.client(), TABLE, process, BUDGET))
     }
 
     /// The time of the engine's clock.

@@ -66,18 +66,16 @@ fn the_prices_of_writes_are_unchanged() {
     assert_eq!(writes::report(&Progress::silent()), figures("writes"));
 }
 
-/// Some of the prices: a hundred placements of the largest reads take minutes in a test.
+/// Some of the prices: the widest topics take minutes in a test.
 #[test]
 fn the_prices_of_reads_are_unchanged() {
     let report = figures("reads");
     let latest = report.table("latest").unwrap();
-    for (shards, limit) in [(1, 10), (4, 10), (64, 10), (1, 50)] {
-        let row = if shards == 1 { "1 shard".to_owned() } else { format!("{shards} shards") };
-        assert_eq!(
-            latest.cell(&row, &limit.to_string()),
-            Some(&reads::latest(shards, limit)),
-            "{limit} of {row}"
-        );
+    for (shards, per_second) in [(1, 500), (4, 1_500), (16, 8_000)] {
+        let row = reads::name(shards);
+        for (limit, price) in ["10", "50", "100"].into_iter().zip(&reads::steady(shards, per_second).means) {
+            assert_eq!(latest.cell(&row, limit), Some(price), "{limit} of {row}");
+        }
     }
 }
 
@@ -88,7 +86,7 @@ fn the_costs_of_a_million_are_calculated_from_the_figures() {
     let feeding = "one, in a topic that fans out: with its author's own feed";
     for (subcommand, table, row, column, divided_by, times) in [
         ("writes", "events", feeding, "write units", 1.0, "0.625"),
-        ("reads", "latest", "1 shard", "50", 1.0, "0.125"),
+        ("reads", "latest", "1 shard, 500 a second", "50", 1.0, "0.125"),
         ("fan-out", "deliveries", "1,000", "write units", 1000.0, "0.625"),
         ("fan-out", "deliveries", "1,000", "read units", 1000.0, "0.125"),
         ("fan-out", "deliveries", "1", "write units", 1.0, "0.625"),

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 mod binary;
-mod figure;
 mod instructions;
 mod platform;
 mod process;
@@ -18,10 +17,11 @@ mod report;
 mod table;
 
 use binary::Binary;
-use figure::median;
 use platform::{Endpoint, RuntimeApi};
 use process::Process;
 use report::{ColdStartReport, Measured};
+
+use crate::figure::median;
 
 /// Measure the start of each function: its time, instructions, memory and size
 #[derive(Clone, Debug, clap::Args)]
@@ -44,7 +44,7 @@ pub(crate) struct MeasureOptions {
 }
 
 /// The result of a measurement. Its error is only printed.
-type Result<T> = std::result::Result<T, Box<dyn Error>>;
+type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
 /// Measures all functions.
 ///

@@ -1,26 +1,19 @@
 //! One start of a function: its process, with the environment variables that Lambda sets.
 
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use super::Result;
 use super::platform::RuntimeApi;
+use crate::process::MeasuredProcess;
 
-/// A process that is killed when its measurement ends.
+/// A function's process.
 #[derive(Debug)]
 pub(super) struct Process {
-    child: Child,
+    process: MeasuredProcess,
     /// The time just before the process was spawned.
     pub(super) started: Instant,
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // An error means that the process has ended already.
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
 }
 
 impl Process {
@@ -33,18 +26,15 @@ impl Process {
         set_environment(&mut command, api);
         command.envs(variables.iter().copied());
         let started = Instant::now();
-        Ok(Self { child: command.spawn()?, started })
+        Ok(Self { process: MeasuredProcess::start(&mut command)?, started })
     }
 
-    /// The process's resident memory, including the shared pages of its binary.
+    /// The process's resident memory.
     ///
     /// # Errors
-    /// If the system has no `/proc`, which only Linux has.
+    /// If it cannot be read.
     pub(super) fn resident_bytes(&self) -> Result<u64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
-        let kib: u64 = line.trim().trim_end_matches(" kB").parse()?;
-        Ok(kib * 1024)
+        Ok(self.process.resident_bytes()?)
     }
 }
 

@@ -73,7 +73,8 @@ async fn fill(store: &Store) -> Result<()> {
     let submission = Submission { may_import: true, ..Submission::new(topic.clone(), events) };
     store.op().write(submission).await?;
     let consumer = |name: &str| {
-        Ok::<_, Box<dyn std::error::Error>>(ConsumerKey { topic: topic.clone(), name: name.parse()? })
+        let name = name.parse()?;
+        Result::Ok(ConsumerKey { topic: topic.clone(), name })
     };
     let earliest = NewConsumer::parse(br#"{"start":"earliest"}"#)?;
     for name in ["nightly", "report"] {

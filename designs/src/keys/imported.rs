@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  60 bits  time      the key's time; below the millisecond bits of the hash, if the key has no more digits
-//!   8 bits  shard     one of the import's shards, by the SHA-256 of the time's number in 8 bytes, big-endian
+//!   8 bits  shard     the shard of the time's slice, with the import's number of shards
 //!   8 bits  order     the nanoseconds beyond the time's 4,096ths of a millisecond, if any; else of the hash
 //!  46 bits  identity  bits of the hash
 //!
@@ -98,19 +98,13 @@ impl KeyTime {
                 (tick, u64::from(beyond) << IDENTITY_BITS | low & ((1 << IDENTITY_BITS) - 1))
             }
         };
-        EventId::new(tick, shards.pick(spread(tick)), low)
+        EventId::new(tick, shards.shard_at(tick), low)
     }
 }
 
 fn part(hash: Sha256, part: &str) -> Sha256 {
     let length = u32::try_from(part.len()).expect("a key has at most 2,048 bytes");
     hash.chain_update(length.to_be_bytes()).chain_update(part)
-}
-
-/// Bits that are unrelated to the time's value but always the same for the same time.
-fn spread(tick: Tick) -> u64 {
-    let hash = Sha256::digest(tick.get().to_be_bytes()).0;
-    u64::from_be_bytes(*hash.first_chunk().expect("SHA-256 has 32 bytes"))
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the low half is what is wanted")]

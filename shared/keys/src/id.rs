@@ -85,6 +85,18 @@ impl Tick {
         UnixMillis::new(self.0 >> FRACTION_BITS).expect("a tick is made of a UnixMillis, or checked")
     }
 
+    /// The tick this many ticks earlier, but not before 1970.
+    #[must_use]
+    pub const fn before(self, ticks: u64) -> Self {
+        Self(self.0.saturating_sub(ticks))
+    }
+
+    /// The tick this many ticks later, but not after the year 9999.
+    #[must_use]
+    pub fn after(self, ticks: u64) -> Self {
+        Self::clamped(self.0.saturating_add(ticks))
+    }
+
     /// The 60 bits as a number.
     #[must_use]
     pub const fn get(self) -> u64 {
@@ -93,6 +105,11 @@ impl Tick {
 
     const fn new(at: UnixMillis, fraction: u64) -> Self {
         Self(at.get() << FRACTION_BITS | fraction)
+    }
+
+    /// The tick of a number, or the last tick.
+    pub(crate) fn clamped(bits: u64) -> Self {
+        Self(bits.min(Self::MAX.0))
     }
 
     pub(crate) const fn from_bits(bits: u64) -> Option<Self> {
@@ -169,6 +186,18 @@ impl EventId {
     #[must_use]
     pub const fn last_of(at: UnixMillis) -> Self {
         Self::from_parts(Tick::last_of(at), RAND_B)
+    }
+
+    /// The least id that a tick can have.
+    #[must_use]
+    pub const fn first_at(tick: Tick) -> Self {
+        Self::from_parts(tick, 0)
+    }
+
+    /// The greatest id that a tick can have.
+    #[must_use]
+    pub const fn last_at(tick: Tick) -> Self {
+        Self::from_parts(tick, RAND_B)
     }
 
     /// The next greater possible id, for a range that starts after this id.

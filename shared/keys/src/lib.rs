@@ -36,6 +36,7 @@
 //! | sort keys, newest first | [`SortKey`] |
 //! | windows of time | [`Bucket`], [`BucketWidth`] |
 //! | splitting a hot partition | [`Shard`], [`ShardCount`] |
+//! | the shards of a time | [`Coverage`], [`Spread`] |
 //! | every key of the table | [`table`] |
 //! | paging | [`Cursor`], [`Fingerprint`] |
 
@@ -43,6 +44,7 @@
 
 mod bucket;
 mod caller;
+mod coverage;
 mod cursor;
 mod fingerprint;
 mod generator;
@@ -62,6 +64,7 @@ mod arbitrary;
 
 pub use bucket::{Bucket, BucketError, BucketWidth, BucketWidthError, Buckets};
 pub use caller::{Caller, CallerError};
+pub use coverage::{Coverage, Spread, SpreadsError, Stretch};
 pub use cursor::{Cursor, CursorError, Malformed, Position};
 pub use fingerprint::{Fingerprint, FingerprintBuilder};
 pub use generator::{Exhausted, Generator};

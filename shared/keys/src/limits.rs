@@ -21,6 +21,9 @@ pub const IDEMPOTENCY_KEY_BYTES: usize = 128;
 /// Most shards of a bucket or of a source's followers: one byte of an id names the shard.
 pub const SHARDS: u16 = 256;
 
+/// Most spreads of a bucket. Their text stays within 2 KB, so the directory entry costs few units.
+pub const SPREADS: usize = 64;
+
 /// Partitions of a consumer's late ledger.
 pub const LATE_SHARDS: u8 = 16;
 

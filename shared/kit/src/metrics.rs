@@ -269,7 +269,8 @@ impl Names<'_> {
         ];
         let directives: Vec<_> = directives.into_iter().flatten().collect();
         let timestamp = u64::try_from(at.as_millis()).unwrap_or(u64::MAX);
-        let mut line = Map::from_iter([
+        let mut line = Map::new();
+        line.extend([
             ("_aws".to_owned(), json!({"Timestamp": timestamp, "CloudWatchMetrics": directives})),
             ("Function".to_owned(), (*function).into()),
             ("Outcome".to_owned(), (*outcome).into()),

@@ -1,6 +1,5 @@
 //! A function's settings, read from its environment.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use lately_model::RetentionDays;
@@ -49,7 +48,7 @@ impl Settings {
         let vars = vars.into_iter().map(|(name, value)| (text(name.into()), text(value.into())));
         let mut read =
             Reading { vars: vars.filter(|(_, value)| !value.is_empty()).collect(), faults: Vec::new() };
-        if !read.vars.contains_key("TABLE_NAME") {
+        if read.var("TABLE_NAME").is_none() {
             read.faults.push("TABLE_NAME must be set".to_owned());
         }
         let table_name = read.parsed("TABLE_NAME", "3 to 255 of A-Z a-z 0-9 _ . -", table_name);
@@ -84,14 +83,18 @@ impl Settings {
 
 /// An environment while it is read.
 struct Reading {
-    vars: BTreeMap<String, String>,
+    vars: Vec<(String, String)>,
     faults: Vec<String>,
 }
 
 impl Reading {
+    fn var(&self, name: &str) -> Option<&str> {
+        self.vars.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
     /// A variable's value; none if it is absent, and none with a fault if it is ill-formed.
     fn parsed<T>(&mut self, name: &str, rule: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
-        let value = parse(self.vars.get(name)?);
+        let value = parse(self.var(name)?);
         if value.is_none() {
             self.faults.push(format!("{name} must be {rule}"));
         }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! TOPIC#{topic} / BUCKET#{label}
-//!   shards N, retention_days N?, expires_at N?
+//!   base N, spreads S? (see `Coverage`), retention_days N?, expires_at N?
+//!   shards N (instead of `base`, in an entry of an earlier release: chance chose the shards of its events)
 //!   types SS? (the types in the bucket, if it keeps its `type` view), any_type BOOL? (there are more types)
 //! ```
 //!
@@ -13,6 +14,10 @@
 //! - **D3** A reader may use a directory page for one second after it sent its query. Directory queries are always
 //!   consistent, so the page is at most a second behind.
 //!
+//! A writer whose event is refused by its own hot partition *grows* the bucket: it adds a spread of twice the shards, for a
+//! minute from the event's time. A writer that writes near the end of a spread *renews* it (`renewal.rs`). A new bucket
+//! begins with the spread that is valid when the bucket begins.
+//!
 //! The creation of a bucket's entry decides whether the bucket keeps its `type` view, and this never changes: a view
 //! that started in the middle of a bucket would not list the earlier events.
 
@@ -20,14 +25,20 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use lately_keys::table::{DirectoryKey, TopicKey};
-use lately_keys::{Bucket, BucketWidth, EventType, Order, ShardCount, TableKey, Topic, UnixMillis};
+use lately_keys::{
+    Bucket, BucketWidth, Coverage, EventType, Order, ShardCount, Spread, TableKey, Topic, UnixMillis,
+};
+use lately_model::limits::IMPORT_SECONDS;
 use lately_model::{RetentionDays, TopicSettings};
 use lately_table::{Condition, Corrupt, Item, PutIf, Query, Rounds, TableError, Update, Value};
 
-use crate::limits::{DIRECTORY_ENTRIES, DIRECTORY_GRACE_SECONDS, TYPES_PER_BUCKET};
+use crate::limits::{DIRECTORY_ENTRIES, DIRECTORY_GRACE_SECONDS, SPREAD_MILLIS, TYPES_PER_BUCKET};
 use crate::op::Op;
 use crate::store::{Aged, Sent};
 use crate::topic::{retention_days, shard_count};
+
+/// Attempts to add a spread, if other writers change the entry meanwhile. Their spreads mostly suffice.
+const SPREAD_ATTEMPTS: u32 = 3;
 
 /// The name of an entry: a bucket of a topic.
 pub(crate) type EntryName = (Topic, Bucket);
@@ -35,8 +46,7 @@ pub(crate) type EntryName = (Topic, Bucket);
 /// The directory's entry for a bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    pub(crate) bucket: Bucket,
-    pub(crate) shards: ShardCount,
+    pub(crate) coverage: Arc<Coverage>,
     pub(crate) types: Types,
     pub(crate) retention: Option<RetentionDays>,
 }
@@ -68,6 +78,10 @@ impl Types {
 }
 
 impl Entry {
+    pub(crate) fn bucket(&self) -> Bucket {
+        self.coverage.bucket()
+    }
+
     /// The first millisecond whose events are still kept.
     pub(crate) fn oldest_kept(&self, now: UnixMillis) -> UnixMillis {
         self.retention.map_or(UnixMillis::MIN, |retention| retention.oldest(now).saturating_add(1))
@@ -206,51 +220,105 @@ impl Directory<'_> {
         }
     }
 
-    /// Doubles a bucket's shards, unless it already has more shards than the number that was too low.
+    /// Adds a spread with twice the shards of an event that was refused, from the event's time on. Does nothing if the
+    /// writers of such events already know of more shards.
     ///
     /// Growth is optional: if it fails, the write that asked for it continues with the shards that there are.
-    pub(crate) async fn grow(self, settings: &TopicSettings, bucket: Bucket, under: ShardCount) {
-        let topic = self.topic;
-        let name = (topic.clone(), bucket);
-        // If many writers are refused at once, one of them grows the bucket; the others retry their writes.
-        let Ok(_one_at_a_time) = self.op.store.growing().try_lock() else { return };
-        let grown = self.op.store.entries().get(&name).is_some_and(|entry| entry.shards > under);
+    pub(crate) async fn grow(self, settings: &TopicSettings, entry: &Entry, refused: UnixMillis) {
+        let bucket = entry.bucket();
+        let name = (self.topic.clone(), bucket);
+        let under = entry.coverage.shards_at(refused);
         let wanted = under.doubled(settings.max_shards);
-        if grown || wanted == under {
+        if wanted == under {
             return;
         }
-        let update = Update::of(&key(&name))
-            .set("shards", wanted.get())
-            .only_if(Condition::equals("shards", under.get()));
-        match self.update_entry(&name, &update).await {
-            Ok(Some(entry)) => {
+        // If many writers are refused at once, one of them grows the bucket; the others retry their writes.
+        let Ok(_one_at_a_time) = self.op.store.growing().try_lock() else { return };
+        let is_import = is_import(refused, self.op.now());
+        // New events get the present time, so the spread of the present decides. Imports keep their times.
+        let at = if is_import { refused } else { self.op.now().min(bucket.last()).max(refused) };
+        let known = self.op.store.entries().get(&name);
+        if known.is_some_and(|known| known.coverage.shards_at(at) > under) {
+            return;
+        }
+        let last = if is_import { bucket.last() } else { refused.saturating_add(SPREAD_MILLIS - 1) };
+        let spread = Spread { shards: wanted, first: refused, last };
+        match self.add_spread(&name, |coverage| (coverage.shards_at(at) <= under).then_some(spread)).await {
+            Ok(true) => {
                 self.op.table.meter().shards_doubled();
-                tracing::info!(shards = entry.shards.get(), bucket = %bucket, "a hot bucket has grown");
+                tracing::info!(shards = wanted.get(), bucket = %bucket, "a hot bucket has grown");
             }
-            // Another process has grown the bucket: read its new number of shards.
-            Ok(None) => {
-                if let Err(error) = self.read_entry(&name).await {
-                    tracing::warn!(%error, "the directory could not be read after growth elsewhere");
-                }
-            }
+            Ok(false) => {}
             Err(error) => tracing::warn!(%error, "a hot bucket could not be grown"),
         }
     }
 
-    /// Gives a bucket that has an entry at least this number of shards.
+    /// Lets events of all times of a bucket that has an entry be placed by this number of shards.
     pub(crate) async fn raise(self, bucket: Bucket, to: ShardCount) -> Result<(), TableError> {
-        let topic = self.topic;
-        let name = (topic.clone(), bucket);
-        let update =
-            Update::of(&key(&name)).set("shards", to.get()).only_if(Condition::below("shards", to.get()));
-        if self.update_entry(&name, &update).await?.is_some() {
-            return Ok(());
+        let name = (self.topic.clone(), bucket);
+        let spread = Spread { shards: to, first: bucket.first(), last: bucket.last() };
+        let mut rounds = Rounds::of(&self.op.table, "the directory");
+        loop {
+            let Some(entry) = self.op.store.entries().get(&name) else {
+                if self.read_entry(&name).await?.is_some() {
+                    continue;
+                }
+                return Err(TableError::unavailable("the bucket's entry in the directory is gone"));
+            };
+            if entry.coverage.covers_always(to) || self.put_spread(&name, &entry, spread).await?.is_some() {
+                return Ok(());
+            }
+            self.op.store.entries().remove(&name);
+            rounds.lose()?;
         }
-        // The entry has as many shards already, or has been deleted.
-        match self.read_entry(&name).await? {
-            Some(entry) if entry.shards >= to => Ok(()),
-            _ => Err(TableError::unavailable("the bucket's entry in the directory is gone")),
+    }
+
+    /// Adds the spread that `choose` makes of the stored coverage. Returns whether a spread was added. A writer that
+    /// comes after another one learns of the other's spread, and adds its own only if it is still needed.
+    pub(crate) async fn add_spread(
+        self,
+        name: &EntryName,
+        choose: impl Fn(&Coverage) -> Option<Spread>,
+    ) -> Result<bool, TableError> {
+        let mut known = self.op.store.entries().get(name);
+        for _ in 0..SPREAD_ATTEMPTS {
+            let entry = match known.take() {
+                Some(entry) => entry,
+                None => match self.read_entry(name).await? {
+                    Some(entry) => entry,
+                    None => return Ok(false),
+                },
+            };
+            let Some(spread) = choose(&entry.coverage) else { return Ok(false) };
+            if self.put_spread(name, &entry, spread).await?.is_some() {
+                return Ok(true);
+            }
         }
+        Ok(false)
+    }
+
+    /// Adds a spread to the entry that this process knows. `None` if the stored entry has other spreads by now.
+    async fn put_spread(
+        self,
+        name: &EntryName,
+        entry: &Entry,
+        spread: Spread,
+    ) -> Result<Option<Arc<Entry>>, TableError> {
+        let mut coverage = Coverage::clone(&entry.coverage);
+        coverage.add(spread);
+        let Some(text) = coverage.spreads_text() else { return Ok(None) };
+        let is_known = match entry.coverage.spreads_text() {
+            Some(known) => Condition::equals("spreads", known),
+            None => Condition::absent("spreads"),
+        };
+        let is_there = Condition::exists(base_attribute(&coverage));
+        let update = Update::of(&key(name)).set("spreads", text).only_if(is_there.and(is_known));
+        self.update_entry(name, &update).await
+    }
+
+    /// Reads an entry as it is stored.
+    pub(crate) async fn stored_entry(self, bucket: Bucket) -> Result<Option<Arc<Entry>>, TableError> {
+        self.read_entry(&(self.topic.clone(), bucket)).await
     }
 
     async fn read_entry(self, name: &EntryName) -> Result<Option<Arc<Entry>>, TableError> {
@@ -280,10 +348,14 @@ impl Directory<'_> {
                 page.entries.into_iter().next()
             }
         };
-        let half = before.map_or(ShardCount::ONE, |before| before.shards.halved());
+        let mut coverage = Coverage::new(*bucket, settings.min_shards);
+        if let Some(spread) =
+            before.and_then(|before| carried_over(&before, *bucket, settings, self.op.now()))
+        {
+            coverage.add(spread);
+        }
         let entry = Entry {
-            bucket: *bucket,
-            shards: half.min(settings.max_shards).max(settings.min_shards),
+            coverage: Arc::new(coverage),
             types: match (settings.views.event_type, types.len() <= TYPES_PER_BUCKET) {
                 (false, _) => Types::NotKept,
                 (true, true) => Types::Listed(types.clone()),
@@ -307,8 +379,7 @@ impl Directory<'_> {
         entry: &Entry,
         types: &BTreeSet<EventType>,
     ) -> Result<Option<Arc<Entry>>, TableError> {
-        let missing: BTreeSet<_> =
-            types.iter().filter(|event_type| !entry.types.may_hold(event_type)).cloned().collect();
+        let missing: Vec<_> = types.iter().filter(|event_type| !entry.types.may_hold(event_type)).collect();
         let listed = match &entry.types {
             Types::Listed(listed) => listed.len(),
             Types::NotKept | Types::Any => 0,
@@ -319,7 +390,7 @@ impl Directory<'_> {
         let update = Update::of(&key(name));
         let update = match TYPES_PER_BUCKET.checked_sub(missing.len()) {
             Some(room) if listed <= room => update
-                .add("types", type_set(&missing))
+                .add("types", type_set(missing))
                 .only_if(is_kept.and(Condition::size_at_most("types", room as u64))),
             _ => update.set("any_type", true).only_if(is_kept),
         };
@@ -334,23 +405,49 @@ impl Directory<'_> {
     }
 }
 
+/// The spread with which a bucket begins: its writers go on with the shards that the bucket before it has at its end.
+fn carried_over(before: &Entry, bucket: Bucket, settings: &TopicSettings, now: UnixMillis) -> Option<Spread> {
+    if before.bucket().next() != Some(bucket) {
+        return None;
+    }
+    let shards = before.coverage.shards_at(before.bucket().last()).min(settings.max_shards);
+    let first = bucket.first();
+    let last = match is_import(bucket.last(), now) {
+        true => bucket.last(),
+        false => first.saturating_add(SPREAD_MILLIS - 1),
+    };
+    (shards > settings.min_shards).then_some(Spread { shards, first, last })
+}
+
+/// True if writes with this time come from an import: they do not get the present time.
+fn is_import(at: UnixMillis, now: UnixMillis) -> bool {
+    now.get().saturating_sub(at.get()) > IMPORT_SECONDS * 1000
+}
+
+const fn base_attribute(coverage: &Coverage) -> &'static str {
+    if coverage.is_scattered() { "shards" } else { "base" }
+}
+
 fn key((topic, bucket): &EntryName) -> DirectoryKey {
     DirectoryKey { topic: topic.clone(), bucket: *bucket }
 }
 
-fn type_set(types: &BTreeSet<EventType>) -> Value {
-    Value::texts(types.iter().map(EventType::as_str))
+fn type_set<'a>(types: impl IntoIterator<Item = &'a EventType>) -> Value {
+    Value::texts(types.into_iter().map(EventType::as_str))
 }
 
 fn encode(name: &EntryName, entry: &Entry) -> Item {
-    let item = Item::at(&key(name)).with("shards", entry.shards.get());
+    let item = Item::at(&key(name))
+        .with(base_attribute(&entry.coverage), entry.coverage.base().get())
+        .with_some("spreads", entry.coverage.spreads_text());
     let item = match &entry.types {
         Types::NotKept => item,
         Types::Listed(types) => item.with("types", type_set(types)),
         Types::Any => item.with("any_type", true),
     };
     let Some(days) = entry.retention else { return item };
-    let expires_at = entry.bucket.last().saturating_add(days.millis()).get() / 1000 + DIRECTORY_GRACE_SECONDS;
+    let expires_at =
+        entry.bucket().last().saturating_add(days.millis()).get() / 1000 + DIRECTORY_GRACE_SECONDS;
     item.with("retention_days", days.get()).with("expires_at", expires_at)
 }
 
@@ -359,15 +456,21 @@ fn decode(item: &Item) -> Result<Entry, Corrupt> {
     let types = match item.texts("types")? {
         _ if item.flag("any_type") => Types::Any,
         None => Types::NotKept,
-        Some(types) => {
-            let types = types.iter().map(|event_type| event_type.parse()).collect::<Result<_, _>>();
-            Types::Listed(types.map_err(|_| item.corrupt("types"))?)
+        Some(texts) => {
+            let mut types = BTreeSet::new();
+            for text in texts {
+                types.insert(text.parse().map_err(|_| item.corrupt("types"))?);
+            }
+            Types::Listed(types)
         }
     };
-    Ok(Entry {
-        bucket,
-        shards: shard_count(item, "shards")?,
-        types,
-        retention: retention_days(item, "retention_days")?,
-    })
+    let coverage = match item.has("base") {
+        true => Coverage::new(bucket, shard_count(item, "base")?),
+        false => Coverage::scattered(bucket, shard_count(item, "shards")?),
+    };
+    let coverage = match item.optional_text("spreads")? {
+        Some(spreads) => coverage.with_spreads(spreads).map_err(|_| item.corrupt("spreads"))?,
+        None => coverage,
+    };
+    Ok(Entry { coverage: Arc::new(coverage), types, retention: retention_days(item, "retention_days")? })
 }

@@ -1,10 +1,11 @@
 //! Importing: events of the past, which already have their ids.
 //!
 //! An importer may die at any moment and start again. So it gives the ids, and derives them from the events' origin:
-//! then a second import of the same events changes nothing. An id contains its shard, so the importer also gives the
-//! number of shards. Each bucket of the import gets at least that many shards, and keeps any that it has beyond.
+//! then a second import of the same events changes nothing. An id contains its shard, which follows from the event's time
+//! and the number of shards, so the importer also gives this number. Each bucket of the import gets a place for events
+//! of that many shards, and keeps the places that it has.
 //!
-//! A throttled import does not double the shards: its events' ids name their shards, so new shards would take none of
+//! A throttled import does not grow the buckets: its events' ids name their shards, so new shards would take none of
 //! them. Importers must limit their rate to what their shards can take.
 
 use lately_keys::{EventId, ShardCount, UnixMillis};
@@ -24,8 +25,8 @@ pub enum ImportError {
     /// The topic could not be read, or does not exist.
     #[error(transparent)]
     Topic(#[from] TopicError),
-    /// An id names a shard beyond the import's number of shards. Nothing was written.
-    #[error("an id names a shard beyond the import's {0} shards")]
+    /// An id names another shard than its time has, with the import's number of shards. Nothing was written.
+    #[error("an id names another shard than its time has with the import's {0} shards")]
     Shard(ShardCount),
     /// These events are less than a minute old, so they are not imports. Nothing was written.
     #[error("events are too new to be imported")]
@@ -48,15 +49,15 @@ impl From<PlaceError> for ImportError {
 }
 
 impl TopicHandle<'_> {
-    /// Writes events under their own ids, which must differ, with ids spread over this number of shards. The events are
-    /// durable when this returns.
+    /// Writes events under their own ids, which must differ, and whose shards follow from their times and this number of
+    /// shards. The events are durable when this returns.
     ///
     /// # Errors
     /// See [`ImportError`].
     pub async fn import(self, shards: ShardCount, events: Vec<Event>) -> Result<(), ImportError> {
         let topic = self.topic;
         let settings = self.settings().await?;
-        if events.iter().any(|event| !shards.covers(event.id.shard())) {
+        if events.iter().any(|event| shards.shard_at(event.id.tick()) != event.id.shard()) {
             return Err(ImportError::Shard(shards));
         }
         let acceptance = Acceptance { at: self.op.now(), is_keyed: false };
@@ -76,11 +77,11 @@ impl TopicHandle<'_> {
         let settings = TopicSettings { min_shards, max_shards: shards, ..settings };
         let (ids, events): (Vec<EventId>, Vec<NewEvent>) = events.into_iter().map(apart).unzip();
         let placed = EventWriter::of(self.op, topic, &settings).place(events, Some(ids), acceptance).await?;
-        let mut few: Vec<_> =
-            placed.iter().map(|placed| &placed.entry).filter(|entry| entry.shards < shards).collect();
-        few.dedup_by_key(|entry| entry.bucket);
-        for entry in few {
-            Directory::of(self.op, topic).raise(entry.bucket, shards).await?;
+        let uncovered = placed.iter().filter(|placed| !placed.entry.coverage.covers(placed.event.id));
+        let mut uncovered: Vec<_> = uncovered.map(|placed| placed.entry.bucket()).collect();
+        uncovered.dedup();
+        for bucket in uncovered {
+            Directory::of(self.op, topic).raise(bucket, shards).await?;
         }
         let failed = EventWriter::of(self.op, topic, &settings).put_each(&placed).await.into_iter().next();
         failed.map_or_else(|| Ok(()), |(_, error)| Err(error.into()))

@@ -48,6 +48,7 @@ mod placing;
 mod pull_marker;
 mod range;
 mod record;
+mod renewal;
 mod run;
 mod session;
 mod settings;

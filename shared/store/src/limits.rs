@@ -181,9 +181,33 @@ pub const CLOCKS_APART_MILLIS: u64 = 60_000;
 /// DynamoDB reports the time of a change in whole seconds, rounded down.
 pub const LANDED_WITHIN_MILLIS: u64 = 1_000;
 
+/// A spread lasts this long, from the time of the event that was refused, or from its last renewal.
+pub const SPREAD_MILLIS: u64 = 60_000;
+
+/// A writer renews a spread that ends within this time.
+pub const RENEWAL_MILLIS: u64 = 20_000;
+
+/// A writer certainly looks after a spread that ends within this time. Before, one request of [`RENEWAL_CHANCE`] does.
+pub const RENEWAL_DUE_MILLIS: u64 = 5_000;
+
+/// See [`RENEWAL_DUE_MILLIS`].
+pub const RENEWAL_CHANCE: u64 = 64;
+
+/// A process looks after spreads at most once in this time.
+pub const RENEWAL_PAUSE: Duration = Duration::from_secs(2);
+
+/// Slices that are counted to learn a topic's rate of writing.
+pub const COUNTED_SLICES: u64 = 4;
+
+/// Events are counted this long after their time, because their writes may still be on their way before.
+pub const COUNTED_AFTER_MILLIS: u64 = 1_000;
+
+/// Write units a second up to which one shard is loaded: DynamoDB's limit of a partition is 1,000.
+pub const SHARD_UNITS: u64 = 700;
+
 /// A shard from before the last doubling shows that there are too few shards only after an event was refused there this
-/// often. The waits between this many attempts are half a second in all, on average.
-pub const OLD_SHARD_ATTEMPTS: u32 = 6;
+/// often. The waits between this many attempts are some 50 ms in all, on average.
+pub const OLD_SHARD_ATTEMPTS: u32 = 3;
 
 /// Attempts of fan-out to write to a partition that is too busy, before it leaves the write to the partition's backlog.
 /// The three waits between them take 90 ms on average, and 175 ms at most.

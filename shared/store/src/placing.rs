@@ -8,14 +8,13 @@ use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::EventKey;
-use lately_keys::{Bucket, EventId, EventType, ShardCount, Tick, UnixMillis};
+use lately_keys::{Bucket, Coverage, EventId, EventType, ShardCount, Tick, UnixMillis};
 use lately_model::limits::FUTURE_SECONDS;
 use lately_model::{Event, NewEvent};
 use lately_table::limits::BATCHES_AT_ONCE;
-use lately_table::{Item, TableError, entropy_u64, tick};
+use lately_table::{Item, TableError, tick};
 
-use crate::directory::Directory;
-use crate::directory::Entry;
+use crate::directory::{Directory, Entry};
 use crate::event::{self, Acceptance};
 use crate::limits::OLD_SHARD_ATTEMPTS;
 use crate::write::EventWriter;
@@ -69,7 +68,7 @@ impl EventWriter<'_> {
             if draft.at() < entry.oldest_kept(now) {
                 too_old.push(index);
             }
-            let id = draft.id(entry);
+            let id = draft.id(&entry.coverage);
             let key = EventKey::new(topic.clone(), settings.bucket, id);
             let accepted = acceptance.letters(&event);
             let event = Event::of(event, id);
@@ -88,7 +87,9 @@ impl EventWriter<'_> {
         let draft = |event: &NewEvent| {
             let entropy = self.op.ambient().entropy();
             match event.at {
-                Some(at) => Ok(EventDraft::Import { at, entropy, shard: entropy_u64(self.op.ambient()) }),
+                Some(at) => {
+                    Ok(EventDraft::New { tick: EventId::import(at, 0.into(), entropy).tick(), entropy })
+                }
                 None => {
                     let id = self
                         .op
@@ -131,31 +132,29 @@ impl EventWriter<'_> {
         stream::iter(covers).buffer_unordered(BATCHES_AT_ONCE).try_collect().await
     }
 
-    /// Doubles the shards of an event's bucket for later writes, because the event's own key range is hot.
+    /// Gives later events of a bucket twice the shards, because an event's own key range is hot.
     ///
     /// If the shard is one of the last doubling, one refusal is enough. An older shard still takes the retries of
     /// events that were placed before the doubling, and more shards do not cool these. A refusal there counts only if
-    /// the event was placed after the doubling and has been refused for half a second ([`OLD_SHARD_ATTEMPTS`]). So many
-    /// writers that are refused together double the shards only once, and a bucket with slightly too few shards still
-    /// grows before its writers give up.
+    /// the event was placed after the doubling and has been refused some times ([`OLD_SHARD_ATTEMPTS`]). So many writers
+    /// that are refused together double the shards only once, and a bucket with slightly too few shards still grows
+    /// before its writers give up.
     pub(crate) async fn grow_around(self, placed: &Placed, attempts: u32) {
-        let settings = self.settings;
-        let topic = self.topic;
-        let Entry { bucket, shards, .. } = *placed.entry;
-        let is_old = shards > ShardCount::ONE && shards.halved().covers(placed.event.id.shard());
+        let Placed { event, entry, .. } = placed;
+        let shards = entry.coverage.shards_at(event.at());
+        let is_old = shards > ShardCount::ONE && shards.halved().covers(event.id.shard());
         if is_old && attempts < OLD_SHARD_ATTEMPTS {
             return;
         }
-        Directory::of(self.op, topic).grow(settings, bucket, shards).await;
+        Directory::of(self.op, self.topic).grow(self.settings, entry, event.at()).await;
     }
 }
 
-/// An id without its shard. The bucket's entry decides the shard.
+/// An id without its shard. The shard follows from the id's time and the coverage of its bucket.
 #[derive(Clone, Copy, Debug)]
 enum EventDraft {
     Given(EventId),
     New { tick: Tick, entropy: u128 },
-    Import { at: UnixMillis, entropy: u128, shard: u64 },
 }
 
 impl EventDraft {
@@ -163,23 +162,18 @@ impl EventDraft {
         match self {
             Self::Given(id) => id.at(),
             Self::New { tick, .. } => tick.at(),
-            Self::Import { at, .. } => at,
         }
     }
 
-    fn id(self, entry: &Entry) -> EventId {
+    fn id(self, coverage: &Coverage) -> EventId {
         match self {
             Self::Given(id) => id,
-            Self::New { tick, entropy } => {
-                let [high, low] = halves(entropy);
-                EventId::new(tick, entry.shards.pick(high), low)
-            }
-            Self::Import { at, entropy, shard } => EventId::import(at, entry.shards.pick(shard), entropy),
+            Self::New { tick, entropy } => EventId::new(tick, coverage.shard_at(tick), low_half(entropy)),
         }
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the halves are what is wanted")]
-const fn halves(entropy: u128) -> [u64; 2] {
-    [(entropy >> 64) as u64, entropy as u64]
+#[expect(clippy::cast_possible_truncation, reason = "the low half is what is wanted")]
+const fn low_half(entropy: u128) -> u64 {
+    entropy as u64
 }

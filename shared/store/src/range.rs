@@ -1,6 +1,6 @@
 //! A whole range of a topic, oldest first: the events that a report reads.
 //!
-//! The directory and every shard of every bucket in it are read consistently, so the range contains every event that
+//! The directory and every shard that may hold events of the range are read consistently, so the range contains every event that
 //! was acknowledged before the reading began. Each shard is a lane, read a page at a time. An event is given once no
 //! lane can still return an older one. As many buckets are read at once as there is room for, and a lane reads its next
 //! page only when all its events are given. So at most [`READ_AHEAD_BYTES`] are held, as far as the size of earlier
@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::EventPartition;
-use lately_keys::{Bucket, EventId, Order, ShardCount, Topic, UnixMillis};
+use lately_keys::{Bucket, EventId, Order, Shard, Topic, UnixMillis};
 use lately_model::Event;
 use lately_table::{Cost, TableError};
 
@@ -47,10 +47,11 @@ pub struct Range {
 }
 
 /// A bucket to read, and the range of its ids to read.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct RangeStop {
     bucket: Bucket,
-    shards: ShardCount,
+    /// The shards that may hold events of the range.
+    shards: Vec<Shard>,
     ids: IdRange,
 }
 
@@ -147,22 +148,24 @@ impl Range {
             self.ahead = entries
                 .iter()
                 .filter_map(|entry| {
-                    let oldest = entry.bucket.first().max(entry.oldest_kept(now));
-                    let ids = self.ids?.within(oldest, entry.bucket.last())?;
-                    Some(RangeStop { bucket: entry.bucket, shards: entry.shards, ids })
+                    let bucket = entry.bucket();
+                    let oldest = bucket.first().max(entry.oldest_kept(now));
+                    let ids = self.ids?.within(oldest, bucket.last())?;
+                    let shards = entry.coverage.shards_within(ids.oldest.at(), ids.newest.at());
+                    Some(RangeStop { bucket, shards, ids })
                 })
                 .collect();
             self.directory = match (page.value.more, entries.last()) {
-                (true, Some(last)) => range.behind(last.bucket),
+                (true, Some(last)) => range.behind(last.bucket()),
                 _ => None,
             };
         }
-        while let Some(RangeStop { bucket, shards, ids }) = self.ahead.front().copied() {
-            if !self.lanes.is_empty() && self.lanes.len() + usize::from(shards.get()) > FULL_PAGES {
+        while let Some(RangeStop { bucket, shards, ids }) = self.ahead.pop_front() {
+            if !self.lanes.is_empty() && self.lanes.len() + shards.len() > FULL_PAGES {
+                self.ahead.push_front(RangeStop { bucket, shards, ids });
                 break;
             }
-            self.ahead.pop_front();
-            self.lanes.extend(shards.shards().map(|shard| {
+            self.lanes.extend(shards.into_iter().map(|shard| {
                 let partition = EventPartition { topic: self.topic.clone(), bucket, shard };
                 RangeLane { partition: partition.to_string(), unread: Some(ids), events: VecDeque::new() }
             }));

@@ -9,9 +9,10 @@ use quick_cache::sync::Cache;
 use tokio::sync::Mutex;
 
 use crate::directory::{DirectoryPage, DirectoryRange, Entry, EntryName};
+use crate::latest::pace::{Pace, PaceName};
 use crate::limits::{
     BUSY_FOR, BUSY_PARTITIONS, CACHED_DIRECTORY_PAGES, CACHED_ENTRIES, CACHED_TOPICS, DIRECTORY_AGE,
-    TOPIC_AGE,
+    RENEWAL_PAUSE, TOPIC_AGE,
 };
 use crate::op::Op;
 use crate::settings::FeedSettings;
@@ -38,6 +39,8 @@ struct Inner {
     pulls: Cache<User, u32>,
     busy: Cache<String, Sent>,
     growing: Mutex<()>,
+    looked_after: Cache<Topic, Sent>,
+    paces: Cache<PaceName, Pace>,
 }
 
 impl Store {
@@ -54,6 +57,8 @@ impl Store {
             pulls: Cache::new(CACHED_ENTRIES),
             busy: Cache::new(BUSY_PARTITIONS),
             growing: Mutex::new(()),
+            looked_after: Cache::new(CACHED_TOPICS),
+            paces: Cache::new(CACHED_TOPICS),
         };
         Self { inner: Arc::new(inner), feeds: FeedSettings::default() }
     }
@@ -140,6 +145,21 @@ impl Store {
     /// The lock that is held while a bucket grows.
     pub(crate) fn growing(&self) -> &Mutex<()> {
         &self.inner.growing
+    }
+
+    /// True if this process has not looked after a topic's spreads a moment ago. Notes that it does now.
+    pub(crate) fn may_look_after(&self, topic: &Topic) -> bool {
+        let looked = self.inner.looked_after.get(topic);
+        let may = !looked.is_some_and(|looked| looked.is_within(RENEWAL_PAUSE, self.ambient()));
+        if may {
+            self.inner.looked_after.insert(topic.clone(), Sent::now(self.ambient()));
+        }
+        may
+    }
+
+    /// The pace of the events of a topic, or of one of its types, when a page of them was last read.
+    pub(crate) fn paces(&self) -> &Cache<PaceName, Pace> {
+        &self.inner.paces
     }
 
     pub(crate) fn cached_topic(&self, topic: &Topic) -> Option<Arc<Aged<StoredTopic>>> {

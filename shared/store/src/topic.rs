@@ -8,7 +8,6 @@
 //!                 this is not known)
 //! ```
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use lately_keys::table::{TopicKey, TopicListKey};
@@ -19,8 +18,7 @@ use lately_model::{
 };
 use lately_table::{Corrupt, Guarded, Item, Query, REVISION, Rounds, TableError, revision_of};
 
-use crate::directory::Directory;
-use crate::directory::DirectoryRange;
+use crate::directory::{Directory, DirectoryRange, Entry};
 use crate::error::FindError;
 use crate::list::{ListError, Pager};
 use crate::op::Op;
@@ -184,12 +182,14 @@ impl TopicsHandle<'_> {
         after: Option<Topic>,
         limit: PageSize,
     ) -> Result<(Vec<TopicSummary>, bool), TableError> {
-        let wanted: BTreeSet<_> = own.iter().filter(|topic| after.as_ref() < Some(*topic)).collect();
+        let mut wanted: Vec<_> = own.iter().filter(|topic| after.as_ref() < Some(*topic)).collect();
+        wanted.sort_unstable();
+        wanted.dedup();
         let keys: Vec<_> = wanted.into_iter().map(key_of).collect();
         let items = self.op.table.get_many(&keys, false).await?;
         self.op.table.meter().round();
         let mut topics = items.iter().map(summary).collect::<Result<Vec<_>, _>>()?;
-        topics.sort_by(|one, other| one.topic.cmp(&other.topic));
+        topics.sort_unstable_by(|one, other| one.topic.cmp(&other.topic));
         let more = topics.len() > usize::from(limit.get());
         topics.truncate(limit.get().into());
         Ok((topics, more))
@@ -247,13 +247,12 @@ impl TopicHandle<'_> {
         let topic = self.topic;
         let range = DirectoryRange::all(topic.clone(), stored.settings.bucket, Order::NewestFirst);
         let page = Directory::of(self.op, range.topic()).read(&range).await?;
-        let buckets =
-            page.value.entries.iter().map(|entry| BucketView { label: entry.bucket, shards: entry.shards });
+        let view = |entry: &Entry| BucketView { label: entry.bucket(), shards: entry.coverage.most_shards() };
         Ok(TopicView {
             topic: topic.clone(),
             settings: stored.settings,
             created_at: stored.created_at,
-            buckets: buckets.collect(),
+            buckets: page.value.entries.iter().map(view).collect(),
         })
     }
 }

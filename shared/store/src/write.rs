@@ -11,6 +11,7 @@
 
 use std::collections::BTreeSet;
 
+use futures_util::future::join;
 use futures_util::stream::{self, StreamExt};
 use lately_keys::table::{DeletedEventKey, EventKey};
 use lately_keys::{EventId, TableKey, Topic, UnixMillis};
@@ -18,6 +19,7 @@ use lately_model::{AcceptedTimes, AtError, Event, NewEvent, TopicSettings};
 use lately_table::limits::{BATCH_ITEMS, BATCHES_AT_ONCE};
 use lately_table::{Condition, Fault, Item, TableError, Transacted, Transaction};
 
+use crate::directory::Directory;
 use crate::entry::{TimelineEntry, own_feed};
 use crate::event::Acceptance;
 use crate::idempotency::KeyedRequest;
@@ -269,6 +271,15 @@ impl EventWriter<'_> {
 
     /// Puts one event, or several in batches. Returns the index and the error of each event that was not written.
     pub(crate) async fn put_each(self, placed: &[Placed]) -> Vec<(usize, TableError)> {
+        let look_after = async {
+            if let Some(last) = placed.last() {
+                Directory::of(self.op, self.topic).look_after(self.settings, &last.entry).await;
+            }
+        };
+        join(self.put_all(placed), look_after).await.0
+    }
+
+    async fn put_all(self, placed: &[Placed]) -> Vec<(usize, TableError)> {
         match placed {
             [only] => match self.put(only).await {
                 Ok(()) => {

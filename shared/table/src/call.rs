@@ -35,30 +35,30 @@ pub(crate) fn meaning<E: ProvideErrorMetadata>(error: &SdkError<E>) -> Meaning {
         SdkError::ConstructionFailure(_) => Meaning::Final,
         // DynamoDB's own failures, whatever their names.
         SdkError::ServiceError(service) if service.raw().status().is_server_error() => Meaning::Ambiguous,
-        SdkError::ServiceError(service) => match service.err().code() {
-            Some("ConditionalCheckFailedException") => Meaning::Condition,
-            Some(
-                "ThrottlingException"
-                | "ProvisionedThroughputExceededException"
-                | "RequestLimitExceeded"
-                | "TransactionConflictException"
-                | "LimitExceededException",
-            ) => Meaning::Refused,
-            Some(_) => Meaning::Final,
-            None => Meaning::Ambiguous,
-        },
+        SdkError::ServiceError(service) => meaning_of(service.err().code()),
         // Timeouts, broken connections, responses that cannot be read.
         _ => Meaning::Ambiguous,
     }
 }
 
+/// The meaning of the code in DynamoDB's response.
+fn meaning_of(code: Option<&str>) -> Meaning {
+    match code {
+        Some("ConditionalCheckFailedException") => Meaning::Condition,
+        Some("TransactionConflictException" | "LimitExceededException") => Meaning::Refused,
+        Some(code) if is_throttle_code(code) => Meaning::Refused,
+        Some(_) => Meaning::Final,
+        None => Meaning::Ambiguous,
+    }
+}
+
 /// True if DynamoDB throttled the call.
 pub(crate) fn is_throttle<E: ProvideErrorMetadata>(error: &SdkError<E>) -> bool {
-    let code = error.as_service_error().and_then(ProvideErrorMetadata::code);
-    matches!(
-        code,
-        Some("ThrottlingException" | "ProvisionedThroughputExceededException" | "RequestLimitExceeded")
-    )
+    error.as_service_error().and_then(ProvideErrorMetadata::code).is_some_and(is_throttle_code)
+}
+
+fn is_throttle_code(code: &str) -> bool {
+    matches!(code, "ThrottlingException" | "ProvisionedThroughputExceededException" | "RequestLimitExceeded")
 }
 
 /// A table, as one operation uses it: with the operation's price meter, deadline and number of attempts.
@@ -309,9 +309,13 @@ pub(crate) fn unavailable<E>(error: &SdkError<E>) -> TableError
 where
     E: std::error::Error + 'static,
 {
+    unavailable_because(error, error.request_id())
+}
+
+fn unavailable_because(error: &(dyn std::error::Error + 'static), request_id: Option<&str>) -> TableError {
     // The text contains each cause with its own text, because the error's debug text is pages long.
-    let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
+    let causes = std::iter::successors(Some(error), |error| error.source());
     let texts: Vec<_> = causes.map(ToString::to_string).collect();
-    let request = error.request_id().map(|id| format!(" (request {id})")).unwrap_or_default();
+    let request = request_id.map(|id| format!(" (request {id})")).unwrap_or_default();
     TableError::unavailable(format!("{}{request}", texts.join(": ")))
 }

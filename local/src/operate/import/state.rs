@@ -14,8 +14,8 @@ use lately_designs::{KeyValue, Position, WriteKey};
 use lately_keys::{ShardCount, User};
 use serde::{Deserialize, Serialize};
 
-/// The version of the file's layout.
-const VERSION: u32 = 1;
+/// The version of the file's layout, and of the way in which ids follow from items. Version 1 gave events other shards.
+const VERSION: u32 = 2;
 
 /// The progress of an import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -227,6 +227,10 @@ impl State {
         let state: Self = serde_json::from_slice(&text).map_err(|error| foreign(error.to_string()))?;
         match state.version {
             VERSION => Ok(Some(state)),
+            1 => Err(foreign(
+                "an earlier release began this import and gave its events other ids. Finish it with that release"
+                    .to_owned(),
+            )),
             other => Err(foreign(format!("it has version {other}"))),
         }
     }

@@ -11,7 +11,8 @@ use lately_keys::table::{
     DirectoryKey, EventKey, EventPartition, FeedEntryKey, SourceEntryKey, TopicKey, TypeViewKey,
 };
 use lately_keys::{
-    Bucket, BucketWidth, EventId, Key, Place, Shard, ShardCount, Source, TableKey, Topic, User,
+    Bucket, BucketWidth, Coverage, EventId, Key, Place, Shard, ShardCount, Source, Spread, TableKey, Topic,
+    UnixMillis, User,
 };
 use lately_kit::answer;
 use lately_kit::code::Code;
@@ -36,10 +37,24 @@ struct StoredTopicView {
 #[derive(Serialize)]
 struct StoredBucketView {
     label: Bucket,
+    /// The most shards that the bucket has at any time.
     shards: u16,
+    /// The shards that the bucket has at all times.
+    base: u16,
+    spreads: Vec<SpreadView>,
+    /// True if chance chose the shards of the bucket's events, in an earlier release.
+    scattered: bool,
     types: Vec<String>,
     counts: Vec<u64>,
     capped: bool,
+}
+
+/// A span of time with its own number of shards; `to` is the first moment after it.
+#[derive(Serialize)]
+struct SpreadView {
+    from: UnixMillis,
+    to: UnixMillis,
+    shards: u16,
 }
 
 #[derive(Serialize)]
@@ -128,16 +143,39 @@ impl ConsoleState {
         let corrupt = || Problem::new(Code::Unavailable, "A directory entry cannot be read.");
         let key = text(entry, "pk").zip(text(entry, "sk"));
         let key = key.and_then(|(pk, sk)| DirectoryKey::decode(pk, sk)).ok_or_else(corrupt)?;
-        let shards = entry.get("shards").and_then(|value| value.as_n().ok()?.parse().ok());
-        let shards: ShardCount = shards.and_then(|n: u16| ShardCount::new(n).ok()).ok_or_else(corrupt)?;
+        let number =
+            |name| entry.get(name)?.as_n().ok()?.parse().ok().and_then(|n: u16| ShardCount::new(n).ok());
+        let coverage = match (number("base"), number("shards")) {
+            (Some(base), _) => Coverage::new(key.bucket, base),
+            (None, Some(shards)) => Coverage::scattered(key.bucket, shards),
+            (None, None) => return Err(corrupt()),
+        };
+        let coverage = match text(entry, "spreads") {
+            Some(spreads) => coverage.with_spreads(spreads).map_err(|_| corrupt())?,
+            None => coverage,
+        };
         let mut types = entry.get("types").and_then(|types| types.as_ss().ok()).cloned().unwrap_or_default();
         types.sort();
         let mut counts = Vec::new();
-        for shard in shards.shards() {
+        for shard in coverage.most_shards().shards() {
             counts.push(self.count(topic, key.bucket, shard).await?);
         }
         let capped = counts.iter().any(|count| *count >= COUNTED);
-        Ok(StoredBucketView { label: key.bucket, shards: shards.get(), types, counts, capped })
+        let spread = |spread: &Spread| SpreadView {
+            from: spread.first,
+            to: spread.last.saturating_add(1),
+            shards: spread.shards.get(),
+        };
+        Ok(StoredBucketView {
+            label: key.bucket,
+            shards: coverage.most_shards().get(),
+            base: coverage.base().get(),
+            spreads: coverage.spreads().iter().map(spread).collect(),
+            scattered: coverage.is_scattered(),
+            types,
+            counts,
+            capped,
+        })
     }
 
     /// The number of events in a partition, or [`COUNTED`] if there are at least as many.

@@ -175,8 +175,8 @@ fn headers_of(headers: Option<HashMap<String, String>>) -> HeaderMap {
 /// The caller as our authorizer described it in the gateway's context. A route without an authorizer has no such
 /// fields.
 fn identity(context: &ApiGatewayV2httpRequestContext) -> Identity {
-    let fields = context.authorizer.iter().flat_map(|authorizer| authorizer.fields.clone());
-    let fields: Map<_, _> = fields.collect();
+    let mut fields = Map::new();
+    fields.extend(context.authorizer.iter().flat_map(|authorizer| authorizer.fields.clone()));
     if fields.is_empty() {
         return Identity::Missing;
     }

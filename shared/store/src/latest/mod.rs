@@ -20,6 +20,7 @@
 //! Span, wave and page know nothing of topics: they also read the timelines of sources and feeds.
 
 mod ask;
+pub(crate) mod pace;
 pub(crate) mod page;
 pub(crate) mod rank;
 mod run;
@@ -98,7 +99,7 @@ impl TopicHandle<'_> {
             }
             buckets = (buckets * 2).min(WAVE_BUCKETS);
         };
-        reading.remember_event_size();
+        reading.remember(draft.events());
         Ok(ending)
     }
 }

@@ -95,6 +95,11 @@ impl<T: Sent> PageDraft<T> {
         Self { limit, query, order, position, settled: span.settled(), events: Vec::new(), bytes }
     }
 
+    /// The events of the page so far.
+    pub(crate) fn events(&self) -> &[T] {
+        &self.events
+    }
+
     /// The number of events that the page can still take.
     pub(crate) fn missing(&self) -> usize {
         self.limit - self.events.len()

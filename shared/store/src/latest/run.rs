@@ -1,17 +1,21 @@
 //! Reads a page: collects waves from the directory, and sends the queries of a round together.
 
+use std::sync::Arc;
+
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{EventPartition, TypeViewPartition};
-use lately_keys::{EventType, Place, Shard, Topic};
+use lately_keys::{Coverage, EventId, EventType, Order, Place, Shard, Tick, Topic, UnixMillis};
+use lately_model::limits::FUTURE_SECONDS;
 use lately_model::{Event, EventQuery};
 use lately_table::{Condition, TableError};
 
 use crate::event::decode;
 use crate::lane::{LanePage, LaneRange};
+use crate::latest::pace::{Pace, PaceName};
 use crate::latest::page::{Budget, Ending, Sent};
-use crate::latest::span::Span;
+use crate::latest::span::{IdRange, Span};
 use crate::latest::walk::{DirectoryStop, DirectoryWalk};
-use crate::latest::wave::{Ask, Wave, WaveAnswer, WaveLane, bucket_end};
+use crate::latest::wave::{Ask, Slices, Wave, WaveAnswer, WaveLane, bucket_end};
 use crate::limits::{EXPECTED_EVENT_BYTES, QUERIES_AT_ONCE};
 use crate::op::Op;
 use crate::topic::StoredTopic;
@@ -23,6 +27,10 @@ pub(super) struct LatestReading<'a> {
     event_type: Option<&'a EventType>,
     consistent: bool,
     walk: DirectoryWalk,
+    now: UnixMillis,
+    /// True if the page begins with the newest event.
+    begins_now: bool,
+    pace: Option<Pace>,
     expected_bytes: u32,
     /// The number of events read so far, and their stored bytes.
     seen: (u64, u64),
@@ -43,6 +51,10 @@ impl<'a> LatestReading<'a> {
             event_type: event_type.as_ref(),
             consistent: *consistent,
             walk: DirectoryWalk::new(topic, stored, *span, event_type.clone(), *consistent),
+            now: span.now,
+            begins_now: span.order == Order::NewestFirst
+                && span.ids.is_some_and(|ids| ids.newest.at() >= span.now),
+            pace: op.store.paces().get(&(topic.clone(), event_type.clone())),
             expected_bytes: op.store.event_bytes().get(topic).unwrap_or(EXPECTED_EVENT_BYTES),
             seen: (0, 0),
         }
@@ -62,15 +74,18 @@ impl<'a> LatestReading<'a> {
                 break;
             }
             let Some(stop) = self.walk.peek(self.op).await? else { break };
-            let shards = usize::from(stop.shards.get());
-            if !lanes.is_empty() && lanes.len() + shards > QUERIES_AT_ONCE {
+            if !lanes.is_empty() && lanes.len() + stop.shards.len() > QUERIES_AT_ONCE {
                 break;
             }
-            lanes.extend(stop.shards.shards().map(|shard| self.lane(stop, shard)));
-            last = Some(stop.bucket);
+            lanes.extend(stop.shards.iter().filter_map(|shard| self.lane(&stop, *shard)));
+            last = Some(stop.coverage.bucket());
             self.walk.advance();
         }
-        Ok(last.map(|last| Wave::new(self.walk.order(), lanes, bucket_end(last, self.walk.order()))))
+        let Some(last) = last else { return Ok(None) };
+        let fresh =
+            self.pace.filter(|_| self.begins_now).map(|pace| Tick::first_of(self.now).before(pace.lag));
+        let wave = Wave::new(self.walk.order(), lanes, bucket_end(last, self.walk.order()));
+        Ok(Some(wave.at_pace(self.pace, fresh)))
     }
 
     /// The page's ending if there is no further wave.
@@ -119,17 +134,23 @@ impl<'a> LatestReading<'a> {
         }
     }
 
-    /// Remembers the mean size of this topic's events, for the first asks of the next page.
-    pub(super) fn remember_event_size(&self) {
+    /// Remembers the pace and the mean size of this topic's events, for the first asks of the next page.
+    pub(super) fn remember(&self, found: &[Event]) {
+        if let [first, .., last] = found {
+            let now = self.begins_now.then_some(Tick::first_of(self.now));
+            let pace = Pace::of(first.id, last.id, found.len(), now, self.pace);
+            self.op.store.paces().insert(self.pace_name(), pace);
+        }
         let (events, bytes) = self.seen;
         if let Some(mean) = bytes.checked_div(events) {
             self.op.store.event_bytes().insert(self.topic.clone(), u32::try_from(mean).unwrap_or(u32::MAX));
         }
     }
 
-    fn lane(&self, stop: DirectoryStop, shard: Shard) -> WaveLane {
-        let DirectoryStop { bucket, shards, has_types, ids } = stop;
-        let topic = self.topic.clone();
+    /// The lane of a shard; `None` if the shard holds nothing before a time that has not come.
+    fn lane(&self, stop: &DirectoryStop, shard: Shard) -> Option<WaveLane> {
+        let DirectoryStop { ref coverage, ref shards, has_types, ids } = *stop;
+        let (topic, bucket) = (self.topic.clone(), coverage.bucket());
         // An index cannot be read consistently. For a consistent read, a filter finds the type among the events
         // themselves.
         let by_type = self.event_type.filter(|_| has_types && !self.consistent);
@@ -139,13 +160,37 @@ impl<'a> LatestReading<'a> {
             }
             None => EventPartition { topic, bucket, shard }.to_string(),
         };
-        WaveLane {
+        let is_alone = shards.len() == 1 && coverage.holds_always(shard);
+        let slices =
+            (!is_alone && !coverage.is_scattered()).then(|| Slices { coverage: Arc::clone(coverage), shard });
+        let ids = if slices.is_some() && !coverage.holds_always(shard) {
+            self.in_sight(ids, coverage)?
+        } else {
+            ids
+        };
+        Some(WaveLane {
             partition,
             by_type: by_type.is_some(),
             filtered: self.event_type.is_some() && by_type.is_none(),
-            shards: shards.get(),
+            shards: u16::try_from(shards.len()).unwrap_or(u16::MAX),
             ids,
-        }
+            slices,
+        })
+    }
+
+    /// The ids that a reader looks for. Later ones are looked for when their time has come.
+    fn in_sight(&self, ids: IdRange, coverage: &Coverage) -> Option<IdRange> {
+        let now = Tick::first_of(self.now);
+        let sight = if self.consistent {
+            Tick::first_of(self.now.saturating_add(FUTURE_SECONDS * 1000))
+        } else {
+            now.after(coverage.shards_at(self.now).slice_ticks())
+        };
+        IdRange::new(ids.oldest, ids.newest.min(EventId::last_at(sight)))
+    }
+
+    fn pace_name(&self) -> PaceName {
+        (self.topic.clone(), self.event_type.cloned())
     }
 
     async fn query(&self, ask: Ask, lane: &WaveLane) -> Result<(WaveAnswer<Event>, Seen), TableError> {

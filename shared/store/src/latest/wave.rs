@@ -3,9 +3,12 @@
 //! The lanes hold events, or entries that stand for events. Lanes of different timelines may list the same event; a
 //! wave keeps such an event once.
 
-use lately_keys::{Bucket, EventId, Order};
+use std::sync::Arc;
+
+use lately_keys::{Bucket, Coverage, EventId, Order, Shard, ShardCount, Stretch, Tick};
 
 use crate::latest::ask::{first_ask, unit_of};
+use crate::latest::pace::{LaneAsk, Pace, Progress, Reach};
 use crate::latest::rank::{Placed, Rank, ahead, behind};
 use crate::latest::span::IdRange;
 use crate::limits::FILTERED_ITEMS_AT_FIRST;
@@ -23,6 +26,28 @@ pub(crate) struct WaveLane {
     pub(crate) shards: u16,
     /// The ids wanted from this lane.
     pub(crate) ids: IdRange,
+    /// The times at which the lane may hold events; `None` for all times.
+    pub(crate) slices: Option<Slices>,
+}
+
+/// The slices of one shard of a bucket.
+#[derive(Clone, Debug)]
+pub(crate) struct Slices {
+    pub(crate) coverage: Arc<Coverage>,
+    pub(crate) shard: Shard,
+}
+
+impl Slices {
+    fn stretch(&self, from: Tick, order: Order) -> Option<Stretch> {
+        self.coverage.stretch(self.shard, from, order)
+    }
+
+    /// The number of lanes that share the events of a time with this lane. `None` if events of this time are placed in
+    /// other lanes, unless a writer does not know the widest spread.
+    fn shared_with(&self, at: Tick) -> Option<ShardCount> {
+        let shards = self.coverage.shards_at(at.at());
+        (shards.shard_at(at) == self.shard).then_some(shards)
+    }
 }
 
 /// The next query to a lane.
@@ -64,6 +89,8 @@ pub(crate) struct Wave<T> {
     order: Order,
     lanes: Vec<WaveLane>,
     known: Vec<Known>,
+    /// For each lane, whether it was asked.
+    asked: Vec<bool>,
     rounds: u32,
     /// In the order of the walk.
     events: Vec<T>,
@@ -71,12 +98,42 @@ pub(crate) struct Wave<T> {
     end: EventId,
     /// True if the wave was given up before it was exact.
     cut: bool,
+    /// The expected pace of the events.
+    pace: Option<Pace>,
+    /// The tick from which on events are expected, if it lies behind the wave's beginning.
+    fresh: Option<Tick>,
+    /// The tick at which the wave began.
+    began: Option<Tick>,
 }
 
 impl<T: Placed> Wave<T> {
     pub(crate) fn new(order: Order, lanes: Vec<WaveLane>, end: EventId) -> Self {
-        let known = vec![Known::Nothing; lanes.len()];
-        Self { order, lanes, known, rounds: 0, events: Vec::new(), end, cut: false }
+        let mut wave = Self {
+            order,
+            known: vec![Known::Nothing; lanes.len()],
+            asked: vec![false; lanes.len()],
+            lanes,
+            rounds: 0,
+            events: Vec::new(),
+            end,
+            cut: false,
+            pace: None,
+            fresh: None,
+            began: None,
+        };
+        for lane in 0..wave.lanes.len() {
+            let (first, _) = wave.lanes[lane].ids.ends(order);
+            if let Some(ahead) = ahead(first, order) {
+                wave.known[lane] = wave.skipped(lane, ahead);
+            }
+        }
+        wave.began = wave.next_tick();
+        wave
+    }
+
+    /// The same wave with the pace at which its events are expected, from a tick on.
+    pub(crate) fn at_pace(self, pace: Option<Pace>, fresh: Option<Tick>) -> Self {
+        Self { pace, fresh, ..self }
     }
 
     pub(crate) fn lane(&self, lane: usize) -> &WaveLane {
@@ -87,6 +144,7 @@ impl<T: Placed> Wave<T> {
     pub(crate) fn push(&mut self, lane: WaveLane) {
         let (first, _) = lane.ids.ends(self.order);
         self.lanes.push(lane);
+        self.asked.push(false);
         self.known.push(ahead(first, self.order).map_or(Known::Nothing, Known::UpTo));
     }
 
@@ -102,28 +160,106 @@ impl<T: Placed> Wave<T> {
     /// The asks of the next round; none are left once the first `wanted` events are known exactly.
     pub(crate) fn asks(&self, wanted: usize, event_bytes: u32) -> Vec<Ask> {
         let tau = wanted.checked_sub(1).and_then(|last| self.events.get(last)).map(T::id);
-        let ask = |(lane, known): (usize, &Known)| {
-            let WaveLane { ids, filtered, shards, .. } = self.lanes[lane];
+        let reach = self.reach(wanted, tau, event_bytes);
+        let ask = |lane: usize| {
+            let WaveLane { ids, filtered, shards, ref slices, .. } = self.lanes[lane];
             let (first, last) = ids.ends(self.order);
-            let (from, before) = match *known {
+            let (from, before) = match self.known[lane] {
                 Known::All => return None,
                 Known::Nothing => (first, 0),
                 Known::UpTo(frontier) => (behind(frontier, self.order)?, self.events_up_to(frontier)),
             };
+            let wanted = u32::try_from(wanted.saturating_sub(before)).unwrap_or(u32::MAX);
             let to = match tau {
                 Some(tau) if self.rank(tau) < self.rank(last) => tau,
                 _ => last,
             };
-            let ids = IdRange::walked(from, to, self.order)?;
-            let wanted = u32::try_from(wanted.saturating_sub(before)).unwrap_or(u32::MAX);
-            let limit = match (filtered, known) {
-                (true, _) => filtered_ask(self.rounds, shards.into(), event_bytes),
-                (false, Known::Nothing) => first_ask(wanted, shards.into(), event_bytes),
-                (false, _) => wanted,
+            IdRange::walked(from, to, self.order)?;
+            let is_first = !self.asked[lane];
+            let LaneAsk { limit, until } = match (slices, &reach) {
+                (Some(slices), Some(reach)) => {
+                    let Stretch { start, end } = slices.stretch(from.tick(), self.order)?;
+                    if !reach.includes(start) {
+                        return None;
+                    }
+                    match slices.shared_with(start) {
+                        Some(shards) if filtered => LaneAsk {
+                            limit: filtered_ask(self.rounds, shards.get().into(), event_bytes),
+                            until: None,
+                        },
+                        Some(shards) => reach.ask(shards, [start, end], wanted, is_first),
+                        None => reach.ask_few(wanted),
+                    }
+                }
+                _ if filtered => {
+                    LaneAsk { limit: filtered_ask(self.rounds, shards.into(), event_bytes), until: None }
+                }
+                _ if is_first && before == 0 => {
+                    LaneAsk { limit: first_ask(wanted, shards.into(), event_bytes), until: None }
+                }
+                _ => LaneAsk { limit: wanted, until: None },
             };
+            let until = until.map(|until| match self.order {
+                Order::NewestFirst => EventId::first_at(until),
+                Order::OldestFirst => EventId::last_at(until),
+            });
+            let to = until.filter(|until| self.rank(*until) < self.rank(to)).unwrap_or(to);
+            let ids = IdRange::walked(from, to, self.order)?;
             (wanted > 0).then_some(Ask { lane, ids, limit })
         };
-        self.known.iter().enumerate().filter_map(ask).collect()
+        (0..self.lanes.len()).filter_map(ask).collect()
+    }
+
+    /// The reach of the next round; `None` if no lane has slices.
+    fn reach(&self, wanted: usize, tau: Option<EventId>, event_bytes: u32) -> Option<Reach> {
+        let narrowest = self.lanes.iter().filter_map(|lane| lane.slices.as_ref());
+        let slice = narrowest.map(|slices| slices.coverage.most_shards().slice_ticks()).min()?;
+        let at = self.next_tick()?;
+        let missing = wanted.saturating_sub(self.settled().len());
+        let progress = Progress {
+            order: self.order,
+            began: self.began.unwrap_or(at),
+            at,
+            fresh: self.fresh,
+            is_begun: self.is_begun(),
+            pace: self.pace,
+            missing: u32::try_from(missing).unwrap_or(u32::MAX),
+            tau: tau.map(EventId::tick),
+            event_bytes,
+        };
+        let found: Vec<_> = self.events.iter().map(|event| event.id().tick()).collect();
+        Some(Reach::next(progress, &found, slice))
+    }
+
+    /// The tick of the first id that is not known of all lanes.
+    fn next_tick(&self) -> Option<Tick> {
+        let next = |(lane, known): (&WaveLane, &Known)| match *known {
+            Known::All => None,
+            Known::Nothing => Some(lane.ids.ends(self.order).0),
+            Known::UpTo(frontier) => behind(frontier, self.order),
+        };
+        let next = self.lanes.iter().zip(&self.known).filter_map(next);
+        next.min_by_key(|id| self.rank(*id)).map(EventId::tick)
+    }
+
+    /// The known part of a lane that is known up to an id: the lane holds nothing until its next slice.
+    fn skipped(&self, lane: usize, frontier: EventId) -> Known {
+        let WaveLane { slices, ids, .. } = &self.lanes[lane];
+        let Some(slices) = slices else { return Known::UpTo(frontier) };
+        let Some(next) = behind(frontier, self.order) else { return Known::All };
+        let Some(Stretch { start, .. }) = slices.stretch(next.tick(), self.order) else { return Known::All };
+        if start == next.tick() {
+            return Known::UpTo(frontier);
+        }
+        let start = match self.order {
+            Order::NewestFirst => EventId::last_at(start),
+            Order::OldestFirst => EventId::first_at(start),
+        };
+        let (_, last) = ids.ends(self.order);
+        if self.rank(start) > self.rank(last) {
+            return Known::All;
+        }
+        ahead(start, self.order).map_or(Known::All, Known::UpTo)
     }
 
     /// Adds the answers to a round's asks.
@@ -132,9 +268,10 @@ impl<T: Placed> Wave<T> {
         for WaveAnswer { ask, events, stopped_at } in answers {
             let (_, last) = self.lanes[ask.lane].ids.ends(self.order);
             let (_, asked) = ask.ids.ends(self.order);
+            self.asked[ask.lane] = true;
             self.known[ask.lane] = match stopped_at.unwrap_or(asked) {
                 end if end == last => Known::All,
-                end => Known::UpTo(end),
+                end => self.skipped(ask.lane, end),
             };
             self.events.extend(events);
         }
@@ -222,5 +359,7 @@ pub(crate) fn bucket_end(bucket: Bucket, order: Order) -> EventId {
     }
 }
 
+#[cfg(test)]
+mod sliced;
 #[cfg(test)]
 mod tests;

@@ -41,7 +41,14 @@ impl TimelineReading<'_> {
     pub(crate) fn lane(&self, partition: String, ids: IdRange, lanes: u16) -> WaveLane {
         let filtered = self.filter.is_narrow();
         // Timelines do not share events evenly, as shards do. So without a filter, each lane is asked for a whole page.
-        WaveLane { partition, by_type: false, filtered, shards: if filtered { lanes } else { 1 }, ids }
+        WaveLane {
+            partition,
+            by_type: false,
+            filtered,
+            shards: if filtered { lanes } else { 1 },
+            ids,
+            slices: None,
+        }
     }
 
     /// Fills a page from a wave, and returns the page's ending.

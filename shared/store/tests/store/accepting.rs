@@ -13,7 +13,7 @@ use lately_store::{FeedSettings, WriteError};
 use crate::faults::keyed;
 use crate::listed::user;
 use crate::scene::{MINUTE, Scene};
-use crate::support::{event, ids, pass, store, stored, submission};
+use crate::support::{event, ids, in_two_shards, pass, store, stored, submission};
 
 /// Events of these ages, in milliseconds. `None` is an event without a time from the client.
 fn aged(scene: &Scene, ages: &[Option<u64>]) -> Vec<NewEvent> {
@@ -223,7 +223,8 @@ async fn events_reported_as_rejected_are_not_written() {
             false => stuck.rule(looks, When::Always, Fault::ServiceUnavailable),
         };
         let client = scene.engine.client_with(stuck);
-        let events: Vec<_> = (0..60).map(|n| event("note", Some(n.to_string()))).collect();
+        pass(Duration::from_millis(400)).await;
+        let events: Vec<_> = in_two_shards(&scene.world, (0..60).map(|n| event("note", Some(n.to_string()))));
         let written = store(client.client(), &scene.world).op().write(submission(&notes, events)).await;
         let there = stored(&scene.engine, &notes).await;
         assert_eq!(there.len(), 60);

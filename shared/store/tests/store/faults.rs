@@ -11,8 +11,8 @@ use lately_model::NewEvent;
 use lately_store::{Idempotency, Store, Submission, TopicError, WriteError, Written};
 
 use crate::support::{
-    Item, World, assert_directory_held, change, engine, event, ids, items, pass, query, seeds, store, stored,
-    submission, topic,
+    Item, World, assert_directory_held, change, engine, event, ids, in_two_shards, items, pass, query, seeds,
+    store, stored, submission, topic,
 };
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -292,7 +292,8 @@ async fn a_partly_written_batch_is_listed_exactly_and_can_be_finished() {
         Fault::Throttle(Throttle::Account),
     );
     let client = engine.client_with(stuck);
-    let request = keyed(&topic, "part", numbered(0, 60));
+    pass(Duration::from_millis(400)).await;
+    let request = keyed(&topic, "part", in_two_shards(&world, numbered(0, 60)));
     let error = store(client.client(), &world).op().write(request.clone()).await.unwrap_err();
     let WriteError::Partly { accepted, rejected } = error else { panic!("{error}") };
 

@@ -6,12 +6,14 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use lately_engine::fault::{Fault, Faults, Target, Throttle, When};
 use lately_engine::{Engine, Operation, Options, PartitionLimits};
-use lately_keys::Topic;
+use lately_keys::table::DirectoryKey;
+use lately_keys::{Coverage, TableKey, Topic};
 use lately_store::Store;
 use tokio::task::JoinSet;
 
 use crate::support::{
-    World, assert_directory_held, change, engine, event, pass, seeds, store, submission, topic,
+    Item, World, assert_directory_held, change, coverage, engine, event, items, pass, query, seeds, store,
+    submission, topic,
 };
 
 const OFFERED_A_SECOND: u32 = 5_000;
@@ -137,8 +139,15 @@ async fn a_late_process_learns_the_number_of_shards() {
     // The late process's second write is refused while it knows of one shard. By now the bucket has two.
     write(&late, &topic).await;
     assert_eq!(shards(&engine, &world, &topic).await, [2]);
-    let written = late.op().write(submission(&topic, vec![event("note", None); 40])).await.unwrap();
-    assert!(written.events.iter().any(|event| event.id.shard().get() == 1));
+    pass(Duration::from_millis(256)).await;
+    let mut shards = Vec::new();
+    for _ in 0..2 {
+        pass(Duration::from_millis(256)).await;
+        let written = late.op().write(submission(&topic, vec![event("note", None)])).await.unwrap();
+        shards.push(written.events[0].id.shard().get());
+    }
+    shards.sort_unstable();
+    assert_eq!(shards, [0, 1]);
 }
 
 /// Grows a topic's newest bucket. For each doubling, writes are refused once each, until one of them lies in a shard of
@@ -148,6 +157,7 @@ async fn grow(engine: &Engine, world: &World, topic: &Topic, doublings: u32) {
     for _ in 0..doublings {
         let before = shards(engine, world, topic).await[0];
         for _ in 0..64 {
+            pass(Duration::from_millis(13)).await;
             let client = engine.client_with(refused(1, Throttle::TableKeyRange));
             write(&store(client.client(), world), topic).await;
             if shards(engine, world, topic).await[0] > before {
@@ -170,21 +180,107 @@ async fn a_bucket_grows_to_its_topics_maximum_and_no_further() {
     assert_directory_held(&engine);
 }
 
+/// The coverage of the newest bucket.
+async fn newest(engine: &Engine, world: &World, topic: &Topic) -> Coverage {
+    let bucket = store(engine.client(), world).op().topic(topic).view().await.unwrap().buckets[0].label;
+    let key = DirectoryKey { topic: topic.clone(), bucket }.encode();
+    let is_entry =
+        |item: &Item| *item["pk"].as_s().unwrap() == key.pk && *item["sk"].as_s().unwrap() == key.sk;
+    let entry = items(engine).await.into_iter().find(is_entry).unwrap();
+    coverage(bucket, &entry)
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_new_bucket_starts_with_half_of_the_last_ones_shards() {
+async fn a_grown_bucket_keeps_its_stored_form() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let topic = topic("posts");
+    store(engine.client(), &world).op().topic(&topic).put(&change("{}")).await.unwrap();
+    pass(Duration::from_millis(250)).await;
+    let client = engine.client_with(refused(1, Throttle::TableKeyRange));
+    write(&store(client.client(), &world), &topic).await;
+    let entry =
+        items(&engine).await.into_iter().find(|item| item["sk"].as_s().unwrap().starts_with("BUCKET#"));
+    let entry = entry.unwrap();
+    // The world begins at noon, and the spread begins with the refused event.
+    assert_eq!(entry["base"].as_n().unwrap(), "1");
+    assert_eq!(entry["spreads"].as_s().unwrap(), "43200250-43260249:2");
+    assert_eq!(entry.len(), 4, "{entry:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quiet_topic_has_its_base_again_after_a_minute() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let topic = topic("posts");
+    store(engine.client(), &world).op().topic(&topic).put(&change(r#"{"fan_out":false}"#)).await.unwrap();
+    grow(&engine, &world, &topic, 3).await;
+    let now = || newest(&engine, &world, &topic);
+    assert_eq!(now().await.shards_at(world.now()).get(), 8);
+    let store = store(engine.client(), &world);
+    for _ in 0..65 {
+        pass(Duration::from_secs(1)).await;
+        write(&store, &topic).await;
+    }
+    assert_eq!(now().await.shards_at(world.now()).get(), 1, "a write a second needs no spread");
+    assert_eq!(shards(&engine, &world, &topic).await, [8], "the spreads stay in the entry");
+    assert_directory_held(&engine);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_busy_topic_keeps_the_shards_that_its_rate_needs() {
+    // A topic grew to eight shards, and takes 1,200 writes a second since: two shards take as many.
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let topic = topic("posts");
+    store(engine.client(), &world).op().topic(&topic).put(&change(r#"{"fan_out":false}"#)).await.unwrap();
+    grow(&engine, &world, &topic, 3).await;
+    let until = newest(&engine, &world, &topic).await.spread_until(world.now()).unwrap();
+    pass(Duration::from_millis(until.get() - world.now().get() - 21_000)).await;
+    // Two processes look after the topic.
+    let stores = [0, 1].map(|_| store(engine.client(), &world));
+    let (mut events, mut calls, mut written, mut read) = (0, 0, 0, 0);
+    for slot in 0..30 * 100 {
+        pass(Duration::from_millis(10)).await;
+        let op = stores[slot % 2].op();
+        op.write(submission(&topic, vec![event("note", None); 12])).await.unwrap();
+        let cost = op.cost();
+        events += 12;
+        calls += cost.calls;
+        written += cost.write_units.halves / 2;
+        read += cost.read_units.halves / 2;
+    }
+    let coverage = newest(&engine, &world, &topic).await;
+    assert_eq!(coverage.shards_at(world.now()).get(), 2);
+    assert!(coverage.spread_until(world.now()).unwrap() > until.saturating_add(50_000));
+    // Looking after the spread costs little beside the writes of the minute.
+    let looking = (calls - events / 12, written - events, read);
+    assert!(looking.0 <= 40 && looking.1 <= 4 && looking.2 <= events / 100, "{looking:?} of {events}");
+    assert_directory_held(&engine);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_bucket_begins_with_the_shards_of_the_end_of_the_last() {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     let topic = topic("posts");
     let plain = store(engine.client(), &world);
     let settings = r#"{"bucket":"quarter-hour","min_shards":2,"max_shards":64}"#;
     plain.op().topic(&topic).put(&change(settings)).await.unwrap();
+    // The bucket grows half a minute before its end.
+    pass(Duration::from_secs(14 * 60 + 30)).await;
     grow(&engine, &world, &topic, 3).await;
     assert_eq!(shards(&engine, &world, &topic).await, [16]);
-    for expected in [&[8, 16][..], &[4, 8, 16], &[2, 4, 8, 16], &[2, 2, 4, 8, 16]] {
-        pass(Duration::from_secs(15 * 60)).await;
-        write(&plain, &topic).await;
-        assert_eq!(shards(&engine, &world, &topic).await, expected);
-    }
+    pass(Duration::from_secs(31)).await;
+    write(&plain, &topic).await;
+    assert_eq!(shards(&engine, &world, &topic).await, [16, 16]);
+    assert_eq!(newest(&engine, &world, &topic).await.shards_at(world.now()).get(), 16);
+    pass(Duration::from_secs(60)).await;
+    assert_eq!(newest(&engine, &world, &topic).await.shards_at(world.now()).get(), 2);
+    // The end of this bucket is quiet, so the next one begins with its base.
+    pass(Duration::from_secs(14 * 60)).await;
+    write(&plain, &topic).await;
+    assert_eq!(shards(&engine, &world, &topic).await, [2, 16, 16]);
     // If the topic's limits have changed since, a new bucket has as many shards as they allow.
     plain.op().topic(&topic).put(&change(r#"{"min_shards":32}"#)).await.unwrap();
     pass(Duration::from_secs(15 * 60)).await;
@@ -193,6 +289,40 @@ async fn a_new_bucket_starts_with_half_of_the_last_ones_shards() {
     pass(Duration::from_secs(15 * 60)).await;
     write(&plain, &topic).await;
     assert_eq!(shards(&engine, &world, &topic).await[..2], [4, 32]);
+    assert_directory_held(&engine);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_burst_is_paid_for_only_where_it_was() {
+    // Here a partition takes 50 writes a second, and the topic gets 1,000 a second for three seconds.
+    let world = World::new(1);
+    let limits = PartitionLimits { write_units: 50, ..PartitionLimits::default() };
+    let engine = engine(&world, Options { partitions: Some(limits), ..Options::default() });
+    let topic = topic("posts");
+    let store = store(engine.client(), &world);
+    store.op().topic(&topic).put(&change(r#"{"fan_out":false}"#)).await.unwrap();
+    let mut writers = JoinSet::new();
+    for _ in 0..300 {
+        for _ in 0..10 {
+            let (store, topic) = (store.clone(), topic.clone());
+            writers.spawn(async move { write(&store, &topic).await });
+        }
+        pass(Duration::from_millis(10)).await;
+    }
+    while let Some(written) = writers.join_next().await {
+        written.unwrap();
+    }
+    assert!(shards(&engine, &world, &topic).await[0] >= 8);
+    for _ in 0..120 {
+        pass(Duration::from_secs(1)).await;
+        write(&store, &topic).await;
+    }
+    store.op().topic(&topic).latest(&query(1)).await.unwrap();
+    let op = store.op();
+    op.topic(&topic).latest(&query(50)).await.unwrap();
+    // A small event; 50 of them take one or two units of 4 KB.
+    assert_eq!(op.cost().of_read(), "read_units=1.0, calls=1, items=50, rounds=1");
+    assert_directory_held(&engine);
 }
 
 /// Sends writes to a topic of one shard: `at_once` at the same time, and then `a_second` each second. Returns the
@@ -227,8 +357,8 @@ async fn offered(at_once: u32, a_second: u32, seconds: u32) -> (u16, u32) {
 
 #[tokio::test(start_paused = true)]
 async fn throttled_bursts_do_not_grow_a_bucket_beyond_its_need() {
-    // Here a partition takes 100 writes a second.
-    for (at_once, a_second, seconds, most) in [(200, 50, 3, 4), (200, 150, 3, 8), (100, 250, 4, 16)] {
+    // Here a partition takes 100 writes a second. A spread that is too wide costs readers little, for a minute.
+    for (at_once, a_second, seconds, most) in [(200, 50, 3, 16), (200, 150, 3, 32), (100, 250, 4, 32)] {
         let (shards, given_up) = offered(at_once, a_second, seconds).await;
         assert!(
             shards <= most && given_up == 0,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::{join, join_all};
 use lately_engine::{Engine, Lag, Options};
 use lately_keys::table::EventKey;
-use lately_keys::{BucketWidth, EventId, Shard, TableKey, Tick};
+use lately_keys::{BucketWidth, EventId, ShardCount, TableKey, Tick};
 use lately_store::Store;
 
 use crate::listed::put;
@@ -24,7 +24,8 @@ async fn write(engine: &Engine, world: &World, stall: u64, number: u8, mut rng: 
     for n in 0..25 {
         pass(Duration::from_millis(rng.u64(..400))).await;
         let at = world.now().saturating_add(ahead);
-        let id = EventId::new(Tick::first_of(at), Shard::from(number), n);
+        let tick = Tick::first_of(at);
+        let id = EventId::new(tick, ShardCount::new(4).unwrap().shard_at(tick), u64::from(number) << 8 | n);
         let key = EventKey::new(topic("posts"), BucketWidth::Day, id).encode();
         let texts = [("pk", key.pk), ("sk", key.sk), ("t", "note".to_owned()), ("a", "ada".to_owned())];
         let item: Item = texts

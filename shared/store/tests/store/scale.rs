@@ -316,7 +316,7 @@ async fn items_keep_their_stored_form() {
     let expected = item([
         ("pk", s("TOPIC#posts")),
         ("sk", s("BUCKET#2026-03-14")),
-        ("shards", n(2)),
+        ("base", n(2)),
         ("types", AttributeValue::Ss(vec!["note.created".to_owned()])),
         ("retention_days", n(7)),
         ("expires_at", n(1_773_489_600 + 43_199 + 7 * 86_400 + 30 * 86_400)),

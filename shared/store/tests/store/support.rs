@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use lately_engine::Engine;
 use lately_keys::table::{DirectoryKey, EventKey};
-use lately_keys::{EventId, TableKey, Topic};
+use lately_keys::{Bucket, Coverage, EventId, ShardCount, Spread, TableKey, Topic};
 use lately_model::{Event, EventQuery, NewEvent, PageSize, TopicChange};
 pub(crate) use lately_rig::{BUDGET, Seed, TABLE, World, connection, engine, seeds};
 use lately_store::{Store, Submission};
@@ -75,10 +75,31 @@ pub(crate) async fn stored(engine: &Engine, topic: &Topic) -> Vec<EventId> {
     stored
 }
 
+/// Events of which every second one lies in the first of two shards, and the others in the second. For a time of the
+/// world that lies 256 to 511 ms after the beginning of a cycle.
+pub(crate) fn in_two_shards(world: &World, events: impl IntoIterator<Item = NewEvent>) -> Vec<NewEvent> {
+    let before = world.now().saturating_sub(256);
+    let at = |n: usize| n.is_multiple_of(2).then_some(before);
+    events.into_iter().enumerate().map(|(n, event)| NewEvent { at: at(n), ..event }).collect()
+}
+
+/// The places that a directory entry covers.
+pub(crate) fn coverage(bucket: Bucket, entry: &Item) -> Coverage {
+    let count = |name: &str| ShardCount::new(entry[name].as_n().unwrap().parse().unwrap()).unwrap();
+    let coverage = match entry.contains_key("base") {
+        true => Coverage::new(bucket, count("base")),
+        false => Coverage::scattered(bucket, count("shards")),
+    };
+    match entry.get("spreads") {
+        Some(spreads) => coverage.with_spreads(spreads.as_s().unwrap()).unwrap(),
+        None => coverage,
+    }
+}
+
 /// The coverage of a directory entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Covered {
-    pub(crate) shards: u16,
+    pub(crate) coverage: Coverage,
     /// `None` if the entry does not list types.
     pub(crate) types: Option<BTreeSet<String>>,
     pub(crate) any_type: bool,
@@ -86,10 +107,10 @@ pub(crate) struct Covered {
 }
 
 impl Covered {
-    pub(crate) fn of(entry: &Item) -> Self {
+    pub(crate) fn of(bucket: Bucket, entry: &Item) -> Self {
         let rest = ["retention_days", "expires_at"].into_iter();
         Self {
-            shards: entry["shards"].as_n().unwrap().parse().unwrap(),
+            coverage: coverage(bucket, entry),
             types: entry.get("types").map(|types| types.as_ss().unwrap().iter().cloned().collect()),
             any_type: entry.get("any_type").is_some(),
             rest: rest
@@ -99,13 +120,13 @@ impl Covered {
     }
 
     /// D1: true if the entry covers an event's item.
-    fn covers(&self, shard: u8, event: &Item) -> bool {
+    fn covers(&self, id: EventId, event: &Item) -> bool {
         let listed = event.contains_key("gsi1pk");
         let typed = match &self.types {
             None => self.any_type == listed,
             Some(types) => listed && (self.any_type || types.contains(event["t"].as_s().unwrap())),
         };
-        u16::from(shard) < self.shards && typed
+        self.coverage.covers(id) && typed
     }
 
     /// D2: true if the entry equals an earlier state, or only adds to it.
@@ -115,7 +136,15 @@ impl Covered {
             (Some(before), Some(after)) => before.is_subset(after),
             _ => false,
         };
-        let shards = self.shards == before.shards || self.shards == 2 * before.shards;
+        let holds = |spread: &Spread| {
+            let contains = |held: &&Spread| {
+                held.shards == spread.shards && held.first <= spread.first && held.last >= spread.last
+            };
+            self.coverage.spreads().iter().any(|held| contains(&held))
+        };
+        let shards = self.coverage.base() == before.coverage.base()
+            && self.coverage.is_scattered() == before.coverage.is_scattered()
+            && before.coverage.spreads().iter().all(holds);
         types && shards && self.any_type >= before.any_type && self.rest == before.rest
     }
 }
@@ -127,14 +156,14 @@ pub(crate) fn assert_directory_held(engine: &Engine) {
         let Some(item) = record.new_image() else { continue };
         let (pk, sk) = (item["pk"].as_s().unwrap(), item["sk"].as_s().unwrap());
         if let Some(DirectoryKey { topic, bucket }) = DirectoryKey::decode(pk, sk) {
-            let (name, after) = ((topic.to_string(), bucket.to_string()), Covered::of(&item));
+            let (name, after) = ((topic.to_string(), bucket.to_string()), Covered::of(bucket, &item));
             if let Some(before) = directory.insert(name, after.clone()) {
                 assert!(after.has_grown_from(&before), "D2: the entry {before:?} became {after:?}");
             }
         } else if let Some(key) = EventKey::decode(pk, sk) {
             let partition = key.partition();
             let entry = directory.get(&(partition.topic.to_string(), partition.bucket.to_string()));
-            let covers = entry.is_some_and(|entry| entry.covers(partition.shard.get(), &item));
+            let covers = entry.is_some_and(|entry| entry.covers(key.id(), &item));
             assert!(covers, "D1: the entry {entry:?} does not cover {item:?}");
         }
     }

@@ -50,6 +50,7 @@ impl Case {
                 filtered: self.filtered[number],
                 shards: self.shards[number],
                 ids: ids.unwrap(),
+                slices: None,
             }));
         }
         let last = match self.order {
@@ -110,7 +111,7 @@ impl Case {
     }
 }
 
-fn event(id: EventId) -> Event {
+pub(super) fn event(id: EventId) -> Event {
     let (event_type, actor) = ("note".parse().unwrap(), "ada".parse().unwrap());
     Event { id, event_type, actor, subject: None, data: None }
 }
@@ -252,6 +253,7 @@ impl Shared {
             filtered: false,
             shards: 1,
             ids: self.ids(lane),
+            slices: None,
         }
     }
 

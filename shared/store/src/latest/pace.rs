@@ -1,0 +1,202 @@
+//! The pace of a topic's events, and how far the next round of a page looks. Pure.
+//!
+//! A shard holds the events of its slices of time. So a round asks only the shards whose slices lie within the *reach*:
+//! the time in which the topic is expected to have written the missing events. The pace of the last page, or of the
+//! events found so far, tells this time. A reach that was too short costs a further round; a reach that was too long
+//! costs read units.
+
+use lately_keys::{EventId, EventType, Order, ShardCount, Tick, Topic};
+
+use crate::latest::ask::{first_ask, unit_of};
+
+/// The events of a topic, or those of one type.
+pub(crate) type PaceName = (Topic, Option<EventType>);
+
+/// The pace of events, as a page found it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Pace {
+    /// The number of events in a tick.
+    pub(crate) per_tick: f64,
+    /// The age of the newest event, in ticks.
+    pub(crate) lag: u64,
+}
+
+/// The ticks in which each shard has one slice: 512 ms.
+const CYCLE: u64 = ShardCount::ONE.slice_ticks();
+
+/// The part of the expected events that surely lies before a slice, when the number to ask it for is chosen.
+const SURE: f64 = 0.8;
+
+/// Each round looks at least this many times as far as the rounds before it.
+const FURTHER: u64 = 3;
+
+/// The most writes that a shard takes in a tick: 1,000 a second.
+const WRITES_PER_TICK: f64 = 1.0 / 4_096.0;
+
+/// The fewest events that tell a pace.
+const TELLING: usize = 4;
+
+/// The time that a round looks at, and the number of events that it looks for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reach {
+    order: Order,
+    /// The tick from which on events are expected.
+    fresh: Tick,
+    per_tick: Option<f64>,
+    missing: u32,
+    /// The time that the round looks at, in ticks.
+    span: u64,
+    event_bytes: u32,
+}
+
+/// The state of a page when a round begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Progress {
+    pub(super) order: Order,
+    /// The tick at which the page's wave began.
+    pub(super) began: Tick,
+    /// The tick up to which all lanes are known.
+    pub(super) at: Tick,
+    /// The tick from which on the first round expected events.
+    pub(super) fresh: Option<Tick>,
+    /// True if a round has been made.
+    pub(super) is_begun: bool,
+    /// The pace as it is known from elsewhere.
+    pub(super) pace: Option<Pace>,
+    /// The number of events that are missing.
+    pub(super) missing: u32,
+    /// The time of the last event that the page can take, if that is known.
+    pub(super) tau: Option<Tick>,
+    pub(super) event_bytes: u32,
+}
+
+/// The next query to a lane: the most events to look at, and the tick to stop at.
+pub(super) struct LaneAsk {
+    pub(super) limit: u32,
+    pub(super) until: Option<Tick>,
+}
+
+impl Reach {
+    /// The reach of the next round; `found` are the times of the events found so far, in the order of the walk. Events
+    /// that lie far behind the time that all lanes are known for come from few lanes, and tell no pace.
+    pub(super) fn next(progress: Progress, found: &[Tick], slice: u64) -> Self {
+        let Progress { order, began, at, fresh, is_begun, pace, missing, tau, event_bytes } = progress;
+        let fresh = fresh.map_or(at, |fresh| later(fresh, at, order));
+        let looked = distance(began, at, order);
+        let remembered = pace.map(|pace| pace.per_tick);
+        let near = found.partition_point(|tick| distance(began, *tick, order) <= looked + slice);
+        let per_tick = if is_begun { density(&found[..near], order).or(remembered) } else { remembered };
+        // Events of one batch have almost the same time. They do not make a topic faster than its shards can be.
+        let per_tick = per_tick.map(|per_tick| per_tick.min(as_f64(CYCLE / slice) * WRITES_PER_TICK));
+        let expected = per_tick.map(|per_tick| ticks(f64::from(missing) / per_tick));
+        let mut span = match (is_begun, expected) {
+            (false, expected) => expected.unwrap_or(slice),
+            (true, expected) => expected.unwrap_or(0).max(looked.saturating_mul(FURTHER)).max(slice),
+        };
+        // The rest is near: one round suffices for it.
+        if let Some(rest) = tau.map(|tau| distance(fresh, tau, order)).filter(|rest| *rest / 2 <= span) {
+            span = span.max(rest);
+        }
+        Self { order, fresh, per_tick, missing, span, event_bytes }
+    }
+
+    /// True if a lane whose next slice starts at this tick is asked.
+    pub(super) fn includes(&self, start: Tick) -> bool {
+        distance(self.fresh, start, self.order) <= self.span
+    }
+
+    /// The ask of a lane that shares its time with `shards` lanes, from `start` to the end of its slice. `wanted` is the
+    /// most events that can still matter. `is_first` is true if the lane was never asked.
+    pub(super) fn ask(
+        &self,
+        shards: ShardCount,
+        [start, end]: [Tick; 2],
+        wanted: u32,
+        is_first: bool,
+    ) -> LaneAsk {
+        let unit = unit_of(self.event_bytes);
+        let whole = |limit: u32| LaneAsk { limit: limit.min(wanted), until: None };
+        if shards == ShardCount::ONE {
+            return whole(wanted);
+        }
+        let by_chance = first_ask(self.missing, shards.get().into(), self.event_bytes);
+        let by_chance = if is_first { by_chance } else { wanted };
+        let Some(per_tick) = self.per_tick.filter(|_| self.span < CYCLE) else { return whole(by_chance) };
+        let events = |from: Tick, to: Tick| per_tick * as_f64(distance(from, to, self.order));
+        let needed = f64::from(self.missing) - SURE * events(self.fresh, start);
+        let held = events(later(self.fresh, start, self.order), end) / SURE;
+        let units = ticks((needed.min(held) / f64::from(unit)).ceil()).max(1);
+        let limit = u32::try_from(units).unwrap_or(u32::MAX).saturating_mul(unit);
+        if limit <= unit {
+            // The unit is paid for anyway, so it may come from further slices.
+            return whole(unit);
+        }
+        let needed = ticks((needed / f64::from(unit)).ceil()).max(1);
+        let limit = u32::try_from(needed).unwrap_or(u32::MAX).saturating_mul(unit);
+        LaneAsk { limit: limit.min(wanted), until: Some(end) }
+    }
+
+    /// The ask of a lane that few events should be in: one unit.
+    pub(super) fn ask_few(&self, wanted: u32) -> LaneAsk {
+        LaneAsk { limit: unit_of(self.event_bytes).min(wanted), until: None }
+    }
+}
+
+impl Pace {
+    /// The pace of a page's events, in the order of the walk. `now` is given if the page begins with the newest event.
+    pub(crate) fn of(
+        first: EventId,
+        last: EventId,
+        events: usize,
+        now: Option<Tick>,
+        before: Option<Self>,
+    ) -> Self {
+        let (first, last) = (first.tick(), last.tick());
+        let span = first.get().abs_diff(last.get()).max(1);
+        let lag =
+            now.map_or(before.map_or(0, |before| before.lag), |now| distance(now, first, Order::NewestFirst));
+        Self { per_tick: as_f64(events.saturating_sub(1) as u64) / as_f64(span), lag }
+    }
+}
+
+/// The pace of the densest events at the beginning. Later ones may have gaps where lanes are not known yet.
+fn density(found: &[Tick], order: Order) -> Option<f64> {
+    let mut densest: Option<f64> = None;
+    let mut count = TELLING;
+    while let (Some(first), Some(last)) = (found.first(), found.get(count - 1)) {
+        let pace = as_f64(count as u64 - 1) / as_f64(distance(*first, *last, order).max(1));
+        densest = Some(densest.map_or(pace, |densest| densest.max(pace)));
+        count *= 2;
+    }
+    densest
+}
+
+/// The ticks from one to another in the order of a walk; 0 if the other does not lie behind.
+fn distance(from: Tick, to: Tick, order: Order) -> u64 {
+    match order {
+        Order::NewestFirst => from.get().saturating_sub(to.get()),
+        Order::OldestFirst => to.get().saturating_sub(from.get()),
+    }
+}
+
+/// The one that a walk comes to later.
+fn later(one: Tick, other: Tick, order: Order) -> Tick {
+    match order {
+        Order::NewestFirst => one.min(other),
+        Order::OldestFirst => one.max(other),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+const fn as_f64(number: u64) -> f64 {
+    number as f64
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "an estimate, and the cast saturates"
+)]
+const fn ticks(number: f64) -> u64 {
+    number as u64
+}
