@@ -43,6 +43,10 @@ pub(super) struct Reach {
     /// The tick from which on events are expected.
     fresh: Tick,
     per_tick: Option<f64>,
+    /// The time in which the topic is expected to have written the missing events, in ticks.
+    expected: Option<u64>,
+    /// True if nobody knows where the first event lies.
+    seeks: bool,
     missing: u32,
     /// The time that the round looks at, in ticks.
     span: u64,
@@ -82,6 +86,10 @@ impl Reach {
     pub(super) fn next(progress: Progress, found: &[Tick], slice: u64) -> Self {
         let Progress { order, began, at, fresh, is_begun, pace, missing, tau, event_bytes } = progress;
         let fresh = fresh.map_or(at, |fresh| later(fresh, at, order));
+        let first = found.first().copied();
+        let seeks = is_begun && first.is_none_or(|first| distance(at, first, order) > 0);
+        // The time before the first event says nothing about the time after it.
+        let began = first.filter(|_| !seeks).map_or(began, |first| later(began, first, order));
         let looked = distance(began, at, order);
         let remembered = pace.map(|pace| pace.per_tick);
         let near = found.partition_point(|tick| distance(began, *tick, order) <= looked + slice);
@@ -93,11 +101,15 @@ impl Reach {
             (false, expected) => expected.unwrap_or(slice),
             (true, expected) => expected.unwrap_or(0).max(looked.saturating_mul(FURTHER)).max(slice),
         };
+        if first.is_some_and(|first| distance(at, first, order) > CYCLE + slice) {
+            // A shard had nothing in its last slice. The topic rests, and one round over all shards tells since when.
+            span = span.max(CYCLE);
+        }
         // The rest is near: one round suffices for it.
         if let Some(rest) = tau.map(|tau| distance(fresh, tau, order)).filter(|rest| *rest / 2 <= span) {
             span = span.max(rest);
         }
-        Self { order, fresh, per_tick, missing, span, event_bytes }
+        Self { order, fresh, per_tick, expected, seeks, missing, span, event_bytes }
     }
 
     /// True if a lane whose next slice starts at this tick is asked.
@@ -119,9 +131,15 @@ impl Reach {
         if shards == ShardCount::ONE {
             return whole(wanted);
         }
+        if self.seeks && (self.per_tick.is_none() || self.span >= CYCLE) {
+            // The events that this unit finds tell the next round how many to ask for.
+            return whole(unit);
+        }
         let by_chance = first_ask(self.missing, shards.get().into(), self.event_bytes);
         let by_chance = if is_first { by_chance } else { wanted };
-        let Some(per_tick) = self.per_tick.filter(|_| self.span < CYCLE) else { return whole(by_chance) };
+        let Some(per_tick) = self.per_tick.filter(|_| self.expected < Some(CYCLE)) else {
+            return whole(by_chance);
+        };
         let events = |from: Tick, to: Tick| per_tick * as_f64(distance(from, to, self.order));
         let needed = f64::from(self.missing) - SURE * events(self.fresh, start);
         let held = events(later(self.fresh, start, self.order), end) / SURE;
@@ -133,7 +151,8 @@ impl Reach {
         }
         let needed = ticks((needed / f64::from(unit)).ceil()).max(1);
         let limit = u32::try_from(needed).unwrap_or(u32::MAX).saturating_mul(unit);
-        LaneAsk { limit: limit.min(wanted), until: Some(end) }
+        // A round over all shards looks as far as it can.
+        LaneAsk { limit: limit.min(wanted), until: Some(end).filter(|_| self.span < CYCLE) }
     }
 
     /// The ask of a lane that few events should be in: one unit.

@@ -172,6 +172,8 @@ struct Steady {
     wanted: usize,
     /// The age of the newest event that has landed.
     lag_micros: u64,
+    /// The age of the newest event that the reader expects.
+    expected_lag_micros: u64,
     /// The pace that the reader expects, as a multiple of the topic's pace. `None` if it knows no pace.
     guess: Option<f64>,
     /// True for a page in the middle of a walk.
@@ -210,7 +212,7 @@ impl Steady {
             let newest = if self.walked { shelves.landed.tick() } else { now.after(slice) };
             let range =
                 IdRange { oldest: EventId::first_of(bucket().first()), newest: EventId::last_at(newest) };
-            let lag = self.lag_micros * 4096 / 1000;
+            let lag = self.expected_lag_micros * 4096 / 1000;
             let pace = self.guess.map(|guess| Pace { per_tick: guess / gap, lag });
             let fresh = if self.walked { None } else { pace.map(|pace| now.before(pace.lag)) };
             let mut wave = shelves.wave(Order::NewestFirst, range).at_pace(pace, fresh);
@@ -247,8 +249,16 @@ fn the_latest_events_cost_little_more_than_one_partition_would() {
         (256, 80_000, [3.0, 6.5, 10.0], 5.0),
     ];
     for (shards, per_second, most, most_walked) in bounds {
-        let steady =
-            Steady { shards, per_second, wanted: 50, lag_micros: 5_000, guess: Some(1.0), walked: false };
+        let (lag_micros, guess) = (5_000, Some(1.0));
+        let steady = Steady {
+            shards,
+            per_second,
+            wanted: 50,
+            lag_micros,
+            expected_lag_micros: 5_000,
+            guess,
+            walked: false,
+        };
         let mut shelves = steady.shelves();
         for ((wanted, floor), most) in [(10, 1.0), (50, 3.5), (100, 6.5)].into_iter().zip(most) {
             let mut price = |guess| Steady { wanted, guess, ..steady }.price(&mut shelves);
@@ -265,5 +275,32 @@ fn the_latest_events_cost_little_more_than_one_partition_would() {
         }
         let walked = Steady { walked: true, ..steady }.price(&mut shelves);
         assert!(walked.units <= most_walked, "50 of {shards}, walked: {walked:?}");
+    }
+}
+
+#[test]
+fn after_a_rest_the_latest_events_cost_little_more_than_one_unit_of_each_shard() {
+    for (shards, per_second) in [(2, 1_500), (4, 2_500), (16, 8_000), (64, 20_000), (256, 80_000)] {
+        let (lag_micros, guess) = (700_000, None);
+        let (wanted, expected_lag_micros) = (50, 5_000);
+        let steady =
+            Steady { shards, per_second, wanted, lag_micros, expected_lag_micros, guess, walked: false };
+        let mut shelves = steady.shelves();
+        for (wanted, floor, more) in [(10, 1.0, 1.0), (50, 3.5, 2.0), (100, 6.5, 3.5)] {
+            for (guess, expected_lag_micros) in [
+                (None, 0),
+                (Some(1.0), 5_000),
+                (Some(4.0), 5_000),
+                (Some(0.25), 5_000),
+                (Some(1.0), lag_micros),
+            ] {
+                let price = Steady { wanted, guess, expected_lag_micros, ..steady }.price(&mut shelves);
+                let each = floor + 0.5 * f64::from(shards - 1);
+                assert!(
+                    price.units <= each + more && price.rounds <= 3.3,
+                    "{wanted} of {shards}, {guess:?}, {expected_lag_micros}: {price:?}"
+                );
+            }
+        }
     }
 }
