@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use lately_bench::progress::Progress;
 use lately_bench::report::{Report, Table};
-use lately_bench::{designs, fan_out, ids, overload, published, reads, writes};
+use lately_bench::{designs, fan_out, growth, ids, overload, published, reads, writes};
 use mimalloc::MiMalloc;
 
 mod cold_start;
@@ -40,6 +40,8 @@ enum Command {
     Writes(OutputOptions),
     /// Count the units of delivering an event to feeds
     FanOut(OutputOptions),
+    /// Measure how a topic of one shard takes a rate of writes that only many shards can take
+    Growth(OutputOptions),
     /// Measure how a source that is written faster than its timeline can take affects other sources
     Overload(OverloadOptions),
     /// Time ids, keys and cursors
@@ -100,6 +102,7 @@ fn main() -> ExitCode {
         Command::Reads(shown) => show("reads", &reads::report(&progress), &shown),
         Command::Writes(shown) => show("writes", &writes::report(&progress), &shown),
         Command::FanOut(shown) => show("fan-out", &fan_out::report(&progress), &shown),
+        Command::Growth(shown) => show("growth", &growth::report(&progress), &shown),
         Command::Overload(OverloadOptions { shown, seconds }) => {
             let scale = overload::OverloadScale { seconds, ..overload::OverloadScale::FULL };
             show("overload", &overload::report(scale, &progress), &shown)

@@ -13,8 +13,8 @@ use crate::designs::plot;
 use crate::report::Report;
 
 /// The subcommands. Each has a file of figures.
-pub const SUBCOMMANDS: [&str; 8] =
-    ["cold-start", "designs", "fan-out", "ids", "local", "overload", "reads", "writes"];
+pub const SUBCOMMANDS: [&str; 9] =
+    ["cold-start", "designs", "fan-out", "growth", "ids", "local", "overload", "reads", "writes"];
 
 /// The pages outside `docs/`.
 const PAGES: [&str; 2] = ["README.md", "shared/keys/README.md"];

@@ -27,6 +27,7 @@ mod late;
 mod limited;
 mod listed;
 mod newer;
+mod placing;
 mod polls;
 mod prices;
 mod range;
