@@ -3,14 +3,17 @@
 
 use std::time::Duration;
 
+use lately_engine::{Options, PartitionLimits};
 use lately_model::{EventQuery, FeedQuery, NewEvent};
 use lately_store::FeedSettings;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::progress::Progress;
 use crate::report::{Cell, Report, Table};
-use crate::topic::{Behind, Bench, of_512_bytes, page_size};
+use crate::topic::{Behind, Bench, NOON, of_512_bytes, page_size};
 use crate::writes::{tenths, units};
-use lately_rig::simulate;
+use lately_rig::{definition, simulate};
 
 const LIMITS: [u16; 3] = [10, 50, 100];
 const PULLED: [usize; 3] = [0, 1, 5];
@@ -24,13 +27,16 @@ const MOMENTS: usize = 40;
 /// The time until a write has landed.
 const LANDING: Duration = Duration::from_millis(5);
 
+/// The readers of the latest 50 events a second, of a topic with 64 shards and 20,000 events a second.
+const READERS: [u32; 3] = [6_000, 30_000, 40_000];
+
 /// The pages of a walk.
 const WALK: usize = 20;
 
 /// Measures the price of pages.
 #[must_use]
 pub fn report(progress: &Progress) -> Report {
-    progress.expect(TOPICS.len() + 1 + PULLED.len());
+    progress.expect(TOPICS.len() + 1 + READERS.len() + PULLED.len());
     let mut latest = Table::new("latest", &["latest events", "10", "50", "100", "page 20 of 50", "rounds"]);
     let mut most = Table::new("most", &["the dearest of 40 pages", "10", "50", "100"]);
     for (shards, per_second) in TOPICS {
@@ -48,6 +54,12 @@ pub fn report(progress: &Progress) -> Report {
         clocks.push([name.into()].into_iter().chain(misread(offset)));
     }
     progress.done("readers with other clocks");
+    let columns = ["readers of 64 shards a second", "failed", "throttled", "read units of a page"];
+    let mut readers = Table::new("readers", &columns);
+    for a_second in READERS {
+        readers.push(read_together(a_second));
+        progress.done(&format!("{} readers a second", thousands(a_second)));
+    }
     let mut feeds = Table::new("feeds", &["read a feed", "10", "50", "100", "calls"]);
     for pulled in PULLED {
         feeds.push(feed(pulled));
@@ -55,7 +67,7 @@ pub fn report(progress: &Progress) -> Report {
     }
     Report {
         command: "cargo run -p bench --release -- reads".to_owned(),
-        tables: vec![latest, most, clocks, feeds],
+        tables: vec![latest, most, clocks, readers, feeds],
     }
 }
 
@@ -150,6 +162,38 @@ fn misread(offset_millis: i64) -> Vec<Cell> {
     })
 }
 
+/// Readers of the latest 50 events for a second, while partitions serve no more than DynamoDB's.
+fn read_together(a_second: u32) -> Vec<Cell> {
+    simulate(async {
+        let limits = Options { partitions: Some(PartitionLimits::default()), ..Options::default() };
+        let topic = SteadyTopic::within(64, 20_000, limits).await;
+        topic.write_for(1_100).await;
+        let mut readers = JoinSet::new();
+        for milli in 0..1_000 {
+            topic.write_for(1).await;
+            for _ in a_second * milli / 1_000..a_second * (milli + 1) / 1_000 {
+                let bench = topic.bench.clone();
+                readers.spawn(async move {
+                    let (op, begun) = (bench.store.op(), Instant::now());
+                    let query = EventQuery { limit: page_size(50), ..EventQuery::default() };
+                    let page = op.topic(&bench.topic).latest(&query).await;
+                    // Only the wait after a throttle takes simulated time.
+                    (page.is_err(), begun.elapsed() > Duration::ZERO, op.cost().read_units.halves)
+                });
+            }
+        }
+        let (mut failed, mut throttled, mut halves) = (0, 0, 0);
+        while let Some(read) = readers.join_next().await {
+            let read = read.expect("a reader does not panic");
+            failed += u64::from(read.0);
+            throttled += u64::from(read.1);
+            halves += read.2;
+        }
+        let readers = usize::try_from(a_second).expect("a count");
+        vec![thousands(a_second).into(), failed.into(), throttled.into(), mean(halves, readers)]
+    })
+}
+
 /// A topic that is written at a steady rate.
 struct SteadyTopic {
     bench: Bench,
@@ -158,8 +202,12 @@ struct SteadyTopic {
 
 impl SteadyTopic {
     async fn new(shards: u16, per_second: u32) -> Self {
+        Self::within(shards, per_second, Options::default()).await
+    }
+
+    async fn within(shards: u16, per_second: u32, options: Options) -> Self {
         let settings = format!(r#"{{"fan_out":false,"min_shards":{shards},"max_shards":256}}"#);
-        Self { bench: Bench::new(u64::from(shards), &settings).await, per_second }
+        Self { bench: Bench::at(NOON, shards.into(), &settings, definition(), options).await, per_second }
     }
 
     /// Writes events one by one, at equal distances.

@@ -138,9 +138,8 @@ impl Coverage {
             if spread.first > spread.last || spread.last > self.bucket.last() {
                 return Err(SpreadsError);
             }
-            self.spreads.push(spread);
+            self.insert(spread);
         }
-        self.spreads.sort_unstable();
         Ok(self)
     }
 
@@ -246,8 +245,7 @@ impl Coverage {
             }
             !joins
         });
-        self.spreads.push(added);
-        self.spreads.sort_unstable();
+        self.insert(added);
         // The joined spread may touch one that the new spread alone did not touch.
         self.join_touching();
         while self.spreads.len() > SPREADS {
@@ -265,6 +263,11 @@ impl Coverage {
     pub fn covers_always(&self, shards: ShardCount) -> bool {
         let (first, last) = (self.bucket.first(), self.bucket.last());
         self.is_covered_always(shards) || self.spreads.contains(&Spread { shards, first, last })
+    }
+
+    fn insert(&mut self, spread: Spread) {
+        let place = self.spreads.partition_point(|old| *old < spread);
+        self.spreads.insert(place, spread);
     }
 
     fn join_touching(&mut self) {
