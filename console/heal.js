@@ -107,7 +107,7 @@ class Run {
     }
     await this.#look(label);
     await this.#readBack(began, shards);
-    this.#step(`A page of 50 events of ${TOPIC} took ${before} before, and takes ${await this.#pageCost()} now.`);
+    this.#step(`A page of 50 events of ${TOPIC} took ${before} before, and takes ${await this.#pageCost()} now, while the bucket has its new shards.`);
   }
 
   async #pageCost() {

@@ -95,6 +95,20 @@ test("a trace shows which of a bucket's shards a read asks, and in how many roun
   await page.getByRole("button", { name: "Trace" }).click();
   await until("the whole topic is in all its shards", async () => (await cells(page, "Lanes by bucket"))[0]?.[2] === "0–15");
 
+  // Of the spreads, only those at the page's time count.
+  const trace = async (spread) => {
+    const bucket = { label: row[0], base: 16, shards: 64, spreads: [{ ...spread, shards: 64 }], counts: [] };
+    await page.route("**/local/storage/topics/*", (route) => route.fulfill({ json: { buckets: [bucket] } }));
+    await page.getByLabel("GET").fill(`/topics/${name}/events?limit=5&to=${to}`);
+    await page.getByRole("button", { name: "Trace" }).click();
+    await until("the page is traced", async () => !(await page.locator(".trace [aria-busy]").count()));
+    return (await cells(page, "Lanes by bucket"))[0][1].split(" ").at(-1);
+  };
+  const at = (milliseconds) => new Date(end + milliseconds).toISOString();
+  assert.equal(await trace({ from: at(-60_000), to: at(-100) }), "16");
+  assert.equal(await trace({ from: at(-60_000), to: at(-1) }), "64");
+  await page.unrouteAll();
+
   await page.getByLabel("GET").fill("/feeds/bob?limit=10");
   await page.getByRole("button", { name: "Trace" }).click();
   await page.getByText("FEED#bob").first().waitFor();
