@@ -24,7 +24,7 @@ export function designs(topic, signal) {
     el(
       "p",
       { class: "muted" },
-      `Writes copies of the newest events of ${topic} into empty tables, one for each of five published designs and one for Lately's, without faults, and reads the latest back in each design's own way. So Lately's copy has its smallest number of shards. A read of ${topic} itself costs more if its buckets have grown: trace it above.`,
+      `Writes copies of the newest events of ${topic} into empty tables, one for each of five published designs and one for Lately's, without faults, and reads the latest back in each design's own way. So Lately's copy has its smallest number of shards. A read of ${topic} itself costs more while its buckets have more shards: trace it above.`,
     ),
     form({ class: "inline" }, look, field("Events to read", limit), run),
     found,

@@ -42,7 +42,7 @@ function make() {
     el(
       "p",
       { class: "muted" },
-      `Posts ${EVENTS} events to ${TOPIC}, ${RATE} per second, and throttles their partition for ${THROTTLE_SECONDS} seconds. It goes on while you look at other panels. The bucket keeps its new shards until its day ends, and each page of its events then reads all of them.`,
+      `Posts ${EVENTS} events to ${TOPIC}, ${RATE} per second, and throttles their partition for ${THROTTLE_SECONDS} seconds. It goes on while you look at other panels. The bucket keeps its new shards for a minute. Later events, and pages of them, need only its base shards again.`,
     ),
     el("div", { class: "actions" }, start, stop),
     shown,
@@ -107,7 +107,7 @@ class Run {
     }
     await this.#look(label);
     await this.#readBack(began, shards);
-    this.#step(`A page of 50 events of ${TOPIC} took ${before} before, and takes ${await this.#pageCost()} now.`);
+    this.#step(`A page of 50 events of ${TOPIC} took ${before} before, and takes ${await this.#pageCost()} now, while the bucket has its new shards.`);
   }
 
   async #pageCost() {

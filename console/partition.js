@@ -73,7 +73,7 @@ async function look(topic, label, shard, place, signal) {
 const shardOf = (id) => (Number.parseInt(id.slice(19, 23), 16) >> 6) & 0xff;
 
 /** The first moment of a bucket, and the first after it. A label's length tells the bucket's width. */
-function span(label) {
+export function span(label) {
   const begin = new Date(`${label.padEnd(10, "-01").slice(0, 10)}T${label.slice(11).padEnd(2, "0").padEnd(5, ":00")}:00Z`);
   const end = new Date(begin);
   if (label.length === 7) end.setUTCMonth(end.getUTCMonth() + 1);

@@ -1,5 +1,5 @@
-// Storage: a topic's buckets and shards as a heat map, the events of a partition, the stored items of an event, the trace
-// of a read, and the comparison with published designs.
+// Storage: a topic's buckets and shards as a heat map and over time, the events of a partition, the stored items of an
+// event, the trace of a read, and the comparison with published designs.
 
 import { note } from "./address.js";
 import { call, path, topics } from "./api.js";
@@ -9,6 +9,7 @@ import { bytes, count, plural } from "./format.js";
 import { item } from "./key.js";
 import { partitionCard } from "./partition.js";
 import { watch } from "./live.js";
+import { spreadsCard } from "./spreads.js";
 import { pressed, showLast, task } from "./task.js";
 import { trace } from "./trace.js";
 
@@ -22,19 +23,22 @@ export function open(place, parameters, signal) {
   const chosen = parameters.get("topic") ?? "posts";
   const map = el("div", {}, loading());
   const which = select([chosen], chosen, { onchange: () => (location.hash = `storage?topic=${which.value}`) });
-  const again = button("Refresh", () => pressed(again, map, () => heatMap(map, chosen, choose, signal)));
+  const again = button("Refresh", () => pressed(again, map, draw));
+  const times = spreadsCard();
   const partition = partitionCard(chosen, signal);
   const choose = (label, shard) => {
     note({ bucket: label, shard, event: null, trace: null });
     partition.show(label, shard);
   };
+  const draw = () => heatMap(map, chosen, choose, times, signal);
   place.append(
     heading(
       "Storage",
-      "A topic is split into buckets by time, and a bucket into shards. Each shard is a partition of the table. Quiet buckets have one shard; throttled buckets have doubled their shards automatically.",
+      "A topic is split into buckets by time, and a bucket into shards. Each shard is a partition of the table. A quiet bucket has one shard. Throttled writes double the shards for a minute, automatically.",
     ),
     card("Buckets and shards", el("div", { class: "toolbar" }, field("Topic", which), again), map),
     partition.element,
+    times.element,
     items(chosen, parameters.get("event"), signal),
     trace(parameters.get("trace") ?? `${path("topics", chosen)}/events?limit=50`, signal),
     designs(chosen, signal),
@@ -44,24 +48,25 @@ export function open(place, parameters, signal) {
     which.append(...known.filter((name) => name !== chosen).map((value) => el("option", { value }, value)));
   });
   if (parameters.has("bucket")) partition.show(parameters.get("bucket"), Number(parameters.get("shard")));
-  follow(map, chosen, choose, signal);
+  follow(map, chosen, draw, signal);
   if (parameters.has("event")) place.querySelector(".behind")?.scrollIntoView();
   if (parameters.has("trace")) place.querySelector(".trace")?.scrollIntoView();
 }
 
 /** Redraws the map after new events: at most once a second, and not while the focus is on the map. */
-function follow(map, topic, choose, signal) {
+function follow(map, topic, draw, signal) {
   let due = null;
-  const draw = () => {
+  const redraw = () => {
     due = null;
-    if (!signal.aborted && !map.contains(document.activeElement)) task(map, () => heatMap(map, topic, choose, signal));
+    if (!signal.aborted && !map.contains(document.activeElement)) task(map, draw);
   };
-  const soon = () => (due ??= setTimeout(draw, 1000));
-  signal.addEventListener("abort", watch({ begin: draw, event: soon, gone: soon }, { topic }));
+  const soon = () => (due ??= setTimeout(redraw, 1000));
+  signal.addEventListener("abort", watch({ begin: redraw, event: soon, gone: soon }, { topic }));
 }
 
-async function heatMap(place, topic, choose, signal) {
+async function heatMap(place, topic, choose, times, signal) {
   const { bucket, buckets, more } = (await call("GET", path("local", "storage", "topics", topic), { signal })).data;
+  times.show(buckets);
   if (buckets.length === 0) return place.replaceChildren(empty("No buckets yet.", "The first event creates one."));
   const most = Math.max(1, ...buckets.flatMap((it) => it.counts));
   const wide = Math.max(...buckets.map((it) => it.shards));

@@ -1,10 +1,11 @@
-// The trace of a read: each DynamoDB call with its partition and its cost.
+// The trace of a read: the shards that it asks, and each DynamoDB call with its partition and its cost.
 
 import { note } from "./address.js";
 import { call, Problem } from "./api.js";
 import { card, el, field, form, loading, suggested, table } from "./dom.js";
 import { cost, count, plural, units } from "./format.js";
 import { key } from "./key.js";
+import { lanes } from "./lanes.js";
 import { pressed, showLast, showProblem } from "./task.js";
 
 const TARGETS = [
@@ -23,12 +24,9 @@ export function trace(target, signal) {
   const found = el("div", {});
   const look = async (signal) => {
     found.replaceChildren(loading());
-    const {
-      status,
-      cost: paid,
-      calls,
-      body,
-    } = (await call("POST", "/local/trace", { body: { target: input.value.trim() }, signal })).data;
+    const wanted = input.value.trim();
+    const traced = (await call("POST", "/local/trace", { body: { target: wanted }, signal })).data;
+    const { status, cost: paid, calls, body } = traced;
     const refused = status >= 400 && new Problem({ ...body, status, requestId: body?.request_id });
     const most = Math.max(...calls.map((it) => it.read_units ?? 0), 0.5);
     const rows = calls.map(({ operation, index, partition, items, read_units: read, consistent }) => [
@@ -42,6 +40,7 @@ export function trace(target, signal) {
     const parts = [
       el("p", {}, el("strong", {}, `${status}`), got, " · ", el("span", { class: "price" }, cost({ cost: paid }))),
       refused && showProblem(refused, read, true),
+      await lanes(wanted, traced, signal),
       calls.length > 0 && table("DynamoDB calls", ["Call", "Partition", "Items", "Read units", "Read"], rows, { class: "items" }),
       el(
         "p",

@@ -107,6 +107,22 @@ test("a timeline with a range, a filter, columns and a view is accessible", asyn
   }
 });
 
+test("spreads, slices and lanes are accessible", async (t) => {
+  const [from, to] = ["2026-11-20T10:00:00.000Z", "2026-11-20T10:01:00.000Z"];
+  const spreads = [2, 256].map((shards) => ({ from, to, shards }));
+  const bucket = { label: "2026-11-20", base: 1, shards: 256, spreads, counts: Array(256).fill(1) };
+  for (const [viewport, colorScheme] of [[DESKTOP, "light"], [PHONE, "dark"]]) {
+    const page = await open(t, "#faults", { viewport, colorScheme });
+    await page.route("**/local/storage/topics/posts", (route) => route.fulfill({ json: { bucket: "day", buckets: [bucket] } }));
+    await page.evaluate(() => (location.hash = "storage"));
+    await page.locator(".spreads summary").click();
+    await page.getByRole("region", { name: "Lanes by bucket" }).waitFor();
+    await page.evaluate(() => scrollTo(0, 0));
+    await check(t, page, "spreads");
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+  }
+});
+
 test("a problem and a banner are accessible", async (t) => {
   t.after(() => api("DELETE", "/local/faults"));
   for (const colorScheme of ["light", "dark"]) {

@@ -2,7 +2,7 @@
 
 import { mkdir } from "node:fs/promises";
 
-import { api, DESKTOP, launch, PHONE, post, url } from "./browser.mjs";
+import { DESKTOP, launch, PHONE, post, url } from "./browser.mjs";
 
 const folder = process.argv[2];
 await mkdir(folder, { recursive: true });
@@ -31,6 +31,7 @@ await picture("timeline", "", async (page) => {
   await page.locator(".row").first().waitFor();
   await text("carol", "Newest first, on DynamoDB");
   await text("bob", "Read this without reloading");
+  await page.locator(".composer").getByLabel("Type").fill("post.created");
   await page.getByLabel("Text", { exact: true }).fill("Hello, timeline");
   await page.getByRole("button", { name: "Post", exact: true }).click();
   await page.locator(".composer .price").filter({ hasText: "write units" }).waitFor();
@@ -49,6 +50,16 @@ await picture("feed", "#feeds?user=bob", async (page) => {
   await page.getByText("2 unread").waitFor();
 });
 
+await picture(
+  "phone",
+  "",
+  async (page) => {
+    await page.locator(".row").first().waitFor();
+    await page.locator(".composer").evaluate((it) => scrollTo(0, it.getBoundingClientRect().top - 110));
+  },
+  { viewport: PHONE, colorScheme: "dark", deviceScaleFactor: 2 },
+);
+
 await picture("conflict", "#issues", async (page) => {
   await page.getByRole("button", { name: "Open three example issues" }).click();
   await page.getByRole("button", { name: "The counter runs backwards" }).click();
@@ -58,33 +69,6 @@ await picture("conflict", "#issues", async (page) => {
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("Somebody else changed this issue").waitFor();
 });
-
-await picture("heal", "#faults", async (page) => {
-  await page.getByRole("button", { name: "Throttle and watch it heal" }).click();
-  await page
-    .locator(".steps")
-    .getByText(/^Healed/)
-    .waitFor();
-});
-
-await picture("storage", "#storage", async (page) => {
-  await page.getByRole("grid").waitFor();
-  const { data } = await api("GET", "/topics/posts/events?type=post.created&limit=1");
-  await page.getByLabel("Event of posts").fill(data.events[0].id);
-  await page.getByRole("button", { name: "Find" }).click();
-  await page.getByRole("region", { name: /^Items of/ }).waitFor();
-});
-
-await picture(
-  "designs",
-  "#storage",
-  async (page) => {
-    await page.getByRole("button", { name: "Compare" }).click();
-    await page.getByRole("region", { name: "Designs compared" }).waitFor();
-    await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
-  },
-  { colorScheme: "dark" },
-);
 
 await picture(
   "stream",
@@ -99,13 +83,29 @@ await picture(
 );
 
 await picture(
-  "phone",
-  "",
+  "designs",
+  "#storage",
   async (page) => {
-    await page.locator(".row").first().waitFor();
-    await page.locator(".composer").evaluate((it) => scrollTo(0, it.getBoundingClientRect().top - 110));
+    await page.getByRole("button", { name: "Compare" }).click();
+    await page.getByRole("region", { name: "Designs compared" }).waitFor();
+    await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
   },
-  { viewport: PHONE, colorScheme: "dark", deviceScaleFactor: 2 },
+  { colorScheme: "dark" },
 );
+
+await picture("heal", "#faults", async (page) => {
+  await page.getByRole("button", { name: "Throttle and watch it heal" }).click();
+  await page
+    .locator(".steps")
+    .getByText(/^Healed/)
+    .waitFor();
+});
+
+await picture("storage", "#storage", async (page) => {
+  await page.getByRole("grid").waitFor();
+  await page.locator(".spreads summary").first().click();
+  await page.getByRole("region", { name: /^Spreads of/ }).waitFor();
+  await page.evaluate(() => scrollTo(0, 280));
+});
 
 await browser.close();

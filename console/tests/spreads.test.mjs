@@ -1,0 +1,116 @@
+import assert from "node:assert/strict";
+import { afterEach, test } from "node:test";
+
+import { api, open, post, topic, until } from "./stage.mjs";
+
+afterEach(() => api("DELETE", "/local/faults"));
+
+const stored = async (name) => (await api("GET", `/local/storage/topics/${name}`)).data.buckets;
+const note = { type: "note.added", actor: "ada", data: {} };
+
+/** The texts of a table's rows, cell by cell. */
+const cells = (page, region) =>
+  page
+    .getByRole("region", { name: region })
+    .locator("tbody tr")
+    .evaluateAll((rows) => rows.map((row) => [...row.cells].map((cell) => cell.innerText.trim())));
+
+test("a throttled bucket shows its spreads over time, and the widest spread's slices", async (t) => {
+  const name = await topic();
+  await post(name, note);
+  await api("PUT", "/local/faults", { throttles: [{ partition: `EVENTS#${name}#`, chance: 0.5, seconds: 2 }] });
+  await Promise.allSettled(Array.from({ length: 20 }, () => post(name, note)));
+  await api("DELETE", "/local/faults");
+  const [{ label, base, shards, spreads }] = await stored(name);
+  assert.ok(spreads.length > 0, "the throttle has added a spread");
+
+  const page = await open(t, `#storage?topic=${name}`);
+  const card = page.locator(".spreads");
+  await card.getByText(`${base} shard at all times; up to ${shards} in ${spreads.length} spread`).waitFor();
+  const drawn = card.getByRole("img", { name: `Shards of ${label} over time` });
+  const bars = drawn.first().locator("rect");
+  assert.equal(await bars.count(), 1 + spreads.length, "the base and each spread");
+  // The line of a spread is as wide on the screen, however short the spread is.
+  const line = await bars.last().evaluate((it) => [getComputedStyle(it).strokeWidth, getComputedStyle(it).vectorEffect]);
+  assert.deepEqual(line, ["2px", "non-scaling-stroke"]);
+  const heights = await bars.evaluateAll((all) => all.map((it) => Number(it.getAttribute("height"))));
+  assert.ok(Math.max(...heights.slice(1)) > 3 * heights[0] / 2, "more shards are higher");
+
+  await card.locator("summary").click();
+  const rows = await cells(page, `Spreads of ${label}`);
+  assert.deepEqual(
+    rows.map(([, , , of, slice]) => [of, slice]),
+    spreads.map((it) => [String(it.shards), `${512 / it.shards} ms`]),
+  );
+  const times = await page.getByRole("region", { name: `Spreads of ${label}` }).locator("time").evaluateAll((all) => all.map((it) => it.dateTime));
+  assert.deepEqual(times, spreads.flatMap(({ from, to }) => [from, to]));
+  const zoomed = await drawn.nth(1).locator("rect").evaluateAll((all) => Math.max(...all.slice(1).map((it) => it.width.baseVal.value)));
+  assert.ok(zoomed > 500, "the second drawing is of the spreads' time alone");
+  const slices = page.getByRole("region", { name: /^Slices of/ }).getByRole("listitem");
+  assert.equal(await slices.count(), shards);
+  assert.equal(await slices.first().innerText(), `0 0–${512 / shards - 1} ms`);
+  assert.equal(await slices.last().innerText(), `${shards - 1} ${512 - 512 / shards}–511 ms`);
+
+  // The user's choice outlives the next drawing.
+  await page.evaluate(() => document.activeElement.blur());
+  await drawn.first().evaluate((it) => (it.id = "before"));
+  await post(name, note);
+  await until("the bucket is drawn again", async () => (await page.locator("#before").count()) === 0);
+  await slices.first().waitFor();
+});
+
+test("a bucket of an earlier release says that chance chose the shards", async (t) => {
+  const page = await open(t, "#faults");
+  const bucket = { label: "2026-11-20T10", base: 4, shards: 4, spreads: [], scattered: true, counts: [1, 2, 0, 1] };
+  await page.route("**/local/storage/topics/posts", (route) => route.fulfill({ json: { bucket: "hour", buckets: [bucket] } }));
+  await page.evaluate(() => (location.hash = "storage"));
+  const card = page.locator(".spreads");
+  await card.getByText("4 shards at all times; chance chose its events' shards in an earlier release").waitFor();
+  assert.equal(await card.locator("details").count(), 0);
+  assert.deepEqual(
+    await card.locator("time").evaluateAll((all) => all.map((it) => it.dateTime)),
+    ["2026-11-20T10:00:00.000Z", "2026-11-20T11:00:00.000Z"],
+  );
+});
+
+test("a trace shows which of a bucket's shards a read asks, and in how many rounds", async (t) => {
+  const name = await topic({ bucket: "month", min_shards: 16 });
+  // The events lie 2 ms apart and end with a slice, which has 32 ms: the last 5 of them lie in the shard of that slice.
+  const end = Math.floor((Date.now() - 20_000) / 512) * 512 + 4 * 32;
+  const events = Array.from({ length: 200 }, (_, back) => ({ ...note, at: new Date(end - 2 - 2 * back).toISOString() }));
+  await api("POST", `/topics/${name}/events`, events);
+  const to = new Date(end).toISOString();
+  const page = await open(t, `#storage?topic=${name}&trace=${encodeURIComponent(`/topics/${name}/events?limit=5&to=${to}`)}`);
+  await page.getByText(/· 5 events · .* rounds?/).waitFor();
+  const [row] = await cells(page, "Lanes by bucket");
+  assert.equal(row[0], to.slice(0, 7));
+  const [, few] = /^(\d+) of 16$/.exec(row[1]);
+  assert.ok(Number(few) < 8, `${row}: few of the shards`);
+  assert.ok(row[2].split(/, |–/).includes("3"), `${row[2]}: the shard of the last slice`);
+  const strip = page.locator(".lanes svg");
+  assert.equal(await strip.getAttribute("viewBox"), "0 0 16 1");
+  assert.equal(await strip.locator("rect").count(), Number(few));
+
+  await page.getByLabel("GET").fill(`/topics/${name}/events?limit=200&consistent=true`);
+  await page.getByRole("button", { name: "Trace" }).click();
+  await until("the whole topic is in all its shards", async () => (await cells(page, "Lanes by bucket"))[0]?.[2] === "0–15");
+
+  // Of the spreads, only those at the page's time count.
+  const trace = async (spread) => {
+    const bucket = { label: row[0], base: 16, shards: 64, spreads: [{ ...spread, shards: 64 }], counts: [] };
+    await page.route("**/local/storage/topics/*", (route) => route.fulfill({ json: { buckets: [bucket] } }));
+    await page.getByLabel("GET").fill(`/topics/${name}/events?limit=5&to=${to}`);
+    await page.getByRole("button", { name: "Trace" }).click();
+    await until("the page is traced", async () => !(await page.locator(".trace [aria-busy]").count()));
+    return (await cells(page, "Lanes by bucket"))[0][1].split(" ").at(-1);
+  };
+  const at = (milliseconds) => new Date(end + milliseconds).toISOString();
+  assert.equal(await trace({ from: at(-60_000), to: at(-100) }), "16");
+  assert.equal(await trace({ from: at(-60_000), to: at(-1) }), "64");
+  await page.unrouteAll();
+
+  await page.getByLabel("GET").fill("/feeds/bob?limit=10");
+  await page.getByRole("button", { name: "Trace" }).click();
+  await page.getByText("FEED#bob").first().waitFor();
+  assert.equal(await page.getByRole("region", { name: "Lanes by bucket" }).count(), 0, "a feed has one partition");
+});
