@@ -38,17 +38,17 @@ export const isLocal = () => connection.url === "";
 
 export const apiUrl = () => connection.url || location.origin;
 
-/** The user that the connection's token acts for, if the user of the page entered it. */
+/** The user that the connection's token acts for, if there is one. */
 export const tokenUser = () => connection.user;
 
-/** Connects to another API, if it is a Lately that accepts the token. */
-export async function connect(url, token, user) {
+/** Connects to another API, if it is a Lately that accepts the token. The API says for which user the token acts. */
+export async function connect(url, token) {
   const before = connection;
-  connection = { url: url.replace(/\/+$/, ""), token, user };
+  connection = { url: url.replace(/\/+$/, ""), token };
   try {
-    const { data } = await call("GET", "/topics?limit=1");
-    if (!Array.isArray(data?.topics)) throw notLately();
-    adopt(connection);
+    const { data } = await call("GET", "/sessions/self");
+    if (!Array.isArray(data?.scopes)) throw notLately();
+    adopt({ ...connection, user: data.user });
   } catch (error) {
     connection = before;
     throw error;

@@ -1,7 +1,7 @@
 // The connection: to the program that served the page, or to an API whose URL and token the user enters.
 
 import { note } from "./address.js";
-import { adopt, apiUrl, connect, connectLocally, isLocal, Problem, share } from "./api.js";
+import { adopt, apiUrl, connect, connectLocally, isLocal, Problem, share, tokenUser } from "./api.js";
 import { button, el, field, form } from "./dom.js";
 import { hear, tell } from "./tabs.js";
 import { pressed } from "./task.js";
@@ -26,7 +26,8 @@ export function connectionButton(changed) {
     changed();
   });
   const show = () => {
-    where.textContent = isLocal() ? "local" : new URL(apiUrl()).host;
+    const user = tokenUser();
+    where.textContent = isLocal() ? "local" : `${new URL(apiUrl()).host}${user ? ` as ${user}` : ""}`;
     where.title = apiUrl();
   };
   show();
@@ -59,7 +60,7 @@ function fromAnotherTab(wanted) {
 }
 
 /** Connects. Says why if the page cannot send a request there at all; a browser tells a page only that it failed. */
-async function connectTo(url, token, user) {
+async function connectTo(url, token) {
   const refuse = (detail) => {
     throw new Problem({ status: 0, code: "no-connection", title: "Cannot connect", detail });
   };
@@ -69,7 +70,7 @@ async function connectTo(url, token, user) {
     refuse("The page uses http:// only for 127.0.0.1 and localhost. Enter a URL with https://.");
   if (!/^[\x20-\x7e]+$/.test(token)) refuse("A token has only ASCII characters.");
   try {
-    await connect(url, token, user);
+    await connect(url, token);
   } catch (error) {
     if (error.code !== "unreachable") throw error;
     const responds = await fetch(url, { mode: "no-cors", credentials: "omit" }).then(
@@ -91,11 +92,10 @@ function connectionDialog(changed) {
     autocomplete: "off",
   });
   const token = el("input", { type: "password", required: true, autocomplete: "off" });
-  const user = el("input", { autocomplete: "off", spellcheck: "false", placeholder: "optional" });
   const said = el("div", {});
   const go = el("button", { type: "submit", class: "primary" }, "Connect");
   const submit = async () => {
-    const values = [url, token, user].map((input) => input.value.trim());
+    const values = [url, token].map((input) => input.value.trim());
     if (!(await pressed(go, said, () => connectTo(...values)))) return;
     dialog.close();
     changed();
@@ -115,11 +115,10 @@ function connectionDialog(changed) {
       el(
         "p",
         {},
-        "Enter the URL of a deployed Lately and a session's token. Both are kept only until you close this tab. The stack's CorsOrigin must be this page's origin. The panels Storage, Stream and Faults work only with the local program.",
+        "Enter the URL of a deployed Lately and a session's token. Both are kept only until you close this tab. Feeds open with the feed of the token's user. The stack's CorsOrigin must be this page's origin. The panels Storage, Stream and Faults work only with the local program.",
       ),
       field("URL", url),
       field("Token", token),
-      field("User", user, { hint: "The user that the token acts for. Feeds open with this user's feed." }),
       said,
       el(
         "div",

@@ -4,7 +4,9 @@
 
 import { call, path, query } from "./api.js";
 import { copyButton } from "./copy.js";
-import { announce, button, card, checks, el, empty, field, form, heading, loading, nameInput, select, table } from "./dom.js";
+import {
+  announce, button, card, checks, el, empty, factList, field, form, heading, loading, nameInput, select, table,
+} from "./dom.js";
 import { cost, moment, plural } from "./format.js";
 import { watch } from "./live.js";
 import { asking, pressed, showLast } from "./task.js";
@@ -57,7 +59,7 @@ class Sessions {
         "div",
         { class: "columns" },
         el("div", { class: "column-main" }, card(title, this.status, this.listed, this.said, el("div", { class: "actions" }, this.more, all))),
-        el("div", { class: "column-side" }, this.#creation()),
+        el("div", { class: "column-side" }, this.#own(), this.#creation()),
       ),
     );
     const begin = () => showLast(this.listed, this.signal, (signal) => this.#load(null, signal));
@@ -108,6 +110,17 @@ class Sessions {
     const { data } = await call("DELETE", `/sessions${query({ user })}`, { signal: this.signal });
     this.said.replaceChildren(el("p", { role: "status" }, `${plural(data.revoked, "session")} of ${user} revoked.`));
     await this.#load(null);
+  }
+
+  /** The session of this page's own token. */
+  #own() {
+    const place = el("div", {}, loading());
+    showLast(place, this.signal, async (signal) => {
+      const { user, scopes, topics, expires_at: end } = (await call("GET", "/sessions/self", { signal })).data;
+      const facts = [["User", user ?? "none"], ["Scopes", scopes.join(" ")], ["Topics", topics?.join(", ") ?? "all"]];
+      place.replaceChildren(factList([...facts, ["Until", end ? moment(end) : "unknown"]]));
+    });
+    return card("This page's token", place);
   }
 
   #creation() {

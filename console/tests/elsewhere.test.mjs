@@ -107,17 +107,24 @@ test("deletion is not offered again after the token was refused", async (t) => {
 test("a feed of another API opens for the token's user, and for nobody else", async (t) => {
   const origin = await elsewhere(t);
   const page = await open(t, "#feeds", { origins: [origin], expected: [/ERR_CONNECTION/] });
-  const connect = async (user) => {
+  const connect = async (token) => {
     await page.getByRole("button", { name: "Connect…" }).click();
     await page.getByLabel("URL").fill(origin);
-    await page.getByLabel("Token").fill("ada");
-    await page.getByRole("dialog").getByLabel("User").fill(user);
+    await page.getByLabel("Token").fill(token);
     await page.getByRole("button", { name: "Connect", exact: true }).click();
     await page.getByText("Polling").waitFor();
   };
-  await connect("");
+  await connect("dev");
   await page.getByText("No user is selected.").waitFor();
   await connect("ada");
+  await page.locator(".where", { hasText: " as ada" }).waitFor();
   await page.getByRole("heading", { name: "ada follows" }).waitFor();
   assert.equal(await page.getByRole("link", { name: "bob", exact: true }).count(), 0);
+});
+
+test("the sessions' panel shows the user and the scopes of the page's own token", async (t) => {
+  const page = await open(t, "#sessions");
+  const own = page.getByRole("region", { name: "This page's token" });
+  await own.getByText("admin").waitFor();
+  assert.match(await own.innerText(), /User\s+none\s+Scopes\s+admin\s+Topics\s+all\s+Until\s+\d/);
 });

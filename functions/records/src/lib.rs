@@ -18,6 +18,7 @@
 //! | `POST /sessions` | creates a session, and returns its token this one time |
 //! | `GET /sessions` | lists the sessions of all users, or of one |
 //! | `DELETE /sessions` | revokes all sessions of a user |
+//! | `GET /sessions/self` | returns the caller's own session |
 //! | `GET /sessions/{id}` | returns a session without its token |
 //! | `DELETE /sessions/{id}` | revokes a session |
 //! | `GET /health` | confirms that the function runs |
@@ -55,6 +56,7 @@ pub fn routes(store: Store) -> Routes {
         .on(Method::POST, "/sessions", session::post)
         .on(Method::GET, "/sessions", session::list)
         .on(Method::DELETE, "/sessions", session::delete_of_user)
+        .on(Method::GET, "/sessions/self", session::get_own)
         .on(Method::GET, "/sessions/{id}", session::get)
         .on(Method::DELETE, "/sessions/{id}", session::delete)
         .on(Method::GET, "/health", service::health)

@@ -5,13 +5,15 @@ use axum::response::Response;
 use lately_keys::table::SessionId;
 use lately_kit::answer::{self, Json};
 use lately_kit::body::Body;
+use lately_kit::caller::Caller;
 use lately_kit::op::Op;
 use lately_kit::path::Part;
 use lately_kit::problem::Problem;
 use lately_kit::query::Query;
 use lately_kit::token::Token;
 use lately_model::{
-    NewSession, RevocationQuery, RevokedSessions, Session, SessionList, SessionQuery, SessionToken,
+    NewSession, OwnSession, RevocationQuery, RevokedSessions, Session, SessionList, SessionQuery,
+    SessionToken,
 };
 
 pub(crate) async fn post(op: Op, Body(new): Body<NewSession>) -> Result<Response, Problem> {
@@ -30,6 +32,12 @@ pub(crate) async fn delete_of_user(
     Query(RevocationQuery { user }): Query<RevocationQuery>,
 ) -> Result<Json<RevokedSessions>, Problem> {
     Ok(Json(RevokedSessions { revoked: op.sessions().revoke_all_of(&user).await? }))
+}
+
+/// The caller's own session, as the authorizer found it.
+pub(crate) async fn get_own(caller: Caller) -> Json<OwnSession> {
+    let Caller { user, scopes, topics, expires_at, .. } = caller;
+    Json(OwnSession { user, scopes, topics, expires_at })
 }
 
 pub(crate) async fn get(op: Op, Part(id): Part<SessionId>) -> Result<Json<Session>, Problem> {

@@ -27,6 +27,7 @@ mod text_table;
 mod timeline;
 mod token_session;
 mod topic;
+mod whoami;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -44,6 +45,7 @@ pub use source::SourceOptions;
 pub use tail::TailOptions;
 pub use token_session::SessionOptions;
 pub use topic::TopicOptions;
+pub use whoami::WhoamiOptions;
 
 use session::Screen;
 
@@ -94,6 +96,8 @@ pub enum ApiCommand {
     Consumer(ConsumerOptions),
     /// List, show, create and revoke sessions: the tokens' users, scopes and ends (scope admin)
     Session(SessionOptions),
+    /// Show the user for whom a token acts, what it may do, and when it expires
+    Whoami(WhoamiOptions),
 }
 
 /// Runs a command.
@@ -125,6 +129,7 @@ pub async fn run(
         ApiCommand::Settings(options) => Box::pin(document::settings(*options, screen)).await,
         ApiCommand::Consumer(options) => Box::pin(consumer::run(options, screen)).await,
         ApiCommand::Session(options) => Box::pin(token_session::run(options, screen)).await,
+        ApiCommand::Whoami(options) => Box::pin(whoami::run(options, screen)).await,
     }
 }
 

@@ -95,6 +95,7 @@ impl Api {
             user: user.map(|user| user.parse().unwrap()),
             scopes: scopes.iter().copied().collect(),
             topics: topics.map(|topics| topics.iter().map(|topic| topic.parse().unwrap()).collect()),
+            expires_at: None,
         };
         let identity = axum::Extension(Identity::Known(caller));
         self.through(edge::around(self.system.routes().into_router().layer(identity)))

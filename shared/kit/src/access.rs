@@ -25,6 +25,8 @@ use crate::route::Gate;
 pub enum Rule {
     /// Nothing: not even a token.
     Open,
+    /// Any valid token.
+    Known,
     /// The scope.
     Holds(Scope),
     /// The scope. A caller limited to topics must be allowed the topic in the path.
@@ -72,6 +74,7 @@ pub const RULES: &[(Method, &str, Rule, Price)] = &[
     (Method::POST, "/sessions", Rule::Unlimited(Scope::Admin), Price::Write),
     (Method::GET, "/sessions", Rule::Unlimited(Scope::Admin), Price::Read),
     (Method::DELETE, "/sessions", Rule::Unlimited(Scope::Admin), Price::Write),
+    (Method::GET, "/sessions/self", Rule::Known, Price::Read),
     (Method::GET, "/sessions/{id}", Rule::Unlimited(Scope::Admin), Price::Read),
     (Method::DELETE, "/sessions/{id}", Rule::Unlimited(Scope::Admin), Price::Write),
     (Method::PUT, "/topics/{topic}/consumers/{name}", Rule::OnTopic(Scope::Consume), Price::Write),
@@ -96,6 +99,7 @@ impl Rule {
     async fn admits(self, caller: Result<Caller, Problem>, parts: &mut Parts) -> Result<(), Problem> {
         let scope = match self {
             Self::Open => return Ok(()),
+            Self::Known => return caller.map(drop),
             Self::Holds(scope)
             | Self::OnTopic(scope)
             | Self::AsUser(scope)

@@ -9,7 +9,7 @@ use axum::http::HeaderValue;
 use axum::http::header::WWW_AUTHENTICATE;
 use axum::http::request::Parts;
 use lately_keys::table::SessionId;
-use lately_keys::{Actor, Topic, User};
+use lately_keys::{Actor, Topic, UnixMillis, User};
 use lately_model::{Scope, Scopes, Session};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -28,12 +28,14 @@ pub struct Caller {
     pub scopes: Scopes,
     /// The only topics that the session may use, if it is limited to topics.
     pub topics: Option<Vec<Topic>>,
+    /// When the session expires; none if the authorizer does not say so, as those of earlier releases.
+    pub expires_at: Option<UnixMillis>,
 }
 
 impl From<Session> for Caller {
     fn from(session: Session) -> Self {
-        let Session { id, user, scopes, topics, .. } = session;
-        Self { session: id, user, scopes, topics }
+        let Session { id, user, scopes, topics, expires_at, .. } = session;
+        Self { session: id, user, scopes, topics, expires_at: Some(expires_at) }
     }
 }
 
@@ -104,6 +106,7 @@ pub struct Context {
     user: Option<String>,
     scopes: String,
     topics: Option<String>,
+    expires_at: Option<String>,
 }
 
 impl From<&Caller> for Context {
@@ -114,14 +117,20 @@ impl From<&Caller> for Context {
             user: caller.user.as_ref().map(ToString::to_string),
             scopes: caller.scopes.to_string(),
             topics: caller.topics.as_ref().map(names),
+            expires_at: caller.expires_at.map(|at| at.to_string()),
         }
     }
 }
 
 impl From<Context> for Map<String, Value> {
-    fn from(Context { session, user, scopes, topics }: Context) -> Self {
-        let members =
-            [("session", Some(session)), ("user", user), ("scopes", Some(scopes)), ("topics", topics)];
+    fn from(Context { session, user, scopes, topics, expires_at }: Context) -> Self {
+        let members = [
+            ("session", Some(session)),
+            ("user", user),
+            ("scopes", Some(scopes)),
+            ("topics", topics),
+            ("expires_at", expires_at),
+        ];
         members.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?.into()))).collect()
     }
 }
@@ -135,7 +144,7 @@ impl TryFrom<Context> for Caller {
     type Error = ContextError;
 
     fn try_from(context: Context) -> Result<Self, ContextError> {
-        let Context { session, user, scopes, topics } = context;
+        let Context { session, user, scopes, topics, expires_at } = context;
         let topics = topics.map(|topics| topics.split(' ').map(str::parse).collect()).transpose();
         Ok(Self {
             session: session.parse().map_err(|_| ContextError("session"))?,
@@ -143,6 +152,10 @@ impl TryFrom<Context> for Caller {
             scopes: scopes.parse().map_err(|_| ContextError("scopes"))?,
             // Text that is not a list of topics is refused. It must not be read as "not limited to topics".
             topics: topics.map_err(|_| ContextError("topics"))?,
+            expires_at: expires_at
+                .map(|at| at.parse())
+                .transpose()
+                .map_err(|_| ContextError("expires_at"))?,
         })
     }
 }
@@ -199,6 +212,7 @@ mod tests {
             user: user.map(|user| user.parse().unwrap()),
             scopes: scopes.iter().copied().collect(),
             topics: None,
+            expires_at: None,
         }
     }
 
@@ -225,6 +239,7 @@ mod tests {
     fn a_caller_survives_its_context() {
         let limited = Caller {
             topics: Some(vec!["posts".parse().unwrap(), "billing".parse().unwrap()]),
+            expires_at: Some("2026-11-20T09:30:00Z".parse().unwrap()),
             ..caller(&[Scope::Read, Scope::ActAs], Some("ada"))
         };
         for caller in [caller(&[], None), limited] {

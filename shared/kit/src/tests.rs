@@ -62,7 +62,7 @@ async fn send(request: Request) -> (u16, Value) {
 fn known(user: &str) -> Identity {
     let session = SESSION.parse().unwrap();
     let scopes = "read write".parse().unwrap();
-    Identity::Known(Caller { session, user: user.parse().ok(), scopes, topics: None })
+    Identity::Known(Caller { session, user: user.parse().ok(), scopes, topics: None, expires_at: None })
 }
 
 async fn get_as(user: &str, target: &str) -> (u16, Value) {
@@ -263,7 +263,13 @@ async fn a_lower_cap_on_bodies_applies() {
 }
 
 fn admin() -> Caller {
-    Caller { session: SESSION.parse().unwrap(), user: None, scopes: "admin".parse().unwrap(), topics: None }
+    Caller {
+        session: SESSION.parse().unwrap(),
+        user: None,
+        scopes: "admin".parse().unwrap(),
+        topics: None,
+        expires_at: None,
+    }
 }
 
 #[tokio::test]

@@ -102,7 +102,7 @@ pub use run_spec::{GroupBy, GroupByError, RunSpec, SumField, SumFieldError};
 pub use scope::{Scope, ScopeError, Scopes};
 pub use seen::Seen;
 pub use session::{
-    NewSession, RevokedSessions, Session, SessionList, SessionToken, TtlSeconds, TtlSecondsError,
+    NewSession, OwnSession, RevokedSessions, Session, SessionList, SessionToken, TtlSeconds, TtlSecondsError,
 };
 pub use timeline::{FeedPage, PageUnread, TimelineEvent, Unread};
 pub use times::{AcceptedTimes, AtError};

@@ -104,6 +104,22 @@ pub struct Session {
     pub expires_at: UnixMillis,
 }
 
+/// The response to a caller that asks for its own session: `{"user"?,"scopes","topics"?,"expires_at"?}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OwnSession {
+    /// The user that the token acts for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<User>,
+    /// The token's scopes.
+    pub scopes: Scopes,
+    /// The only topics that the token may use, if it is limited to topics.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub topics: Option<Vec<Topic>>,
+    /// When the token expires.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<UnixMillis>,
+}
+
 /// The response to the creation of a session: the only response that contains its token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SessionToken<'a> {

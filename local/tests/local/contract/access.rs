@@ -112,8 +112,16 @@ async fn a_created_session_is_valid_until_it_is_revoked() {
     assert_eq!(session, expected);
     assert!(api.items().await.iter().all(|item| !item.contains(token)), "only its hash is stored");
 
+    let own = api.call(token, "GET /sessions/self", "").await;
+    assert_eq!(own.is_ok(200).header("lately-cost"), Some("read_units=0.0, calls=0, items=0, rounds=0"));
+    let expected = json!({
+        "user": "ada", "scopes": ["read", "write"], "topics": ["posts"], "expires_at": made["expires_at"],
+    });
+    assert_eq!(own.json(), expected);
+
     for _ in 0..2 {
         api.call("dev", &format!("DELETE /sessions/{id}"), "").await.is_ok(204);
+        api.call(token, "GET /sessions/self", "").await.is(403, "invalid-token");
         api.call(token, "GET /topics/posts/events", "").await.is(403, "invalid-token");
         api.call("dev", &format!("GET /sessions/{id}"), "").await.is(404, "not-found");
     }

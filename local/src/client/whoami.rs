@@ -1,0 +1,37 @@
+//! `lately whoami`: the user, the scopes and the end of one's own token.
+
+use serde::Deserialize;
+
+use crate::client::ask::{Access, Call};
+use crate::client::failure::Failure;
+use crate::client::session::{Screen, Session, or_dash, read};
+
+/// Show the user for whom a token acts, what it may do, and when it expires
+#[derive(Clone, Debug, clap::Args)]
+pub struct WhoamiOptions {
+    #[command(flatten)]
+    access: Access,
+}
+
+#[derive(Debug, Deserialize)]
+struct ShownCaller {
+    user: Option<String>,
+    scopes: Vec<String>,
+    topics: Option<Vec<String>>,
+    expires_at: Option<String>,
+}
+
+pub(super) async fn run(WhoamiOptions { access }: WhoamiOptions, screen: Screen<'_>) -> Result<(), Failure> {
+    let mut session = Session::open(access, screen)?;
+    let reply = session.ask(&Call::get("/sessions/self")).await?;
+    if !session.prints_json(&reply)? {
+        let ShownCaller { user, scopes, topics, expires_at } = read(&reply)?;
+        session.pairs(&[
+            ("user", or_dash(user)),
+            ("scopes", scopes.join(" ")),
+            ("topics", topics.map_or_else(|| "all".to_owned(), |topics| topics.join(","))),
+            ("until", or_dash(expires_at)),
+        ])?;
+    }
+    Ok(())
+}
