@@ -75,8 +75,11 @@ test("an open topic, a record and a new token are accessible", async (t) => {
   for (const viewport of [DESKTOP, PHONE]) {
     const page = await open(t, "#topics?topic=posts", { viewport, colorScheme: "dark", refused: [404, 422] });
     const narrow = async () => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth);
+    const save = page.getByRole("button", { name: "Save settings" });
+    // Before the topic is read, the only form is the one that creates a topic.
+    await save.waitFor();
     await page.getByLabel("Least shards").first().selectOption("256");
-    await page.getByRole("button", { name: "Save settings" }).click();
+    await save.click();
     await page.getByText("422 invalid-topic").waitFor();
     await check(t, page, "a topic");
     assert.ok(await narrow());

@@ -65,7 +65,7 @@ test("a link of a connected tab opens the same API in a new tab, and names it", 
   const other = await page.context().newPage();
   await other.goto(`${url}/${href}`);
   await other.getByText("No events here.").waitFor();
-  assert.equal(await other.locator(".where").innerText(), new URL(origin).host);
+  assert.equal(await other.locator(".where").innerText(), `${new URL(origin).host} as ada`);
   assert.equal(await other.title(), `${name} · Timeline · Lately · ${new URL(origin).host}`);
 
   await page.close();
