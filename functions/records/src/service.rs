@@ -2,12 +2,12 @@
 
 use std::io::Read;
 
-use axum::http::header::CONTENT_TYPE;
-use axum::response::{IntoResponse, Response};
-use flate2::read::GzDecoder;
+use axum::response::Response;
+use flate2::read::DeflateDecoder;
+use lately_kit::answer;
 
 /// The OpenAPI document, compressed by `build.rs`.
-const OPENAPI: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/openapi.json.gz"));
+const OPENAPI: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/openapi.json.deflate"));
 
 /// The OpenAPI document. A test compares it with the template's routes.
 ///
@@ -16,14 +16,14 @@ const OPENAPI: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/openapi.json.gz
 #[must_use]
 pub fn openapi() -> String {
     let mut text = String::new();
-    GzDecoder::new(OPENAPI).read_to_string(&mut text).expect("it is what build.rs compressed");
+    DeflateDecoder::new(OPENAPI).read_to_string(&mut text).expect("it is what build.rs compressed");
     text
 }
 
 pub(crate) async fn health() -> Response {
-    ([(CONTENT_TYPE, "application/json")], r#"{"status":"ok"}"#).into_response()
+    answer::json_text(r#"{"status":"ok"}"#)
 }
 
 pub(crate) async fn openapi_json() -> Response {
-    ([(CONTENT_TYPE, "application/json")], openapi()).into_response()
+    answer::json_text(openapi())
 }

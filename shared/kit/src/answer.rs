@@ -10,7 +10,18 @@ use crate::problem::Problem;
 /// A response with a value as JSON.
 #[must_use]
 pub fn json<T: Serialize + ?Sized>(status: StatusCode, body: &T) -> Response {
-    match serde_json::to_vec(body) {
+    written(status, serde_json::to_vec(body))
+}
+
+/// A response with JSON text, and status 200.
+#[must_use]
+pub fn json_text(text: impl Into<Vec<u8>>) -> Response {
+    written(StatusCode::OK, Ok(text.into()))
+}
+
+/// Not generic, so that a function contains it once and not for each type.
+fn written(status: StatusCode, body: serde_json::Result<Vec<u8>>) -> Response {
+    match body {
         Ok(body) => {
             let content_type = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
             (status, [content_type], body).into_response()

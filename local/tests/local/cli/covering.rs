@@ -67,7 +67,7 @@ fn sessions_are_created_listed_and_revoked_by_user() {
     let shown = run(api, &["session", "show", &id]).fine();
     assert!(shown.contains("eve") && !shown.contains(token.trim()), "{shown}");
     let own = run(api, &["whoami", "--token", token.trim()]).fine();
-    for cell in ["eve", "read write", "posts", &cells(&listed)[1][4]] {
+    for cell in ["eve", "read write", "posts", cells(&listed)[1][4]] {
         assert!(own.contains(cell), "{cell}: {own}");
     }
     let first = run(api, &["session", "list", "-n", "1"]);
