@@ -280,7 +280,7 @@ fn the_latest_events_cost_little_more_than_one_partition_would() {
 
 #[test]
 fn after_a_rest_the_latest_events_cost_little_more_than_one_unit_of_each_shard() {
-    for (shards, per_second) in [(2, 1_500), (4, 2_500), (16, 8_000), (64, 20_000), (256, 80_000)] {
+    for (shards, per_second) in [(2, 1_500), (16, 8_000), (64, 20_000)] {
         let (lag_micros, guess) = (700_000, None);
         let (wanted, expected_lag_micros) = (50, 5_000);
         let steady =
