@@ -4,6 +4,15 @@ import { test } from "node:test";
 import { elsewhere } from "./proxy.mjs";
 import { entries, open, post, topic, url } from "./stage.mjs";
 
+/** Connects the page to another API, and waits until it polls there. */
+async function connect(page, origin, token) {
+  await page.getByRole("button", { name: "Connect…" }).click();
+  await page.getByLabel("URL").fill(origin);
+  await page.getByLabel("Token").fill(token);
+  await page.getByRole("button", { name: "Connect", exact: true }).click();
+  await page.getByText("Polling").waitFor();
+}
+
 test("another API is polled, and has no local panels", async (t) => {
   const name = await topic();
   const origin = await elsewhere(t);
@@ -52,11 +61,7 @@ test("a link of a connected tab opens the same API in a new tab, and names it", 
   const name = await topic();
   const origin = await elsewhere(t);
   const page = await open(t, "", { origins: [origin] });
-  await page.getByRole("button", { name: "Connect…" }).click();
-  await page.getByLabel("URL").fill(origin);
-  await page.getByLabel("Token").fill("ada");
-  await page.getByRole("button", { name: "Connect", exact: true }).click();
-  await page.getByText("Polling").waitFor();
+  await connect(page, origin, "ada");
   await page.evaluate((hash) => (location.hash = hash), `timeline?topic=${name}`);
   const link = page.getByRole("link", { name: "Timeline", exact: true });
   await page.locator("nav a[aria-current]", { hasText: "Timeline" }).waitFor();
@@ -81,11 +86,7 @@ test("deletion is not offered again after the token was refused", async (t) => {
   await post(name, [note("bob", "first of bob"), note("bob", "second of bob"), note("ada", "mine")]);
   const origin = await elsewhere(t);
   const page = await open(t, "", { origins: [origin], refused: [403] });
-  await page.getByRole("button", { name: "Connect…" }).click();
-  await page.getByLabel("URL").fill(origin);
-  await page.getByLabel("Token").fill("ada");
-  await page.getByRole("button", { name: "Connect", exact: true }).click();
-  await page.getByText("Polling").waitFor();
+  await connect(page, origin, "ada");
   await page.evaluate((hash) => (location.hash = hash), `timeline?topic=${name}`);
   const ask = page.getByRole("button", { name: "Delete…" });
   const refusal = page.getByText(`This token may not delete events of bob in ${name}.`);
@@ -107,16 +108,9 @@ test("deletion is not offered again after the token was refused", async (t) => {
 test("a feed of another API opens for the token's user, and for nobody else", async (t) => {
   const origin = await elsewhere(t);
   const page = await open(t, "#feeds", { origins: [origin], expected: [/ERR_CONNECTION/] });
-  const connect = async (token) => {
-    await page.getByRole("button", { name: "Connect…" }).click();
-    await page.getByLabel("URL").fill(origin);
-    await page.getByLabel("Token").fill(token);
-    await page.getByRole("button", { name: "Connect", exact: true }).click();
-    await page.getByText("Polling").waitFor();
-  };
-  await connect("dev");
+  await connect(page, origin, "dev");
   await page.getByText("No user is selected.").waitFor();
-  await connect("ada");
+  await connect(page, origin, "ada");
   await page.locator(".where", { hasText: " as ada" }).waitFor();
   await page.getByRole("heading", { name: "ada follows" }).waitFor();
   assert.equal(await page.getByRole("link", { name: "bob", exact: true }).count(), 0);

@@ -171,8 +171,12 @@ async fn create(new: NewTokenArguments, access: Access, screen: Screen<'_>) -> R
 }
 
 fn cells(ShownSession { id, user, scopes, topics, expires_at, .. }: ShownSession) -> [String; 5] {
-    let topics = topics.map_or_else(|| "all".to_owned(), |topics| topics.join(","));
-    [id, or_dash(user), scopes.join(" "), topics, expires_at]
+    [id, or_dash(user), scopes.join(" "), topics_cell(topics), expires_at]
+}
+
+/// The topics to which a session is limited.
+pub(super) fn topics_cell(topics: Option<Vec<String>>) -> String {
+    topics.map_or_else(|| "all".to_owned(), |topics| topics.join(","))
 }
 
 fn row(session: ShownSession) -> Vec<String> {

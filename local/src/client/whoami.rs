@@ -5,6 +5,7 @@ use serde::Deserialize;
 use crate::client::ask::{Access, Call};
 use crate::client::failure::Failure;
 use crate::client::session::{Screen, Session, or_dash, read};
+use crate::client::token_session::topics_cell;
 
 /// Show the user for whom a token acts, what it may do, and when it expires
 #[derive(Clone, Debug, clap::Args)]
@@ -29,7 +30,7 @@ pub(super) async fn run(WhoamiOptions { access }: WhoamiOptions, screen: Screen<
         session.pairs(&[
             ("user", or_dash(user)),
             ("scopes", scopes.join(" ")),
-            ("topics", topics.map_or_else(|| "all".to_owned(), |topics| topics.join(","))),
+            ("topics", topics_cell(topics)),
             ("until", or_dash(expires_at)),
         ])?;
     }

@@ -42,6 +42,10 @@ impl Spread {
         self.first <= other.last.saturating_add(1) && other.first <= self.last.saturating_add(1)
     }
 
+    fn joined(self, other: Self) -> Self {
+        Self { first: self.first.min(other.first), last: self.last.max(other.last), ..self }
+    }
+
     /// The stretch of time around or behind `from` in which one of the spread's shards may hold events.
     fn stretch(self, shard: Shard, from: Tick, order: Order) -> Option<Stretch> {
         if !self.shards.covers(shard) {
@@ -237,16 +241,7 @@ impl Coverage {
         if first > last || self.is_covered_always(spread.shards) {
             return;
         }
-        let mut added = Spread { first, last, ..spread };
-        self.spreads.retain(|old| {
-            let joins = old.shards == added.shards && old.touches(added);
-            if joins {
-                added = added.joined(*old);
-            }
-            !joins
-        });
-        self.insert(added);
-        // The joined spread may touch one that the new spread alone did not touch.
+        self.insert(Spread { first, last, ..spread });
         self.join_touching();
         while self.spreads.len() > SPREADS {
             self.join_nearest();
@@ -325,17 +320,11 @@ impl Coverage {
         let base = Spread { shards: self.base, first, last };
         let stretches =
             self.spreads.iter().chain([&base]).filter_map(|spread| spread.stretch(shard, from, order));
-        // Of two that start together, the longer one.
+        // If two stretches start together, the longer one is returned.
         match order {
             Order::NewestFirst => stretches.max_by_key(|found| (found.start, std::cmp::Reverse(found.end))),
             Order::OldestFirst => stretches.min_by_key(|found| (found.start, std::cmp::Reverse(found.end))),
         }
-    }
-}
-
-impl Spread {
-    fn joined(self, other: Self) -> Self {
-        Self { first: self.first.min(other.first), last: self.last.max(other.last), ..self }
     }
 }
 

@@ -28,8 +28,7 @@ use lately_keys::table::{DirectoryKey, TopicKey};
 use lately_keys::{
     Bucket, BucketWidth, Coverage, EventType, Order, ShardCount, Spread, TableKey, Topic, UnixMillis,
 };
-use lately_model::limits::IMPORT_SECONDS;
-use lately_model::{RetentionDays, TopicSettings};
+use lately_model::{AcceptedTimes, RetentionDays, TopicSettings};
 use lately_table::{Condition, Corrupt, Item, PutIf, Query, Rounds, TableError, Update, Value};
 
 use crate::limits::{DIRECTORY_ENTRIES, DIRECTORY_GRACE_SECONDS, SPREAD_MILLIS, TYPES_PER_BUCKET};
@@ -234,7 +233,7 @@ impl Directory<'_> {
         }
         // If many writers are refused at once, one of them grows the bucket; the others retry their writes.
         let Ok(_one_at_a_time) = self.op.store.growing().try_lock() else { return };
-        let is_import = is_import(refused, self.op.now());
+        let is_import = AcceptedTimes::new(self.op.now(), None).is_import(refused);
         // New events get the present time, so the spread of the present decides. Imports keep their times.
         let at = if is_import { refused } else { self.op.now().min(bucket.last()).max(refused) };
         let known = self.op.store.entries().get(&name);
@@ -412,16 +411,11 @@ fn carried_over(before: &Entry, bucket: Bucket, settings: &TopicSettings, now: U
     }
     let shards = before.coverage.shards_at(before.bucket().last()).min(settings.max_shards);
     let first = bucket.first();
-    let last = match is_import(bucket.last(), now) {
+    let last = match AcceptedTimes::new(now, None).is_import(bucket.last()) {
         true => bucket.last(),
         false => first.saturating_add(SPREAD_MILLIS - 1),
     };
     (shards > settings.min_shards).then_some(Spread { shards, first, last })
-}
-
-/// True if writes with this time come from an import: they do not get the present time.
-fn is_import(at: UnixMillis, now: UnixMillis) -> bool {
-    now.get().saturating_sub(at.get()) > IMPORT_SECONDS * 1000
 }
 
 const fn base_attribute(coverage: &Coverage) -> &'static str {

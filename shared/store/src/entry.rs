@@ -23,8 +23,7 @@ use lately_keys::table::{EventKey, FeedEntryKey, SourceEntryKey};
 use lately_keys::{
     Actor, BucketWidth, EventId, EventType, Key, SortKey, Source, Subject, TableKey, Topic, UnixMillis, User,
 };
-use lately_model::limits::IMPORT_SECONDS;
-use lately_model::{Data, Event, RetentionDays, Views};
+use lately_model::{AcceptedTimes, Data, Event, RetentionDays, Views};
 use lately_table::{Corrupt, Item, TableError};
 
 use crate::limits::{ENTRY_BYTES, ENTRY_EXPIRY_BYTES, ENTRY_KEY_BYTES, ENTRY_MARK_BYTES};
@@ -245,7 +244,7 @@ fn is_import(letters: &str) -> Option<bool> {
 /// True if an event landed so long after its time that earlier releases took it for an import. The stream record
 /// contains the time of landing, so the result is the same however late the record is handled.
 fn has_landed_late(id: EventId, landed_at: UnixMillis) -> bool {
-    landed_at.get().saturating_sub(id.at().get()) > IMPORT_SECONDS * 1000
+    AcceptedTimes::new(landed_at, None).is_import(id.at())
 }
 
 fn views(letters: &str) -> Views {

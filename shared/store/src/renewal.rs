@@ -42,10 +42,7 @@ impl Directory<'_> {
 
     /// True if this request should look after the spread of the present.
     fn is_due(self, coverage: &Coverage, now: UnixMillis) -> bool {
-        let Some(until) = coverage.spread_until(now).filter(|until| *until < coverage.bucket().last()) else {
-            return false;
-        };
-        let left = until.get() - now.get();
+        let Some(left) = millis_left(coverage, now) else { return false };
         let is_chosen = || entropy_u64(self.op.ambient()).is_multiple_of(RENEWAL_CHANCE);
         left < RENEWAL_DUE_MILLIS || left < RENEWAL_MILLIS && is_chosen()
     }
@@ -105,6 +102,11 @@ impl Directory<'_> {
 
 /// True if the spread of the present ends soon, before its bucket does.
 fn is_ending(coverage: &Coverage, now: UnixMillis) -> bool {
-    let until = coverage.spread_until(now);
-    until.is_some_and(|until| until < coverage.bucket().last() && until.get() - now.get() < RENEWAL_MILLIS)
+    millis_left(coverage, now).is_some_and(|left| left < RENEWAL_MILLIS)
+}
+
+/// The time until the spread of the present ends. `None` if there is no spread, or if it ends with its bucket.
+fn millis_left(coverage: &Coverage, now: UnixMillis) -> Option<u64> {
+    let until = coverage.spread_until(now).filter(|until| *until < coverage.bucket().last())?;
+    Some(until.get() - now.get())
 }
