@@ -149,8 +149,8 @@ mod tests {
                 id(KeyTime::of_uuid(uuid)),
             ],
             [
-                "019cec37-b67b-79e4-80f9-b95f1bc6808e",
-                "019cec37-b67b-7800-80d9-395f1bc6808e",
+                "019cec37-b67b-79e4-8039-b95f1bc6808e",
+                "019cec37-b67b-7800-8019-395f1bc6808e",
                 "0190a4cd-d3e7-7222-80f9-b95f1bc6808e",
             ]
         );
