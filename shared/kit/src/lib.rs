@@ -33,7 +33,7 @@
 //! # use tower::ServiceExt;
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
 //! # let session = SessionId::new("2026-11-20T09:30:00Z".parse()?, 0);
-//! let caller = Caller { session, user: None, scopes: "read".parse()?, topics: None };
+//! let caller = Caller { session, user: None, scopes: "read".parse()?, topics: None, expires_at: None };
 //! let request = Request::get("/topics/posts").extension(Identity::Known(caller)).body(Body::empty())?;
 //! assert_eq!(router.oneshot(request).await?.status(), StatusCode::OK);
 //! # Ok::<(), Box<dyn std::error::Error>>(()) })?;
