@@ -112,13 +112,15 @@ class Sessions {
     await this.#load(null);
   }
 
-  /** The session of this page's own token. */
+  /** The user, the scopes and the end of this page's own token. */
   #own() {
     const place = el("div", {}, loading());
     showLast(place, this.signal, async (signal) => {
-      const { user, scopes, topics, expires_at: end } = (await call("GET", "/sessions/self", { signal })).data;
+      const { user, scopes, topics, expires_at: end, issuer } = (await call("GET", "/sessions/self", { signal })).data;
       const facts = [["User", user ?? "none"], ["Scopes", scopes.join(" ")], ["Topics", topics?.join(", ") ?? "all"]];
-      place.replaceChildren(factList([...facts, ["Until", end ? moment(end) : "unknown"]]));
+      const ends = ["Until", end ? moment(end) : "unknown"];
+      // Only a JWT has an issuer.
+      place.replaceChildren(factList([...facts, ends, ...(issuer ? [["Issuer", issuer]] : [])]));
     });
     return card("This page's token", place);
   }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 use lately::client::{self, Failure};
 use lately::command_line::{Command, Lately};
+use lately::operate::token::TokenError;
 use lately::{completions, operate, serve};
 
 /// The engine is faster with mimalloc: `bench/benches/engine.rs` says why.
@@ -19,7 +20,10 @@ async fn main() -> ExitCode {
     let done = match command {
         None => serve::run(options, &mut out, &mut told).await.map_err(|error| error.to_string()),
         Some(Command::Token(options)) => {
-            operate::token::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
+            match Box::pin(operate::token::run(options, &mut out, &mut told)).await {
+                Err(TokenError::Api(failure)) => return client::ended(Err(failure), &name, &mut told),
+                done => done.map_err(|error| error.to_string()),
+            }
         }
         Some(Command::Api(command)) => {
             return client::ended(client::run(command, &mut out, &mut told).await, &name, &mut told);

@@ -3,6 +3,7 @@
 use lately_keys::{Topic, User};
 use lately_model::limits::SESSION_TOPICS;
 use lately_model::{NewSession, Scope, Scopes, TtlSeconds};
+use serde_json::{Value, json};
 
 use crate::seconds;
 use crate::values::one_of;
@@ -41,6 +42,18 @@ impl NewTokenArguments {
         }
         let scopes = scopes.into_iter().collect::<Scopes>();
         Ok(NewSession { user, scopes, topics: (!topics.is_empty()).then_some(topics), ttl_seconds })
+    }
+
+    /// The body of a request for such a token.
+    pub(crate) fn body(self) -> Result<Value, TooManyTopics> {
+        let NewSession { user, scopes, topics, ttl_seconds } = self.session()?;
+        let mut body = json!({ "scopes": scopes, "ttl_seconds": ttl_seconds.get() });
+        let optional =
+            [("user", user.map(|user| json!(user))), ("topics", topics.map(|topics| json!(topics)))];
+        for (name, value) in optional {
+            value.into_iter().for_each(|value| body[name] = value);
+        }
+        Ok(body)
     }
 }
 

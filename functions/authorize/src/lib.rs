@@ -5,6 +5,23 @@
 //! `lately_kit::access` decides later what the caller may do on a route.
 //!
 //! The local program calls the same code, [`authorize`], and caches nothing.
+//!
+//! | for | see |
+//! | --- | --- |
+//! | the issuers that a stack trusts | `issuers.rs`, `address.rs` |
+//! | a JWT, from its text to its caller | `jwt.rs`, `claims.rs` |
+//! | the keys of an issuer: fetched, kept, chosen | `keys.rs`, `fetch.rs`, `key_set.rs` |
+//! | signatures | `signature.rs` |
+
+mod address;
+mod claims;
+mod fetch;
+mod issuers;
+mod jwt;
+mod key_set;
+mod keys;
+pub mod limits;
+mod signature;
 
 use aws_lambda_events::apigw::{
     ApiGatewayV2CustomAuthorizerSimpleResponse, ApiGatewayV2CustomAuthorizerV2Request,
@@ -22,6 +39,15 @@ use lately_store::{Store, TableError};
 use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::{Map, Value};
+
+pub use address::Scheme;
+pub use issuers::{Issuers, IssuersError};
+pub use keys::KeysUnavailable;
+
+use jwt::JwtError;
+
+/// The seconds after which a client may retry a request while an issuer does not respond.
+const KEYS_RETRY_SECONDS: u32 = 5;
 
 /// The gateway's request.
 #[derive(Debug)]
@@ -52,44 +78,95 @@ impl Measured for Answer {
     }
 }
 
-/// Answers the gateway. If it fails, the gateway responds with 500 and caches nothing.
-///
-/// # Errors
-/// If the table cannot be read, so that the caller is unknown.
-pub async fn handle(store: Store, question: Question) -> Result<Answer, TableError> {
-    let mut answer = ApiGatewayV2CustomAuthorizerSimpleResponse::default();
-    if let Some([authorization]) = question.0.identity_source.as_deref()
-        && let Identity::Known(caller) = identify(&store, Some(authorization)).await?
-    {
-        answer.is_authorized = true;
-        answer.context = Context::from(&caller).into();
-    }
-    Ok(Answer(answer))
+/// Identifies callers.
+#[derive(Clone, Debug)]
+pub struct Authorizer {
+    store: Store,
+    issuers: Issuers,
 }
 
-/// Finds the caller who sends this value of the `Authorization` header.
-///
-/// # Errors
-/// If the table cannot be read.
-pub async fn identify(store: &Store, authorization: Option<&str>) -> Result<Identity, TableError> {
-    let Some(token) = authorization.and_then(Token::bearer) else { return Ok(Identity::Missing) };
-    let session = store.op().sessions().find(token.hash()).await?;
-    Ok(session.map_or(Identity::Refused, |session| Identity::Known(Caller::from(session))))
+/// The caller could not be identified: neither accepted nor refused.
+#[derive(Debug, thiserror::Error)]
+pub enum IdentifyError {
+    /// The table cannot be read.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// The keys of a JWT's issuer cannot be fetched.
+    #[error(transparent)]
+    Keys(#[from] KeysUnavailable),
+}
+
+impl From<IdentifyError> for Problem {
+    fn from(error: IdentifyError) -> Self {
+        match error {
+            IdentifyError::Table(error) => error.into(),
+            IdentifyError::Keys(error) => Self::unavailable(&error).retry_after(KEYS_RETRY_SECONDS),
+        }
+    }
+}
+
+impl Authorizer {
+    /// An authorizer for the sessions of a store and the JWTs of these issuers.
+    #[must_use]
+    pub const fn new(store: Store, issuers: Issuers) -> Self {
+        Self { store, issuers }
+    }
+
+    /// Answers the gateway. If this fails, the gateway responds with 500 and caches nothing.
+    ///
+    /// # Errors
+    /// See [`IdentifyError`].
+    pub async fn answer(&self, question: Question) -> Result<Answer, IdentifyError> {
+        let mut answer = ApiGatewayV2CustomAuthorizerSimpleResponse::default();
+        if let Some([authorization]) = question.0.identity_source.as_deref()
+            && let Identity::Known(caller) = self.identify(Some(authorization)).await?
+        {
+            answer.is_authorized = true;
+            answer.context = Context::from(&caller).into();
+        }
+        Ok(Answer(answer))
+    }
+
+    /// Finds the caller who sends this value of the `Authorization` header. A token's shape tells a JWT from a
+    /// session's token, so a JWT never causes a call to DynamoDB.
+    ///
+    /// # Errors
+    /// See [`IdentifyError`].
+    pub async fn identify(&self, authorization: Option<&str>) -> Result<Identity, IdentifyError> {
+        let Some(token) = authorization.and_then(Token::bearer) else { return Ok(Identity::Missing) };
+        if jwt::is_jwt(token.reveal()) {
+            return self.identify_jwt(&token).await;
+        }
+        let session = self.store.op().sessions().find(token.hash()).await?;
+        Ok(session.map_or(Identity::Refused, |session| Identity::Known(Caller::from(session))))
+    }
+
+    async fn identify_jwt(&self, token: &Token) -> Result<Identity, IdentifyError> {
+        match self.issuers.caller(token.reveal(), self.store.now()).await {
+            Ok(caller) => Ok(Identity::Known(caller)),
+            Err(JwtError::Refused(refusal)) => {
+                // The client learns no reason. An operator needs it, and it contains nothing of the token.
+                tracing::info!(reason = %refusal, "a JWT was refused");
+                Ok(Identity::Refused)
+            }
+            Err(JwtError::Keys(error)) => Err(error.into()),
+        }
+    }
 }
 
 /// The middleware in front of the routes of the local program, which has no gateway: identifies each request's caller.
 ///
 /// # Errors
-/// 503 `unavailable`, if the table cannot be read.
+/// 503 `unavailable`, if the caller cannot be identified.
 pub async fn authorize(
-    State(store): State<Store>,
+    State(authorizer): State<Authorizer>,
     mut request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
     let mut headers = request.headers().get_all(AUTHORIZATION).iter();
     let identity = match (headers.next(), headers.next()) {
         (None, _) => Identity::Missing,
-        (Some(authorization), None) => identify(&store, authorization.to_str().ok()).await?,
+        (Some(authorization), None) => authorizer.identify(authorization.to_str().ok()).await?,
         // The gateway would join two values into one, which is not a token.
         (Some(_), Some(_)) => Identity::Refused,
     };

@@ -34,10 +34,10 @@ pub(crate) async fn delete_of_user(
     Ok(Json(RevokedSessions { revoked: op.sessions().revoke_all_of(&user).await? }))
 }
 
-/// The caller's own session, as the authorizer found it.
+/// The caller's own token, as the authorizer found it.
 pub(crate) async fn get_own(caller: Caller) -> Json<OwnSession> {
-    let Caller { user, scopes, topics, expires_at, .. } = caller;
-    Json(OwnSession { user, scopes, topics, expires_at })
+    let Caller { user, scopes, topics, expires_at, issuer, .. } = caller;
+    Json(OwnSession { user, scopes, topics, expires_at, issuer })
 }
 
 pub(crate) async fn get(op: Op, Part(id): Part<SessionId>) -> Result<Json<Session>, Problem> {

@@ -3,7 +3,6 @@
 use lately_keys::User;
 use lately_keys::table::SessionId;
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 use crate::client::ask::{Access, Call, target};
 use crate::client::failure::Failure;
@@ -154,12 +153,7 @@ pub(super) async fn run(options: SessionOptions, screen: Screen<'_>) -> Result<(
 }
 
 async fn create(new: NewTokenArguments, access: Access, screen: Screen<'_>) -> Result<(), Failure> {
-    let new = new.session().map_err(|error| Failure::Usage(error.to_string()))?;
-    let mut body = json!({ "scopes": new.scopes, "ttl_seconds": new.ttl_seconds.get() });
-    let optional = [("user", new.user.map(|user| json!(user))), ("topics", new.topics.map(|it| json!(it)))];
-    for (name, value) in optional {
-        value.into_iter().for_each(|value: Value| body[name] = value);
-    }
+    let body = new.body().map_err(|error| Failure::Usage(error.to_string()))?;
     let mut session = Session::open(access, screen)?;
     let reply = session.ask(&Call::post("/sessions").json(&body)).await?;
     if !session.prints_json(&reply)? {

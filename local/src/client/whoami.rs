@@ -20,19 +20,23 @@ struct ShownCaller {
     scopes: Vec<String>,
     topics: Option<Vec<String>>,
     expires_at: Option<String>,
+    issuer: Option<String>,
 }
 
 pub(super) async fn run(WhoamiOptions { access }: WhoamiOptions, screen: Screen<'_>) -> Result<(), Failure> {
     let mut session = Session::open(access, screen)?;
     let reply = session.ask(&Call::get("/sessions/self")).await?;
     if !session.prints_json(&reply)? {
-        let ShownCaller { user, scopes, topics, expires_at } = read(&reply)?;
-        session.pairs(&[
+        let ShownCaller { user, scopes, topics, expires_at, issuer } = read(&reply)?;
+        let mut pairs = vec![
             ("user", or_dash(user)),
             ("scopes", scopes.join(" ")),
             ("topics", topics_cell(topics)),
             ("until", or_dash(expires_at)),
-        ])?;
+        ];
+        // Only a JWT has an issuer.
+        pairs.extend(issuer.map(|issuer| ("issuer", issuer)));
+        session.pairs(&pairs)?;
     }
     Ok(())
 }

@@ -12,6 +12,9 @@ use lately_kit::token::Token;
 use lately_model::{PageSize, Session, SessionQuery};
 use lately_store::{ListError, TableError};
 
+use crate::client::Failure;
+use crate::client::jwt::{self, JwtArguments};
+use crate::client::session::Screen;
 use crate::new_token::{NewTokenArguments, TooManyTopics};
 use crate::operate::table::{PlaceError, TableArguments};
 
@@ -32,6 +35,10 @@ enum TokenCommand {
         #[command(flatten)]
         token: NewTokenArguments,
     },
+    /// Print a JWT of the local program's own issuer, for trying JWTs; it ends with the program
+    ///
+    /// Example: lately whoami --token $(lately token jwt --user ada --scope write)
+    Jwt(JwtArguments),
     /// List the valid tokens, newest first
     List {
         #[command(flatten)]
@@ -70,6 +77,9 @@ pub enum TokenError {
     /// The token is limited to more topics than a session may be.
     #[error(transparent)]
     TooManyTopics(#[from] TooManyTopics),
+    /// The local program gave no token.
+    #[error(transparent)]
+    Api(#[from] Failure),
     /// Nothing could be printed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -81,8 +91,8 @@ pub enum TokenError {
 /// See [`TokenError`].
 pub async fn run(
     options: TokenOptions,
-    out: &mut impl Write,
-    told: &mut impl Write,
+    out: &mut (impl Write + Send),
+    told: &mut (impl Write + Send),
 ) -> Result<(), TokenError> {
     match options.command {
         TokenCommand::Create { table, token } => {
@@ -94,6 +104,9 @@ pub async fn run(
                 writeln!(told, "keep the token; it is shown only once:")?;
             }
             writeln!(out, "{}", token.reveal())?;
+        }
+        TokenCommand::Jwt(arguments) => {
+            jwt::run(arguments, Screen { out, told, columns: None }).await?;
         }
         TokenCommand::List { table, user } => {
             let store = table.store().await?;

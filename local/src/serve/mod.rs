@@ -5,6 +5,7 @@ mod demo;
 mod folders;
 mod guard;
 pub mod health;
+pub mod issuer;
 pub mod literal_tokens;
 mod measurements;
 pub mod options;
@@ -23,9 +24,11 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 use futures_util::future::{join, join_all};
 use hyper_util::service::TowerToHyperService;
+use lately_authorize::{Issuers, IssuersError, Scheme};
 use lately_engine::connections::{self, ConnectionBounds};
 use lately_engine::{Engine, OpenProgress};
 use lately_keys::table::ConsumerKey;
+use lately_kit::entropy::EntropyError;
 use lately_kit::log;
 use lately_pump::{Destination, Pump, PumpHandle};
 use lately_report::{Answer, OpenError as ReportsError, Outcome, Output};
@@ -42,6 +45,7 @@ use crate::serve::console::{Console, ConsoleParts};
 use crate::serve::folders::Folders;
 use crate::serve::guard::{Guard, cors, guard};
 use crate::serve::health::Health;
+use crate::serve::issuer::LocalIssuer;
 use crate::serve::options::{ReportInterval, ServeOptions};
 use crate::serve::report_function::ReportFunction;
 use crate::serve::system::{OpenError, System, TABLE};
@@ -98,6 +102,12 @@ pub enum ServeError {
     /// The literal tokens could not be revoked.
     #[error("the literal tokens cannot be revoked: {0}")]
     Tokens(#[from] TableError),
+    /// The program's issuer of tokens could not be made.
+    #[error("the program's issuer of tokens: {0}")]
+    Issuer(#[from] EntropyError),
+    /// The issuers are invalid.
+    #[error(transparent)]
+    Issuers(#[from] IssuersError),
     /// A part of the program could not start, or did not end in order.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -127,7 +137,9 @@ pub async fn run(
     let dynamodb =
         listen(options.dynamodb_host, options.dynamodb_port, "DynamoDB", "--dynamodb-port").await?;
     let data = options.data.as_deref();
-    let system = open(options.data.clone(), told).await?;
+    let issuer = LocalIssuer::new(api.local_addr()?)?;
+    let issuers = Issuers::parse(&options.issuers, Scheme::HttpNearby)?.and(issuer.issuers()?);
+    let system = open(options.data.clone(), told).await?.with_issuers(issuers);
     if options.no_literal_tokens {
         literal_tokens::revoke(&system.store).await?;
     }
@@ -154,6 +166,7 @@ pub async fn run(
     let (mut endless, report) = start_endless(&system, &pumps.handles(), report_function, &options).await?;
     let parts = ConsoleParts {
         system,
+        issuer,
         pump: pumps.fan_out.clone(),
         failures,
         reports: folders.reports.path().to_owned(),

@@ -52,6 +52,10 @@ pub struct ServeOptions {
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = parse_every)]
     pub report_every: ReportInterval,
 
+    /// Issuers whose JWTs are accepted, as in the stack's parameter Issuers; http is allowed to private addresses
+    #[arg(long, value_name = "JSON", default_value = "", hide_default_value = true)]
+    pub issuers: String,
+
     /// Log each request as a JSON line
     #[arg(long)]
     pub log: bool,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use aws_sdk_dynamodb::Client;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
+use lately_authorize::{Authorizer, Issuers};
 use lately_engine::fault::LiveClient;
 use lately_engine::{Clock, Engine, EngineError, OpenProgress, TableDefinition};
 use lately_keys::table::ConsumerKey;
@@ -59,6 +60,8 @@ pub struct System {
     pub(crate) report_time: Duration,
     /// The measurements of the functions' work.
     pub(crate) measurements: Measurements,
+    /// The issuers whose JWTs are accepted; at first none.
+    issuers: Issuers,
     /// Shared, because it is large and systems are cloned.
     template: Arc<Template>,
     bodies: Bodies,
@@ -140,12 +143,19 @@ impl System {
         let time = |function| Ok::<_, OpenError>(template.timeout(function)?.saturating_sub(TIME_TO_ANSWER));
         let [fan_out_time, report_time] = [time("FanOutFunction")?, time("ReportFunction")?];
         let (measurements, template) = (Measurements::default(), Arc::new(template));
-        Ok(Self { engine, store, faults, fan_out_time, report_time, measurements, template, bodies })
+        let issuers = Issuers::default();
+        Ok(Self { engine, store, faults, fan_out_time, report_time, measurements, issuers, template, bodies })
     }
 
     /// The same system with another client for the functions.
     pub(crate) fn through(&self, client: Client) -> Result<Self, OpenError> {
         Ok(Self { store: store(client, &self.template)?, ..self.clone() })
+    }
+
+    /// The same system, which also accepts JWTs of these issuers.
+    #[must_use]
+    pub fn with_issuers(self, issuers: Issuers) -> Self {
+        Self { issuers, ..self }
     }
 
     /// The table that the template declares.
@@ -173,7 +183,8 @@ impl System {
 
     /// Puts routes behind the authorizer.
     pub(crate) fn authorized(&self, routes: Router) -> Router {
-        let authorizer = from_fn_with_state(self.store.clone(), lately_authorize::authorize);
+        let authorizer = Authorizer::new(self.store.clone(), self.issuers.clone());
+        let authorizer = from_fn_with_state(authorizer, lately_authorize::authorize);
         // Only known routes: the gateway answers unknown ones with 404 for every caller.
         routes.route_layer(authorizer)
     }

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use lately_authorize::{Authorizer, Issuers};
 use lately_kit::edge;
 use lately_kit::lambda::HttpEvent;
 use lately_report::{Outcome, Output};
@@ -88,10 +89,10 @@ fn behind_the_gateway(api: &Api) -> Api {
 
 #[tokio::test]
 async fn each_payload_of_the_authorizer_is_answered_as_expected() {
-    let store = Api::empty().await.system.store;
+    let authorizer = Authorizer::new(Api::empty().await.system.store, Issuers::default());
     for (name, text) in payloads().into_iter().filter(|(name, _)| name.starts_with("authorize")) {
         let question = serde_json::from_str(&text).unwrap();
-        let answer = lately_authorize::handle(store.clone(), question).await.unwrap();
+        let answer = authorizer.answer(question).await.unwrap();
         let answer = serde_json::to_value(answer).unwrap();
         assert!(holds(&answer, &held(&name)), "{name}: {answer}");
         assert_eq!(answer["isAuthorized"], answer["context"]["session"].is_string(), "{name}: {answer}");

@@ -1,5 +1,5 @@
-//! The access matrix: every route with every kind of caller, against the running program. A second test checks that the
-//! program logs nothing that a client sent.
+//! The access matrix: every route with every kind of caller, against the running program, for sessions and for JWTs of the
+//! program's own issuer. Another test checks that the program logs nothing that a client sent.
 //!
 //! The matrix is made from the access table, so it contains a new route at once, and fails until `asking` has a request
 //! for that route.
@@ -67,6 +67,13 @@ impl World {
 
     fn token(&self, session: &Value) -> String {
         self.mint(session).1
+    }
+
+    /// A JWT of the program's own issuer, made from the same fields.
+    fn jwt(&self, claims: &Value) -> String {
+        let (status, made) = self.ask("POST", "/local/issuer/tokens", Some("dev"), &claims.to_string());
+        assert_eq!(status, 201, "{made}");
+        made["token"].as_str().unwrap().to_owned()
     }
 
     fn asking(&self, method: &str, path: &str) -> Asking {
@@ -143,23 +150,55 @@ fn holds(scope: Scope, needed: Scope) -> bool {
 }
 
 #[test]
-fn every_route_allows_and_refuses_callers_as_documented() {
+fn every_route_allows_and_refuses_sessions_as_documented() {
     let world = World::new(&[]);
-    let session =
-        |user: &str, scope: Scope| json!({"user": user, "scopes": [scope.as_str()], "ttl_seconds": 600});
     let expired = world.token(&json!({"scopes": ["admin"], "ttl_seconds": 1}));
     let (id, revoked) = world.mint(&json!({"scopes": ["admin"], "ttl_seconds": 600}));
     assert_eq!(world.ask("DELETE", &format!("/sessions/{id}"), Some("dev"), "").0, 204);
-    let by_scope = Scope::ALL.map(|scope| (scope, world.token(&session("ada", scope))));
-    let bobs = world
-        .token(&json!({"user": "bob", "scopes": ["read", "write", "import", "consume"], "ttl_seconds": 600}));
-    let service = world.token(&json!({"scopes": ["read", "write", "import", "consume"], "ttl_seconds": 600}));
-    let of_posts = world.token(&json!({"scopes": ["admin"], "topics": ["posts"], "ttl_seconds": 600}));
-    let of_issues = world.token(&json!({"scopes": ["admin"], "topics": ["issues"], "ttl_seconds": 600}));
-    let of_billing = world.token(&json!({"scopes": ["admin"], "topics": ["billing"], "ttl_seconds": 600}));
+    let service = world.token(&json!({"scopes": OF_USERS, "ttl_seconds": 600}));
     // The session lives for one second, rounded up to a whole one.
     std::thread::sleep(std::time::Duration::from_millis(2_100));
+    check_routes(&world, World::token, &[("expired", &expired), ("revoked", &revoked)], Some(&service));
+}
 
+#[test]
+fn every_route_allows_and_refuses_jwts_as_documented() {
+    let world = World::new(&[]);
+    let valid = world.jwt(&json!({"user": "ada", "scopes": ["admin"], "ttl_seconds": 600}));
+    let (signed, _) = valid.rsplit_once('.').unwrap();
+    let (_, signature) = world
+        .jwt(&json!({"user": "bob", "scopes": ["admin"], "ttl_seconds": 600}))
+        .rsplit_once('.')
+        .map(owned)
+        .unwrap();
+    let invalid =
+        [("of another signature", &*format!("{signed}.{signature}")), ("unsigned", &format!("{signed}."))];
+    check_routes(&world, World::jwt, &invalid, None);
+}
+
+fn owned((one, other): (&str, &str)) -> (String, String) {
+    (one.to_owned(), other.to_owned())
+}
+
+/// The scopes of tokens that act as one user.
+const OF_USERS: [&str; 4] = ["read", "write", "import", "consume"];
+
+/// Asks for every route with every kind of caller, whose tokens `token` makes, and with tokens that are not valid.
+fn check_routes(
+    world: &World,
+    token: impl Fn(&World, &Value) -> String,
+    invalid: &[(&str, &str)],
+    service: Option<&str>,
+) {
+    let of = |user: &str, scopes: &[&str], topics: Option<&str>| {
+        let mut session = json!({"user": user, "scopes": scopes, "ttl_seconds": 600});
+        topics.into_iter().for_each(|topic| session["topics"] = json!([topic]));
+        token(world, &session)
+    };
+    let by_scope = Scope::ALL.map(|scope| (scope, of("ada", &[scope.as_str()], None)));
+    let bobs = of("bob", &OF_USERS, None);
+    let [of_posts, of_issues, of_billing] =
+        ["posts", "issues", "billing"].map(|topic| of("root", &["admin"], Some(topic)));
     let mut cells = 0;
     for (method, path, rule, _) in RULES {
         let Asking { target, body, right, code: right_code, of_ada } = world.asking(method.as_str(), path);
@@ -171,7 +210,8 @@ fn every_route_allows_and_refuses_callers_as_documented() {
         };
         let needed = match rule {
             Rule::Open => {
-                for token in [None, Some("garbage"), Some(&*expired), Some(&*revoked), Some("dev")] {
+                let tokens = invalid.iter().map(|(_, token)| Some(*token));
+                for token in tokens.chain([None, Some("garbage"), Some("dev")]) {
                     check("anyone", token, right, None);
                 }
                 continue;
@@ -192,8 +232,9 @@ fn every_route_allows_and_refuses_callers_as_documented() {
             403,
             Some("invalid-token"),
         );
-        check("an expired token", Some(&expired), 403, Some("invalid-token"));
-        check("a revoked token", Some(&revoked), 403, Some("invalid-token"));
+        for (kind, token) in invalid {
+            check(&format!("an invalid token: {kind}"), Some(token), 403, Some("invalid-token"));
+        }
         for (scope, token) in by_scope.iter().filter(|(scope, _)| !suffices(*scope)) {
             check(&format!("the scope {scope}"), Some(token), 403, Some("forbidden"));
         }
@@ -213,7 +254,9 @@ fn every_route_allows_and_refuses_callers_as_documented() {
         }
         if of_ada {
             check("another user", Some(&bobs), 403, Some("forbidden"));
-            check("a service", Some(&service), 403, Some("forbidden"));
+            if let Some(service) = service {
+                check("a service", Some(service), 403, Some("forbidden"));
+            }
         }
         if matches!(rule, Rule::OnTopic(_)) {
             check("an admin of this topic", Some(&of_posts), right, right_code);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Parser;
 use lately::TEMPLATE;
 use lately::command_line::Lately;
+use lately_authorize::{Authorizer, Issuers};
 use lately_keys::UnixMillis;
 use lately_kit::limits as kit;
 use lately_kit::metrics::{Measured, Measures, Metric};
@@ -221,6 +222,7 @@ fn time(time: Duration) -> String {
 
 #[test]
 fn every_figure_equals_its_constant() {
+    use lately_authorize::limits as authorize;
     use lately_keys::limits as keys;
     use lately_table::limits as table;
     macro_rules! figures {
@@ -254,6 +256,14 @@ fn every_figure_equals_its_constant() {
         model::SETTLE_SECONDS = |n: u16| seconds(n.into()),
         model::SESSION_SECONDS = |n: u32| seconds(n.into()),
         model::SESSION_TOPICS = |n: usize| count(n as u128),
+        authorize::JWT_BYTES = bytes,
+        kit::TOKEN_LEEWAY = time,
+        authorize::ISSUERS = |n: usize| count(n as u128),
+        authorize::DOCUMENT_BYTES = bytes,
+        authorize::FETCH_TIMEOUT = time,
+        authorize::KEYS_FRESH = time,
+        authorize::KEYS_STALE = time,
+        authorize::FETCH_PAUSE = time,
         model::ISSUE_TITLE_CHARACTERS = |n: usize| of(n as u128, "character"),
         model::ISSUE_BODY_BYTES = bytes,
         model::ISSUE_LABELS = |n: usize| count(n as u128),
@@ -294,7 +304,7 @@ fn every_figure_equals_its_constant() {
     let expected: BTreeSet<_> = figures
         .into_iter()
         .map(|(module, name, figure)| {
-            let folder = if module == "report" { "functions" } else { "shared" };
+            let folder = if ["authorize", "report"].contains(&module) { "functions" } else { "shared" };
             format!("{figure} | [`{name}`](../{folder}/{module}/src/limits.rs) |")
         })
         .collect();
@@ -389,9 +399,10 @@ async fn an_invocation_is_measured_by_its_outcome() {
     let failed = Measures::default().count(Metric::Records, 2).count(Metric::RecordsFailed, 1);
     assert_eq!(poison.measures(at(1_763_615_700)), failed.time(Metric::FanOutLag, Duration::ZERO));
 
+    let authorizer = Authorizer::new(store.clone(), Issuers::default());
     for (name, outcome) in [("authorize.json", "ok"), ("authorize-unknown.json", "refused")] {
         let question = serde_json::from_str(&payloads[name]).unwrap();
-        let answer = lately_authorize::handle(store.clone(), question).await.unwrap();
+        let answer = authorizer.answer(question).await.unwrap();
         assert_eq!((answer.outcome(), answer.measures(at(0))), (outcome, Measures::default()));
     }
 

@@ -16,6 +16,7 @@ use axum::http::HeaderMap;
 use axum::http::request::Builder;
 use axum::middleware::from_fn_with_state;
 use lately::System;
+use lately_authorize::{Authorizer, Issuers};
 use lately_keys::UnixMillis;
 use lately_kit::caller::{Caller, Identity};
 use lately_kit::code::Code;
@@ -84,18 +85,20 @@ impl Api {
 
     /// The same table and tokens with these routes.
     pub(crate) fn serving(&self, routes: Routes) -> Self {
-        let authorizer = from_fn_with_state(self.system.store.clone(), lately_authorize::authorize);
+        let authorizer = Authorizer::new(self.system.store.clone(), Issuers::default());
+        let authorizer = from_fn_with_state(authorizer, lately_authorize::authorize);
         self.through(edge::around(routes.into_router().route_layer(authorizer)))
     }
 
     /// The same API for a caller without a literal token. Any token that a request sends is ignored.
     pub(crate) fn of(&self, user: Option<&str>, scopes: &[Scope], topics: Option<&[&str]>) -> Self {
         let caller = Caller {
-            session: "00000000-0000-4000-8000-0000000000ff".parse().unwrap(),
+            session: "00000000-0000-4000-8000-0000000000ff".parse().ok(),
             user: user.map(|user| user.parse().unwrap()),
             scopes: scopes.iter().copied().collect(),
             topics: topics.map(|topics| topics.iter().map(|topic| topic.parse().unwrap()).collect()),
             expires_at: None,
+            issuer: None,
         };
         let identity = axum::Extension(Identity::Known(caller));
         self.through(edge::around(self.system.routes().into_router().layer(identity)))

@@ -15,27 +15,30 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::code::Code;
+use crate::limits::TOKEN_LEEWAY;
 use crate::problem::Problem;
 
-/// The session that sent a request, and what it may do.
+/// The sender of a request, and what it may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// The session that the token opened.
-    pub session: SessionId,
-    /// The user that the session acts for; none for a service or an operator.
+    /// The session that the token opened; none for a JWT, which always has a user.
+    pub session: Option<SessionId>,
+    /// The user that the token acts for; none for a service or an operator.
     pub user: Option<User>,
-    /// The scopes of the session.
+    /// The scopes of the token.
     pub scopes: Scopes,
-    /// The only topics that the session may use, if it is limited to topics.
+    /// The only topics that the token may use, if it is limited to topics.
     pub topics: Option<Vec<Topic>>,
-    /// When the session expires; none if the authorizer does not say so, as those of earlier releases.
+    /// When the token expires; none if the authorizer does not say so, as those of earlier releases.
     pub expires_at: Option<UnixMillis>,
+    /// The issuer of a JWT; none for a session. No rule depends on it.
+    pub issuer: Option<String>,
 }
 
 impl From<Session> for Caller {
     fn from(session: Session) -> Self {
         let Session { id, user, scopes, topics, expires_at, .. } = session;
-        Self { session: id, user, scopes, topics, expires_at: Some(expires_at) }
+        Self { session: Some(id), user, scopes, topics, expires_at: Some(expires_at), issuer: None }
     }
 }
 
@@ -73,19 +76,32 @@ impl Caller {
     /// Never: a session's id is hexadecimal digits and hyphens, which an actor's alphabet contains.
     #[must_use]
     pub fn actor(&self) -> Actor {
-        match &self.user {
-            Some(user) => Actor::from(user),
-            None => self.session.to_string().parse().expect("an id has an actor's alphabet"),
+        match self.key() {
+            lately_keys::Caller::User(user) => Actor::from(&user),
+            lately_keys::Caller::Session(id) => {
+                id.to_string().parse().expect("an id has an actor's alphabet")
+            }
         }
     }
 
     /// The owner of the idempotency keys that this caller sends.
+    ///
+    /// # Panics
+    /// Never: a caller without a user has a session, because a JWT without a user is refused.
     #[must_use]
     pub fn key(&self) -> lately_keys::Caller {
         match &self.user {
             Some(user) => lately_keys::Caller::User(user.clone()),
-            None => lately_keys::Caller::Session(self.session),
+            None => lately_keys::Caller::Session(self.session.expect("a caller has a user or a session")),
         }
+    }
+
+    /// True if the token expired so long ago that no difference between clocks explains its acceptance. The gateway
+    /// caches the authorizer's answers, so it may accept a token whose time is over.
+    #[must_use]
+    pub fn is_over(&self, now: UnixMillis) -> bool {
+        let leeway = u64::try_from(TOKEN_LEEWAY.as_millis()).unwrap_or(u64::MAX);
+        self.expires_at.is_some_and(|end| now.get() >= end.get().saturating_add(leeway))
     }
 }
 
@@ -102,34 +118,37 @@ impl Caller {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Context {
-    session: String,
+    session: Option<String>,
     user: Option<String>,
     scopes: String,
     topics: Option<String>,
     expires_at: Option<String>,
+    issuer: Option<String>,
 }
 
 impl From<&Caller> for Context {
     fn from(caller: &Caller) -> Self {
         let names = |topics: &Vec<Topic>| topics.iter().map(Topic::as_str).collect::<Vec<_>>().join(" ");
         Self {
-            session: caller.session.to_string(),
+            session: caller.session.map(|session| session.to_string()),
             user: caller.user.as_ref().map(ToString::to_string),
             scopes: caller.scopes.to_string(),
             topics: caller.topics.as_ref().map(names),
             expires_at: caller.expires_at.map(|at| at.to_string()),
+            issuer: caller.issuer.clone(),
         }
     }
 }
 
 impl From<Context> for Map<String, Value> {
-    fn from(Context { session, user, scopes, topics, expires_at }: Context) -> Self {
+    fn from(Context { session, user, scopes, topics, expires_at, issuer }: Context) -> Self {
         let members = [
-            ("session", Some(session)),
+            ("session", session),
             ("user", user),
             ("scopes", Some(scopes)),
             ("topics", topics),
             ("expires_at", expires_at),
+            ("issuer", issuer),
         ];
         members.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?.into()))).collect()
     }
@@ -144,10 +163,13 @@ impl TryFrom<Context> for Caller {
     type Error = ContextError;
 
     fn try_from(context: Context) -> Result<Self, ContextError> {
-        let Context { session, user, scopes, topics, expires_at } = context;
+        let Context { session, user, scopes, topics, expires_at, issuer } = context;
+        if session.is_none() && user.is_none() {
+            return Err(ContextError("session"));
+        }
         let topics = topics.map(|topics| topics.split(' ').map(str::parse).collect()).transpose();
         Ok(Self {
-            session: session.parse().map_err(|_| ContextError("session"))?,
+            session: session.map(|id| id.parse()).transpose().map_err(|_| ContextError("session"))?,
             user: user.map(|user| user.parse()).transpose().map_err(|_| ContextError("user"))?,
             scopes: scopes.parse().map_err(|_| ContextError("scopes"))?,
             // Text that is not a list of topics is refused. It must not be read as "not limited to topics".
@@ -156,6 +178,7 @@ impl TryFrom<Context> for Caller {
                 .map(|at| at.parse())
                 .transpose()
                 .map_err(|_| ContextError("expires_at"))?,
+            issuer,
         })
     }
 }
@@ -208,11 +231,12 @@ mod tests {
 
     fn caller(scopes: &[Scope], user: Option<&str>) -> Caller {
         Caller {
-            session: "00000000-0000-4000-8000-000000000000".parse().unwrap(),
+            session: Some("00000000-0000-4000-8000-000000000000".parse().unwrap()),
             user: user.map(|user| user.parse().unwrap()),
             scopes: scopes.iter().copied().collect(),
             topics: None,
             expires_at: None,
+            issuer: None,
         }
     }
 
@@ -242,7 +266,12 @@ mod tests {
             expires_at: Some("2026-11-20T09:30:00Z".parse().unwrap()),
             ..caller(&[Scope::Read, Scope::ActAs], Some("ada"))
         };
-        for caller in [caller(&[], None), limited] {
+        let of_an_issuer = Caller {
+            session: None,
+            issuer: Some("https://id.example.org/".to_owned()),
+            ..caller(&[Scope::Read], Some("ada"))
+        };
+        for caller in [caller(&[], None), limited, of_an_issuer] {
             let fields = Map::from(Context::from(&caller));
             let context: Context = serde_json::from_value(Value::Object(fields)).unwrap();
             assert_eq!(Caller::try_from(context), Ok(caller));
@@ -253,7 +282,8 @@ mod tests {
     fn an_ill_formed_context_is_refused() {
         let good = Context::from(&caller(&[Scope::Read], Some("ada")));
         for (context, what) in [
-            (Context { session: String::new(), ..good.clone() }, "session"),
+            (Context { session: Some(String::new()), ..good.clone() }, "session"),
+            (Context { session: None, user: None, ..good.clone() }, "session"),
             (Context { user: Some(String::new()), ..good.clone() }, "user"),
             (Context { scopes: "root".to_owned(), ..good.clone() }, "scopes"),
             (Context { topics: Some(String::new()), ..good.clone() }, "topics"),
@@ -261,6 +291,15 @@ mod tests {
         ] {
             assert_eq!(Caller::try_from(context), Err(ContextError(what)));
         }
+    }
+
+    #[test]
+    fn a_token_is_over_a_minute_after_its_end() {
+        let end: UnixMillis = "2026-11-20T09:30:00Z".parse().unwrap();
+        let at = |millis| UnixMillis::new(end.get() + millis).unwrap();
+        let ended = Caller { expires_at: Some(end), ..caller(&[], None) };
+        assert!(!ended.is_over(at(59_999)) && ended.is_over(at(60_000)));
+        assert!(!caller(&[], None).is_over(UnixMillis::MAX), "an end that is not known is not over");
     }
 
     #[test]

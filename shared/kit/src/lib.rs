@@ -19,9 +19,8 @@
 //! ```
 //! use axum::{body::Body, extract::Request, http::{Method, StatusCode}, response::Response};
 //! use lately_keys::Topic;
-//! use lately_kit::caller::{Caller, Identity};
+//! use lately_kit::caller::{Caller, Context, Identity};
 //! use lately_kit::{answer, edge, path::Part, route::Routes};
-//! # use lately_keys::table::SessionId;
 //!
 //! // Runs only if the caller may read the topic: the route's line in `access.rs` requires it.
 //! async fn get_topic(Part(topic): Part<Topic>) -> Response {

@@ -34,6 +34,9 @@ pub const OPERATION_BUDGET: Duration = Duration::from_secs(10);
 /// response can be sent.
 pub const TIME_TO_ANSWER: Duration = Duration::from_secs(8);
 
+/// Time after its end for which a token may still be accepted: the clocks of an issuer, the gateway and a function differ.
+pub const TOKEN_LEEWAY: Duration = Duration::from_secs(60);
+
 /// Longest panic message in the log, in characters; a longer message is cut.
 pub const PANIC_MESSAGE_CHARS: usize = 1024;
 

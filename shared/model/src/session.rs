@@ -104,7 +104,7 @@ pub struct Session {
     pub expires_at: UnixMillis,
 }
 
-/// The response to a caller that asks for its own session: `{"user"?,"scopes","topics"?,"expires_at"?}`.
+/// The response to a caller that asks about its own token: `{"user"?,"scopes","topics"?,"expires_at"?,"issuer"?}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OwnSession {
     /// The user that the token acts for.
@@ -118,6 +118,9 @@ pub struct OwnSession {
     /// When the token expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<UnixMillis>,
+    /// The issuer of a JWT; none for a session's token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub issuer: Option<String>,
 }
 
 /// The response to the creation of a session: the only response that contains its token.

@@ -58,11 +58,11 @@ use lately_store::Store;
 use lately_table::Connection;
 
 use crate::serve::console::injection::Injection;
-use crate::serve::console::parts::ConsoleState;
-use crate::serve::health;
 use crate::serve::system::TABLE;
+use crate::serve::{health, issuer};
 
 pub use parts::ConsoleParts;
+pub(crate) use parts::ConsoleState;
 
 /// The console of a running program. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -80,7 +80,8 @@ impl Console {
         let system = &self.0.system;
         let served = system.routes().into_router().merge(self.local());
         let check = from_fn_with_state(self.0.health.clone(), health::check);
-        let routes = system.authorized(served).merge(files::routes()).layer(check);
+        let open = files::routes().merge(self.0.issuer.documents());
+        let routes = system.authorized(served).merge(open).layer(check);
         let routes = routes.route("/health/live", get(async || Json(Map::from_iter([("status", "ok")]))));
         let measurements = system.measurements.clone();
         edge::around_and_tell(routes, move |answered| measurements.answered(answered))
@@ -113,6 +114,7 @@ impl Console {
             .route("/local/designs", get(designs::get_designs))
             .route("/local/consumers", get(consumers::get_consumers))
             .route("/local/reports/{*file}", get(report_files::get_report))
+            .route("/local/issuer/tokens", post(issuer::post))
             .route_layer(from_fn(admit))
             .with_state(shared)
     }

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 
 use crate::serve::console::injection::Injection;
 use crate::serve::health::Health;
+use crate::serve::issuer::LocalIssuer;
 use crate::serve::system::System;
 
 /// The parts of a running program.
@@ -19,6 +20,8 @@ use crate::serve::system::System;
 pub struct ConsoleParts {
     /// The engine, the store and the functions.
     pub system: System,
+    /// The program's own issuer of JWTs.
+    pub issuer: LocalIssuer,
     /// The running fan-out.
     pub pump: PumpHandle,
     /// The batches that fan-out gave up on.
@@ -35,8 +38,8 @@ pub struct ConsoleParts {
 
 /// The state that the handlers share.
 #[derive(Clone, Debug)]
-pub(super) struct ConsoleState {
-    pub(super) parts: Arc<ConsoleParts>,
+pub(crate) struct ConsoleState {
+    pub(crate) parts: Arc<ConsoleParts>,
     pub(super) injection: Injection,
     /// A store without injected faults.
     pub(super) looking: Store,

@@ -83,6 +83,37 @@ fn sessions_are_created_listed_and_revoked_by_user() {
 }
 
 #[test]
+fn a_jwt_of_the_programs_own_issuer_is_printed_and_accepted() {
+    let program = Program::started(&["--no-demo"]);
+    let api = program.api();
+    let jwt = |arguments: &[&str]| run(api, &[&["token", "jwt", "--scope", "write"], arguments].concat());
+    let made = jwt(&["--scope", "read", "--user", "eve", "--topic", "posts", "--ttl", "1h"]);
+    let until = made.told.trim().strip_prefix("valid until ").unwrap().to_owned();
+    let token = made.fine();
+    let own = run(api, &["whoami", "--token", token.trim()]).fine();
+    let issuer = format!("http://{api}/local/issuer");
+    for cell in ["eve", "read write", "posts", &until, &issuer] {
+        assert!(own.contains(cell), "{cell}: {own}");
+    }
+    run(api, &["topic", "create", "posts"]).fine();
+    run(api, &["post", "posts", "--type", "a", "--actor", "eve", "--token", token.trim()]).fine();
+    run(api, &["latest", "posts", "--token", token.trim()]).fine();
+    run(api, &["topic", "show", "billing", "--token", token.trim()])
+        .failed(3, &["403", "limited to other topics"]);
+    let json = jwt(&["--user", "eve", "--json"]).json();
+    assert!(json["token"].is_string() && json["expires_at"].is_string(), "{json}");
+    jwt(&[]).failed(3, &["422", "/user", "is required"]);
+    jwt(&["--user", "eve", "--token", "ada"]).failed(3, &["403", "admin"]);
+}
+
+#[test]
+fn the_programs_issuers_are_checked_at_the_start() {
+    let settings = r#"[{"issuer":"http://id.example.org","audience":"lately"}]"#;
+    let refused = run("127.0.0.1:1", &["--port", "0", "--dynamodb-port", "0", "--issuers", settings]);
+    refused.failed(1, &["ISSUERS: issuer of issuer 1 must be an https address, or http to a private one"]);
+}
+
+#[test]
 fn a_consumer_is_created_shown_moved_and_deleted() {
     let program = Program::started(&["--no-demo"]);
     let api = program.api();

@@ -17,6 +17,7 @@ use axum::http::header::AUTHORIZATION;
 use axum::response::Response;
 use lately::serve::console::{Console, ConsoleParts};
 use lately::serve::health::Health;
+use lately::serve::issuer::LocalIssuer;
 use lately_pump::{Destination, PumpHandle};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -48,6 +49,7 @@ impl Running {
         let (going_on, stopped) = watch::channel(());
         let console = Console::new(ConsoleParts {
             system: api.system.clone(),
+            issuer: LocalIssuer::new(([127, 0, 0, 1], 3000).into()).unwrap(),
             pump: pump.clone(),
             failures: failures.clone(),
             reports: reports.clone(),

@@ -15,6 +15,7 @@ use axum::middleware::from_fn_with_state;
 use clap::Parser;
 use lately::TEMPLATE;
 use lately::command_line::{Command, Lately};
+use lately_authorize::{Authorizer, Issuers};
 use lately_kit::edge;
 use lately_pump::{Destination, PumpFaults, PumpHandle};
 use lately_report::Output;
@@ -60,7 +61,8 @@ impl Watched {
             .and(lately_follow::routes(follow.store(&client)))
             .and(lately_records::routes(records.store(&client)))
             .and(lately_consume::routes(consume.store(&client)));
-        let authorizer = from_fn_with_state(authorize.store(&client), lately_authorize::authorize);
+        let authorizer = Authorizer::new(authorize.store(&client), Issuers::default());
+        let authorizer = from_fn_with_state(authorizer, lately_authorize::authorize);
         let api = api.through(edge::around(routes.into_router().route_layer(authorizer)));
         let objects = Objects::new(&report);
         let pump = handle;

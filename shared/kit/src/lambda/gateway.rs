@@ -26,6 +26,7 @@ use http_body_util::BodyExt;
 use lambda_http::request::{LambdaRequest, RequestContext};
 use lambda_http::{IntoResponse, RequestExt};
 use lambda_runtime::LambdaEvent;
+use lately_keys::UnixMillis;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::value::RawValue;
@@ -180,14 +181,22 @@ fn identity(context: &ApiGatewayV2httpRequestContext) -> Identity {
     if fields.is_empty() {
         return Identity::Missing;
     }
-    let context = serde_json::from_value::<Context>(Value::Object(fields)).map_err(|error| error.to_string());
-    match context.and_then(|context| Caller::try_from(context).map_err(|error| error.to_string())) {
+    let caller = serde_json::from_value::<Context>(Value::Object(fields)).map_err(|error| error.to_string());
+    match caller.and_then(|context| Caller::try_from(context).map_err(|error| error.to_string())) {
+        // The gateway's own time, so that no clock is read here.
+        Ok(caller) if caller.is_over(time(context)) => Identity::Refused,
         Ok(caller) => Identity::Known(caller),
         Err(error) => {
             tracing::error!(error, "the authorizer's context is not one of ours");
             Identity::Refused
         }
     }
+}
+
+/// When the gateway got the request.
+fn time(context: &ApiGatewayV2httpRequestContext) -> UnixMillis {
+    let millis = u64::try_from(context.time_epoch).ok();
+    millis.and_then(|millis| UnixMillis::new(millis).ok()).unwrap_or(UnixMillis::MIN)
 }
 
 #[cfg(test)]
@@ -271,6 +280,20 @@ mod tests {
             let body = axum::body::to_bytes(request.into_body(), 100).await.unwrap();
             assert_eq!(body, "{\"a\":1}");
         }
+    }
+
+    #[test]
+    fn a_token_that_the_gateway_has_cached_ends_a_minute_after_its_end() {
+        let end = 1_795_167_000_000_u64;
+        let asked_at = |millis: u64| {
+            let lambda = json!({"user": "ada", "scopes": "read", "expires_at": "2026-11-20T09:30:00Z"});
+            let context = json!({
+                "http": {"method": "GET"}, "timeEpoch": millis, "authorizer": {"lambda": lambda},
+            });
+            let request = request(&with(json!({"requestContext": context}))).unwrap();
+            request.extensions().get::<Identity>().unwrap().caller().is_ok()
+        };
+        assert_eq!([0, end, end + 59_999, end + 60_000].map(asked_at), [true, true, true, false]);
     }
 
     #[test]

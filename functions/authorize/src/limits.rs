@@ -1,0 +1,34 @@
+//! All caps of this crate, each with its reason.
+
+use std::time::Duration;
+
+/// Longest JWT that is looked at, in bytes. The gateway takes 10,240 bytes of headers in all.
+pub const JWT_BYTES: usize = 8 * 1024;
+
+/// Largest document that is read from an issuer, in bytes. A set of ten RSA keys with their certificates takes 30 KB.
+pub const DOCUMENT_BYTES: usize = 256 * 1024;
+
+/// Timeout of one request to an issuer, from its first byte sent to its last byte received.
+pub const FETCH_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Age of an issuer's keys at which they are fetched again, so that a key which the issuer has withdrawn ends.
+pub const KEYS_FRESH: Duration = Duration::from_secs(60 * 60);
+
+/// Age up to which keys are used while the issuer does not respond.
+pub const KEYS_STALE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Pause between two fetches while there are keys to use. Anyone can send tokens with unknown keys, so their number
+/// must not matter to the issuer.
+pub const FETCH_PAUSE: Duration = Duration::from_secs(60);
+
+/// Pause between two fetches while there are no keys, so that no JWT can be accepted.
+pub const FIRST_FETCH_PAUSE: Duration = Duration::from_secs(1);
+
+/// The most issuers of a stack. Lambda takes 4 KB of environment, which fewer fill.
+pub const ISSUERS: usize = 20;
+
+const _: () = {
+    // The gateway waits 10 s for the authorizer, and the first JWT makes two requests: discovery, and the keys.
+    assert!(FETCH_TIMEOUT.as_secs() * 2 < 10);
+    assert!(FETCH_PAUSE.as_secs() < KEYS_FRESH.as_secs() && KEYS_FRESH.as_secs() < KEYS_STALE.as_secs());
+};

@@ -1,0 +1,39 @@
+//! `lately token jwt`: a JWT of the local program's own issuer.
+
+use serde::Deserialize;
+
+use crate::client::ask::{Access, Call};
+use crate::client::failure::Failure;
+use crate::client::session::{Screen, Session, read};
+use crate::new_token::NewTokenArguments;
+
+/// The arguments of `lately token jwt`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct JwtArguments {
+    #[command(flatten)]
+    new: NewTokenArguments,
+
+    #[command(flatten)]
+    access: Access,
+}
+
+#[derive(Debug, Deserialize)]
+struct Created {
+    token: String,
+    expires_at: String,
+}
+
+pub(crate) async fn run(
+    JwtArguments { new, access }: JwtArguments,
+    screen: Screen<'_>,
+) -> Result<(), Failure> {
+    let body = new.body().map_err(|error| Failure::Usage(error.to_string()))?;
+    let mut session = Session::open(access, screen)?;
+    let reply = session.ask(&Call::post("/local/issuer/tokens").json(&body)).await?;
+    if !session.prints_json(&reply)? {
+        let Created { token, expires_at } = read(&reply)?;
+        session.tell(format_args!("valid until {expires_at}"))?;
+        session.print(token)?;
+    }
+    Ok(())
+}
