@@ -32,6 +32,17 @@ const RUSTFLAGS: (&str, &str) = (
     if cfg!(target_arch = "aarch64") { "-C target-cpu=neoverse-n1" } else { "-C target-cpu=haswell" },
 );
 
+/// The authorizer once more, with issuers: it reads them at its start, and asks none of them for a session's token.
+const WITH_ISSUERS: (&str, &str, &str) = ("authorize, 3 issuers", "authorize", "authorize.json");
+
+/// A variable for [`WITH_ISSUERS`].
+const ISSUERS: (&str, &str) = (
+    "ISSUERS",
+    r#"[{"issuer":"https://id.example.org/","audience":"lately","scopes":{"claim":"scope","map":{"post":["read","write"]}}},
+        {"issuer":"https://sso.example.org/realms/example","audience":"lately","user":"preferred_username"},
+        {"issuer":"https://token.actions.githubusercontent.com","audience":"lately","user":"repository_owner"}]"#,
+);
+
 /// The smallest functions: one without the SDK, and one with it.
 const HELLOS: [&str; 2] = ["hello", "hello-dynamodb"];
 
@@ -42,6 +53,8 @@ pub(super) struct Binary {
     pub(super) path: PathBuf,
     /// The first event. The smallest functions have none.
     pub(super) event: Option<String>,
+    /// Variables of its environment beside those of every function.
+    pub(super) variables: &'static [(&'static str, &'static str)],
 }
 
 impl Binary {
@@ -72,24 +85,28 @@ impl Binary {
     /// # Errors
     /// If a binary is missing.
     pub(super) fn in_folder(folder: &Path) -> Result<Vec<Self>> {
-        let of = |name, event| {
-            let path = folder.join(name);
+        let of = |name, file: &str, event, variables| {
+            let path = folder.join(file);
             if !path.is_file() {
                 return Err(format!("{} is missing", path.display()).into());
             }
-            Ok(Self { name, path: path.canonicalize()?, event })
+            Ok(Self { name, path: path.canonicalize()?, event, variables })
         };
+        let payload = |file: &str| std::fs::read_to_string(root().join("events").join(file));
         let functions = FUNCTIONS.iter().map(|(name, file, edit)| {
-            let mut event = std::fs::read_to_string(root().join("events").join(file))?;
+            let mut event = payload(file)?;
             if let Some((from, to)) = edit {
                 if !event.contains(from) {
                     return Err(format!("{file} does not contain {from}").into());
                 }
                 event = event.replace(from, to);
             }
-            of(name, Some(event))
+            of(name, name, Some(event), &[][..])
         });
-        HELLOS.map(|name| of(name, None)).into_iter().chain(functions).collect()
+        let (name, file, event) = WITH_ISSUERS;
+        let with_issuers = of(name, file, Some(payload(event)?), &[ISSUERS][..]);
+        let hellos = HELLOS.map(|name| of(name, name, None, &[][..]));
+        hellos.into_iter().chain(functions).chain([with_issuers]).collect()
     }
 
     /// The size of the binary.

@@ -1,10 +1,10 @@
 //! Counts the instructions of a start. The count is the same on every machine of a kind, even on a busy one.
 
 use std::io::ErrorKind;
-use std::path::Path;
 use std::process::Command;
 
 use super::Result;
+use super::binary::Binary;
 use super::platform::RuntimeApi;
 use super::process::set_environment;
 
@@ -13,12 +13,15 @@ use super::process::set_environment;
 ///
 /// # Errors
 /// If valgrind returns no count.
-pub(super) fn to_first_poll(binary: &Path, api: &RuntimeApi) -> Result<Option<u64>> {
+pub(super) fn to_first_poll(binary: &Binary, api: &RuntimeApi) -> Result<Option<u64>> {
     let folder = tempfile::tempdir()?;
     let counts = folder.path().join("callgrind");
     let mut command = Command::new("valgrind");
-    set_environment(&mut command, api);
-    command.arg("--tool=callgrind").arg(format!("--callgrind-out-file={}", counts.display())).arg(binary);
+    set_environment(&mut command, api, binary);
+    command
+        .arg("--tool=callgrind")
+        .arg(format!("--callgrind-out-file={}", counts.display()))
+        .arg(&binary.path);
     let mut child = match command.spawn() {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         child => child?,

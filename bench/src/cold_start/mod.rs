@@ -65,7 +65,7 @@ pub(crate) fn run(options: &MeasureOptions) -> Result<ColdStartReport> {
         measured.push(Measured {
             function: binary.name,
             start: median(starts),
-            instructions: instructions::to_first_poll(&binary.path, &api)?,
+            instructions: instructions::to_first_poll(binary, &api)?,
             client_hello: hellos.map(median),
             rss_at_poll,
             rss_after,
@@ -82,7 +82,7 @@ fn starts(binaries: &[Binary], api: &RuntimeApi, times: u16) -> Result<Vec<Vec<D
     let mut starts = vec![Vec::new(); binaries.len()];
     for round in 0..=times {
         for (binary, starts) in binaries.iter().zip(&mut starts) {
-            let process = Process::start(&binary.path, api, &[])?;
+            let process = Process::start(binary, api, &[])?;
             let poll = api.poll()?;
             if round > 0 {
                 starts.push(poll.at.duration_since(process.started));
@@ -98,7 +98,7 @@ fn client_hellos(binary: &Binary, api: &RuntimeApi, times: u16) -> Result<Option
     let endpoint = Endpoint::start()?;
     let mut hellos = Vec::new();
     for round in 0..=times {
-        let _process = Process::start(&binary.path, api, &[("AWS_ENDPOINT_URL", &endpoint.url())])?;
+        let _process = Process::start(binary, api, &[("AWS_ENDPOINT_URL", &endpoint.url())])?;
         let handed_over = api.poll()?.answer(event)?;
         let arrived = endpoint.client_hello(handed_over)?;
         if round > 0 {
@@ -117,7 +117,7 @@ fn memory(
     let reports = tempfile::tempdir()?;
     let output = format!("file://{}", reports.path().display());
     let variables = [("AWS_ENDPOINT_URL", &*table.url()), ("OUTPUT", &output)];
-    let process = Process::start(&binary.path, api, &variables)?;
+    let process = Process::start(binary, api, &variables)?;
     let poll = api.poll()?;
     let at_poll = process.resident_bytes()?;
     let Some(event) = &binary.event else { return Ok((at_poll, None, String::new())) };

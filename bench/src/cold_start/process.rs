@@ -1,10 +1,10 @@
 //! One start of a function: its process, with the environment variables that Lambda sets.
 
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use super::Result;
+use super::binary::Binary;
 use super::platform::RuntimeApi;
 use crate::process::MeasuredProcess;
 
@@ -21,9 +21,9 @@ impl Process {
     ///
     /// # Errors
     /// If the function cannot be started.
-    pub(super) fn start(binary: &Path, api: &RuntimeApi, variables: &[(&str, &str)]) -> Result<Self> {
-        let mut command = Command::new(binary);
-        set_environment(&mut command, api);
+    pub(super) fn start(binary: &Binary, api: &RuntimeApi, variables: &[(&str, &str)]) -> Result<Self> {
+        let mut command = Command::new(&binary.path);
+        set_environment(&mut command, api, binary);
         command.envs(variables.iter().copied());
         let started = Instant::now();
         Ok(Self { process: MeasuredProcess::start(&mut command)?, started })
@@ -39,7 +39,7 @@ impl Process {
 }
 
 /// Sets the variables of the platform and of `template.yaml`.
-pub(super) fn set_environment(command: &mut Command, api: &RuntimeApi) {
+pub(super) fn set_environment(command: &mut Command, api: &RuntimeApi, binary: &Binary) {
     command.env_clear().stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).envs([
         ("AWS_LAMBDA_RUNTIME_API", api.address()),
         ("AWS_LAMBDA_FUNCTION_NAME", "function".to_owned()),
@@ -63,4 +63,5 @@ pub(super) fn set_environment(command: &mut Command, api: &RuntimeApi) {
         ("LANG", "en_US.UTF-8".to_owned()),
         ("TZ", ":UTC".to_owned()),
     ]);
+    command.envs(binary.variables.iter().copied());
 }

@@ -1,5 +1,6 @@
 //! Tokens that an attacker makes: each is refused, and none makes the authorizer ask for anything but the keys.
 
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::Rig;
@@ -309,4 +310,52 @@ async fn keys_of_the_wrong_kind_or_use_are_not_used() {
 async fn tokens_without_configured_issuers_are_refused() {
     let rig = Rig::of(TestIssuer::start(Vec::new()), Signer::rsa(), "");
     is_refused(&rig, &rig.key.token("1", &rig.claims()), "no issuer").await;
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    /// A function ends when it panics, so no token may make it panic.
+    #[test]
+    fn any_header_and_claims_are_answered(
+        header in arbitrary_json(),
+        claims in arbitrary_json(),
+        own in any::<bool>(),
+        text in "[A-Za-z0-9_-]{0,40}\\.[A-Za-z0-9_-]{0,40}\\.[A-Za-z0-9_-]{0,40}",
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let rig = Rig::new();
+            // Half of the tokens are signed by the issuer's key, so that the checks behind the signature see them too.
+            let header = if own { json!({"alg": "EdDSA", "kid": "1"}) } else { header };
+            let mut all = rig.claims();
+            if let (Some(all), Some(claims)) = (all.as_object_mut(), claims.as_object()) {
+                all.extend(claims.clone());
+            }
+            for token in [rig.key.token_of(&header, &all.to_string()), rig.key.token_of(&header, &claims.to_string()), text] {
+                rig.identify(&token).await.unwrap();
+            }
+        });
+    }
+}
+
+/// JSON whose objects have the names that matter in headers and claims.
+fn arbitrary_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        "\\PC{0,12}".prop_map(Value::from),
+    ];
+    let name = prop::sample::select(vec![
+        "alg", "kid", "typ", "crit", "jwk", "iss", "aud", "exp", "nbf", "sub", "scope",
+    ]);
+    leaf.prop_recursive(3, 24, 6, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec((name.clone().prop_map(str::to_owned), inner), 0..6)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    })
 }

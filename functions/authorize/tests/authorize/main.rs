@@ -1,5 +1,7 @@
 //! The authorizer with JWTs, against an issuer on loopback and an engine in the process.
 
+#![expect(clippy::unwrap_used, reason = "tests unwrap results that must not fail")]
+
 mod attacks;
 mod claims;
 mod issuer;
