@@ -145,7 +145,7 @@ impl Claims {
 /// The value of a claim with topics that stands for all topics. It is no topic's name.
 const ALL_TOPICS: &str = "*";
 
-/// How the claims of an issuer's tokens become a caller.
+/// The rules by which the claims of an issuer's tokens become a caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ClaimRules {
     /// The claim with the user.
@@ -157,7 +157,7 @@ pub(crate) struct ClaimRules {
     pub(crate) topics: Option<String>,
 }
 
-/// How the values of a claim become scopes.
+/// The rule by which the values of a claim become scopes.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ScopeRule {

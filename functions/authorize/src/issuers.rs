@@ -46,7 +46,7 @@ pub enum IssuersError {
         number: usize,
         /// The field.
         field: &'static str,
-        /// What the value must be.
+        /// The rule that the value breaks.
         rule: &'static str,
     },
 }

@@ -3,6 +3,7 @@
 //! The order matters: size, header, issuer, key, signature, audience, times, user. Nothing in a token is acted on
 //! before the signature is proved, except to compare its issuer and its key's id with those that are known.
 
+use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{Validation, dangerous, decode, decode_header};
 use lately_keys::UnixMillis;
 use lately_kit::caller::Caller;
@@ -26,8 +27,12 @@ pub(crate) enum Refusal {
     Issuer,
     #[error("its issuer has no key for it")]
     Key,
-    #[error("its signature is wrong, or its audience is another")]
-    SignatureOrAudience,
+    #[error("its signature is wrong")]
+    Signature,
+    #[error("its audience is another")]
+    Audience,
+    #[error("its claim iss, aud or exp is missing or of another type")]
+    NoClaim,
     #[error("its claim {0} is missing or not a time")]
     NoTime(&'static str),
     #[error("it has expired")]
@@ -38,6 +43,16 @@ pub(crate) enum Refusal {
     NoUser,
     #[error("the claim with its topics is missing or not a list of topics")]
     NoTopics,
+}
+
+impl From<&ErrorKind> for Refusal {
+    fn from(kind: &ErrorKind) -> Self {
+        match kind {
+            ErrorKind::InvalidAudience => Self::Audience,
+            ErrorKind::MissingRequiredClaim(_) => Self::NoClaim,
+            _ => Self::Signature,
+        }
+    }
 }
 
 /// Why a JWT has no caller.
@@ -73,7 +88,7 @@ impl Issuers {
         let key = issuer.keys.find(header.kid.as_deref(), header.alg, now).await?.ok_or(Refusal::Key)?;
         signature::install();
         let proved = decode::<Claims>(token, &key, &issuer.validation(header.alg));
-        let claims = proved.map_err(|_| Refusal::SignatureOrAudience)?.claims;
+        let claims = proved.map_err(|error| Refusal::from(error.kind()))?.claims;
         let end = claims.end(now)?;
         Ok(issuer.rules.caller(&claims, &issuer.name, end)?)
     }

@@ -46,7 +46,7 @@ pub(crate) struct IssuerKeys {
     fetching: tokio::sync::Mutex<()>,
 }
 
-/// What is known of an issuer's keys.
+/// The keys of an issuer as they are known now.
 #[derive(Clone, Debug, Default)]
 struct Kept {
     keys: Arc<KeySet>,

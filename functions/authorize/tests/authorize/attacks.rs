@@ -313,7 +313,7 @@ async fn tokens_without_configured_issuers_are_refused() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     /// A function ends when it panics, so no token may make it panic.
     #[test]

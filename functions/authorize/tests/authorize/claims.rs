@@ -22,7 +22,7 @@ const RECORDED: [(&str, &str); 7] = [
     ("supabase", include_str!("issuers/supabase.json")),
 ];
 
-/// What a caller may do: the user, the scopes and the topics.
+/// The user, the scopes and the topics of a caller.
 fn facts(caller: &Caller) -> Value {
     let topics = caller.topics.as_ref().map(|topics| topics.iter().map(Topic::as_str).collect::<Vec<_>>());
     json!({"user": caller.user, "scopes": caller.scopes.to_string(), "topics": topics})

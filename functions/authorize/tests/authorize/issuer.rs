@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-/// What the server answers.
+/// The answers of the server.
 #[derive(Clone, Debug)]
 pub(crate) enum Behaviour {
     /// The keys.
