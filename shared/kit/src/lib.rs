@@ -19,7 +19,7 @@
 //! ```
 //! use axum::{body::Body, extract::Request, http::{Method, StatusCode}, response::Response};
 //! use lately_keys::Topic;
-//! use lately_kit::caller::{Caller, Context, Identity};
+//! use lately_kit::caller::{Caller, Identity};
 //! use lately_kit::{answer, edge, path::Part, route::Routes};
 //!
 //! // Runs only if the caller may read the topic: the route's line in `access.rs` requires it.
@@ -31,8 +31,7 @@
 //! let router = edge::around(routes.into_router());
 //! # use tower::ServiceExt;
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
-//! # let session = SessionId::new("2026-11-20T09:30:00Z".parse()?, 0);
-//! let caller = Caller { session, user: None, scopes: "read".parse()?, topics: None, expires_at: None };
+//! let caller = Caller::from_context(&serde_json::from_str(r#"{"user":"ada","scopes":"read"}"#)?)?;
 //! let request = Request::get("/topics/posts").extension(Identity::Known(caller)).body(Body::empty())?;
 //! assert_eq!(router.oneshot(request).await?.status(), StatusCode::OK);
 //! # Ok::<(), Box<dyn std::error::Error>>(()) })?;

@@ -32,7 +32,7 @@ use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::caller::{Caller, Context, Identity};
+use crate::caller::{Caller, Identity};
 use crate::log::{GatewayRequestId, RequestId};
 use crate::path;
 
@@ -181,13 +181,12 @@ fn identity(context: &ApiGatewayV2httpRequestContext) -> Identity {
     if fields.is_empty() {
         return Identity::Missing;
     }
-    let caller = serde_json::from_value::<Context>(Value::Object(fields)).map_err(|error| error.to_string());
-    match caller.and_then(|context| Caller::try_from(context).map_err(|error| error.to_string())) {
+    match Caller::from_context(&fields) {
         // The gateway's own time, so that no clock is read here.
         Ok(caller) if caller.is_over(time(context)) => Identity::Refused,
         Ok(caller) => Identity::Known(caller),
         Err(error) => {
-            tracing::error!(error, "the authorizer's context is not one of ours");
+            tracing::error!(%error, "the authorizer's context is not one of ours");
             Identity::Refused
         }
     }
