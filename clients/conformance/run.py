@@ -1,0 +1,317 @@
+#!/usr/bin/env python3
+"""Runs the conformance cases against a client, through the proxy, and prints a table.
+
+`run.py --program PATH CLIENT...` runs all cases for these clients; `--only TEXT` runs the cases whose names contain the
+text. A client is an adapter: a process that reads calls as JSON lines and writes their results (README.md).
+"""
+import argparse
+import itertools
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
+from pathlib import Path
+
+import yaml
+
+from matching import Mismatch, at, match
+from proxy import CaseTraffic, Proxy, ask
+
+HERE = Path(__file__).resolve().parent
+CLIENTS = {
+    "typescript": ["node", HERE.parent / "typescript/tests/adapter.mjs"],
+    "python": [sys.executable, HERE.parent / "python/tests/adapter.py", "sync"],
+    "python-async": [sys.executable, HERE.parent / "python/tests/adapter.py", "async"],
+}
+# The cases mostly wait, so more of them than processors run at the same time.
+AT_ONCE = 6
+# Only failures reach this bound.
+PATIENCE = 60
+
+
+class Program:
+    """A local program of Lately, with its data in a temporary folder."""
+
+    def __init__(self, path):
+        self.path, self.folder = path, tempfile.TemporaryDirectory()
+        self.process = None
+        self.url = "http://127.0.0.1:1"
+
+    def start(self):
+        log = Path(self.folder.name) / "log"
+        with log.open("wb") as output:
+            arguments = ["--port", "0", "--dynamodb-port", "0", "--no-demo", "--report-every", "never"]
+            data = ["--data", str(Path(self.folder.name) / "data")]
+            self.process = subprocess.Popen([self.path, *arguments, *data], stdout=output, stderr=output)
+        latest = time.monotonic() + PATIENCE
+        while not (found := re.search(r"^  API  *(http:\S*)", log.read_text(), re.M)):
+            if time.monotonic() > latest or self.process.poll() is not None:
+                sys.exit(f"The program does not start:\n{log.read_text()}")
+            time.sleep(0.05)
+        self.url = found[1]
+        return self
+
+    def stop(self, crash=False):
+        if self.process:
+            (self.process.kill if crash else self.process.terminate)()
+            self.process.wait()
+
+
+class Adapter:
+    """A client in a process."""
+
+    def __init__(self, client):
+        self.process = subprocess.Popen(
+            [str(each) for each in CLIENTS[client]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def tell(self, **message):
+        self.process.stdin.write(json.dumps(message) + "\n")
+        self.process.stdin.flush()
+        timer = threading.Timer(PATIENCE, self.process.kill)
+        timer.start()
+        line = self.process.stdout.readline()
+        timer.cancel()
+        if not line:
+            raise Mismatch(f"the client ended, or did not answer within {PATIENCE} s: {message}")
+        return json.loads(line)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class Case:
+    numbers = itertools.count(1)
+
+    def __init__(self, suite, case, adapter):
+        self.suite, self.case, self.adapter = suite, case, adapter
+        number = str(next(self.numbers))
+        unique = f"{os.getpid()}-{number}"
+        self.names = {name: f"{name}-{unique}" for name in ("topic", "user", "other", "app", "repo", "name")}
+        self.program = Program(suite.path).start() if case.get("own_program") else suite.program
+        live = case.get("live", "served")
+        if live == "served" and not suite.serves_live:
+            live = "emulated"
+        self.traffic = CaseTraffic(lambda: self.program.url, live)
+        suite.proxy.cases[number] = self.traffic
+        self.url = f"{suite.proxy.url}/{number}"
+
+    def run(self):
+        try:
+            if "topic" not in self.case or self.case["topic"] is not None:
+                self.ask("PUT", "/topics/$topic", self.case.get("topic") or {})
+            self.traffic.faults = self.filled(self.case.get("faults", []))
+            token = self.filled(self.case.get("token", "dev"))
+            self.adapter.tell(client={"url": self.url, "token": token, **self.case.get("client", {})})
+            for number, step in enumerate(self.case["steps"], 1):
+                try:
+                    self.step(self.filled(step))
+                except Mismatch as mismatch:
+                    raise Mismatch(f"step {number}: {mismatch}") from None
+            unused = [fault for fault in self.traffic.faults if fault.get("times", 1) > 0 and not fault.get("may_stay")]
+            if unused:
+                raise Mismatch(f"faults that met no request: {unused}")
+        finally:
+            self.traffic.ended = True
+            if self.case.get("own_program"):
+                self.program.stop()
+
+    def step(self, step):
+        if "start" in step:
+            self.adapter.tell(**step)
+        elif "do" in step or "next" in step:
+            self.call(step)
+        elif "http" in step:
+            method, _, path = step["http"].partition(" ")
+            status, body = ask(
+                self.program.url, method, path, step.get("body"), step.get("token", "dev"), step.get("headers")
+            )
+            match(step.get("status", {"$min": 200}), status, "status")
+            self.check(step, body)
+        elif "fill" in step:
+            event = {"type": "note", "actor": "ada", **step.get("event", {})}
+            events = [{**event, "data": {"n": n}} for n in step["fill"]]
+            for n, each in zip(step["fill"], events):
+                # An import into the past: no page has to wait until such an event is settled.
+                each |= {"at": step["at"].format(n)} if "at" in step else {}
+            self.ask("POST", f"/topics/{step.get('into', self.names['topic'])}/events", events)
+        elif "faults" in step:
+            self.traffic.faults = step["faults"]
+        elif "stop" in step:
+            self.adapter.tell(stop=step["stop"])
+        elif "sleep" in step:
+            time.sleep(step["sleep"])
+        elif "until" in step:
+            self.until(step["until"])
+        elif "restart" in step:
+            self.restart(**step["restart"])
+        else:
+            raise Mismatch(f"no such step: {step}")
+
+    def call(self, step):
+        before, started = len(self.traffic.requests), time.monotonic()
+        names = ("do", "of", "with", "named", "take", "next", "count")
+        answer = self.adapter.tell(**{name: step[name] for name in names if name in step})
+        self.sent, self.seconds = self.traffic.requests[before:], time.monotonic() - started
+        expect = step.get("expect", {})
+        if "problem" in answer and "problem" not in expect:
+            raise Mismatch(f"{step.get('do', step)} failed: {answer['problem']}")
+        if "problem" in expect:
+            match(expect["problem"], answer.get("problem"), "problem")
+        self.check(step, answer.get("value"))
+        match(expect.get("requests", {"$min": 0}), len(self.sent), "the number of requests")
+        if "sent" in expect:
+            match(expect["sent"], self.sent, "sent")
+        if "statuses" in expect:
+            match(expect["statuses"], [call["status"] for call in answer["calls"]], "statuses")
+        if "cost" in expect:
+            total = {}
+            for call in answer["calls"]:
+                for name, value in call["cost"].items():
+                    total[name] = total.get(name, 0) + value
+            match(expect["cost"], total, "cost")
+        if "pauses" in expect:
+            times = [request["at"] for request in self.sent]
+            pauses = [later - earlier for earlier, later in zip(times, times[1:])]
+            match([{"$min": least} for least in expect["pauses"]], pauses, "pauses")
+        if expect.get("one_key"):
+            keys = {request["headers"].get("idempotency-key") for request in self.sent}
+            if len(keys) != 1 or None in keys:
+                raise Mismatch(f"the requests have the keys {keys}")
+
+    def check(self, step, value):
+        expect = step.get("expect", {})
+        if "value" in expect:
+            match(expect["value"], value)
+        for name, path in step.get("save", {}).items():
+            self.names[name] = at(value, path) if path else value
+
+    def until(self, condition):
+        """Asks again until the answer is as expected."""
+        latest = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return self.step({"http": condition["http"], "expect": {"value": condition["value"]}})
+            except Mismatch:
+                if time.monotonic() > latest:
+                    raise
+                time.sleep(0.1)
+
+    def restart(self, down=0, crash=False):
+        """Ends the program. It starts again after some seconds, while the next steps run."""
+        self.program.stop(crash)
+        self.program.url = "http://127.0.0.1:1"
+        threading.Timer(down, self.program.start).start()
+
+    def ask(self, method, path, body):
+        status, answer = ask(self.program.url, method, self.filled(path), body)
+        if status >= 300:
+            raise Mismatch(f"{method} {path} was answered {status}: {answer}")
+
+    def filled(self, node):
+        """Puts in the names of this case and what earlier steps saved, and unfolds `$repeat` and `$range`."""
+        if isinstance(node, str):
+            if node.startswith("$") and node[1:] in self.names:
+                return deepcopy(self.names[node[1:]])
+            names = "|".join(sorted(self.names, key=len, reverse=True))
+            return re.sub(rf"\$({names})\b", lambda found: str(self.names[found[1]]), node)
+        if isinstance(node, list):
+            return [self.filled(each) for each in node]
+        if isinstance(node, dict):
+            if "$repeat" in node:
+                times, each = node["$repeat"]
+                return [json.loads(json.dumps(self.filled(each)).replace('"$n"', str(n))) for n in range(times)]
+            if "$range" in node:
+                return list(range(*node["$range"]))
+            if "$text" in node:
+                return "x" * node["$text"]
+            # A saved value may be known only when its step runs.
+            return {self.filled(name): self.filled(each) for name, each in node.items()}
+        return node
+
+
+class Suite:
+    def __init__(self, path):
+        self.path, self.program, self.proxy = path, Program(path).start(), Proxy()
+        status, body = ask(self.program.url, "GET", "/topics/none/live")
+        self.serves_live = body["code"] != "route-not-found"
+
+    def run(self, client, cases):
+        """Runs the cases for a client. Returns the failures."""
+        adapters = {}
+
+        def run(case):
+            adapter = adapters.get(threading.get_ident())
+            if adapter is None or adapter.process.poll() is not None:
+                adapter = adapters[threading.get_ident()] = Adapter(client)
+            try:
+                Case(self, deepcopy(case), adapter).run()
+            except Mismatch as mismatch:
+                return str(mismatch)
+            except Exception:
+                return traceback.format_exc()
+            return None
+
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            failures = {case["name"]: failure for case, failure in zip(cases, pool.map(run, cases)) if failure}
+        for adapter in adapters.values():
+            adapter.close()
+        return failures
+
+
+def load():
+    cases = []
+    for file in sorted((HERE / "cases").glob("*.yaml")):
+        for case in yaml.safe_load(file.read_text("utf-8")):
+            cases.append({**case, "group": file.stem.replace("-", " ")})
+    names = [case["name"] for case in cases]
+    if repeated := {name for name in names if names.count(name) > 1}:
+        sys.exit(f"Two cases have the same name: {repeated}")
+    return cases
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--program", required=True, help="the program lately")
+    parser.add_argument("--only", default="", help="a part of the cases' names")
+    parser.add_argument("clients", nargs="*", default=list(CLIENTS), help=", ".join(CLIENTS))
+    arguments = parser.parse_args()
+    cases = [case for case in load() if arguments.only in case["name"] or arguments.only == case["group"]]
+    suite = Suite(arguments.program)
+    failures = {}
+    try:
+        for client in arguments.clients:
+            started = time.monotonic()
+            failures[client] = suite.run(client, cases)
+            for name, failure in failures[client].items():
+                print(f"FAILED {client}: {name}\n    {failure}")
+            print(f"{client}: {len(cases)} cases in {time.monotonic() - started:.0f} s", flush=True)
+    finally:
+        suite.program.stop()
+    print(table(cases, arguments.clients, failures))
+    failed = sum(map(len, failures.values()))
+    print(f"{len(cases) * len(arguments.clients) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+def table(cases, clients, failures):
+    """The table of docs/clients.md."""
+    groups = list(dict.fromkeys(case["group"] for case in cases))
+    lines = [f"| cases | | {' | '.join(clients)} |", f"| --- | --- |{' --- |' * len(clients)}"]
+    for group in [*groups, "all"]:
+        names = {case["name"] for case in cases if group in (case["group"], "all")}
+        passed = [str(len(names - failures[client].keys())) for client in clients]
+        lines.append(f"| {group} | {len(names)} | {' | '.join(passed)} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,673 @@
+"""Generated from the OpenAPI document by clients/generate. Do not edit."""
+
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, Unpack
+
+from .request import Headers, Request, part
+
+
+Name: TypeAlias = str
+
+
+Subject: TypeAlias = str
+
+
+EventType: TypeAlias = str
+
+
+EventId: TypeAlias = str
+
+
+Time: TypeAlias = str
+
+
+Cursor: TypeAlias = str
+
+
+Shards: TypeAlias = Literal[1, 2, 4, 8, 16, 32, 64, 128, 256]
+
+
+class TopicChange(TypedDict):
+    bucket: NotRequired[Literal["quarter-hour", "hour", "day", "month"]]
+    retention_days: NotRequired[int | None]
+    min_shards: NotRequired[Shards]
+    max_shards: NotRequired[Shards]
+    fan_out: NotRequired[bool]
+    views: NotRequired[list[Literal["actor", "subject", "type"]]]
+
+
+class TopicSummary(TypedDict):
+    topic: Name
+    bucket: Literal["quarter-hour", "hour", "day", "month"]
+    retention_days: int | None
+    min_shards: Shards
+    max_shards: Shards
+    fan_out: bool
+    views: list[Literal["actor", "subject", "type"]]
+    created_at: Time
+
+
+class Bucket(TypedDict):
+    label: str
+    shards: Shards
+
+
+class Topic(TopicSummary):
+    """A topic, with its newest buckets that hold events, newest first."""
+
+    buckets: list[Bucket]
+
+
+class TopicList(TypedDict):
+    topics: list[TopicSummary]
+    next: Cursor | None
+
+
+class NewEvent(TypedDict):
+    """An event as it is sent: at most 256 KiB."""
+
+    type: EventType
+    actor: Name
+    subject: NotRequired[Subject]
+    data: NotRequired[Any]
+    at: NotRequired[Time]
+
+
+NewEvents: TypeAlias = list[NewEvent]
+
+
+class Event(TypedDict):
+    id: EventId
+    at: Time
+    type: EventType
+    actor: Name
+    subject: NotRequired[Subject]
+    data: NotRequired[Any]
+
+
+class Accepted(TypedDict):
+    """All events of the batch, in its order."""
+
+    accepted: int
+    events: list[Event]
+
+
+class Page(TypedDict):
+    events: list[Event]
+    next: Cursor | None
+    newer: Cursor | None
+    has_more: bool
+
+
+Code: TypeAlias = Literal["invalid-name", "invalid-id", "invalid-query", "invalid-cursor", "invalid-idempotency-key", "invalid-precondition", "malformed-json", "missing-token", "invalid-token", "forbidden", "origin-refused", "route-not-found", "method-not-allowed", "topic-not-found", "event-not-found", "not-found", "stale-batch", "has-runs", "bucket-is-fixed", "too-many-pull-sources", "too-many-consumers", "too-many-issues", "revision-mismatch", "too-large", "invalid-body", "invalid-event", "too-many-events", "invalid-topic", "idempotency-key-reused", "revision-required", "partially-accepted", "not-yet-visible", "unavailable"]
+
+
+class Fault(TypedDict):
+    path: str
+    message: str
+
+
+class Problem(TypedDict):
+    """The reason why a request failed (RFC 9457). `code` is stable."""
+
+    type: str
+    title: str
+    status: int
+    code: Code
+    detail: str
+    request_id: NotRequired[str]
+    errors: NotRequired[list[Fault]]
+    accepted: NotRequired[list[dict[str, Any]]]
+    rejected: NotRequired[list[dict[str, Any]]]
+
+
+class GatewayMessage(TypedDict):
+    """The body of a response that the gateway itself makes on AWS."""
+
+    message: str
+
+
+class Health(TypedDict):
+    status: Literal["ok"]
+
+
+SessionId: TypeAlias = str
+
+
+Scope: TypeAlias = Literal["read", "write", "import", "consume", "act-as", "admin"]
+
+
+class NewSession(TypedDict):
+    user: NotRequired[Name]
+    scopes: list[Scope]
+    topics: NotRequired[list[Name]]
+    ttl_seconds: int
+
+
+class Session(TypedDict):
+    id: SessionId
+    user: NotRequired[Name]
+    scopes: list[Scope]
+    topics: NotRequired[list[Name]]
+    created_at: Time
+    expires_at: Time
+
+
+class SessionList(TypedDict):
+    sessions: list[Session]
+    next: Cursor | None
+
+
+class RevokedSessions(TypedDict):
+    revoked: int
+
+
+class OwnSession(TypedDict):
+    user: NotRequired[Name]
+    scopes: list[Scope]
+    topics: NotRequired[list[Name]]
+    expires_at: NotRequired[Time]
+
+
+class SessionToken(TypedDict):
+    id: SessionId
+    token: str
+    expires_at: Time
+
+
+Source: TypeAlias = str
+
+
+class TimelineEvent(TypedDict):
+    """An event with its topic."""
+
+    id: EventId
+    at: Time
+    topic: Name
+    type: EventType
+    actor: Name
+    subject: NotRequired[Subject]
+    data: NotRequired[Any]
+
+
+class TimelinePage(TypedDict):
+    events: list[TimelineEvent]
+    next: Cursor | None
+    newer: Cursor | None
+    has_more: bool
+
+
+class FeedPage(TypedDict):
+    events: list[TimelineEvent]
+    next: Cursor | None
+    newer: Cursor | None
+    has_more: bool
+    unread: NotRequired[int]
+    unread_more: NotRequired[bool]
+
+
+class Unread(TypedDict):
+    unread: int
+    more: bool
+
+
+class Seen(TypedDict):
+    id: EventId
+
+
+class Follow(TypedDict):
+    backfill: NotRequired[int]
+
+
+class Following(TypedDict):
+    source: Source
+    since: Time
+
+
+class FollowingList(TypedDict):
+    following: list[Following]
+    next: str | None
+
+
+class Follower(TypedDict):
+    user: Name
+    since: Time
+
+
+class FollowerList(TypedDict):
+    followers: list[Follower]
+    next: str | None
+
+
+class SourceView(TypedDict):
+    source: Source
+    followers: int
+    mode: Literal["push", "promoting", "pull"]
+
+
+Document: TypeAlias = dict[str, Any]
+
+
+RepositoryPart: TypeAlias = str
+
+
+IssueNumber: TypeAlias = int
+
+
+IssueTitle: TypeAlias = str
+
+
+IssueBody: TypeAlias = str
+
+
+Labels: TypeAlias = list[str]
+
+
+IssueStatus: TypeAlias = Literal["open", "closed"]
+
+
+IssuePriority: TypeAlias = Literal["high", "medium", "low"]
+
+
+class NewIssue(TypedDict):
+    title: IssueTitle
+    body: NotRequired[IssueBody]
+    labels: NotRequired[Labels]
+
+
+class IssueChange(TypedDict):
+    """Absent fields stay unchanged. A `body` of null removes the body. After a priority is set, labels no longer change it."""
+
+    title: NotRequired[IssueTitle]
+    body: NotRequired[IssueBody | None]
+    labels: NotRequired[Labels]
+    status: NotRequired[IssueStatus]
+    priority: NotRequired[IssuePriority]
+
+
+class Issue(TypedDict):
+    owner: RepositoryPart
+    repo: RepositoryPart
+    number: IssueNumber
+    title: IssueTitle
+    body: NotRequired[IssueBody]
+    labels: Labels
+    status: IssueStatus
+    priority: IssuePriority
+    opened_by: Name
+    opened_at: Time
+    updated_at: Time
+    revision: int
+
+
+class IssueList(TypedDict):
+    issues: list[Issue]
+    next: Cursor | None
+
+
+BatchToken: TypeAlias = str
+
+
+class NewConsumer(TypedDict):
+    start: NotRequired[Literal["earliest", "latest"] | Time]
+    settle_seconds: NotRequired[int]
+
+
+class Consumer(TypedDict):
+    position: EventId | None
+    outstanding: BatchToken | None
+    lag_seconds: int
+    late: int
+    late_more: NotRequired[Literal[True]]
+    settle_seconds: int
+
+
+class Poll(TypedDict):
+    limit: NotRequired[int]
+
+
+class Polled(TypedDict):
+    batch: BatchToken | None
+    events: list[Event]
+    late: list[Event]
+    caught_up: bool
+
+
+class Commit(TypedDict):
+    batch: BatchToken
+
+
+class Seek(TypedDict):
+    to: Literal["earliest", "latest"] | Time | EventId
+
+
+Run = TypedDict(
+    "Run",
+    {
+        "from": EventId,
+        "to": EventId,
+        "announced_at": Time,
+        "committed_at": Time | None,
+        "events": int | None,
+        "late": int | None,
+        "bytes": int | None,
+        "group_by": Literal["actor", "subject", "type"],
+        "sum": str | None,
+        "files": list[str],
+    },
+)
+
+
+class RunList(TypedDict):
+    runs: list[Run]
+    next: str | None
+
+
+class ListTopicsQuery(TypedDict):
+    limit: NotRequired[int]
+    cursor: NotRequired[Cursor]
+
+
+def list_topics(**query: Unpack[ListTopicsQuery]) -> Request[TopicList]:
+    """List all topics, by name: `GET /topics`."""
+    return Request("GET", f"/topics", query=query)
+
+
+def get_topic(topic: Name) -> Request[Topic]:
+    """Get a topic with its newest buckets: `GET /topics/{topic}`."""
+    return Request("GET", f"/topics/{part(topic)}")
+
+
+def put_topic(topic: Name, body: TopicChange | None = None) -> Request[Topic]:
+    """Create or change a topic: `PUT /topics/{topic}`."""
+    return Request("PUT", f"/topics/{part(topic)}", body=body or {})
+
+
+class GetLatestQuery(TypedDict):
+    limit: NotRequired[int]
+    order: NotRequired[Literal["desc", "asc"]]
+    cursor: NotRequired[Cursor]
+    from_: NotRequired[Time]
+    to: NotRequired[Time]
+    type: NotRequired[EventType]
+    consistent: NotRequired[bool]
+
+
+def get_latest(topic: Name, **query: Unpack[GetLatestQuery]) -> Request[Page]:
+    """Get a page of a topic's events, newest first or oldest first: `GET /topics/{topic}/events`."""
+    return Request("GET", f"/topics/{part(topic)}/events", query=query)
+
+
+def post_events(topic: Name, body: NewEvent | NewEvents, headers: Headers | None = None) -> Request[Event | Accepted]:
+    """Write one event, or a batch: `POST /topics/{topic}/events`."""
+    return Request("POST", f"/topics/{part(topic)}/events", body=body, headers=headers or {})
+
+
+def get_event(topic: Name, id: EventId) -> Request[Event]:
+    """Get an event: `GET /topics/{topic}/events/{id}`."""
+    return Request("GET", f"/topics/{part(topic)}/events/{part(id)}")
+
+
+def delete_event(topic: Name, id: EventId) -> Request[None]:
+    """Delete an event: `DELETE /topics/{topic}/events/{id}`."""
+    return Request("DELETE", f"/topics/{part(topic)}/events/{part(id)}")
+
+
+class GetActorEventsQuery(TypedDict):
+    limit: NotRequired[int]
+    order: NotRequired[Literal["desc", "asc"]]
+    cursor: NotRequired[Cursor]
+    from_: NotRequired[Time]
+    to: NotRequired[Time]
+    type: NotRequired[EventType]
+    consistent: NotRequired[bool]
+    wait_for: NotRequired[EventId]
+    topic: NotRequired[Name]
+    month: NotRequired[str]
+
+
+def get_actor_events(actor: Name, **query: Unpack[GetActorEventsQuery]) -> Request[TimelinePage]:
+    """Get an actor's events, newest first: `GET /actors/{actor}/events`."""
+    return Request("GET", f"/actors/{part(actor)}/events", query=query)
+
+
+class GetSubjectEventsQuery(TypedDict):
+    limit: NotRequired[int]
+    order: NotRequired[Literal["desc", "asc"]]
+    cursor: NotRequired[Cursor]
+    from_: NotRequired[Time]
+    to: NotRequired[Time]
+    type: NotRequired[EventType]
+    consistent: NotRequired[bool]
+    wait_for: NotRequired[EventId]
+    topic: NotRequired[Name]
+    month: NotRequired[str]
+
+
+def get_subject_events(subject: Subject, **query: Unpack[GetSubjectEventsQuery]) -> Request[TimelinePage]:
+    """Get a subject's events, newest first: `GET /subjects/{subject}/events`."""
+    return Request("GET", f"/subjects/{part(subject)}/events", query=query)
+
+
+class GetFeedQuery(TypedDict):
+    limit: NotRequired[int]
+    order: NotRequired[Literal["desc", "asc"]]
+    cursor: NotRequired[Cursor]
+    from_: NotRequired[Time]
+    to: NotRequired[Time]
+    type: NotRequired[EventType]
+    consistent: NotRequired[bool]
+    wait_for: NotRequired[EventId]
+
+
+def get_feed(user: Name, **query: Unpack[GetFeedQuery]) -> Request[FeedPage]:
+    """Get a user's feed, newest first: `GET /feeds/{user}`."""
+    return Request("GET", f"/feeds/{part(user)}", query=query)
+
+
+def get_unread(user: Name) -> Request[Unread]:
+    """Count the unread entries of a feed: `GET /feeds/{user}/unread`."""
+    return Request("GET", f"/feeds/{part(user)}/unread")
+
+
+def put_seen(user: Name, body: Seen) -> Request[None]:
+    """Mark a feed as seen up to an event: `PUT /feeds/{user}/seen`."""
+    return Request("PUT", f"/feeds/{part(user)}/seen", body=body)
+
+
+class ListFollowingQuery(TypedDict):
+    limit: NotRequired[int]
+    cursor: NotRequired[Cursor]
+
+
+def list_following(user: Name, **query: Unpack[ListFollowingQuery]) -> Request[FollowingList]:
+    """List the sources that a user follows: `GET /users/{user}/following`."""
+    return Request("GET", f"/users/{part(user)}/following", query=query)
+
+
+def put_following(user: Name, source: Source, body: Follow | None = None) -> Request[Following]:
+    """Follow a source: `PUT /users/{user}/following/{source}`."""
+    return Request("PUT", f"/users/{part(user)}/following/{part(source)}", body=body or {})
+
+
+def delete_following(user: Name, source: Source) -> Request[None]:
+    """Unfollow a source: `DELETE /users/{user}/following/{source}`."""
+    return Request("DELETE", f"/users/{part(user)}/following/{part(source)}")
+
+
+class ListFollowersQuery(TypedDict):
+    limit: NotRequired[int]
+    cursor: NotRequired[Cursor]
+
+
+def list_followers(source: Source, **query: Unpack[ListFollowersQuery]) -> Request[FollowerList]:
+    """List the followers of a source: `GET /sources/{source}/followers`."""
+    return Request("GET", f"/sources/{part(source)}/followers", query=query)
+
+
+def get_source(source: Source) -> Request[SourceView]:
+    """Get a source's number of followers, and its mode: `GET /sources/{source}`."""
+    return Request("GET", f"/sources/{part(source)}")
+
+
+class GetProfileQuery(TypedDict):
+    consistent: NotRequired[bool]
+
+
+def get_profile(user: Name, **query: Unpack[GetProfileQuery]) -> Request[Document]:
+    """Get a user's profile: `GET /users/{user}/profile`."""
+    return Request("GET", f"/users/{part(user)}/profile", query=query)
+
+
+def put_profile(user: Name, body: Document, headers: Headers | None = None) -> Request[Document]:
+    """Create or replace a user's profile: `PUT /users/{user}/profile`."""
+    return Request("PUT", f"/users/{part(user)}/profile", body=body, headers=headers or {})
+
+
+def delete_profile(user: Name, headers: Headers | None = None) -> Request[None]:
+    """Delete a user's profile: `DELETE /users/{user}/profile`."""
+    return Request("DELETE", f"/users/{part(user)}/profile", headers=headers or {})
+
+
+class GetSettingsQuery(TypedDict):
+    consistent: NotRequired[bool]
+
+
+def get_settings(app: Name, **query: Unpack[GetSettingsQuery]) -> Request[Document]:
+    """Get an application's settings: `GET /settings/{app}`."""
+    return Request("GET", f"/settings/{part(app)}", query=query)
+
+
+def put_settings(app: Name, body: Document, headers: Headers | None = None) -> Request[Document]:
+    """Create or replace an application's settings: `PUT /settings/{app}`."""
+    return Request("PUT", f"/settings/{part(app)}", body=body, headers=headers or {})
+
+
+def delete_settings(app: Name, headers: Headers | None = None) -> Request[None]:
+    """Delete an application's settings: `DELETE /settings/{app}`."""
+    return Request("DELETE", f"/settings/{part(app)}", headers=headers or {})
+
+
+class ListIssuesQuery(TypedDict):
+    status: NotRequired[IssueStatus]
+    priority: NotRequired[IssuePriority]
+    from_: NotRequired[IssueNumber]
+    to: NotRequired[IssueNumber]
+    order: NotRequired[Literal["desc", "asc"]]
+    limit: NotRequired[int]
+    cursor: NotRequired[Cursor]
+    wait_for: NotRequired[str]
+    consistent: NotRequired[bool]
+
+
+def list_issues(owner: RepositoryPart, repo: RepositoryPart, **query: Unpack[ListIssuesQuery]) -> Request[IssueList]:
+    """List a repository's issues, by number: `GET /repos/{owner}/{repo}/issues`."""
+    return Request("GET", f"/repos/{part(owner)}/{part(repo)}/issues", query=query)
+
+
+def post_issue(owner: RepositoryPart, repo: RepositoryPart, body: NewIssue) -> Request[Issue]:
+    """Open an issue: `POST /repos/{owner}/{repo}/issues`."""
+    return Request("POST", f"/repos/{part(owner)}/{part(repo)}/issues", body=body)
+
+
+class GetIssueQuery(TypedDict):
+    consistent: NotRequired[bool]
+
+
+def get_issue(owner: RepositoryPart, repo: RepositoryPart, number: IssueNumber, **query: Unpack[GetIssueQuery]) -> Request[Issue]:
+    """Get an issue: `GET /repos/{owner}/{repo}/issues/{number}`."""
+    return Request("GET", f"/repos/{part(owner)}/{part(repo)}/issues/{part(number)}", query=query)
+
+
+def patch_issue(owner: RepositoryPart, repo: RepositoryPart, number: IssueNumber, body: IssueChange, headers: Headers | None = None) -> Request[Issue]:
+    """Change, close or reopen an issue: `PATCH /repos/{owner}/{repo}/issues/{number}`."""
+    return Request("PATCH", f"/repos/{part(owner)}/{part(repo)}/issues/{part(number)}", body=body, headers=headers or {})
+
+
+class ListSessionsQuery(TypedDict):
+    user: NotRequired[Name]
+    limit: NotRequired[int]
+    cursor: NotRequired[Cursor]
+
+
+def list_sessions(**query: Unpack[ListSessionsQuery]) -> Request[SessionList]:
+    """List the sessions, without their tokens: `GET /sessions`."""
+    return Request("GET", f"/sessions", query=query)
+
+
+def post_session(body: NewSession) -> Request[SessionToken]:
+    """Create a session: `POST /sessions`."""
+    return Request("POST", f"/sessions", body=body)
+
+
+class DeleteSessionsQuery(TypedDict):
+    user: Name
+
+
+def delete_sessions(**query: Unpack[DeleteSessionsQuery]) -> Request[RevokedSessions]:
+    """Revoke all sessions of a user: `DELETE /sessions`."""
+    return Request("DELETE", f"/sessions", query=query)
+
+
+def get_own_session() -> Request[OwnSession]:
+    """Get the caller's own session: `GET /sessions/self`."""
+    return Request("GET", f"/sessions/self")
+
+
+def get_session(id: SessionId) -> Request[Session]:
+    """Get a session, without its token: `GET /sessions/{id}`."""
+    return Request("GET", f"/sessions/{part(id)}")
+
+
+def delete_session(id: SessionId) -> Request[None]:
+    """Revoke a session: `DELETE /sessions/{id}`."""
+    return Request("DELETE", f"/sessions/{part(id)}")
+
+
+def get_health() -> Request[Health]:
+    """Check that the service runs: `GET /health`."""
+    return Request("GET", f"/health")
+
+
+def get_open_api() -> Request[dict[str, Any]]:
+    """Get this document: `GET /openapi.json`."""
+    return Request("GET", f"/openapi.json")
+
+
+def get_consumer(topic: Name, name: Name) -> Request[Consumer]:
+    """Get a consumer's position: `GET /topics/{topic}/consumers/{name}`."""
+    return Request("GET", f"/topics/{part(topic)}/consumers/{part(name)}")
+
+
+def put_consumer(topic: Name, name: Name, body: NewConsumer | None = None) -> Request[Consumer]:
+    """Create or change a consumer: `PUT /topics/{topic}/consumers/{name}`."""
+    return Request("PUT", f"/topics/{part(topic)}/consumers/{part(name)}", body=body or {})
+
+
+def delete_consumer(topic: Name, name: Name) -> Request[None]:
+    """Delete a consumer: `DELETE /topics/{topic}/consumers/{name}`."""
+    return Request("DELETE", f"/topics/{part(topic)}/consumers/{part(name)}")
+
+
+def poll(topic: Name, name: Name, body: Poll | None = None) -> Request[Polled]:
+    """Get the next batch: `POST /topics/{topic}/consumers/{name}/poll`."""
+    return Request("POST", f"/topics/{part(topic)}/consumers/{part(name)}/poll", body=body or {})
+
+
+def commit(topic: Name, name: Name, body: Commit) -> Request[None]:
+    """Commit a batch: `POST /topics/{topic}/consumers/{name}/commit`."""
+    return Request("POST", f"/topics/{part(topic)}/consumers/{part(name)}/commit", body=body)
+
+
+def seek(topic: Name, name: Name, body: Seek) -> Request[Consumer]:
+    """Move a consumer to another position: `POST /topics/{topic}/consumers/{name}/seek`."""
+    return Request("POST", f"/topics/{part(topic)}/consumers/{part(name)}/seek", body=body)
+
+
+class ListRunsQuery(TypedDict):
+    limit: NotRequired[int]
+    cursor: NotRequired[Cursor]
+
+
+def list_runs(topic: Name, name: Name, **query: Unpack[ListRunsQuery]) -> Request[RunList]:
+    """List the runs of a reporting consumer: `GET /topics/{topic}/consumers/{name}/runs`."""
+    return Request("GET", f"/topics/{part(topic)}/consumers/{part(name)}/runs", query=query)

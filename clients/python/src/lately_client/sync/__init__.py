@@ -1,0 +1,1 @@
+"""The blocking client: generated from `aio` by clients/generate."""

@@ -1,0 +1,102 @@
+"""Generated from `aio` by clients/generate. Do not edit.
+
+Records: profiles, settings and issues.
+
+Each has a revision, and a write names the revision that it replaces, so that no update is lost. The client repeats no such
+write after a failure that leaves open whether it was done (503, or no response): read the record to know.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
+from .. import api
+from ..problem import LatelyProblem
+from ..request import Request
+from .transport import Answer, Transport
+
+T = TypeVar("T")
+
+
+def if_match(revision: str | int) -> dict[str, str]:
+    return {"If-Match": f'"{revision}"'}
+
+
+class Document:
+    """A profile or the settings of an application: any JSON object."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        name: str,
+        get: Callable[..., Request[api.Document]],
+        put: Callable[..., Request[api.Document]],
+        delete: Callable[..., Request[None]],
+    ) -> None:
+        self._transport = transport
+        self._get, self._put, self._delete = partial(get, name), partial(put, name), partial(delete, name)
+
+    def get(self, *, consistent: bool = False) -> Answer[api.Document]:
+        return self._transport.send(self._get(consistent=consistent or None))
+
+    def put(self, value: api.Document, revision: str | None = None) -> Answer[api.Document]:
+        """Creates the record, or replaces the given revision."""
+        headers = {"If-None-Match": "*"} if revision is None else if_match(revision)
+        return self._transport.send(self._put(value, headers))
+
+    def delete(self, revision: str | None = None) -> None:
+        """Deletes the given revision. Without a revision, only a record that does not exist is "deleted"."""
+        self._transport.value(self._delete({} if revision is None else if_match(revision)))
+
+    def update(self, change: Callable[[api.Document | None], api.Document]) -> Answer[api.Document]:
+        """Reads, changes and writes the record, and begins again if somebody else wrote meanwhile.
+
+        `change` gets None if there is no record yet.
+        """
+
+        def update() -> Answer[api.Document]:
+            try:
+                current = self.get(consistent=True)
+            except LatelyProblem as problem:
+                if problem.code != "not-found":
+                    raise
+                return self.put(change(None))
+            return self.put(change(current.value), current.revision)
+
+        return until_current(self._transport, update)
+
+
+class Issue:
+    def __init__(self, transport: Transport, owner: str, repo: str, number: int) -> None:
+        self._transport, self.owner, self.repo, self.number = transport, owner, repo, number
+
+    def get(self, *, consistent: bool = False) -> api.Issue:
+        query: dict[str, Any] = {"consistent": True} if consistent else {}
+        return self._transport.value(api.get_issue(self.owner, self.repo, self.number, **query))
+
+    def change(self, change: api.IssueChange, revision: int | str) -> api.Issue:
+        """Changes the given revision of the issue."""
+        request = api.patch_issue(self.owner, self.repo, self.number, change, if_match(revision))
+        return self._transport.value(request)
+
+    def update(self, change: Callable[[api.Issue], api.IssueChange]) -> api.Issue:
+        """Reads and changes the issue, and begins again if somebody else wrote meanwhile."""
+
+        def update() -> api.Issue:
+            issue = self.get(consistent=True)
+            return self.change(change(issue), issue["revision"])
+
+        return until_current(self._transport, update)
+
+
+def until_current(transport: Transport, update: Callable[[], T]) -> T:
+    """Runs an update again while its revision is not the current one."""
+    attempt = 1
+    while True:
+        try:
+            return update()
+        except LatelyProblem as problem:
+            if problem.code != "revision-mismatch" or attempt >= transport.options.attempts:
+                raise
+            transport.pause(attempt)
+        attempt += 1

@@ -1,0 +1,898 @@
+// Generated from the OpenAPI document by clients/generate. Do not edit.
+
+import { path, type Request } from "./request.js";
+
+/** The name of a topic or an actor. */
+export type Name = string;
+
+/** The subject of an event. */
+export type Subject = string;
+
+/** The type of an event. */
+export type EventType = string;
+
+/** A UUIDv7 whose time is the event's. */
+export type EventId = string;
+
+/** RFC 3339 with an offset, in the years 1970 to 9999. Answers are in UTC, with milliseconds. */
+export type Time = string;
+
+/** The position at which the next page continues. Its content is opaque. */
+export type Cursor = string;
+
+export type Shards = 1 | 2 | 4 | 8 | 16 | 32 | 64 | 128 | 256;
+
+export interface TopicChange {
+  /** The width of a bucket; fixed at creation. */
+  bucket?: "quarter-hour" | "hour" | "day" | "month";
+  /** The days after which events expire; null keeps them for ever. */
+  retention_days?: number | null;
+  /** The least number of shards with which a bucket begins; at most max_shards. */
+  min_shards?: Shards;
+  /** The most shards of a bucket. */
+  max_shards?: Shards;
+  /** If true, events are pushed to feeds; needs the views actor and subject. */
+  fan_out?: boolean;
+  /** The views that list later events. */
+  views?: ("actor" | "subject" | "type")[];
+}
+
+export interface TopicSummary {
+  topic: Name;
+  /** The width of a bucket; fixed at creation. */
+  bucket: "quarter-hour" | "hour" | "day" | "month";
+  /** The days after which events expire; null keeps them for ever. */
+  retention_days: number | null;
+  /** The least number of shards with which a bucket begins; at most max_shards. */
+  min_shards: Shards;
+  /** The most shards of a bucket. */
+  max_shards: Shards;
+  /** If true, events are pushed to feeds; needs the views actor and subject. */
+  fan_out: boolean;
+  /** The views that list later events. */
+  views: ("actor" | "subject" | "type")[];
+  created_at: Time;
+}
+
+/** A topic, with its newest buckets that hold events, newest first. */
+export type Topic = TopicSummary & {
+  buckets: Bucket[];
+};
+
+export interface Bucket {
+  /** The name of the bucket's window of time. */
+  label: string;
+  shards: Shards;
+}
+
+export interface TopicList {
+  topics: TopicSummary[];
+  next: Cursor | null;
+}
+
+/** An event as it is sent: at most 256 KiB. */
+export interface NewEvent {
+  type: EventType;
+  actor: Name;
+  subject?: Subject;
+  /** Any JSON, nested at most 60 levels deep. Responses return it as it was sent. */
+  data?: unknown;
+  /** The time of the event; the default is now. */
+  at?: Time;
+}
+
+/** A batch. */
+export type NewEvents = NewEvent[];
+
+export interface Event {
+  id: EventId;
+  at: Time;
+  type: EventType;
+  actor: Name;
+  subject?: Subject;
+  /** Any JSON, as it was sent. */
+  data?: unknown;
+}
+
+/** All events of the batch, in its order. */
+export interface Accepted {
+  accepted: number;
+  events: Event[];
+}
+
+export interface Page {
+  events: Event[];
+  /** The cursor that continues in the page's own order. */
+  next: Cursor | null;
+  /** On newest-first pages: the cursor of later events, oldest first. Events of two seconds may come again. */
+  newer: Cursor | null;
+  has_more: boolean;
+}
+
+/** The reason why a request failed (RFC 9457). `code` is stable. */
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  code: Code;
+  detail: string;
+  /** The request's id in the log; give it to the operator of the service. */
+  request_id?: string;
+  /** Every fault, by its place in the request. */
+  errors?: Fault[];
+  /** With `partially-accepted`: the events that were written. */
+  accepted?: {
+  index: number;
+  id: EventId;
+}[];
+  /** With `partially-accepted`: the events that were certainly not written. An event in neither list may or may not be written. */
+  rejected?: {
+  index: number;
+  code: Code;
+}[];
+}
+
+export type Code = "invalid-name" | "invalid-id" | "invalid-query" | "invalid-cursor" | "invalid-idempotency-key" | "invalid-precondition" | "malformed-json" | "missing-token" | "invalid-token" | "forbidden" | "origin-refused" | "route-not-found" | "method-not-allowed" | "topic-not-found" | "event-not-found" | "not-found" | "stale-batch" | "has-runs" | "bucket-is-fixed" | "too-many-pull-sources" | "too-many-consumers" | "too-many-issues" | "revision-mismatch" | "too-large" | "invalid-body" | "invalid-event" | "too-many-events" | "invalid-topic" | "idempotency-key-reused" | "revision-required" | "partially-accepted" | "not-yet-visible" | "unavailable";
+
+export interface Fault {
+  /** A JSON Pointer into the body, as `/1/type`, or the name of a query parameter, as `/limit`. */
+  path: string;
+  message: string;
+}
+
+/** The body of a response that the gateway itself makes on AWS. */
+export interface GatewayMessage {
+  message: string;
+}
+
+export interface Health {
+  status: "ok";
+}
+
+/** The name of a session: a UUID in lower case. It is not secret. */
+export type SessionId = string;
+
+/** `read`; `write` (post, delete, follow, change records, as the session's own user); `import`; `consume`; `act-as` (act as any user); `admin` (all of these, and topics, sessions, settings). */
+export type Scope = "read" | "write" | "import" | "consume" | "act-as" | "admin";
+
+export interface NewSession {
+  /** The user for whom the session acts; absent for a service. */
+  user?: Name;
+  scopes: Scope[];
+  /** The only topics to which the scopes apply; all if absent. */
+  topics?: Name[];
+  ttl_seconds: number;
+}
+
+export interface SessionList {
+  sessions: Session[];
+  next: Cursor | null;
+}
+
+export interface RevokedSessions {
+  /** The number of sessions that this request ended. */
+  revoked: number;
+}
+
+export interface OwnSession {
+  user?: Name;
+  scopes: Scope[];
+  /** The only topics to which the scopes apply; all if absent. */
+  topics?: Name[];
+  /** The time from which on the token is refused. */
+  expires_at?: Time;
+}
+
+export interface Session {
+  id: SessionId;
+  user?: Name;
+  scopes: Scope[];
+  /** The only topics to which the scopes apply; all if absent. */
+  topics?: Name[];
+  created_at: Time;
+  /** The time from which on the session is refused. */
+  expires_at: Time;
+}
+
+export interface SessionToken {
+  id: SessionId;
+  /** The token is returned only once, and stored only as a hash. */
+  token: string;
+  expires_at: Time;
+}
+
+/** An actor or a subject, which users can follow: `actor:<name>` or `subject:<name>`. */
+export type Source = string;
+
+/** An event with its topic. */
+export interface TimelineEvent {
+  id: EventId;
+  at: Time;
+  topic: Name;
+  type: EventType;
+  actor: Name;
+  subject?: Subject;
+  /** Any JSON, as it was sent. */
+  data?: unknown;
+}
+
+export interface TimelinePage {
+  events: TimelineEvent[];
+  /** The cursor that continues in the page's own order. */
+  next: Cursor | null;
+  /** On newest-first pages: the cursor of later events, oldest first. */
+  newer: Cursor | null;
+  has_more: boolean;
+}
+
+export interface FeedPage {
+  events: TimelineEvent[];
+  /** The cursor that continues in the page's own order. */
+  next: Cursor | null;
+  /** On newest-first pages: the cursor of later events, oldest first. */
+  newer: Cursor | null;
+  has_more: boolean;
+  /** The number of this page's entries that are newer than the seen mark and not the user's own. Only on newest-first pages without filter and cursor. */
+  unread?: number;
+  /** True if the page ends before the seen mark, so that more unread entries may follow. */
+  unread_more?: boolean;
+}
+
+export interface Unread {
+  unread: number;
+  /** True if the count stopped at the bound of one request. */
+  more: boolean;
+}
+
+export interface Seen {
+  id: EventId;
+}
+
+export interface Follow {
+  /** The number of the source's events from before the follow that the feed will show. */
+  backfill?: number;
+}
+
+export interface Following {
+  source: Source;
+  since: Time;
+}
+
+export interface FollowingList {
+  following: Following[];
+  /** The cursor of the next page; null at the end. */
+  next: string | null;
+}
+
+export interface Follower {
+  user: Name;
+  since: Time;
+}
+
+export interface FollowerList {
+  followers: Follower[];
+  /** The cursor of the next page; null at the end. */
+  next: string | null;
+}
+
+export interface SourceView {
+  source: Source;
+  followers: number;
+  /** `push`: events are copied into feeds. `pull`: events are read at each read of a feed. `promoting`: the source changes from push to pull. */
+  mode: "push" | "promoting" | "pull";
+}
+
+/** Any JSON object of at most 64 KiB as it is sent, nested at most 60 levels deep. Responses return it as the same text. */
+export type Document = Record<string, unknown>;
+
+export type RepositoryPart = string;
+
+export type IssueNumber = number;
+
+/** One line: no control characters, and not only white space. */
+export type IssueTitle = string;
+
+/** Text; the only control characters allowed are tabs and line ends. The whole request has at most 65,536 bytes. */
+export type IssueBody = string;
+
+/** Each label once, of at most 50 bytes, without control characters, and without white space at its ends. */
+export type Labels = string[];
+
+export type IssueStatus = "open" | "closed";
+
+export type IssuePriority = "high" | "medium" | "low";
+
+export interface NewIssue {
+  title: IssueTitle;
+  body?: IssueBody;
+  labels?: Labels;
+}
+
+/** Absent fields stay unchanged. A `body` of null removes the body. After a priority is set, labels no longer change it. */
+export interface IssueChange {
+  title?: IssueTitle;
+  body?: IssueBody | null;
+  labels?: Labels;
+  status?: IssueStatus;
+  priority?: IssuePriority;
+}
+
+export interface Issue {
+  owner: RepositoryPart;
+  repo: RepositoryPart;
+  number: IssueNumber;
+  title: IssueTitle;
+  body?: IssueBody;
+  labels: Labels;
+  status: IssueStatus;
+  priority: IssuePriority;
+  opened_by: Name;
+  opened_at: Time;
+  updated_at: Time;
+  /** The revision rises with every change; in quotes it is the `ETag`. */
+  revision: number;
+}
+
+export interface IssueList {
+  issues: Issue[];
+  next: Cursor | null;
+}
+
+/** The name of a batch. Its content is opaque. */
+export type BatchToken = string;
+
+export interface NewConsumer {
+  /** The position at which a new consumer begins: the oldest event, now, or a time. */
+  start?: "earliest" | "latest" | Time;
+  /** The seconds that the consumer stays behind now, so that writes under way can land. */
+  settle_seconds?: number;
+}
+
+export interface Consumer {
+  /** All events at or before this position are committed. */
+  position: EventId | null;
+  /** The batch that was returned and is not committed. */
+  outstanding: BatchToken | null;
+  /** The age of the oldest event that is not committed. */
+  lag_seconds: number;
+  /** The number of events that landed before the position and are not committed. */
+  late: number;
+  /** True if one request could not count all late events; absent otherwise. */
+  late_more?: true;
+  settle_seconds: number;
+}
+
+export interface Poll {
+  /** The most events of the batch, late events included. */
+  limit?: number;
+}
+
+export interface Polled {
+  /** The batch to commit; null if there are no events. */
+  batch: BatchToken | null;
+  /** The next events, oldest first. */
+  events: Event[];
+  /** The events that landed before the position, oldest first. The list may repeat an event. */
+  late: Event[];
+  /** True if there are no more events up to `settle_seconds` ago. False for a batch that is returned again. */
+  caught_up: boolean;
+}
+
+export interface Commit {
+  batch: BatchToken;
+}
+
+export interface Seek {
+  to: "earliest" | "latest" | Time | EventId;
+}
+
+export interface Run {
+  /** The run reports the events after this id. */
+  from: EventId;
+  /** The run reports the events up to this id, included. */
+  to: EventId;
+  /** The time at which the run began. */
+  announced_at: Time;
+  /** The time at which the run was committed; null until then, like the counts. */
+  committed_at: Time | null;
+  /** The number of events that the run reports, late events included. */
+  events: number | null;
+  /** The number of these events that landed too late for the run that covers their time. */
+  late: number | null;
+  /** The size of the events' file in bytes. */
+  bytes: number | null;
+  group_by: "actor" | "subject" | "type";
+  /** The field of `data` that the summary adds up. */
+  sum: string | null;
+  /** The names of the run's files, below the location of the reports: the events and the summary. The files appear a moment after the run is committed. */
+  files: string[];
+}
+
+export interface RunList {
+  runs: Run[];
+  /** The cursor of the next page; null at the end. */
+  next: string | null;
+}
+
+export type ListTopicsQuery = {
+  /** The most entries of a page. */
+  limit?: number;
+  /** The `next` of a page. */
+  cursor?: Cursor;
+};
+
+/** List all topics, by name: `GET /topics`. */
+export const listTopics = (query: ListTopicsQuery = {}): Request<TopicList> => ({
+  method: "GET",
+  path: path`/topics`,
+  query,
+});
+
+/** Get a topic with its newest buckets: `GET /topics/{topic}`. */
+export const getTopic = (topic: Name): Request<Topic> => ({
+  method: "GET",
+  path: path`/topics/${topic}`,
+});
+
+/** Create or change a topic: `PUT /topics/{topic}`. */
+export const putTopic = (topic: Name, body: TopicChange = {}): Request<Topic> => ({
+  method: "PUT",
+  path: path`/topics/${topic}`,
+  body,
+});
+
+export type GetLatestQuery = {
+  /** The most entries of a page. */
+  limit?: number;
+  /** `desc` (the default) is newest first. May be left out with a cursor. */
+  order?: "desc" | "asc";
+  /** The `next` or `newer` of a page. Repeat the filters of that page's query; `limit` and `consistent` may change. */
+  cursor?: Cursor;
+  /** Events of this time and later; not after `to`. */
+  from?: Time;
+  /** Events before this time. */
+  to?: Time;
+  /** Events of this type. */
+  type?: EventType;
+  /** If true, the read shows every acknowledged write, at twice the price. */
+  consistent?: boolean;
+};
+
+/** Get a page of a topic's events, newest first or oldest first: `GET /topics/{topic}/events`. */
+export const getLatest = (topic: Name, query: GetLatestQuery = {}): Request<Page> => ({
+  method: "GET",
+  path: path`/topics/${topic}/events`,
+  query,
+});
+
+export type PostEventsHeaders = {
+  /** The name of the request, for 24 hours: the same key and body return the first response again, and another body is refused. 1 to 128 printable ASCII characters. */
+  "Idempotency-Key"?: string;
+};
+
+/** Write one event, or a batch: `POST /topics/{topic}/events`. */
+export const postEvents = (topic: Name, body: NewEvent | NewEvents, headers: PostEventsHeaders = {}): Request<Event | Accepted> => ({
+  method: "POST",
+  path: path`/topics/${topic}/events`,
+  body,
+  headers,
+});
+
+/** Get an event: `GET /topics/{topic}/events/{id}`. */
+export const getEvent = (topic: Name, id: EventId): Request<Event> => ({
+  method: "GET",
+  path: path`/topics/${topic}/events/${id}`,
+});
+
+/** Delete an event: `DELETE /topics/{topic}/events/{id}`. */
+export const deleteEvent = (topic: Name, id: EventId): Request<void> => ({
+  method: "DELETE",
+  path: path`/topics/${topic}/events/${id}`,
+});
+
+export type GetActorEventsQuery = {
+  /** The most entries of a page. */
+  limit?: number;
+  /** `desc` (the default) is newest first. May be left out with a cursor. */
+  order?: "desc" | "asc";
+  /** The `next` or `newer` of a page. Repeat the filters of that page's query; `limit` and `consistent` may change. */
+  cursor?: Cursor;
+  /** Events of this time and later; not after `to`. */
+  from?: Time;
+  /** Events before this time. */
+  to?: Time;
+  /** Events of this type. */
+  type?: EventType;
+  /** If true, the read shows every acknowledged write, at twice the price. */
+  consistent?: boolean;
+  /** Waits at most 5 s until this event shows. For an event older than two minutes the server looks only once; an id in the future is refused. Not with `cursor`. */
+  wait_for?: EventId;
+  /** Only events of this topic. */
+  topic?: Name;
+  /** Only events of this month. Not with `from` or `to`. */
+  month?: string;
+};
+
+/** Get an actor's events, newest first: `GET /actors/{actor}/events`. */
+export const getActorEvents = (actor: Name, query: GetActorEventsQuery = {}): Request<TimelinePage> => ({
+  method: "GET",
+  path: path`/actors/${actor}/events`,
+  query,
+});
+
+export type GetSubjectEventsQuery = {
+  /** The most entries of a page. */
+  limit?: number;
+  /** `desc` (the default) is newest first. May be left out with a cursor. */
+  order?: "desc" | "asc";
+  /** The `next` or `newer` of a page. Repeat the filters of that page's query; `limit` and `consistent` may change. */
+  cursor?: Cursor;
+  /** Events of this time and later; not after `to`. */
+  from?: Time;
+  /** Events before this time. */
+  to?: Time;
+  /** Events of this type. */
+  type?: EventType;
+  /** If true, the read shows every acknowledged write, at twice the price. */
+  consistent?: boolean;
+  /** Waits at most 5 s until this event shows. For an event older than two minutes the server looks only once; an id in the future is refused. Not with `cursor`. */
+  wait_for?: EventId;
+  /** Only events of this topic. */
+  topic?: Name;
+  /** Only events of this month. Not with `from` or `to`. */
+  month?: string;
+};
+
+/** Get a subject's events, newest first: `GET /subjects/{subject}/events`. */
+export const getSubjectEvents = (subject: Subject, query: GetSubjectEventsQuery = {}): Request<TimelinePage> => ({
+  method: "GET",
+  path: path`/subjects/${subject}/events`,
+  query,
+});
+
+export type GetFeedQuery = {
+  /** The most entries of a page. */
+  limit?: number;
+  /** `desc` (the default) is newest first. May be left out with a cursor. */
+  order?: "desc" | "asc";
+  /** The `next` or `newer` of a page. Repeat the filters of that page's query; `limit` and `consistent` may change. */
+  cursor?: Cursor;
+  /** Events of this time and later; not after `to`. */
+  from?: Time;
+  /** Events before this time. */
+  to?: Time;
+  /** Events of this type. */
+  type?: EventType;
+  /** If true, the read shows every acknowledged write, at twice the price. */
+  consistent?: boolean;
+  /** Waits at most 5 s until this event shows. For an event older than two minutes the server looks only once; an id in the future is refused. Not with `cursor`. */
+  wait_for?: EventId;
+};
+
+/** Get a user's feed, newest first: `GET /feeds/{user}`. */
+export const getFeed = (user: Name, query: GetFeedQuery = {}): Request<FeedPage> => ({
+  method: "GET",
+  path: path`/feeds/${user}`,
+  query,
+});
+
+/** Count the unread entries of a feed: `GET /feeds/{user}/unread`. */
+export const getUnread = (user: Name): Request<Unread> => ({
+  method: "GET",
+  path: path`/feeds/${user}/unread`,
+});
+
+/** Mark a feed as seen up to an event: `PUT /feeds/{user}/seen`. */
+export const putSeen = (user: Name, body: Seen): Request<void> => ({
+  method: "PUT",
+  path: path`/feeds/${user}/seen`,
+  body,
+});
+
+export type ListFollowingQuery = {
+  /** The most entries of a page. */
+  limit?: number;
+  /** The `next` of a page. */
+  cursor?: Cursor;
+};
+
+/** List the sources that a user follows: `GET /users/{user}/following`. */
+export const listFollowing = (user: Name, query: ListFollowingQuery = {}): Request<FollowingList> => ({
+  method: "GET",
+  path: path`/users/${user}/following`,
+  query,
+});
+
+/** Follow a source: `PUT /users/{user}/following/{source}`. */
+export const putFollowing = (user: Name, source: Source, body: Follow = {}): Request<Following> => ({
+  method: "PUT",
+  path: path`/users/${user}/following/${source}`,
+  body,
+});
+
+/** Unfollow a source: `DELETE /users/{user}/following/{source}`. */
+export const deleteFollowing = (user: Name, source: Source): Request<void> => ({
+  method: "DELETE",
+  path: path`/users/${user}/following/${source}`,
+});
+
+export type ListFollowersQuery = {
+  /** The most entries of a page. */
+  limit?: number;
+  /** The `next` of a page. */
+  cursor?: Cursor;
+};
+
+/** List the followers of a source: `GET /sources/{source}/followers`. */
+export const listFollowers = (source: Source, query: ListFollowersQuery = {}): Request<FollowerList> => ({
+  method: "GET",
+  path: path`/sources/${source}/followers`,
+  query,
+});
+
+/** Get a source's number of followers, and its mode: `GET /sources/{source}`. */
+export const getSource = (source: Source): Request<SourceView> => ({
+  method: "GET",
+  path: path`/sources/${source}`,
+});
+
+export type GetProfileQuery = {
+  /** If true, the read shows every acknowledged write, at twice the price. */
+  consistent?: boolean;
+};
+
+/** Get a user's profile: `GET /users/{user}/profile`. */
+export const getProfile = (user: Name, query: GetProfileQuery = {}): Request<Document> => ({
+  method: "GET",
+  path: path`/users/${user}/profile`,
+  query,
+});
+
+export type PutProfileHeaders = {
+  /** The `ETag` of the document to replace or delete: exactly one, as a response returned it. Not with `If-None-Match`. */
+  "If-Match"?: string;
+  /** `*`: write only if the document does not exist yet. */
+  "If-None-Match"?: "*";
+};
+
+/** Create or replace a user's profile: `PUT /users/{user}/profile`. */
+export const putProfile = (user: Name, body: Document, headers: PutProfileHeaders = {}): Request<Document> => ({
+  method: "PUT",
+  path: path`/users/${user}/profile`,
+  body,
+  headers,
+});
+
+export type DeleteProfileHeaders = {
+  /** The `ETag` of the document to replace or delete: exactly one, as a response returned it. Not with `If-None-Match`. */
+  "If-Match"?: string;
+  /** `*`: write only if the document does not exist yet. */
+  "If-None-Match"?: "*";
+};
+
+/** Delete a user's profile: `DELETE /users/{user}/profile`. */
+export const deleteProfile = (user: Name, headers: DeleteProfileHeaders = {}): Request<void> => ({
+  method: "DELETE",
+  path: path`/users/${user}/profile`,
+  headers,
+});
+
+export type GetSettingsQuery = {
+  /** If true, the read shows every acknowledged write, at twice the price. */
+  consistent?: boolean;
+};
+
+/** Get an application's settings: `GET /settings/{app}`. */
+export const getSettings = (app: Name, query: GetSettingsQuery = {}): Request<Document> => ({
+  method: "GET",
+  path: path`/settings/${app}`,
+  query,
+});
+
+export type PutSettingsHeaders = {
+  /** The `ETag` of the document to replace or delete: exactly one, as a response returned it. Not with `If-None-Match`. */
+  "If-Match"?: string;
+  /** `*`: write only if the document does not exist yet. */
+  "If-None-Match"?: "*";
+};
+
+/** Create or replace an application's settings: `PUT /settings/{app}`. */
+export const putSettings = (app: Name, body: Document, headers: PutSettingsHeaders = {}): Request<Document> => ({
+  method: "PUT",
+  path: path`/settings/${app}`,
+  body,
+  headers,
+});
+
+export type DeleteSettingsHeaders = {
+  /** The `ETag` of the document to replace or delete: exactly one, as a response returned it. Not with `If-None-Match`. */
+  "If-Match"?: string;
+  /** `*`: write only if the document does not exist yet. */
+  "If-None-Match"?: "*";
+};
+
+/** Delete an application's settings: `DELETE /settings/{app}`. */
+export const deleteSettings = (app: Name, headers: DeleteSettingsHeaders = {}): Request<void> => ({
+  method: "DELETE",
+  path: path`/settings/${app}`,
+  headers,
+});
+
+export type ListIssuesQuery = {
+  /** Only issues of this status. Not with `priority`. */
+  status?: IssueStatus;
+  /** Only issues of this priority. Not with `status`. */
+  priority?: IssuePriority;
+  /** Issues of this number and higher; not after `to`. */
+  from?: IssueNumber;
+  /** Issues of this number and lower. */
+  to?: IssueNumber;
+  /** `desc` (the default) is newest first. May be left out with a cursor. */
+  order?: "desc" | "asc";
+  /** The most entries of a page. */
+  limit?: number;
+  /** The `next` of a page. Repeat the filters of that page's query; `limit` and `consistent` may change. */
+  cursor?: Cursor;
+  /** The `<number>@<revision>` of an issue. Waits at most 5 s until the list shows that revision of the issue, or a later one. Not with `cursor`. */
+  wait_for?: string;
+  /** If true, the read shows every acknowledged write, at twice the price. Not with `status` or `priority`, because these are read from an index. */
+  consistent?: boolean;
+};
+
+/** List a repository's issues, by number: `GET /repos/{owner}/{repo}/issues`. */
+export const listIssues = (owner: RepositoryPart, repo: RepositoryPart, query: ListIssuesQuery = {}): Request<IssueList> => ({
+  method: "GET",
+  path: path`/repos/${owner}/${repo}/issues`,
+  query,
+});
+
+/** Open an issue: `POST /repos/{owner}/{repo}/issues`. */
+export const postIssue = (owner: RepositoryPart, repo: RepositoryPart, body: NewIssue): Request<Issue> => ({
+  method: "POST",
+  path: path`/repos/${owner}/${repo}/issues`,
+  body,
+});
+
+export type GetIssueQuery = {
+  /** If true, the read shows every acknowledged write, at twice the price. */
+  consistent?: boolean;
+};
+
+/** Get an issue: `GET /repos/{owner}/{repo}/issues/{number}`. */
+export const getIssue = (owner: RepositoryPart, repo: RepositoryPart, number: IssueNumber, query: GetIssueQuery = {}): Request<Issue> => ({
+  method: "GET",
+  path: path`/repos/${owner}/${repo}/issues/${number}`,
+  query,
+});
+
+export type PatchIssueHeaders = {
+  /** The `ETag` of the issue to change: exactly one, as a response returned it. Without this header nothing is changed, and the response has the current `ETag`. */
+  "If-Match"?: string;
+};
+
+/** Change, close or reopen an issue: `PATCH /repos/{owner}/{repo}/issues/{number}`. */
+export const patchIssue = (owner: RepositoryPart, repo: RepositoryPart, number: IssueNumber, body: IssueChange, headers: PatchIssueHeaders = {}): Request<Issue> => ({
+  method: "PATCH",
+  path: path`/repos/${owner}/${repo}/issues/${number}`,
+  body,
+  headers,
+});
+
+export type ListSessionsQuery = {
+  /** Only sessions of this user. */
+  user?: Name;
+  /** The most entries of a page. */
+  limit?: number;
+  /** The `next` of a page. */
+  cursor?: Cursor;
+};
+
+/** List the sessions, without their tokens: `GET /sessions`. */
+export const listSessions = (query: ListSessionsQuery = {}): Request<SessionList> => ({
+  method: "GET",
+  path: path`/sessions`,
+  query,
+});
+
+/** Create a session: `POST /sessions`. */
+export const postSession = (body: NewSession): Request<SessionToken> => ({
+  method: "POST",
+  path: path`/sessions`,
+  body,
+});
+
+export type DeleteSessionsQuery = {
+  /** The user whose sessions are revoked. */
+  user: Name;
+};
+
+/** Revoke all sessions of a user: `DELETE /sessions`. */
+export const deleteSessions = (query: DeleteSessionsQuery): Request<RevokedSessions> => ({
+  method: "DELETE",
+  path: path`/sessions`,
+  query,
+});
+
+/** Get the caller's own session: `GET /sessions/self`. */
+export const getOwnSession = (): Request<OwnSession> => ({
+  method: "GET",
+  path: path`/sessions/self`,
+});
+
+/** Get a session, without its token: `GET /sessions/{id}`. */
+export const getSession = (id: SessionId): Request<Session> => ({
+  method: "GET",
+  path: path`/sessions/${id}`,
+});
+
+/** Revoke a session: `DELETE /sessions/{id}`. */
+export const deleteSession = (id: SessionId): Request<void> => ({
+  method: "DELETE",
+  path: path`/sessions/${id}`,
+});
+
+/** Check that the service runs: `GET /health`. */
+export const getHealth = (): Request<Health> => ({
+  method: "GET",
+  path: path`/health`,
+});
+
+/** Get this document: `GET /openapi.json`. */
+export const getOpenApi = (): Request<Record<string, unknown>> => ({
+  method: "GET",
+  path: path`/openapi.json`,
+});
+
+/** Get a consumer's position: `GET /topics/{topic}/consumers/{name}`. */
+export const getConsumer = (topic: Name, name: Name): Request<Consumer> => ({
+  method: "GET",
+  path: path`/topics/${topic}/consumers/${name}`,
+});
+
+/** Create or change a consumer: `PUT /topics/{topic}/consumers/{name}`. */
+export const putConsumer = (topic: Name, name: Name, body: NewConsumer = {}): Request<Consumer> => ({
+  method: "PUT",
+  path: path`/topics/${topic}/consumers/${name}`,
+  body,
+});
+
+/** Delete a consumer: `DELETE /topics/{topic}/consumers/{name}`. */
+export const deleteConsumer = (topic: Name, name: Name): Request<void> => ({
+  method: "DELETE",
+  path: path`/topics/${topic}/consumers/${name}`,
+});
+
+/** Get the next batch: `POST /topics/{topic}/consumers/{name}/poll`. */
+export const poll = (topic: Name, name: Name, body: Poll = {}): Request<Polled> => ({
+  method: "POST",
+  path: path`/topics/${topic}/consumers/${name}/poll`,
+  body,
+});
+
+/** Commit a batch: `POST /topics/{topic}/consumers/{name}/commit`. */
+export const commit = (topic: Name, name: Name, body: Commit): Request<void> => ({
+  method: "POST",
+  path: path`/topics/${topic}/consumers/${name}/commit`,
+  body,
+});
+
+/** Move a consumer to another position: `POST /topics/{topic}/consumers/{name}/seek`. */
+export const seek = (topic: Name, name: Name, body: Seek): Request<Consumer> => ({
+  method: "POST",
+  path: path`/topics/${topic}/consumers/${name}/seek`,
+  body,
+});
+
+export type ListRunsQuery = {
+  /** The most entries of a page. */
+  limit?: number;
+  /** The `next` of a page. */
+  cursor?: Cursor;
+};
+
+/** List the runs of a reporting consumer: `GET /topics/{topic}/consumers/{name}/runs`. */
+export const listRuns = (topic: Name, name: Name, query: ListRunsQuery = {}): Request<RunList> => ({
+  method: "GET",
+  path: path`/topics/${topic}/consumers/${name}/runs`,
+  query,
+});

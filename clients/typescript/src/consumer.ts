@@ -1,0 +1,53 @@
+// A consumer: every event of a topic, late ones included, in batches that are committed.
+
+import * as api from "./api.js";
+import type { Transport } from "./transport.js";
+
+export class Consumer {
+  constructor(
+    private readonly transport: Transport,
+    readonly topic: string,
+    readonly name: string,
+  ) {}
+
+  get(): Promise<api.Consumer> {
+    return this.transport.value(api.getConsumer(this.topic, this.name));
+  }
+
+  put(settings: api.NewConsumer = {}): Promise<api.Consumer> {
+    return this.transport.value(api.putConsumer(this.topic, this.name, settings));
+  }
+
+  delete(): Promise<void> {
+    return this.transport.value(api.deleteConsumer(this.topic, this.name));
+  }
+
+  poll(options: api.Poll = {}): Promise<api.Polled> {
+    return this.transport.value(api.poll(this.topic, this.name, options));
+  }
+
+  commit(batch: string): Promise<void> {
+    return this.transport.value(api.commit(this.topic, this.name, { batch }));
+  }
+
+  seek(to: string): Promise<api.Consumer> {
+    return this.transport.value(api.seek(this.topic, this.name, { to }));
+  }
+
+  runs(query: api.ListRunsQuery = {}): AsyncGenerator<api.Run> {
+    return this.transport.list((query) => api.listRuns(this.topic, this.name, query), ({ runs }) => runs, query);
+  }
+
+  /**
+   * Batches until there are no more events. A batch is committed when the loop asks for the next: a batch whose handling
+   * failed comes again.
+   */
+  async *batches(options: api.Poll = {}): AsyncGenerator<api.Polled> {
+    for (;;) {
+      const polled = await this.poll(options);
+      if (polled.batch === null) return;
+      yield polled;
+      await this.commit(polled.batch);
+    }
+  }
+}

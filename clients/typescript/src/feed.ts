@@ -1,0 +1,53 @@
+// A user's feed, and the sources that the user follows.
+
+import * as api from "./api.js";
+import { Document } from "./record.js";
+import { Timeline } from "./timeline.js";
+import type { Transport } from "./transport.js";
+
+export class Feed extends Timeline<api.GetFeedQuery, api.FeedPage> {
+  constructor(
+    transport: Transport,
+    readonly user: string,
+  ) {
+    super(transport, "feeds", user, (query) => api.getFeed(user, query));
+  }
+
+  /** The exact number of unread entries. The first page of the feed says it for its own entries without a price. */
+  unread(): Promise<api.Unread> {
+    return this.transport.value(api.getUnread(this.user));
+  }
+
+  /** Marks the event and all older events as seen. The mark never moves back. */
+  seen(id: string): Promise<void> {
+    return this.transport.value(api.putSeen(this.user, { id }));
+  }
+}
+
+export class User {
+  constructor(
+    private readonly transport: Transport,
+    readonly name: string,
+  ) {}
+
+  /** Makes the user follow a source: `actor:ada`, `subject:repo:octo:hello`. */
+  follow(source: string, options: api.Follow = {}): Promise<api.Following> {
+    return this.transport.value(api.putFollowing(this.name, source, options));
+  }
+
+  unfollow(source: string): Promise<void> {
+    return this.transport.value(api.deleteFollowing(this.name, source));
+  }
+
+  following(query: api.ListFollowingQuery = {}): AsyncGenerator<api.Following> {
+    return this.transport.list((query) => api.listFollowing(this.name, query), ({ following }) => following, query);
+  }
+
+  profile<T extends object = api.Document>(): Document<T> {
+    return new Document(this.transport, {
+      get: (query) => api.getProfile(this.name, query),
+      put: (value, headers) => api.putProfile(this.name, value, headers),
+      delete: (headers) => api.deleteProfile(this.name, headers),
+    });
+  }
+}

@@ -1,0 +1,174 @@
+// Follows a timeline: each event once, from a position on, through cut connections.
+//
+// A server that cannot stream (404 `route-not-found`) is polled with oldest-first pages; a server that cannot wait for
+// events (400 `invalid-query` about `wait`) is polled again and again. The client remembers both.
+
+import type { Cursor, Event } from "./api.js";
+import { LatelyProblem, problemFields, unreachable } from "./problem.js";
+import type { Request } from "./request.js";
+import { frames } from "./sse.js";
+import { either, problemOf, type Transport } from "./transport.js";
+
+export interface FollowOptions {
+  /** The position to start after: the `cursor` of a followed event, or the `newer` of a page. The default is now. */
+  cursor?: Cursor;
+  type?: string;
+  /** On timelines of actors and subjects. */
+  topic?: string;
+  /** Ends the iteration with the signal's reason. */
+  signal?: AbortSignal;
+}
+
+export interface Followed<E> {
+  event: E;
+  /** Store this position to go on after this event later. Absent only for late events at the very beginning. */
+  cursor: Cursor | undefined;
+  /** Whether the event landed behind the position, as imports do. */
+  late: boolean;
+}
+
+interface AnyPage<E> {
+  events: E[];
+  next: Cursor | null;
+  newer: Cursor | null;
+  has_more: boolean;
+}
+
+/** The routes of a timeline. */
+export interface Routes<E> {
+  live: string;
+  page: (query: object) => Request<AnyPage<E>>;
+}
+
+// A step of a stream: an event, or only a new position.
+interface Step<E> {
+  cursor: Cursor | undefined;
+  event?: E;
+  late?: boolean;
+}
+
+const WAIT_SECONDS = 20;
+
+/** Yields events until the caller stops, the client's signal ends it, or a problem comes that no retry repairs. */
+export async function* follow<E extends Event>(
+  client: Transport,
+  routes: Routes<E>,
+  { cursor, signal, ...filters }: FollowOptions,
+): AsyncGenerator<Followed<E>> {
+  const transport = client.using({ signal: either(client.options.signal, signal) });
+  const seen = new Seen();
+  let connected = false;
+  // Has no bound after the first success: whoever follows wants to outlive outages.
+  for (let failures = 0; ; ) {
+    let problem: LatelyProblem | undefined;
+    try {
+      const source = transport.shared.streams ? stream : poll;
+      for await (const step of source(transport, routes, filters, cursor)) {
+        [connected, failures] = [true, 0];
+        cursor = step.cursor;
+        if (step.event && seen.add(step.event.id)) yield { event: step.event, cursor, late: step.late ?? false };
+      }
+    } catch (error) {
+      transport.options.signal?.throwIfAborted();
+      if (!(error instanceof LatelyProblem)) throw error;
+      if (cannotStream(error) && transport.shared.streams) {
+        transport.shared.streams = false;
+        continue;
+      }
+      // A poll has made its attempts already.
+      const attempts = transport.shared.streams ? transport.attempts : 1;
+      if (!error.isTemporary || (!connected && failures + 1 >= attempts)) throw error;
+      problem = error;
+    }
+    failures += 1;
+    await transport.pause(failures, problem);
+  }
+}
+
+/** The steps of one connection to the live route. It ends after some minutes, or when it is cut. */
+async function* stream<E>(transport: Transport, { live }: Routes<E>, filters: object, cursor?: Cursor): AsyncGenerator<Step<E>> {
+  const { signal, liveUrl } = transport.options;
+  const silence = new AbortController();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  // The server sends something every 15 seconds, so a connection that is silent for longer is dead.
+  const heard = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => silence.abort(new Error("The stream is silent.")), transport.timeout * 1000);
+  };
+  try {
+    heard();
+    const request = { method: "GET", path: live, query: { ...filters, cursor } };
+    const end = either(signal, silence.signal)!;
+    const response = await transport.open(request, 1, end, liveUrl?.replace(/\/+$/, ""));
+    if (!response.ok || !response.body) throw problemOf(response, await response.text());
+    for await (const { event, id, data } of frames(response.body)) {
+      heard();
+      cursor = id ?? cursor;
+      if (event === "problem") throw new LatelyProblem(problemFields(JSON.parse(data).status, data));
+      const isEvent = event === "event" || event === "late";
+      yield isEvent ? { cursor, event: JSON.parse(data), late: event === "late" } : { cursor };
+    }
+  } catch (error) {
+    throw error instanceof LatelyProblem ? error : unreachable(error);
+  } finally {
+    clearTimeout(timer);
+    silence.abort();
+  }
+}
+
+/** The steps of polling. */
+async function* poll<E>(transport: Transport, { page: read }: Routes<E>, filters: object, cursor?: Cursor): AsyncGenerator<Step<E>> {
+  const { shared, timeout, options } = transport;
+  if (cursor === undefined) {
+    const newest = await transport.value(read({ ...filters, limit: 1 }));
+    yield { cursor: (cursor = newest.newer!) };
+  }
+  for (;;) {
+    const wait = shared.waits ? Math.min(WAIT_SECONDS, Math.floor(timeout / 2)) : undefined;
+    let page: AnyPage<E>;
+    try {
+      page = await transport.value(read({ ...filters, cursor, limit: 200, wait }));
+    } catch (error) {
+      if (wait === undefined || !cannotWait(error)) throw error;
+      shared.waits = false;
+      continue;
+    }
+    // The page's own cursor is behind all of its events, so only the last event may carry it.
+    const last = page.events.length - 1;
+    for (const [index, event] of page.events.entries()) yield { event, cursor: index === last ? page.next! : cursor };
+    yield { cursor: (cursor = page.next!) };
+    if (!page.has_more && !shared.waits) await transport.sleep(options.pollSeconds ?? 1);
+  }
+}
+
+const cannotStream = ({ code }: LatelyProblem): boolean => code === "route-not-found";
+
+const cannotWait = (error: unknown): boolean =>
+  error instanceof LatelyProblem && error.code === "invalid-query" && error.errors.some(({ path }) => path === "/wait");
+
+// A server repeats events of two seconds at most. An id of an event begins with its time: 12 digits of milliseconds.
+const REPEATED_MILLISECONDS = 10_000;
+
+/** The ids that may come again. */
+export class Seen {
+  readonly #ids = new Set<string>();
+  #newest = 0;
+
+  /** Adds an id, and says whether it is new. */
+  add(id: string): boolean {
+    if (this.#ids.has(id)) return false;
+    this.#ids.add(id);
+    this.#newest = Math.max(this.#newest, timeOf(id));
+    for (const oldest of this.#ids) {
+      if (timeOf(oldest) >= this.#newest - REPEATED_MILLISECONDS) break;
+      this.#ids.delete(oldest);
+    }
+    return true;
+  }
+
+  get size(): number {
+    return this.#ids.size;
+  }
+}
+
+const timeOf = (id: string): number => parseInt(id.slice(0, 8) + id.slice(9, 13), 16);

@@ -1,0 +1,65 @@
+// A topic: its settings, its events, its consumers.
+
+import * as api from "./api.js";
+import { batchesOf } from "./batches.js";
+import { Consumer } from "./consumer.js";
+import { Timeline } from "./timeline.js";
+import type { Transport } from "./transport.js";
+
+export interface PostOptions {
+  /**
+   * The request's name for 24 hours: a repetition under the same key writes nothing twice. The default is a random key.
+   * `null` sends no key, which costs two write units less; then the client does not repeat a post that may be written.
+   */
+  key?: string | null;
+}
+
+export class Topic extends Timeline<api.GetLatestQuery, api.Page> {
+  constructor(transport: Transport, name: string) {
+    super(transport, "topics", name, (query) => api.getLatest(name, query));
+  }
+
+  get(): Promise<api.Topic> {
+    return this.transport.value(api.getTopic(this.name));
+  }
+
+  /** Creates the topic or changes its settings. An absent setting keeps its value. */
+  put(settings: api.TopicChange = {}): Promise<api.Topic> {
+    return this.transport.value(api.putTopic(this.name, settings));
+  }
+
+  post(event: api.NewEvent, { key = crypto.randomUUID() }: PostOptions = {}): Promise<api.Event> {
+    return this.#post(event, key) as Promise<api.Event>;
+  }
+
+  /**
+   * Posts any number of events, in batches of at most 500. A batch that was written in part is finished by a repetition.
+   * If this call fails, repeat it with the same key and events: it goes on where it failed.
+   */
+  async postAll(events: Iterable<api.NewEvent>, { key = crypto.randomUUID() }: PostOptions = {}): Promise<api.Event[]> {
+    const posted: api.Event[] = [];
+    let number = 0;
+    for (const batch of batchesOf(events)) {
+      number += 1;
+      const answer = await this.#post(batch, key !== null && number > 1 ? `${key}-${number}` : key);
+      posted.push(...(answer as api.Accepted).events);
+    }
+    return posted;
+  }
+
+  event(id: string): Promise<api.Event> {
+    return this.transport.value(api.getEvent(this.name, id));
+  }
+
+  deleteEvent(id: string): Promise<void> {
+    return this.transport.value(api.deleteEvent(this.name, id));
+  }
+
+  consumer(name: string): Consumer {
+    return new Consumer(this.transport, this.name, name);
+  }
+
+  #post(body: api.NewEvent | api.NewEvents, key: string | null): Promise<api.Event | api.Accepted> {
+    return this.transport.value(api.postEvents(this.name, body, key === null ? {} : { "Idempotency-Key": key }));
+  }
+}

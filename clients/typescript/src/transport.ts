@@ -1,0 +1,188 @@
+// Sends requests: the token, retries with back-off, problems, and the cost of each attempt.
+
+import { addCost, parseCost, type Cost } from "./cost.js";
+import { LatelyProblem, problemFields, unreachable } from "./problem.js";
+import { isRepeatable, type Request } from "./request.js";
+
+/** One attempt of a call. */
+export interface Call {
+  method: string;
+  path: string;
+  /** 0 if no response came. */
+  status: number;
+  /** Counted from 1. */
+  attempt: number;
+  cost: Cost;
+}
+
+export interface Options {
+  /** The API's address. */
+  url: string;
+  /** A token, or a function that returns the current token. */
+  token?: string | (() => string | Promise<string>);
+  /** The address of the live routes, if it is another one (on AWS). */
+  liveUrl?: string;
+  /** The most attempts of one call; the default is 5. */
+  attempts?: number;
+  /** The seconds after which an attempt without a response has failed; the default is 30. */
+  timeout?: number;
+  /** The longest first pause in seconds; the pauses double. The default is 0.1. */
+  backoff?: number;
+  /** The seconds between two polls of `follow()` against a server that cannot stream or wait; the default is 1. */
+  pollSeconds?: number;
+  /** Sees each attempt and its cost. */
+  onCall?: (call: Call) => void;
+  /** Ends every call. */
+  signal?: AbortSignal;
+  fetch?: typeof fetch;
+}
+
+export interface Answer<T> {
+  value: T;
+  /** The revision of a record. */
+  revision: string;
+}
+
+// A pause beyond this is the caller's decision.
+const LONGEST_RETRY_AFTER = 60;
+const LONGEST_BACKOFF = 5;
+
+export class Transport {
+  readonly attempts: number;
+  readonly timeout: number;
+  readonly #backoff: number;
+  readonly #url: string;
+
+  constructor(
+    readonly options: Options,
+    /** Clients that `using` makes share these. */
+    readonly shared: { cost: Cost; streams: boolean; waits: boolean } = { cost: {}, streams: true, waits: true },
+  ) {
+    this.attempts = options.attempts ?? 5;
+    this.timeout = options.timeout ?? 30;
+    this.#backoff = options.backoff ?? 0.1;
+    this.#url = options.url.replace(/\/+$/, "");
+  }
+
+  /** The same transport with other options. */
+  using(options: Partial<Options>): Transport {
+    return new Transport({ ...this.options, ...options }, this.shared);
+  }
+
+  /** Sends a request, and again where that is safe. */
+  async send<T>(request: Request<T>): Promise<Answer<T>> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.#attempt(request, attempt);
+      } catch (error) {
+        if (!(error instanceof LatelyProblem) || attempt >= this.attempts || !mayRepeat(request, error)) throw error;
+        await this.pause(attempt, error);
+      }
+    }
+  }
+
+  /** The body of a request's response. */
+  async value<T>(request: Request<T>): Promise<T> {
+    return (await this.send(request)).value;
+  }
+
+  /** All entries of a list, page by page. */
+  async *list<Q extends { cursor?: string }, P extends { next: string | null }, E>(
+    read: (query: Q) => Request<P>,
+    entries: (page: P) => E[],
+    query: Q,
+  ): AsyncGenerator<E> {
+    for (let cursor: string | null | undefined = query.cursor; cursor !== null; ) {
+      const page: P = await this.value(read({ ...query, cursor }));
+      yield* entries(page);
+      cursor = page.next;
+    }
+  }
+
+  /** Opens a response whose body is read by the caller. */
+  async open(request: Request<unknown>, attempt: number, signal: AbortSignal, url = this.#url): Promise<Response> {
+    const { token, fetch = globalThis.fetch, onCall } = this.options;
+    const { method, path, query = {}, body } = request;
+    const address = new URL(url + path);
+    for (const [name, value] of Object.entries(query)) {
+      if (value !== undefined && value !== null) address.searchParams.set(name, String(value));
+    }
+    const headers = new Headers();
+    for (const [name, value] of Object.entries(request.headers ?? {})) if (value !== undefined) headers.set(name, value);
+    const bearer = typeof token === "function" ? await token() : token;
+    if (bearer) headers.set("Authorization", `Bearer ${bearer}`);
+    if (body !== undefined) headers.set("Content-Type", "application/json");
+    let response: Response | undefined;
+    try {
+      response = await fetch(address, { method, headers, signal, body: body === undefined ? null : JSON.stringify(body) });
+      return response;
+    } finally {
+      const cost = parseCost(response?.headers.get("Lately-Cost") ?? null);
+      addCost(this.shared.cost, cost);
+      onCall?.({ method, path, status: response?.status ?? 0, attempt, cost });
+    }
+  }
+
+  /** Waits before the next attempt: as long as the server asks, or a random time that grows. */
+  async pause(attempt: number, problem?: LatelyProblem): Promise<void> {
+    const spread = Math.random() * Math.min(LONGEST_BACKOFF, this.#backoff * 2 ** (attempt - 1));
+    await this.sleep(problem?.retryAfter === undefined ? spread : problem.retryAfter + Math.random() * this.#backoff);
+  }
+
+  sleep(seconds: number): Promise<void> {
+    const { signal } = this.options;
+    return new Promise((resolve, reject) => {
+      const abort = () => (clearTimeout(timer), reject(signal?.reason));
+      const timer = setTimeout(() => (signal?.removeEventListener("abort", abort), resolve()), seconds * 1000);
+      if (signal?.aborted) abort();
+      signal?.addEventListener("abort", abort, { once: true });
+    });
+  }
+
+  async #attempt<T>(request: Request<T>, attempt: number): Promise<Answer<T>> {
+    const { signal } = this.options;
+    const limit = AbortSignal.timeout(this.timeout * 1000);
+    let response: Response;
+    let text: string;
+    try {
+      response = await this.open(request, attempt, either(signal, limit)!);
+      text = await response.text();
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw unreachable(error);
+    }
+    if (!response.ok) throw problemOf(response, text);
+    return { value: parse(response, text) as T, revision: unquote(response.headers.get("ETag")) ?? "" };
+  }
+}
+
+/** A signal that ends with the first of two. */
+export const either = (one?: AbortSignal, other?: AbortSignal): AbortSignal | undefined =>
+  one && other ? AbortSignal.any([one, other]) : (one ?? other);
+
+function mayRepeat(request: Request<unknown>, problem: LatelyProblem): boolean {
+  if ((problem.retryAfter ?? 0) > LONGEST_RETRY_AFTER) return false;
+  // 429 says that nothing was done.
+  return problem.status === 429 || (problem.isTemporary && isRepeatable(request));
+}
+
+/** The problem that a response says. */
+export function problemOf({ status, headers }: Response, text: string): LatelyProblem {
+  const retryAfter = Number(headers.get("Retry-After") ?? NaN);
+  return new LatelyProblem(problemFields(status, text), {
+    retryAfter: Number.isNaN(retryAfter) ? undefined : retryAfter,
+    revision: unquote(headers.get("ETag")),
+    cost: parseCost(headers.get("Lately-Cost")),
+  });
+}
+
+function parse({ status }: Response, text: string): unknown {
+  if (text === "") return undefined;
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new LatelyProblem({ status, code: "invalid-response", detail: "The response is not JSON." }, { cause });
+  }
+}
+
+const unquote = (etag: string | null): string | undefined => etag?.replaceAll('"', "");
