@@ -20,8 +20,8 @@ LIVE_SECONDS = 0.1
 class CaseTraffic:
     """A case's faults, and the requests that its client has sent."""
 
-    def __init__(self, program, live):
-        self.program, self.live = program, live
+    def __init__(self, program, restart, live):
+        self.program, self.restart, self.live = program, restart, live
         self.requests, self.faults = [], []
         self.ended = False
         self.lock = threading.Lock()
@@ -114,6 +114,8 @@ class Handler(BaseHTTPRequestHandler):
         connection, response = send(case.program(), self.command, target, body, self.headers)
         if fault.get("drop") == "after":
             response.read()
+            if "restart" in fault:
+                case.restart(**fault["restart"])
             return self.hang_up()
         if "answer" in fault:
             response.read()
@@ -171,23 +173,24 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Connection", "close")
         self.end_headers()
 
-    def frame(self, event, data=None, id=None, raw=None):
-        lines = [raw] if raw else [f"event: {event}"]
+    def frame(self, event, data=None, id=None):
+        lines = [f"event: {event}"]
         lines += [f"id: {id}"] if id else []
         lines += [f"data: {json.dumps(data)}"] if data is not None else []
-        self.wfile.write(("\n".join(lines) + "\n\n").encode())
+        self.write("\n".join(lines) + "\n\n")
+
+    def write(self, text):
+        self.wfile.write(text.encode())
         self.wfile.flush()
 
     def stream(self, case, fault):
         """Sends the frames of a case."""
         self.begin_stream()
         for frame in fault["stream"]:
-            if "pause" in frame:
-                time.sleep(frame["pause"])
+            if "raw" in frame:
+                self.write(frame["raw"])
             else:
                 self.frame(**frame)
-        if "partial" in fault:
-            self.wfile.write(fault["partial"].encode())
         while fault.get("then") == "hold" and not case.ended:
             time.sleep(LIVE_SECONDS)
         self.hang_up()

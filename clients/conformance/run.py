@@ -100,9 +100,9 @@ class Case:
         live = case.get("live", "served")
         if live == "served" and not suite.serves_live:
             live = "emulated"
-        self.traffic = CaseTraffic(lambda: self.program.url, live)
+        self.traffic = CaseTraffic(lambda: self.program.url, self.restart, live)
         suite.proxy.cases[number] = self.traffic
-        self.url = f"{suite.proxy.url}/{number}"
+        self.names["url"] = f"{suite.proxy.url}/{number}"
 
     def run(self):
         try:
@@ -110,7 +110,8 @@ class Case:
                 self.ask("PUT", "/topics/$topic", self.case.get("topic") or {})
             self.traffic.faults = self.filled(self.case.get("faults", []))
             token = self.filled(self.case.get("token", "dev"))
-            self.adapter.tell(client={"url": self.url, "token": token, **self.case.get("client", {})})
+            options = self.filled(self.case.get("client", {}))
+            self.adapter.tell(client={"url": self.names["url"], "token": token, **options})
             for number, step in enumerate(self.case["steps"], 1):
                 try:
                     self.step(self.filled(step))
@@ -233,6 +234,10 @@ class Case:
                 return list(range(*node["$range"]))
             if "$text" in node:
                 return "x" * node["$text"]
+            if "$event" in node:
+                n = node["$event"]
+                id = f"019aa0b7-9a40-7000-8000-{n:012}"
+                return {"id": id, "at": "2025-11-20T10:02:58.496Z", "type": "note", "actor": "ada", "data": n}
             # A saved value may be known only when its step runs.
             return {self.filled(name): self.filled(each) for name, each in node.items()}
         return node
