@@ -1,4 +1,4 @@
-"""Compares an answer with a case's expectation: an object may have more fields than expected, a list no more entries."""
+"""Compares an answer with a case's expectation: an object may have further fields, a list no further entries."""
 
 import re
 

@@ -4,6 +4,7 @@
 `run.py --program PATH CLIENT...` runs all cases for these clients; `--only TEXT` runs the cases whose names contain the
 text. A client is an adapter: a process that reads calls as JSON lines and writes their results (README.md).
 """
+
 import argparse
 import itertools
 import json
@@ -31,7 +32,7 @@ CLIENTS = {
     "python-async": [sys.executable, HERE.parent / "python/tests/adapter.py", "async"],
 }
 # The cases mostly wait, so more of them than processors run at the same time.
-AT_ONCE = 6
+AT_ONCE = 8
 # Only failures reach this bound.
 PATIENCE = 60
 

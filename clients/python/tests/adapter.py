@@ -70,9 +70,12 @@ class Adapter:
 
 def change(increment: str | None = None, set: Any = None) -> Callable[[Any], Any]:
     """Functions cannot be sent, so a case says which change it means."""
-    if increment is not None:
-        return lambda value: {**(value or {}), increment: (value or {}).get(increment, 0) + 1}
-    return lambda _: set
+
+    def incremented(value: dict[str, Any] | None) -> dict[str, Any]:
+        value = value or {}
+        return {**value, str(increment): value.get(str(increment), 0) + 1}
+
+    return incremented if increment is not None else lambda _: set
 
 
 async def take(iterator: Any, count: int | None) -> list[Any]:
@@ -101,7 +104,7 @@ async def main() -> None:
     for line in sys.stdin:
         adapter.calls.clear()
         try:
-            answer = {"value": await adapter.handle(json.loads(line))}
+            answer: dict[str, Any] = {"value": await adapter.handle(json.loads(line))}
         except LatelyProblem as error:
             answer = {"problem": problem(error)}
         answer["calls"] = adapter.calls

@@ -95,7 +95,11 @@ export class Source {
   }
 
   followers(query: api.ListFollowersQuery = {}): AsyncGenerator<api.Follower> {
-    return this.transport.list((query) => api.listFollowers(this.name, query), ({ followers }) => followers, query);
+    return this.transport.list(
+      (query) => api.listFollowers(this.name, query),
+      ({ followers }) => followers,
+      query,
+    );
   }
 }
 
@@ -112,7 +116,11 @@ export class Repo {
   }
 
   issues(query: api.ListIssuesQuery = {}): AsyncGenerator<api.Issue> {
-    return this.transport.list((query) => api.listIssues(this.owner, this.name, query), ({ issues }) => issues, query);
+    return this.transport.list(
+      (query) => api.listIssues(this.owner, this.name, query),
+      ({ issues }) => issues,
+      query,
+    );
   }
 
   issue(number: number): Issue {

@@ -35,12 +35,16 @@ export class Consumer {
   }
 
   runs(query: api.ListRunsQuery = {}): AsyncGenerator<api.Run> {
-    return this.transport.list((query) => api.listRuns(this.topic, this.name, query), ({ runs }) => runs, query);
+    return this.transport.list(
+      (query) => api.listRuns(this.topic, this.name, query),
+      ({ runs }) => runs,
+      query,
+    );
   }
 
   /**
-   * Batches until there are no more events. A batch is committed when the loop asks for the next: a batch whose handling
-   * failed comes again.
+   * Batches until there are no more events. A batch is committed when the loop asks for the next: a batch whose
+   * handling failed comes again.
    */
   async *batches(options: api.Poll = {}): AsyncGenerator<api.Polled> {
     for (;;) {

@@ -40,7 +40,11 @@ export class User {
   }
 
   following(query: api.ListFollowingQuery = {}): AsyncGenerator<api.Following> {
-    return this.transport.list((query) => api.listFollowing(this.name, query), ({ following }) => following, query);
+    return this.transport.list(
+      (query) => api.listFollowing(this.name, query),
+      ({ following }) => following,
+      query,
+    );
   }
 
   profile<T extends object = api.Document>(): Document<T> {

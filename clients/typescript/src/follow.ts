@@ -59,7 +59,7 @@ export async function* follow<E extends Event>(
   const seen = new Seen();
   let connected = false;
   // Has no bound after the first success: whoever follows wants to outlive outages.
-  for (let failures = 0; ; ) {
+  for (let failures = 0; ;) {
     let problem: LatelyProblem | undefined;
     try {
       const source = transport.shared.streams ? stream : poll;
@@ -86,7 +86,12 @@ export async function* follow<E extends Event>(
 }
 
 /** The steps of one connection to the live route. It ends after some minutes, or when it is cut. */
-async function* stream<E>(transport: Transport, { live }: Routes<E>, filters: object, cursor?: Cursor): AsyncGenerator<Step<E>> {
+async function* stream<E>(
+  transport: Transport,
+  { live }: Routes<E>,
+  filters: object,
+  cursor?: Cursor,
+): AsyncGenerator<Step<E>> {
   const { signal, liveUrl } = transport.options;
   const silence = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -117,7 +122,12 @@ async function* stream<E>(transport: Transport, { live }: Routes<E>, filters: ob
 }
 
 /** The steps of polling. */
-async function* poll<E>(transport: Transport, { page: read }: Routes<E>, filters: object, cursor?: Cursor): AsyncGenerator<Step<E>> {
+async function* poll<E>(
+  transport: Transport,
+  { page: read }: Routes<E>,
+  filters: object,
+  cursor?: Cursor,
+): AsyncGenerator<Step<E>> {
   const { shared, timeout, options } = transport;
   if (cursor === undefined) {
     const newest = await transport.value(read({ ...filters, limit: 1 }));

@@ -38,7 +38,12 @@ export class LatelyProblem extends Error implements ProblemFields {
 
   constructor(
     fields: ProblemFields,
-    { retryAfter, revision, cost = {}, cause }: { retryAfter?: number; revision?: string; cost?: Cost; cause?: unknown } = {},
+    {
+      retryAfter,
+      revision,
+      cost = {},
+      cause,
+    }: { retryAfter?: number; revision?: string; cost?: Cost; cause?: unknown } = {},
   ) {
     super(`${fields.status} ${fields.code}: ${fields.detail ?? fields.title ?? ""}`, { cause });
     this.name = "LatelyProblem";

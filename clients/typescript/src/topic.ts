@@ -33,8 +33,8 @@ export class Topic extends Timeline<api.GetLatestQuery, api.Page> {
   }
 
   /**
-   * Posts any number of events, in batches of at most 500. A batch that was written in part is finished by a repetition.
-   * If this call fails, repeat it with the same key and events: it goes on where it failed.
+   * Posts any number of events, in batches of at most 500. A batch that was written in part is finished by a
+   * repetition. If this call fails, repeat it with the same key and events: it goes on where it failed.
    */
   async postAll(events: Iterable<api.NewEvent>, { key = crypto.randomUUID() }: PostOptions = {}): Promise<api.Event[]> {
     const posted: api.Event[] = [];

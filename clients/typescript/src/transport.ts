@@ -92,7 +92,7 @@ export class Transport {
     entries: (page: P) => E[],
     query: Q,
   ): AsyncGenerator<E> {
-    for (let cursor: string | null | undefined = query.cursor; cursor !== null; ) {
+    for (let cursor: string | null | undefined = query.cursor; cursor !== null;) {
       const page: P = await this.value(read({ ...query, cursor }));
       yield* entries(page);
       cursor = page.next;
@@ -108,13 +108,19 @@ export class Transport {
       if (value !== undefined && value !== null) address.searchParams.set(name, String(value));
     }
     const headers = new Headers();
-    for (const [name, value] of Object.entries(request.headers ?? {})) if (value !== undefined) headers.set(name, value);
+    for (const [name, value] of Object.entries(request.headers ?? {}))
+      if (value !== undefined) headers.set(name, value);
     const bearer = typeof token === "function" ? await token() : token;
     if (bearer) headers.set("Authorization", `Bearer ${bearer}`);
     if (body !== undefined) headers.set("Content-Type", "application/json");
     let response: Response | undefined;
     try {
-      response = await fetch(address, { method, headers, signal, body: body === undefined ? null : JSON.stringify(body) });
+      response = await fetch(address, {
+        method,
+        headers,
+        signal,
+        body: body === undefined ? null : JSON.stringify(body),
+      });
       return response;
     } finally {
       const cost = parseCost(response?.headers.get("Lately-Cost") ?? null);

@@ -19,12 +19,17 @@ T = TypeVar("T")
 
 
 class AsyncLately:
-    """The asynchronous client. Close it with `aclose()` or `async with`."""
+    """The asynchronous client. Close it with `aclose()` or `async with`. `http` may have settings, as of proxies."""
 
     def __init__(
-        self, url: str, token: str | Callable[[], str] | None = None, **options: Unpack[MoreOptions]
+        self,
+        url: str,
+        token: str | Callable[[], str] | None = None,
+        *,
+        http: httpx.AsyncClient | None = None,
+        **options: Unpack[MoreOptions],
     ) -> None:
-        self._transport = Transport(Options(url, token, **options), httpx.AsyncClient(), Shared())
+        self._transport = Transport(Options(url, token, **options), http or httpx.AsyncClient(), Shared())
 
     async def __aenter__(self) -> "AsyncLately":
         return self
@@ -97,7 +102,7 @@ class Feed(Timeline[api.FeedPage, api.TimelineEvent]):
         self.user = user
 
     async def unread(self) -> api.Unread:
-        """The exact number of unread entries. The first page of the feed says it for its own entries without a price."""
+        """The exact number of unread entries. The first page of the feed says it for its entries without a price."""
         return await self._transport.value(api.get_unread(self.user))
 
     async def seen(self, id: str) -> None:

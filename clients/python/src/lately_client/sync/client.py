@@ -22,12 +22,17 @@ T = TypeVar("T")
 
 
 class Lately:
-    """The blocking client. Close it with `close()` or `with`."""
+    """The blocking client. Close it with `close()` or `with`. `http` may have settings, as of proxies."""
 
     def __init__(
-        self, url: str, token: str | Callable[[], str] | None = None, **options: Unpack[MoreOptions]
+        self,
+        url: str,
+        token: str | Callable[[], str] | None = None,
+        *,
+        http: httpx.Client | None = None,
+        **options: Unpack[MoreOptions],
     ) -> None:
-        self._transport = Transport(Options(url, token, **options), httpx.Client(), Shared())
+        self._transport = Transport(Options(url, token, **options), http or httpx.Client(), Shared())
 
     def __enter__(self) -> "Lately":
         return self
@@ -100,7 +105,7 @@ class Feed(Timeline[api.FeedPage, api.TimelineEvent]):
         self.user = user
 
     def unread(self) -> api.Unread:
-        """The exact number of unread entries. The first page of the feed says it for its own entries without a price."""
+        """The exact number of unread entries. The first page of the feed says it for its entries without a price."""
         return self._transport.value(api.get_unread(self.user))
 
     def seen(self, id: str) -> None:

@@ -2,8 +2,8 @@
 
 Records: profiles, settings and issues.
 
-Each has a revision, and a write names the revision that it replaces, so that no update is lost. The client repeats no such
-write after a failure that leaves open whether it was done (503, or no response): read the record to know.
+Each has a revision, and a write names the revision that it replaces, so that no update is lost. The client repeats no
+such write after a failure that leaves open whether it was done (503, or no response): read the record to know.
 """
 
 from collections.abc import Callable

@@ -1,0 +1,164 @@
+"""The parts that no case of the conformance suite can see."""
+
+import asyncio
+import unittest
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import httpx
+
+from lately_client import AsyncLately, Call, Lately, LatelyProblem, api
+from lately_client.batches import batches_of, encode
+from lately_client.cost import parse_cost
+from lately_client.following import Seen
+from lately_client.request import Request
+from lately_client.retry import LONGEST_BACKOFF, pause
+from lately_client.sse import FrameParser
+
+
+def id_at(milliseconds: int) -> str:
+    """An id of an event, from its time."""
+    digits = f"{milliseconds:012x}"
+    return f"{digits[:8]}-{digits[8:]}-7000-8000-000000000000"
+
+
+def event(n: int, data: str = "") -> api.NewEvent:
+    return {"type": "note", "actor": f"actor-{n}", "data": data}
+
+
+class Parts(unittest.TestCase):
+    def test_a_frame_ends_with_its_empty_line(self) -> None:
+        parser = FrameParser()
+        lines = [
+            "event: late",
+            "id: c1",
+            "data: {",
+            "data:}",
+            "",
+            ": comment",
+            "",
+            "event:settled",
+            "id: c2",
+            "",
+            "id: c3",
+        ]
+        found = [frame for line in lines if (frame := parser.line(line))]
+        self.assertEqual(
+            [(each.event, each.id, each.data) for each in found], [("late", "c1", "{\n}"), ("settled", "c2", "")]
+        )
+
+    def test_the_ids_that_follow_remembers_are_those_of_some_seconds(self) -> None:
+        seen = Seen()
+        for time in range(0, 60_000, 10):
+            self.assertTrue(seen.add(id_at(1_700_000_000_000 + time)))
+        self.assertLess(len(seen), 1_003)
+        self.assertFalse(seen.add(id_at(1_700_000_000_000 + 58_000)))
+
+    def test_batches_have_at_most_500_events_and_3_mib(self) -> None:
+        self.assertEqual([len(each) for each in batches_of(event(n) for n in range(1001))], [500, 500, 1])
+        large = list(batches_of(event(0, "ü" * 20_000) for _ in range(400)))
+        self.assertTrue(all(len(encode(each)) <= 3 * 1024 * 1024 for each in large))
+        self.assertEqual([len(each) for each in large], [78, 78, 78, 78, 78, 10])
+
+    def test_pauses_grow_to_a_bound(self) -> None:
+        self.assertTrue(all(pause(attempt, 0.1) <= LONGEST_BACKOFF for attempt in range(1, 2000)))
+        self.assertTrue(all(pause(1, 0.1) <= 0.1 for _ in range(100)))
+
+    def test_a_cost_is_read_from_its_header(self) -> None:
+        self.assertEqual(parse_cost("read_units=4.5, calls=9"), {"read_units": 4.5, "calls": 9})
+        self.assertEqual(parse_cost(None), {})
+
+    def test_parameters_are_spelt_as_the_api_spells_them(self) -> None:
+        request = api.get_latest("posts", from_="2026-01-01T00:00:00Z", consistent=True, limit=5)
+        self.assertEqual(request.parameters, {"from": "2026-01-01T00:00:00Z", "consistent": "true", "limit": "5"})
+        self.assertEqual(api.get_event("a b", "c/d").path, "/topics/a%20b/events/c%2Fd")
+
+    def test_which_requests_are_repeatable(self) -> None:
+        repeatable: list[Request[Any]] = [
+            api.get_topic("t"),
+            api.put_topic("t"),
+            api.delete_event("t", "e"),
+            api.post_events("t", event(0), {"Idempotency-Key": "k"}),
+            api.poll("t", "c"),
+            api.put_seen("u", {"id": "i"}),
+        ]
+        once: list[Request[Any]] = [
+            api.post_events("t", event(0)),
+            api.put_profile("u", {}, {"If-Match": '"1"'}),
+            api.put_profile("u", {}, {"If-None-Match": "*"}),
+            api.patch_issue("o", "r", 1, {}, {"If-Match": '"1"'}),
+            api.post_issue("o", "r", {"title": "t"}),
+            api.post_session({"scopes": ["read"], "ttl_seconds": 1}),
+        ]
+        self.assertTrue(all(each.is_repeatable for each in repeatable))
+        self.assertFalse(any(each.is_repeatable for each in once))
+
+
+class Clients(unittest.TestCase):
+    def test_a_token_may_come_from_a_function_which_every_attempt_calls(self) -> None:
+        sent: list[str] = []
+
+        def answer(request: httpx.Request) -> httpx.Response:
+            sent.append(request.headers["Authorization"])
+            return httpx.Response(429) if len(sent) == 1 else httpx.Response(200, json={"status": "ok"})
+
+        tokens: Iterator[str] = iter(["old", "new"])
+        http = httpx.Client(transport=httpx.MockTransport(answer))
+        with Lately("http://x", lambda: next(tokens), http=http, backoff=0) as lately:
+            self.assertEqual(lately.health(), {"status": "ok"})
+        self.assertEqual(sent, ["Bearer old", "Bearer new"])
+
+    def test_clients_that_using_makes_share_the_sum_of_costs(self) -> None:
+        def answer(_: httpx.Request) -> httpx.Response:
+            return httpx.Response(200, json={"status": "ok"}, headers={"Lately-Cost": "read_units=1.5, calls=2"})
+
+        calls: list[Call] = []
+        with Lately("http://x/", http=httpx.Client(transport=httpx.MockTransport(answer))) as lately:
+            lately.health()
+            lately.using(on_call=calls.append).health()
+            self.assertEqual(lately.cost, {"read_units": 3.0, "calls": 4.0})
+        self.assertEqual(calls, [Call("GET", "/health", 200, 1, {"read_units": 1.5, "calls": 2.0})])
+
+    def test_a_follower_that_stops_closes_its_stream(self) -> None:
+        closed: list[bool] = []
+
+        class Stream(httpx.SyncByteStream):
+            def __iter__(self) -> Iterator[bytes]:
+                for n in range(3):
+                    yield f'event: event\nid: c{n}\ndata: {{"id": "{id_at(n)}"}}\n\n'.encode()
+
+            def close(self) -> None:
+                closed.append(True)
+
+        http = httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(200, stream=Stream())))
+        with Lately("http://x", http=http) as lately:
+            follow = lately.topic("t").follow()
+            self.assertEqual([each.cursor for each in islice(follow, 2)], ["c0", "c1"])
+            self.assertEqual(closed, [])
+            follow.close()
+            self.assertEqual(closed, [True])
+
+    def test_a_cancelled_task_ends_follow(self) -> None:
+        async def run() -> None:
+            http = httpx.AsyncClient(
+                transport=httpx.MockTransport(lambda _: httpx.Response(429, headers={"Retry-After": "50"}))
+            )
+            async with AsyncLately("http://x", http=http) as lately:
+                waiting = asyncio.ensure_future(anext(lately.topic("t").follow()))
+                await asyncio.sleep(0.02)
+                waiting.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await waiting
+
+        asyncio.run(run())
+
+    def test_a_problem_says_its_status_and_code(self) -> None:
+        http = httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(403, json={"message": "Forbidden"})))
+        with Lately("http://x", http=http) as lately, self.assertRaises(LatelyProblem) as caught:
+            lately.health()
+        self.assertEqual(str(caught.exception), "403 forbidden: Forbidden")
+
+
+if __name__ == "__main__":
+    unittest.main()

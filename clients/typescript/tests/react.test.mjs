@@ -1,0 +1,208 @@
+// The hooks, in a real React in jsdom, with a real program at $LATELY_URL. Faults are injected into `fetch`.
+
+import assert from "node:assert/strict";
+import { afterEach, test } from "node:test";
+
+import { JSDOM } from "jsdom";
+
+const { window } = new JSDOM('<main id="root"></main>');
+Object.assign(globalThis, {
+  window,
+  document: window.document,
+  navigator: window.navigator,
+  IS_REACT_ACT_ENVIRONMENT: true,
+});
+
+const { act, createElement, StrictMode } = await import("react");
+const { createRoot } = await import("react-dom/client");
+const { Lately } = await import("../dist/index.js");
+const { useFeed, useTimeline, useUnread } = await import("../dist/react.js");
+
+const url = process.env.LATELY_URL;
+if (!url) throw new Error("Set LATELY_URL to the address of a local program; scripts/clients does so.");
+
+/** Only failures reach this bound. */
+const PATIENCE_SECONDS = 30;
+
+client.shared = client();
+
+let names = 0;
+const fresh = (name) => `${name}-${process.pid}-${(names += 1)}`;
+
+/** A client whose next requests of a method fail as `faults` says. */
+function client(faults = []) {
+  const failing = async (address, options) => {
+    const index = faults.findIndex(({ method }) => method === options.method);
+    const [fault] = index < 0 ? [] : faults.splice(index, 1);
+    if (fault?.held) await fault.held;
+    if (fault?.status)
+      return new Response(JSON.stringify({ code: fault.code, detail: "No." }), { status: fault.status });
+    const response = await fetch(address, options);
+    if (fault?.lost) throw new TypeError("lost");
+    return response;
+  };
+  return new Lately({ url, token: "dev", fetch: failing, attempts: 1, pollSeconds: 0.1 });
+}
+
+let root;
+
+/** Shows a component that uses a hook. Returns the hook's newest result. */
+async function show(hook) {
+  const shown = {};
+  function View() {
+    shown.now = hook();
+    return (shown.now.entries ?? []).map(({ id, state, event }) =>
+      createElement("p", { key: id }, `${event.data} ${state}`),
+    );
+  }
+  root = createRoot(document.getElementById("root"));
+  await act(async () => root.render(createElement(StrictMode, null, createElement(View))));
+  return shown;
+}
+
+afterEach(async () => act(async () => root.unmount()));
+
+const texts = () => [...document.querySelectorAll("p")].map((each) => each.textContent);
+
+async function until(what, holds) {
+  const latest = Date.now() + PATIENCE_SECONDS * 1000;
+  while (!holds()) {
+    assert.ok(Date.now() < latest, `not in time: ${what}; shown: ${texts()}`);
+    await act(() => new Promise((resolve) => setTimeout(resolve, 20)));
+  }
+}
+
+async function topic(lately, count = 0) {
+  const topic = lately.topic(fresh("topic"));
+  await topic.put();
+  await topic.postAll(Array.from({ length: count }, (_, data) => ({ type: "note", actor: "ada", data })));
+  return topic;
+}
+
+test("a timeline loads its pages and shows the events that come", async () => {
+  const posts = await topic(client(), 5);
+  const view = await show(() => useTimeline(client.shared.topic(posts.name), { limit: 3 }));
+  await until("the first page", () => texts().length === 3);
+  assert.deepEqual(texts(), ["4 posted", "3 posted", "2 posted"]);
+  assert.equal(view.now.hasMore, true);
+  await act(() => view.now.more());
+  await act(() => view.now.more());
+  assert.deepEqual(texts(), ["4 posted", "3 posted", "2 posted", "1 posted", "0 posted"]);
+  assert.equal(view.now.hasMore, false);
+  await posts.post({ type: "note", actor: "bob", data: "new" });
+  await until("the new event", () => texts()[0] === "new posted");
+  assert.equal(texts().length, 6);
+});
+
+test("a post shows at once and keeps its element when the server has it", async () => {
+  let release;
+  const held = new Promise((resolve) => (release = resolve));
+  const lately = client();
+  const posts = await topic(lately, 1);
+  const slow = client([{ method: "POST", held }]);
+  const view = await show(() => useTimeline(slow.topic(posts.name)));
+  await until("the page", () => texts().length === 1);
+  let posting;
+  await act(async () => void (posting = view.now.post({ type: "note", actor: "ada", data: "mine" })));
+  assert.deepEqual(texts(), ["mine pending", "0 posted"]);
+  const element = document.querySelector("p");
+  await act(async () => (release(), await posting));
+  assert.deepEqual(texts(), ["mine posted", "0 posted"]);
+  assert.equal(document.querySelector("p"), element);
+  // The followed event is the same one, and must not show twice.
+  await act(() => new Promise((resolve) => setTimeout(resolve, 2_600)));
+  assert.deepEqual(texts(), ["mine posted", "0 posted"]);
+});
+
+test("a post that failed can be tried again and is written once", async () => {
+  const posts = await topic(client());
+  const failing = client([{ method: "POST", lost: true }]);
+  const view = await show(() => useTimeline(failing.topic(posts.name)));
+  await until("the page", () => !view.now.isLoading);
+  await act(() => view.now.post({ type: "note", actor: "ada", data: "mine" }));
+  const failed = view.now.entries.find(({ state }) => state === "failed");
+  assert.equal(failed.problem.code, "unreachable");
+  await act(() => view.now.retry(failed.id));
+  assert.deepEqual(texts(), ["mine posted"]);
+  assert.equal((await posts.page({ consistent: true })).events.length, 1);
+});
+
+test("a post that was refused can be discarded", async () => {
+  const posts = await topic(client());
+  const view = await show(() => useTimeline(client.shared.topic(posts.name)));
+  await until("the page", () => !view.now.isLoading);
+  await act(() => view.now.post({ type: "Not A Type", actor: "ada", data: "mine" }));
+  const [failed] = view.now.entries;
+  assert.deepEqual([failed.state, failed.problem.code], ["failed", "invalid-event"]);
+  await act(async () => view.now.discard(failed.id));
+  assert.deepEqual(texts(), []);
+});
+
+test("a timeline that cannot be loaded says why", async () => {
+  const view = await show(() => useTimeline(client.shared.topic("no-such-topic")));
+  await until("the problem", () => view.now.problem !== null);
+  assert.equal(view.now.problem.code, "topic-not-found");
+  assert.equal(view.now.isLoading, false);
+});
+
+test("a feed counts its unread entries and marks them as seen", async () => {
+  const lately = client.shared;
+  const [user, author] = [fresh("user"), fresh("author")];
+  const posts = await topic(lately);
+  await lately.user(user).follow(`actor:${author}`);
+  const view = await show(() => useFeed(lately.feed(user)));
+  await until("the empty feed", () => !view.now.isLoading);
+  await posts.post({ type: "note", actor: author, data: "one" });
+  await until("the entry", () => texts().length === 1);
+  assert.equal(view.now.unread, 1);
+  await act(() => view.now.markSeen());
+  assert.equal(view.now.unread, 0);
+  assert.deepEqual(await lately.feed(user).unread(), { unread: 0, more: false });
+});
+
+test("a seen mark that is refused brings the count back", async () => {
+  const [user, author] = [fresh("user"), fresh("author")];
+  const lately = client([{ method: "PUT", status: 403, code: "forbidden" }]);
+  const posts = await topic(client.shared);
+  await client.shared.user(user).follow(`actor:${author}`);
+  const { id } = await posts.post({ type: "note", actor: author, data: "one" });
+  await client.shared.feed(user).page({ wait_for: id });
+  const view = await show(() => useFeed(lately.feed(user)));
+  await until("the count", () => view.now.unread === 1);
+  await act(() => view.now.markSeen());
+  assert.deepEqual([view.now.unread, view.now.problem.code], [1, "forbidden"]);
+});
+
+test("the unread count rises with others' events, and not with the user's own", async () => {
+  const lately = client.shared;
+  const [user, author] = [fresh("user"), fresh("author")];
+  const posts = await topic(lately);
+  await lately.user(user).follow(`actor:${author}`);
+  const { id } = await posts.post({ type: "note", actor: author });
+  await lately.feed(user).page({ wait_for: id });
+  const view = await show(() => useUnread(lately.feed(user)));
+  await until("the first count", () => view.now.unread === 1);
+  await posts.post({ type: "note", actor: user });
+  await posts.post({ type: "note", actor: author });
+  await until("the second count", () => view.now.unread === 2);
+  await act(() => view.now.refresh());
+  assert.deepEqual([view.now.unread, view.now.more], [2, false]);
+});
+
+test("a component that goes away stops following", async () => {
+  let requests = 0;
+  const counting = new Lately({
+    url,
+    token: "dev",
+    pollSeconds: 0.05,
+    fetch: (...given) => ((requests += 1), fetch(...given)),
+  });
+  const posts = await topic(counting);
+  const view = await show(() => useTimeline(counting.topic(posts.name)));
+  await until("polls or a stream", () => !view.now.isLoading && requests > 5);
+  await act(async () => root.unmount());
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  const until_then = requests;
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  assert.equal(requests, until_then);
+});

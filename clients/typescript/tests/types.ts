@@ -1,0 +1,52 @@
+// Compiled, never run: the calls that must be accepted, and the mistakes that must be refused.
+
+import { api, Lately, LatelyProblem, type Event, type Versioned } from "../dist/index.js";
+import { useFeed, useTimeline, useUnread } from "../dist/react.js";
+
+const lately = new Lately({ url: "http://127.0.0.1:3000", token: () => "dev" });
+
+export async function accepted(): Promise<void> {
+  const event: Event = await lately.topic("posts").post({ type: "note", actor: "ada" }, { key: null });
+  for await (const { topic, id } of lately.actor("ada").events({ topic: "posts", wait_for: event.id }))
+    console.log(topic, id);
+  for await (const { event, cursor, late } of lately.feed("ada").follow()) console.log(event.topic, cursor, late);
+  const profile: Versioned<{ name: string }> = await lately.user("ada").profile<{ name: string }>().get();
+  await lately.user("ada").profile<{ name: string }>().put({ name: "Ada" }, profile.revision);
+  await lately
+    .repo("octo", "hello")
+    .issue(7)
+    .update((issue) => ({ labels: [...issue.labels, "ui"] }));
+  const unread: api.Unread = await lately.send(api.getUnread("ada"));
+  console.log(unread.more);
+  try {
+    await lately.health();
+  } catch (error) {
+    if (error instanceof LatelyProblem && error.code === "unavailable") console.log(error.retryAfter);
+  }
+}
+
+export async function refused(): Promise<void> {
+  // @ts-expect-error: an event needs an actor.
+  await lately.topic("posts").post({ type: "note" });
+  // @ts-expect-error: no such field.
+  await lately.topic("posts").post({ type: "note", actor: "ada", colour: "red" });
+  // @ts-expect-error: topics have no months.
+  await lately.topic("posts").page({ month: "2026-11" });
+  // @ts-expect-error: no such bucket.
+  await lately.topic("posts").put({ bucket: "week" });
+  // @ts-expect-error: a change of an issue needs its revision.
+  await lately.repo("octo", "hello").issue(7).change({ status: "closed" });
+  // @ts-expect-error: timelines of actors cannot be posted to.
+  await lately.actor("ada").post({ type: "note", actor: "ada" });
+}
+
+export function View(): unknown {
+  const { entries, post, retry } = useTimeline(lately.topic("posts"));
+  const timeline = useTimeline(lately.subject("thing:1"), { limit: 10 });
+  const topic: string | undefined = timeline.entries[0]?.event.topic;
+  // @ts-expect-error: only topics can be posted to.
+  timeline.post;
+  const { unread, more } = useUnread(lately.feed("ada"));
+  const { markSeen } = useFeed(lately.feed("ada"));
+  return [entries, post, retry, topic, unread, more, markSeen];
+}

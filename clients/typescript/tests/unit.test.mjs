@@ -1,0 +1,144 @@
+// The parts that no case of the conformance suite can see: chunks of bytes, signals, tokens, sizes, generated code.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+
+import { build } from "esbuild";
+
+import { batchesOf } from "../dist/batches.js";
+import { Seen } from "../dist/follow.js";
+import { Lately, LatelyProblem } from "../dist/index.js";
+import { frames } from "../dist/sse.js";
+
+const file = (path) => fileURLToPath(new URL(path, import.meta.url));
+const MOST_BYTES = 8 * 1024;
+
+/** An id of an event, from its time in milliseconds. */
+const idAt = (time, n = 0) => {
+  const hex = time.toString(16).padStart(12, "0");
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-${String(n).padStart(12, "0")}`;
+};
+
+const json = (body, init) => new Response(JSON.stringify(body), init);
+
+test("the generated code is that of the OpenAPI document", () => {
+  execFileSync("python3", [file("../../generate"), "--check"], { stdio: "inherit" });
+});
+
+for (const entry of ["index", "react"]) {
+  test(`the entry ${entry} has at most 8 KB, minified and compressed`, async () => {
+    const { outputFiles } = await build({
+      entryPoints: [file(`../dist/${entry}.js`)],
+      bundle: true,
+      minify: true,
+      format: "esm",
+      external: ["react"],
+      write: false,
+    });
+    const size = gzipSync(outputFiles[0].contents, { level: 9 }).length;
+    console.log(`${entry}: ${size} bytes`);
+    assert.ok(size <= MOST_BYTES, `${size} bytes`);
+  });
+}
+
+test("types compile under strict, and mistakes do not", () => {
+  execFileSync(process.execPath, [file("../node_modules/typescript/bin/tsc"), "--project", file(".")], {
+    stdio: "inherit",
+  });
+});
+
+test("a stream is parsed however its bytes are cut", async () => {
+  const text = 'event: event\r\nid: c1\r\ndata: {"text":"ü€😀"}\r\n\r\n: comment\n\nevent: settled\nid: c2\n\nid: lost';
+  const bytes = new TextEncoder().encode(text);
+  for (const step of [1, 2, 3, 7, bytes.length]) {
+    const stream = new ReadableStream({
+      start(controller) {
+        for (let at = 0; at < bytes.length; at += step) controller.enqueue(bytes.slice(at, at + step));
+        controller.close();
+      },
+    });
+    const found = [];
+    for await (const frame of frames(stream)) found.push(frame);
+    assert.deepEqual(found, [
+      { event: "event", id: "c1", data: '{"text":"ü€😀"}' },
+      { event: "settled", id: "c2", data: "" },
+    ]);
+  }
+});
+
+test("the ids that follow remembers are those of some seconds", () => {
+  const seen = new Seen();
+  for (let time = 0; time < 60_000; time += 10) assert.ok(seen.add(idAt(1_700_000_000_000 + time)));
+  assert.ok(seen.size <= 1_002, `${seen.size}`);
+  assert.equal(seen.add(idAt(1_700_000_000_000 + 58_000)), false);
+});
+
+test("batches have at most 500 events and 3 MiB as they are sent", () => {
+  const events = (count, data) => Array.from({ length: count }, () => ({ type: "a", actor: "b", data }));
+  assert.deepEqual(
+    [...batchesOf(events(1001, 0))].map((batch) => batch.length),
+    [500, 500, 1],
+  );
+  for (const batch of batchesOf(events(400, "ü".repeat(20_000)))) {
+    assert.ok(Buffer.byteLength(JSON.stringify(batch)) <= 3 * 1024 * 1024);
+  }
+  assert.deepEqual(
+    [...batchesOf(events(400, "ü".repeat(20_000)))].map((batch) => batch.length),
+    [78, 78, 78, 78, 78, 10],
+  );
+  assert.deepEqual([...batchesOf([])], []);
+});
+
+test("a token may come from a function, which every attempt calls", async () => {
+  const sent = [];
+  const tokens = ["old", "new"];
+  const fetch = async (_, { headers }) => {
+    sent.push(headers.get("Authorization"));
+    return sent.length === 1 ? json({ message: "busy" }, { status: 429 }) : json({ status: "ok" });
+  };
+  const lately = new Lately({ url: "http://x", token: async () => tokens.shift(), backoff: 0, fetch });
+  await lately.health();
+  assert.deepEqual(sent, ["Bearer old", "Bearer new"]);
+});
+
+test("a signal ends a call, its pauses and follow with the signal's reason", async () => {
+  const reason = new Error("The page was left.");
+  const never = (_, { signal }) =>
+    new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
+  const busy = async () => json({ message: "busy" }, { status: 429, headers: { "Retry-After": "50" } });
+  for (const [fetch, call] of [
+    [never, (lately) => lately.health()],
+    [busy, (lately) => lately.health()],
+    [never, (lately) => lately.topic("t").follow().next()],
+    [busy, (lately) => lately.topic("t").follow().next()],
+  ]) {
+    const end = new AbortController();
+    const waiting = call(new Lately({ url: "http://x", fetch, signal: end.signal }));
+    setTimeout(() => end.abort(reason), 20);
+    await assert.rejects(waiting, reason);
+  }
+});
+
+test("clients that using makes share the sum of costs, and options of their own", async () => {
+  const calls = [];
+  const fetch = async () => json({ status: "ok" }, { headers: { "Lately-Cost": "read_units=1.5, calls=2" } });
+  const lately = new Lately({ url: "http://x/", fetch });
+  await lately.health();
+  await lately.using({ onCall: (call) => calls.push(call) }).health();
+  assert.deepEqual(lately.cost, { read_units: 3, calls: 4 });
+  assert.deepEqual(calls, [
+    { method: "GET", path: "/health", status: 200, attempt: 1, cost: { read_units: 1.5, calls: 2 } },
+  ]);
+});
+
+test("a problem is an error with a message and a cause", async () => {
+  const cause = new TypeError("no route");
+  const lately = new Lately({ url: "http://x", attempts: 1, fetch: async () => Promise.reject(cause) });
+  const problem = await lately.health().catch((error) => error);
+  assert.ok(problem instanceof LatelyProblem && problem instanceof Error);
+  assert.equal(problem.cause, cause);
+  assert.match(problem.message, /^0 unreachable: /);
+});
