@@ -1,7 +1,8 @@
 """The proxy between a client and the program: it records the requests of each case and injects the case's faults.
 
 A case has its own prefix of the path (`/17/topics/...`), so that cases run at the same time. README.md lists the
-"""faults. 
+faults.
+"""
 
 import http.client
 import json

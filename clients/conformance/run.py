@@ -31,6 +31,8 @@ CLIENTS = {
     "python": [sys.executable, HERE.parent / "python/tests/adapter.py", "sync"],
     "python-async": [sys.executable, HERE.parent / "python/tests/adapter.py", "async"],
 }
+# This page has the table of all cases.
+PAGE = HERE.parents[1] / "docs/clients.md"
 # The cases mostly wait, so more of them than processors run at the same time.
 AT_ONCE = 8
 # Only failures reach this bound.
@@ -302,9 +304,12 @@ def main():
             print(f"{client}: {len(cases)} cases in {time.monotonic() - started:.0f} s", flush=True)
     finally:
         suite.program.stop()
-    print(table(cases, arguments.clients, failures))
+    print(found := table(cases, arguments.clients, failures))
     failed = sum(map(len, failures.values()))
     print(f"{len(cases) * len(arguments.clients) - failed} passed, {failed} failed")
+    is_whole = not arguments.only and arguments.clients == list(CLIENTS)
+    if is_whole and not failed and found not in PAGE.read_text("utf-8"):
+        sys.exit("docs/clients.md has another table. Put this one there.")
     return 1 if failed else 0
 
 

@@ -3,6 +3,7 @@
 // This store knows no framework: `subscribe` and `get` are all that a view needs.
 
 import type { Event, FeedPage, NewEvent } from "./api.js";
+import { randomKey } from "./key.js";
 import { LatelyProblem } from "./problem.js";
 import type { Timeline, EventPage } from "./timeline.js";
 import type { PostOptions } from "./topic.js";
@@ -87,7 +88,7 @@ export class TimelineStore<E extends Event> {
 
   /** Shows an event at once and posts it. Its entry says whether that failed; `retry` and `discard` are for that. */
   readonly post = async (event: NewEvent): Promise<void> => {
-    const id = crypto.randomUUID();
+    const id = randomKey();
     const shown = { at: new Date().toISOString(), ...event, id } as unknown as E;
     this.#drafts.set(id, event);
     this.#set({ entries: [{ id, event: shown, state: "pending" }, ...this.#state.entries] });

@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import { batchesOf } from "./batches.js";
 import { Consumer } from "./consumer.js";
+import { keyHeader, randomKey } from "./key.js";
 import { Timeline } from "./timeline.js";
 import type { Transport } from "./transport.js";
 
@@ -28,15 +29,15 @@ export class Topic extends Timeline<api.GetLatestQuery, api.Page> {
     return this.transport.value(api.putTopic(this.name, settings));
   }
 
-  post(event: api.NewEvent, { key = crypto.randomUUID() }: PostOptions = {}): Promise<api.Event> {
-    return this.#post(event, key) as Promise<api.Event>;
+  async post(event: api.NewEvent, { key = randomKey() }: PostOptions = {}): Promise<api.Event> {
+    return (await this.#post(event, key)) as api.Event;
   }
 
   /**
    * Posts any number of events, in batches of at most 500. A batch that was written in part is finished by a
    * repetition. If this call fails, repeat it with the same key and events: it goes on where it failed.
    */
-  async postAll(events: Iterable<api.NewEvent>, { key = crypto.randomUUID() }: PostOptions = {}): Promise<api.Event[]> {
+  async postAll(events: Iterable<api.NewEvent>, { key = randomKey() }: PostOptions = {}): Promise<api.Event[]> {
     const posted: api.Event[] = [];
     let number = 0;
     for (const batch of batchesOf(events)) {
@@ -60,6 +61,6 @@ export class Topic extends Timeline<api.GetLatestQuery, api.Page> {
   }
 
   #post(body: api.NewEvent | api.NewEvents, key: string | null): Promise<api.Event | api.Accepted> {
-    return this.transport.value(api.postEvents(this.name, body, key === null ? {} : { "Idempotency-Key": key }));
+    return this.transport.value(api.postEvents(this.name, body, keyHeader(key)));
   }
 }

@@ -18,5 +18,7 @@ def parse_cost(header: str | None) -> Cost:
 
 
 def add_costs(one: Cost, other: Cost) -> Cost:
-    names = one.keys() | other.keys()
-    return cast(Cost, {name: float(str(one.get(name, 0))) + float(str(other.get(name, 0))) for name in names})
+    sums = cast(dict[str, float], {**one})
+    for name, value in cast(dict[str, float], other).items():
+        sums[name] = sums.get(name, 0) + value
+    return cast(Cost, sums)

@@ -7,6 +7,7 @@ from uuid import uuid4
 
 from .. import api
 from ..batches import batches_of
+from ..problem import LatelyProblem
 from ..request import part
 from .timeline import Timeline
 from .transport import Transport
@@ -61,6 +62,9 @@ class Topic(Timeline[api.Page, api.Event]):
 
     async def _post(self, body: api.NewEvent | api.NewEvents, key: str | None) -> api.Event | api.Accepted:
         key = str(uuid4()) if key is RANDOM else key
+        # Other characters cannot be sent in a header.
+        if key is not None and not key.isascii():
+            raise LatelyProblem(400, "invalid-idempotency-key", detail="Use printable ASCII characters.")
         headers = {} if key is None else {"Idempotency-Key": key}
         return await self._transport.value(api.post_events(self.name, body, headers))
 
