@@ -58,7 +58,7 @@ export async function* follow<E extends Event>(
   const transport = client.using({ signal: either(client.options.signal, signal) });
   const seen = new Seen();
   let connected = false;
-  // Has no bound after the first success: whoever follows wants to outlive outages.
+  // After the first success this loop has no bound, because a follower outlives outages. The caller ends it.
   for (let failures = 0; ;) {
     let problem: LatelyProblem | undefined;
     try {

@@ -29,7 +29,7 @@ def follow(
     """Yields events until the caller stops, or a problem comes that no retry repairs."""
     seen = Seen()
     connected, failures = False, 0
-    # Has no bound after the first success: whoever follows wants to outlive outages.
+    # After the first success this loop has no bound, because a follower outlives outages. The caller ends it.
     while True:
         problem = None
         streams = transport.shared.streams
