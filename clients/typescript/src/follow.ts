@@ -143,6 +143,9 @@ async function* poll<E>(
       shared.waits = false;
       continue;
     }
+    if (page.newer !== null) {
+      throw new LatelyProblem({ status: 400, code: "invalid-cursor", detail: "The cursor is of a newest-first walk." });
+    }
     // The page's own cursor is behind all of its events, so only the last event may carry it.
     const last = page.events.length - 1;
     for (const [index, event] of page.events.entries()) yield { event, cursor: index === last ? page.next! : cursor };

@@ -199,7 +199,7 @@ test("a component that goes away stops following", async () => {
   });
   const posts = await topic(counting);
   const view = await show(() => useTimeline(counting.topic(posts.name)));
-  await until("polls or a stream", () => !view.now.isLoading && requests > 5);
+  await until("polls or a stream", () => !view.now.isLoading && requests > 2);
   await act(async () => root.unmount());
   await new Promise((resolve) => setTimeout(resolve, 300));
   const until_then = requests;

@@ -93,6 +93,8 @@ async def poll(
                 raise
             shared.waits = False
             continue
+        if page["newer"] is not None:
+            raise LatelyProblem(400, "invalid-cursor", detail="The cursor is of a newest-first walk.")
         # The page's own cursor is behind all of its events, so only the last event may carry it.
         last = len(page["events"]) - 1
         for index, event in enumerate(page["events"]):
