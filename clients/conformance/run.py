@@ -99,6 +99,7 @@ class Case:
         number = str(next(self.numbers))
         unique = f"{os.getpid()}-{number}"
         self.names = {name: f"{name}-{unique}" for name in ("topic", "user", "other", "app", "repo", "name")}
+        self.starting = None
         self.program = Program(suite.path).start() if case.get("own_program") else suite.program
         live = case.get("live", "served")
         if live == "served" and not suite.serves_live:
@@ -125,6 +126,8 @@ class Case:
                 raise Mismatch(f"faults that met no request: {unused}")
         finally:
             self.traffic.ended = True
+            if self.starting:
+                self.starting.join()
             if self.case.get("own_program"):
                 self.program.stop()
 
@@ -213,7 +216,8 @@ class Case:
         """Ends the program. It starts again after some seconds, while the next steps run."""
         self.program.stop(crash)
         self.program.url = "http://127.0.0.1:1"
-        threading.Timer(down, self.program.start).start()
+        self.starting = threading.Timer(down, self.program.start)
+        self.starting.start()
 
     def ask(self, method, path, body):
         status, answer = ask(self.program.url, method, self.filled(path), body)

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 from lately_client import AsyncLately, Call, Lately, LatelyProblem
@@ -23,6 +25,8 @@ NAMES = {"profile": 0, "sessions": 0, "repo": 2}
 class Adapter:
     def __init__(self, is_async: bool) -> None:
         self.client_type: Any = AsyncLately if is_async else Lately
+        # All cases share it, because it takes httpx long to make one.
+        self.http = httpx.AsyncClient() if is_async else httpx.Client()
         self.client: Any = None
         self.calls: list[Call] = []
         self.iterators: dict[str, Any] = {}
@@ -30,7 +34,7 @@ class Adapter:
     async def handle(self, message: dict[str, Any]) -> Any:
         if "client" in message:
             self.iterators.clear()
-            options = {"backoff": 0.02, **message["client"], "on_call": self.calls.append}
+            options = {"backoff": 0.02, **message["client"], "on_call": self.calls.append, "http": self.http}
             self.client = self.client_type(**options)
         elif "start" in message:
             self.iterators[message["start"]] = self.begin(message)

@@ -4,10 +4,10 @@
 // events (400 `invalid-query` about `wait`) is polled again and again. The client remembers both.
 
 import type { Cursor, Event } from "./api.js";
-import { LatelyProblem, problemFields, unreachable } from "./problem.js";
+import { LatelyProblem, problemFields } from "./problem.js";
 import type { Request } from "./request.js";
 import { frames } from "./sse.js";
-import { either, problemOf, type Transport } from "./transport.js";
+import { either, parse, problemOf, type Transport } from "./transport.js";
 
 export interface FollowOptions {
   /** The position to start after: the `cursor` of a followed event, or the `newer` of a page. The default is now. */
@@ -105,16 +105,15 @@ async function* stream<E>(
     const request = { method: "GET", path: live, query: { ...filters, cursor } };
     const end = either(signal, silence.signal)!;
     const response = await transport.open(request, 1, end, liveUrl?.replace(/\/+$/, ""));
-    if (!response.ok || !response.body) throw problemOf(response, await response.text());
+    if (!response.ok || !response.body) throw problemOf(response, await response.text().catch(() => ""));
     for await (const { event, id, data } of frames(response.body)) {
       heard();
       cursor = id ?? cursor;
-      if (event === "problem") throw new LatelyProblem(problemFields(JSON.parse(data).status, data));
+      const { status } = response;
+      if (event === "problem") throw new LatelyProblem(problemFields(parse(status, data).status, data));
       const isEvent = event === "event" || event === "late";
-      yield isEvent ? { cursor, event: JSON.parse(data), late: event === "late" } : { cursor };
+      yield isEvent ? { cursor, event: parse(status, data), late: event === "late" } : { cursor };
     }
-  } catch (error) {
-    throw error instanceof LatelyProblem ? error : unreachable(error);
   } finally {
     clearTimeout(timer);
     silence.abort();

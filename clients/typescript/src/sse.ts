@@ -1,5 +1,7 @@
 // Parses `text/event-stream`.
 
+import { unreachable } from "./problem.js";
+
 export interface Frame {
   event: string;
   /** Absent if the frame has none: the position stays. */
@@ -14,7 +16,9 @@ export async function* frames(stream: ReadableStream<Uint8Array>): AsyncGenerato
   let text = "";
   try {
     for (;;) {
-      const { done, value } = await reader.read();
+      const { done, value } = await reader.read().catch((error: unknown) => {
+        throw unreachable(error);
+      });
       if (done) return;
       text += decoder.decode(value, { stream: true });
       // Half of a line end may still be on its way.

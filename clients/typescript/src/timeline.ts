@@ -37,7 +37,7 @@ export class Timeline<Q extends { cursor?: Cursor }, P extends EventPage> {
       // Only a page without a cursor can wait for an event.
       const page: P = await this.page(first ? query : { ...query, cursor, wait_for: undefined });
       yield page;
-      cursor = page.has_more ? page.next : null;
+      cursor = page.has_more ? (page.next ?? null) : null;
     }
   }
 

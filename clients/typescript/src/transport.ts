@@ -95,7 +95,7 @@ export class Transport {
     for (let cursor: string | null | undefined = query.cursor; cursor !== null;) {
       const page: P = await this.value(read({ ...query, cursor }));
       yield* entries(page);
-      cursor = page.next;
+      cursor = page.next ?? null;
     }
   }
 
@@ -113,15 +113,19 @@ export class Transport {
     const bearer = typeof token === "function" ? await token() : token;
     if (bearer) headers.set("Authorization", `Bearer ${bearer}`);
     if (body !== undefined) headers.set("Content-Type", "application/json");
+    const content = body === undefined ? null : JSON.stringify(body);
     let response: Response | undefined;
     try {
       response = await fetch(address, {
         method,
         headers,
         signal,
-        body: body === undefined ? null : JSON.stringify(body),
+        body: content,
       });
       return response;
+    } catch (error) {
+      this.options.signal?.throwIfAborted();
+      throw unreachable(error);
     } finally {
       const cost = parseCost(response?.headers.get("Lately-Cost") ?? null);
       addCost(this.shared.cost, cost);
@@ -148,17 +152,14 @@ export class Transport {
   async #attempt<T>(request: Request<T>, attempt: number): Promise<Answer<T>> {
     const { signal } = this.options;
     const limit = AbortSignal.timeout(this.timeout * 1000);
-    let response: Response;
-    let text: string;
-    try {
-      response = await this.open(request, attempt, either(signal, limit)!);
-      text = await response.text();
-    } catch (error) {
+    const response = await this.open(request, attempt, either(signal, limit)!);
+    const text = await response.text().catch((error: unknown) => {
       signal?.throwIfAborted();
       throw unreachable(error);
-    }
+    });
     if (!response.ok) throw problemOf(response, text);
-    return { value: parse(response, text) as T, revision: unquote(response.headers.get("ETag")) ?? "" };
+    const value = (text === "" ? undefined : parse(response.status, text)) as T;
+    return { value, revision: unquote(response.headers.get("ETag")) ?? "" };
   }
 }
 
@@ -182,12 +183,12 @@ export function problemOf({ status, headers }: Response, text: string): LatelyPr
   });
 }
 
-function parse({ status }: Response, text: string): unknown {
-  if (text === "") return undefined;
+/** The JSON that a successful response sent. */
+export function parse(status: number, text: string): any {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new LatelyProblem({ status, code: "invalid-response", detail: "The response is not JSON." }, { cause });
+    throw new LatelyProblem({ status, code: "invalid-response", detail: "The server sent something that is not JSON." }, { cause });
   }
 }
 

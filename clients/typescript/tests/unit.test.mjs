@@ -104,6 +104,20 @@ test("a token may come from a function, which every attempt calls", async () => 
   assert.deepEqual(sent, ["Bearer old", "Bearer new"]);
 });
 
+test("mistakes of the caller are no problems of the API, and are not repeated", async () => {
+  let tokens = 0;
+  const token = () => {
+    tokens += 1;
+    throw new RangeError("no token");
+  };
+  const lately = new Lately({ url: "http://x", token, fetch: async () => json({}) });
+  await assert.rejects(lately.health(), RangeError);
+  await assert.rejects(lately.topic("t").follow().next(), RangeError);
+  assert.equal(tokens, 2);
+  const event = { type: "note", actor: "ada", data: 1n };
+  await assert.rejects(lately.using({ token: "dev" }).topic("t").post(event), TypeError);
+});
+
 test("a signal ends a call, its pauses and follow with the signal's reason", async () => {
   const reason = new Error("The page was left.");
   const never = (_, { signal }) =>

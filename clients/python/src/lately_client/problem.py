@@ -74,6 +74,15 @@ def problem_of(response: httpx.Response) -> LatelyProblem:
     return problem
 
 
+def parse(status: int, text: str) -> Any:
+    """The JSON that a successful response sent."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        detail = "The server sent something that is not JSON."
+        raise LatelyProblem(status, "invalid-response", detail=detail) from error
+
+
 def revision_of(response: httpx.Response) -> str:
     return str(response.headers.get("ETag", "")).replace('"', "")
 

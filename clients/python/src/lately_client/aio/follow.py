@@ -5,13 +5,12 @@ events (400 `invalid-query` about `wait`) is polled again and again. The client 
 """
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any
 
 from ..following import Followed, Seen, Step
-from ..problem import LatelyProblem, problem_of, problem_of_body
+from ..problem import LatelyProblem, parse, problem_of, problem_of_body
 from ..request import Request
 from ..sse import FrameParser
 from .transport import Transport
@@ -71,9 +70,9 @@ async def stream(
                 continue
             cursor = frame.id or cursor
             if frame.event == "problem":
-                raise problem_of_body(json.loads(frame.data)["status"], frame.data)
+                raise problem_of_body(parse(response.status_code, frame.data)["status"], frame.data)
             is_event = frame.event in ("event", "late")
-            yield Step(cursor, json.loads(frame.data) if is_event else None, frame.event == "late")
+            yield Step(cursor, parse(response.status_code, frame.data) if is_event else None, frame.event == "late")
 
 
 async def poll(

@@ -1,7 +1,6 @@
 """Sends requests: the token, retries with back-off, problems, and the cost of each attempt."""
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ import httpx
 from ..batches import encode
 from ..cost import add_costs, parse_cost
 from ..options import Call, Options, Shared, SomeOptions
-from ..problem import LatelyProblem, problem_of, revision_of, unreachable
+from ..problem import LatelyProblem, parse, problem_of, revision_of, unreachable
 from ..request import Request
 from ..retry import may_repeat, pause
 
@@ -102,11 +101,7 @@ class Transport:
             await response.aread()
         if not response.is_success:
             raise problem_of(response)
-        try:
-            value: Any = json.loads(response.text) if response.text else None
-        except ValueError as error:
-            detail = "The response is not JSON."
-            raise LatelyProblem(response.status_code, "invalid-response", detail=detail) from error
+        value: Any = parse(response.status_code, response.text) if response.text else None
         return Answer(value, revision_of(response))
 
     def _tell(self, call: Call) -> bool:

@@ -4,7 +4,6 @@ Sends requests: the token, retries with back-off, problems, and the cost of each
 """
 
 import time
-import json
 from collections.abc import Generator, Iterator, Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ import httpx
 from ..batches import encode
 from ..cost import add_costs, parse_cost
 from ..options import Call, Options, Shared, SomeOptions
-from ..problem import LatelyProblem, problem_of, revision_of, unreachable
+from ..problem import LatelyProblem, parse, problem_of, revision_of, unreachable
 from ..request import Request
 from ..retry import may_repeat, pause
 
@@ -105,11 +104,7 @@ class Transport:
             response.read()
         if not response.is_success:
             raise problem_of(response)
-        try:
-            value: Any = json.loads(response.text) if response.text else None
-        except ValueError as error:
-            detail = "The response is not JSON."
-            raise LatelyProblem(response.status_code, "invalid-response", detail=detail) from error
+        value: Any = parse(response.status_code, response.text) if response.text else None
         return Answer(value, revision_of(response))
 
     def _tell(self, call: Call) -> bool:
