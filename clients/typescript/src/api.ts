@@ -179,8 +179,10 @@ export interface OwnSession {
   scopes: Scope[];
   /** The only topics to which the scopes apply; all if absent. */
   topics?: Name[];
-  /** The time from which on the token is refused. */
+  /** The end of the token. Clocks and caches may accept the token for a minute more. */
   expires_at?: Time;
+  /** The issuer of a JWT; absent for a session's token. */
+  issuer?: string;
 }
 
 export interface Session {
@@ -813,7 +815,7 @@ export const deleteSessions = (query: DeleteSessionsQuery): Request<RevokedSessi
   query,
 });
 
-/** Get the caller's own session: `GET /sessions/self`. */
+/** Get the caller's own session or JWT: `GET /sessions/self`. */
 export const getOwnSession = (): Request<OwnSession> => ({
   method: "GET",
   path: path`/sessions/self`,

@@ -166,6 +166,7 @@ class OwnSession(TypedDict):
     scopes: list[Scope]
     topics: NotRequired[list[Name]]
     expires_at: NotRequired[Time]
+    issuer: NotRequired[str]
 
 
 class SessionToken(TypedDict):
@@ -609,7 +610,7 @@ def delete_sessions(**query: Unpack[DeleteSessionsQuery]) -> Request[RevokedSess
 
 
 def get_own_session() -> Request[OwnSession]:
-    """Get the caller's own session: `GET /sessions/self`."""
+    """Get the caller's own session or JWT: `GET /sessions/self`."""
     return Request("GET", f"/sessions/self")
 
 
