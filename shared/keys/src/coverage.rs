@@ -1,4 +1,4 @@
-//! Which shards of a bucket hold the events of which times.
+//! Which shards of a bucket, or of a source's timeline, hold the events of which times.
 //!
 //! With S shards, time is cut into slices of 512 ms / S, and slice number i belongs to shard i mod S. So all events of
 //! one moment lie in one partition, and over a second all shards take equally many. A reader that looks for the latest
@@ -8,6 +8,8 @@
 //! by the most shards that it knows for the event's time. A writer that does not know a spread places the event by a
 //! narrower one or by the base. So an event may lie where the base or any spread of its time says, and a reader asks all
 //! of these. A coverage only grows: it never loses a place that it once had.
+//!
+//! A source's timeline is one bucket of all times, with one base shard.
 //!
 //! Earlier releases drew an event's shard by chance. A bucket of theirs is *scattered*: at all times, any of its base
 //! shards may hold an event.
@@ -100,7 +102,9 @@ pub struct Stretch {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Coverage {
-    bucket: Bucket,
+    /// The first and the last moment of the bucket.
+    first: UnixMillis,
+    last: UnixMillis,
     base: ShardCount,
     is_scattered: bool,
     /// Sorted, and no two with the same number of shards touch each other.
@@ -115,14 +119,22 @@ pub struct SpreadsError;
 impl Coverage {
     /// The coverage of a bucket without spreads.
     #[must_use]
-    pub const fn new(bucket: Bucket, base: ShardCount) -> Self {
-        Self { bucket, base, is_scattered: false, spreads: Vec::new() }
+    pub fn new(bucket: Bucket, base: ShardCount) -> Self {
+        let (first, last) = (bucket.first(), bucket.last());
+        Self { first, last, base, is_scattered: false, spreads: Vec::new() }
+    }
+
+    /// The coverage of a source's timeline without spreads.
+    #[must_use]
+    pub const fn of_source() -> Self {
+        let (first, last) = (UnixMillis::MIN, UnixMillis::MAX);
+        Self { first, last, base: ShardCount::ONE, is_scattered: false, spreads: Vec::new() }
     }
 
     /// The coverage of a bucket of an earlier release, whose events lie in any of its shards.
     #[must_use]
-    pub const fn scattered(bucket: Bucket, base: ShardCount) -> Self {
-        Self { bucket, base, is_scattered: true, spreads: Vec::new() }
+    pub fn scattered(bucket: Bucket, base: ShardCount) -> Self {
+        Self { is_scattered: true, ..Self::new(bucket, base) }
     }
 
     /// The same base with the spreads of a text.
@@ -135,11 +147,11 @@ impl Coverage {
             let (first, last) = span.split_once('-').ok_or(SpreadsError)?;
             let at = |text: &str| {
                 let millis: u64 = text.parse().map_err(|_| SpreadsError)?;
-                Ok(self.bucket.first().saturating_add(millis))
+                Ok(self.first.saturating_add(millis))
             };
             let shards = shards.parse().ok().and_then(|count| ShardCount::new(count).ok());
             let spread = Spread { shards: shards.ok_or(SpreadsError)?, first: at(first)?, last: at(last)? };
-            if spread.first > spread.last || spread.last > self.bucket.last() {
+            if spread.first > spread.last || spread.last > self.last {
                 return Err(SpreadsError);
             }
             self.insert(spread);
@@ -150,16 +162,16 @@ impl Coverage {
     /// The spreads as text: `FIRST-LAST:SHARDS`, in milliseconds of the bucket. None if there are none.
     #[must_use]
     pub fn spreads_text(&self) -> Option<String> {
-        let millis = |at: UnixMillis| at.get() - self.bucket.first().get();
+        let millis = |at: UnixMillis| at.get() - self.first.get();
         let text =
             |spread: &Spread| format!("{}-{}:{}", millis(spread.first), millis(spread.last), spread.shards);
         (!self.spreads.is_empty()).then(|| self.spreads.iter().map(text).collect::<Vec<_>>().join(","))
     }
 
-    /// The bucket.
+    /// The last moment of the bucket.
     #[must_use]
-    pub const fn bucket(&self) -> Bucket {
-        self.bucket
+    pub const fn last(&self) -> UnixMillis {
+        self.last
     }
 
     /// The shards that the bucket has at all times.
@@ -224,11 +236,15 @@ impl Coverage {
     /// True if an event with this id may have been placed in the bucket.
     #[must_use]
     pub fn covers(&self, id: EventId) -> bool {
-        let (tick, shard) = (id.tick(), id.shard());
-        let holds = |shards: ShardCount| shards.shard_at(tick) == shard;
-        holds(self.base)
-            || self.is_scattered && self.base.covers(shard)
-            || self.spreads.iter().any(|spread| spread.contains(tick.at()) && holds(spread.shards))
+        self.is_scattered && self.base.covers(id.shard()) || self.places_at(id.tick()).contains(&id.shard())
+    }
+
+    /// The shards in which a writer may place an event of this time: by the base, and by each spread of the time.
+    #[must_use]
+    pub fn places_at(&self, tick: Tick) -> BTreeSet<Shard> {
+        let spreads = self.spreads.iter().filter(|spread| spread.contains(tick.at()));
+        let counts = spreads.map(|spread| spread.shards).chain([self.base]);
+        counts.map(|shards| shards.shard_at(tick)).collect()
     }
 
     /// Adds a spread, cut to the bucket.
@@ -236,8 +252,8 @@ impl Coverage {
     /// Spreads with the same number of shards that touch become one. Beyond [`SPREADS`] spreads, the two with the same
     /// number of shards that lie nearest to each other become one, with the time between them.
     pub fn add(&mut self, spread: Spread) {
-        let first = spread.first.max(self.bucket.first());
-        let last = spread.last.min(self.bucket.last());
+        let first = spread.first.max(self.first);
+        let last = spread.last.min(self.last);
         if first > last || self.is_covered_always(spread.shards) {
             return;
         }
@@ -245,6 +261,15 @@ impl Coverage {
         self.join_touching();
         while self.spreads.len() > SPREADS {
             self.join_nearest();
+        }
+    }
+
+    /// Adds the spreads of another coverage of the same bucket.
+    pub fn join(&mut self, other: &Self) {
+        for spread in &other.spreads {
+            if !self.spreads.contains(spread) {
+                self.add(*spread);
+            }
         }
     }
 
@@ -256,7 +281,7 @@ impl Coverage {
     /// True if events of any time may be placed by this number of shards.
     #[must_use]
     pub fn covers_always(&self, shards: ShardCount) -> bool {
-        let (first, last) = (self.bucket.first(), self.bucket.last());
+        let (first, last) = (self.first, self.last);
         self.is_covered_always(shards) || self.spreads.contains(&Spread { shards, first, last })
     }
 
@@ -296,7 +321,7 @@ impl Coverage {
         }
         for (count, from, to) in spreads
             .map(|spread| (spread.shards, spread.first.max(first), spread.last.min(last)))
-            .chain([(self.base, first.max(self.bucket.first()), last.min(self.bucket.last()))])
+            .chain([(self.base, first.max(self.first), last.min(self.last))])
         {
             shards.extend(count.shards_within(Tick::first_of(from), Tick::last_of(to)));
         }
@@ -313,7 +338,7 @@ impl Coverage {
     /// The stretch of time around or behind `from`, in the order of a walk, in which a shard may hold events.
     #[must_use]
     pub fn stretch(&self, shard: Shard, from: Tick, order: Order) -> Option<Stretch> {
-        let (first, last) = (self.bucket.first(), self.bucket.last());
+        let (first, last) = (self.first, self.last);
         if self.holds_always(shard) {
             return Spread { shards: ShardCount::ONE, first, last }.stretch(Shard::from(0), from, order);
         }

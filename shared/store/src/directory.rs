@@ -37,7 +37,7 @@ use crate::store::{Aged, Sent};
 use crate::topic::{retention_days, shard_count};
 
 /// Attempts to add a spread, if other writers change the entry meanwhile. Their spreads mostly suffice.
-const SPREAD_ATTEMPTS: u32 = 3;
+pub(crate) const SPREAD_ATTEMPTS: u32 = 3;
 
 /// The name of an entry: a bucket of a topic.
 pub(crate) type EntryName = (Topic, Bucket);
@@ -45,6 +45,7 @@ pub(crate) type EntryName = (Topic, Bucket);
 /// The directory's entry for a bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
+    pub(crate) bucket: Bucket,
     pub(crate) coverage: Arc<Coverage>,
     pub(crate) types: Types,
     pub(crate) retention: Option<RetentionDays>,
@@ -77,10 +78,6 @@ impl Types {
 }
 
 impl Entry {
-    pub(crate) fn bucket(&self) -> Bucket {
-        self.coverage.bucket()
-    }
-
     /// The first millisecond whose events are still kept.
     pub(crate) fn oldest_kept(&self, now: UnixMillis) -> UnixMillis {
         self.retention.map_or(UnixMillis::MIN, |retention| retention.oldest(now).saturating_add(1))
@@ -224,7 +221,7 @@ impl Directory<'_> {
     ///
     /// Growth is optional: if it fails, the write that asked for it continues with the shards that there are.
     pub(crate) async fn grow(self, settings: &TopicSettings, entry: &Entry, refused: UnixMillis) {
-        let bucket = entry.bucket();
+        let bucket = entry.bucket;
         let name = (self.topic.clone(), bucket);
         let under = entry.coverage.shards_at(refused);
         let wanted = under.doubled(settings.max_shards);
@@ -354,6 +351,7 @@ impl Directory<'_> {
             coverage.add(spread);
         }
         let entry = Entry {
+            bucket: *bucket,
             coverage: Arc::new(coverage),
             types: match (settings.views.event_type, types.len() <= TYPES_PER_BUCKET) {
                 (false, _) => Types::NotKept,
@@ -406,10 +404,10 @@ impl Directory<'_> {
 
 /// The spread with which a bucket begins: its writers go on with the shards that the bucket before it has at its end.
 fn carried_over(before: &Entry, bucket: Bucket, settings: &TopicSettings, now: UnixMillis) -> Option<Spread> {
-    if before.bucket().next() != Some(bucket) {
+    if before.bucket.next() != Some(bucket) {
         return None;
     }
-    let shards = before.coverage.shards_at(before.bucket().last()).min(settings.max_shards);
+    let shards = before.coverage.shards_at(before.bucket.last()).min(settings.max_shards);
     let first = bucket.first();
     let last = match AcceptedTimes::new(now, None).is_import(bucket.last()) {
         true => bucket.last(),
@@ -440,8 +438,7 @@ fn encode(name: &EntryName, entry: &Entry) -> Item {
         Types::Any => item.with("any_type", true),
     };
     let Some(days) = entry.retention else { return item };
-    let expires_at =
-        entry.bucket().last().saturating_add(days.millis()).get() / 1000 + DIRECTORY_GRACE_SECONDS;
+    let expires_at = entry.bucket.last().saturating_add(days.millis()).get() / 1000 + DIRECTORY_GRACE_SECONDS;
     item.with("retention_days", days.get()).with("expires_at", expires_at)
 }
 
@@ -466,5 +463,10 @@ fn decode(item: &Item) -> Result<Entry, Corrupt> {
         Some(spreads) => coverage.with_spreads(spreads).map_err(|_| item.corrupt("spreads"))?,
         None => coverage,
     };
-    Ok(Entry { coverage: Arc::new(coverage), types, retention: retention_days(item, "retention_days")? })
+    Ok(Entry {
+        bucket,
+        coverage: Arc::new(coverage),
+        types,
+        retention: retention_days(item, "retention_days")?,
+    })
 }

@@ -1,7 +1,7 @@
 //! An event in a timeline: how the entry is stored under each of the event's sources, and in feeds.
 //!
 //! ```text
-//! SOURCE#{source} / {inverted id}   and   FEED#{user} / {inverted id}
+//! SOURCE#{source}[#SHARD{n}] / {inverted id}   and   FEED#{user} / {inverted id}
 //!   t S (type), a S (actor), s S? (subject), o S (topic), expires_at N?
 //!   v S (which of the event's sources list it: a the actor, s the subject)
 //!   a copy:     d S? (data, the client's JSON text)
@@ -21,7 +21,8 @@
 
 use lately_keys::table::{EventKey, FeedEntryKey, SourceEntryKey};
 use lately_keys::{
-    Actor, BucketWidth, EventId, EventType, Key, SortKey, Source, Subject, TableKey, Topic, UnixMillis, User,
+    Actor, BucketWidth, Coverage, EventId, EventType, Key, SortKey, Source, Subject, TableKey, Topic,
+    UnixMillis, User,
 };
 use lately_model::{AcceptedTimes, Data, Event, RetentionDays, Views};
 use lately_table::{Corrupt, Item, TableError};
@@ -124,9 +125,9 @@ impl TimelineEntry {
         actor.into_iter().chain(subject)
     }
 
-    /// The entry's item in the timeline of one of its sources.
+    /// The entry's item in the first shard of the timeline of one of its sources.
     pub(crate) fn at_source(&self, source: &Source) -> Item {
-        let key = SourceEntryKey { source: source.clone(), id: self.id };
+        let key = SourceEntryKey { source: source.clone(), shard: 0.into(), id: self.id };
         let item = self.item(&key, self.expires_at);
         item.with_flag("n", !self.fans_out).with_flag("i", self.is_import)
     }
@@ -154,12 +155,6 @@ impl TimelineEntry {
     ) -> Item {
         let expires_at = self.expires_at.into_iter().chain([until]).min();
         Self { body: Body::Pointer(width), expires_at, ..self.clone() }.in_feed(user, retention)
-    }
-
-    /// The keys of the entry's items: under its sources, and in some feeds.
-    pub(crate) fn places<'u>(&self, users: impl IntoIterator<Item = &'u User>) -> Vec<Key> {
-        let at_sources = self.sources().map(|source| place_at_source(self.id, &source));
-        at_sources.chain(users.into_iter().map(|user| place_in_feed(self.id, user))).collect()
     }
 
     /// The event, if the entry is a copy of it.
@@ -216,9 +211,15 @@ impl TimelineEntry {
     }
 }
 
-/// The key of an event's entry under a source.
+/// The key of an event's entry in the first shard of a source's timeline.
 pub(crate) fn place_at_source(id: EventId, source: &Source) -> Key {
-    SourceEntryKey { source: source.clone(), id }.encode()
+    SourceEntryKey { source: source.clone(), shard: 0.into(), id }.encode()
+}
+
+/// The keys that an event's entry may have in a source's timeline.
+pub(crate) fn places_at_source(id: EventId, source: &Source, coverage: &Coverage) -> Vec<Key> {
+    let places = coverage.places_at(id.tick()).into_iter();
+    places.map(|shard| SourceEntryKey { source: source.clone(), shard, id }.encode()).collect()
 }
 
 /// The key of an event's entry in a feed.

@@ -78,7 +78,7 @@ impl TopicHandle<'_> {
         let (ids, events): (Vec<EventId>, Vec<NewEvent>) = events.into_iter().map(apart).unzip();
         let placed = EventWriter::of(self.op, topic, &settings).place(events, Some(ids), acceptance).await?;
         let uncovered = placed.iter().filter(|placed| !placed.entry.coverage.covers(placed.event.id));
-        let mut uncovered: Vec<_> = uncovered.map(|placed| placed.entry.bucket()).collect();
+        let mut uncovered: Vec<_> = uncovered.map(|placed| placed.entry.bucket).collect();
         uncovered.dedup();
         for bucket in uncovered {
             Directory::of(self.op, topic).raise(bucket, shards).await?;

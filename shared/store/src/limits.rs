@@ -89,7 +89,7 @@ pub const ENTRY_BYTES: usize = 1024;
 
 /// The longest key of an entry, with the names of its attributes: a subject's timeline, and an inverted id.
 pub(crate) const ENTRY_KEY_BYTES: usize =
-    "pk".len() + "SOURCE#subject:".len() + SUBJECT_BYTES + "sk".len() + SORT_KEY_TEXT_BYTES;
+    "pk".len() + "SOURCE#subject:#SHARD63".len() + SUBJECT_BYTES + "sk".len() + SORT_KEY_TEXT_BYTES;
 
 /// The bytes that an expiry adds to an entry: up to twelve digits, two in each byte, and one byte more.
 pub(crate) const ENTRY_EXPIRY_BYTES: usize = "expires_at".len() + 7;
@@ -202,6 +202,21 @@ pub const COUNTED_SLICES: u64 = 4;
 /// Events are counted this long after their time, because their writes may still be on their way before.
 pub const COUNTED_AFTER_MILLIS: u64 = 1_000;
 
+/// Entries of a source are counted this long after their events' times: the delay of fan-out, with room.
+pub const LISTED_AFTER_MILLIS: u64 = 10_000;
+
+/// Most shards of a source's timeline: some 64,000 events a second of one actor or subject.
+pub const SOURCE_SHARDS: ShardCount = match ShardCount::new(64) {
+    Ok(count) => count,
+    Err(_) => unreachable!(),
+};
+
+/// Fan-out tries this long to give a busy source more shards. The other records of its batch wait meanwhile.
+pub const SOURCE_GROWTH: Duration = Duration::from_millis(500);
+
+/// After a process failed to give a source more shards, it tries again when this time has passed.
+pub const SOURCE_GROWTH_PAUSE: Duration = Duration::from_secs(1);
+
 /// Write units a second up to which one shard is loaded: DynamoDB's limit of a partition is 1,000.
 pub const SHARD_UNITS: u64 = 700;
 
@@ -276,5 +291,6 @@ const _: () = {
     assert!(POINTERS_AT_FIRST == PAGE_BYTES / lately_model::limits::EVENT_BYTES);
     assert!("FEED#".len() + NAME_BYTES <= "SOURCE#subject:".len() + SUBJECT_BYTES);
     assert!(QUERIES_PER_PAGE as usize >= 2 * lately_keys::limits::SHARDS as usize);
+    assert!(SOURCE_SHARDS.get() <= 100, "the longest key of an entry has two digits for its shard");
     assert!(TYPES_PER_BUCKET * (lately_keys::limits::EVENT_TYPE_BYTES + 1) < 16 * 1024);
 };

@@ -19,6 +19,7 @@
 //! request: it shares the meter and the deadline.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use lately_keys::table::{ConsumerKey, IssueKey, RepositoryKey};
 use lately_keys::{Source, Topic, UnixMillis, User};
@@ -66,6 +67,11 @@ impl Op {
     #[must_use]
     pub fn step(&self) -> Self {
         Self { table: self.store.step_of(&self.table), ..self.clone() }
+    }
+
+    /// A step that has this much time, and that retries calls until its end.
+    pub(crate) fn within(&self, time: Duration) -> Self {
+        Self { table: self.store.step_within(&self.table, time).until_deadline(), ..self.clone() }
     }
 
     /// The same request, but it retries calls until the deadline, because no client waits for the response.

@@ -148,7 +148,7 @@ impl Range {
             self.ahead = entries
                 .iter()
                 .filter_map(|entry| {
-                    let bucket = entry.bucket();
+                    let bucket = entry.bucket;
                     let oldest = bucket.first().max(entry.oldest_kept(now));
                     let ids = self.ids?.within(oldest, bucket.last())?;
                     let shards = entry.coverage.shards_within(ids.oldest.at(), ids.newest.at());
@@ -156,7 +156,7 @@ impl Range {
                 })
                 .collect();
             self.directory = match (page.value.more, entries.last()) {
-                (true, Some(last)) => range.behind(last.bucket()),
+                (true, Some(last)) => range.behind(last.bucket),
                 _ => None,
             };
         }

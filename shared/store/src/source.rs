@@ -1,34 +1,55 @@
-//! A source: the number of shards of its followers, and whether its events are pushed or pulled.
+//! A source: the shards of its timeline and of its followers, and whether its events are pushed or pulled.
 //!
 //! ```text
 //! SOURCE#{source} / #SOURCE
+//!   spreads S? (of its timeline, see `Coverage`; absent means that all entries are in the first shard)
 //!   shards N? (of followers; absent means 1)
 //!   mode S? (absent: push; promoting; pull), promotion S (the id that marks the promotion's start),
 //!   unpromoted NS? (the follower shards whose pull markers are not all written), pull_from S? (an id)
 //! ```
 //!
-//! Three rules hold:
-//! - A number of shards is durable before a follower is written to any of them, and only grows. So a reader that reads
+//! Four rules hold:
+//! - A spread is durable before an entry is written to one of its shards, and the coverage only grows. So a writer may
+//!   remember it for ever, and a reader that reads the item consistently finds every entry that was there.
+//! - A number of follower shards is durable before a follower is written to any of them, and only grows. So a reader that reads
 //!   the item consistently, and then all its shards, finds every follower that was there when the item was read.
 //! - A source goes from push through promoting to pull, and never back.
 //! - Events with ids below `pull_from` are pushed and all others are pulled, whenever they are handled.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use lately_keys::table::SourceItemKey;
-use lately_keys::{EventId, Shard, ShardCount, Source, TableKey, UnixMillis};
-use lately_table::{Condition, Corrupt, Item, TableError, Update, Value};
+use futures_util::future::try_join_all;
+use lately_keys::table::{SourceItemKey, SourcePartition};
+use lately_keys::{
+    Coverage, EventId, Key, Order, Shard, ShardCount, SortKey, Source, Spread, TableKey, UnixMillis,
+};
+use lately_table::{Condition, Corrupt, Item, Query, TableError, Update, Value};
 
-use crate::limits::{FOLLOWER_SHARDS, PULL_OVERLAP_MILLIS};
+use crate::directory::SPREAD_ATTEMPTS;
+use crate::entry::{TimelineEntry, places_at_source};
+use crate::lane::{LanePage, LaneRange};
+use crate::latest::span::IdRange;
+use crate::limits::{FOLLOWER_SHARDS, PULL_OVERLAP_MILLIS, SOURCE_GROWTH, SOURCE_SHARDS, SPREAD_MILLIS};
 use crate::op::Op;
 use crate::pull_marker::PullMarker;
+use crate::store::{KnownSource, Sent};
 use crate::topic::shard_count;
 
 /// A source as it is stored.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoredSource {
+    /// The shards of the timeline.
+    pub(crate) coverage: Arc<Coverage>,
+    /// The shards of the followers.
     pub(crate) shards: ShardCount,
     pub(crate) mode: PushMode,
+}
+
+impl Default for StoredSource {
+    fn default() -> Self {
+        Self { coverage: Arc::new(Coverage::of_source()), shards: ShardCount::ONE, mode: PushMode::Push }
+    }
 }
 
 /// The way in which a source's events reach feeds.
@@ -66,7 +87,7 @@ impl StoredSource {
             Some(PULL) => PushMode::Pull { promotion: promotion()?, from: item.parsed("pull_from")? },
             Some(_) => return Err(item.corrupt("mode")),
         };
-        Ok(Self { shards, mode })
+        Ok(Self { coverage: Arc::new(coverage(item)?), shards, mode })
     }
 
     /// The marker in the feed of a user who has followed the source since a time; `None` while the source is pushed.
@@ -116,10 +137,183 @@ impl SourceHandle<'_> {
         SourceItemKey { source: self.source.clone() }
     }
 
-    /// The source, read consistently. A source without an item is pushed, and has one shard of followers.
+    /// The source, read consistently. A source without an item is pushed, and its timeline and its followers have one
+    /// shard each.
     pub(crate) async fn stored(self) -> Result<StoredSource, TableError> {
+        let sent = Sent::now(self.op.ambient());
         let item = self.op.table.get(self.key().encode()).await?;
-        Ok(item.as_ref().map(StoredSource::decode).transpose()?.unwrap_or_default())
+        let stored = item.as_ref().map(StoredSource::decode).transpose()?.unwrap_or_default();
+        self.learn(Arc::clone(&stored.coverage), item.is_some(), sent);
+        Ok(stored)
+    }
+
+    fn learn(self, coverage: Arc<Coverage>, is_stored: bool, sent: Sent) -> Arc<Coverage> {
+        self.op.store.learn_source(self.source, KnownSource { coverage, is_stored }, sent)
+    }
+
+    /// The coverage that this process knows, however old it is.
+    pub(crate) fn known_coverage(self) -> Arc<Coverage> {
+        let known = self.op.store.known_source(self.source);
+        known.map_or_else(|| Arc::new(Coverage::of_source()), |known| Arc::clone(&known.value.coverage))
+    }
+
+    /// The coverage for a read. It is at most a second old; a consistent read asks for the present one.
+    pub(crate) async fn coverage(self, consistent: bool) -> Result<Arc<Coverage>, TableError> {
+        if consistent {
+            return Ok(self.stored().await?.coverage);
+        }
+        if let Some(coverage) = self.op.store.recent_coverage(self.source) {
+            return Ok(coverage);
+        }
+        let sent = Sent::now(self.op.ambient());
+        let items = self.op.table.get_many(&[self.key().encode()], false).await?;
+        let found = items.first().map(coverage).transpose()?.unwrap_or_else(Coverage::of_source);
+        Ok(self.learn(Arc::new(found), !items.is_empty(), sent))
+    }
+
+    /// The coverage, and the first entries of a range that begins with the newest possible entry, with one query: the
+    /// source's item comes before the entries of the first shard.
+    pub(crate) async fn start(
+        self,
+        range: &LaneRange<'_>,
+        wanted: u32,
+    ) -> Result<(Arc<Coverage>, LanePage<TimelineEntry>), TableError> {
+        let op = self.op;
+        let sent = Sent::now(op.ambient());
+        let is_expected = op.store.known_source(self.source).is_none_or(|known| known.value.is_stored);
+        let query = Query::partition(range.partition)
+            .up_to(range.ids.oldest.sort_key().to_string())
+            .limit(wanted.saturating_add(u32::from(is_expected)))
+            .consistent(range.consistent);
+        let page = op.table.query(&query).await?;
+        op.table.meter().items(page.items.len());
+        let (item, entries) = match page.items.split_first() {
+            Some((first, rest)) if first.text("sk")? == SourceItemKey::SORT_KEY => (Some(first), rest),
+            _ => (None, &*page.items),
+        };
+        let found = item.map(coverage).transpose()?.unwrap_or_else(Coverage::of_source);
+        let found = self.learn(Arc::new(found), item.is_some(), sent);
+        let is_cut = entries.is_empty() && page.next.is_some();
+        let entries = match page.next {
+            // The item alone has filled the query.
+            Some(_) if is_cut => op.lane_page(&range.query().limit(wanted), TimelineEntry::decode).await?,
+            next => {
+                let next = next.map(|next| next.parsed::<SortKey>("sk")).transpose()?;
+                LanePage::of(entries, next.map(SortKey::id), TimelineEntry::decode)?
+            }
+        };
+        Ok((found, entries))
+    }
+
+    /// The partitions of the timeline that may hold entries of a range, each with its part of the range.
+    pub(crate) async fn partitions(
+        self,
+        ids: IdRange,
+        consistent: bool,
+    ) -> Result<Vec<(String, IdRange)>, TableError> {
+        let coverage = self.coverage(consistent).await?;
+        let shards = coverage.shards_within(ids.oldest.at(), ids.newest.at()).into_iter();
+        Ok(shards
+            .map(|shard| (SourcePartition { source: self.source.clone(), shard }.to_string(), ids))
+            .collect())
+    }
+
+    /// The newest entries of a range of the timeline, read consistently. If a shard has more entries than one query
+    /// reads, the page ends there, so that it leaves none out.
+    pub(crate) async fn newest(
+        self,
+        coverage: &Coverage,
+        ids: IdRange,
+        limit: u32,
+    ) -> Result<LanePage<TimelineEntry>, TableError> {
+        let shards = coverage.shards_within(ids.oldest.at(), ids.newest.at());
+        let each = limit.div_ceil(u32::try_from(shards.len()).unwrap_or(u32::MAX).max(1));
+        let pages = shards.into_iter().map(async |shard| {
+            let partition = SourcePartition { source: self.source.clone(), shard }.to_string();
+            let range = LaneRange { partition: &partition, ids, order: Order::NewestFirst, consistent: true };
+            self.op.lane_page(&range.query().limit(each), TimelineEntry::decode).await
+        });
+        let pages = try_join_all(pages).await?;
+        let stopped_at = pages.iter().filter_map(|page| page.stopped_at).max();
+        let (bytes, read) =
+            pages.iter().fold((0, 0), |(bytes, read), page| (bytes + page.bytes, read + page.read));
+        let mut items: Vec<_> = pages.into_iter().flat_map(|page| page.items).collect();
+        items.retain(|entry| stopped_at.is_none_or(|stopped_at| stopped_at <= entry.id));
+        items.sort_by_key(|entry| std::cmp::Reverse(entry.id));
+        items.dedup_by_key(|entry| entry.id);
+        Ok(LanePage { items, bytes, read, stopped_at })
+    }
+
+    /// The keys under which the source may list an event.
+    ///
+    /// # Errors
+    /// If the table could not be read.
+    pub async fn places(self, id: EventId) -> Result<Vec<Key>, TableError> {
+        let coverage = self.stored().await?.coverage;
+        Ok(places_at_source(id, self.source, &coverage))
+    }
+
+    /// Gives the entries of a time more shards than the number that was too low, and returns the wider coverage.
+    /// Returns `None` if that is not possible now.
+    ///
+    /// The item is in the timeline's first partition, which may be the busy one. So the attempt is short, and there is a
+    /// pause after one that failed. Other records wait for an attempt, because their entries may go where it leads.
+    pub(crate) async fn grow(self, at: UnixMillis, under: ShardCount) -> Option<Arc<Coverage>> {
+        let wanted = under.doubled(SOURCE_SHARDS);
+        if wanted == under {
+            return None;
+        }
+        let is_wider = |coverage: &Arc<Coverage>| coverage.shards_at(at) > under;
+        if let Some(known) = Some(self.known_coverage()).filter(is_wider) {
+            return Some(known);
+        }
+        let _one_at_a_time = self.op.store.growing_source().lock().await;
+        if let Some(known) = Some(self.known_coverage()).filter(is_wider) {
+            return Some(known);
+        }
+        if !self.op.store.may_grow(self.source) {
+            return None;
+        }
+        let op = self.op.within(SOURCE_GROWTH);
+        let spread = Spread { shards: wanted, first: at, last: at.saturating_add(SPREAD_MILLIS - 1) };
+        let choose = |coverage: &Coverage| (coverage.shards_at(at) <= under).then_some(spread);
+        match op.source(self.source).add_spread(choose).await {
+            Ok(true) => {
+                op.table.meter().shards_doubled();
+                tracing::info!(shards = wanted.get(), source = %self.source, "a busy source has grown");
+            }
+            Ok(false) => {}
+            Err(error) => {
+                self.op.store.note_not_grown(self.source);
+                tracing::warn!(%error, source = %self.source, "a busy source could not be grown");
+            }
+        }
+        Some(self.known_coverage()).filter(is_wider)
+    }
+
+    /// Adds the spread that `choose` makes of the stored coverage. Returns whether a spread was added.
+    pub(crate) async fn add_spread(
+        self,
+        choose: impl Fn(&Coverage) -> Option<Spread>,
+    ) -> Result<bool, TableError> {
+        for _ in 0..SPREAD_ATTEMPTS {
+            let stored = self.stored().await?.coverage;
+            let Some(spread) = choose(&stored) else { return Ok(false) };
+            let mut coverage = Coverage::clone(&stored);
+            coverage.add(spread);
+            let Some(text) = coverage.spreads_text() else { return Ok(false) };
+            let is_known = match stored.spreads_text() {
+                Some(known) => Condition::equals("spreads", known),
+                None => Condition::absent("spreads"),
+            };
+            let sent = Sent::now(self.op.ambient());
+            let update = Update::of(&self.key()).set("spreads", text).only_if(is_known);
+            if self.op.table.update(&update).await? {
+                self.learn(Arc::new(coverage), true, sent);
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Doubles a source's follower shards, unless there are already more than the number that was too low. Returns the
@@ -168,6 +362,14 @@ impl SourceHandle<'_> {
     }
 }
 
+/// The coverage of a source's timeline.
+fn coverage(item: &Item) -> Result<Coverage, Corrupt> {
+    match item.optional_text("spreads")? {
+        None => Ok(Coverage::of_source()),
+        Some(text) => Coverage::of_source().with_spreads(text).map_err(|_| item.corrupt("spreads")),
+    }
+}
+
 const PROMOTING: &str = "promoting";
 const PULL: &str = "pull";
 
@@ -202,7 +404,7 @@ mod tests {
     fn each_mode_is_decoded() {
         assert_eq!(StoredSource::decode(&Item::new()), Ok(StoredSource::default()));
         let shards = ShardCount::new(8).unwrap();
-        let pushed = StoredSource { shards, mode: PushMode::Push };
+        let pushed = StoredSource { shards, ..StoredSource::default() };
         assert_eq!(StoredSource::decode(&Item::new().with("shards", 8_u64)), Ok(pushed));
         let (promotion, from) = (PROMOTION.parse().unwrap(), FROM.parse().unwrap());
         let unpromoted = [0, 7].map(Shard::from).into();
@@ -219,6 +421,7 @@ mod tests {
             Item::from([("mode", "pull"), ("promotion", PROMOTION)]),
             Item::from([("mode", "neither")]),
             Item::new().with("shards", 3_u64),
+            Item::from([("spreads", "5-4:2")]),
         ] {
             StoredSource::decode(&item).unwrap_err();
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lately_keys::{Generator, Topic, UnixMillis, User};
+use lately_keys::{Coverage, Generator, Source, Topic, UnixMillis, User};
 use lately_table::{Ambient, Connection, Table, Tally, now};
 use quick_cache::sync::Cache;
 use tokio::sync::Mutex;
@@ -12,7 +12,7 @@ use crate::directory::{DirectoryPage, DirectoryRange, Entry, EntryName};
 use crate::latest::pace::{Pace, PaceName};
 use crate::limits::{
     BUSY_FOR, BUSY_PARTITIONS, CACHED_DIRECTORY_PAGES, CACHED_ENTRIES, CACHED_TOPICS, DIRECTORY_AGE,
-    RENEWAL_PAUSE, TOPIC_AGE,
+    RENEWAL_PAUSE, SOURCE_GROWTH_PAUSE, TOPIC_AGE,
 };
 use crate::op::Op;
 use crate::settings::FeedSettings;
@@ -21,7 +21,8 @@ use crate::topic::StoredTopic;
 /// Lately's table. A clone is cheap; one store serves a whole process.
 ///
 /// The store's caches may be dropped at any time. They hold a topic's settings for seconds, directory pages for a
-/// second, and directory entries for as long as there is room, because an entry's coverage only grows.
+/// second, and directory entries and the coverages of sources for as long as there is room, because a coverage only
+/// grows.
 #[derive(Clone, Debug)]
 pub struct Store {
     inner: Arc<Inner>,
@@ -39,7 +40,10 @@ struct Inner {
     pulls: Cache<User, u32>,
     busy: Cache<String, Sent>,
     growing: Mutex<()>,
-    looked_after: Cache<Topic, Sent>,
+    looked_after: Cache<String, Sent>,
+    sources: Cache<Source, Arc<Aged<KnownSource>>>,
+    growing_source: Mutex<()>,
+    not_grown: Cache<Source, Sent>,
     paces: Cache<PaceName, Pace>,
 }
 
@@ -58,6 +62,9 @@ impl Store {
             busy: Cache::new(BUSY_PARTITIONS),
             growing: Mutex::new(()),
             looked_after: Cache::new(CACHED_TOPICS),
+            sources: Cache::new(CACHED_ENTRIES),
+            growing_source: Mutex::new(()),
+            not_grown: Cache::new(CACHED_TOPICS),
             paces: Cache::new(CACHED_TOPICS),
         };
         Self { inner: Arc::new(inner), feeds: FeedSettings::default() }
@@ -90,6 +97,11 @@ impl Store {
     /// A part of an operation, with its own deadline.
     pub(crate) fn step_of(&self, whole: &Table) -> Table {
         self.inner.connection.begin_step(whole)
+    }
+
+    /// A part of an operation that has this much time.
+    pub(crate) fn step_within(&self, whole: &Table, time: Duration) -> Table {
+        self.inner.connection.begin_step_within(whole, time)
     }
 
     /// The work of all finished operations of this store and its clones, since the tally was last taken.
@@ -137,6 +149,11 @@ impl Store {
         self.inner.busy.get(partition).is_some_and(|noted| noted.is_within(BUSY_FOR, self.ambient()))
     }
 
+    /// Forgets that a partition took no more writes.
+    pub(crate) fn forgive(&self, partition: &str) {
+        self.inner.busy.remove(partition);
+    }
+
     /// Notes that a partition takes no more writes.
     pub(crate) fn note_busy(&self, partition: &str) {
         self.inner.busy.insert(partition.to_owned(), Sent::now(self.ambient()));
@@ -147,14 +164,60 @@ impl Store {
         &self.inner.growing
     }
 
-    /// True if this process has not looked after a topic's spreads a moment ago. Notes that it does now.
-    pub(crate) fn may_look_after(&self, topic: &Topic) -> bool {
-        let looked = self.inner.looked_after.get(topic);
+    /// True if this process has not looked after a timeline's spreads a moment ago. Notes that it does now. The
+    /// timeline is named by its first partition.
+    pub(crate) fn may_look_after(&self, timeline: String) -> bool {
+        let looked = self.inner.looked_after.get(&timeline);
         let may = !looked.is_some_and(|looked| looked.is_within(RENEWAL_PAUSE, self.ambient()));
         if may {
-            self.inner.looked_after.insert(topic.clone(), Sent::now(self.ambient()));
+            self.inner.looked_after.insert(timeline, Sent::now(self.ambient()));
         }
         may
+    }
+
+    /// The lock that is held while a source grows.
+    pub(crate) fn growing_source(&self) -> &Mutex<()> {
+        &self.inner.growing_source
+    }
+
+    /// True unless this process failed to grow a source a moment ago.
+    pub(crate) fn may_grow(&self, source: &Source) -> bool {
+        let failed = self.inner.not_grown.get(source);
+        !failed.is_some_and(|failed| failed.is_within(SOURCE_GROWTH_PAUSE, self.ambient()))
+    }
+
+    /// Notes that a source could not be grown.
+    pub(crate) fn note_not_grown(&self, source: &Source) {
+        self.inner.not_grown.insert(source.clone(), Sent::now(self.ambient()));
+    }
+
+    /// What this process knows of a source, however old: a source's coverage only grows.
+    pub(crate) fn known_source(&self, source: &Source) -> Option<Arc<Aged<KnownSource>>> {
+        self.inner.sources.get(source)
+    }
+
+    /// The coverage of a source's timeline, if it was read within the last second (D3).
+    pub(crate) fn recent_coverage(&self, source: &Source) -> Option<Arc<Coverage>> {
+        let known =
+            self.known_source(source).filter(|known| known.sent.is_within(DIRECTORY_AGE, self.ambient()));
+        known.map(|known| Arc::clone(&known.value.coverage))
+    }
+
+    /// Remembers a source. A read that was not consistent may have missed spreads that this process knows.
+    pub(crate) fn learn_source(
+        &self,
+        source: &Source,
+        mut learned: KnownSource,
+        sent: Sent,
+    ) -> Arc<Coverage> {
+        if let Some(known) =
+            self.known_source(source).filter(|known| known.value.coverage != learned.coverage)
+        {
+            Arc::make_mut(&mut learned.coverage).join(&known.value.coverage);
+        }
+        let coverage = Arc::clone(&learned.coverage);
+        self.inner.sources.insert(source.clone(), Arc::new(Aged { value: learned, sent }));
+        coverage
     }
 
     /// The pace of the events of a topic, or of one of its types, when a page of them was last read.
@@ -183,6 +246,14 @@ impl Store {
     pub(crate) fn cache_directory_page(&self, range: DirectoryRange, page: Arc<Aged<DirectoryPage>>) {
         self.inner.directory_pages.insert(range, page);
     }
+}
+
+/// The part of a source's item that a process remembers.
+#[derive(Clone, Debug)]
+pub(crate) struct KnownSource {
+    pub(crate) coverage: Arc<Coverage>,
+    /// True if the source has an item.
+    pub(crate) is_stored: bool,
 }
 
 /// A value that was read, with the time at which its query was sent.

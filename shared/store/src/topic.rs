@@ -247,7 +247,7 @@ impl TopicHandle<'_> {
         let topic = self.topic;
         let range = DirectoryRange::all(topic.clone(), stored.settings.bucket, Order::NewestFirst);
         let page = Directory::of(self.op, range.topic()).read(&range).await?;
-        let view = |entry: &Entry| BucketView { label: entry.bucket(), shards: entry.coverage.most_shards() };
+        let view = |entry: &Entry| BucketView { label: entry.bucket, shards: entry.coverage.most_shards() };
         Ok(TopicView {
             topic: topic.clone(),
             settings: stored.settings,

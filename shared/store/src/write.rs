@@ -27,6 +27,7 @@ use crate::idempotency::{Idempotency, KeyRecord, Recorded};
 use crate::limits::{LAST_LOOK, OWN_ENTRY_SECONDS};
 use crate::op::Op;
 use crate::placing::{PlaceError, Placed};
+use crate::renewal::Spreading;
 use crate::topic::TopicError;
 
 /// Events to write.
@@ -273,7 +274,9 @@ impl EventWriter<'_> {
     pub(crate) async fn put_each(self, placed: &[Placed]) -> Vec<(usize, TableError)> {
         let look_after = async {
             if let Some(last) = placed.last() {
-                Directory::of(self.op, self.topic).look_after(self.settings, &last.entry).await;
+                let directory = Directory::of(self.op, self.topic);
+                let bucket = Spreading::Bucket(directory, self.settings, last.entry.bucket);
+                bucket.look_after(&last.entry.coverage, self.op.now()).await;
             }
         };
         join(self.put_all(placed), look_after).await.0

@@ -44,7 +44,13 @@ impl Connection {
     /// Begins an operation whose price is added to the price of another operation.
     #[must_use]
     pub fn begin_step(&self, whole: &Table) -> Table {
-        self.begin_part(self.budget, &whole.meter)
+        self.begin_step_within(whole, self.budget)
+    }
+
+    /// Begins an operation that has this much time, and whose price is added to the price of another operation.
+    #[must_use]
+    pub fn begin_step_within(&self, whole: &Table, time: Duration) -> Table {
+        self.begin_part(time, &whole.meter)
     }
 
     fn begin_part(&self, time: Duration, whole: &Arc<Meter>) -> Table {

@@ -7,9 +7,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, Select};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use lately_keys::table::{
-    DirectoryKey, EventKey, EventPartition, FeedEntryKey, SourceEntryKey, TopicKey, TypeViewKey,
-};
+use lately_keys::table::{DirectoryKey, EventKey, EventPartition, FeedEntryKey, TopicKey, TypeViewKey};
 use lately_keys::{
     Bucket, BucketWidth, Coverage, EventId, Key, Place, Shard, ShardCount, Source, Spread, TableKey, Topic,
     UnixMillis, User,
@@ -86,9 +84,10 @@ pub(super) async fn get_event(
     let mut items = vec![ItemView::of(Stands::Event, Place::Table, key.encode(), &event)];
     let sources = sources(&event);
     for source in &sources {
-        let key = SourceEntryKey { source: source.clone(), id }.encode();
-        let entry = shared.item(&key).await?;
-        items.extend(entry.map(|entry| ItemView::of(Stands::Source, Place::Table, key, &entry)));
+        for key in shared.looking.op().source(source).places(id).await? {
+            let entry = shared.item(&key).await?;
+            items.extend(entry.map(|entry| ItemView::of(Stands::Source, Place::Table, key, &entry)));
+        }
     }
     for user in shared.readers(&sources).await? {
         let key = FeedEntryKey { user, id }.encode();

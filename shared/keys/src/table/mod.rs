@@ -8,7 +8,7 @@
 //! | [`TopicKey`] | `TOPIC#{topic}` | `CONFIG` | [`TopicListKey`] |
 //! | [`DirectoryKey`] | `TOPIC#{topic}` | `BUCKET#{label}` | |
 //! | [`EventKey`] | `EVENTS#{topic}#{label}#SHARD{n}` | inverted id | [`TypeViewKey`] |
-//! | [`SourceEntryKey`] | `SOURCE#{source}` | inverted id | |
+//! | [`SourceEntryKey`] | `SOURCE#{source}`, busy times also `SOURCE#{source}#SHARD{n}` | inverted id | |
 //! | [`SourceItemKey`] | `SOURCE#{source}` | `#SOURCE` | |
 //! | [`IdempotencyItemKey`] | `IDEMPOTENCY#{caller}#{topic}#{key}` | same | |
 //! | [`DeletedEventKey`] | `DELETED#{topic}#{id}` | same | |
@@ -97,7 +97,7 @@ pub use session::{
     SessionId, SessionIdError, SessionKey, SessionListKey, SessionNameKey, TokenHash, UserSessionKey,
 };
 pub use settings::SettingsKey;
-pub use source::{SourceEntryKey, SourceItemKey};
+pub use source::{SourceEntryKey, SourceItemKey, SourcePartition};
 pub use topic::{TopicKey, TopicListKey};
 
 use crate::key::{Key, Place, TableKey};

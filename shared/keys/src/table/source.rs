@@ -1,21 +1,60 @@
 //! A source's timeline, and the item that says how feeds read the source.
 //!
 //! ```text
-//! table   pk  SOURCE#{source}    sk  {inverted id}    an entry of its timeline
-//!                                sk  #SOURCE          its mode and follower shards
+//! table   pk  SOURCE#{source}             sk  {inverted id}    an entry of its timeline
+//!                                         sk  #SOURCE          its spreads, its mode and its follower shards
+//!         pk  SOURCE#{source}#SHARD{n}    sk  {inverted id}    an entry of a busy time, n from 1
 //! ```
 //!
-//! `#` sorts before every digit, so the item comes before the entries.
+//! `#` sorts before every digit, so the item comes before the entries of the first shard. One query reads both.
+
+use std::fmt;
 
 use crate::id::EventId;
 use crate::key::{Key, Place, TableKey};
+use crate::shard::Shard;
 use crate::sort_key::SortKey;
 use crate::source::Source;
-use crate::text::segments;
+use crate::text::canonical;
 
-fn parse_partition(pk: &str) -> Option<Source> {
-    let ["SOURCE", source] = segments(pk)? else { return None };
-    source.parse().ok()
+/// One partition of a source's timeline.
+///
+/// ```
+/// use lately_keys::table::SourcePartition;
+///
+/// let partition = SourcePartition { source: "actor:ada".parse()?, shard: 0.into() };
+/// assert_eq!(partition.to_string(), "SOURCE#actor:ada");
+/// let partition = SourcePartition { shard: 3.into(), ..partition };
+/// assert_eq!(partition.to_string(), "SOURCE#actor:ada#SHARD3");
+/// # Ok::<(), lately_keys::SourceError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SourcePartition {
+    /// The source.
+    pub source: Source,
+    /// The shard. The first shard's partition also holds the source's item.
+    pub shard: Shard,
+}
+
+impl SourcePartition {
+    fn parse(pk: &str) -> Option<Self> {
+        let text = pk.strip_prefix("SOURCE#")?;
+        let (source, shard) = match text.split_once("#SHARD") {
+            None => (text, 0.into()),
+            Some((source, shard)) => (source, canonical::<Shard>(shard).filter(|shard| shard.get() > 0)?),
+        };
+        Some(Self { source: source.parse().ok()?, shard })
+    }
+}
+
+impl fmt::Display for SourcePartition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { source, shard } = self;
+        match shard.get() {
+            0 => write!(f, "SOURCE#{source}"),
+            shard => write!(f, "SOURCE#{source}#SHARD{shard}"),
+        }
+    }
 }
 
 /// An event in the timeline of one of its sources.
@@ -25,7 +64,7 @@ fn parse_partition(pk: &str) -> Option<Source> {
 /// use lately_keys::table::SourceEntryKey;
 ///
 /// let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()?;
-/// let key = SourceEntryKey { source: "actor:ada".parse()?, id }.encode();
+/// let key = SourceEntryKey { source: "actor:ada".parse()?, shard: 0.into(), id }.encode();
 /// assert_eq!((&*key.pk, &*key.sk), ("SOURCE#actor:ada", "fe6f5b32-2c18-8ddd-6066-0248b01118ad"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -33,31 +72,27 @@ fn parse_partition(pk: &str) -> Option<Source> {
 pub struct SourceEntryKey {
     /// The source.
     pub source: Source,
+    /// The shard of the timeline.
+    pub shard: Shard,
     /// The event.
     pub id: EventId,
-}
-
-impl SourceEntryKey {
-    /// The partition of a source's timeline and item.
-    #[must_use]
-    pub fn partition(source: &Source) -> String {
-        format!("SOURCE#{source}")
-    }
 }
 
 impl TableKey for SourceEntryKey {
     const PLACE: Place = Place::Table;
 
     fn encode(&self) -> Key {
-        Key { pk: Self::partition(&self.source), sk: self.id.sort_key().to_string() }
+        let partition = SourcePartition { source: self.source.clone(), shard: self.shard };
+        Key { pk: partition.to_string(), sk: self.id.sort_key().to_string() }
     }
 
     fn decode(pk: &str, sk: &str) -> Option<Self> {
-        Some(Self { source: parse_partition(pk)?, id: sk.parse::<SortKey>().ok()?.id() })
+        let SourcePartition { source, shard } = SourcePartition::parse(pk)?;
+        Some(Self { source, shard, id: sk.parse::<SortKey>().ok()?.id() })
     }
 }
 
-/// The item of a source: its mode (push or pull) and the number of shards of its followers.
+/// The item of a source: the spreads of its timeline, its mode (push or pull) and the number of shards of its followers.
 ///
 /// ```
 /// use lately_keys::TableKey;
@@ -73,14 +108,21 @@ pub struct SourceItemKey {
     pub source: Source,
 }
 
+impl SourceItemKey {
+    /// The item's sort key, which comes before those of all entries.
+    pub const SORT_KEY: &'static str = "#SOURCE";
+}
+
 impl TableKey for SourceItemKey {
     const PLACE: Place = Place::Table;
 
     fn encode(&self) -> Key {
-        Key { pk: SourceEntryKey::partition(&self.source), sk: "#SOURCE".to_owned() }
+        let first = SourcePartition { source: self.source.clone(), shard: 0.into() };
+        Key { pk: first.to_string(), sk: Self::SORT_KEY.to_owned() }
     }
 
     fn decode(pk: &str, sk: &str) -> Option<Self> {
-        (sk == "#SOURCE").then_some(Self { source: parse_partition(pk)? })
+        let SourcePartition { source, shard } = SourcePartition::parse(pk)?;
+        (sk == Self::SORT_KEY && shard.get() == 0).then_some(Self { source })
     }
 }

@@ -66,7 +66,9 @@ fn golden_bytes_of_topics_and_events() {
 #[test]
 fn golden_bytes_of_sources_and_feeds() {
     let (ada, hello) = (|| parse::<crate::Source>("actor:ada"), || parse("subject:repo:octo:hello"));
-    assert_golden(&SourceEntryKey { source: ada(), id: parse(ID) }, "SOURCE#actor:ada", INVERTED);
+    let entry = |shard: u8| SourceEntryKey { source: ada(), shard: shard.into(), id: parse(ID) };
+    assert_golden(&entry(0), "SOURCE#actor:ada", INVERTED);
+    assert_golden(&entry(7), "SOURCE#actor:ada#SHARD7", INVERTED);
     assert_golden(&SourceItemKey { source: hello() }, "SOURCE#subject:repo:octo:hello", "#SOURCE");
     assert_golden(&FeedEntryKey { user: parse("bob"), id: parse(ID) }, "FEED#bob", INVERTED);
     assert_golden(&PullMarkerKey { user: parse("bob"), source: ada() }, "FEED#bob", "#PULL#actor:ada");
@@ -182,6 +184,9 @@ fn a_second_text_for_the_same_key_is_refused() {
             "DELETED#posts#0190A4CD-D3E7-7222-9F99-FDB74FEEE752",
             "DELETED#posts#0190A4CD-D3E7-7222-9F99-FDB74FEEE752",
         ),
+        ("SOURCE#actor:ada#SHARD0", INVERTED),
+        ("SOURCE#actor:ada#SHARD07", INVERTED),
+        ("SOURCE#actor:ada#SHARD7", "#SOURCE"),
         ("FEED#bob", "#actor:ada"),
         ("USER#bob", "actor:ada"),
         ("TOPIC#posts", "2024-07-12"),
@@ -276,7 +281,7 @@ fn any_key() -> impl Strategy<Value = AnyKey> {
         event().prop_map(AnyKey::from),
         topic().prop_map(|topic| TopicKey { topic }.into()),
         directory.prop_map(|(topic, bucket)| DirectoryKey { topic, bucket }.into()),
-        (source(), id()).prop_map(|(source, id)| SourceEntryKey { source, id }.into()),
+        (source(), shard(), id()).prop_map(|(source, shard, id)| SourceEntryKey { source, shard, id }.into()),
         source().prop_map(|source| SourceItemKey { source }.into()),
         idempotency,
         (topic(), id()).prop_map(|(topic, id)| DeletedEventKey { topic, id }.into()),

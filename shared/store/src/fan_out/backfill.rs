@@ -3,15 +3,14 @@
 //! It runs after the follow landed, and reads the source's timeline consistently. So it finds every event whose fan-out
 //! did not find the follower.
 
-use lately_keys::table::{FollowerKey, SourceEntryKey};
-use lately_keys::{EventId, Order, UnixMillis};
+use lately_keys::table::FollowerKey;
+use lately_keys::{EventId, UnixMillis};
 use lately_table::TableError;
 
 use crate::entry::TimelineEntry;
 use crate::fan_out::FanOut;
 use crate::fan_out::walk::{Backfill, FeedWalk, Purpose, WalkStep};
 use crate::follow::{Edge, Follower};
-use crate::lane::LaneRange;
 use crate::latest::span::IdRange;
 use crate::limits::BACKFILL_ENTRIES;
 
@@ -39,7 +38,8 @@ impl FanOut<'_> {
         // source that is pulled.
         let behind = pulled_from.map(|from| from.max(EventId::first_of(since)));
         let purpose = Purpose::Backfill(Backfill { since, wanted, looked_at: 0 });
-        self.begin_walk(key, id, at, FeedWalk { user: user.clone(), behind, purpose }).await
+        let walk = FeedWalk { user: user.clone(), behind, purpose };
+        self.begin_walk(key, id, at, walk, Some(stored.coverage)).await
     }
 }
 
@@ -51,7 +51,7 @@ impl WalkStep<'_> {
         walk: FeedWalk,
         backfill: Backfill,
     ) -> Result<Option<FeedWalk>, TableError> {
-        let Self { fan_out, source } = self;
+        let Self { fan_out, source, coverage } = self;
         let op = fan_out.op;
         let Backfill { since, wanted, looked_at } = backfill;
         let followed_at = EventId::first_of(since);
@@ -62,9 +62,7 @@ impl WalkStep<'_> {
         let is_first = looked_at == 0 && walk.behind.is_none_or(|behind| behind == followed_at);
         let most = op.store.feeds().entries_per_query;
         let limit = if is_first && wanted > 0 { most.min(wanted.into()) } else { most };
-        let partition = SourceEntryKey::partition(source);
-        let range = LaneRange { partition: &partition, ids, order: Order::NewestFirst, consistent: true };
-        let found = op.lane_page(&range.query().limit(limit), TimelineEntry::decode).await?;
+        let found = op.source(source).newest(coverage, ids, limit).await?;
 
         let now = op.now().get() / 1000;
         let is_older = |entry: &TimelineEntry| entry.id < followed_at;

@@ -36,6 +36,7 @@ use lately_keys::{BucketWidth, EventId, Key, Source, TableKey, Topic, UnixMillis
 use lately_table::{Corrupt, Item, Query, TableError, Value, Write};
 
 use crate::entry::{TimelineEntry, own_feed, place_in_feed};
+use crate::fan_out::spread::in_first_shard;
 use crate::fan_out::{FanOut, count, fresh_id};
 use crate::limits::{
     BACKLOG_EVENTS_AT_ONCE, BACKLOG_EVENTS_PER_ITEM, BACKLOG_EVENTS_PER_STEP, BACKLOG_ITEMS_PER_STEP,
@@ -160,30 +161,39 @@ fn left_event(bytes: &[u8]) -> Option<LeftEvent> {
 
 impl FanOut<'_> {
     /// Writes items, and leaves writes to busy partitions to the backlogs of these. Returns the keys of the writes that
-    /// are left.
+    /// are left. An entry of a source's timeline is given with its key in the first shard, and is written to the shard
+    /// of its time; a timeline that is too busy gets more shards (`spread.rs`).
     pub(super) async fn write_or_leave(
         &self,
         writes: Vec<Write>,
         later: impl Fn(&Key) -> Later,
     ) -> Result<HashSet<Key>, TableError> {
-        let (mut left, mut asked) = (Vec::new(), Vec::new());
-        for write in writes {
+        let (mut left, mut asked, mut listed) = (Vec::new(), Vec::new(), HashMap::new());
+        for mut write in writes {
+            let entry = self.listed(&mut write);
             let key = write.key()?;
             let is_ours = || Backlog::of(&key).as_ref() == self.backlog;
-            match self.op.store.is_busy(&key.pk) && !is_ours() {
-                true => left.push(key),
-                false => asked.push(write),
+            if self.op.store.is_busy(&key.pk) && !is_ours() {
+                left.push(key);
+                continue;
             }
+            listed.extend(entry.map(|entry| (key, entry)));
+            asked.push(write);
         }
+        let mut again = Vec::new();
         for key in self.writer.write_or_refuse(asked).await? {
             self.op.store.note_busy(&key.pk);
-            left.push(key);
+            match listed.remove(&key) {
+                Some(entry) => again.push((key, entry)),
+                None => left.push(key),
+            }
         }
+        left.extend(self.spread(again).await?);
         for key in &left {
             let backlog = Backlog::of(key).ok_or_else(|| Corrupt::new(&key.pk, "sk"))?;
             self.left.add(backlog, later(key), self.place);
         }
-        Ok(left.into_iter().collect())
+        Ok(left.into_iter().map(in_first_shard).collect())
     }
 
     /// Puts the events that are left into backlogs. Returns the places of the records for which this failed.

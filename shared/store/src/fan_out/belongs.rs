@@ -8,6 +8,7 @@
 //! One rule must hold: each check reads consistently, and reads after the writes that it judges are durable.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{EventKey, FeedEntryKey};
@@ -24,17 +25,6 @@ use crate::pull_marker::PullMarker;
 /// True if an event no longer exists.
 pub(super) async fn is_gone(op: &Op, key: &EventKey) -> Result<bool, TableError> {
     Ok(op.table.existing(&[key.encode()]).await?.is_empty())
-}
-
-/// The users who have left since a change, and who may have been on one of these pages when the change was handled.
-pub(super) async fn gone_from(
-    op: &Op,
-    pages: &[ShardPage],
-    at: UnixMillis,
-) -> Result<BTreeSet<User>, TableError> {
-    let gone: Vec<_> = pages.iter().map(|page| page.gone(op, at)).collect();
-    let gone: Vec<_> = stream::iter(gone).buffered(SHARDS_AT_ONCE).try_collect().await?;
-    Ok(gone.into_iter().flatten().collect())
 }
 
 impl ShardPage {
@@ -54,6 +44,18 @@ impl<'a> FanOut<'a> {
 }
 
 impl FanOut<'_> {
+    /// The users who have left since a change, and who may have been on one of these pages when the change was handled.
+    /// Each page holds its whole shard.
+    pub(super) async fn gone_from(
+        &self,
+        pages: &[Arc<ShardPage>],
+        at: UnixMillis,
+    ) -> Result<BTreeSet<User>, TableError> {
+        let gone: Vec<_> = pages.iter().map(|page| self.reads.gone(self.op, page, at)).collect();
+        let gone: Vec<_> = stream::iter(gone).buffered(SHARDS_AT_ONCE).try_collect().await?;
+        Ok(gone.iter().flat_map(|gone| gone.iter().cloned()).collect())
+    }
+
     /// Removes an entry from the feeds of those users who have the entry and follow none of its sources.
     pub(super) async fn take_back(
         &self,

@@ -36,7 +36,7 @@ impl FanOut<'_> {
         self.op.user(&key.user).whole_follow(key).await?;
         self.feed(user).settle_marker(source).await?;
         let walk = FeedWalk { user: user.clone(), behind: None, purpose: Purpose::Cleanup };
-        self.begin_walk(key, id, at, walk).await
+        self.begin_walk(key, id, at, walk, None).await
     }
 }
 

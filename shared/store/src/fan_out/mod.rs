@@ -9,6 +9,7 @@
 //! | a backfill or a cleanup takes more than a step | a job continues it | `walk.rs` |
 //! | a source has more followers | beyond a limit, feeds pull the source | `promotion.rs` |
 //! | a page of a job was put | the job is done for the page's followers | `page.rs` |
+//! | a source's partition takes no more entries | its timeline gets more shards | `spread.rs` |
 //! | writes were left to a backlog | they are made, in steps | `backlog.rs` |
 //!
 //! Records may be delivered twice, late, and in any order between items, and a process may die anywhere. Still these
@@ -37,6 +38,8 @@ mod plan;
 mod post;
 mod promotion;
 mod record;
+mod shared;
+mod spread;
 mod walk;
 mod writer;
 
@@ -54,6 +57,7 @@ use crate::fan_out::job::JobWork;
 use crate::fan_out::late::LateNotes;
 use crate::fan_out::page::JobStep;
 use crate::fan_out::record::{Change, What};
+use crate::fan_out::shared::SharedReads;
 use crate::fan_out::writer::Writer;
 use crate::limits::{RAILS_AT_ONCE, WRITES_AT_ONCE};
 use crate::op::Op;
@@ -94,8 +98,16 @@ impl Op {
     pub async fn fan_out(&self, records: &[Record]) -> FanOutOutcome {
         let op = self.until_deadline();
         let writer = Writer::new(&op.table);
-        let (done, left) = (Done::default(), LeftWork::default());
-        let fan_out = FanOut { op: &op, writer: &writer, done: &done, left: &left, place: 0, backlog: None };
+        let (done, left, reads) = (Done::default(), LeftWork::default(), SharedReads::default());
+        let fan_out = FanOut {
+            op: &op,
+            writer: &writer,
+            reads: &reads,
+            done: &done,
+            left: &left,
+            place: 0,
+            backlog: None,
+        };
         let rails: Vec<_> =
             plan::rails(records).into_iter().map(|rail| writer.rail(fan_out.run(records, rail))).collect();
         let rails = stream::iter(rails).buffer_unordered(RAILS_AT_ONCE).collect::<Vec<_>>();
@@ -126,6 +138,7 @@ impl Op {
 struct FanOut<'a> {
     op: &'a Op,
     writer: &'a Writer<'a>,
+    reads: &'a SharedReads,
     done: &'a Done,
     /// Collects the writes that are left to backlogs.
     left: &'a LeftWork,

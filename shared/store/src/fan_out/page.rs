@@ -69,7 +69,7 @@ impl JobStep<'_> {
         let Self { fan_out, key: JobKey { job, page: number }, work } = self;
         let task = match &work.task {
             Task::Page(task) => task,
-            Task::Walk(walk) => return self.walk(walk.clone()).await,
+            Task::Walk(walk) => return self.walk(walk.clone(), None).await,
         };
         let Job { source, shard, .. } = job;
         let page = ShardPage::read(fan_out.op, source, *shard, work.after.clone()).await?;
@@ -123,7 +123,7 @@ impl JobStep<'_> {
         fan_out.copy_into(entry, &mut users, |_| Later::write(key, at, entry.fans_out)).await?;
         let gone = page.gone(fan_out.op, at).await?;
         if is_gone(fan_out.op, key).await? {
-            return fan_out.take_away(entry, entry.places(users.into_iter().chain(&gone)), at).await;
+            return fan_out.take_away(entry, users.into_iter().chain(&gone), at).await;
         }
         fan_out.take_back(gone, entry).await
     }

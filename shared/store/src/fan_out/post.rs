@@ -8,20 +8,22 @@
 //!   follows too late finds no entry.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{EventKey, Job, JobTask};
 use lately_keys::{EventId, Key, ShardCount, Source, UnixMillis, User};
 use lately_table::{TableError, Write};
 
-use crate::entry::{TimelineEntry, own_feed, place_at_source, place_in_feed};
+use crate::entry::{TimelineEntry, own_feed, place_at_source, place_in_feed, places_at_source};
 use crate::fan_out::backlog::{Later, LeftEvent};
-use crate::fan_out::belongs::{gone_from, is_gone};
+use crate::fan_out::belongs::is_gone;
 use crate::fan_out::job::{JobWork, PageTask, Task};
 use crate::fan_out::page::ShardPage;
 use crate::fan_out::{FanOut, count};
 use crate::follow::Counts;
 use crate::limits::{FAN_OUT_RESERVE, SHARDS_AT_ONCE, TOLD_APART_MILLIS};
+use crate::renewal::Spreading;
 
 impl FanOut<'_> {
     pub(super) async fn posted(
@@ -50,6 +52,10 @@ impl FanOut<'_> {
         let in_own_feed = own.iter().map(|user| entry.in_feed(user, retention));
         let writes = at_sources.chain(in_own_feed).map(Write::Put).collect();
         let left = self.write_or_leave(writes, later).await?;
+        for source in &sources {
+            let source = self.op.source(source);
+            Spreading::Source(source).look_after(&source.known_coverage(), entry.id.at()).await;
+        }
         // The followers of a source are read only after the source has the entry.
         sources.retain(|source| !left.contains(&place_at_source(entry.id, source)));
         own = own.filter(|user| !left.contains(&place_in_feed(entry.id, user)));
@@ -62,23 +68,23 @@ impl FanOut<'_> {
             let task = PageTask::Push(entry.clone(), key.partition().bucket.width());
             let work = JobWork::first(Task::Page(task), at);
             for source in &sources {
-                let stored = self.op.source(source).stored().await?;
+                let stored = self.reads.stored(self.op, source).await?;
                 if stored.pushes(entry.id) {
                     let jobs = jobs(JobTask::Push, entry.id, source);
                     pages.extend(self.few_or_jobs(jobs, stored.shards, &work, true).await?);
                 }
             }
         }
-        let mut users: BTreeSet<&User> = pages.iter().flat_map(ShardPage::users).collect();
+        let mut users: BTreeSet<&User> = pages.iter().flat_map(|page| page.users()).collect();
         if let Some(own) = &own {
             users.remove(own);
         }
         self.copy_into(entry, &mut users, later).await?;
         users.extend(&own);
 
-        let gone = gone_from(self.op, &pages, at).await?;
+        let gone = self.gone_from(&pages, at).await?;
         if is_gone(self.op, key).await? {
-            return self.take_away(entry, entry.places(users.into_iter().chain(&gone)), at).await;
+            return self.take_away(entry, users.into_iter().chain(&gone), at).await;
         }
         self.take_back(gone, entry).await
     }
@@ -101,13 +107,17 @@ impl FanOut<'_> {
         Ok(())
     }
 
-    /// Deletes the entries that were written of an event that no longer exists.
-    pub(super) async fn take_away(
+    /// Deletes the entries that were written of an event that no longer exists: under its sources, and in some feeds.
+    pub(super) async fn take_away<'u>(
         &self,
         entry: &TimelineEntry,
-        places: Vec<Key>,
+        users: impl Iterator<Item = &'u User>,
         at: UnixMillis,
     ) -> Result<(), TableError> {
+        let mut places: Vec<_> = users.map(|user| place_in_feed(entry.id, user)).collect();
+        for source in entry.sources() {
+            places.extend(self.op.source(&source).places(entry.id).await?);
+        }
         let later = |_: &Key| Later::remove(entry.id, at, entry.fans_out);
         self.write_or_leave(places.into_iter().map(Write::Delete).collect(), later).await.map(drop)
     }
@@ -129,25 +139,41 @@ impl FanOut<'_> {
     ) -> Result<(), TableError> {
         let LeftEvent { id, at, fans_out } = *event;
         let later = |_: &Key| Later::remove(id, at, fans_out);
-        let at_sources = sources.iter().map(|source| place_at_source(id, source));
+        let places = |source: &Source| places_at_source(id, source, &self.op.source(source).known_coverage());
+        let mut cleared: Vec<_> = sources.iter().flat_map(places).collect();
         let in_own_feed = own.iter().map(|user| place_in_feed(id, user));
-        let writes = at_sources.chain(in_own_feed).map(Write::Delete).collect();
-        let left = self.write_or_leave(writes, later).await?;
-        sources.retain(|source| !left.contains(&place_at_source(id, source)));
+        let writes = cleared.iter().cloned().chain(in_own_feed).map(Write::Delete).collect();
+        let mut left = self.write_or_leave(writes, later).await?;
+        let mut found = Vec::new();
+        for source in &sources {
+            let mut stored = self.op.source(source).stored().await?;
+            // Entries may be in shards that this process did not know. They are deleted before the followers are read.
+            let mut others = places_at_source(id, source, &stored.coverage);
+            others.retain(|place| !cleared.contains(place));
+            if !others.is_empty() {
+                cleared.extend(others.iter().cloned());
+                left.extend(
+                    self.write_or_leave(others.into_iter().map(Write::Delete).collect(), later).await?,
+                );
+                stored = self.op.source(source).stored().await?;
+            }
+            found.push(stored);
+        }
+        let mut found: Vec<_> = sources.drain(..).zip(found).collect();
+        found.retain(|(source, _)| !left.contains(&place_at_source(id, source)));
         if !fans_out {
             return Ok(());
         }
         let work = JobWork::first(Task::Page(PageTask::Remove), at);
         let (mut pages, mut users) = (Vec::new(), BTreeSet::new());
-        for source in &sources {
-            let stored = self.op.source(source).stored().await?;
+        for (source, stored) in &found {
             let jobs = jobs(JobTask::Remove, id, source);
             let found = self.few_or_jobs(jobs, stored.shards, &work, was_written).await?;
-            users.extend(found.iter().flat_map(|page| page.holders(&stored, id)).cloned());
+            users.extend(found.iter().flat_map(|page| page.holders(stored, id)).cloned());
             pages.extend(found);
         }
         if was_written {
-            users.append(&mut gone_from(self.op, &pages, at).await?);
+            users.append(&mut self.gone_from(&pages, at).await?);
         }
         let copies = users.iter().map(|user| Write::Delete(place_in_feed(id, user))).collect();
         self.write_or_leave(copies, later).await.map(drop)
@@ -164,22 +190,22 @@ impl FanOut<'_> {
         shards: ShardCount,
         work: &JobWork,
         with_leavers: bool,
-    ) -> Result<Vec<ShardPage>, TableError> {
-        let counts = self.op.source(&jobs.source).counts(shards).await?;
+    ) -> Result<Vec<Arc<ShardPage>>, TableError> {
+        let counts = self.reads.counts(self.op, &jobs.source, shards).await?;
         let audience: u64 = counts.values().map(|counts| counts.here).sum();
         let is_small = audience <= u64::from(self.op.store.feeds().audience);
         let is_few = is_small && self.op.table.time_left() > FAN_OUT_RESERVE;
         let since = work.changed_at().saturating_sub(TOLD_APART_MILLIS);
         let is_asked =
             |counts: &Counts| counts.here > 0 || (with_leavers && counts.may_have_left_since(since));
-        let asked = counts.into_iter().filter(|(_, counts)| is_asked(counts));
+        let asked = counts.iter().filter(|(_, counts)| is_asked(counts));
         let read: Vec<_> = asked
-            .map(async |(shard, counts)| {
+            .map(async |(&shard, counts)| {
                 let page = match (is_few, counts.here) {
                     (false, _) => None,
                     // The backfill of a user who follows after the counts were read finds the source's entry.
-                    (true, 0) => Some(ShardPage::of_nobody(&jobs.source, shard)),
-                    (true, _) => Some(ShardPage::read(self.op, &jobs.source, shard, None).await?),
+                    (true, 0) => Some(Arc::new(ShardPage::of_nobody(&jobs.source, shard))),
+                    (true, _) => Some(self.reads.page(self.op, &jobs.source, shard).await?),
                 };
                 Ok::<_, TableError>((shard, page.filter(|page| !page.more)))
             })

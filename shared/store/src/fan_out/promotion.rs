@@ -29,7 +29,7 @@ impl FanOut<'_> {
         if counts.here.saturating_mul(FOLLOWER_SHARDS.get().into()) <= limit {
             return Ok(());
         }
-        let StoredSource { shards, mode } = self.op.source(source).stored().await?;
+        let StoredSource { shards, mode, .. } = self.op.source(source).stored().await?;
         if mode != PushMode::Push || counts.here.saturating_mul(shards.get().into()) <= limit {
             return Ok(());
         }

@@ -14,8 +14,10 @@
 //!   exist. If such an event is deleted meanwhile, the next attempt does not find it in the timeline. So a step marks
 //!   that it has begun, and an attempt that finds the mark begins a cleanup, which looks at every entry of the source.
 
+use std::sync::Arc;
+
 use lately_keys::table::{BegunKey, FollowerKey, Job, JobKey, JobPage, JobTask};
-use lately_keys::{EventId, Shard, Source, Tick, UnixMillis, User};
+use lately_keys::{Coverage, EventId, Shard, Source, Tick, UnixMillis, User};
 use lately_table::{Condition, Item, PutIf, TableError};
 
 use crate::fan_out::job::{JobWork, Task};
@@ -76,18 +78,24 @@ impl FanOut<'_> {
         id: EventId,
         at: UnixMillis,
         walk: FeedWalk,
+        coverage: Option<Arc<Coverage>>,
     ) -> Result<(), TableError> {
         let FollowerKey { source, shard, .. } = key;
         let job = Job { task: walk.task(), id, source: source.clone(), shard: *shard };
         let work = JobWork::first(Task::Walk(walk.clone()), at);
         let key = JobKey { job, page: JobPage::default() };
-        JobStep { fan_out: *self, key: &key, work: &work }.walk(walk).await
+        JobStep { fan_out: *self, key: &key, work: &work }.walk(walk, coverage).await
     }
 }
 
 impl JobStep<'_> {
-    /// Takes a step of a walk. The job's next page goes on from there.
-    pub(super) async fn walk(self, walk: FeedWalk) -> Result<(), TableError> {
+    /// Takes a step of a walk. The job's next page goes on from there. A backfill needs the coverage of the source's
+    /// timeline, as it was read after the follow landed; if it is not given, the step reads it.
+    pub(super) async fn walk(
+        self,
+        walk: FeedWalk,
+        coverage: Option<Arc<Coverage>>,
+    ) -> Result<(), TableError> {
         let Self { fan_out: FanOut { op, .. }, key: JobKey { job, page }, work } = self;
         let user = walk.user.clone();
         let backfill = match walk.purpose {
@@ -97,7 +105,13 @@ impl JobStep<'_> {
                 Some((follow, self.is_repeated().await?))
             }
         };
-        let mut rest = WalkStep { fan_out: self.fan_out, source: &job.source }.take(walk).await?;
+        let coverage = match (coverage, &backfill) {
+            (Some(coverage), _) => coverage,
+            (None, Some(_)) => op.source(&job.source).stored().await?.coverage,
+            (None, None) => Arc::new(Coverage::of_source()),
+        };
+        let step = WalkStep { fan_out: self.fan_out, source: &job.source, coverage: &coverage };
+        let mut rest = step.take(walk).await?;
         if let Some((follow, is_repeated)) = backfill {
             let is_over = op.user(&user).edge(&job.source).await? != Some(follow);
             if is_repeated || is_over {
@@ -127,6 +141,8 @@ impl JobStep<'_> {
 pub(super) struct WalkStep<'a> {
     pub(super) fan_out: FanOut<'a>,
     pub(super) source: &'a Source,
+    /// The coverage of the source's timeline, for a backfill.
+    pub(super) coverage: &'a Coverage,
 }
 
 impl WalkStep<'_> {

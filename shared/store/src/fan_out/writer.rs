@@ -155,6 +155,11 @@ impl<'a> Writer<'a> {
         left.failed.take().map_or_else(|| Ok(std::mem::take(&mut left.refused)), Err)
     }
 
+    /// Forgets that a partition takes no more writes.
+    pub(super) fn forgive(&self, partition: &str) {
+        self.state().busy.remove(partition);
+    }
+
     /// The calls and items so far.
     pub(super) fn written(&self) -> WriteTotals {
         self.state().written

@@ -15,9 +15,11 @@ mod verify;
 pub use seen::SeeError;
 pub use verify::{FeedFinding, FeedReport};
 
-use futures_util::future::try_join;
-use lately_keys::table::{FeedEntryKey, SourceEntryKey};
-use lately_keys::{Actor, EventId, Fingerprint, Order, TableKey, UnixMillis, User};
+use std::collections::BTreeMap;
+
+use futures_util::future::{try_join, try_join_all};
+use lately_keys::table::FeedEntryKey;
+use lately_keys::{Actor, EventId, Fingerprint, Order, UnixMillis, User};
 use lately_model::{FeedPage, FeedQuery, Page, PageUnread, TimelineEvent};
 use lately_table::TableError;
 
@@ -29,7 +31,7 @@ use crate::latest::wave::Wave;
 use crate::limits::EXPECTED_EVENT_BYTES;
 use crate::op::Op;
 use crate::timeline::filter::Filter;
-use crate::timeline::reading::{OWN_LANE, TimelineReading};
+use crate::timeline::reading::{LaneAnswer, OWN_LANE, TimelineReading};
 use crate::timeline::{TimelineError, is_consistent, wait_for_event, with_filters};
 
 /// The feed of one user, in one request.
@@ -64,7 +66,9 @@ impl FeedHandle<'_> {
             filter: Filter { event_type: query.page.event_type.as_ref(), topic: None, topics, now },
             order: span.order,
             consistent: is_consistent(&query.page, query.wait_for),
+            is_feed: true,
             budget: Budget::default(),
+            unopened: BTreeMap::new(),
         };
         let mut wave = reading.wave(FeedEntryKey::partition(user), ids);
         let marks = reading.begin_feed(user, &mut wave, ids, draft.missing()).await?;
@@ -81,7 +85,8 @@ impl FeedHandle<'_> {
         let pushed = self.op.table.get(place_in_feed(id, self.user));
         let (pushed, marks) = try_join(pushed, self.marks(None, true)).await?;
         let pulls = marks.pulls.into_iter().filter(|pull| pushed.is_none() && pull.since <= id);
-        let keys: Vec<_> = pulls.map(|pull| SourceEntryKey { source: pull.source, id }.encode()).collect();
+        let places = pulls.map(async |pull| self.op.source(&pull.source).places(id).await);
+        let keys = try_join_all(places).await?.concat();
         let pulled = self.op.table.get_many(&keys, true).await?;
         for item in pushed.iter().chain(&pulled) {
             let entry = TimelineEntry::decode(item)?;
@@ -108,22 +113,22 @@ impl TimelineReading<'_> {
         let asks = wave.asks(wanted, EXPECTED_EVENT_BYTES);
         let ask = *asks.first().expect("a page asks its only lane for entries");
         let own = wave.lane(OWN_LANE);
-        let (marks, found) = if begins {
+        let (marks, answer) = if begins {
             let range = self.range(&own.partition, ask.ids);
-            self.op.feed(user).start(&range, ask.limit).await?
+            let (marks, found) = self.op.feed(user).start(&range, ask.limit).await?;
+            (marks, found.map(|found| LaneAnswer::of(ask, found)))
         } else {
             let marks = self.op.feed(user).marks(None, self.consistent);
-            let (marks, (_, found)) = try_join(marks, self.query(ask, own)).await?;
-            (marks, Some(found))
+            let (marks, answer) = try_join(marks, self.query(ask, own)).await?;
+            (marks, Some(answer))
         };
-        if let Some(found) = found {
-            let answer = self.answer(wave, ask, found);
-            wave.absorb(vec![answer]);
+        if let Some(answer) = answer {
+            self.absorb(wave, vec![answer]);
         }
         let lanes = u16::try_from(1 + marks.pulls.len()).unwrap_or(u16::MAX);
         for pull in &marks.pulls {
             if let Some(ids) = IdRange::new(ids.oldest.max(pull.since), ids.newest) {
-                wave.push(self.lane(SourceEntryKey::partition(&pull.source), ids, lanes));
+                self.push_source(wave, &pull.source, ids, lanes);
             }
         }
         Ok(marks)

@@ -13,8 +13,9 @@
 
 use std::collections::HashSet;
 
+use futures_util::future::try_join_all;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::{FeedEntryKey, SourceEntryKey};
+use lately_keys::table::FeedEntryKey;
 use lately_keys::{Actor, EventId, Order, UnixMillis};
 use lately_model::Unread;
 use lately_model::limits::FUTURE_SECONDS;
@@ -83,10 +84,11 @@ impl FeedHandle<'_> {
             let counted = Counted { filter: Filter::seen_by(topics, now), myself: &myself };
             let pulls = marks.pulls.iter().filter_map(|pull| {
                 let ids = IdRange::new(ids.oldest.max(pull.since), ids.newest)?;
-                Some((SourceEntryKey::partition(&pull.source), ids))
+                Some(self.op.source(&pull.source).partitions(ids, false))
             });
+            let pulled = try_join_all(pulls).await?.concat();
             let partitions: Vec<_> =
-                [(FeedEntryKey::partition(user), ids)].into_iter().chain(pulls).collect();
+                [(FeedEntryKey::partition(user), ids)].into_iter().chain(pulled).collect();
             self.count_all(&partitions, counted).await?
         };
         let shown = usize::try_from(unread.unread).unwrap_or(usize::MAX);

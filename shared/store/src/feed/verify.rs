@@ -16,7 +16,7 @@
 //! Memory is bounded: sources, their timelines and the feed are read page by page, and the findings of a page are
 //! handed on.
 
-use lately_keys::table::{FeedEntryKey, SourceEntryKey};
+use lately_keys::table::FeedEntryKey;
 use lately_keys::{Actor, EventId, Order, Source, UnixMillis, User};
 use lately_model::{FollowView, ListQuery, PageSize};
 use lately_table::TableError;
@@ -145,11 +145,26 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
 
     /// Looks for missing events among those that a source lists from an id on.
     async fn source(&mut self, source: &Source, oldest: EventId) -> Result<(), TableError> {
-        let partition = SourceEntryKey::partition(source);
-        let mut rest = IdRange::new(oldest, EventId::last_of(UnixMillis::MAX));
+        let all = IdRange::new(oldest, EventId::last_of(UnixMillis::MAX)).into_iter();
+        for ids in all {
+            for (partition, ids) in self.op.step().source(source).partitions(ids, true).await? {
+                self.source_partition(source, &partition, ids).await?;
+            }
+        }
+        self.report.timelines += 1;
+        Ok(())
+    }
+
+    async fn source_partition(
+        &mut self,
+        source: &Source,
+        partition: &str,
+        ids: IdRange,
+    ) -> Result<(), TableError> {
+        let mut rest = Some(ids);
         while let Some(ids) = rest {
             let op = self.op.step();
-            let range = LaneRange { partition: &partition, ids, order: Order::NewestFirst, consistent: true };
+            let range = LaneRange { partition, ids, order: Order::NewestFirst, consistent: true };
             let page = op.lane_page(&range.query().limit(COMPARED_ENTRIES), TimelineEntry::decode).await?;
             rest = page.rest(&range);
             self.report.entries += page.items.len() as u64;
@@ -159,7 +174,6 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
             self.mend(&missing, &op).await?;
             self.tell(found);
         }
-        self.report.timelines += 1;
         Ok(())
     }
 

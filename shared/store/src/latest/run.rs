@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{EventPartition, TypeViewPartition};
-use lately_keys::{Coverage, EventId, EventType, Order, Place, Shard, Tick, Topic, UnixMillis};
-use lately_model::limits::FUTURE_SECONDS;
+use lately_keys::{EventType, Order, Place, Shard, Tick, Topic, UnixMillis};
 use lately_model::{Event, EventQuery};
 use lately_table::{Condition, TableError};
 
@@ -13,7 +12,7 @@ use crate::event::decode;
 use crate::lane::{LanePage, LaneRange};
 use crate::latest::pace::{Pace, PaceName};
 use crate::latest::page::{Budget, Ending, Sent};
-use crate::latest::span::{IdRange, Span};
+use crate::latest::span::Span;
 use crate::latest::walk::{DirectoryStop, DirectoryWalk};
 use crate::latest::wave::{Ask, Slices, Wave, WaveAnswer, WaveLane, bucket_end};
 use crate::limits::{EXPECTED_EVENT_BYTES, QUERIES_AT_ONCE};
@@ -78,7 +77,7 @@ impl<'a> LatestReading<'a> {
                 break;
             }
             lanes.extend(stop.shards.iter().filter_map(|shard| self.lane(&stop, *shard)));
-            last = Some(stop.coverage.bucket());
+            last = Some(stop.bucket);
             self.walk.advance();
         }
         let Some(last) = last else { return Ok(None) };
@@ -149,8 +148,8 @@ impl<'a> LatestReading<'a> {
 
     /// The lane of a shard; `None` if the shard holds nothing before a time that has not come.
     fn lane(&self, stop: &DirectoryStop, shard: Shard) -> Option<WaveLane> {
-        let DirectoryStop { ref coverage, ref shards, has_types, ids } = *stop;
-        let (topic, bucket) = (self.topic.clone(), coverage.bucket());
+        let DirectoryStop { bucket, ref coverage, ref shards, has_types, ids } = *stop;
+        let topic = self.topic.clone();
         // An index cannot be read consistently. For a consistent read, a filter finds the type among the events
         // themselves.
         let by_type = self.event_type.filter(|_| has_types && !self.consistent);
@@ -164,7 +163,7 @@ impl<'a> LatestReading<'a> {
         let slices =
             (!is_alone && !coverage.is_scattered()).then(|| Slices { coverage: Arc::clone(coverage), shard });
         let ids = if slices.is_some() && !coverage.holds_always(shard) {
-            self.in_sight(ids, coverage)?
+            ids.in_sight(coverage, self.now, self.consistent)?
         } else {
             ids
         };
@@ -176,17 +175,6 @@ impl<'a> LatestReading<'a> {
             ids,
             slices,
         })
-    }
-
-    /// The ids that a reader looks for. Later ones are looked for when their time has come.
-    fn in_sight(&self, ids: IdRange, coverage: &Coverage) -> Option<IdRange> {
-        let now = Tick::first_of(self.now);
-        let sight = if self.consistent {
-            Tick::first_of(self.now.saturating_add(FUTURE_SECONDS * 1000))
-        } else {
-            now.after(coverage.shards_at(self.now).slice_ticks())
-        };
-        IdRange::new(ids.oldest, ids.newest.min(EventId::last_at(sight)))
     }
 
     fn pace_name(&self) -> PaceName {

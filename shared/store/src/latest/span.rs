@@ -1,7 +1,8 @@
 //! The ids that a page may hold, and the direction in which the page goes through them. Pure.
 
-use lately_keys::{Cursor, CursorError, EventId, Fingerprint, Order, Position, UnixMillis};
+use lately_keys::{Coverage, Cursor, CursorError, EventId, Fingerprint, Order, Position, Tick, UnixMillis};
 use lately_model::EventQuery;
+use lately_model::limits::FUTURE_SECONDS;
 
 use crate::latest::DEFAULT_ORDER;
 use crate::latest::rank::behind;
@@ -41,6 +42,16 @@ impl IdRange {
             Order::NewestFirst => (self.newest, self.oldest),
             Order::OldestFirst => (self.oldest, self.newest),
         }
+    }
+
+    /// The part of the range in which a reader looks for events of a coverage. Later events are looked for when their
+    /// time has come.
+    pub(crate) fn in_sight(self, coverage: &Coverage, now: UnixMillis, consistent: bool) -> Option<Self> {
+        let sight = match consistent {
+            true => Tick::first_of(now.saturating_add(FUTURE_SECONDS * 1000)),
+            false => Tick::first_of(now).after(coverage.shards_at(now).slice_ticks()),
+        };
+        Self::new(self.oldest, self.newest.min(EventId::last_at(sight)))
     }
 
     /// The range of a walk from one id to another.

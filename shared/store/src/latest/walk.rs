@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use lately_keys::{Coverage, EventId, EventType, Order, Shard, Topic, UnixMillis};
+use lately_keys::{Bucket, Coverage, EventId, EventType, Order, Shard, Topic, UnixMillis};
 use lately_table::TableError;
 
 use crate::directory::Directory;
@@ -17,6 +17,7 @@ use crate::topic::StoredTopic;
 /// A bucket to read, and the range of its ids to read.
 #[derive(Clone, Debug)]
 pub(super) struct DirectoryStop {
+    pub(super) bucket: Bucket,
     pub(super) coverage: Arc<Coverage>,
     /// The shards that may hold wanted events.
     pub(super) shards: Vec<Shard>,
@@ -73,12 +74,12 @@ impl DirectoryWalk {
             };
             let entries = &page.value.entries;
             self.unread = match (page.value.more, entries.last()) {
-                (true, Some(last)) => range.behind(last.bucket()),
+                (true, Some(last)) => range.behind(last.bucket),
                 _ => None,
             };
             self.ahead = entries.iter().filter_map(|entry| self.stop(entry)).collect();
             if self.ahead.is_empty() {
-                self.at = entries.last().map(|last| bucket_end(last.bucket(), self.span.order)).or(self.at);
+                self.at = entries.last().map(|last| bucket_end(last.bucket, self.span.order)).or(self.at);
             }
         }
         Ok(self.ahead.front().cloned())
@@ -86,8 +87,8 @@ impl DirectoryWalk {
 
     /// Advances to the bucket that `peek` returned.
     pub(super) fn advance(&mut self) {
-        if let Some(DirectoryStop { coverage, .. }) = self.ahead.pop_front() {
-            self.at = Some(bucket_end(coverage.bucket(), self.span.order));
+        if let Some(DirectoryStop { bucket, .. }) = self.ahead.pop_front() {
+            self.at = Some(bucket_end(bucket, self.span.order));
         }
     }
 
@@ -107,12 +108,11 @@ impl DirectoryWalk {
     /// The stop at a bucket; `None` if the bucket cannot hold a wanted event.
     fn stop(&self, entry: &Entry) -> Option<DirectoryStop> {
         let wanted = self.event_type.as_ref().is_none_or(|event_type| entry.types.may_hold(event_type));
-        let Entry { coverage, types, .. } = entry;
-        let bucket = coverage.bucket();
+        let Entry { bucket, ref coverage, ref types, .. } = *entry;
         let oldest = bucket.first().max(entry.oldest_kept(self.span.now));
         let ids = self.span.ids?.within(oldest, bucket.last())?;
         let shards = coverage.shards_within(ids.oldest.at(), ids.newest.at());
         let coverage = Arc::clone(coverage);
-        wanted.then_some(DirectoryStop { coverage, shards, has_types: types.are_kept(), ids })
+        wanted.then_some(DirectoryStop { bucket, coverage, shards, has_types: types.are_kept(), ids })
     }
 }

@@ -122,10 +122,7 @@ impl<T: Placed> Wave<T> {
             began: None,
         };
         for lane in 0..wave.lanes.len() {
-            let (first, _) = wave.lanes[lane].ids.ends(order);
-            if let Some(ahead) = ahead(first, order) {
-                wave.known[lane] = wave.skipped(lane, ahead);
-            }
+            wave.known[lane] = wave.beginning(lane);
         }
         wave.began = wave.next_tick();
         wave
@@ -142,10 +139,14 @@ impl<T: Placed> Wave<T> {
 
     /// Adds a lane. The lane may begin behind all wanted events; then it is never asked.
     pub(crate) fn push(&mut self, lane: WaveLane) {
-        let (first, _) = lane.ids.ends(self.order);
         self.lanes.push(lane);
         self.asked.push(false);
-        self.known.push(ahead(first, self.order).map_or(Known::Nothing, Known::UpTo));
+        self.known.push(self.beginning(self.last_lane()));
+    }
+
+    /// The lane that was added last.
+    pub(crate) const fn last_lane(&self) -> usize {
+        self.lanes.len() - 1
     }
 
     /// From now on the lane is taken to hold few of the wanted events.
@@ -242,14 +243,30 @@ impl<T: Placed> Wave<T> {
         next.min_by_key(|id| self.rank(*id)).map(EventId::tick)
     }
 
-    /// The known part of a lane that is known up to an id: the lane holds nothing until its next slice.
+    /// The known part of a lane that was never asked.
+    fn beginning(&self, lane: usize) -> Known {
+        let (first, _) = self.lanes[lane].ids.ends(self.order);
+        match ahead(first, self.order) {
+            Some(ahead) => self.skipped(lane, ahead),
+            None => self.until_slice(lane, first, Known::Nothing),
+        }
+    }
+
+    /// The known part of a lane that is known up to an id.
     fn skipped(&self, lane: usize, frontier: EventId) -> Known {
+        match behind(frontier, self.order) {
+            Some(next) => self.until_slice(lane, next, Known::UpTo(frontier)),
+            None => Known::All,
+        }
+    }
+
+    /// The known part of a lane that is known before an id: the lane holds nothing until its next slice.
+    fn until_slice(&self, lane: usize, next: EventId, before: Known) -> Known {
         let WaveLane { slices, ids, .. } = &self.lanes[lane];
-        let Some(slices) = slices else { return Known::UpTo(frontier) };
-        let Some(next) = behind(frontier, self.order) else { return Known::All };
+        let Some(slices) = slices else { return before };
         let Some(Stretch { start, .. }) = slices.stretch(next.tick(), self.order) else { return Known::All };
         if start == next.tick() {
-            return Known::UpTo(frontier);
+            return before;
         }
         let start = match self.order {
             Order::NewestFirst => EventId::last_at(start),

@@ -1,4 +1,4 @@
-//! Timelines of sources, which fan-out writes to one partition each, and the parts that feeds share with them.
+//! Timelines of sources, which fan-out writes, and the parts that feeds share with them.
 //!
 //! A page is planned and merged as a topic's page is (`latest/`): a span of ids, a wave of lanes, a draft. The lanes
 //! hold entries: copies of events, and pointers to large ones.
@@ -13,7 +13,8 @@ pub(crate) mod filter;
 mod pointer;
 pub(crate) mod reading;
 
-use lately_keys::table::SourceEntryKey;
+use std::collections::BTreeMap;
+
 use lately_keys::{
     CursorError, EventId, EventType, Fingerprint, FingerprintBuilder, Source, Topic, UnixMillis,
 };
@@ -21,13 +22,13 @@ use lately_model::limits::FUTURE_SECONDS;
 use lately_model::{EventQuery, Page, SourceQuery, TimelineEvent};
 use lately_table::TableError;
 
-use crate::entry::{TimelineEntry, place_at_source};
+use crate::entry::{TimelineEntry, place_at_source, places_at_source};
 use crate::latest::page::{Budget, Ending, PageDraft};
 use crate::latest::span::Span;
 use crate::limits::WAITED_FOR_SECONDS;
 use crate::op::Op;
 use crate::timeline::filter::Filter;
-use crate::timeline::reading::TimelineReading;
+use crate::timeline::reading::{OWN_LANE, TimelineReading, first_shard};
 use crate::wait::wait_for;
 
 /// Why a source's timeline or a feed could not be read.
@@ -80,9 +81,12 @@ impl TimelineHandle<'_> {
             filter: Filter { event_type: query.page.event_type.as_ref(), topic, topics, now },
             order: span.order,
             consistent: is_consistent(&query.page, query.wait_for),
+            is_feed: false,
             budget: Budget::default(),
+            unopened: BTreeMap::new(),
         };
-        let mut wave = reading.wave(SourceEntryKey::partition(source), ids);
+        let mut wave = reading.wave(first_shard(source), ids);
+        reading.begin_source(&mut wave, source, OWN_LANE);
         let ending = reading.fill(&mut wave, &mut draft).await?;
         let page = draft.finish(ending);
         self.op.show(page.events.len());
@@ -91,8 +95,17 @@ impl TimelineHandle<'_> {
 
     /// True if a source lists an event, and the client may see it.
     async fn look(self, id: EventId) -> Result<Option<()>, TableError> {
-        let key = place_at_source(id, self.source);
-        let Some(item) = self.op.table.get(key).await? else { return Ok(None) };
+        let first = place_at_source(id, self.source);
+        let item = match self.op.table.get(first.clone()).await? {
+            Some(item) => Some(item),
+            None => {
+                let coverage = self.op.source(self.source).coverage(false).await?;
+                let mut others = places_at_source(id, self.source, &coverage);
+                others.retain(|place| *place != first);
+                self.op.table.get_many(&others, true).await?.into_iter().next()
+            }
+        };
+        let Some(item) = item else { return Ok(None) };
         let filter = Filter::seen_by(self.op.allowed_topics(), self.op.now());
         Ok(filter.takes(&TimelineEntry::decode(&item)?).then_some(()))
     }

@@ -1,10 +1,18 @@
 //! Reads a page of entries: sends the queries of a round together, and then reads the events.
 //!
+//! A source's timeline has one shard, and more in its busy times. The first query to the first shard also learns of the
+//! others, which become further lanes of the wave.
+//!
 //! The whole page is read with one wave. If events of entries no longer exist, the wave is asked for as many more
 //! entries, and nothing that it holds is read again.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures_util::future::try_join;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::{EventId, Order};
+use lately_keys::table::SourcePartition;
+use lately_keys::{Coverage, EventId, Order, Source, UnixMillis};
 use lately_model::TimelineEvent;
 use lately_table::TableError;
 
@@ -12,13 +20,33 @@ use crate::entry::TimelineEntry;
 use crate::lane::{LanePage, LaneRange};
 use crate::latest::page::{Budget, Ending, PageDraft};
 use crate::latest::span::IdRange;
-use crate::latest::wave::{Ask, Wave, WaveAnswer, WaveLane};
+use crate::latest::wave::{Ask, Slices, Wave, WaveAnswer, WaveLane};
 use crate::limits::{EXPECTED_EVENT_BYTES, QUERIES_AT_ONCE};
 use crate::op::Op;
 use crate::timeline::filter::Filter;
 
 /// The first lane: the page's own timeline. The other lanes are the timelines that the feed pulls.
 pub(crate) const OWN_LANE: usize = 0;
+
+/// The partition of the first shard of a source's timeline, in which all entries of quiet times are.
+pub(crate) fn first_shard(source: &Source) -> String {
+    SourcePartition { source: source.clone(), shard: 0.into() }.to_string()
+}
+
+/// The entries that a query to a lane has found. A query to the first shard of a source may also tell the source's
+/// coverage.
+#[derive(Debug)]
+pub(crate) struct LaneAnswer {
+    ask: Ask,
+    found: LanePage<TimelineEntry>,
+    coverage: Option<Arc<Coverage>>,
+}
+
+impl LaneAnswer {
+    pub(crate) const fn of(ask: Ask, found: LanePage<TimelineEntry>) -> Self {
+        Self { ask, found, coverage: None }
+    }
+}
 
 /// The reading of one page.
 #[derive(Debug)]
@@ -27,7 +55,11 @@ pub(crate) struct TimelineReading<'a> {
     pub(crate) filter: Filter<'a>,
     pub(crate) order: Order,
     pub(crate) consistent: bool,
+    /// True for a feed: it shows only entries that fan out.
+    pub(crate) is_feed: bool,
     pub(crate) budget: Budget,
+    /// The lanes that are the first shards of sources whose other shards are not known yet.
+    pub(crate) unopened: BTreeMap<usize, Source>,
 }
 
 impl TimelineReading<'_> {
@@ -48,6 +80,47 @@ impl TimelineReading<'_> {
             shards: if filtered { lanes } else { 1 },
             ids,
             slices: None,
+        }
+    }
+
+    /// Adds the first shard of a source to a wave, and its other shards as soon as they are known.
+    pub(crate) fn push_source(
+        &mut self,
+        wave: &mut Wave<TimelineEntry>,
+        source: &Source,
+        ids: IdRange,
+        lanes: u16,
+    ) {
+        wave.push(self.lane(first_shard(source), ids, lanes));
+        self.begin_source(wave, source, wave.last_lane());
+    }
+
+    /// Notes that a lane of a wave is the first shard of a source.
+    pub(crate) fn begin_source(&mut self, wave: &mut Wave<TimelineEntry>, source: &Source, lane: usize) {
+        match self.op.store.recent_coverage(source).filter(|_| !self.consistent) {
+            Some(coverage) => self.push_shards(wave, source, lane, &coverage),
+            None => {
+                self.unopened.insert(lane, source.clone());
+            }
+        }
+    }
+
+    /// Adds the other shards of a source that may hold entries of the lane's range.
+    fn push_shards(
+        &self,
+        wave: &mut Wave<TimelineEntry>,
+        source: &Source,
+        lane: usize,
+        coverage: &Arc<Coverage>,
+    ) {
+        let ids = wave.lane(lane).ids;
+        let Some(ids) = ids.in_sight(coverage, self.filter.now, self.consistent) else { return };
+        let shards = coverage.shards_within(ids.oldest.at(), ids.newest.at());
+        let lanes = u16::try_from(shards.len()).unwrap_or(u16::MAX);
+        for shard in shards.into_iter().filter(|shard| shard.get() > 0) {
+            let partition = SourcePartition { source: source.clone(), shard }.to_string();
+            let slices = Some(Slices { coverage: Arc::clone(coverage), shard });
+            wave.push(WaveLane { slices, ..self.lane(partition, ids, lanes) });
         }
     }
 
@@ -94,12 +167,14 @@ impl TimelineReading<'_> {
 
     /// Reads a wave until its first `wanted` entries are exact, or the budget is spent.
     async fn read(&mut self, wave: &mut Wave<TimelineEntry>, wanted: usize) -> Result<(), TableError> {
+        // Each page gets further than the one before: all lanes are asked, also those that another lane's answer adds.
+        let mut is_certain = !wave.is_begun();
         loop {
             let asks = wave.asks(wanted, EXPECTED_EVENT_BYTES);
             if asks.is_empty() {
                 return Ok(());
             }
-            if wave.is_begun() && self.is_spent() {
+            if !is_certain && self.is_spent() {
                 wave.cut();
                 return Ok(());
             }
@@ -107,19 +182,43 @@ impl TimelineReading<'_> {
             let queries: Vec<_> = asks.into_iter().map(|ask| self.query(ask, wave.lane(ask.lane))).collect();
             let answers: Vec<_> =
                 stream::iter(queries).buffer_unordered(QUERIES_AT_ONCE).try_collect().await?;
-            let answers = answers.into_iter().map(|(ask, found)| self.answer(wave, ask, found)).collect();
-            wave.absorb(answers);
+            is_certain = self.absorb(wave, answers);
         }
     }
 
+    /// Adds the answers to a round's asks. Returns true if they have added lanes to the wave.
+    pub(crate) fn absorb(&mut self, wave: &mut Wave<TimelineEntry>, answers: Vec<LaneAnswer>) -> bool {
+        let mut opened = Vec::new();
+        let mut absorbed = Vec::with_capacity(answers.len());
+        for LaneAnswer { ask, found, coverage } in answers {
+            opened.extend(coverage.map(|coverage| (ask.lane, coverage)));
+            absorbed.push(self.answer(wave, ask, found));
+        }
+        wave.absorb(absorbed);
+        let before = wave.last_lane();
+        for (lane, coverage) in opened {
+            if let Some(source) = self.unopened.remove(&lane) {
+                self.push_shards(wave, &source, lane, &coverage);
+            }
+        }
+        wave.last_lane() > before
+    }
+
     /// Queries one lane.
-    pub(crate) async fn query(
-        &self,
-        ask: Ask,
-        lane: &WaveLane,
-    ) -> Result<(Ask, LanePage<TimelineEntry>), TableError> {
+    pub(crate) async fn query(&self, ask: Ask, lane: &WaveLane) -> Result<LaneAnswer, TableError> {
         let range = self.range(&lane.partition, ask.ids);
-        Ok((ask, self.op.lane_page(&range.query().limit(ask.limit), TimelineEntry::decode).await?))
+        let query = range.query().limit(ask.limit);
+        let page = self.op.lane_page(&query, TimelineEntry::decode);
+        let Some(source) = self.unopened.get(&ask.lane) else {
+            return Ok(LaneAnswer { ask, found: page.await?, coverage: None });
+        };
+        let begins = self.order == Order::NewestFirst && ask.ids.newest == EventId::last_of(UnixMillis::MAX);
+        let source = self.op.source(source);
+        let (coverage, found) = match begins {
+            true => source.start(&range, ask.limit).await?,
+            false => try_join(source.coverage(self.consistent), page).await?,
+        };
+        Ok(LaneAnswer { ask, found, coverage: Some(coverage) })
     }
 
     pub(crate) const fn range<'r>(&self, partition: &'r str, ids: IdRange) -> LaneRange<'r> {
@@ -127,7 +226,7 @@ impl TimelineReading<'_> {
     }
 
     /// The answer of a lane, with only the entries that the page can show.
-    pub(crate) fn answer(
+    fn answer(
         &mut self,
         wave: &mut Wave<TimelineEntry>,
         ask: Ask,
@@ -141,8 +240,7 @@ impl TimelineReading<'_> {
             self.budget.filtered_items += u32::try_from(looked_at).unwrap_or(u32::MAX);
         }
         // A source also lists events of topics that do not fan out. A feed does not show them.
-        let shown =
-            |entry: &TimelineEntry| self.filter.takes(entry) && (ask.lane == OWN_LANE || entry.fans_out);
+        let shown = |entry: &TimelineEntry| self.filter.takes(entry) && (!self.is_feed || entry.fans_out);
         let events: Vec<_> = entries.into_iter().filter(shown).collect();
         if events.is_empty() && looked_at > 0 {
             wave.expect_few(ask.lane);

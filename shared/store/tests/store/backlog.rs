@@ -257,7 +257,10 @@ async fn events_in_a_backlog_cost_a_small_part_of_a_unit() {
     let mut scene = Scene::new(FeedSettings::default()).await;
     scene.settle().await;
     scene.post(&scene.posts, vec![event("note", None); 100]).await;
-    let (_, store) = process(&scene, busy("SOURCE#actor:ada"));
+    // The timeline cannot grow either.
+    let writes = Target::writes().partition("SOURCE#actor:ada");
+    let refuse = Fault::Throttle(Throttle::TableKeyRange);
+    let (_, store) = process(&scene, Faults::default().rule(writes, When::Always, refuse));
     let news = scene.news();
     let left = fan_out(&store, &news).await;
     // The author's own feed takes its copies. The backlog's item of 2.1 KB costs three units.

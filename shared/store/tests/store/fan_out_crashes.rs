@@ -55,7 +55,7 @@ async fn settled(settings: FeedSettings, faults: Faults) -> (BTreeSet<String>, b
         shown.extend(feed.page.events.iter().map(|told| format!("{user} is shown {}", told.event.id)));
     }
     for item in items(&scene.engine).await {
-        if let AnyKey::SourceEntry(SourceEntryKey { source, id }) = key(&item) {
+        if let AnyKey::SourceEntry(SourceEntryKey { source, id, .. }) = key(&item) {
             shown.insert(format!("{source} lists {id}"));
         }
     }

@@ -24,7 +24,7 @@ pub(crate) fn id(at: UnixMillis, number: u64) -> EventId {
     EventId::new(Tick::first_of(at), Shard::from(0), number)
 }
 
-fn text(text: impl Into<String>) -> AttributeValue {
+pub(crate) fn text(text: impl Into<String>) -> AttributeValue {
     AttributeValue::S(text.into())
 }
 
@@ -32,7 +32,7 @@ fn number(number: u64) -> AttributeValue {
     AttributeValue::N(number.to_string())
 }
 
-fn keyed(key: Key) -> Item {
+pub(crate) fn keyed(key: Key) -> Item {
     Item::from([("pk".to_owned(), text(key.pk)), ("sk".to_owned(), text(key.sk))])
 }
 
@@ -99,7 +99,8 @@ impl Listed {
     }
 
     pub(crate) fn at_source(&self, source: &Source) -> Item {
-        let mut item = self.entry(SourceEntryKey { source: source.clone(), id: self.id() }.encode());
+        let mut item =
+            self.entry(SourceEntryKey { source: source.clone(), shard: 0.into(), id: self.id() }.encode());
         if !self.fans_out {
             item.insert("n".to_owned(), AttributeValue::Bool(true));
         }

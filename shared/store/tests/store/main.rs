@@ -37,6 +37,7 @@ mod scale;
 mod scene;
 mod sessions;
 mod simulation;
+mod spread;
 mod support;
 mod tally;
 mod timeline;

@@ -30,8 +30,13 @@ pub(crate) struct Scene {
 
 impl Scene {
     pub(crate) async fn new(settings: FeedSettings) -> Self {
+        Self::with(settings, Options { shards: 1, ..Options::default() }).await
+    }
+
+    /// A scene on an engine with other options. Its stream has one shard.
+    pub(crate) async fn with(settings: FeedSettings, options: Options) -> Self {
         let world = World::new(1);
-        let engine = engine(&world, Options { shards: 1, ..Options::default() });
+        let engine = engine(&world, options);
         let store = store(engine.client(), &world).with_feeds(settings);
         let (posts, logs) = (topic("posts"), topic("logs"));
         store.op().topic(&posts).put(&change("{}")).await.unwrap();

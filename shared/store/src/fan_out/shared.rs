@@ -1,0 +1,91 @@
+//! Reads that the records of a batch share.
+//!
+//! Each event of a source needs the source's item, its counts and its followers. A busy source has more events a second
+//! than these partitions serve reads. So rails that need the same read at the same time share one.
+//!
+//! One rule must hold: a read that a rail gets has begun after the rail asked for it, so after all of the rail's writes
+//! were durable. A rail that asks while a read is under way waits for the next one.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::Hash;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lately_keys::{Shard, ShardCount, Source, UnixMillis, User};
+use lately_table::TableError;
+use tokio::sync;
+
+use crate::fan_out::page::ShardPage;
+use crate::follow::Counts;
+use crate::op::Op;
+use crate::source::StoredSource;
+
+/// The reads of a batch.
+#[derive(Debug, Default)]
+pub(super) struct SharedReads {
+    /// Counts up when a rail asks, and when a read begins.
+    moments: AtomicU64,
+    sources: Reads<Source, StoredSource>,
+    counts: Reads<(Source, ShardCount), Arc<BTreeMap<Shard, Counts>>>,
+    pages: Reads<(Source, Shard), Arc<ShardPage>>,
+    gone: Reads<(Source, Shard, UnixMillis), Arc<BTreeSet<User>>>,
+}
+
+/// For each key, the moment at which its last read began, and what it found. The lock is held while a read is under way.
+type Reads<K, V> = Mutex<HashMap<K, Arc<sync::Mutex<Option<(u64, V)>>>>>;
+
+impl SharedReads {
+    pub(super) async fn stored(&self, op: &Op, source: &Source) -> Result<StoredSource, TableError> {
+        self.share(&self.sources, source.clone(), op.source(source).stored()).await
+    }
+
+    pub(super) async fn counts(
+        &self,
+        op: &Op,
+        source: &Source,
+        shards: ShardCount,
+    ) -> Result<Arc<BTreeMap<Shard, Counts>>, TableError> {
+        let read = async { Ok(Arc::new(op.source(source).counts(shards).await?)) };
+        self.share(&self.counts, (source.clone(), shards), read).await
+    }
+
+    /// The first page of a shard of followers.
+    pub(super) async fn page(
+        &self,
+        op: &Op,
+        source: &Source,
+        shard: Shard,
+    ) -> Result<Arc<ShardPage>, TableError> {
+        let read = async { Ok(Arc::new(ShardPage::read(op, source, shard, None).await?)) };
+        self.share(&self.pages, (source.clone(), shard), read).await
+    }
+
+    /// The users who have left since a change, and who may have been on a page that holds its whole shard.
+    pub(super) async fn gone(
+        &self,
+        op: &Op,
+        page: &ShardPage,
+        at: UnixMillis,
+    ) -> Result<Arc<BTreeSet<User>>, TableError> {
+        let read = async { Ok(Arc::new(page.gone(op, at).await?)) };
+        self.share(&self.gone, (page.source.clone(), page.shard, at), read).await
+    }
+
+    async fn share<K: Eq + Hash, V: Clone>(
+        &self,
+        reads: &Reads<K, V>,
+        key: K,
+        read: impl Future<Output = Result<V, TableError>>,
+    ) -> Result<V, TableError> {
+        let asked = self.moments.fetch_add(1, Ordering::Relaxed);
+        let last = Arc::clone(reads.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default());
+        let mut last = last.lock().await;
+        if let Some((_, found)) = last.as_ref().filter(|(began, _)| *began > asked) {
+            return Ok(found.clone());
+        }
+        let began = self.moments.fetch_add(1, Ordering::Relaxed);
+        let found = read.await?;
+        *last = Some((began, found.clone()));
+        Ok(found)
+    }
+}

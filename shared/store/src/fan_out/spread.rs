@@ -1,0 +1,73 @@
+//! Spreading a busy source: its timeline gets more shards, and the entries that were refused go there.
+//!
+//! A writer places an entry by the coverage that the process knows (see `source.rs`), which may be too old. If the
+//! entry's shard refuses it because its key range is hot, the writer learns of more shards, or adds a spread with twice
+//! the shards from the event's time on, and writes the entry once more. What is refused again is left to the backlog.
+//!
+//! Imports do not grow a timeline: their times lie apart, and each would need a spread of its own.
+
+use lately_keys::table::SourceEntryKey;
+use lately_keys::{EventId, Key, ShardCount, Source, TableKey};
+use lately_table::{Item, TableError, Write};
+
+use crate::entry::place_at_source;
+use crate::fan_out::FanOut;
+
+/// An entry that is written to a source's timeline.
+#[derive(Debug)]
+pub(super) struct ListedEntry {
+    source: Source,
+    id: EventId,
+    item: Item,
+    /// The number of shards by which the entry was placed.
+    shards: ShardCount,
+}
+
+impl FanOut<'_> {
+    /// Places an entry of a source in the shard of its time, and returns it if it may be spread. All other writes stay
+    /// as they are.
+    pub(super) fn listed(&self, write: &mut Write) -> Option<ListedEntry> {
+        let Write::Put(item) = write else { return None };
+        let SourceEntryKey { source, id, .. } = item.key_as().ok()?;
+        let coverage = self.op.source(&source).known_coverage();
+        let shards = coverage.shards_at(id.at());
+        *item = placed(item, &source, id, shards);
+        let is_import = item.flag("i");
+        (!is_import).then(|| ListedEntry { item: item.clone(), source, id, shards })
+    }
+
+    /// Writes refused entries to timelines that have more shards by now. Returns the keys of the entries that are left.
+    pub(super) async fn spread(&self, refused: Vec<(Key, ListedEntry)>) -> Result<Vec<Key>, TableError> {
+        let (mut left, mut writes) = (Vec::new(), Vec::new());
+        for (key, entry) in refused {
+            let ListedEntry { source, id, item, shards } = entry;
+            let Some(wider) = self.op.source(&source).grow(id.at(), shards).await else {
+                left.push(key);
+                continue;
+            };
+            // The shard takes only a part of the entries from now on.
+            self.op.store.forgive(&key.pk);
+            self.writer.forgive(&key.pk);
+            writes.push(Write::Put(placed(&item, &source, id, wider.shards_at(id.at()))));
+        }
+        for key in self.writer.write_or_refuse(writes).await? {
+            self.op.store.note_busy(&key.pk);
+            left.push(key);
+        }
+        Ok(left)
+    }
+}
+
+/// An entry in the shard that follows from its time.
+fn placed(item: &Item, source: &Source, id: EventId, shards: ShardCount) -> Item {
+    let key = SourceEntryKey { source: source.clone(), shard: shards.shard_at(id.tick()), id };
+    item.clone().with("pk", key.encode().pk)
+}
+
+/// The key of an entry in the first shard of its source's timeline. All other keys stay as they are.
+pub(super) fn in_first_shard(key: Key) -> Key {
+    match SourceEntryKey::decode(&key.pk, &key.sk) {
+        Some(SourceEntryKey { source, id, .. }) => place_at_source(id, &source),
+        None => key,
+    }
+}
