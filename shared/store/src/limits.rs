@@ -133,9 +133,13 @@ pub const JOB_SECONDS: u64 = 2 * 24 * 60 * 60;
 /// at most 50 KB, thirteen read units.
 pub const CONSUMERS: usize = 100;
 
-/// Rails of one batch of stream records that run at the same time. Each may hold the entries of one page of a job: two
-/// megabytes.
-pub const RAILS_AT_ONCE: usize = 32;
+/// Rails of one batch of stream records that run at the same time: a whole batch. An event's rail mostly waits for calls,
+/// and holds the copies for a small audience: some KB.
+pub const RAILS_AT_ONCE: usize = 100;
+
+/// Rails of one batch that work on a page of a job, a backfill or a cleanup at the same time. Each may hold two megabytes
+/// of entries.
+pub const PAGES_AT_ONCE: usize = 32;
 
 /// Write calls of one batch of stream records that run at the same time.
 pub const WRITES_AT_ONCE: usize = 16;

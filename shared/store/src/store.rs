@@ -191,7 +191,7 @@ impl Store {
         self.inner.not_grown.insert(source.clone(), Sent::now(self.ambient()));
     }
 
-    /// What this process knows of a source, however old: a source's coverage only grows.
+    /// The part of a source that this process knows, however old it is: a coverage only grows.
     pub(crate) fn known_source(&self, source: &Source) -> Option<Arc<Aged<KnownSource>>> {
         self.inner.sources.get(source)
     }

@@ -51,6 +51,7 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{Backlog, Job, JobPage};
 use lately_keys::{EventId, Key, UnixMillis};
 use lately_table::{Cost, Item, TableError, Write, entropy_u64, tick};
+use tokio::sync::Semaphore;
 
 use crate::fan_out::backlog::LeftWork;
 use crate::fan_out::job::JobWork;
@@ -59,7 +60,7 @@ use crate::fan_out::page::JobStep;
 use crate::fan_out::record::{Change, What};
 use crate::fan_out::shared::SharedReads;
 use crate::fan_out::writer::Writer;
-use crate::limits::{RAILS_AT_ONCE, WRITES_AT_ONCE};
+use crate::limits::{PAGES_AT_ONCE, RAILS_AT_ONCE, WRITES_AT_ONCE};
 use crate::op::Op;
 
 pub use record::{NoBatch, Record};
@@ -99,10 +100,12 @@ impl Op {
         let op = self.until_deadline();
         let writer = Writer::new(&op.table);
         let (done, left, reads) = (Done::default(), LeftWork::default(), SharedReads::default());
+        let pages = Semaphore::new(PAGES_AT_ONCE);
         let fan_out = FanOut {
             op: &op,
             writer: &writer,
             reads: &reads,
+            pages: &pages,
             done: &done,
             left: &left,
             place: 0,
@@ -139,6 +142,8 @@ struct FanOut<'a> {
     op: &'a Op,
     writer: &'a Writer<'a>,
     reads: &'a SharedReads,
+    /// Bounds the pages of followers and of entries that are in memory.
+    pages: &'a Semaphore,
     done: &'a Done,
     /// Collects the writes that are left to backlogs.
     left: &'a LeftWork,
@@ -211,6 +216,8 @@ impl FanOut<'_> {
 
     async fn handle(&self, change: &Change) -> Result<(), TableError> {
         let at = change.at;
+        let is_page = matches!(change.what, What::Followed(..) | What::Unfollowed(..) | What::Job(..));
+        let _one_of_few = if is_page { self.pages.acquire().await.ok() } else { None };
         match &change.what {
             What::Posted(key, entry) => Box::pin(self.posted(key, entry, at)).await,
             What::Deleted(entry) => Box::pin(self.deleted(entry, at)).await,

@@ -2,7 +2,7 @@
 //!
 //! A writer places an entry by the coverage that the process knows (see `source.rs`), which may be too old. If the
 //! entry's shard refuses it because its key range is hot, the writer learns of more shards, or adds a spread with twice
-//! the shards from the event's time on, and writes the entry once more. What is refused again is left to the backlog.
+//! the shards from the event's time on, and writes the entry once more. The backlog gets the writes that are refused again.
 //!
 //! Imports do not grow a timeline: their times lie apart, and each would need a spread of its own.
 
