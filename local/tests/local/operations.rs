@@ -8,7 +8,7 @@ use clap::Parser;
 use lately::TEMPLATE;
 use lately::command_line::Lately;
 use lately_authorize::{Authorizer, Issuers};
-use lately_keys::UnixMillis;
+use lately_keys::{ShardCount, UnixMillis};
 use lately_kit::limits as kit;
 use lately_kit::metrics::{Measured, Measures, Metric};
 use lately_model::limits as model;
@@ -289,6 +289,7 @@ fn every_figure_equals_its_constant() {
         store::AUDIENCE = count,
         store::BUSY_ATTEMPTS = count,
         store::BUSY_FOR = time,
+        store::SOURCE_SHARDS = |n: ShardCount| count(n.get()),
         store::BACKLOG_EVENTS_PER_STEP = |n: usize| count(n as u128),
         store::ENTRIES_PER_QUERY = count,
         store::QUERIES_PER_STEP = count,
