@@ -1,6 +1,6 @@
 //! The options for starting the system.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -15,8 +15,9 @@ pub struct ServeOptions {
     #[arg(long, default_value_t = 3000, value_name = "PORT")]
     pub port: u16,
 
-    /// The API's address: a loopback address, or one of a private network; any other needs --no-literal-tokens
-    #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), value_name = "ADDRESS", value_parser = parse_address)]
+    /// The API's address: a loopback address, or one of a private network; any other needs --no-literal-tokens. private
+    /// is this machine's own address in its private network, as for a container
+    #[arg(long, env = "LATELY_HOST", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), value_name = "ADDRESS", value_parser = parse_address)]
     pub host: IpAddr,
 
     /// Let web pages of this origin call the API, such as http://localhost:5173; may be repeated
@@ -31,8 +32,8 @@ pub struct ServeOptions {
     #[arg(long, default_value_t = 8000, value_name = "PORT")]
     pub dynamodb_port: u16,
 
-    /// DynamoDB's address; containers need one in their own network. DynamoDB accepts any credentials
-    #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), value_name = "ADDRESS", value_parser = parse_host)]
+    /// DynamoDB's address, or private; containers need one in their own network. DynamoDB accepts any credentials
+    #[arg(long, env = "LATELY_DYNAMODB_HOST", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), value_name = "ADDRESS", value_parser = parse_host)]
     pub dynamodb_host: IpAddr,
 
     /// Keep the data in this folder [default: in memory, lost when the program ends]
@@ -83,7 +84,23 @@ impl ServeOptions {
 }
 
 fn parse_address(text: &str) -> Result<IpAddr, String> {
-    text.parse().map_err(|_| "must be an IP address".to_owned())
+    if text == "private" {
+        return own_private_address();
+    }
+    text.parse().map_err(|_| "must be an IP address, or private".to_owned())
+}
+
+/// The address of this machine, or of this container, in its private network; loopback if it has no network.
+fn own_private_address() -> Result<IpAddr, String> {
+    // To connect a UDP socket sends nothing. It chooses the address that packets to the internet would come from.
+    const OUTSIDE: (Ipv4Addr, u16) = (Ipv4Addr::new(192, 0, 2, 1), 9);
+    let own = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))
+        .and_then(|socket| socket.connect(OUTSIDE).and_then(|()| socket.local_addr()));
+    match own {
+        Ok(own) if is_private(own.ip()) => Ok(own.ip()),
+        Ok(own) => Err(format!("is {} on this machine, which is not of a private network", own.ip())),
+        Err(_) => Ok(Ipv4Addr::LOCALHOST.into()),
+    }
 }
 
 /// Parses a loopback address, or an address of a private network. Other addresses are refused, because DynamoDB here
@@ -166,6 +183,14 @@ mod tests {
         }
         let said = Lately::try_parse_from(["lately"]).expect("no argument is required");
         assert!(said.options.dynamodb_host.is_loopback());
+    }
+
+    #[test]
+    fn private_is_an_address_that_strangers_do_not_reach() {
+        match parse_host("private") {
+            Ok(host) => assert!(is_private(host), "{host}"),
+            Err(said) => assert!(said.contains("not of a private network"), "{said}"),
+        }
     }
 
     #[test]
