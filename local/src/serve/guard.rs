@@ -152,7 +152,8 @@ mod tests {
             map.append(name, value.parse().expect("a header's value"));
         }
         let options = Lately::try_parse_from(["lately"].iter().chain(arguments)).expect("valid").options;
-        Guard::of((options.host, 3000).into(), &options).refusal(&map).is_none()
+        let host = options.host.address().expect("the host is given");
+        Guard::of((host, 3000).into(), &options).refusal(&map).is_none()
     }
 
     #[test]
