@@ -70,7 +70,7 @@ def write(path, program, version, architecture):
         return json.dumps(value, indent=1).encode()
 
     root = layer(program)
-    packed = blob(f"{MEDIA}.layer.v1.tar+gzip", gzip.compress(root, mtime=0))
+    packed = blob(f"{MEDIA}.layer.v1.tar+gzip", gzip.compress(root, compresslevel=6, mtime=0))
     settings = {
         "architecture": architecture,
         "os": "linux",

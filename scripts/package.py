@@ -89,7 +89,7 @@ def npm(program, out, work):
 def archive(program, out, work):
     target = f"{RUST}-{'apple-darwin' if SYSTEM == 'darwin' else 'unknown-linux-gnu'}"
     folder = copied(work / f"lately-{VERSION}-{target}", SOURCES / "README.md", *LICENCES, program)
-    with tarfile.open(out / f"{folder.name}.tar.gz", "w:gz") as tar:
+    with tarfile.open(out / f"{folder.name}.tar.gz", "w:gz", compresslevel=6) as tar:
         tar.add(folder, folder.name)
 
 
@@ -113,8 +113,11 @@ def main(program, out):
     out.mkdir(parents=True)
     with tempfile.TemporaryDirectory() as work:
         work = pathlib.Path(work)
-        # All packages call it so, and without the names of symbols it is smaller.
-        run("strip", "-o", work / "lately", program)
+        # All packages call the program so.
+        shutil.copy(program, work / "lately")
+        if SYSTEM == "linux":
+            # A debug build without its names of symbols. A release build has none.
+            run("strip", work / "lately")
         for make in (wheel, npm, archive, container):
             make(work / "lately", out, work)
     sums(out)

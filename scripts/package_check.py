@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -89,7 +90,8 @@ class Installed:
 
 def unpacked(packages, folder):
     """The archive, after its checksum."""
-    run("sha256sum", "--check", "SHA256SUMS", cwd=packages)
+    check = ["sha256sum"] if shutil.which("sha256sum") else ["shasum", "-a", "256"]
+    run(*check, "--check", "SHA256SUMS", cwd=packages)
     [archive] = packages.glob("*.tar.gz")
     run("tar", "-xzf", archive, "-C", folder, "--strip-components=1")
     return Installed(folder, [folder / "lately"])
