@@ -1,4 +1,4 @@
-"""Makes a container image without a container engine: a tar file that `docker load` takes, and that is an OCI layout too.
+"""Makes a container image without a container engine: a tar file for `docker load`, which is an OCI layout too.
 
 The image has one layer: the program, the libraries that it loads, root certificates, a user, and nothing else.
 """
@@ -96,7 +96,10 @@ def write(path, program, version, architecture):
         "config": config,
         "layers": [packed],
     }
-    name = {"io.containerd.image.name": f"docker.io/library/lately:{version}", "org.opencontainers.image.ref.name": version}
+    name = {
+        "io.containerd.image.name": f"docker.io/library/lately:{version}",
+        "org.opencontainers.image.ref.name": version,
+    }
     manifest = blob(f"{MEDIA}.manifest.v1+json", text(described)) | {"annotations": name}
     file = {it["digest"]: f"blobs/{it['digest'].replace(':', '/')}" for it in (config, packed)}
     files = blobs | {

@@ -52,7 +52,8 @@ def wheel(program, out, work):
     [built] = (folder / "dist").iterdir()
     if SYSTEM == "linux":
         # Finds the oldest glibc that the program runs on, and names the wheel after it.
-        run(BIN / "auditwheel", "repair", "--wheel-dir", out, built, env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"})
+        tools = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}
+        run(BIN / "auditwheel", "repair", "--wheel-dir", out, built, env=tools)
     else:
         shutil.copy(built, out)
 

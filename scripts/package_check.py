@@ -43,16 +43,18 @@ def first(found):
 class Installed:
     """A package that is installed in an empty environment: `command` starts its program.
 
-    `server` starts the system, if that is another command, and `url` is the address of the system if it is known before.
+    `server` starts the system, if that is another command, and `url` is the system's address if it is known before.
+    SIGTERM to this command ends the system. If `is_asked_by_terminal`, a terminal's SIGINT for Ctrl-C does.
     """
 
-    def __init__(self, folder, command, environment=(), server=None, url=None):
+    def __init__(self, folder, command, environment=(), server=None, url=None, is_asked_by_terminal=False):
         self.folder, self.command = folder, [str(each) for each in command]
         # No setting of this machine is used, and nothing is fetched: the package needs no other package.
         path = f"{folder / 'bin'}:{os.environ['PATH']}"
         self.environment = {"HOME": str(folder), "PATH": path, "TMPDIR": str(folder), **dict(environment)}
         server = server or [*self.command, "--port", "0", "--dynamodb-port", "0"]
         self.server, self.url = [str(each) for each in server], url
+        self.is_asked_by_terminal = is_asked_by_terminal
         (folder / "bin").mkdir(exist_ok=True)
         caller = folder / "bin/lately"
         caller.write_text(f'#!/bin/sh\nexec {shlex.join(self.command)} "$@"\n')
@@ -74,8 +76,11 @@ class Installed:
             except SystemExit:
                 print(log_path.read_text())
                 raise
-            # As a terminal does for Ctrl-C: every process of the command gets the signal.
-            os.killpg(process.pid, signal.SIGINT)
+            if self.is_asked_by_terminal:
+                # Every process of the command gets it.
+                os.killpg(process.pid, signal.SIGINT)
+            else:
+                process.terminate()
             process.wait(30)
             if not log_path.read_text().endswith("stopping\n"):
                 sys.exit(f"the program did not end in order:\n{log_path.read_text()}")
@@ -113,7 +118,9 @@ def pip(packages, folder):
 
 def uvx(packages, folder):
     [wheel] = packages.glob("*.whl")
-    return Installed(folder, [BIN / "uvx", "--offline", "--quiet", "--python", sys.executable, "--from", wheel, "lately"])
+    return Installed(
+        folder, [BIN / "uvx", "--offline", "--quiet", "--python", sys.executable, "--from", wheel, "lately"]
+    )
 
 
 def pipx(packages, folder):
@@ -122,14 +129,32 @@ def pipx(packages, folder):
     return Installed(folder, command, {"PIPX_DEFAULT_PYTHON": sys.executable})
 
 
-def npx(packages, folder):
-    """`npx` starts the system. The other commands are those of `npm install`, because npx needs seconds for each."""
+def npm(packages, folder):
     tarballs = sorted(packages.glob("lately-cli-*.tgz"))
-    named = [f"--package={each}" for each in tarballs]
-    run("npm", "install", "--offline", "--no-audit", "--no-fund", "--prefix", folder, *tarballs, env={**os.environ, "HOME": str(folder)})
-    server = ["npx", "--yes", "--offline", "--loglevel=error", *named, "--", "lately"]
-    server += ["--port", "0", "--dynamodb-port", "0"]
-    return Installed(folder, [folder / "node_modules/.bin/lately"], server=server)
+    install = ["npm", "install", "--offline", "--no-audit", "--no-fund", "--prefix", folder]
+    run(*install, *tarballs, env={**os.environ, "HOME": str(folder)})
+    return Installed(folder, [folder / "node_modules/.bin/lately"])
+
+
+def npx(packages, folder):
+    """`npx` starts the system. The commands are those of `npm install`, because npx needs seconds for each."""
+    named = [f"--package={each}" for each in sorted(packages.glob("lately-cli-*.tgz"))]
+    server = [
+        "npx",
+        "--yes",
+        "--offline",
+        "--loglevel=error",
+        *named,
+        "--",
+        "lately",
+        "--port",
+        "0",
+        "--dynamodb-port",
+        "0",
+    ]
+    command = npm(packages, folder).command
+    # npm does not pass on SIGTERM.
+    return Installed(folder, command, server=server, is_asked_by_terminal=True)
 
 
 def container(packages, folder):
@@ -151,7 +176,9 @@ def container(packages, folder):
     root = folder / "root"
     config = image.unpack(file, root)
     print("  without Docker: the image's root, with chroot")
-    as_user = ["chroot", f"--userspec={config['User']}"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "chroot"]
+    as_user = (
+        ["chroot", f"--userspec={config['User']}"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "chroot"]
+    )
     inside = [*as_user, root, *config["Entrypoint"]]
     given = dict(each.split("=", 1) for each in config["Env"]) | {
         "LATELY_HOST": "127.0.0.1",
@@ -163,7 +190,7 @@ def container(packages, folder):
 
 def main(packages):
     packages = pathlib.Path(packages).resolve()
-    ways = {"archive": unpacked, "pip install": pip, "uvx": uvx, "pipx run": pipx, "npx": npx}
+    ways = {"archive": unpacked, "pip install": pip, "uvx": uvx, "pipx run": pipx, "npm install": npm, "npx": npx}
     if list(packages.glob("*.image.tar")):
         ways["image"] = container
     for name, install in ways.items():

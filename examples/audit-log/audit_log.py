@@ -43,7 +43,9 @@ class Log:
     def __enter__(self) -> "Log":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.file.close()
 
     def append(self, events: list[Event]) -> int:

@@ -27,7 +27,8 @@ function chat(room, name, token = name) {
   person.sees = async (text, where = "shown") => {
     const latest = Date.now() + PATIENCE_SECONDS * 1000;
     while (!person[where].includes(text)) {
-      assert.ok(Date.now() < latest && child.exitCode === null, `${name} does not see ${text}: ${person.shown}${person.told}`);
+      const isLate = Date.now() > latest || child.exitCode !== null;
+      assert.ok(!isLate, `${name} does not see ${text}: ${person.shown}${person.told}`);
       await pause(20);
     }
   };

@@ -1,4 +1,4 @@
-"""The nightly report on a running program and a bucket of MiniStack: each event is in one report, and the sums are told."""
+"""The nightly report on a running program and a bucket of MiniStack: each event is in one report, with its sums."""
 
 import json
 import os

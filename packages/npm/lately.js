@@ -10,8 +10,8 @@ let program;
 try {
   program = createRequire(import.meta.url).resolve(`${name}/lately`);
 } catch {
-  console.error(`lately: ${name} is not installed. Either there is no package for this platform (on Linux, glibc is needed),`);
-  console.error("or npm was told to leave out optional dependencies. `cargo install` builds the program for any platform.");
+  console.error(`lately: ${name} is not installed. Either there is no package for this platform (Linux needs glibc),`);
+  console.error("or npm was told to leave out optional dependencies. With Rust, build the program from its source.");
   process.exit(1);
 }
 
