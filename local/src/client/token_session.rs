@@ -1,10 +1,11 @@
 //! `lately session`: the sessions that tokens open, through the API. `lately token` does the same in the table.
 
+use lately_client::{ListQuery, Request, SessionQuery};
 use lately_keys::User;
 use lately_keys::table::SessionId;
 use serde::Deserialize;
 
-use crate::client::ask::{Access, Call, target};
+use crate::client::ask::Access;
 use crate::client::failure::Failure;
 use crate::client::list::ListArguments;
 use crate::client::session::{Screen, Session, or_dash, read};
@@ -102,9 +103,9 @@ pub(super) async fn run(options: SessionOptions, screen: Screen<'_>) -> Result<(
     match options.command {
         SessionCommand::List { user, list, access } => {
             let mut session = Session::open(access, screen)?;
-            let [limit, cursor] = list.query();
-            let user = ("user", user.map(|user| user.to_string()));
-            let reply = session.ask(&Call::get(target("/sessions", &[user, limit, cursor]))).await?;
+            let ListQuery { limit, cursor } = list.query();
+            let query = SessionQuery { user: user.map(|user| user.to_string()), limit, cursor };
+            let reply = session.ask(&Request::get("/sessions").query(&query)).await?;
             if !session.prints_json(&reply)? {
                 let ShownSessionList { sessions, next } = read(&reply)?;
                 let rows: Vec<_> = sessions.into_iter().map(row).collect();
@@ -116,7 +117,7 @@ pub(super) async fn run(options: SessionOptions, screen: Screen<'_>) -> Result<(
         }
         SessionCommand::Show { id, access } => {
             let mut session = Session::open(access, screen)?;
-            let reply = session.ask(&Call::get(format!("/sessions/{id}"))).await?;
+            let reply = session.ask(&Request::get(format!("/sessions/{id}"))).await?;
             if !session.prints_json(&reply)? {
                 let shown: ShownSession = read(&reply)?;
                 let created_at = shown.created_at.clone();
@@ -136,12 +137,12 @@ pub(super) async fn run(options: SessionOptions, screen: Screen<'_>) -> Result<(
         SessionCommand::Revoke { sessions: RevokedArguments { ids, user }, access } => {
             let mut session = Session::open(access, screen)?;
             for id in ids {
-                session.ask(&Call::delete(format!("/sessions/{id}"))).await?;
+                session.ask(&Request::delete(format!("/sessions/{id}"))).await?;
                 session.tell(format_args!("revoked {id}"))?;
             }
             if let Some(user) = user {
-                let target = target("/sessions", &[("user", Some(user.to_string()))]);
-                let reply = session.ask(&Call::delete(target)).await?;
+                let revoke = Request::delete("/sessions").parameter("user", Some(user.as_str()));
+                let reply = session.ask(&revoke).await?;
                 if !session.prints_json(&reply)? {
                     let Revoked { revoked } = read(&reply)?;
                     session.tell(format_args!("revoked {} of {user}", counted(revoked, "session")))?;
@@ -155,7 +156,7 @@ pub(super) async fn run(options: SessionOptions, screen: Screen<'_>) -> Result<(
 async fn create(new: NewTokenArguments, access: Access, screen: Screen<'_>) -> Result<(), Failure> {
     let body = new.body().map_err(|error| Failure::Usage(error.to_string()))?;
     let mut session = Session::open(access, screen)?;
-    let reply = session.ask(&Call::post("/sessions").json(&body)).await?;
+    let reply = session.ask(&Request::post("/sessions").json(&body)).await?;
     if !session.prints_json(&reply)? {
         let Created { id, token, expires_at } = read(&reply)?;
         session.tell(format_args!("session {id}, valid until {expires_at}"))?;

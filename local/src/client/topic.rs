@@ -1,15 +1,15 @@
 //! `lately topic`: topics and their settings.
 
+use lately_client::{Request, Response};
 use lately_keys::{BucketWidth, Topic};
 use lately_model::View;
 use reqwest::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::client::ask::{Access, Call, target};
+use crate::client::ask::Access;
 use crate::client::failure::Failure;
 use crate::client::list::ListArguments;
-use crate::client::remote::Reply;
 use crate::client::session::{Screen, Session, or_dash, read};
 use crate::values::one_of;
 
@@ -163,18 +163,18 @@ pub(super) async fn run(options: TopicOptions, screen: Screen<'_>) -> Result<(),
     match options.command {
         TopicCommand::List { list, access } => {
             let mut session = Session::open(access, screen)?;
-            let reply = session.ask(&Call::get(target("/topics", &list.query()))).await?;
+            let reply = session.ask(&Request::get("/topics").query(&list.query())).await?;
             print_list(&mut session, &reply)
         }
         TopicCommand::Show { topic, access } => {
             let mut session = Session::open(access, screen)?;
-            let reply = session.ask(&Call::get(format!("/topics/{topic}"))).await?;
+            let reply = session.ask(&Request::get(format!("/topics/{topic}"))).await?;
             print(&mut session, &reply)
         }
         TopicCommand::Create { topic, bucket, settings, access } => {
             let mut session = Session::open(access, screen)?;
             let path = format!("/topics/{topic}");
-            match session.ask(&Call::get(&*path)).await {
+            match session.ask(&Request::get(&*path)).await {
                 Ok(_) => {
                     let there = format!("the topic {topic} exists already; lately topic set changes it");
                     return Err(Failure::Conflict(there));
@@ -184,7 +184,7 @@ pub(super) async fn run(options: TopicOptions, screen: Screen<'_>) -> Result<(),
             }
             let mut body = settings.body();
             body.extend(bucket.map(|bucket| ("bucket".to_owned(), json!(bucket))));
-            let reply = session.ask(&Call::put(path).json(&body)).await?;
+            let reply = session.ask(&Request::put(path).json(&body)).await?;
             print(&mut session, &reply)
         }
         TopicCommand::Set { topic, bucket, settings, access } => {
@@ -203,14 +203,14 @@ pub(super) async fn run(options: TopicOptions, screen: Screen<'_>) -> Result<(),
             let mut session = Session::open(access, screen)?;
             let path = format!("/topics/{topic}");
             // A PUT would create a topic that does not exist.
-            session.ask(&Call::get(&*path)).await?;
-            let reply = session.ask(&Call::put(path).json(&body)).await?;
+            session.ask(&Request::get(&*path)).await?;
+            let reply = session.ask(&Request::put(path).json(&body)).await?;
             print(&mut session, &reply)
         }
     }
 }
 
-fn print_list(session: &mut Session<'_>, reply: &Reply) -> Result<(), Failure> {
+fn print_list(session: &mut Session<'_>, reply: &Response) -> Result<(), Failure> {
     if session.prints_json(reply)? {
         return Ok(());
     }
@@ -226,7 +226,7 @@ fn print_list(session: &mut Session<'_>, reply: &Reply) -> Result<(), Failure> {
     Ok(session.tell_next(next.as_deref())?)
 }
 
-fn print(session: &mut Session<'_>, reply: &Reply) -> Result<(), Failure> {
+fn print(session: &mut Session<'_>, reply: &Response) -> Result<(), Failure> {
     if session.prints_json(reply)? {
         return Ok(());
     }

@@ -1,8 +1,9 @@
 //! `lately whoami`: the user, the scopes and the end of one's own token.
 
+use lately_client::Request;
 use serde::Deserialize;
 
-use crate::client::ask::{Access, Call};
+use crate::client::ask::Access;
 use crate::client::failure::Failure;
 use crate::client::session::{Screen, Session, or_dash, read};
 use crate::client::token_session::topics_cell;
@@ -25,7 +26,7 @@ struct ShownCaller {
 
 pub(super) async fn run(WhoamiOptions { access }: WhoamiOptions, screen: Screen<'_>) -> Result<(), Failure> {
     let mut session = Session::open(access, screen)?;
-    let reply = session.ask(&Call::get("/sessions/self")).await?;
+    let reply = session.ask(&Request::get("/sessions/self")).await?;
     if !session.prints_json(&reply)? {
         let ShownCaller { user, scopes, topics, expires_at, issuer } = read(&reply)?;
         let mut pairs = vec![
