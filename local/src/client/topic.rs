@@ -2,9 +2,8 @@
 
 use lately_client::{Request, Response};
 use lately_keys::{BucketWidth, Topic};
-use lately_model::View;
+use lately_model::{BucketView, RetentionDays, TopicList, TopicSettings, TopicSummary, TopicView, View};
 use reqwest::StatusCode;
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::client::ask::Access;
@@ -132,33 +131,6 @@ impl SettingsArguments {
     }
 }
 
-/// A topic in a response. Lists leave out the buckets.
-#[derive(Debug, Deserialize)]
-struct ShownTopic {
-    topic: String,
-    bucket: String,
-    retention_days: Option<u32>,
-    min_shards: u16,
-    max_shards: u16,
-    fan_out: bool,
-    views: Vec<String>,
-    created_at: String,
-    #[serde(default)]
-    buckets: Vec<ShownBucket>,
-}
-
-#[derive(Debug, Deserialize)]
-struct ShownBucket {
-    label: String,
-    shards: u16,
-}
-
-#[derive(Debug, Deserialize)]
-struct ShownTopicList {
-    topics: Vec<ShownTopic>,
-    next: Option<String>,
-}
-
 pub(super) async fn run(options: TopicOptions, screen: Screen<'_>) -> Result<(), Failure> {
     match options.command {
         TopicCommand::List { list, access } => {
@@ -210,15 +182,23 @@ pub(super) async fn run(options: TopicOptions, screen: Screen<'_>) -> Result<(),
     }
 }
 
+fn shards(settings: &TopicSettings) -> String {
+    format!("{} to {}", settings.min_shards.get(), settings.max_shards.get())
+}
+
+fn views(settings: &TopicSettings) -> String {
+    settings.views.iter().map(View::as_str).collect::<Vec<_>>().join(",")
+}
+
 fn print_list(session: &mut Session<'_>, reply: &Response) -> Result<(), Failure> {
     if session.prints_json(reply)? {
         return Ok(());
     }
-    let ShownTopicList { topics, next } = read(reply)?;
-    let row = |topic: ShownTopic| {
-        let shards = format!("{} to {}", topic.min_shards, topic.max_shards);
-        let days = or_dash(topic.retention_days);
-        vec![topic.topic, topic.bucket, days, shards, topic.fan_out.to_string(), topic.views.join(",")]
+    let TopicList { topics, next } = read(reply)?;
+    let row = |TopicSummary { topic, settings, .. }: TopicSummary| {
+        let days = or_dash(settings.retention_days.map(RetentionDays::get));
+        let [bucket, fan_out] = [settings.bucket.to_string(), settings.fan_out.to_string()];
+        vec![topic.to_string(), bucket, days, shards(&settings), fan_out, views(&settings)]
     };
     let rows: Vec<_> = topics.into_iter().map(row).collect();
     let mut table = session.table(&["topic", "bucket", "days", "shards", "fan-out", "views"]);
@@ -230,29 +210,20 @@ fn print(session: &mut Session<'_>, reply: &Response) -> Result<(), Failure> {
     if session.prints_json(reply)? {
         return Ok(());
     }
-    let ShownTopic {
-        topic,
-        bucket,
-        retention_days,
-        min_shards,
-        max_shards,
-        fan_out,
-        views,
-        created_at,
-        buckets,
-    } = read(reply)?;
+    let TopicView { topic, settings, created_at, buckets } = read(reply)?;
+    let kept = settings.retention_days.map(|days| format!("{} days", days.get()));
     session.pairs(&[
-        ("topic", topic),
-        ("bucket", bucket),
-        ("kept", retention_days.map_or_else(|| "forever".to_owned(), |days| format!("{days} days"))),
-        ("shards", format!("{min_shards} to {max_shards}")),
-        ("fan-out", fan_out.to_string()),
-        ("views", views.join(",")),
-        ("created at", created_at),
+        ("topic", topic.to_string()),
+        ("bucket", settings.bucket.to_string()),
+        ("kept", kept.unwrap_or_else(|| "forever".to_owned())),
+        ("shards", shards(&settings)),
+        ("fan-out", settings.fan_out.to_string()),
+        ("views", views(&settings)),
+        ("created at", created_at.to_string()),
     ])?;
     if !buckets.is_empty() {
         session.print("")?;
-        let row = |bucket: ShownBucket| vec![bucket.label, bucket.shards.to_string()];
+        let row = |bucket: BucketView| vec![bucket.label.to_string(), bucket.shards.get().to_string()];
         let rows: Vec<_> = buckets.into_iter().map(row).collect();
         let mut table = session.table(&["bucket", "shards"]);
         session.rows(&mut table, &rows)?;

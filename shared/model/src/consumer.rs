@@ -216,7 +216,7 @@ impl FromStr for BatchToken {
 serde_as_text!(Start, BatchToken, SeekTo);
 
 /// The body of a commit: `{"batch"}`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Commit {
     /// The batch that the client has processed.
     pub batch: BatchToken,
@@ -291,7 +291,7 @@ impl FromStr for SeekTo {
 /// assert_eq!(Seek::parse(br#"{"to": "latest"}"#)?.to, SeekTo::Latest);
 /// # Ok::<(), lately_model::BodyError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Seek {
     /// The position to continue from.
     pub to: SeekTo,
