@@ -1,6 +1,8 @@
 //! The bodies of `lately_client::model`: the client reads what the server writes, and the server reads what the client
 //! writes.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::fmt::Debug;
 
 use lately_client::IssueView;
