@@ -29,12 +29,18 @@ pub struct Lately {
 
 impl Lately {
     /// A client of the API at an address, with a token.
+    ///
+    /// # Panics
+    /// Like [`Lately::with`].
     #[must_use]
     pub fn new(url: impl Into<String>, token: impl Into<Token>) -> Self {
         Self::with(Options { token: token.into(), ..Options::new(url) })
     }
 
     /// A client with options of its own.
+    ///
+    /// # Panics
+    /// If the options have no HTTP client, and TLS cannot be prepared for a new one.
     #[must_use]
     pub fn with(options: Options) -> Self {
         Self { transport: Transport::new(options) }

@@ -145,4 +145,11 @@ fn a_tail_begins_at_a_time_and_filters_by_type() {
     run_with(api, &["post", "posts", "--file", "-"], &lines(252..=253)).fine();
     run(api, &["post", "posts", "--type", "b", "--actor", "ada", "--data", "254"]).fine();
     assert_eq!(tail.number(), 254, "each once, and none of another type");
+
+    let (proxy, host) = (Proxy::before(api, &[]), format!("Host: {api}"));
+    let live = ["--live-url", &format!("http://{}", proxy.address), "--header", &host];
+    let tail = Running::of(lately(api, &[&["tail", "posts", "-n", "0", "-f", "--json"], &live[..]].concat()));
+    until("the other address is asked for the stream", || proxy.asked.load(Ordering::SeqCst) == 1);
+    run(api, &["post", "posts", "--type", "a", "--actor", "ada", "--data", "255"]).fine();
+    assert_eq!(tail.number(), 255);
 }
