@@ -19,7 +19,8 @@ use lately_model::{
 pub(crate) async fn post(op: Op, Body(new): Body<NewSession>) -> Result<Response, Problem> {
     let token = Token::random()?;
     let session = op.sessions().create(&new, token.hash()).await?;
-    let created = SessionToken { id: session.id, token: token.reveal(), expires_at: session.expires_at };
+    let created =
+        SessionToken { id: session.id, token: token.reveal().into(), expires_at: session.expires_at };
     Ok(answer::json(StatusCode::CREATED, &created))
 }
 

@@ -1,10 +1,11 @@
 //! `lately session`: the sessions that tokens open, through the API. `lately token` does the same in the table.
 
-use lately_keys::User;
+use lately_client::{ListQuery, Request, SessionQuery};
 use lately_keys::table::SessionId;
-use serde::Deserialize;
+use lately_keys::{Topic, User};
+use lately_model::{RevokedSessions, Session as ApiSession, SessionList, SessionToken};
 
-use crate::client::ask::{Access, Call, target};
+use crate::client::ask::Access;
 use crate::client::failure::Failure;
 use crate::client::list::ListArguments;
 use crate::client::session::{Screen, Session, or_dash, read};
@@ -70,43 +71,15 @@ struct RevokedArguments {
     user: Option<User>,
 }
 
-#[derive(Debug, Deserialize)]
-struct ShownSession {
-    id: String,
-    user: Option<String>,
-    scopes: Vec<String>,
-    topics: Option<Vec<String>>,
-    created_at: String,
-    expires_at: String,
-}
-
-#[derive(Debug, Deserialize)]
-struct ShownSessionList {
-    sessions: Vec<ShownSession>,
-    next: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Created {
-    id: String,
-    token: String,
-    expires_at: String,
-}
-
-#[derive(Debug, Deserialize)]
-struct Revoked {
-    revoked: u64,
-}
-
 pub(super) async fn run(options: SessionOptions, screen: Screen<'_>) -> Result<(), Failure> {
     match options.command {
         SessionCommand::List { user, list, access } => {
             let mut session = Session::open(access, screen)?;
-            let [limit, cursor] = list.query();
-            let user = ("user", user.map(|user| user.to_string()));
-            let reply = session.ask(&Call::get(target("/sessions", &[user, limit, cursor]))).await?;
+            let ListQuery { limit, cursor } = list.query();
+            let query = SessionQuery { user: user.map(|user| user.to_string()), limit, cursor };
+            let reply = session.ask(&Request::get("/sessions").query(&query)).await?;
             if !session.prints_json(&reply)? {
-                let ShownSessionList { sessions, next } = read(&reply)?;
+                let SessionList { sessions, next } = read(&reply)?;
                 let rows: Vec<_> = sessions.into_iter().map(row).collect();
                 let mut table = session.table(&["id", "user", "scopes", "topics", "until"]);
                 session.rows(&mut table, &rows)?;
@@ -116,10 +89,10 @@ pub(super) async fn run(options: SessionOptions, screen: Screen<'_>) -> Result<(
         }
         SessionCommand::Show { id, access } => {
             let mut session = Session::open(access, screen)?;
-            let reply = session.ask(&Call::get(format!("/sessions/{id}"))).await?;
+            let reply = session.ask(&Request::get(format!("/sessions/{id}"))).await?;
             if !session.prints_json(&reply)? {
-                let shown: ShownSession = read(&reply)?;
-                let created_at = shown.created_at.clone();
+                let shown: ApiSession = read(&reply)?;
+                let created_at = shown.created_at.to_string();
                 let [id, user, scopes, topics, until] = cells(shown);
                 session.pairs(&[
                     ("id", id),
@@ -136,14 +109,14 @@ pub(super) async fn run(options: SessionOptions, screen: Screen<'_>) -> Result<(
         SessionCommand::Revoke { sessions: RevokedArguments { ids, user }, access } => {
             let mut session = Session::open(access, screen)?;
             for id in ids {
-                session.ask(&Call::delete(format!("/sessions/{id}"))).await?;
+                session.ask(&Request::delete(format!("/sessions/{id}"))).await?;
                 session.tell(format_args!("revoked {id}"))?;
             }
             if let Some(user) = user {
-                let target = target("/sessions", &[("user", Some(user.to_string()))]);
-                let reply = session.ask(&Call::delete(target)).await?;
+                let revoke = Request::delete("/sessions").parameter("user", Some(user.as_str()));
+                let reply = session.ask(&revoke).await?;
                 if !session.prints_json(&reply)? {
-                    let Revoked { revoked } = read(&reply)?;
+                    let RevokedSessions { revoked } = read(&reply)?;
                     session.tell(format_args!("revoked {} of {user}", counted(revoked, "session")))?;
                 }
             }
@@ -155,24 +128,25 @@ pub(super) async fn run(options: SessionOptions, screen: Screen<'_>) -> Result<(
 async fn create(new: NewTokenArguments, access: Access, screen: Screen<'_>) -> Result<(), Failure> {
     let body = new.body().map_err(|error| Failure::Usage(error.to_string()))?;
     let mut session = Session::open(access, screen)?;
-    let reply = session.ask(&Call::post("/sessions").json(&body)).await?;
+    let reply = session.ask(&Request::post("/sessions").json(&body)).await?;
     if !session.prints_json(&reply)? {
-        let Created { id, token, expires_at } = read(&reply)?;
+        let SessionToken { id, token, expires_at } = read(&reply)?;
         session.tell(format_args!("session {id}, valid until {expires_at}"))?;
         session.print(token)?;
     }
     Ok(())
 }
 
-fn cells(ShownSession { id, user, scopes, topics, expires_at, .. }: ShownSession) -> [String; 5] {
-    [id, or_dash(user), scopes.join(" "), topics_cell(topics), expires_at]
+fn cells(ApiSession { id, user, scopes, topics, expires_at, .. }: ApiSession) -> [String; 5] {
+    [id.to_string(), or_dash(user), scopes.to_string(), topics_cell(topics), expires_at.to_string()]
 }
 
 /// The topics to which a session is limited.
-pub(super) fn topics_cell(topics: Option<Vec<String>>) -> String {
-    topics.map_or_else(|| "all".to_owned(), |topics| topics.join(","))
+pub(super) fn topics_cell(topics: Option<Vec<Topic>>) -> String {
+    let names = |topics: Vec<Topic>| topics.iter().map(Topic::as_str).collect::<Vec<_>>().join(",");
+    topics.map_or_else(|| "all".to_owned(), names)
 }
 
-fn row(session: ShownSession) -> Vec<String> {
+fn row(session: ApiSession) -> Vec<String> {
     cells(session).into()
 }

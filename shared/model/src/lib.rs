@@ -64,6 +64,7 @@ mod run_spec;
 mod scope;
 mod seen;
 mod session;
+mod text;
 mod timeline;
 mod times;
 mod topic;

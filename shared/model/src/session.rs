@@ -1,8 +1,10 @@
 //! Sessions: their permissions and their lifetime.
 
+use std::borrow::Cow;
+
 use lately_keys::table::SessionId;
 use lately_keys::{Topic, UnixMillis, User};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::body::{self, BodyError};
@@ -14,6 +16,8 @@ use crate::scope::{Scope, Scopes};
 
 bounded! {
     /// The number of seconds for which a session is valid: 1 to one year.
+    #[derive(Serialize)]
+    #[serde(transparent)]
     TtlSeconds(u32): 1..=SESSION_SECONDS;
     /// The number of seconds is too low or too high.
     TtlSecondsError = "must be a whole number from {} to {}";
@@ -29,13 +33,15 @@ bounded! {
 /// assert_eq!((session.topics, session.ttl_seconds.get()), (None, 3600));
 /// # Ok::<(), lately_model::BodyError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NewSession {
     /// The user that it acts for; none for a service or an operator.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<User>,
     /// Its scopes; at least one.
     pub scopes: Scopes,
     /// The only topics that it may use, if it is limited to topics.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub topics: Option<Vec<Topic>>,
     /// Its lifetime.
     pub ttl_seconds: TtlSeconds,
@@ -86,7 +92,7 @@ fn read_ttl(field: &Field<&RawValue>, found: &mut Found) -> Option<TtlSeconds> {
 }
 
 /// A session, without its token: `{"id","user"?,"scopes","topics"?,"created_at","expires_at"}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
     /// Its id.
     pub id: SessionId,
@@ -105,7 +111,7 @@ pub struct Session {
 }
 
 /// The response to a caller that asks about its own token: `{"user"?,"scopes","topics"?,"expires_at"?,"issuer"?}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnSession {
     /// The user that the token acts for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,18 +130,18 @@ pub struct OwnSession {
 }
 
 /// The response to the creation of a session: the only response that contains its token.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionToken<'a> {
     /// The session's id.
     pub id: SessionId,
     /// The token, with which requests use the session.
-    pub token: &'a str,
+    pub token: Cow<'a, str>,
     /// When it expires.
     pub expires_at: UnixMillis,
 }
 
 /// A page of the list of sessions: `{"sessions":[…],"next":"…"|null}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionList {
     /// The sessions that have not ended, newest first. A page with ended sessions has fewer than the limit.
     pub sessions: Vec<Session>,
@@ -144,7 +150,7 @@ pub struct SessionList {
 }
 
 /// The response to the revocation of a user's sessions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RevokedSessions {
     /// The number of sessions that this request ended.
     pub revoked: u64,
