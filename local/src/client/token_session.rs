@@ -78,6 +78,23 @@ struct ShownSession {
     topics: Option<Vec<String>>,
     created_at: String,
     expires_at: String,
+    #[serde(flatten)]
+    limits: ShownLimits,
+}
+
+/// The limits of a session or of one's own token.
+#[derive(Debug, Deserialize)]
+pub(super) struct ShownLimits {
+    writes_per_minute: Option<u32>,
+    reads_per_minute: Option<u32>,
+}
+
+impl ShownLimits {
+    pub(super) fn cell(&self) -> String {
+        let limits = [(self.writes_per_minute, "writes/min"), (self.reads_per_minute, "reads/min")];
+        let told = limits.into_iter().filter_map(|(limit, unit)| Some(format!("{} {unit}", limit?)));
+        or_dash(told.reduce(|all, next| format!("{all}, {next}")))
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -108,7 +125,7 @@ pub(super) async fn run(options: SessionOptions, screen: Screen<'_>) -> Result<(
             if !session.prints_json(&reply)? {
                 let ShownSessionList { sessions, next } = read(&reply)?;
                 let rows: Vec<_> = sessions.into_iter().map(row).collect();
-                let mut table = session.table(&["id", "user", "scopes", "topics", "until"]);
+                let mut table = session.table(&["id", "user", "scopes", "topics", "until", "limits"]);
                 session.rows(&mut table, &rows)?;
                 session.tell_next(next.as_deref())?;
             }
@@ -120,7 +137,7 @@ pub(super) async fn run(options: SessionOptions, screen: Screen<'_>) -> Result<(
             if !session.prints_json(&reply)? {
                 let shown: ShownSession = read(&reply)?;
                 let created_at = shown.created_at.clone();
-                let [id, user, scopes, topics, until] = cells(shown);
+                let [id, user, scopes, topics, until, limits] = cells(shown);
                 session.pairs(&[
                     ("id", id),
                     ("user", user),
@@ -128,6 +145,7 @@ pub(super) async fn run(options: SessionOptions, screen: Screen<'_>) -> Result<(
                     ("topics", topics),
                     ("created at", created_at),
                     ("until", until),
+                    ("limits", limits),
                 ])?;
             }
             Ok(())
@@ -164,8 +182,9 @@ async fn create(new: NewTokenArguments, access: Access, screen: Screen<'_>) -> R
     Ok(())
 }
 
-fn cells(ShownSession { id, user, scopes, topics, expires_at, .. }: ShownSession) -> [String; 5] {
-    [id, or_dash(user), scopes.join(" "), topics_cell(topics), expires_at]
+fn cells(session: ShownSession) -> [String; 6] {
+    let ShownSession { id, user, scopes, topics, expires_at, limits, .. } = session;
+    [id, or_dash(user), scopes.join(" "), topics_cell(topics), expires_at, limits.cell()]
 }
 
 /// The topics to which a session is limited.

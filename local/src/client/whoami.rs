@@ -1,13 +1,13 @@
-//! `lately whoami`: the user, the scopes and the end of one's own token.
+//! `lately whoami`: the user, the scopes, the end and the limits of one's own token.
 
 use serde::Deserialize;
 
 use crate::client::ask::{Access, Call};
 use crate::client::failure::Failure;
 use crate::client::session::{Screen, Session, or_dash, read};
-use crate::client::token_session::topics_cell;
+use crate::client::token_session::{ShownLimits, topics_cell};
 
-/// Show the user for whom a token acts, what it may do, and when it expires
+/// Show the user for whom a token acts, what it may do, when it expires, and its limits
 #[derive(Clone, Debug, clap::Args)]
 pub struct WhoamiOptions {
     #[command(flatten)]
@@ -21,18 +21,21 @@ struct ShownCaller {
     topics: Option<Vec<String>>,
     expires_at: Option<String>,
     issuer: Option<String>,
+    #[serde(flatten)]
+    limits: ShownLimits,
 }
 
 pub(super) async fn run(WhoamiOptions { access }: WhoamiOptions, screen: Screen<'_>) -> Result<(), Failure> {
     let mut session = Session::open(access, screen)?;
     let reply = session.ask(&Call::get("/sessions/self")).await?;
     if !session.prints_json(&reply)? {
-        let ShownCaller { user, scopes, topics, expires_at, issuer } = read(&reply)?;
+        let ShownCaller { user, scopes, topics, expires_at, issuer, limits } = read(&reply)?;
         let mut pairs = vec![
             ("user", or_dash(user)),
             ("scopes", scopes.join(" ")),
             ("topics", topics_cell(topics)),
             ("until", or_dash(expires_at)),
+            ("limits", limits.cell()),
         ];
         // Only a JWT has an issuer.
         pairs.extend(issuer.map(|issuer| ("issuer", issuer)));
