@@ -18,7 +18,7 @@ use crate::support::{World, engine, items, pass, seeds, store};
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// Simulated callers of each property.
-const SEEDS: u64 = 40;
+const SEEDS: u64 = 16;
 
 fn limit(number: u32) -> RequestsPerMinute {
     RequestsPerMinute::new(number).unwrap()
