@@ -116,6 +116,9 @@ class Case:
                 self.ask("PUT", "/topics/$topic", self.case.get("topic") or {})
             self.traffic.faults = self.filled(self.case.get("faults", []))
             token = self.filled(self.case.get("token", "dev"))
+            if "session" in self.case:
+                wanted = {"user": "$user", "ttl_seconds": 600, **self.case["session"]}
+                token = self.ask("POST", "/sessions", self.filled(wanted))["token"]
             options = self.filled(self.case.get("client", {}))
             self.adapter.tell(client={"url": self.names["url"], "token": token, **options})
             for number, step in enumerate(self.case["steps"], 1):
@@ -225,6 +228,7 @@ class Case:
         status, answer = ask(self.program.url, method, self.filled(path), body)
         if status >= 300:
             raise Mismatch(f"{method} {path} was answered {status}: {answer}")
+        return answer
 
     def filled(self, node):
         """Puts in the names of this case and what earlier steps saved, and unfolds `$repeat` and `$range`."""

@@ -37,8 +37,8 @@ pub(crate) async fn delete_of_user(
 
 /// The caller's own token, as the authorizer found it.
 pub(crate) async fn get_own(caller: Caller) -> Json<OwnSession> {
-    let Caller { user, scopes, topics, expires_at, issuer, .. } = caller;
-    Json(OwnSession { user, scopes, topics, expires_at, issuer })
+    let Caller { user, scopes, topics, expires_at, issuer, limits, .. } = caller;
+    Json(OwnSession { user, scopes, topics, expires_at, issuer, limits })
 }
 
 pub(crate) async fn get(op: Op, Part(id): Part<SessionId>) -> Result<Json<Session>, Problem> {

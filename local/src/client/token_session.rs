@@ -3,7 +3,7 @@
 use lately_client::{ListQuery, Request, SessionQuery};
 use lately_keys::table::SessionId;
 use lately_keys::{Topic, User};
-use lately_model::{RevokedSessions, Session as ApiSession, SessionList, SessionToken};
+use lately_model::{RateLimits, RevokedSessions, Session as ApiSession, SessionList, SessionToken};
 
 use crate::client::ask::Access;
 use crate::client::failure::Failure;
@@ -81,7 +81,7 @@ pub(super) async fn run(options: SessionOptions, screen: Screen<'_>) -> Result<(
             if !session.prints_json(&reply)? {
                 let SessionList { sessions, next } = read(&reply)?;
                 let rows: Vec<_> = sessions.into_iter().map(row).collect();
-                let mut table = session.table(&["id", "user", "scopes", "topics", "until"]);
+                let mut table = session.table(&["id", "user", "scopes", "topics", "until", "limits"]);
                 session.rows(&mut table, &rows)?;
                 session.tell_next(next.as_deref())?;
             }
@@ -93,7 +93,7 @@ pub(super) async fn run(options: SessionOptions, screen: Screen<'_>) -> Result<(
             if !session.prints_json(&reply)? {
                 let shown: ApiSession = read(&reply)?;
                 let created_at = shown.created_at.to_string();
-                let [id, user, scopes, topics, until] = cells(shown);
+                let [id, user, scopes, topics, until, limits] = cells(shown);
                 session.pairs(&[
                     ("id", id),
                     ("user", user),
@@ -101,6 +101,7 @@ pub(super) async fn run(options: SessionOptions, screen: Screen<'_>) -> Result<(
                     ("topics", topics),
                     ("created at", created_at),
                     ("until", until),
+                    ("limits", limits),
                 ])?;
             }
             Ok(())
@@ -137,8 +138,17 @@ async fn create(new: NewTokenArguments, access: Access, screen: Screen<'_>) -> R
     Ok(())
 }
 
-fn cells(ApiSession { id, user, scopes, topics, expires_at, .. }: ApiSession) -> [String; 5] {
-    [id.to_string(), or_dash(user), scopes.to_string(), topics_cell(topics), expires_at.to_string()]
+fn cells(session: ApiSession) -> [String; 6] {
+    let ApiSession { id, user, scopes, topics, expires_at, limits, .. } = session;
+    let (topics, limits) = (topics_cell(topics), limits_cell(limits));
+    [id.to_string(), or_dash(user), scopes.to_string(), topics, expires_at.to_string(), limits]
+}
+
+/// The limits of a session or of one's own token.
+pub(super) fn limits_cell(limits: RateLimits) -> String {
+    let limits = [(limits.writes_per_minute, "writes/min"), (limits.reads_per_minute, "reads/min")];
+    let told = limits.into_iter().filter_map(|(limit, unit)| Some(format!("{} {unit}", limit?)));
+    or_dash(told.reduce(|all, next| format!("{all}, {next}")))
 }
 
 /// The topics to which a session is limited.

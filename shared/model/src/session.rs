@@ -12,6 +12,7 @@ use crate::bounded::bounded;
 use crate::fault::{Found, Pointer};
 use crate::fields::{self, Field};
 use crate::limits::{SESSION_SECONDS, SESSION_TOPICS};
+use crate::rate::RateLimits;
 use crate::scope::{Scope, Scopes};
 
 bounded! {
@@ -23,7 +24,8 @@ bounded! {
     TtlSecondsError = "must be a whole number from {} to {}";
 }
 
-/// The body of `POST /sessions`: `{"user"?,"scopes","topics"?,"ttl_seconds"}`.
+/// The body of `POST /sessions`:
+/// `{"user"?,"scopes","topics"?,"ttl_seconds","writes_per_minute"?,"reads_per_minute"?}`.
 ///
 /// ```
 /// use lately_model::{NewSession, Scope};
@@ -45,6 +47,9 @@ pub struct NewSession {
     pub topics: Option<Vec<Topic>>,
     /// Its lifetime.
     pub ttl_seconds: TtlSeconds,
+    /// Its limits.
+    #[serde(flatten)]
+    pub limits: RateLimits,
 }
 
 impl NewSession {
@@ -57,13 +62,15 @@ impl NewSession {
     }
 
     fn read(json: &RawValue, found: &mut Found) -> Option<Self> {
-        let names = ["user", "scopes", "topics", "ttl_seconds"];
-        let [user, scopes, topics, ttl_seconds] = fields::of_object(json, &Pointer::root(), names, found)?;
+        let names = ["user", "scopes", "topics", "ttl_seconds", "writes_per_minute", "reads_per_minute"];
+        let [user, scopes, topics, ttl_seconds, writes, reads] =
+            fields::of_object(json, &Pointer::root(), names, found)?;
         let user = user.text(found);
         let scopes = read_scopes(&scopes.required(found), found);
         let topics = read_topics(&topics, found);
         let ttl_seconds = read_ttl(&ttl_seconds.required(found), found);
-        Some(Self { user, scopes: scopes?, topics, ttl_seconds: ttl_seconds? })
+        let limits = RateLimits::read(&writes, &reads, found);
+        Some(Self { user, scopes: scopes?, topics, ttl_seconds: ttl_seconds?, limits })
     }
 }
 
@@ -91,7 +98,8 @@ fn read_ttl(field: &Field<&RawValue>, found: &mut Found) -> Option<TtlSeconds> {
     seconds.and_then(TtlSeconds::new).map_err(|refused| field.fault(found, refused)).ok()
 }
 
-/// A session, without its token: `{"id","user"?,"scopes","topics"?,"created_at","expires_at"}`.
+/// A session, without its token:
+/// `{"id","user"?,"scopes","topics"?,"created_at","expires_at","writes_per_minute"?,"reads_per_minute"?}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
     /// Its id.
@@ -108,9 +116,13 @@ pub struct Session {
     pub created_at: UnixMillis,
     /// When it expires.
     pub expires_at: UnixMillis,
+    /// Its limits.
+    #[serde(flatten)]
+    pub limits: RateLimits,
 }
 
-/// The response to a caller that asks about its own token: `{"user"?,"scopes","topics"?,"expires_at"?,"issuer"?}`.
+/// The response to a caller that asks about its own token:
+/// `{"user"?,"scopes","topics"?,"expires_at"?,"issuer"?,"writes_per_minute"?,"reads_per_minute"?}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnSession {
     /// The user that the token acts for.
@@ -127,6 +139,9 @@ pub struct OwnSession {
     /// The issuer of a JWT; none for a session's token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issuer: Option<String>,
+    /// The token's limits.
+    #[serde(flatten)]
+    pub limits: RateLimits,
 }
 
 /// The response to the creation of a session: the only response that contains its token.
@@ -184,6 +199,10 @@ mod tests {
             (r#"{"scopes":["read"],"ttl_seconds":1.5}"#, "/ttl_seconds"),
             (r#"{"scopes":["read"],"ttl_seconds":"60"}"#, "/ttl_seconds"),
             (r#"{"scopes":["read"],"user":null,"ttl_seconds":1}"#, "/user"),
+            (r#"{"scopes":["read"],"ttl_seconds":1,"writes_per_minute":0}"#, "/writes_per_minute"),
+            (r#"{"scopes":["read"],"ttl_seconds":1,"writes_per_minute":null}"#, "/writes_per_minute"),
+            (r#"{"scopes":["read"],"ttl_seconds":1,"reads_per_minute":100001}"#, "/reads_per_minute"),
+            (r#"{"scopes":["read"],"ttl_seconds":1,"reads_per_minute":"60"}"#, "/reads_per_minute"),
             ("[]", ""),
         ] {
             assert_eq!(faults(body), [path], "{body}");
@@ -199,6 +218,16 @@ mod tests {
         let most = NewSession::parse(body(SESSION_TOPICS).as_bytes()).unwrap();
         assert_eq!(most.topics.unwrap().len(), SESSION_TOPICS);
         assert_eq!(faults(&body(SESSION_TOPICS + 1)), ["/topics"]);
+    }
+
+    #[test]
+    fn a_session_may_have_limits() {
+        let body = br#"{"scopes":["read"],"ttl_seconds":1,"writes_per_minute":1,"reads_per_minute":100000}"#;
+        let limits = NewSession::parse(body).unwrap().limits;
+        let told = [limits.writes_per_minute, limits.reads_per_minute].map(|limit| limit.unwrap().get());
+        assert_eq!(told, [1, 100_000]);
+        let without = NewSession::parse(br#"{"scopes":["read"],"ttl_seconds":1}"#).unwrap();
+        assert_eq!(without.limits, RateLimits::default());
     }
 
     #[test]

@@ -15,13 +15,15 @@ use crate::limits::{
     RENEWAL_PAUSE, TOPIC_AGE,
 };
 use crate::op::Op;
+use crate::quota::Quotas;
 use crate::settings::FeedSettings;
 use crate::topic::StoredTopic;
 
 /// Lately's table. A clone is cheap; one store serves a whole process.
 ///
 /// The store's caches may be dropped at any time. They hold a topic's settings for seconds, directory pages for a
-/// second, and directory entries for as long as there is room, because an entry's coverage only grows.
+/// second, and directory entries for as long as there is room, because an entry's coverage only grows. They also hold
+/// leases of quotas: a lease that is dropped stays booked until it ends.
 #[derive(Clone, Debug)]
 pub struct Store {
     inner: Arc<Inner>,
@@ -41,6 +43,7 @@ struct Inner {
     growing: Mutex<()>,
     looked_after: Cache<Topic, Sent>,
     paces: Cache<PaceName, Pace>,
+    quotas: Quotas,
 }
 
 impl Store {
@@ -59,6 +62,7 @@ impl Store {
             growing: Mutex::new(()),
             looked_after: Cache::new(CACHED_TOPICS),
             paces: Cache::new(CACHED_TOPICS),
+            quotas: Quotas::default(),
         };
         Self { inner: Arc::new(inner), feeds: FeedSettings::default() }
     }
@@ -160,6 +164,11 @@ impl Store {
     /// The pace of the events of a topic, or of one of its types, when a page of them was last read.
     pub(crate) fn paces(&self) -> &Cache<PaceName, Pace> {
         &self.inner.paces
+    }
+
+    /// The leases of this process, by quota.
+    pub(crate) fn quotas(&self) -> &Quotas {
+        &self.inner.quotas
     }
 
     pub(crate) fn cached_topic(&self, topic: &Topic) -> Option<Arc<Aged<StoredTopic>>> {
