@@ -89,10 +89,11 @@ class Sessions {
       it.topics?.join(", ") ?? "all",
       moment(it.created_at),
       moment(it.expires_at),
+      limits(it),
       el("a", { href: `#sessions${query({ id: it.id })}`, title: it.id }, el("code", {}, it.id.slice(-12))),
       asking("Revoke", "Its token is refused from now on.", this.said, () => this.#revoke(it)),
     ]);
-    const heads = ["User", "Scopes", "Topics", "Created (UTC)", "Ends (UTC)", "Id", "Action"];
+    const heads = ["User", "Scopes", "Topics", "Created (UTC)", "Ends (UTC)", "Limits", "Id", "Action"];
     this.listed.replaceChildren(
       rows.length === 0 ? empty("No sessions.", "Sessions that have ended are not listed.") : table("Sessions, newest first", heads, rows),
     );
@@ -112,15 +113,16 @@ class Sessions {
     await this.#load(null);
   }
 
-  /** The user, the scopes and the end of this page's own token. */
+  /** The user, the scopes, the end and the limits of this page's own token. */
   #own() {
     const place = el("div", {}, loading());
     showLast(place, this.signal, async (signal) => {
-      const { user, scopes, topics, expires_at: end, issuer } = (await call("GET", "/sessions/self", { signal })).data;
+      const own = (await call("GET", "/sessions/self", { signal })).data;
+      const { user, scopes, topics, expires_at: end, issuer } = own;
       const facts = [["User", user ?? "none"], ["Scopes", scopes.join(" ")], ["Topics", topics?.join(", ") ?? "all"]];
-      const ends = ["Until", end ? moment(end) : "unknown"];
+      const ends = [["Until", end ? moment(end) : "unknown"], ["Limits", limits(own)]];
       // Only a JWT has an issuer.
-      place.replaceChildren(factList([...facts, ends, ...(issuer ? [["Issuer", issuer]] : [])]));
+      place.replaceChildren(factList([...facts, ...ends, ...(issuer ? [["Issuer", issuer]] : [])]));
     });
     return card("This page's token", place);
   }
@@ -131,6 +133,8 @@ class Sessions {
     const topics = el("input", { name: "topics", autocomplete: "off", spellcheck: "false", placeholder: "all" });
     const time = el("input", { type: "number", name: "ttl_seconds", value: "1", min: "1", required: true });
     const unit = select(UNITS, "3600");
+    const perMinute = (name) => el("input", { type: "number", name, min: "1", max: "100000", placeholder: "no limit" });
+    const [writes, reads] = [perMinute("writes_per_minute"), perMinute("reads_per_minute")];
     const submit = el("button", { type: "submit", class: "primary" }, "Create session");
     const token = el("div", { class: "said" });
     const create = () =>
@@ -141,6 +145,8 @@ class Sessions {
           user: user.value.trim() || undefined,
           scopes: scopes.values(),
           topics: names.length > 0 ? names : undefined,
+          writes_per_minute: Number(writes.value) || undefined,
+          reads_per_minute: Number(reads.value) || undefined,
         };
         const body = { ...wanted, ttl_seconds: Number(time.value) * Number(unit.value) };
         const { data } = await call("POST", "/sessions", { body, signal: this.signal });
@@ -160,12 +166,18 @@ class Sessions {
         field("Topics", topics, { wide: true, hint: "Separated by commas; empty: all topics" }),
         field("Valid for", time),
         field("Unit", unit),
+        field("Writes a minute", writes),
+        field("Reads a minute", reads),
         el("div", { class: "actions wide" }, submit),
       ),
       token,
     );
   }
 }
+
+/** The limits of a session, in words. */
+const limits = ({ writes_per_minute: writes, reads_per_minute: reads }) =>
+  [writes && `${writes} writes/min`, reads && `${reads} reads/min`].filter(Boolean).join(", ") || "none";
 
 /** A form that opens the panel with a parameter. */
 const chooser = (label, name, input) =>

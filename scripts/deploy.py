@@ -16,11 +16,10 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 
 import boto3
-from processes import answers, free_ports, running, until
+from ministack import ministack
 from samtranslator.translator.transform import transform
 from samtranslator.yaml_helper import yaml_parse
 
@@ -177,26 +176,13 @@ class Cloud:
 
 
 @contextlib.contextmanager
-def ministack():
-    """An empty MiniStack, on a port and in a folder of its own."""
-    [port] = free_ports(1)
-    with tempfile.TemporaryDirectory(prefix="lately-deploy-") as folder:
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")} | {
-            "GATEWAY_PORT": str(port),
-            "BIND_HOST": "127.0.0.1",
-            "MINISTACK_REGION": REGION,
-            "STATE_DIR": f"{folder}/state",
-            "S3_DATA_DIR": f"{folder}/s3",
-            "TMPDIR": folder,
-            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
-        }
-        log_path = pathlib.Path(folder) / "ministack.log"
-        with open(log_path, "w") as log, running([BIN / "ministack/bin/ministack"], log, env=environment) as process:
-            until("MiniStack", process, lambda: answers(port))
-            try:
-                yield Cloud(f"http://127.0.0.1:{port}")
-            finally:
-                shutil.copy(log_path, LOG)
+def started():
+    """An empty MiniStack. Its log is kept."""
+    with ministack(REGION, "lately-deploy-") as (url, log):
+        try:
+            yield Cloud(url)
+        finally:
+            shutil.copy(log, LOG)
 
 
 def main(lately, *options):
@@ -213,7 +199,7 @@ def main(lately, *options):
         yield
         took[name] = time.monotonic() - begun
 
-    with ministack() as cloud:
+    with started() as cloud:
         try:
             with step("deploy"):
                 deployable()

@@ -10,10 +10,11 @@ test("a session is created, its token is shown once, and it is revoked", async (
   const page = await open(t, "#sessions", { permissions: ["clipboard-read", "clipboard-write"] });
   const form = page.getByRole("region", { name: "Create a session" });
   await form.getByLabel("User").fill(user);
-  await form.getByLabel("write").uncheck();
+  await form.getByLabel("write", { exact: true }).uncheck();
   await form.getByLabel("Topics").fill("posts, billing");
   await form.getByLabel("Valid for").fill("2");
   await form.getByLabel("Unit").selectOption("days");
+  await form.getByLabel("Writes a minute").fill("600");
   await form.getByRole("button", { name: "Create session" }).click();
   await form.getByText("Copy the token now").waitFor();
   await form.getByRole("button", { name: "Copy token" }).click();
@@ -23,6 +24,8 @@ test("a session is created, its token is shown once, and it is revoked", async (
 
   const [session] = await sessionsOf(user);
   assert.deepEqual([session.scopes, session.topics], [["read"], ["posts", "billing"]]);
+  assert.deepEqual([session.writes_per_minute, session.reads_per_minute], [600, undefined]);
+  await page.getByRole("row", { name: user }).getByText("600 writes/min").waitFor();
   const hours = (Date.parse(session.expires_at) - Date.parse(session.created_at)) / 3_600_000;
   assert.ok(hours > 47.9 && hours < 48.1);
   await form.getByRole("button", { name: "Hide" }).click();
@@ -68,7 +71,7 @@ test("a session opens by its id, and a refused field says why", async (t) => {
 
   const form = page.getByRole("region", { name: "Create a session" });
   await form.getByLabel("read", { exact: true }).uncheck();
-  await form.getByLabel("write").uncheck();
+  await form.getByLabel("write", { exact: true }).uncheck();
   await form.getByLabel("Valid for").fill("366");
   await form.getByLabel("Unit").selectOption("days");
   await form.getByLabel("Topics").fill("a/b");

@@ -2,7 +2,7 @@
 
 use lately_keys::{Topic, User};
 use lately_model::limits::SESSION_TOPICS;
-use lately_model::{NewSession, Scope, Scopes, TtlSeconds};
+use lately_model::{NewSession, RateLimits, RequestsPerMinute, Scope, Scopes, TtlSeconds};
 use serde_json::{Value, json};
 
 use crate::seconds;
@@ -26,6 +26,14 @@ pub(crate) struct NewTokenArguments {
     /// The token's lifetime, such as 90s, 45m, 12h or 30d; at most 365d
     #[arg(long, value_name = "TIME", default_value = "30d", value_parser = parse_time)]
     ttl: TtlSeconds,
+
+    /// The writes that the token may make in a minute, 1 to 100000; each event of a batch counts
+    #[arg(long, value_name = "N")]
+    writes_per_minute: Option<RequestsPerMinute>,
+
+    /// The reads that the token may make in a minute, 1 to 100000
+    #[arg(long, value_name = "N")]
+    reads_per_minute: Option<RequestsPerMinute>,
 }
 
 /// The token is limited to more topics than a session may be.
@@ -36,20 +44,26 @@ pub struct TooManyTopics;
 impl NewTokenArguments {
     /// The session that the token opens.
     pub(crate) fn session(self) -> Result<NewSession, TooManyTopics> {
-        let Self { scopes, user, topics, ttl: ttl_seconds } = self;
+        let Self { scopes, user, topics, ttl: ttl_seconds, writes_per_minute, reads_per_minute } = self;
         if topics.len() > SESSION_TOPICS {
             return Err(TooManyTopics);
         }
         let scopes = scopes.into_iter().collect::<Scopes>();
-        Ok(NewSession { user, scopes, topics: (!topics.is_empty()).then_some(topics), ttl_seconds })
+        let topics = (!topics.is_empty()).then_some(topics);
+        let limits = RateLimits { writes_per_minute, reads_per_minute };
+        Ok(NewSession { user, scopes, topics, ttl_seconds, limits })
     }
 
     /// The body of a request for such a token.
     pub(crate) fn body(self) -> Result<Value, TooManyTopics> {
-        let NewSession { user, scopes, topics, ttl_seconds } = self.session()?;
+        let NewSession { user, scopes, topics, ttl_seconds, limits } = self.session()?;
         let mut body = json!({ "scopes": scopes, "ttl_seconds": ttl_seconds.get() });
-        let optional =
-            [("user", user.map(|user| json!(user))), ("topics", topics.map(|topics| json!(topics)))];
+        let optional = [
+            ("user", user.map(|user| json!(user))),
+            ("topics", topics.map(|topics| json!(topics))),
+            ("writes_per_minute", limits.writes_per_minute.map(|limit| json!(limit))),
+            ("reads_per_minute", limits.reads_per_minute.map(|limit| json!(limit))),
+        ];
         for (name, value) in optional {
             value.into_iter().for_each(|value| body[name] = value);
         }

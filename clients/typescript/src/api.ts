@@ -132,7 +132,7 @@ export interface Problem {
 }[];
 }
 
-export type Code = "invalid-name" | "invalid-id" | "invalid-query" | "invalid-cursor" | "invalid-idempotency-key" | "invalid-precondition" | "malformed-json" | "missing-token" | "invalid-token" | "forbidden" | "origin-refused" | "route-not-found" | "method-not-allowed" | "topic-not-found" | "event-not-found" | "not-found" | "stale-batch" | "has-runs" | "bucket-is-fixed" | "too-many-pull-sources" | "too-many-consumers" | "too-many-issues" | "revision-mismatch" | "too-large" | "invalid-body" | "invalid-event" | "too-many-events" | "invalid-topic" | "idempotency-key-reused" | "revision-required" | "partially-accepted" | "not-yet-visible" | "unavailable";
+export type Code = "invalid-name" | "invalid-id" | "invalid-query" | "invalid-cursor" | "invalid-idempotency-key" | "invalid-precondition" | "malformed-json" | "missing-token" | "invalid-token" | "forbidden" | "origin-refused" | "route-not-found" | "method-not-allowed" | "topic-not-found" | "event-not-found" | "not-found" | "stale-batch" | "has-runs" | "bucket-is-fixed" | "too-many-pull-sources" | "too-many-consumers" | "too-many-issues" | "revision-mismatch" | "too-large" | "invalid-body" | "invalid-event" | "too-many-events" | "invalid-topic" | "idempotency-key-reused" | "rate-limited" | "revision-required" | "partially-accepted" | "not-yet-visible" | "unavailable";
 
 export interface Fault {
   /** A JSON Pointer into the body, as `/1/type`, or the name of a query parameter, as `/limit`. */
@@ -162,7 +162,15 @@ export interface NewSession {
   /** The only topics to which the scopes apply; all if absent. */
   topics?: Name[];
   ttl_seconds: number;
+  writes_per_minute?: WritesPerMinute;
+  reads_per_minute?: ReadsPerMinute;
 }
+
+/** The writes that the token may make in a minute; each event of a batch counts. Without limit if absent. */
+export type WritesPerMinute = number;
+
+/** The reads that the token may make in a minute. Without limit if absent. */
+export type ReadsPerMinute = number;
 
 export interface SessionList {
   sessions: Session[];
@@ -183,6 +191,8 @@ export interface OwnSession {
   expires_at?: Time;
   /** The issuer of a JWT; absent for a session's token. */
   issuer?: string;
+  writes_per_minute?: WritesPerMinute;
+  reads_per_minute?: ReadsPerMinute;
 }
 
 export interface Session {
@@ -194,6 +204,8 @@ export interface Session {
   created_at: Time;
   /** The time from which on the session is refused. */
   expires_at: Time;
+  writes_per_minute?: WritesPerMinute;
+  reads_per_minute?: ReadsPerMinute;
 }
 
 export interface SessionToken {

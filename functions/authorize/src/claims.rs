@@ -11,7 +11,7 @@ use lately_keys::{Topic, UnixMillis};
 use lately_kit::caller::Caller;
 use lately_kit::limits::TOKEN_LEEWAY;
 use lately_model::limits::SESSION_TOPICS;
-use lately_model::{Scope, Scopes};
+use lately_model::{RateLimits, Scope, Scopes};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
@@ -155,6 +155,8 @@ pub(crate) struct ClaimRules {
     /// The claim with the only topics that a token may use, or `*` for all; without this rule, tokens are not limited to
     /// topics.
     pub(crate) topics: Option<String>,
+    /// The limits of each user.
+    pub(crate) limits: RateLimits,
 }
 
 /// The rule by which the values of a claim become scopes.
@@ -200,6 +202,7 @@ impl ClaimRules {
             topics,
             expires_at: Some(expires_at),
             issuer: Some(issuer.to_owned()),
+            limits: self.limits,
         })
     }
 

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use lately_model::{RateLimits, RequestsPerMinute};
 use serde::Deserialize;
 
 use crate::address::Scheme;
@@ -61,6 +62,8 @@ struct IssuerSettings {
     user: String,
     scopes: Option<ScopeRule>,
     topics: Option<String>,
+    writes_per_minute: Option<u32>,
+    reads_per_minute: Option<u32>,
 }
 
 #[derive(Deserialize)]
@@ -118,7 +121,7 @@ fn fault(number: usize, field: &'static str, rule: &'static str) -> IssuersError
 
 impl IssuerSettings {
     fn issuer(self, number: usize, scheme: Scheme, http: &Arc<Http>) -> Result<Issuer, IssuersError> {
-        let Self { issuer: name, audience, jwks_uri, user, scopes, topics } = self;
+        let Self { issuer: name, audience, jwks_uri, user, scopes, topics, .. } = self;
         let fault = |field, rule| Err(fault(number, field, rule));
         let address = match scheme {
             Scheme::Https => "must be an https address without user, query and fragment",
@@ -145,7 +148,14 @@ impl IssuerSettings {
         if scopes.as_ref().is_some_and(|rule| rule.claim.is_empty() || rule.map.is_empty()) {
             return fault("scopes", "must name a claim, and scopes for at least one of its values");
         }
+        let limit = |limit: Option<u32>| limit.map(RequestsPerMinute::new).transpose();
+        let (Ok(writes_per_minute), Ok(reads_per_minute)) =
+            (limit(self.writes_per_minute), limit(self.reads_per_minute))
+        else {
+            return fault("writes_per_minute or reads_per_minute", "must be from 1 to 100000");
+        };
+        let limits = RateLimits { writes_per_minute, reads_per_minute };
         let keys = IssuerKeys::new(&name, jwks_uri, scheme, Arc::clone(http));
-        Ok(Issuer { name, audience, rules: ClaimRules { user, scopes, topics }, keys })
+        Ok(Issuer { name, audience, rules: ClaimRules { user, scopes, topics, limits }, keys })
     }
 }

@@ -19,7 +19,8 @@ use lately_model::{
 pub(crate) async fn post(op: Op, Body(new): Body<NewSession>) -> Result<Response, Problem> {
     let token = Token::random()?;
     let session = op.sessions().create(&new, token.hash()).await?;
-    let created = SessionToken { id: session.id, token: token.reveal(), expires_at: session.expires_at };
+    let created =
+        SessionToken { id: session.id, token: token.reveal().into(), expires_at: session.expires_at };
     Ok(answer::json(StatusCode::CREATED, &created))
 }
 
@@ -36,8 +37,8 @@ pub(crate) async fn delete_of_user(
 
 /// The caller's own token, as the authorizer found it.
 pub(crate) async fn get_own(caller: Caller) -> Json<OwnSession> {
-    let Caller { user, scopes, topics, expires_at, issuer, .. } = caller;
-    Json(OwnSession { user, scopes, topics, expires_at, issuer })
+    let Caller { user, scopes, topics, expires_at, issuer, limits, .. } = caller;
+    Json(OwnSession { user, scopes, topics, expires_at, issuer, limits })
 }
 
 pub(crate) async fn get(op: Op, Part(id): Part<SessionId>) -> Result<Json<Session>, Problem> {

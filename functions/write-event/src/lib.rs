@@ -17,6 +17,7 @@ use lately_kit::idempotency::Idempotency;
 use lately_kit::op::Op;
 use lately_kit::path::Part;
 use lately_kit::problem::Problem;
+use lately_kit::quota::Permission;
 use lately_kit::route::Routes;
 use lately_model::{Accepted, AcceptedTimes, Batch, BodyForm, ISSUES_TOPIC, NewEvent, Scope};
 use lately_store::{Store, Submission, Written};
@@ -37,6 +38,7 @@ pub fn routes(store: Store) -> Routes {
 async fn post_events(
     op: Op,
     caller: Caller,
+    permission: Permission,
     Part(topic): Part<Topic>,
     Idempotency(key): Idempotency,
     headers: HeaderMap,
@@ -49,6 +51,7 @@ async fn post_events(
     let Batch { events, single } = Batch::parse(&body, form, times)?;
     events.iter().try_for_each(|event| caller.require_actor(&event.actor))?;
     require_open(&topic, &caller, &events, times)?;
+    permission.take_all(events.len()).await?;
 
     let idempotency =
         key.map(|key| lately_store::Idempotency { caller: caller.key(), key, body_hash: hash(form, &body) });

@@ -6,6 +6,7 @@
 use std::io::Write;
 use std::time::Duration;
 
+use lately_client::Request;
 use lately_keys::{Consumer, Topic};
 use lately_kit::token::Token;
 use lately_model::Start;
@@ -15,7 +16,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::client::Failure;
-use crate::client::ask::{Api, Call, LONG};
+use crate::client::ask::{Api, MANY};
 use crate::client::remote::{ApiPlace, parse_token};
 use crate::client::text::json_line;
 use crate::counted::counted;
@@ -73,14 +74,13 @@ pub async fn run(
     told: &mut (impl Write + Send),
 ) -> Result<(), Failure> {
     let ConsumeOptions { topic, name, place, token, follow, from } = options;
-    let api = Api::at(place, token, LONG)?;
+    let api = Api::at(place, &token, MANY)?;
     let consumer = format!("/topics/{topic}/consumers/{name}");
-    let made = api.ask(&Call::put(&*consumer).json(&json!({ "start": start_text(from) }))).await?;
+    let made = api.ask(&Request::put(&*consumer).json(&json!({ "start": from }))).await?;
     if made.status == StatusCode::CREATED {
-        writeln!(told, "created the consumer {name} of {topic}, at {}", start_text(from))?;
+        writeln!(told, "created the consumer {name} of {topic}, at {from}")?;
     }
-    // A poll is safe to retry: it returns the same batch until that is committed. So is a commit.
-    let poll = Call::post(format!("{consumer}/poll")).json(&json!({ "limit": LIMIT })).repeatable();
+    let poll = Request::post(format!("{consumer}/poll")).json(&json!({ "limit": LIMIT }));
     let (mut events, mut late) = (0, 0);
     loop {
         let answer = api.ask(&poll).await?;
@@ -90,8 +90,7 @@ pub async fn run(
         }
         out.flush()?;
         if let Some(batch) = &polled.batch {
-            let commit = Call::post(format!("{consumer}/commit")).json(&json!({ "batch": batch }));
-            api.ask(&commit.repeatable()).await?;
+            api.ask(&Request::post(format!("{consumer}/commit")).json(&json!({ "batch": batch }))).await?;
         }
         events += polled.events.len() as u64;
         late += polled.late.len();
@@ -103,14 +102,5 @@ pub async fn run(
             }
             tokio::time::sleep(PAUSE).await;
         }
-    }
-}
-
-/// A start as the API reads it.
-pub(super) fn start_text(start: Start) -> String {
-    match start {
-        Start::Earliest => "earliest".to_owned(),
-        Start::Latest => "latest".to_owned(),
-        Start::Time(at) => at.to_string(),
     }
 }

@@ -1,16 +1,14 @@
 //! `lately consumer`: a consumer's position. `lately consume` reads with a consumer.
 
+use lately_client::{Request, Response};
 use lately_keys::{Consumer, Topic};
-use lately_model::{SeekTo, SettleSeconds, Start};
+use lately_model::{ConsumerView, NewConsumer, RunList, RunView, SeekTo, SettleSeconds, Start};
 use reqwest::StatusCode;
-use serde::Deserialize;
 use serde_json::json;
 
-use crate::client::ask::{Access, Call, target};
-use crate::client::consume::start_text;
+use crate::client::ask::Access;
 use crate::client::failure::Failure;
 use crate::client::list::ListArguments;
-use crate::client::remote::Reply;
 use crate::client::session::{Screen, Session, or_dash, read};
 use crate::time_argument::{parse_seek, parse_start};
 
@@ -89,31 +87,6 @@ struct ConsumerArgument {
     name: Consumer,
 }
 
-#[derive(Debug, Deserialize)]
-struct ShownConsumer {
-    position: Option<String>,
-    outstanding: Option<String>,
-    lag_seconds: u64,
-    late: u64,
-    settle_seconds: u64,
-}
-
-#[derive(Debug, Deserialize)]
-struct ShownRunList {
-    runs: Vec<ShownRun>,
-    next: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct ShownRun {
-    to: String,
-    announced_at: String,
-    committed_at: Option<String>,
-    events: Option<u64>,
-    late: Option<u64>,
-    files: Vec<String>,
-}
-
 impl ConsumerArgument {
     fn path(&self) -> String {
         format!("/topics/{}/consumers/{}", self.topic, self.name)
@@ -129,11 +102,8 @@ pub(super) async fn run(options: ConsumerOptions, screen: Screen<'_>) -> Result<
     match options.command {
         ConsumerCommand::Create { consumer, from, settle_seconds, access } => {
             let mut session = Session::open(access, screen)?;
-            let mut body = json!({ "start": start_text(from) });
-            if let Some(seconds) = settle_seconds {
-                body["settle_seconds"] = seconds.get().into();
-            }
-            let reply = session.ask(&Call::put(consumer.path()).json(&body)).await?;
+            let body = NewConsumer { start: from, settle_seconds };
+            let reply = session.ask(&Request::put(consumer.path()).json(&body)).await?;
             if reply.status == StatusCode::OK {
                 session.tell("the consumer exists already, and keeps its position")?;
             }
@@ -141,60 +111,54 @@ pub(super) async fn run(options: ConsumerOptions, screen: Screen<'_>) -> Result<
         }
         ConsumerCommand::Show { consumer, access } => {
             let mut session = Session::open(access, screen)?;
-            let reply = session.ask(&Call::get(consumer.path())).await?;
+            let reply = session.ask(&Request::get(consumer.path())).await?;
             print(&mut session, &reply)
         }
         ConsumerCommand::Seek { consumer, to, access } => {
             let mut session = Session::open(access, screen)?;
-            let to = match to {
-                SeekTo::Earliest => "earliest".to_owned(),
-                SeekTo::Latest => "latest".to_owned(),
-                SeekTo::Time(at) => at.to_string(),
-                SeekTo::Event(id) => id.to_string(),
-            };
-            let call = Call::post(format!("{}/seek", consumer.path())).json(&json!({ "to": to }));
-            let reply = session.ask(&call.repeatable()).await?;
+            let seek = Request::post(format!("{}/seek", consumer.path())).json(&json!({ "to": to }));
+            let reply = session.ask(&seek).await?;
             print(&mut session, &reply)
         }
         ConsumerCommand::Runs { consumer, list, access } => {
             let mut session = Session::open(access, screen)?;
-            let path = format!("{}/runs", consumer.path());
-            let reply = session.ask(&Call::get(target(&path, &list.query()))).await?;
+            let runs = Request::get(format!("{}/runs", consumer.path())).query(&list.query());
+            let reply = session.ask(&runs).await?;
             print_runs(&mut session, &reply)
         }
         ConsumerCommand::Delete { consumer, access } => {
             let mut session = Session::open(access, screen)?;
-            session.ask(&Call::delete(consumer.path())).await?;
+            session.ask(&Request::delete(consumer.path())).await?;
             let ConsumerArgument { topic, name } = consumer;
             Ok(session.tell(format_args!("the consumer {name} of {topic} is deleted, or did not exist"))?)
         }
     }
 }
 
-fn print(session: &mut Session<'_>, reply: &Reply) -> Result<(), Failure> {
+fn print(session: &mut Session<'_>, reply: &Response) -> Result<(), Failure> {
     if session.prints_json(reply)? {
         return Ok(());
     }
-    let ShownConsumer { position, outstanding, lag_seconds, late, settle_seconds } = read(reply)?;
+    let ConsumerView { position, outstanding, lag_seconds, late, settle_seconds, .. } = read(reply)?;
     Ok(session.pairs(&[
         ("position", or_dash(position)),
         ("outstanding batch", or_dash(outstanding)),
         ("lag", format!("{lag_seconds} s")),
         ("late events", late.to_string()),
-        ("settle time", format!("{settle_seconds} s")),
+        ("settle time", format!("{} s", settle_seconds.get())),
     ])?)
 }
 
-fn print_runs(session: &mut Session<'_>, reply: &Reply) -> Result<(), Failure> {
+fn print_runs(session: &mut Session<'_>, reply: &Response) -> Result<(), Failure> {
     if session.prints_json(reply)? {
         return Ok(());
     }
-    let ShownRunList { runs, next } = read(reply)?;
-    let row = |run: ShownRun| {
+    let RunList { runs, next } = read(reply)?;
+    let row = |run: RunView| {
         let file = or_dash(run.files.into_iter().next());
         vec![
-            run.to,
-            run.announced_at,
+            run.to.to_string(),
+            run.announced_at.to_string(),
             or_dash(run.committed_at),
             or_dash(run.events),
             or_dash(run.late),

@@ -3,15 +3,14 @@
 //! A change applies to the revision of `--revision`, or else to the revision that the command reads just before. If
 //! somebody else changed the record in between, nothing is overwritten and the exit code is 5.
 
+use lately_client::{Request, Response};
 use lately_keys::{App, User};
 use reqwest::StatusCode;
-use reqwest::header::ETAG;
 use serde_json::value::RawValue;
 
-use crate::client::ask::{Access, Call};
+use crate::client::ask::Access;
 use crate::client::failure::Failure;
 use crate::client::post::parse_json;
-use crate::client::remote::Reply;
 use crate::client::session::{Screen, Session};
 
 /// Show, set and delete a user's profile
@@ -141,53 +140,48 @@ pub(super) async fn settings(options: SettingsOptions, screen: Screen<'_>) -> Re
 async fn run(path: &str, operation: Operation, mut session: Session<'_>) -> Result<(), Failure> {
     match operation {
         Operation::Show => {
-            let reply = session.ask(&Call::get(path)).await?;
+            let reply = session.ask(&Request::get(path)).await?;
             print(&mut session, &reply)
         }
         Operation::Set(DocumentArguments { document, revision }) => {
-            let call = Call::put(path).json(&document);
+            let call = Request::put(path).json(&document);
             let call = match current(path, revision, &mut session).await? {
-                Some(tag) => call.header("if-match", tag),
-                None => call.header("if-none-match", "*".to_owned()),
+                Some(revision) => call.if_match(&revision),
+                None => call.header("if-none-match", "*"),
             };
-            // A second sending would be refused, because the first has changed the revision.
-            let reply = session.ask(&call.once()).await?;
+            let reply = session.ask(&call).await?;
             print(&mut session, &reply)
         }
         Operation::Delete(revision) => {
-            if let Some(tag) = current(path, revision, &mut session).await? {
-                session.ask(&Call::delete(path).header("if-match", tag).once()).await?;
+            if let Some(revision) = current(path, revision, &mut session).await? {
+                session.ask(&Request::delete(path).if_match(&revision)).await?;
             }
             Ok(session.tell("deleted, or did not exist")?)
         }
     }
 }
 
-/// The `ETag` of the revision to change; `None` if the record does not exist.
+/// The revision to change; `None` if the record does not exist.
 async fn current(
     path: &str,
     RevisionArgument { revision }: RevisionArgument,
     session: &mut Session<'_>,
 ) -> Result<Option<String>, Failure> {
     if let Some(revision) = revision {
-        return Ok(Some(format!("\"{revision}\"")));
+        return Ok(Some(revision.to_string()));
     }
-    match session.ask(&Call::get(format!("{path}?consistent=true"))).await {
-        Ok(reply) => Ok(tag(&reply).map(str::to_owned)),
+    match session.ask(&Request::get(format!("{path}?consistent=true"))).await {
+        Ok(reply) => Ok(reply.revision()),
         Err(failure) if failure.has_status(StatusCode::NOT_FOUND) => Ok(None),
         Err(failure) => Err(failure),
     }
 }
 
-fn tag(reply: &Reply) -> Option<&str> {
-    reply.headers.get(ETAG)?.to_str().ok()
-}
-
 /// Prints a record's JSON, and its revision to standard error.
-fn print(session: &mut Session<'_>, reply: &Reply) -> Result<(), Failure> {
+fn print(session: &mut Session<'_>, reply: &Response) -> Result<(), Failure> {
     session.print_json(&String::from_utf8_lossy(&reply.body))?;
-    match tag(reply) {
-        Some(tag) if !session.json => Ok(session.tell(format_args!("revision {}", tag.trim_matches('"')))?),
+    match reply.revision() {
+        Some(revision) if !session.json => Ok(session.tell(format_args!("revision {revision}"))?),
         _ => Ok(()),
     }
 }

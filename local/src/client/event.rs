@@ -1,8 +1,9 @@
 //! `lately event`: one event, by its id.
 
+use lately_client::Request;
 use lately_keys::{EventId, Topic};
 
-use crate::client::ask::{Access, Call};
+use crate::client::ask::Access;
 use crate::client::failure::Failure;
 use crate::client::session::{Screen, Session};
 use crate::client::timeline::{Columns, rows};
@@ -53,7 +54,7 @@ pub(super) async fn run(options: EventOptions, screen: Screen<'_>) -> Result<(),
     match options.command {
         EventCommand::Get { event, access } => {
             let mut session = Session::open(access, screen)?;
-            let reply = session.ask(&Call::get(event.path())).await?;
+            let reply = session.ask(&Request::get(event.path())).await?;
             if !session.prints_json(&reply)? {
                 let columns = Columns { topic: false, id: true };
                 let mut table = session.table(&columns.titles());
@@ -63,7 +64,7 @@ pub(super) async fn run(options: EventOptions, screen: Screen<'_>) -> Result<(),
         }
         EventCommand::Delete { event, access } => {
             let mut session = Session::open(access, screen)?;
-            session.ask(&Call::delete(event.path())).await?;
+            session.ask(&Request::delete(event.path())).await?;
             Ok(session.tell(format_args!("the event {} is deleted, or did not exist", event.id))?)
         }
     }

@@ -13,12 +13,10 @@
 
 use std::fmt;
 use std::io::ErrorKind;
-use std::time::Duration;
 
+use lately_client::Problem;
 use reqwest::StatusCode;
-use reqwest::header::RETRY_AFTER;
 
-use crate::client::remote::{ProblemReply, Reply, cause};
 use crate::client::text::plain;
 use crate::operate::FeedError;
 
@@ -32,8 +30,6 @@ pub enum Failure {
         url: String,
         /// The cause.
         cause: String,
-        /// True if a retry may succeed.
-        passes: bool,
     },
     /// The URL is DynamoDB's, such as the local program's other port.
     #[error(
@@ -48,7 +44,7 @@ pub enum Failure {
     Refused(#[from] Refusal),
     /// A response cannot be parsed.
     #[error("the response is not Lately's ({0}); check the URL of --url")]
-    Foreign(#[from] serde_json::Error),
+    Foreign(String),
     /// The HTTP client could not be created.
     #[error(transparent)]
     Client(#[from] reqwest::Error),
@@ -82,35 +78,29 @@ pub enum Failure {
 pub struct Refusal {
     /// The command that creates the thing that does not exist. The response names the request that creates it.
     creation: Option<String>,
-    pub(crate) status: StatusCode,
-    pub(crate) problem: Box<ProblemReply>,
-    request_id: Option<String>,
-    retry_after: Option<Duration>,
+    pub(crate) problem: Box<Problem>,
 }
 
 impl Refusal {
     /// The error response to a request for a target.
-    pub(crate) fn of(target: &str, reply: &Reply) -> Self {
-        let retry_after = reply.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
-        let problem = reply.problem();
-        Self {
-            creation: creation(target, &problem.code),
-            status: reply.status,
-            problem: Box::new(problem),
-            request_id: reply.request_id(),
-            retry_after: retry_after.map(Duration::from_secs),
-        }
+    pub(crate) fn of(target: &str, problem: Box<Problem>) -> Self {
+        Self { creation: creation(target, &problem.code), problem }
     }
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { creation, status, problem, request_id, .. } = self;
-        write!(f, "{status}")?;
-        if !problem.code.is_empty() {
-            write!(f, " {}", plain(&problem.code))?;
+        let Self { creation, problem } = self;
+        let Problem { status, code, detail, request_id, errors, .. } = &**problem;
+        match StatusCode::from_u16(*status) {
+            Ok(status) => write!(f, "{status}")?,
+            Err(_) => write!(f, "{status}")?,
         }
-        match (creation, problem.text()) {
+        // The client gives a code to responses that have none.
+        if problem.is_lately() {
+            write!(f, " {}", plain(code))?;
+        }
+        match (creation, &**detail) {
             (Some(creation), _) => write!(f, ": {creation}")?,
             (None, "") => {}
             (None, text) => write!(f, ": {}", plain(text))?,
@@ -118,7 +108,7 @@ impl fmt::Display for Refusal {
         if let Some(id) = request_id {
             write!(f, " (request {})", plain(id))?;
         }
-        let mut faults = problem.errors.iter();
+        let mut faults = errors.iter();
         faults.try_for_each(|fault| write!(f, "\n  {}: {}", plain(&fault.path), plain(&fault.message)))
     }
 }
@@ -141,15 +131,11 @@ fn creation(target: &str, code: &str) -> Option<String> {
 }
 
 impl Failure {
-    pub(crate) fn unreachable(url: &str, error: &reqwest::Error) -> Self {
-        Self::Unreachable { url: url.to_owned(), cause: cause(error), passes: !error.is_builder() }
-    }
-
     /// The process's exit code: see the table at the top of this file.
     #[must_use]
     pub fn code(&self) -> u8 {
         match self {
-            Self::Refused(refusal) => match refusal.status.as_u16() {
+            Self::Refused(refusal) => match refusal.problem.status {
                 404 => 4,
                 409 | 412 | 428 => 5,
                 400..500 => 3,
@@ -180,70 +166,43 @@ impl Failure {
 
     /// True if the API answered with this status.
     pub(crate) fn has_status(&self, status: StatusCode) -> bool {
-        matches!(self, Self::Refused(refusal) if refusal.status == status)
+        matches!(self, Self::Refused(refusal) if refusal.problem.status == status.as_u16())
     }
+}
 
-    /// True if a retry may succeed.
-    pub(crate) fn passes(&self) -> bool {
-        match self {
-            Self::Unreachable { passes, .. } => *passes,
-            Self::Refused(refusal) => {
-                refusal.status.is_server_error() || refusal.status == StatusCode::TOO_MANY_REQUESTS
-            }
-            _ => false,
-        }
-    }
-
-    /// True if the request certainly changed nothing.
-    pub(crate) fn did_nothing(&self) -> bool {
-        matches!(self, Self::Refused(refusal) if refusal.status.is_client_error())
-    }
-
-    /// The response's `Retry-After`.
-    pub(crate) fn retry_after(&self) -> Option<Duration> {
-        match self {
-            Self::Refused(refusal) => refusal.retry_after,
-            _ => None,
-        }
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Foreign(error.to_string())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-
     use super::*;
 
-    fn refusal(status: u16, body: &str, headers: &[(&'static str, &'static str)]) -> Failure {
-        let headers: HeaderMap = headers
-            .iter()
-            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
-            .collect();
-        let status = StatusCode::from_u16(status).expect("a status");
-        let reply = Reply { status, headers, body: body.into() };
-        Refusal::of("/topics", &reply).into()
+    fn refusal(status: u16, body: &str) -> Failure {
+        Refusal::of("/topics", Box::new(Problem::of_body(status, body.as_bytes()))).into()
     }
 
     #[test]
-    fn each_status_has_an_exit_code_and_some_may_be_retried() {
+    fn each_status_has_an_exit_code() {
         let codes = [
-            (400, 3, false),
-            (401, 3, false),
-            (403, 3, false),
-            (404, 4, false),
-            (409, 5, false),
-            (412, 5, false),
-            (413, 3, false),
-            (422, 3, false),
-            (428, 5, false),
-            (429, 3, true),
-            (500, 1, true),
-            (503, 1, true),
-            (302, 1, false),
+            (400, 3),
+            (401, 3),
+            (403, 3),
+            (404, 4),
+            (409, 5),
+            (412, 5),
+            (413, 3),
+            (422, 3),
+            (428, 5),
+            (429, 3),
+            (500, 1),
+            (503, 1),
+            (302, 1),
         ];
-        for (status, code, passes) in codes {
-            let failure = refusal(status, "", &[]);
-            assert_eq!((failure.code(), failure.passes()), (code, passes), "{status}");
+        for (status, code) in codes {
+            assert_eq!(refusal(status, "").code(), code, "{status}");
         }
         assert_eq!(Failure::Usage(String::new()).code(), 2);
     }
@@ -263,17 +222,16 @@ mod tests {
     fn a_problem_is_printed_with_its_faults_and_without_control_characters() {
         let body = r#"{"code":"invalid-event","detail":"2 faults","request_id":"8f1c","errors":[
             {"path":"/type","message":"must be given"},{"path":"/\u001b[2J","message":"must be less\u0007"}]}"#;
-        let failure = refusal(422, body, &[("retry-after", "7")]);
+        let failure = refusal(422, body);
         let told = [
             "422 Unprocessable Entity invalid-event: 2 faults (request 8f1c)",
             "  /type: must be given",
             r"  /\u001b[2J: must be less\u0007",
         ];
         assert_eq!(failure.to_string(), told.join("\n"));
-        assert_eq!(failure.retry_after(), Some(Duration::from_secs(7)));
         // A gateway's own error has only a message.
-        let failure = refusal(429, r#"{"message":"Too Many Requests"}"#, &[]);
+        let failure = refusal(429, r#"{"message":"Too Many Requests"}"#);
         assert_eq!(failure.to_string(), "429 Too Many Requests: Too Many Requests");
-        assert_eq!(refusal(502, "<html>", &[]).to_string(), "502 Bad Gateway");
+        assert_eq!(refusal(502, "<html>").to_string(), "502 Bad Gateway");
     }
 }

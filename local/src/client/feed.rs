@@ -1,12 +1,14 @@
 //! `lately feed`: shows a user's feed and marks it as seen through the API, and verifies or rebuilds it in the table.
 
+use lately_client::Request;
 use lately_keys::{EventId, User};
-use serde::Deserialize;
+use lately_model::Unread;
 use serde_json::json;
 
-use crate::client::ask::{Access, Call};
+use crate::client::ask::Access;
 use crate::client::failure::Failure;
 use crate::client::session::{Screen, Session, read};
+use crate::client::tail::TailArguments;
 use crate::client::timeline::PageArguments;
 use crate::operate::feed_repair::{self, FeedRepairCommand};
 
@@ -26,6 +28,17 @@ enum FeedCommand {
 
         #[command(flatten)]
         page: Box<PageArguments>,
+
+        #[command(flatten)]
+        access: Access,
+    },
+    /// Print the feed's last events, oldest first, and with -f also new events
+    Tail {
+        /// The user whose feed it is
+        user: User,
+
+        #[command(flatten)]
+        tail: Box<TailArguments>,
 
         #[command(flatten)]
         access: Access,
@@ -53,21 +66,19 @@ enum FeedCommand {
     Mend(FeedRepairCommand),
 }
 
-#[derive(Debug, Deserialize)]
-struct Unread {
-    unread: u64,
-    more: bool,
-}
-
 pub(super) async fn run(options: FeedOptions, screen: Screen<'_>) -> Result<(), Failure> {
     match options.command {
         FeedCommand::Show { user, page, access } => {
             let mut session = Session::open(access, screen)?;
-            page.print(&mut session, &format!("/feeds/{user}"), &[], true).await
+            page.print(&mut session, &format!("/feeds/{user}"), None, true).await
+        }
+        FeedCommand::Tail { user, tail, access } => {
+            let path = format!("/feeds/{user}");
+            tail.print(Session::open(access, screen)?, path, true, |lately| lately.feed(user).entries()).await
         }
         FeedCommand::Unread { user, access } => {
             let mut session = Session::open(access, screen)?;
-            let reply = session.ask(&Call::get(format!("/feeds/{user}/unread"))).await?;
+            let reply = session.ask(&Request::get(format!("/feeds/{user}/unread"))).await?;
             if !session.prints_json(&reply)? {
                 let Unread { unread, more } = read(&reply)?;
                 session.print(format_args!("{unread}{}", if more { " or more" } else { "" }))?;
@@ -76,7 +87,7 @@ pub(super) async fn run(options: FeedOptions, screen: Screen<'_>) -> Result<(), 
         }
         FeedCommand::Seen { user, id, access } => {
             let mut session = Session::open(access, screen)?;
-            session.ask(&Call::put(format!("/feeds/{user}/seen")).json(&json!({ "id": id }))).await?;
+            session.ask(&Request::put(format!("/feeds/{user}/seen")).json(&json!({ "id": id }))).await?;
             Ok(session.tell(format_args!("seen up to {id}"))?)
         }
         FeedCommand::Mend(command) => Ok(feed_repair::run(command, screen.out, screen.told).await?),

@@ -1,11 +1,12 @@
 //! `lately follow`, `unfollow`, `following` and `followers`: the follows of users.
 
+use lately_client::Request;
 use lately_keys::{Source, User};
 use lately_model::limits::BACKFILL;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::client::ask::{Access, Call, target};
+use crate::client::ask::Access;
 use crate::client::failure::Failure;
 use crate::client::list::ListArguments;
 use crate::client::session::{Screen, Session, read};
@@ -84,7 +85,7 @@ struct FollowMember {
 pub(super) async fn follow(options: FollowOptions, screen: Screen<'_>) -> Result<(), Failure> {
     let FollowOptions { user, source, backfill, access } = options;
     let mut session = Session::open(access, screen)?;
-    let call = Call::put(format!("/users/{user}/following/{source}"));
+    let call = Request::put(format!("/users/{user}/following/{source}"));
     let call = match backfill {
         Some(backfill) => call.json(&json!({ "backfill": backfill })),
         None => call,
@@ -100,7 +101,7 @@ pub(super) async fn follow(options: FollowOptions, screen: Screen<'_>) -> Result
 pub(super) async fn unfollow(options: UnfollowOptions, screen: Screen<'_>) -> Result<(), Failure> {
     let UnfollowOptions { user, source, access } = options;
     let mut session = Session::open(access, screen)?;
-    session.ask(&Call::delete(format!("/users/{user}/following/{source}"))).await?;
+    session.ask(&Request::delete(format!("/users/{user}/following/{source}"))).await?;
     Ok(session.tell(format_args!("{user} does not follow {source}"))?)
 }
 
@@ -120,7 +121,7 @@ async fn print(
     list: ListArguments,
     mut session: Session<'_>,
 ) -> Result<(), Failure> {
-    let reply = session.ask(&Call::get(target(path, &list.query()))).await?;
+    let reply = session.ask(&Request::get(path).query(&list.query())).await?;
     if !session.prints_json(&reply)? {
         let FollowList { members, next } = read(&reply)?;
         let rows: Vec<_> =

@@ -4,14 +4,15 @@
 //! somebody else changed the issue in between, nothing is overwritten: the command prints the current issue and exits
 //! with code 5.
 
+use lately_client::{IssueQuery, IssueView, ListQuery, Request};
 use lately_keys::table::{IssueNumber, IssuePriority, IssueStatus, RepositoryKey};
 use lately_model::{IssueBody, IssueTitle, Label};
 use reqwest::StatusCode;
 use serde_json::{Map, Value, json};
 
-use crate::client::ask::{Access, Call, target};
+use crate::client::ask::Access;
 use crate::client::failure::Failure;
-use crate::client::issue_view::{ShownIssue, print, print_list};
+use crate::client::issue_view::{now, print, print_list};
 use crate::client::list::ListArguments;
 use crate::client::session::{Screen, Session, read};
 use crate::values::one_of;
@@ -211,16 +212,15 @@ pub(super) async fn run(options: IssueOptions, screen: Screen<'_>) -> Result<(),
     match options.command {
         IssueCommand::List { repository, status, priority, list, access } => {
             let mut session = Session::open(access, screen)?;
-            let [limit, cursor] = list.query();
-            let status = ("status", status.map(|status| status.as_str().to_owned()));
-            let priority = ("priority", priority.map(|priority| priority.as_str().to_owned()));
-            let target = target(&repository.issues(), &[limit, cursor, status, priority]);
-            let reply = session.ask(&Call::get(target)).await?;
+            let ListQuery { limit, cursor } = list.query();
+            let (status, priority) = (status.map(|it| it.to_string()), priority.map(|it| it.to_string()));
+            let query = IssueQuery { status, priority, limit, cursor, ..IssueQuery::default() };
+            let reply = session.ask(&Request::get(repository.issues()).query(&query)).await?;
             print_list(&mut session, &reply)
         }
         IssueCommand::Show { place, access } => {
             let mut session = Session::open(access, screen)?;
-            let reply = session.ask(&Call::get(place.path())).await?;
+            let reply = session.ask(&Request::get(place.path())).await?;
             print(&mut session, &reply)
         }
         IssueCommand::Open { repository, title, body, labels, access } => {
@@ -229,7 +229,7 @@ pub(super) async fn run(options: IssueOptions, screen: Screen<'_>) -> Result<(),
             if let Some(body) = body {
                 issue["body"] = body.as_str().into();
             }
-            let reply = session.ask(&Call::post(repository.issues()).json(&issue)).await?;
+            let reply = session.ask(&Request::post(repository.issues()).json(&issue)).await?;
             print(&mut session, &reply)
         }
         IssueCommand::Edit { place, change, read, access } => {
@@ -252,17 +252,18 @@ async fn edit(
     seen: Revision,
     mut session: Session<'_>,
 ) -> Result<(), Failure> {
-    let current = Call::get(format!("{}?consistent=true", place.path()));
+    let current = Request::get(format!("{}?consistent=true", place.path()));
     let revision = match seen.revision {
         Some(revision) => revision,
-        None => read::<ShownIssue>(&session.ask(&current).await?)?.revision,
+        None => read::<IssueView>(&session.ask(&current).await?)?.revision,
     };
-    match session.ask(&Call::patch(place.path(), revision).json(&change.body())).await {
+    let change = Request::patch(place.path()).if_match(&revision.to_string()).json(&change.body());
+    match session.ask(&change).await {
         Ok(reply) => print(&mut session, &reply),
         Err(failure) => {
             if failure.has_status(StatusCode::PRECONDITION_FAILED) {
-                let now: ShownIssue = read(&session.ask(&current).await?)?;
-                session.tell(now.now())?;
+                let current: IssueView = read(&session.ask(&current).await?)?;
+                session.tell(now(&current))?;
             }
             Err(failure)
         }

@@ -1,8 +1,9 @@
 //! `lately token jwt`: a JWT of the local program's own issuer.
 
+use lately_client::Request;
 use serde::Deserialize;
 
-use crate::client::ask::{Access, Call};
+use crate::client::ask::Access;
 use crate::client::failure::Failure;
 use crate::client::session::{Screen, Session, read};
 use crate::new_token::NewTokenArguments;
@@ -29,7 +30,7 @@ pub(crate) async fn run(
 ) -> Result<(), Failure> {
     let body = new.body().map_err(|error| Failure::Usage(error.to_string()))?;
     let mut session = Session::open(access, screen)?;
-    let reply = session.ask(&Call::post("/local/issuer/tokens").json(&body)).await?;
+    let reply = session.ask(&Request::post("/local/issuer/tokens").json(&body)).await?;
     if !session.prints_json(&reply)? {
         let Created { token, expires_at } = read(&reply)?;
         session.tell(format_args!("valid until {expires_at}"))?;

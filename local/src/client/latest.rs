@@ -37,12 +37,11 @@ pub(super) async fn run(options: LatestOptions, screen: Screen<'_>) -> Result<()
         (None, Some(subject)) => Some(format!("/subjects/{subject}/events")),
         (None, None) => None,
     };
-    let topic = topic.map(|topic| topic.to_string());
     match (source, topic) {
-        (Some(path), topic) => page.print(&mut session, &path, &[("topic", topic)], true).await,
-        (None, topic) => {
-            let path = format!("/topics/{}/events", topic.unwrap_or_default());
-            page.print(&mut session, &path, &[], false).await
+        (Some(path), topic) => page.print(&mut session, &path, topic.as_ref(), true).await,
+        (None, Some(topic)) => {
+            page.print(&mut session, &format!("/topics/{topic}/events"), None, false).await
         }
+        (None, None) => unreachable!("clap requires one of them"),
     }
 }

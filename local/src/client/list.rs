@@ -1,5 +1,6 @@
 //! The arguments of the commands that print a list page by page.
 
+use lately_client::ListQuery;
 use lately_model::PageSize;
 
 /// The size and the start of a list's page.
@@ -15,7 +16,7 @@ pub(crate) struct ListArguments {
 }
 
 impl ListArguments {
-    pub(crate) fn query(self) -> [(&'static str, Option<String>); 2] {
-        [("limit", Some(self.limit.get().to_string())), ("cursor", self.cursor)]
+    pub(crate) fn query(self) -> ListQuery {
+        ListQuery { limit: Some(self.limit.get()), cursor: self.cursor }
     }
 }

@@ -71,9 +71,9 @@ pub enum ApiCommand {
     Latest(Box<LatestOptions>),
     /// Print the last events of a topic, oldest first, and with -f also new events
     ///
-    /// With -f, each new event is printed once, about two seconds after it was written. While the server cannot be
-    /// reached, the command keeps retrying. With --json each event is one line.
-    Tail(TailOptions),
+    /// With -f, each new event is printed once: as soon as it is written if the server streams, else about two seconds
+    /// later. While the server cannot be reached, the command keeps retrying. With --json each event is one line.
+    Tail(Box<TailOptions>),
     /// Show or delete one event, by its id
     Event(EventOptions),
     /// Show a user's feed, mark it as seen, verify and rebuild it
@@ -118,7 +118,7 @@ pub async fn run(
         ApiCommand::Topic(options) => Box::pin(topic::run(options, screen)).await,
         ApiCommand::Post(options) => Box::pin(post::run(*options, screen)).await,
         ApiCommand::Latest(options) => Box::pin(latest::run(*options, screen)).await,
-        ApiCommand::Tail(options) => Box::pin(tail::run(options, screen)).await,
+        ApiCommand::Tail(options) => Box::pin(tail::run(*options, screen)).await,
         ApiCommand::Event(options) => Box::pin(event::run(options, screen)).await,
         ApiCommand::Feed(options) => Box::pin(feed::run(options, screen)).await,
         ApiCommand::Follow(options) => Box::pin(follow::follow(options, screen)).await,

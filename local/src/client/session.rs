@@ -5,12 +5,12 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
+use lately_client::{Request, Response};
 use lately_kit::log::COST_HEADER;
 use serde::Deserialize;
 
-use crate::client::ask::{Access, Api, Call, SHORT};
+use crate::client::ask::{Access, Api, FEW};
 use crate::client::failure::Failure;
-use crate::client::remote::Reply;
 use crate::client::text::{json_line, plain};
 use crate::client::text_table::TextTable;
 
@@ -18,7 +18,7 @@ use crate::client::text_table::TextTable;
 pub(crate) struct Session<'a> {
     pub(crate) api: Api,
     pub(crate) json: bool,
-    cost: bool,
+    pub(crate) cost: bool,
     pub(crate) screen: Screen<'a>,
 }
 
@@ -32,18 +32,18 @@ pub(crate) struct Screen<'a> {
 impl<'a> Session<'a> {
     pub(crate) fn open(access: Access, screen: Screen<'a>) -> Result<Self, Failure> {
         let (json, cost) = (access.json, access.cost);
-        Ok(Self { api: Api::of(access, SHORT)?, json, cost, screen })
+        Ok(Self { api: Api::of(access, FEW)?, json, cost, screen })
     }
 
     /// Sends a request. Prints the response's cost if the command has `--cost`.
-    pub(crate) async fn ask(&mut self, call: &Call) -> Result<Reply, Failure> {
+    pub(crate) async fn ask(&mut self, call: &Request) -> Result<Response, Failure> {
         let reply = self.api.ask(call).await?;
         self.tell_cost(&reply)?;
         Ok(reply)
     }
 
-    pub(crate) fn tell_cost(&mut self, reply: &Reply) -> io::Result<()> {
-        match reply.headers.get(COST_HEADER).and_then(|cost| cost.to_str().ok()) {
+    pub(crate) fn tell_cost(&mut self, reply: &Response) -> io::Result<()> {
+        match reply.header(COST_HEADER) {
             Some(cost) if self.cost => self.tell(plain(cost)),
             _ => Ok(()),
         }
@@ -65,7 +65,7 @@ impl<'a> Session<'a> {
     }
 
     /// Prints a response unchanged if the command has `--json`. True if it has.
-    pub(crate) fn prints_json(&mut self, reply: &Reply) -> io::Result<bool> {
+    pub(crate) fn prints_json(&mut self, reply: &Response) -> io::Result<bool> {
         if self.json && !reply.body.is_empty() {
             self.print_json(&String::from_utf8_lossy(&reply.body))?;
         }
@@ -97,7 +97,7 @@ impl<'a> Session<'a> {
 }
 
 /// Parses a response's JSON.
-pub(crate) fn read<'a, T: Deserialize<'a>>(reply: &'a Reply) -> Result<T, Failure> {
+pub(crate) fn read<'a, T: Deserialize<'a>>(reply: &'a Response) -> Result<T, Failure> {
     Ok(serde_json::from_slice(&reply.body)?)
 }
 

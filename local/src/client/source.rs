@@ -1,9 +1,10 @@
 //! `lately source`: an actor or a subject that users follow.
 
+use lately_client::Request;
 use lately_keys::Source;
 use serde::Deserialize;
 
-use crate::client::ask::{Access, Call};
+use crate::client::ask::Access;
 use crate::client::failure::Failure;
 use crate::client::session::{Screen, Session, read};
 
@@ -27,7 +28,7 @@ struct ShownSource {
 pub(super) async fn run(options: SourceOptions, screen: Screen<'_>) -> Result<(), Failure> {
     let SourceOptions { source, access } = options;
     let mut session = Session::open(access, screen)?;
-    let reply = session.ask(&Call::get(format!("/sources/{source}"))).await?;
+    let reply = session.ask(&Request::get(format!("/sources/{source}"))).await?;
     if !session.prints_json(&reply)? {
         let ShownSource { source, followers, mode } = read(&reply)?;
         session.pairs(&[("source", source), ("followers", followers.to_string()), ("mode", mode)])?;

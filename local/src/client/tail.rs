@@ -1,24 +1,32 @@
-//! `lately tail`: the last events of a topic, oldest first, and then new events as they arrive.
+//! `lately tail` and `lately feed tail`: the last events of a topic or a feed, oldest first, and then new events as they
+//! arrive.
 //!
-//! Each event is printed once. The last events are read newest first. New events are read from that page's `newer`
+//! Each event is printed once. The last events are read newest first. New events are followed from that page's `newer`
 //! cursor, which may repeat events of two seconds; events that were printed are skipped. When the server cannot be
 //! reached or fails, the command says so once and retries.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::pin::pin;
+use std::sync::Arc;
 
-use lately_keys::{EventId, Topic};
+use lately_client::{
+    Cost, FollowOptions, Followed, Lately, OnCall, PageQuery, Problem, Timeline, TryStreamExt,
+};
+use lately_keys::{EventId, EventType, Topic};
 use lately_model::PageSize;
+use reqwest::Url;
 use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+#[cfg(unix)]
+use {std::os::fd::AsFd, tokio::io::Interest, tokio::net::unix::pipe::Sender};
 
-use crate::client::ask::{Access, Call, target};
+use crate::client::ask::Access;
 use crate::client::failure::Failure;
-use crate::client::session::{Screen, Session, read};
+use crate::client::remote::parse_url;
+use crate::client::session::{Screen, Session};
 use crate::client::text_table::TextTable;
-use crate::client::timeline::{Columns, ShownEvent, ShownPage, rows};
-
-/// The wait between two reads, and the longest wait between two reads that fail.
-const PAUSE: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(15)];
+use crate::client::timeline::{Columns, ShownEvent, rows};
+use crate::time_argument::{Bound, parse_bound};
 
 /// The most events of a page.
 const LIMIT: u16 = PageSize::MAX.get();
@@ -29,9 +37,27 @@ pub struct TailOptions {
     /// The topic
     topic: Topic,
 
+    #[command(flatten)]
+    tail: TailArguments,
+
+    #[command(flatten)]
+    access: Access,
+}
+
+/// The selection of events, and whether new events are awaited.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct TailArguments {
     /// The number of last events: 0 to 200
-    #[arg(short = 'n', value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(..=i64::from(LIMIT)))]
+    #[arg(short = 'n', value_name = "N", default_value_t = 10, conflicts_with = "from", value_parser = clap::value_parser!(u16).range(..=i64::from(LIMIT)))]
     last: u16,
+
+    /// All events since this time, such as 2026-11-20T09:30:00Z, or the time since then, such as 30m, 1h or 2d
+    #[arg(long, value_name = "TIME", value_parser = parse_bound)]
+    from: Option<Bound>,
+
+    /// Only events of this type
+    #[arg(long = "type", value_name = "TYPE")]
+    event_type: Option<EventType>,
 
     /// Wait for new events and print them
     #[arg(short, long)]
@@ -41,50 +67,96 @@ pub struct TailOptions {
     #[arg(long)]
     ids: bool,
 
-    #[command(flatten)]
-    access: Access,
+    /// The URL of the live routes, if it is not the API's: the stack's output LiveUrl
+    #[arg(long, env = "LATELY_LIVE_URL", value_name = "URL", value_parser = parse_url)]
+    live_url: Option<Url>,
 }
 
-/// A topic and its output.
+/// A timeline and its output.
 struct Tail<'a> {
     session: Session<'a>,
+    timeline: Timeline<Box<RawValue>>,
+    /// The path that failures name.
     path: String,
+    event_type: Option<String>,
     columns: Columns,
     table: TextTable,
+    /// The lines for standard error: costs, and how the follow fares.
+    lines: mpsc::UnboundedSender<String>,
+    told: mpsc::UnboundedReceiver<String>,
 }
 
-/// The position after which the next read begins.
+/// The position after which new events are followed.
 struct TailPosition {
     cursor: Option<String>,
-    /// The last events, which a read may repeat. Older events were not asked for.
+    /// The last events, which the follow may repeat. Older events were not asked for.
     seen: BTreeSet<EventId>,
 }
 
 pub(super) async fn run(options: TailOptions, screen: Screen<'_>) -> Result<(), Failure> {
-    let TailOptions { topic, last, follow, ids, access } = options;
-    let session = Session::open(access, screen)?;
-    let columns = Columns { topic: false, id: ids };
-    let table = session.table(&columns.titles());
-    let mut tail = Tail { session, path: format!("/topics/{topic}/events"), columns, table };
-    let rest = tail.print_last(last).await?;
-    if follow { tail.follow(rest).await } else { Ok(()) }
+    let TailOptions { topic, tail, access } = options;
+    let path = format!("/topics/{topic}");
+    tail.print(Session::open(access, screen)?, path, false, |lately| lately.topic(topic).entries()).await
+}
+
+impl TailArguments {
+    /// Prints the events of a timeline.
+    pub(crate) async fn print(
+        self,
+        session: Session<'_>,
+        path: String,
+        several_topics: bool,
+        timeline: impl FnOnce(&Lately) -> Timeline<Box<RawValue>>,
+    ) -> Result<(), Failure> {
+        let Self { last, from, event_type, follow, ids, live_url } = self;
+        let columns = Columns { topic: several_topics, id: ids };
+        let (lines, told) = mpsc::unbounded_channel();
+        let costs = session.cost.then(|| lines.clone());
+        let lately = session.api.lately.using(|options| {
+            options.live_url = live_url.map(String::from);
+            options.on_call = costs.map(|costs| -> OnCall {
+                Arc::new(move |call| {
+                    if call.cost != Cost::default() {
+                        // Nobody reads the lines once the command has ended.
+                        drop(costs.send(call.cost.to_string()));
+                    }
+                })
+            });
+        });
+        let mut tail = Tail {
+            table: session.table(&columns.titles()),
+            session,
+            timeline: timeline(&lately),
+            path,
+            event_type: event_type.map(|event_type| event_type.to_string()),
+            columns,
+            lines,
+            told,
+        };
+        let position = tail.print_last(last, from).await?;
+        if follow { tail.follow(position).await } else { Ok(()) }
+    }
 }
 
 impl Tail<'_> {
-    /// Prints the last events. The result is the position for reading new events.
-    async fn print_last(&mut self, last: u16) -> Result<TailPosition, Failure> {
-        let (mut events, mut newer, mut cursor) = (Vec::new(), None, None);
-        let wanted = usize::from(last);
+    /// Prints the last events, or all since a time. The result is the position for following new events.
+    async fn print_last(&mut self, last: u16, from: Option<Bound>) -> Result<TailPosition, Failure> {
+        let query = PageQuery { limit: Some(1), event_type: self.event_type.clone(), ..PageQuery::default() };
+        // The cursors of a range are no cursors of a follow.
+        let mut newer = match from {
+            Some(_) => self.timeline.page(&query).await.map_err(|problem| self.failure(problem))?.newer,
+            None => None,
+        };
+        let wanted = if from.is_some() { usize::MAX } else { usize::from(last) };
+        let limit = if from.is_some() { LIMIT } else { last.max(1) };
+        let from = from.map(|from| from.at.to_string());
+        let mut pages = self.timeline.pages(PageQuery { limit: Some(limit), from, ..query });
+        let mut events = Vec::new();
         // A page of large events ends early, but has at least one event, so there are no more pages than events.
-        loop {
-            let left = u16::try_from(wanted - events.len()).unwrap_or(LIMIT).max(1);
-            let query = [("limit", Some(left.to_string())), ("cursor", cursor.take())];
-            let reply = self.session.ask(&Call::get(target(&self.path, &query))).await?;
-            let page: ShownPage<'_> = read(&reply)?;
+        while let Some(page) = pages.try_next().await.map_err(|problem| self.failure(problem))? {
             newer = newer.or(page.newer);
-            events.extend(page.events.into_iter().map(ToOwned::to_owned));
-            cursor = page.next;
-            if events.len() >= wanted || cursor.is_none() {
+            events.extend(page.events);
+            if events.len() >= wanted {
                 break;
             }
         }
@@ -103,55 +175,63 @@ impl Tail<'_> {
         } else {
             self.session.rows(&mut self.table, &rows(self.columns, events)?)?;
         }
-        Ok(self.session.screen.out.flush()?)
+        self.session.screen.out.flush()?;
+        while let Ok(line) = self.told.try_recv() {
+            self.session.tell(line)?;
+        }
+        Ok(())
     }
 
-    /// Prints new events until the output is closed or the topic can no longer be read.
-    async fn follow(&mut self, mut rest: TailPosition) -> Result<(), Failure> {
-        let [shortest, longest] = PAUSE;
-        let mut pause = shortest;
+    /// Prints new events until the user ends the command, the output is closed, or the timeline can no longer be read.
+    async fn follow(&mut self, TailPosition { cursor, seen }: TailPosition) -> Result<(), Failure> {
+        let (api, path, lines) = (self.session.api.clone(), self.path.clone(), self.lines.clone());
+        let on_interruption = move |problem: Option<&Problem>| {
+            let line = match problem {
+                Some(problem) => format!("{}; retrying", api.failure(&path, Box::new(problem.clone()))),
+                None => "reading again".to_owned(),
+            };
+            drop(lines.send(line));
+        };
+        let mut events = self.timeline.follow(FollowOptions {
+            cursor,
+            event_type: self.event_type.clone(),
+            on_interruption: Some(Arc::new(on_interruption)),
+            ..FollowOptions::default()
+        });
+        let (mut interrupted, mut closed) = (pin!(tokio::signal::ctrl_c()), pin!(output_closed()));
         loop {
-            match self.print_next(&mut rest).await {
-                Ok(has_more) => {
-                    if pause > shortest {
-                        self.session.tell("reading again")?;
-                        pause = shortest;
-                    }
-                    if has_more {
-                        continue;
+            tokio::select! {
+                Some(line) = self.told.recv() => self.session.tell(line)?,
+                followed = events.try_next() => {
+                    let Some(Followed { event, late, .. }) = followed.map_err(|problem| self.failure(problem))? else {
+                        return Ok(());
+                    };
+                    let id = ShownEvent::read(&event)?.id;
+                    let is_asked_for = late || seen.first().is_none_or(|first| *first < id);
+                    if is_asked_for && !seen.contains(&id) {
+                        self.print(&[&event])?;
                     }
                 }
-                Err(failure) if failure.passes() => {
-                    if pause == shortest {
-                        self.session.tell(format_args!("{failure}; retrying"))?;
-                    }
-                    pause = (pause * 2).min(longest);
-                }
-                Err(failure) => return Err(failure),
+                interrupted = &mut interrupted => return Ok(interrupted?),
+                () = &mut closed => return Ok(()),
             }
-            tokio::time::sleep(pause).await;
         }
     }
 
-    /// Prints the next page. True if another page can be read at once.
-    async fn print_next(&mut self, rest: &mut TailPosition) -> Result<bool, Failure> {
-        let query = [
-            ("limit", Some(LIMIT.to_string())),
-            ("order", Some("asc".to_owned())),
-            ("cursor", rest.cursor.clone()),
-        ];
-        let reply = self.session.ask(&Call::get(target(&self.path, &query))).await?;
-        let page: ShownPage<'_> = read(&reply)?;
-        let mut new = Vec::new();
-        for event in page.events {
-            let ShownEvent { id, .. } = ShownEvent::read(event)?;
-            let is_asked_for = rest.seen.first().is_none_or(|first| *first < id);
-            if is_asked_for && !rest.seen.contains(&id) {
-                new.push(event);
-            }
-        }
-        self.print(&new)?;
-        rest.cursor = page.next;
-        Ok(page.has_more)
+    fn failure(&self, problem: Box<Problem>) -> Failure {
+        self.session.api.failure(&self.path, problem)
     }
+}
+
+/// Waits until the reader of the output has closed it, so that a command whose output nobody reads ends before the next
+/// event. If the system cannot tell, the next event ends the command.
+async fn output_closed() {
+    #[cfg(unix)]
+    if let Ok(output) = std::io::stdout().as_fd().try_clone_to_owned()
+        && let Ok(output) = Sender::from_owned_fd_unchecked(output)
+        && output.ready(Interest::ERROR).await.is_ok()
+    {
+        return;
+    }
+    std::future::pending().await
 }

@@ -1,12 +1,12 @@
 //! Pages of events: the arguments that select them, and their output.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use lately_keys::{EventId, EventType, Order, UnixMillis};
+use lately_client::{PageQuery, Request};
+use lately_keys::{EventId, EventType, Order, Topic, UnixMillis};
 use lately_model::PageSize;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::client::ask::{Call, target};
 use crate::client::failure::Failure;
 use crate::client::session::{Session, or_dash, read};
 use crate::client::text::{json_line, plain};
@@ -68,7 +68,6 @@ pub(crate) struct ShownPage<'a> {
     #[serde(borrow)]
     pub(crate) events: Vec<&'a RawValue>,
     pub(crate) next: Option<String>,
-    pub(crate) newer: Option<String>,
     pub(crate) has_more: bool,
     unread: Option<u64>,
     #[serde(default)]
@@ -121,20 +120,20 @@ impl Columns {
 }
 
 impl PageArguments {
-    /// Prints the pages of a timeline. `path` is its route, and `narrowed` has its further query parameters.
+    /// Prints the pages of a timeline. `path` is its route; only events of `topic`, if it is given.
     pub(crate) async fn print(
         self,
         session: &mut Session<'_>,
         path: &str,
-        narrowed: &[(&str, Option<String>)],
+        topic: Option<&Topic>,
         several_topics: bool,
     ) -> Result<(), Failure> {
         let columns = Columns { topic: several_topics, id: self.ids };
         let mut table = session.table(&columns.titles());
         let mut cursor = self.cursor.clone();
         for _ in 0..self.pages {
-            let query = self.query(cursor.take(), narrowed);
-            let reply = session.ask(&Call::get(target(path, &query))).await?;
+            let query = self.query(cursor.take(), topic);
+            let reply = session.ask(&Request::get(path).query(&query)).await?;
             let page: ShownPage<'_> = read(&reply)?;
             if !session.prints_json(&reply)? {
                 session.rows(&mut table, &rows(columns, &page.events)?)?;
@@ -166,26 +165,22 @@ impl PageArguments {
         end("from", self.from) + &end("to", self.to)
     }
 
-    fn query<'a>(
-        &self,
-        cursor: Option<String>,
-        narrowed: &[(&'a str, Option<String>)],
-    ) -> Vec<(&'a str, Option<String>)> {
+    fn query(&self, cursor: Option<String>, topic: Option<&Topic>) -> PageQuery {
         let order = self.order.map(|order| match order {
-            Order::NewestFirst => "desc".to_owned(),
-            Order::OldestFirst => "asc".to_owned(),
+            Order::NewestFirst => lately_client::Order::Desc,
+            Order::OldestFirst => lately_client::Order::Asc,
         });
-        let mut query = vec![
-            ("limit", Some(self.limit.get().to_string())),
-            ("type", self.event_type.as_ref().map(ToString::to_string)),
-            ("from", self.from.map(|from| from.at.to_string())),
-            ("to", self.to.map(|to| to.at.to_string())),
-            ("order", order),
-            ("consistent", self.consistent.then(|| "true".to_owned())),
-            ("cursor", cursor),
-        ];
-        query.extend_from_slice(narrowed);
-        query
+        PageQuery {
+            limit: Some(self.limit.get()),
+            event_type: self.event_type.as_ref().map(ToString::to_string),
+            from: self.from.map(|from| from.at.to_string()),
+            to: self.to.map(|to| to.at.to_string()),
+            order,
+            consistent: self.consistent.then_some(true),
+            cursor,
+            topic: topic.map(ToString::to_string),
+            ..PageQuery::default()
+        }
     }
 }
 

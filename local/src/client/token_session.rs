@@ -1,10 +1,11 @@
 //! `lately session`: the sessions that tokens open, through the API. `lately token` does the same in the table.
 
-use lately_keys::User;
+use lately_client::{ListQuery, Request, SessionQuery};
 use lately_keys::table::SessionId;
-use serde::Deserialize;
+use lately_keys::{Topic, User};
+use lately_model::{RateLimits, RevokedSessions, Session as ApiSession, SessionList, SessionToken};
 
-use crate::client::ask::{Access, Call, target};
+use crate::client::ask::Access;
 use crate::client::failure::Failure;
 use crate::client::list::ListArguments;
 use crate::client::session::{Screen, Session, or_dash, read};
@@ -70,45 +71,17 @@ struct RevokedArguments {
     user: Option<User>,
 }
 
-#[derive(Debug, Deserialize)]
-struct ShownSession {
-    id: String,
-    user: Option<String>,
-    scopes: Vec<String>,
-    topics: Option<Vec<String>>,
-    created_at: String,
-    expires_at: String,
-}
-
-#[derive(Debug, Deserialize)]
-struct ShownSessionList {
-    sessions: Vec<ShownSession>,
-    next: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Created {
-    id: String,
-    token: String,
-    expires_at: String,
-}
-
-#[derive(Debug, Deserialize)]
-struct Revoked {
-    revoked: u64,
-}
-
 pub(super) async fn run(options: SessionOptions, screen: Screen<'_>) -> Result<(), Failure> {
     match options.command {
         SessionCommand::List { user, list, access } => {
             let mut session = Session::open(access, screen)?;
-            let [limit, cursor] = list.query();
-            let user = ("user", user.map(|user| user.to_string()));
-            let reply = session.ask(&Call::get(target("/sessions", &[user, limit, cursor]))).await?;
+            let ListQuery { limit, cursor } = list.query();
+            let query = SessionQuery { user: user.map(|user| user.to_string()), limit, cursor };
+            let reply = session.ask(&Request::get("/sessions").query(&query)).await?;
             if !session.prints_json(&reply)? {
-                let ShownSessionList { sessions, next } = read(&reply)?;
+                let SessionList { sessions, next } = read(&reply)?;
                 let rows: Vec<_> = sessions.into_iter().map(row).collect();
-                let mut table = session.table(&["id", "user", "scopes", "topics", "until"]);
+                let mut table = session.table(&["id", "user", "scopes", "topics", "until", "limits"]);
                 session.rows(&mut table, &rows)?;
                 session.tell_next(next.as_deref())?;
             }
@@ -116,11 +89,11 @@ pub(super) async fn run(options: SessionOptions, screen: Screen<'_>) -> Result<(
         }
         SessionCommand::Show { id, access } => {
             let mut session = Session::open(access, screen)?;
-            let reply = session.ask(&Call::get(format!("/sessions/{id}"))).await?;
+            let reply = session.ask(&Request::get(format!("/sessions/{id}"))).await?;
             if !session.prints_json(&reply)? {
-                let shown: ShownSession = read(&reply)?;
-                let created_at = shown.created_at.clone();
-                let [id, user, scopes, topics, until] = cells(shown);
+                let shown: ApiSession = read(&reply)?;
+                let created_at = shown.created_at.to_string();
+                let [id, user, scopes, topics, until, limits] = cells(shown);
                 session.pairs(&[
                     ("id", id),
                     ("user", user),
@@ -128,6 +101,7 @@ pub(super) async fn run(options: SessionOptions, screen: Screen<'_>) -> Result<(
                     ("topics", topics),
                     ("created at", created_at),
                     ("until", until),
+                    ("limits", limits),
                 ])?;
             }
             Ok(())
@@ -136,14 +110,14 @@ pub(super) async fn run(options: SessionOptions, screen: Screen<'_>) -> Result<(
         SessionCommand::Revoke { sessions: RevokedArguments { ids, user }, access } => {
             let mut session = Session::open(access, screen)?;
             for id in ids {
-                session.ask(&Call::delete(format!("/sessions/{id}"))).await?;
+                session.ask(&Request::delete(format!("/sessions/{id}"))).await?;
                 session.tell(format_args!("revoked {id}"))?;
             }
             if let Some(user) = user {
-                let target = target("/sessions", &[("user", Some(user.to_string()))]);
-                let reply = session.ask(&Call::delete(target)).await?;
+                let revoke = Request::delete("/sessions").parameter("user", Some(user.as_str()));
+                let reply = session.ask(&revoke).await?;
                 if !session.prints_json(&reply)? {
-                    let Revoked { revoked } = read(&reply)?;
+                    let RevokedSessions { revoked } = read(&reply)?;
                     session.tell(format_args!("revoked {} of {user}", counted(revoked, "session")))?;
                 }
             }
@@ -155,24 +129,34 @@ pub(super) async fn run(options: SessionOptions, screen: Screen<'_>) -> Result<(
 async fn create(new: NewTokenArguments, access: Access, screen: Screen<'_>) -> Result<(), Failure> {
     let body = new.body().map_err(|error| Failure::Usage(error.to_string()))?;
     let mut session = Session::open(access, screen)?;
-    let reply = session.ask(&Call::post("/sessions").json(&body)).await?;
+    let reply = session.ask(&Request::post("/sessions").json(&body)).await?;
     if !session.prints_json(&reply)? {
-        let Created { id, token, expires_at } = read(&reply)?;
+        let SessionToken { id, token, expires_at } = read(&reply)?;
         session.tell(format_args!("session {id}, valid until {expires_at}"))?;
         session.print(token)?;
     }
     Ok(())
 }
 
-fn cells(ShownSession { id, user, scopes, topics, expires_at, .. }: ShownSession) -> [String; 5] {
-    [id, or_dash(user), scopes.join(" "), topics_cell(topics), expires_at]
+fn cells(session: ApiSession) -> [String; 6] {
+    let ApiSession { id, user, scopes, topics, expires_at, limits, .. } = session;
+    let (topics, limits) = (topics_cell(topics), limits_cell(limits));
+    [id.to_string(), or_dash(user), scopes.to_string(), topics, expires_at.to_string(), limits]
+}
+
+/// The limits of a session or of one's own token.
+pub(super) fn limits_cell(limits: RateLimits) -> String {
+    let limits = [(limits.writes_per_minute, "writes/min"), (limits.reads_per_minute, "reads/min")];
+    let told = limits.into_iter().filter_map(|(limit, unit)| Some(format!("{} {unit}", limit?)));
+    or_dash(told.reduce(|all, next| format!("{all}, {next}")))
 }
 
 /// The topics to which a session is limited.
-pub(super) fn topics_cell(topics: Option<Vec<String>>) -> String {
-    topics.map_or_else(|| "all".to_owned(), |topics| topics.join(","))
+pub(super) fn topics_cell(topics: Option<Vec<Topic>>) -> String {
+    let names = |topics: Vec<Topic>| topics.iter().map(Topic::as_str).collect::<Vec<_>>().join(",");
+    topics.map_or_else(|| "all".to_owned(), names)
 }
 
-fn row(session: ShownSession) -> Vec<String> {
+fn row(session: ApiSession) -> Vec<String> {
     cells(session).into()
 }

@@ -1,15 +1,14 @@
 //! `lately topic`: topics and their settings.
 
+use lately_client::{Request, Response};
 use lately_keys::{BucketWidth, Topic};
-use lately_model::View;
+use lately_model::{BucketView, RetentionDays, TopicList, TopicSettings, TopicSummary, TopicView, View};
 use reqwest::StatusCode;
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::client::ask::{Access, Call, target};
+use crate::client::ask::Access;
 use crate::client::failure::Failure;
 use crate::client::list::ListArguments;
-use crate::client::remote::Reply;
 use crate::client::session::{Screen, Session, or_dash, read};
 use crate::values::one_of;
 
@@ -132,49 +131,22 @@ impl SettingsArguments {
     }
 }
 
-/// A topic in a response. Lists leave out the buckets.
-#[derive(Debug, Deserialize)]
-struct ShownTopic {
-    topic: String,
-    bucket: String,
-    retention_days: Option<u32>,
-    min_shards: u16,
-    max_shards: u16,
-    fan_out: bool,
-    views: Vec<String>,
-    created_at: String,
-    #[serde(default)]
-    buckets: Vec<ShownBucket>,
-}
-
-#[derive(Debug, Deserialize)]
-struct ShownBucket {
-    label: String,
-    shards: u16,
-}
-
-#[derive(Debug, Deserialize)]
-struct ShownTopicList {
-    topics: Vec<ShownTopic>,
-    next: Option<String>,
-}
-
 pub(super) async fn run(options: TopicOptions, screen: Screen<'_>) -> Result<(), Failure> {
     match options.command {
         TopicCommand::List { list, access } => {
             let mut session = Session::open(access, screen)?;
-            let reply = session.ask(&Call::get(target("/topics", &list.query()))).await?;
+            let reply = session.ask(&Request::get("/topics").query(&list.query())).await?;
             print_list(&mut session, &reply)
         }
         TopicCommand::Show { topic, access } => {
             let mut session = Session::open(access, screen)?;
-            let reply = session.ask(&Call::get(format!("/topics/{topic}"))).await?;
+            let reply = session.ask(&Request::get(format!("/topics/{topic}"))).await?;
             print(&mut session, &reply)
         }
         TopicCommand::Create { topic, bucket, settings, access } => {
             let mut session = Session::open(access, screen)?;
             let path = format!("/topics/{topic}");
-            match session.ask(&Call::get(&*path)).await {
+            match session.ask(&Request::get(&*path)).await {
                 Ok(_) => {
                     let there = format!("the topic {topic} exists already; lately topic set changes it");
                     return Err(Failure::Conflict(there));
@@ -184,7 +156,7 @@ pub(super) async fn run(options: TopicOptions, screen: Screen<'_>) -> Result<(),
             }
             let mut body = settings.body();
             body.extend(bucket.map(|bucket| ("bucket".to_owned(), json!(bucket))));
-            let reply = session.ask(&Call::put(path).json(&body)).await?;
+            let reply = session.ask(&Request::put(path).json(&body)).await?;
             print(&mut session, &reply)
         }
         TopicCommand::Set { topic, bucket, settings, access } => {
@@ -203,22 +175,30 @@ pub(super) async fn run(options: TopicOptions, screen: Screen<'_>) -> Result<(),
             let mut session = Session::open(access, screen)?;
             let path = format!("/topics/{topic}");
             // A PUT would create a topic that does not exist.
-            session.ask(&Call::get(&*path)).await?;
-            let reply = session.ask(&Call::put(path).json(&body)).await?;
+            session.ask(&Request::get(&*path)).await?;
+            let reply = session.ask(&Request::put(path).json(&body)).await?;
             print(&mut session, &reply)
         }
     }
 }
 
-fn print_list(session: &mut Session<'_>, reply: &Reply) -> Result<(), Failure> {
+fn shards(settings: &TopicSettings) -> String {
+    format!("{} to {}", settings.min_shards.get(), settings.max_shards.get())
+}
+
+fn views(settings: &TopicSettings) -> String {
+    settings.views.iter().map(View::as_str).collect::<Vec<_>>().join(",")
+}
+
+fn print_list(session: &mut Session<'_>, reply: &Response) -> Result<(), Failure> {
     if session.prints_json(reply)? {
         return Ok(());
     }
-    let ShownTopicList { topics, next } = read(reply)?;
-    let row = |topic: ShownTopic| {
-        let shards = format!("{} to {}", topic.min_shards, topic.max_shards);
-        let days = or_dash(topic.retention_days);
-        vec![topic.topic, topic.bucket, days, shards, topic.fan_out.to_string(), topic.views.join(",")]
+    let TopicList { topics, next } = read(reply)?;
+    let row = |TopicSummary { topic, settings, .. }: TopicSummary| {
+        let days = or_dash(settings.retention_days.map(RetentionDays::get));
+        let [bucket, fan_out] = [settings.bucket.to_string(), settings.fan_out.to_string()];
+        vec![topic.to_string(), bucket, days, shards(&settings), fan_out, views(&settings)]
     };
     let rows: Vec<_> = topics.into_iter().map(row).collect();
     let mut table = session.table(&["topic", "bucket", "days", "shards", "fan-out", "views"]);
@@ -226,33 +206,24 @@ fn print_list(session: &mut Session<'_>, reply: &Reply) -> Result<(), Failure> {
     Ok(session.tell_next(next.as_deref())?)
 }
 
-fn print(session: &mut Session<'_>, reply: &Reply) -> Result<(), Failure> {
+fn print(session: &mut Session<'_>, reply: &Response) -> Result<(), Failure> {
     if session.prints_json(reply)? {
         return Ok(());
     }
-    let ShownTopic {
-        topic,
-        bucket,
-        retention_days,
-        min_shards,
-        max_shards,
-        fan_out,
-        views,
-        created_at,
-        buckets,
-    } = read(reply)?;
+    let TopicView { topic, settings, created_at, buckets } = read(reply)?;
+    let kept = settings.retention_days.map(|days| format!("{} days", days.get()));
     session.pairs(&[
-        ("topic", topic),
-        ("bucket", bucket),
-        ("kept", retention_days.map_or_else(|| "forever".to_owned(), |days| format!("{days} days"))),
-        ("shards", format!("{min_shards} to {max_shards}")),
-        ("fan-out", fan_out.to_string()),
-        ("views", views.join(",")),
-        ("created at", created_at),
+        ("topic", topic.to_string()),
+        ("bucket", settings.bucket.to_string()),
+        ("kept", kept.unwrap_or_else(|| "forever".to_owned())),
+        ("shards", shards(&settings)),
+        ("fan-out", settings.fan_out.to_string()),
+        ("views", views(&settings)),
+        ("created at", created_at.to_string()),
     ])?;
     if !buckets.is_empty() {
         session.print("")?;
-        let row = |bucket: ShownBucket| vec![bucket.label, bucket.shards.to_string()];
+        let row = |bucket: BucketView| vec![bucket.label.to_string(), bucket.shards.get().to_string()];
         let rows: Vec<_> = buckets.into_iter().map(row).collect();
         let mut table = session.table(&["bucket", "shards"]);
         session.rows(&mut table, &rows)?;

@@ -1,38 +1,31 @@
-//! `lately whoami`: the user, the scopes and the end of one's own token.
+//! `lately whoami`: the user, the scopes, the end and the limits of one's own token.
 
-use serde::Deserialize;
+use lately_client::Request;
+use lately_model::OwnSession;
 
-use crate::client::ask::{Access, Call};
+use crate::client::ask::Access;
 use crate::client::failure::Failure;
 use crate::client::session::{Screen, Session, or_dash, read};
-use crate::client::token_session::topics_cell;
+use crate::client::token_session::{limits_cell, topics_cell};
 
-/// Show the user for whom a token acts, what it may do, and when it expires
+/// Show the user for whom a token acts, what it may do, when it expires, and its limits
 #[derive(Clone, Debug, clap::Args)]
 pub struct WhoamiOptions {
     #[command(flatten)]
     access: Access,
 }
 
-#[derive(Debug, Deserialize)]
-struct ShownCaller {
-    user: Option<String>,
-    scopes: Vec<String>,
-    topics: Option<Vec<String>>,
-    expires_at: Option<String>,
-    issuer: Option<String>,
-}
-
 pub(super) async fn run(WhoamiOptions { access }: WhoamiOptions, screen: Screen<'_>) -> Result<(), Failure> {
     let mut session = Session::open(access, screen)?;
-    let reply = session.ask(&Call::get("/sessions/self")).await?;
+    let reply = session.ask(&Request::get("/sessions/self")).await?;
     if !session.prints_json(&reply)? {
-        let ShownCaller { user, scopes, topics, expires_at, issuer } = read(&reply)?;
+        let OwnSession { user, scopes, topics, expires_at, issuer, limits } = read(&reply)?;
         let mut pairs = vec![
             ("user", or_dash(user)),
-            ("scopes", scopes.join(" ")),
+            ("scopes", scopes.to_string()),
             ("topics", topics_cell(topics)),
             ("until", or_dash(expires_at)),
+            ("limits", limits_cell(limits)),
         ];
         // Only a JWT has an issuer.
         pairs.extend(issuer.map(|issuer| ("issuer", issuer)));

@@ -27,8 +27,16 @@ const METHODS: [Method; 6] =
     [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
 const REQUEST_HEADERS: [&str; 5] =
     ["authorization", "content-type", "idempotency-key", "if-match", "if-none-match"];
-const RESPONSE_HEADERS: [&str; 6] =
-    ["apigw-requestid", "etag", "idempotent-replayed", "lately-cost", "location", "retry-after"];
+const RESPONSE_HEADERS: [&str; 8] = [
+    "apigw-requestid",
+    "etag",
+    "idempotent-replayed",
+    "lately-cost",
+    "location",
+    "ratelimit",
+    "ratelimit-policy",
+    "retry-after",
+];
 
 /// The time for which a browser need not ask again.
 const PREFLIGHT: Duration = Duration::from_secs(3600);
@@ -152,7 +160,8 @@ mod tests {
             map.append(name, value.parse().expect("a header's value"));
         }
         let options = Lately::try_parse_from(["lately"].iter().chain(arguments)).expect("valid").options;
-        Guard::of((options.host, 3000).into(), &options).refusal(&map).is_none()
+        let host = options.host.address().expect("the host is given");
+        Guard::of((host, 3000).into(), &options).refusal(&map).is_none()
     }
 
     #[test]

@@ -21,7 +21,7 @@ use lately_kit::body::Body;
 use lately_kit::code::Code;
 use lately_kit::entropy::{self, EntropyError};
 use lately_kit::problem::Problem;
-use lately_model::{Fault, NewSession, Scope};
+use lately_model::{Fault, NewSession, RateLimits, Scope};
 use ring::signature::{Ed25519KeyPair, KeyPair};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -131,6 +131,11 @@ pub(crate) async fn post(
     State(shared): State<ConsoleState>,
     Body(new): Body<NewSession>,
 ) -> Result<Response, Problem> {
+    if new.limits != RateLimits::default() {
+        let message = "a JWT has the limits of its issuer's rule, and this issuer's rule has none".to_owned();
+        let fault = Fault { path: String::new(), message };
+        return Err(Problem::of_faults(Code::InvalidBody, fault.into()));
+    }
     let token = shared.parts.issuer.token(&new, shared.parts.system.store.now()).ok_or_else(|| {
         let fault = Fault { path: "/user".to_owned(), message: "is required: a JWT has a user".to_owned() };
         Problem::of_faults(Code::InvalidBody, fault.into())

@@ -46,7 +46,7 @@ use crate::serve::folders::Folders;
 use crate::serve::guard::{Guard, cors, guard};
 use crate::serve::health::Health;
 use crate::serve::issuer::LocalIssuer;
-use crate::serve::options::{ReportInterval, ServeOptions};
+use crate::serve::options::{NotPrivate, ReportInterval, ServeOptions};
 use crate::serve::report_function::ReportFunction;
 use crate::serve::system::{OpenError, System, TABLE};
 
@@ -90,6 +90,9 @@ pub enum ServeError {
          add --no-literal-tokens, or choose a loopback or private address with --host"
     )]
     Host(IpAddr),
+    /// The address `private` cannot be used.
+    #[error(transparent)]
+    NotPrivate(#[from] NotPrivate),
     /// The system could not be created.
     #[error(transparent)]
     Open(#[from] OpenError),
@@ -127,15 +130,16 @@ pub async fn run(
     told: &mut impl Write,
 ) -> Result<(), ServeError> {
     if !options.is_closed_to_strangers() {
-        return Err(ServeError::Host(options.host));
+        return Err(ServeError::Host(options.host.address()?));
     }
     if options.log {
         log::start(tracing::Level::INFO).map_err(std::io::Error::other)?;
     }
     // Bind the ports first: if one is taken, nothing has been created yet.
-    let api = listen(options.host, options.port, "the API", "--port").await?;
+    let api = listen(options.host.address()?, options.port, "the API", "--port").await?;
     let dynamodb =
-        listen(options.dynamodb_host, options.dynamodb_port, "DynamoDB", "--dynamodb-port").await?;
+        listen(options.dynamodb_host.address()?, options.dynamodb_port, "DynamoDB", "--dynamodb-port")
+            .await?;
     let data = options.data.as_deref();
     let issuer = LocalIssuer::new(api.local_addr()?)?;
     let issuers = Issuers::parse(&options.issuers, Scheme::HttpNearby)?.and(issuer.issuers()?);

@@ -1,6 +1,6 @@
 //! The options for starting the system.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -15,9 +15,10 @@ pub struct ServeOptions {
     #[arg(long, default_value_t = 3000, value_name = "PORT")]
     pub port: u16,
 
-    /// The API's address: a loopback address, or one of a private network; any other needs --no-literal-tokens
-    #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), value_name = "ADDRESS", value_parser = parse_address)]
-    pub host: IpAddr,
+    /// The API's address: a loopback address, or one of a private network; any other needs --no-literal-tokens. private
+    /// is this machine's own address in its private network, as for a container
+    #[arg(long, env = "LATELY_HOST", default_value = LOOPBACK, value_name = "ADDRESS", value_parser = parse_address)]
+    pub host: Host,
 
     /// Let web pages of this origin call the API, such as http://localhost:5173; may be repeated
     #[arg(long = "allow-origin", value_name = "ORIGIN", value_parser = parse_origin)]
@@ -31,9 +32,9 @@ pub struct ServeOptions {
     #[arg(long, default_value_t = 8000, value_name = "PORT")]
     pub dynamodb_port: u16,
 
-    /// DynamoDB's address; containers need one in their own network. DynamoDB accepts any credentials
-    #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), value_name = "ADDRESS", value_parser = parse_host)]
-    pub dynamodb_host: IpAddr,
+    /// DynamoDB's address, or private; containers need one in their own network. DynamoDB accepts any credentials
+    #[arg(long, env = "LATELY_DYNAMODB_HOST", default_value = LOOPBACK, value_name = "ADDRESS", value_parser = parse_host)]
+    pub dynamodb_host: Host,
 
     /// Keep the data in this folder [default: in memory, lost when the program ends]
     #[arg(long, value_name = "DIR")]
@@ -75,22 +76,64 @@ fn parse_every(text: &str) -> Result<ReportInterval, String> {
     Ok(ReportInterval(Some(Duration::from_secs(seconds.into()))))
 }
 
-impl ServeOptions {
-    /// True if only this machine and its private network reach the API, or if nobody knows a token.
-    pub(crate) fn is_closed_to_strangers(&self) -> bool {
-        self.no_literal_tokens || is_private(self.host)
+/// The default address.
+const LOOPBACK: &str = "127.0.0.1";
+
+/// An address to listen at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Host {
+    /// This address.
+    Address(IpAddr),
+    /// The address of this machine, or of this container, in its private network.
+    Private,
+}
+
+/// The machine's own address is not of a private network.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("this machine's address {0} is not of a private network: give an address instead of private")]
+pub struct NotPrivate(IpAddr);
+
+impl Host {
+    /// The address. `Private` is loopback if the machine has no network.
+    pub(crate) fn address(self) -> Result<IpAddr, NotPrivate> {
+        // To connect a UDP socket sends nothing. It chooses the address that packets to the internet would come from.
+        const OUTSIDE: (Ipv4Addr, u16) = (Ipv4Addr::new(192, 0, 2, 1), 9);
+        if let Self::Address(host) = self {
+            return Ok(host);
+        }
+        let own = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))
+            .and_then(|socket| socket.connect(OUTSIDE).and_then(|()| socket.local_addr()));
+        let own = own.map_or(Ipv4Addr::LOCALHOST.into(), |own| own.ip());
+        is_private(own).then_some(own).ok_or(NotPrivate(own))
+    }
+
+    fn is_private(self) -> bool {
+        match self {
+            Self::Address(host) => is_private(host),
+            Self::Private => true,
+        }
     }
 }
 
-fn parse_address(text: &str) -> Result<IpAddr, String> {
-    text.parse().map_err(|_| "must be an IP address".to_owned())
+impl ServeOptions {
+    /// True if only this machine and its private network reach the API, or if nobody knows a token.
+    pub(crate) fn is_closed_to_strangers(&self) -> bool {
+        self.no_literal_tokens || self.host.is_private()
+    }
+}
+
+fn parse_address(text: &str) -> Result<Host, String> {
+    if text == "private" {
+        return Ok(Host::Private);
+    }
+    text.parse().map(Host::Address).map_err(|_| "must be an IP address, or private".to_owned())
 }
 
 /// Parses a loopback address, or an address of a private network. Other addresses are refused, because DynamoDB here
 /// accepts any credentials.
-fn parse_host(text: &str) -> Result<IpAddr, String> {
+fn parse_host(text: &str) -> Result<Host, String> {
     let host = parse_address(text)?;
-    is_private(host)
+    host.is_private()
         .then_some(host)
         .ok_or_else(|| "must be a loopback address or an address of a private network".to_owned())
 }
@@ -159,13 +202,22 @@ mod tests {
     #[test]
     fn dynamodb_listens_on_loopback_or_private_addresses_only() {
         for host in ["127.0.0.1", "172.17.0.1", "192.168.65.254", "10.88.0.1", "::1", "fd00::1"] {
-            assert_eq!(parse_host(host), Ok(host.parse().expect("an address")));
+            assert_eq!(parse_host(host), Ok(Host::Address(host.parse().expect("an address"))));
         }
         for host in ["", "localhost", "0.0.0.0", "::", "172.32.0.1", "203.0.113.7", "2001:db8::1"] {
             assert!(parse_host(host).is_err(), "{host}");
         }
         let said = Lately::try_parse_from(["lately"]).expect("no argument is required");
-        assert!(said.options.dynamodb_host.is_loopback());
+        assert_eq!(said.options.dynamodb_host, Host::Address(Ipv4Addr::LOCALHOST.into()));
+    }
+
+    #[test]
+    fn private_is_an_address_that_strangers_do_not_reach() {
+        assert_eq!(parse_host("private"), Ok(Host::Private));
+        match Host::Private.address() {
+            Ok(host) => assert!(is_private(host), "{host}"),
+            Err(NotPrivate(host)) => assert!(!is_private(host), "{host}"),
+        }
     }
 
     #[test]
@@ -174,7 +226,7 @@ mod tests {
             let arguments = ["lately"].iter().chain(arguments);
             Lately::try_parse_from(arguments).expect("valid arguments").options.is_closed_to_strangers()
         };
-        for host in ["127.0.0.1", "10.88.0.1", "::1", "fd00::1"] {
+        for host in ["127.0.0.1", "10.88.0.1", "::1", "fd00::1", "private"] {
             assert!(closed(&["--host", host]), "{host}");
         }
         for host in ["0.0.0.0", "::", "203.0.113.7"] {

@@ -185,6 +185,15 @@ fn other_machines_reach_the_api_only_without_literal_tokens() {
     assert!(said.starts_with("lately: other machines can reach 0.0.0.0,"), "{said}");
     assert!(said.contains("add --no-literal-tokens"), "{said}");
 
+    // The environment of a container's image does the same, and does not matter to the other commands.
+    let by_environment = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lately"));
+        let done = command.args(arguments).env("LATELY_HOST", "0.0.0.0").output().unwrap();
+        (done.status.success(), String::from_utf8(done.stderr).unwrap())
+    };
+    assert_eq!(by_environment(&["--port", "0", "--dynamodb-port", "0"]), (false, said));
+    assert!(by_environment(&["completions", "bash"]).0);
+
     let folder = tempfile::tempdir().unwrap();
     let data = ["--data", folder.path().to_str().unwrap(), "--no-demo"];
     let ask = |program: &Program, token: &str| {

@@ -22,7 +22,7 @@ use lately_kit::caller::{Caller, Identity};
 use lately_kit::code::Code;
 use lately_kit::route::Routes;
 use lately_kit::{clock, edge};
-use lately_model::Scope;
+use lately_model::{RateLimits, Scope};
 use lately_pump::{Destination, PumpFaults, PumpHandle};
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -99,6 +99,7 @@ impl Api {
             topics: topics.map(|topics| topics.iter().map(|topic| topic.parse().unwrap()).collect()),
             expires_at: None,
             issuer: None,
+            limits: RateLimits::default(),
         };
         let identity = axum::Extension(Identity::Known(caller));
         self.through(edge::around(self.system.routes().into_router().layer(identity)))
@@ -263,9 +264,10 @@ impl Answer {
             let required = resolved(header)["required"] == true;
             assert!(!required || self.headers.contains_key(name), "header {name} is missing: {told}");
         }
-        // The document describes compression once for all responses, and `vary` belongs to compression.
-        let of_every_body = ["content-type", "content-length", "vary"];
-        for name in self.headers.keys().filter(|name| !of_every_body.contains(&name.as_str())) {
+        // The document describes compression and the headers of limits once for all responses, and `vary` belongs to
+        // compression.
+        let of_every_response = ["content-type", "content-length", "vary", "ratelimit", "ratelimit-policy"];
+        for name in self.headers.keys().filter(|name| !of_every_response.contains(&name.as_str())) {
             let is_known = |known: &String| known.eq_ignore_ascii_case(name.as_str());
             assert!(
                 documented.is_some_and(|known| known.keys().any(is_known)),

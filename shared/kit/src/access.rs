@@ -18,6 +18,7 @@ use crate::code::Code;
 use crate::op::{Op, Price};
 use crate::path::Part;
 use crate::problem::Problem;
+use crate::quota::Quota;
 use crate::route::Gate;
 
 /// The requirements of a route for its caller.
@@ -40,7 +41,8 @@ pub enum Rule {
     Unlimited(Scope),
 }
 
-/// Every route, with its rule and with the figures of the cost that its responses carry.
+/// Every route, with its rule and with the figures of the cost that its responses carry. The price also says whether the
+/// route counts as a read or as a write of a caller with limits.
 pub const RULES: &[(Method, &str, Rule, Price)] = &[
     (Method::PUT, "/topics/{topic}", Rule::OnTopic(Scope::Admin), Price::Write),
     (Method::GET, "/topics/{topic}", Rule::OnTopic(Scope::Read), Price::Read),
@@ -148,7 +150,7 @@ fn require_topic(caller: &Caller, topic: &Topic) -> Result<(), Problem> {
     Err(Problem::new(Code::Forbidden, "The token is limited to other topics. Use a token for this topic."))
 }
 
-/// Passes a request to its handler if the route's rule admits the caller. Gives the handler the store's handle of the
+/// Passes a request to its handler if the route's rule admits the caller, and the caller is not over its limit. Gives the handler the store's handle of the
 /// request, and adds the cost to the response.
 pub(crate) async fn admit(State(gate): State<Gate>, mut request: Request, next: Next) -> Response {
     let Gate { rule, price, cap, store } = gate;
@@ -159,14 +161,28 @@ pub(crate) async fn admit(State(gate): State<Gate>, mut request: Request, next: 
     let caller = Caller::from_request_parts(&mut parts, &()).await;
     let topics = caller.as_ref().ok().and_then(|caller| caller.topics.clone());
     let op = store.filter(|_| price != Price::Free).map(|store| Op(store.op().limited_to(topics.as_deref())));
-    let response = match rule.admits(caller, &mut parts).await {
+    // A caller without limits has no quota, and pays nothing for those that have.
+    let quota = caller.as_ref().ok().and_then(|caller| Quota::of(caller, price));
+    let quota = quota.as_ref().zip(op.as_ref());
+    let mut admitted = rule.admits(caller, &mut parts).await;
+    if let (Ok(()), Some((quota, op))) = (&admitted, quota) {
+        admitted = quota.take(op, 1).await;
+    }
+    let response = match admitted {
         Err(refused) => refused.into_response(),
         Ok(()) => {
             if let Some(op) = &op {
                 parts.extensions.insert(op.clone());
             }
+            if let Some((quota, _)) = quota {
+                parts.extensions.insert(quota.clone());
+            }
             next.run(Request::from_parts(parts, body)).await
         }
+    };
+    let response = match quota {
+        Some((quota, op)) => quota.told(response, op).await,
+        None => response,
     };
     match op {
         Some(op) => price.told(response, &op, topics.is_some()),

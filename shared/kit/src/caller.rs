@@ -10,9 +10,9 @@ use axum::extract::FromRequestParts;
 use axum::http::HeaderValue;
 use axum::http::header::WWW_AUTHENTICATE;
 use axum::http::request::Parts;
-use lately_keys::table::SessionId;
+use lately_keys::table::{QuotaHolder, SessionId};
 use lately_keys::{Actor, Topic, UnixMillis, User};
-use lately_model::{Scope, Scopes, Session};
+use lately_model::{RateLimits, Scope, Scopes, Session};
 use serde_json::{Map, Value};
 
 use crate::code::Code;
@@ -34,12 +34,14 @@ pub struct Caller {
     pub expires_at: Option<UnixMillis>,
     /// The issuer of a JWT; none for a session. No rule depends on it.
     pub issuer: Option<String>,
+    /// The limits of the session, or of the issuer's users.
+    pub limits: RateLimits,
 }
 
 impl From<Session> for Caller {
     fn from(session: Session) -> Self {
-        let Session { id, user, scopes, topics, expires_at, .. } = session;
-        Self { session: Some(id), user, scopes, topics, expires_at: Some(expires_at), issuer: None }
+        let Session { id, user, scopes, topics, expires_at, limits, .. } = session;
+        Self { session: Some(id), user, scopes, topics, expires_at: Some(expires_at), issuer: None, limits }
     }
 }
 
@@ -97,6 +99,21 @@ impl Caller {
         }
     }
 
+    /// The tokens with which this token shares its limits.
+    ///
+    /// # Panics
+    /// Never: a caller without a session has a user, because a JWT without a user is refused.
+    #[must_use]
+    pub fn quota_holder(&self) -> QuotaHolder {
+        match (self.session, &self.user) {
+            (Some(id), _) => QuotaHolder::Session(id),
+            (None, user) => {
+                let user = user.clone().expect("a caller has a user or a session");
+                QuotaHolder::of_jwt(user, self.issuer.as_deref().unwrap_or_default())
+            }
+        }
+    }
+
     /// True if the token expired so long ago that no difference between clocks explains its acceptance. The gateway
     /// caches the authorizer's answers, so it may accept a token whose time is over.
     #[must_use]
@@ -115,6 +132,8 @@ pub struct Context {
     topics: Option<String>,
     expires_at: Option<String>,
     issuer: Option<String>,
+    writes_per_minute: Option<String>,
+    reads_per_minute: Option<String>,
 }
 
 impl From<&Caller> for Context {
@@ -127,12 +146,15 @@ impl From<&Caller> for Context {
             topics: caller.topics.as_ref().map(names),
             expires_at: caller.expires_at.map(|at| at.to_string()),
             issuer: caller.issuer.clone(),
+            writes_per_minute: caller.limits.writes_per_minute.map(|limit| limit.to_string()),
+            reads_per_minute: caller.limits.reads_per_minute.map(|limit| limit.to_string()),
         }
     }
 }
 
 impl From<Context> for Map<String, Value> {
-    fn from(Context { session, user, scopes, topics, expires_at, issuer }: Context) -> Self {
+    fn from(context: Context) -> Self {
+        let Context { session, user, scopes, topics, expires_at, issuer, .. } = context;
         let members = [
             ("session", session),
             ("user", user),
@@ -140,6 +162,8 @@ impl From<Context> for Map<String, Value> {
             ("topics", topics),
             ("expires_at", expires_at),
             ("issuer", issuer),
+            ("writes_per_minute", context.writes_per_minute),
+            ("reads_per_minute", context.reads_per_minute),
         ];
         members.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?.into()))).collect()
     }
@@ -174,6 +198,10 @@ impl Caller {
             topics: topics.transpose().map_err(|_| ContextError("topics"))?,
             expires_at: parsed(fields, "expires_at")?,
             issuer: text(fields, "issuer")?.map(str::to_owned),
+            limits: RateLimits {
+                writes_per_minute: parsed(fields, "writes_per_minute")?,
+                reads_per_minute: parsed(fields, "reads_per_minute")?,
+            },
         };
         if caller.session.is_none() && caller.user.is_none() {
             return Err(ContextError("session"));
@@ -248,6 +276,7 @@ mod tests {
             topics: None,
             expires_at: None,
             issuer: None,
+            limits: RateLimits::default(),
         }
     }
 
@@ -275,6 +304,10 @@ mod tests {
         let limited = Caller {
             topics: Some(vec!["posts".parse().unwrap(), "billing".parse().unwrap()]),
             expires_at: Some("2026-11-20T09:30:00Z".parse().unwrap()),
+            limits: RateLimits {
+                writes_per_minute: "600".parse().ok(),
+                reads_per_minute: "100000".parse().ok(),
+            },
             ..caller(&[Scope::Read, Scope::ActAs], Some("ada"))
         };
         let of_an_issuer = Caller {
@@ -297,11 +330,15 @@ mod tests {
             (Context { user: Some(String::new()), ..good.clone() }, "user"),
             (Context { scopes: "root".to_owned(), ..good.clone() }, "scopes"),
             (Context { topics: Some(String::new()), ..good.clone() }, "topics"),
-            (Context { topics: Some("a  b".to_owned()), ..good }, "topics"),
+            (Context { topics: Some("a  b".to_owned()), ..good.clone() }, "topics"),
+            (Context { writes_per_minute: Some("0".to_owned()), ..good.clone() }, "writes_per_minute"),
+            (Context { reads_per_minute: Some(String::new()), ..good }, "reads_per_minute"),
         ] {
             assert_eq!(Caller::from_context(&Map::from(context)), Err(ContextError(what)));
         }
-        for name in ["session", "user", "scopes", "topics", "expires_at", "issuer"] {
+        let limits = ["writes_per_minute", "reads_per_minute"];
+        for name in ["session", "user", "scopes", "topics", "expires_at", "issuer"].into_iter().chain(limits)
+        {
             let mut fields = Map::from(Context::from(&caller(&[Scope::Read], Some("ada"))));
             fields.insert(name.to_owned(), Value::from(7));
             assert_eq!(Caller::from_context(&fields), Err(ContextError(name)));
@@ -321,6 +358,21 @@ mod tests {
     fn an_actor_is_the_user_or_else_the_session() {
         assert_eq!(caller(&[], Some("ada")).actor().as_str(), "ada");
         assert_eq!(caller(&[], None).actor().as_str(), "00000000-0000-4000-8000-000000000000");
+    }
+
+    #[test]
+    fn each_session_has_its_limits_and_a_users_jwts_share_theirs() {
+        let session = caller(&[], Some("ada"));
+        let holder = session.quota_holder().to_string();
+        assert_eq!(holder, "session:00000000-0000-4000-8000-000000000000");
+        let jwt = |user, issuer: &str| {
+            let issuer = Some(issuer.to_owned());
+            Caller { session: None, issuer, ..caller(&[], Some(user)) }.quota_holder()
+        };
+        let adas = jwt("ada", "https://id.example.org/");
+        assert_eq!(adas, jwt("ada", "https://id.example.org/"));
+        assert_ne!(adas, jwt("bob", "https://id.example.org/"));
+        assert_ne!(adas, jwt("ada", "https://id.example.com/"));
     }
 
     #[test]

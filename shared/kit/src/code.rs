@@ -65,6 +65,7 @@ codes! {
     TooManyEvents = UNPROCESSABLE_ENTITY "too-many-events" "The batch has too many events";
     InvalidTopic = UNPROCESSABLE_ENTITY "invalid-topic" "The topic's settings are invalid";
     IdempotencyKeyReused = UNPROCESSABLE_ENTITY "idempotency-key-reused" "Idempotency-Key used with another body";
+    RateLimited = TOO_MANY_REQUESTS "rate-limited" "Too many requests";
     RevisionRequired = PRECONDITION_REQUIRED "revision-required" "If-Match is required to change this resource";
     PartiallyAccepted = SERVICE_UNAVAILABLE "partially-accepted" "Only some of the events were written";
     NotYetVisible = GATEWAY_TIMEOUT "not-yet-visible" "The awaited write is not visible yet";

@@ -9,6 +9,7 @@
 //! | the caller, the access rules, tokens | [`caller`], [`access`], [`token`] |
 //! | the parts of a request | [`path`], [`query`], [`body`], [`idempotency`], [`precondition`] |
 //! | the store's handle of a request, and the request's cost | [`op`] |
+//! | the caller's writes and reads a minute | [`quota`] |
 //! | responses and errors | [`answer`], [`problem`], [`code`] |
 //! | routes, and the layers around a router | [`route`], [`edge`], [`log`], [`metrics`] |
 //! | running on Lambda | `lambda`, with the feature of that name |
@@ -58,6 +59,7 @@ pub mod path;
 pub mod precondition;
 pub mod problem;
 pub mod query;
+pub mod quota;
 pub mod route;
 pub mod settings;
 pub mod token;

@@ -10,6 +10,7 @@ use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use axum::routing::{get, post};
 use lately_keys::{EventId, Topic};
+use lately_model::RateLimits;
 use lately_model::limits::BODY_BYTES;
 use serde_json::Value;
 use tower::ServiceExt;
@@ -63,7 +64,15 @@ fn known(user: &str) -> Identity {
     let session = SESSION.parse().ok();
     let scopes = "read write".parse().unwrap();
     let user = user.parse().ok();
-    Identity::Known(Caller { session, user, scopes, topics: None, expires_at: None, issuer: None })
+    Identity::Known(Caller {
+        session,
+        user,
+        scopes,
+        topics: None,
+        expires_at: None,
+        issuer: None,
+        limits: RateLimits::default(),
+    })
 }
 
 async fn get_as(user: &str, target: &str) -> (u16, Value) {
@@ -271,6 +280,7 @@ fn admin() -> Caller {
         topics: None,
         expires_at: None,
         issuer: None,
+        limits: RateLimits::default(),
     }
 }
 

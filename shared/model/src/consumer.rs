@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use lately_keys::{EventId, UnixMillis};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::body::{self, BodyError};
@@ -14,6 +14,7 @@ use crate::fault::{Found, Pointer};
 use crate::fields::{self, Field};
 use crate::limits::{POLL_EVENTS, POLL_EVENTS_DEFAULT, SETTLE_SECONDS, SETTLE_SECONDS_DEFAULT};
 use crate::revision::Revision;
+use crate::text::serde_as_text;
 
 /// The position at which a new consumer begins to read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,6 +26,16 @@ pub enum Start {
     Latest,
     /// At the first event at this time or after it.
     Time(UnixMillis),
+}
+
+impl fmt::Display for Start {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Earliest => f.write_str("earliest"),
+            Self::Latest => f.write_str("latest"),
+            Self::Time(at) => at.fmt(f),
+        }
+    }
 }
 
 /// The text is no start of a consumer.
@@ -47,8 +58,8 @@ impl FromStr for Start {
 bounded! {
     /// The number of seconds that a consumer stays behind the present, so that writes under way can land: 0 to 3,600,
     /// default 10.
-    #[derive(Serialize)]
-    #[serde(transparent)]
+    #[derive(Serialize, Deserialize)]
+    #[serde(try_from = "u16")]
     SettleSeconds(u16): 0..=SETTLE_SECONDS, default SETTLE_SECONDS_DEFAULT;
     /// The number of seconds is too high.
     SettleSecondsError = "must be a whole number from {} to {}";
@@ -72,12 +83,13 @@ impl SettleSeconds {
 /// assert_eq!(NewConsumer::parse(b"")?, NewConsumer::default());
 /// # Ok::<(), lately_model::BodyError>(())
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct NewConsumer {
     /// The start of a consumer that is created; ignored if the consumer exists.
     pub start: Start,
     /// The time that it stays behind the present. If the client does not say, the time stays the same, or is the
     /// default for a new consumer.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub settle_seconds: Option<SettleSeconds>,
 }
 
@@ -105,6 +117,8 @@ impl NewConsumer {
 
 bounded! {
     /// The most events that a poll may return, late ones included: 1 to 1,000, default 100.
+    #[derive(Serialize)]
+    #[serde(transparent)]
     PollLimit(u16): 1..=POLL_EVENTS, default POLL_EVENTS_DEFAULT;
     /// The number of events is too low or too high.
     PollLimitError = "must be a whole number from {} to {}";
@@ -119,7 +133,7 @@ bounded! {
 /// assert_eq!(PollRequest::parse(b"")?.limit.get(), 100);
 /// # Ok::<(), lately_model::BodyError>(())
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PollRequest {
     /// The most events to return.
     pub limit: PollLimit,
@@ -199,14 +213,10 @@ impl FromStr for BatchToken {
     }
 }
 
-impl Serialize for BatchToken {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
+serde_as_text!(Start, BatchToken, SeekTo);
 
 /// The body of a commit: `{"batch"}`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Commit {
     /// The batch that the client has processed.
     pub batch: BatchToken,
@@ -236,6 +246,17 @@ pub enum SeekTo {
     Time(UnixMillis),
     /// After this event.
     Event(EventId),
+}
+
+impl fmt::Display for SeekTo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Earliest => Start::Earliest.fmt(f),
+            Self::Latest => Start::Latest.fmt(f),
+            Self::Time(at) => at.fmt(f),
+            Self::Event(id) => id.fmt(f),
+        }
+    }
 }
 
 /// The text names no position.
@@ -270,7 +291,7 @@ impl FromStr for SeekTo {
 /// assert_eq!(Seek::parse(br#"{"to": "latest"}"#)?.to, SeekTo::Latest);
 /// # Ok::<(), lately_model::BodyError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Seek {
     /// The position to continue from.
     pub to: SeekTo,
@@ -290,7 +311,7 @@ impl Seek {
 }
 
 /// A consumer: `{"position","outstanding","lag_seconds","late","late_more"?,"settle_seconds"}`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConsumerView {
     /// The position: all events up to it are committed. None at the very beginning.
     pub position: Option<EventId>,
@@ -301,14 +322,14 @@ pub struct ConsumerView {
     /// The number of events that landed behind the position and are not committed.
     pub late: u64,
     /// True if one request could not count all of them. The response has this field only then.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub late_more: bool,
     /// The time that it stays behind the present.
     pub settle_seconds: SettleSeconds,
 }
 
 /// The response to a poll: `{"batch","events","late","caught_up"}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Polled {
     /// The batch to commit; none if there were no events.
     pub batch: Option<BatchToken>,

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::limits::DATA_DEPTH;
@@ -21,7 +21,7 @@ use crate::malformed;
 /// assert_eq!(serde_json::to_string(&data)?, data.as_str());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Data(Box<RawValue>);
 

@@ -1,7 +1,8 @@
 //! Events in requests and responses.
 
 use lately_keys::{Actor, EventId, EventType, Subject, Topic, UnixMillis};
-use serde::{Serialize, Serializer, ser::SerializeStruct};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::data::Data;
@@ -12,17 +13,21 @@ use crate::times::AcceptedTimes;
 /// An event that a client sends: `{"type","actor","subject"?,"data"?,"at"?}`.
 ///
 /// Optional members are left out. `null` is not a way to leave one out: it is only valid as `data`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NewEvent {
     /// The kind of event.
+    #[serde(rename = "type")]
     pub event_type: EventType,
     /// The actor who did it.
     pub actor: Actor,
     /// The subject that it was done to.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<Subject>,
     /// Any further data.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Data>,
     /// When it happened, if the client says so: never later than the request's arrival.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<UnixMillis>,
 }
 
@@ -125,6 +130,38 @@ impl Event {
             event.serialize_field("data", data)?;
         }
         event.end()
+    }
+}
+
+impl Event {
+    /// An event of JSON, and its topic if the JSON has one. The time is in the id.
+    pub(crate) fn deserialize_of<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<(Option<Topic>, Self), D::Error> {
+        #[derive(Deserialize)]
+        struct Fields {
+            id: EventId,
+            topic: Option<Topic>,
+            #[serde(rename = "type")]
+            event_type: EventType,
+            actor: Actor,
+            subject: Option<Subject>,
+            #[serde(default, deserialize_with = "present")]
+            data: Option<Data>,
+        }
+        let Fields { id, topic, event_type, actor, subject, data } = Fields::deserialize(deserializer)?;
+        Ok((topic, Self { id, event_type, actor, subject, data }))
+    }
+}
+
+/// The data of an event that has data: `null` is data too.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Data>, D::Error> {
+    Data::deserialize(deserializer).map(Some)
+}
+
+impl<'de> Deserialize<'de> for Event {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::deserialize_of(deserializer).map(|(_, event)| event)
     }
 }
 

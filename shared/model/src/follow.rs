@@ -44,7 +44,7 @@ impl Backfill {
 }
 
 /// A source that a user follows: `{"source","since"}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FollowView {
     /// The followed source.
     pub source: Source,
@@ -53,7 +53,7 @@ pub struct FollowView {
 }
 
 /// A page of the sources that a user follows, sorted by source.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FollowingList {
     /// The followed sources.
     pub following: Vec<FollowView>,
@@ -62,7 +62,7 @@ pub struct FollowingList {
 }
 
 /// A follower of a source: `{"user","since"}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FollowerView {
     /// The follower.
     pub user: User,
@@ -71,7 +71,7 @@ pub struct FollowerView {
 }
 
 /// A page of a source's followers, in an arbitrary order.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FollowerList {
     /// The followers.
     pub followers: Vec<FollowerView>,
@@ -80,7 +80,7 @@ pub struct FollowerList {
 }
 
 /// A source: `{"source","followers","mode"}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceView {
     /// Its name.
     pub source: Source,
@@ -91,7 +91,7 @@ pub struct SourceView {
 }
 
 /// The way in which a source's events come into its followers' feeds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SourceMode {
     /// Each event is copied into each feed.

@@ -33,7 +33,7 @@
 //! | topics | [`TopicChange`], [`TopicSettings`], [`TopicView`], [`Views`], [`RetentionDays`] |
 //! | records | [`Document`], [`Revision`], [`Precondition`] |
 //! | issues | [`NewIssue`], [`IssueChange`], [`Issue`], [`IssueQuery`], [`IssueList`], [`Labels`], [`issue_opened`], [`issue_changed`] |
-//! | sessions | [`NewSession`], [`Session`], [`Scope`], [`Scopes`] |
+//! | sessions | [`NewSession`], [`Session`], [`Scope`], [`Scopes`], [`RateLimits`] |
 //! | faults | [`BodyError`], [`Fault`], [`Faults`], [`Malformed`] |
 //! | consumers | [`NewConsumer`], [`PollRequest`], [`Polled`], [`Commit`], [`Seek`], [`ConsumerView`] |
 //! | reports | [`RunSpec`], [`RunView`], [`RunFiles`] |
@@ -57,6 +57,7 @@ pub mod limits;
 mod malformed;
 mod page;
 mod query;
+mod rate;
 mod retention;
 mod revision;
 mod run;
@@ -64,6 +65,7 @@ mod run_spec;
 mod scope;
 mod seen;
 mod session;
+mod text;
 mod timeline;
 mod times;
 mod topic;
@@ -95,6 +97,7 @@ pub use query::{
     EventQuery, FeedQuery, ListQuery, RecordQuery, RevocationQuery, SessionQuery, SourceQuery, TimeRange,
     TimeRangeError,
 };
+pub use rate::{RateLimits, RequestsPerMinute, RequestsPerMinuteError};
 pub use retention::{RetentionDays, RetentionDaysError};
 pub use revision::{Precondition, PreconditionError, Revision};
 pub use run::{RunFiles, RunList, RunView};

@@ -55,6 +55,9 @@ pub const POLL_EVENTS: u16 = 1_000;
 /// Events that a poll returns if the client does not say.
 pub const POLL_EVENTS_DEFAULT: u16 = 100;
 
+/// Most writes or reads a minute that a caller's limit may allow: beyond this, the gateway's own limits matter first.
+pub const REQUESTS_PER_MINUTE: u32 = 100_000;
+
 /// Longest life of a session: a year. For longer access, create a new session.
 pub const SESSION_SECONDS: u32 = 365 * 24 * 60 * 60;
 

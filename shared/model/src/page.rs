@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::bounded::bounded;
 use crate::limits::{PAGE_SIZE, PAGE_SIZE_DEFAULT};
@@ -38,7 +38,7 @@ impl FromStr for PageSize {
 }
 
 /// A page: `{"events":[…],"next":"…"|null,"newer":"…"|null,"has_more":true|false}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Page<T> {
     /// The entries, in the page's order.
     pub events: Vec<T>,

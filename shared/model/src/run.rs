@@ -2,7 +2,7 @@
 
 use lately_keys::table::ConsumerKey;
 use lately_keys::{EventId, UnixMillis};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::revision::Revision;
 use crate::run_spec::{GroupBy, SumField};
@@ -63,7 +63,7 @@ impl RunFiles {
 }
 
 /// A report run: its range, its counting and, once it is committed, its counts and files.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunView {
     /// The run reports the events after this id …
     pub from: EventId,
@@ -88,7 +88,7 @@ pub struct RunView {
 }
 
 /// A page of a consumer's runs, newest first.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunList {
     /// The runs.
     pub runs: Vec<RunView>,

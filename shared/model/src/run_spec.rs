@@ -6,9 +6,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::Serialize;
 
 use crate::limits::SUM_FIELD_BYTES;
+use crate::text::deserialize_as_text;
 use crate::words::words;
 
 words! {
@@ -25,19 +26,6 @@ words! {
     }
     /// The text names no grouping.
     GroupByError = "group_by: must be actor, subject or type";
-}
-
-impl Serialize for GroupBy {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
-impl<'de> Deserialize<'de> for GroupBy {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
-    }
 }
 
 /// The name of a field of an event's data, at its top level.
@@ -82,12 +70,7 @@ impl fmt::Display for SumField {
     }
 }
 
-impl<'de> Deserialize<'de> for SumField {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
-    }
-}
+deserialize_as_text!(SumField);
 
 /// The counting of a run's summary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! The seen mark of a user's feed.
 
 use lately_keys::EventId;
+use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::body::{self, BodyError};
@@ -16,7 +17,7 @@ use crate::fields;
 /// assert_eq!(seen.id.at().to_string(), "2024-07-06T05:36:37.351Z");
 /// # Ok::<(), lately_model::BodyError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Seen {
     /// The event.
     pub id: EventId,

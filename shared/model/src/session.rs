@@ -1,8 +1,10 @@
 //! Sessions: their permissions and their lifetime.
 
+use std::borrow::Cow;
+
 use lately_keys::table::SessionId;
 use lately_keys::{Topic, UnixMillis, User};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::body::{self, BodyError};
@@ -10,16 +12,20 @@ use crate::bounded::bounded;
 use crate::fault::{Found, Pointer};
 use crate::fields::{self, Field};
 use crate::limits::{SESSION_SECONDS, SESSION_TOPICS};
+use crate::rate::RateLimits;
 use crate::scope::{Scope, Scopes};
 
 bounded! {
     /// The number of seconds for which a session is valid: 1 to one year.
+    #[derive(Serialize)]
+    #[serde(transparent)]
     TtlSeconds(u32): 1..=SESSION_SECONDS;
     /// The number of seconds is too low or too high.
     TtlSecondsError = "must be a whole number from {} to {}";
 }
 
-/// The body of `POST /sessions`: `{"user"?,"scopes","topics"?,"ttl_seconds"}`.
+/// The body of `POST /sessions`:
+/// `{"user"?,"scopes","topics"?,"ttl_seconds","writes_per_minute"?,"reads_per_minute"?}`.
 ///
 /// ```
 /// use lately_model::{NewSession, Scope};
@@ -29,16 +35,21 @@ bounded! {
 /// assert_eq!((session.topics, session.ttl_seconds.get()), (None, 3600));
 /// # Ok::<(), lately_model::BodyError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NewSession {
     /// The user that it acts for; none for a service or an operator.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<User>,
     /// Its scopes; at least one.
     pub scopes: Scopes,
     /// The only topics that it may use, if it is limited to topics.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub topics: Option<Vec<Topic>>,
     /// Its lifetime.
     pub ttl_seconds: TtlSeconds,
+    /// Its limits.
+    #[serde(flatten)]
+    pub limits: RateLimits,
 }
 
 impl NewSession {
@@ -51,13 +62,15 @@ impl NewSession {
     }
 
     fn read(json: &RawValue, found: &mut Found) -> Option<Self> {
-        let names = ["user", "scopes", "topics", "ttl_seconds"];
-        let [user, scopes, topics, ttl_seconds] = fields::of_object(json, &Pointer::root(), names, found)?;
+        let names = ["user", "scopes", "topics", "ttl_seconds", "writes_per_minute", "reads_per_minute"];
+        let [user, scopes, topics, ttl_seconds, writes, reads] =
+            fields::of_object(json, &Pointer::root(), names, found)?;
         let user = user.text(found);
         let scopes = read_scopes(&scopes.required(found), found);
         let topics = read_topics(&topics, found);
         let ttl_seconds = read_ttl(&ttl_seconds.required(found), found);
-        Some(Self { user, scopes: scopes?, topics, ttl_seconds: ttl_seconds? })
+        let limits = RateLimits::read(&writes, &reads, found);
+        Some(Self { user, scopes: scopes?, topics, ttl_seconds: ttl_seconds?, limits })
     }
 }
 
@@ -85,8 +98,9 @@ fn read_ttl(field: &Field<&RawValue>, found: &mut Found) -> Option<TtlSeconds> {
     seconds.and_then(TtlSeconds::new).map_err(|refused| field.fault(found, refused)).ok()
 }
 
-/// A session, without its token: `{"id","user"?,"scopes","topics"?,"created_at","expires_at"}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// A session, without its token:
+/// `{"id","user"?,"scopes","topics"?,"created_at","expires_at","writes_per_minute"?,"reads_per_minute"?}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
     /// Its id.
     pub id: SessionId,
@@ -102,10 +116,14 @@ pub struct Session {
     pub created_at: UnixMillis,
     /// When it expires.
     pub expires_at: UnixMillis,
+    /// Its limits.
+    #[serde(flatten)]
+    pub limits: RateLimits,
 }
 
-/// The response to a caller that asks about its own token: `{"user"?,"scopes","topics"?,"expires_at"?,"issuer"?}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// The response to a caller that asks about its own token:
+/// `{"user"?,"scopes","topics"?,"expires_at"?,"issuer"?,"writes_per_minute"?,"reads_per_minute"?}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnSession {
     /// The user that the token acts for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,21 +139,24 @@ pub struct OwnSession {
     /// The issuer of a JWT; none for a session's token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issuer: Option<String>,
+    /// The token's limits.
+    #[serde(flatten)]
+    pub limits: RateLimits,
 }
 
 /// The response to the creation of a session: the only response that contains its token.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionToken<'a> {
     /// The session's id.
     pub id: SessionId,
     /// The token, with which requests use the session.
-    pub token: &'a str,
+    pub token: Cow<'a, str>,
     /// When it expires.
     pub expires_at: UnixMillis,
 }
 
 /// A page of the list of sessions: `{"sessions":[…],"next":"…"|null}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionList {
     /// The sessions that have not ended, newest first. A page with ended sessions has fewer than the limit.
     pub sessions: Vec<Session>,
@@ -144,7 +165,7 @@ pub struct SessionList {
 }
 
 /// The response to the revocation of a user's sessions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RevokedSessions {
     /// The number of sessions that this request ended.
     pub revoked: u64,
@@ -178,6 +199,10 @@ mod tests {
             (r#"{"scopes":["read"],"ttl_seconds":1.5}"#, "/ttl_seconds"),
             (r#"{"scopes":["read"],"ttl_seconds":"60"}"#, "/ttl_seconds"),
             (r#"{"scopes":["read"],"user":null,"ttl_seconds":1}"#, "/user"),
+            (r#"{"scopes":["read"],"ttl_seconds":1,"writes_per_minute":0}"#, "/writes_per_minute"),
+            (r#"{"scopes":["read"],"ttl_seconds":1,"writes_per_minute":null}"#, "/writes_per_minute"),
+            (r#"{"scopes":["read"],"ttl_seconds":1,"reads_per_minute":100001}"#, "/reads_per_minute"),
+            (r#"{"scopes":["read"],"ttl_seconds":1,"reads_per_minute":"60"}"#, "/reads_per_minute"),
             ("[]", ""),
         ] {
             assert_eq!(faults(body), [path], "{body}");
@@ -193,6 +218,16 @@ mod tests {
         let most = NewSession::parse(body(SESSION_TOPICS).as_bytes()).unwrap();
         assert_eq!(most.topics.unwrap().len(), SESSION_TOPICS);
         assert_eq!(faults(&body(SESSION_TOPICS + 1)), ["/topics"]);
+    }
+
+    #[test]
+    fn a_session_may_have_limits() {
+        let body = br#"{"scopes":["read"],"ttl_seconds":1,"writes_per_minute":1,"reads_per_minute":100000}"#;
+        let limits = NewSession::parse(body).unwrap().limits;
+        let told = [limits.writes_per_minute, limits.reads_per_minute].map(|limit| limit.unwrap().get());
+        assert_eq!(told, [1, 100_000]);
+        let without = NewSession::parse(br#"{"scopes":["read"],"ttl_seconds":1}"#).unwrap();
+        assert_eq!(without.limits, RateLimits::default());
     }
 
     #[test]

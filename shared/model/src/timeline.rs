@@ -1,7 +1,8 @@
 //! Timelines of sources, and feeds: events of several topics, each shown with its topic.
 
 use lately_keys::Topic;
-use serde::{Serialize, Serializer};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::event::Event;
 use crate::page::Page;
@@ -39,6 +40,13 @@ impl Serialize for TimelineEvent {
     }
 }
 
+impl<'de> Deserialize<'de> for TimelineEvent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (topic, event) = Event::deserialize_of(deserializer)?;
+        Ok(Self { topic: topic.ok_or_else(|| D::Error::missing_field("topic"))?, event })
+    }
+}
+
 /// A page of a feed: a page's JSON. The feed's first page also has `unread` and `unread_more`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FeedPage {
@@ -48,6 +56,26 @@ pub struct FeedPage {
     /// The number of unread entries, where it is known for free.
     #[serde(flatten)]
     pub unread: Option<PageUnread>,
+}
+
+impl<'de> Deserialize<'de> for FeedPage {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        /// Raw JSON, as an event's data is, cannot be read through `flatten`.
+        #[derive(Deserialize)]
+        struct Fields {
+            events: Vec<TimelineEvent>,
+            next: Option<String>,
+            newer: Option<String>,
+            has_more: bool,
+            unread: Option<usize>,
+            #[serde(default)]
+            unread_more: bool,
+        }
+        let Fields { events, next, newer, has_more, unread, unread_more } =
+            Fields::deserialize(deserializer)?;
+        let unread = unread.map(|unread| PageUnread { unread, unread_more });
+        Ok(Self { page: Page { events, next, newer, has_more }, unread })
+    }
 }
 
 /// The unread entries of a feed's first page.
@@ -60,7 +88,7 @@ pub struct PageUnread {
 }
 
 /// The unread entries of a feed: `{"unread":N,"more":false}`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unread {
     /// The number of entries that are newer than the seen mark and not the user's own.
     pub unread: u64,

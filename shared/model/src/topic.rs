@@ -1,7 +1,7 @@
 //! Topics: their settings, changes of the settings, and the views of a topic.
 
 use lately_keys::{Bucket, BucketWidth, ShardCount, Topic, UnixMillis};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::body::{self, BodyError};
@@ -12,7 +12,7 @@ use crate::retention::{RetentionDays, RetentionDaysError};
 use crate::views::{View, Views};
 
 /// The settings of a topic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TopicSettings {
     /// The time that a bucket covers; fixed at creation.
     pub bucket: BucketWidth,
@@ -68,19 +68,25 @@ impl TopicSettings {
 /// assert_eq!(forever.retention_days, None);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TopicChange {
     /// The time that a bucket covers.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub bucket: Option<BucketWidth>,
     /// The time for which events are kept; `Some(None)`, which is `null` in JSON, keeps them forever.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub retention_days: Option<Option<RetentionDays>>,
     /// The least shards that a bucket starts with.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub min_shards: Option<ShardCount>,
     /// The most shards that a bucket may grow to.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_shards: Option<ShardCount>,
     /// True if events are pushed to feeds.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub fan_out: Option<bool>,
     /// The views that list later events.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub views: Option<Views>,
 }
 
@@ -178,7 +184,7 @@ fn read_views(field: &Field<&RawValue>, found: &mut Found) -> Option<Views> {
 }
 
 /// A topic, with its newest buckets.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TopicView {
     /// Its name.
     pub topic: Topic,
@@ -192,7 +198,7 @@ pub struct TopicView {
 }
 
 /// A bucket of a topic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BucketView {
     /// The time window that it covers.
     pub label: Bucket,
@@ -201,7 +207,7 @@ pub struct BucketView {
 }
 
 /// A topic in a list. A list does not read the topics' buckets.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TopicSummary {
     /// Its name.
     pub topic: Topic,
@@ -213,7 +219,7 @@ pub struct TopicSummary {
 }
 
 /// A page of the list of topics: `{"topics":[…],"next":"…"|null}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TopicList {
     /// The topics, by name.
     pub topics: Vec<TopicSummary>,

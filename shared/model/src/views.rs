@@ -1,6 +1,6 @@
 //! The views of a topic: the further timelines that list its events.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::words::words;
 
@@ -72,6 +72,12 @@ impl FromIterator<View> for Views {
             View::Subject => Self { subject: true, ..kept },
             View::Type => Self { event_type: true, ..kept },
         })
+    }
+}
+
+impl<'de> Deserialize<'de> for Views {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Vec::<View>::deserialize(deserializer)?.into_iter().collect())
     }
 }
 

@@ -45,6 +45,8 @@ macro_rules! words {
                 f.write_str(self.as_str())
             }
         }
+
+        crate::text::serde_as_text!($name);
     };
 }
 

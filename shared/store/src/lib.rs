@@ -19,6 +19,7 @@
 //! | all events of a range | `range.rs` |
 //! | consumers, and reports of what is new | `consumer/`, `run/` |
 //! | sessions | `session.rs` |
+//! | the writes and reads a minute of a caller | `quota/` |
 //! | profiles and settings | `record.rs` |
 //! | issues, and the upgrade of older ones | `issue/` |
 //! | following | `follow/`, `source.rs` |
@@ -46,6 +47,7 @@ mod list;
 mod op;
 mod placing;
 mod pull_marker;
+mod quota;
 mod range;
 mod record;
 mod renewal;
@@ -75,6 +77,7 @@ pub use lately_table::{Ambient, Corrupt, Cost, Item, TableError, Tally, Unavaila
 pub use latest::LatestError;
 pub use list::ListError;
 pub use op::Op;
+pub use quota::{OverQuota, QuotaHandle};
 pub use range::Range;
 pub use record::{
     DocumentKey, DocumentNotFound, GetDocumentError, RecordHandle, StoredDocument, WriteDocumentError,

@@ -21,15 +21,16 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use lately_keys::table::{ConsumerKey, IssueKey, RepositoryKey};
+use lately_keys::table::{ConsumerKey, IssueKey, QuotaKey, RepositoryKey};
 use lately_keys::{Source, Topic, UnixMillis, User};
-use lately_model::Revision;
+use lately_model::{RequestsPerMinute, Revision};
 use lately_table::{Ambient, Cost, Table};
 
 use crate::consumer::ConsumerHandle;
 use crate::feed::FeedHandle;
 use crate::follow::UserHandle;
 use crate::issue::{IssueHandle, IssuesHandle, RepositoryHandle};
+use crate::quota::QuotaHandle;
 use crate::record::{DocumentKey, RecordHandle};
 use crate::run::{Run, RunHandle, RunsHandle};
 use crate::session::SessionsHandle;
@@ -186,6 +187,12 @@ impl Op {
     #[must_use]
     pub const fn sessions(&self) -> SessionsHandle<'_> {
         SessionsHandle { op: self }
+    }
+
+    /// A quota of a caller with this limit.
+    #[must_use]
+    pub const fn quota<'a>(&'a self, key: &'a QuotaKey, limit: RequestsPerMinute) -> QuotaHandle<'a> {
+        QuotaHandle { op: self, key, limit }
     }
 
     /// A repository and its issues.

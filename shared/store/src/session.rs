@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! SESSION#{hash of the token} / same
-//!   user S?, scopes S ("read write"), topics S? ("billing posts"), created_at N (milliseconds), expires_at N, gsi1pk,
-//!   gsi1sk
+//!   user S?, scopes S ("read write"), topics S? ("billing posts"), created_at N (milliseconds), expires_at N,
+//!   writes_per_minute N?, reads_per_minute N?, gsi1pk, gsi1sk
 //! ```
 //!
 //! A token is refused once its session has ended, whether or not TTL has removed the session's item. So one conditional
@@ -31,7 +31,7 @@ use lately_keys::table::{SessionId, SessionKey, SessionListKey, SessionNameKey, 
 use lately_keys::{
     Cursor, CursorError, Fingerprint, Order, Place, Position, TableKey, Topic, UnixMillis, User,
 };
-use lately_model::{NewSession, PageSize, Session, SessionList, SessionQuery};
+use lately_model::{NewSession, PageSize, RateLimits, RequestsPerMinute, Session, SessionList, SessionQuery};
 use lately_table::{Condition, Corrupt, Item, Query, TableError, Update};
 
 use crate::error::FindError;
@@ -79,6 +79,7 @@ impl SessionsHandle<'_> {
             topics: new.topics.clone(),
             created_at,
             expires_at: UnixMillis::new(seconds * 1000).unwrap_or(UnixMillis::MAX),
+            limits: new.limits,
         };
         self.op.table.put(&encode_name(&session, hash)).await?;
         if let Some(user) = &session.user {
@@ -283,6 +284,13 @@ fn encode(session: &Session, hash: TokenHash) -> Item {
         .with_some("topics", topics.map(|topics| topics.join(" ")))
         .with("created_at", session.created_at.get())
         .with("expires_at", session.expires_at.get() / 1000)
+        .with_some("writes_per_minute", session.limits.writes_per_minute.map(RequestsPerMinute::get))
+        .with_some("reads_per_minute", session.limits.reads_per_minute.map(RequestsPerMinute::get))
+}
+
+fn decode_limit(item: &Item, name: &'static str) -> Result<Option<RequestsPerMinute>, Corrupt> {
+    let limit = item.optional_number(name)?.map(RequestsPerMinute::new);
+    limit.transpose().map_err(|_| item.corrupt(name))
 }
 
 fn decode(item: &Item) -> Result<Session, Corrupt> {
@@ -296,6 +304,10 @@ fn decode(item: &Item) -> Result<Session, Corrupt> {
         topics: topics.transpose().map_err(|_| item.corrupt("topics"))?,
         created_at: item.millis("created_at")?,
         expires_at: expires_at.ok_or_else(|| item.corrupt("expires_at"))?,
+        limits: RateLimits {
+            writes_per_minute: decode_limit(item, "writes_per_minute")?,
+            reads_per_minute: decode_limit(item, "reads_per_minute")?,
+        },
     })
 }
 
@@ -313,6 +325,7 @@ mod tests {
             topics: None,
             created_at: UnixMillis::MIN,
             expires_at: UnixMillis::new(1_720_900_000_000).unwrap(),
+            limits: RateLimits::default(),
         };
         let key = "SESSION#0190a4cd-d3e7-7222-9f99-fdb74feee752";
         let expected = Item::from([("pk", key), ("sk", key)])

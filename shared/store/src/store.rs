@@ -15,6 +15,7 @@ use crate::limits::{
     RENEWAL_PAUSE, SOURCE_GROWTH_PAUSE, TOPIC_AGE,
 };
 use crate::op::Op;
+use crate::quota::Quotas;
 use crate::settings::FeedSettings;
 use crate::topic::StoredTopic;
 
@@ -22,7 +23,7 @@ use crate::topic::StoredTopic;
 ///
 /// The store's caches may be dropped at any time. They hold a topic's settings for seconds, directory pages for a
 /// second, and directory entries and the coverages of sources for as long as there is room, because a coverage only
-/// grows.
+/// grows. They also hold leases of quotas: a lease that is dropped stays booked until it ends.
 #[derive(Clone, Debug)]
 pub struct Store {
     inner: Arc<Inner>,
@@ -45,6 +46,7 @@ struct Inner {
     growing_source: Mutex<()>,
     not_grown: Cache<Source, Sent>,
     paces: Cache<PaceName, Pace>,
+    quotas: Quotas,
 }
 
 impl Store {
@@ -66,6 +68,7 @@ impl Store {
             growing_source: Mutex::new(()),
             not_grown: Cache::new(CACHED_TOPICS),
             paces: Cache::new(CACHED_TOPICS),
+            quotas: Quotas::default(),
         };
         Self { inner: Arc::new(inner), feeds: FeedSettings::default() }
     }
@@ -223,6 +226,11 @@ impl Store {
     /// The pace of the events of a topic, or of one of its types, when a page of them was last read.
     pub(crate) fn paces(&self) -> &Cache<PaceName, Pace> {
         &self.inner.paces
+    }
+
+    /// The leases of this process, by quota.
+    pub(crate) fn quotas(&self) -> &Quotas {
+        &self.inner.quotas
     }
 
     pub(crate) fn cached_topic(&self, topic: &Topic) -> Option<Arc<Aged<StoredTopic>>> {

@@ -98,7 +98,7 @@ class Page(TypedDict):
     has_more: bool
 
 
-Code: TypeAlias = Literal["invalid-name", "invalid-id", "invalid-query", "invalid-cursor", "invalid-idempotency-key", "invalid-precondition", "malformed-json", "missing-token", "invalid-token", "forbidden", "origin-refused", "route-not-found", "method-not-allowed", "topic-not-found", "event-not-found", "not-found", "stale-batch", "has-runs", "bucket-is-fixed", "too-many-pull-sources", "too-many-consumers", "too-many-issues", "revision-mismatch", "too-large", "invalid-body", "invalid-event", "too-many-events", "invalid-topic", "idempotency-key-reused", "revision-required", "partially-accepted", "not-yet-visible", "unavailable"]
+Code: TypeAlias = Literal["invalid-name", "invalid-id", "invalid-query", "invalid-cursor", "invalid-idempotency-key", "invalid-precondition", "malformed-json", "missing-token", "invalid-token", "forbidden", "origin-refused", "route-not-found", "method-not-allowed", "topic-not-found", "event-not-found", "not-found", "stale-batch", "has-runs", "bucket-is-fixed", "too-many-pull-sources", "too-many-consumers", "too-many-issues", "revision-mismatch", "too-large", "invalid-body", "invalid-event", "too-many-events", "invalid-topic", "idempotency-key-reused", "rate-limited", "revision-required", "partially-accepted", "not-yet-visible", "unavailable"]
 
 
 class Fault(TypedDict):
@@ -136,11 +136,19 @@ SessionId: TypeAlias = str
 Scope: TypeAlias = Literal["read", "write", "import", "consume", "act-as", "admin"]
 
 
+WritesPerMinute: TypeAlias = int
+
+
+ReadsPerMinute: TypeAlias = int
+
+
 class NewSession(TypedDict):
     user: NotRequired[Name]
     scopes: list[Scope]
     topics: NotRequired[list[Name]]
     ttl_seconds: int
+    writes_per_minute: NotRequired[WritesPerMinute]
+    reads_per_minute: NotRequired[ReadsPerMinute]
 
 
 class Session(TypedDict):
@@ -150,6 +158,8 @@ class Session(TypedDict):
     topics: NotRequired[list[Name]]
     created_at: Time
     expires_at: Time
+    writes_per_minute: NotRequired[WritesPerMinute]
+    reads_per_minute: NotRequired[ReadsPerMinute]
 
 
 class SessionList(TypedDict):
@@ -167,6 +177,8 @@ class OwnSession(TypedDict):
     topics: NotRequired[list[Name]]
     expires_at: NotRequired[Time]
     issuer: NotRequired[str]
+    writes_per_minute: NotRequired[WritesPerMinute]
+    reads_per_minute: NotRequired[ReadsPerMinute]
 
 
 class SessionToken(TypedDict):

@@ -128,7 +128,7 @@ async fn no_issuer_is_asked_for_sessions_and_foreign_tokens() {
 #[tokio::test]
 async fn the_gateway_gets_the_same_context_as_for_a_session() {
     let settings = json!({
-        "audience": "lately", "topics": "topics",
+        "audience": "lately", "topics": "topics", "writes_per_minute": 600,
         "scopes": {"claim": "scope", "map": {"post": ["read", "write"]}},
     });
     let rig = Rig::with(Signer::ed(), settings);
@@ -145,7 +145,7 @@ async fn the_gateway_gets_the_same_context_as_for_a_session() {
         "isAuthorized": true,
         "context": {
             "user": "ada", "scopes": "read write", "topics": "posts billing", "expires_at": end.to_string(),
-            "issuer": rig.issuer.url,
+            "issuer": rig.issuer.url, "writes_per_minute": "600",
         },
     });
     assert_eq!(serde_json::to_value(&answer).unwrap(), expected);
@@ -176,6 +176,12 @@ fn settings_with_a_fault_are_refused_with_its_place() {
         (with("audience", json!(7)), "audience must be a text or a list of texts"),
         (with("scopes", json!({"claim": "scope", "map": {"a": ["root"]}})), "must be read, write,"),
         (with("scopes", json!({"claim": "scope", "map": {}})), "scopes of issuer 1 must name"),
+        (with("writes_per_minute", json!(0)), "writes_per_minute or reads_per_minute of issuer 1 must be"),
+        (
+            with("reads_per_minute", json!(100_001)),
+            "writes_per_minute or reads_per_minute of issuer 1 must be",
+        ),
+        (with("reads_per_minute", json!("60")), "not a list of issuers"),
         (json!([good, good]).to_string(), "issuer of issuer 2 is also that of another issuer"),
         (json!(vec![&good; 21]).to_string(), "at most 20 issuers"),
     ] {

@@ -1,11 +1,11 @@
 //! A batch: the lines that one request posts.
 
+use lately_client::FieldFault;
 use lately_keys::UnixMillis;
 use lately_model::limits::{BATCH_EVENTS, BODY_BYTES};
 use lately_model::{AcceptedTimes, BatchError, BodyForm};
 
 use crate::client::failure::Refusal;
-use crate::client::remote::FieldFault;
 
 /// A line that is not blank, without the blanks around it.
 #[derive(Debug)]

@@ -12,12 +12,13 @@ mod stopped;
 
 use std::path::PathBuf;
 
+use lately_client::Request;
 use lately_keys::table::IdempotencyKey;
 use lately_keys::{Actor, EventType, Subject, Topic, UnixMillis};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::client::ask::{Access, Call};
+use crate::client::ask::Access;
 use crate::client::failure::Failure;
 use crate::client::session::{Screen, Session};
 use crate::client::timeline::{Columns, rows};
@@ -114,9 +115,9 @@ pub(super) async fn run(options: PostOptions, screen: Screen<'_>) -> Result<(), 
     }
     let mut session = Session::open(access, screen)?;
     let event = NewEvent { event_type, actor, subject, data, at };
-    let call = Call::post(format!("/topics/{topic}/events")).json(&event);
+    let call = Request::post(format!("/topics/{topic}/events")).json(&event);
     let call = match idempotency_key {
-        Some(key) => call.under(key.to_string()),
+        Some(key) => call.key(&key.to_string()),
         None => call,
     };
     let reply = session.ask(&call).await?;

@@ -2,6 +2,7 @@
 
 use futures_util::StreamExt;
 use futures_util::stream;
+use lately_client::{Request, Response};
 use lately_keys::Topic;
 use lately_keys::limits::IDEMPOTENCY_KEY_BYTES;
 use lately_keys::table::IdempotencyKey;
@@ -10,13 +11,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
-use crate::client::ask::{Access, Api, Call, LONG};
+use crate::client::ask::{Access, Api, MANY};
 use crate::client::failure::Failure;
 use crate::client::post::batch::LineBatch;
 use crate::client::post::lines::{Lines, Source};
 use crate::client::post::progress::Progress;
 use crate::client::post::{LineArguments, Stopped};
-use crate::client::remote::Reply;
 use crate::client::session::{Screen, Session, read};
 
 /// The most bytes of a run's key: `@` and a line number are appended to it.
@@ -64,7 +64,7 @@ pub(super) async fn run(
         )));
     }
     let lines = Lines::open(&source)?;
-    let api = Api::of(access.clone(), LONG)?;
+    let api = Api::of(access.clone(), MANY)?;
     let mut run = Run {
         session: Session::open(access, screen)?,
         progress: Progress::begun(clock::monotonic_now(), quiet),
@@ -97,9 +97,9 @@ pub(super) async fn run(
 }
 
 /// Sends a batch with the key of its first line. Faults of an error response get their line numbers.
-async fn send(api: &Api, target: &str, key: &str, batch: &mut LineBatch) -> Result<Reply, Failure> {
-    let call = Call::post(target).body("application/x-ndjson", batch.body.clone());
-    let mut reply = api.ask(&call.under(format!("{key}@{}", batch.span().0))).await;
+async fn send(api: &Api, target: &str, key: &str, batch: &mut LineBatch) -> Result<Response, Failure> {
+    let call = Request::post(target).body("application/x-ndjson", batch.body.clone());
+    let mut reply = api.ask(&call.key(&format!("{key}@{}", batch.span().0))).await;
     if let Err(Failure::Refused(refusal)) = &mut reply {
         batch.locate(refusal);
     }
@@ -108,7 +108,7 @@ async fn send(api: &Api, target: &str, key: &str, batch: &mut LineBatch) -> Resu
 
 impl Run<'_> {
     /// Notes the result of a batch, or of reading one.
-    fn note(&mut self, done: Result<(LineBatch, Result<Reply, Failure>), Failure>) -> Result<(), Failure> {
+    fn note(&mut self, done: Result<(LineBatch, Result<Response, Failure>), Failure>) -> Result<(), Failure> {
         let (batch, reply) = done?;
         self.rest = batch.span().1 + 1;
         match reply {
@@ -120,7 +120,7 @@ impl Run<'_> {
         }
     }
 
-    fn count(&mut self, batch: &LineBatch, reply: &Reply) -> Result<(), Failure> {
+    fn count(&mut self, batch: &LineBatch, reply: &Response) -> Result<(), Failure> {
         let events = u64::try_from(batch.len()).expect("some hundreds");
         self.accepted += events;
         if self.session.json {

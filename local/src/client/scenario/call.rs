@@ -4,12 +4,11 @@ use std::cell::RefCell;
 use std::fmt::Display;
 use std::time::Duration;
 
+use lately_client::{Lately, Request, Response};
 use lately_kit::clock;
 use lately_kit::token::Token;
-use reqwest::{Method, RequestBuilder};
+use reqwest::Method;
 use serde_json::Value;
-
-use crate::client::remote::{Remote, Reply, cause};
 
 /// The first and the longest wait before a request is sent again. The wait doubles each time.
 const PAUSE: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)];
@@ -29,7 +28,7 @@ pub(super) struct StepFailure {
 /// The API, the longest wait for an asynchronous write, and the paths to delete at the end.
 #[derive(Debug)]
 pub(super) struct ScenarioRun {
-    pub(super) remote: Remote,
+    lately: Lately,
     pub(super) patience: Duration,
     left: RefCell<Vec<String>>,
 }
@@ -39,28 +38,36 @@ pub(super) struct ScenarioRun {
 pub(super) struct ScenarioCaller<'a> {
     pub(super) name: String,
     world: &'a ScenarioRun,
-    token: Option<Token>,
+    pub(super) lately: Lately,
 }
 
 /// A request that is not sent yet.
 #[derive(Debug)]
 pub(super) struct ScenarioCall<'a> {
     world: &'a ScenarioRun,
+    lately: Lately,
     line: String,
-    request: RequestBuilder,
+    request: Request,
 }
 
 /// A response, with the request that it answers.
 #[derive(Debug)]
 pub(super) struct ScenarioAnswer {
     line: String,
-    reply: Reply,
+    reply: Response,
     json: Value,
 }
 
+impl StepFailure {
+    /// A failure that a later attempt cannot fix.
+    pub(super) fn new(told: impl Display) -> Self {
+        Self { told: told.to_string(), passes: false }
+    }
+}
+
 impl ScenarioRun {
-    pub(super) fn new(remote: Remote, patience: Duration) -> Self {
-        Self { remote, patience, left: RefCell::default() }
+    pub(super) fn new(lately: Lately, patience: Duration) -> Self {
+        Self { lately, patience, left: RefCell::default() }
     }
 
     /// Repeats an attempt until it succeeds or the time is over. A failure that waiting cannot fix ends it at once.
@@ -77,16 +84,17 @@ impl ScenarioRun {
             };
             let left = deadline.saturating_duration_since(clock::monotonic_now());
             if left.is_zero() {
-                let told = format!("after {} s: {failure}", self.patience.as_secs());
-                return Err(StepFailure { told, passes: false });
+                return Err(StepFailure::new(format_args!("after {} s: {failure}", self.patience.as_secs())));
             }
             tokio::time::sleep(pause.min(left)).await;
             pause = (pause * 2).min(longest);
         }
     }
 
-    pub(super) fn caller(&self, name: impl Into<String>, token: Option<Token>) -> ScenarioCaller<'_> {
-        ScenarioCaller { name: name.into(), world: self, token }
+    pub(super) fn caller(&self, name: impl Into<String>, token: Option<&Token>) -> ScenarioCaller<'_> {
+        let token = token.map(|token| token.reveal().into()).unwrap_or_default();
+        let lately = self.lately.using(|options| options.token = token);
+        ScenarioCaller { name: name.into(), world: self, lately }
     }
 
     /// Notes a path to delete at the end.
@@ -122,9 +130,10 @@ impl<'a> ScenarioCaller<'a> {
     }
 
     fn call(&self, method: Method, target: impl Display) -> ScenarioCall<'a> {
-        let (world, target) = (self.world, target.to_string());
+        let target = target.to_string();
         let line = format!("{method} {target}");
-        ScenarioCall { world, line, request: world.remote.request(method, &target, self.token.as_ref()) }
+        let (world, lately) = (self.world, self.lately.clone());
+        ScenarioCall { world, lately, line, request: Request::new(method, target) }
     }
 }
 
@@ -134,11 +143,10 @@ impl ScenarioCall<'_> {
     }
 
     pub(super) fn text(self, content_type: &str, body: impl Into<String>) -> Self {
-        let request = self.request.header("content-type", content_type).body(body.into());
-        Self { request, ..self }
+        Self { request: self.request.body(content_type, body.into()), ..self }
     }
 
-    pub(super) fn header(self, name: &str, value: &str) -> Self {
+    pub(super) fn header(self, name: &'static str, value: &str) -> Self {
         Self { request: self.request.header(name, value), ..self }
     }
 
@@ -162,29 +170,24 @@ impl ScenarioCall<'_> {
         what: &str,
         is_so: impl Fn(&ScenarioAnswer) -> bool,
     ) -> Result<ScenarioAnswer, StepFailure> {
-        let Self { world, line, request } = self;
         let attempt = async || {
-            let request = request.try_clone().expect("a body is a string");
-            let answer = ScenarioCall { world, line: line.clone(), request }.ask().await?;
+            let answer = self.ask().await?;
             let is_so = is_so(&answer);
             answer.holds(is_so, what)
         };
-        world.wait(attempt).await
+        self.world.wait(attempt).await
     }
 
-    async fn ask(self) -> Result<ScenarioAnswer, StepFailure> {
-        let Self { line, request, .. } = self;
-        match Reply::to(request).await {
+    async fn ask(&self) -> Result<ScenarioAnswer, StepFailure> {
+        let line = self.line.clone();
+        match self.lately.send_once(&self.request).await {
             // A body that is not JSON counts as null.
             Ok(reply) => Ok(ScenarioAnswer {
                 json: serde_json::from_slice(&reply.body).unwrap_or_default(),
                 line,
                 reply,
             }),
-            Err(error) => {
-                let told = format!("{line} got no response: {}", cause(&error));
-                Err(StepFailure { told, passes: false })
-            }
+            Err(problem) => Err(StepFailure::new(format_args!("{line} got no response: {}", problem.detail))),
         }
     }
 }
@@ -212,7 +215,7 @@ impl ScenarioAnswer {
 
     /// A header's value.
     pub(super) fn header(&self, name: &str) -> Result<String, StepFailure> {
-        let value = self.reply.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let value = self.reply.header(name).map(str::to_owned);
         value.ok_or_else(|| self.is_not(format_args!("the header {name}")))
     }
 
@@ -253,13 +256,14 @@ impl ScenarioAnswer {
     }
 
     fn is_not(&self, what: impl Display) -> StepFailure {
-        let Reply { status, body, .. } = &self.reply;
+        let Response { status, body, .. } = &self.reply;
         let problem = self.reply.problem();
-        let told = match &*problem.code {
-            "" => String::from_utf8_lossy(body).chars().take(TOLD_CHARACTERS).collect(),
-            code => format!("{code}: {}", problem.text()),
+        let told = if problem.is_lately() {
+            format!("{}: {}", problem.code, problem.detail)
+        } else {
+            String::from_utf8_lossy(body).chars().take(TOLD_CHARACTERS).collect()
         };
-        let id = self.reply.request_id().map(|id| format!(" (request {id})")).unwrap_or_default();
+        let id = problem.request_id.map(|id| format!(" (request {id})")).unwrap_or_default();
         let told = format!("{} returned {} {told}{id}, expected {what}", self.line, status.as_u16());
         let passes = match status.as_u16() {
             404 | 429 => true,

@@ -1,5 +1,8 @@
 //! The act on events: it writes them in every way, and reads them back as pages and timelines.
 
+use std::collections::BTreeSet;
+
+use lately_client::{FollowOptions, TryStreamExt};
 use lately_keys::UnixMillis;
 use serde_json::{Value, json};
 
@@ -29,7 +32,8 @@ pub(super) async fn events(stage: &mut Stage<'_>, cast: &Cast<'_>) -> ActResult 
     stage.step("events that have settled are read oldest first", act.oldest(&posted)).await?;
     let note = stage.step("the cursor newer finds newer events", act.newer()).await?;
     stage.step("pages are filtered by type and by time", act.narrowed(&note, hour_ago, &import)).await?;
-    let all: Vec<_> = note.into_iter().chain(newest).collect();
+    let followed = stage.step("a follow shows each event that comes", act.follow()).await?;
+    let all: Vec<_> = followed.into_iter().rev().chain(note).chain(newest).collect();
     stage.step("the timelines of the actor and the subject contain the events", act.sources(&all)).await?;
     Ok(())
 }
@@ -127,6 +131,33 @@ impl EventsAct<'_> {
         let new = self.leave(&ada.post(path).json(&self.event("note.added", 9)).gives(201).await?);
         let page = bob.get(format_args!("{path}?cursor={cursor}"));
         page.until("only the new event", |page| page.ids() == new).await?;
+        Ok(new)
+    }
+
+    async fn follow(&self) -> Result<Vec<String>, StepFailure> {
+        let (path, Cast { topic, ada, bob, scenario, .. }) = (&self.path, self.cast);
+        let page = bob.get(format_args!("{path}?limit=1&consistent=true")).gives(200).await?;
+        let options = FollowOptions { cursor: Some(page.text("/newer")?), ..FollowOptions::default() };
+        let mut events = bob.lately.topic(topic).follow(options);
+        let mut new = Vec::new();
+        for number in 10..12 {
+            new.extend(
+                self.leave(&ada.post(path).json(&self.event("post.created", number)).gives(201).await?),
+            );
+        }
+        let mut left: BTreeSet<_> = new.iter().cloned().collect();
+        let shown = async {
+            while !left.is_empty() {
+                let followed = events.try_next().await;
+                let followed =
+                    followed.map_err(|problem| StepFailure::new(format_args!("{path}: {problem}")))?;
+                let followed = followed.ok_or_else(|| StepFailure::new("the follow ended"))?;
+                left.remove(&followed.event.id.to_string());
+            }
+            Ok(())
+        };
+        let shown = tokio::time::timeout(scenario.patience, shown).await;
+        shown.map_err(|_| StepFailure::new(format_args!("{path}: the follow does not show {new:?}")))??;
         Ok(new)
     }
 

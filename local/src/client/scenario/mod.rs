@@ -23,7 +23,7 @@ use std::time::Duration;
 use lately_keys::Topic;
 use lately_kit::token::Token;
 
-use crate::client::remote::{ApiPlace, Remote, parse_token};
+use crate::client::remote::{ApiPlace, parse_token};
 use crate::client::scenario::call::ScenarioRun;
 use crate::client::scenario::stage::{Stage, go_on};
 use crate::seconds;
@@ -103,7 +103,7 @@ fn parse_patience(text: &str) -> Result<Duration, String> {
 /// See [`ScenarioError`].
 pub async fn run(options: ScenarioOptions, out: &mut (impl Write + Send)) -> Result<(), ScenarioError> {
     let ScenarioOptions { place, token, report, patience, skip } = options;
-    let world = ScenarioRun::new(Remote::at(place)?, patience);
+    let world = ScenarioRun::new(place.client()?, patience);
     let mut stage = Stage::new(out);
     go_on(Box::pin(script::play(&mut stage, &world, &token, report.as_ref(), &skip)).await)?;
     go_on(script::clean_up(&mut stage, &world, &token).await)?;

@@ -29,10 +29,10 @@ pub(super) async fn play(
     skip: &[ScenarioPart],
 ) -> ActResult {
     let run = format!("{:08x}", fastrand::u32(..));
-    let admin = scenario.caller("admin", Some(token.clone()));
+    let admin = scenario.caller("admin", Some(token));
     let [ada, bob] = sessions(stage, scenario, &admin, &run).await?;
     let nobody = scenario.caller("nobody", None);
-    let stranger = scenario.caller("stranger", Some(Token::of("nobody's")));
+    let stranger = scenario.caller("stranger", Some(&Token::of("nobody's")));
     let topic = format!("scenario-{run}");
     let cast = &Cast { scenario, run, topic, admin, ada, bob, nobody, stranger };
     topics(stage, cast).await?;
@@ -71,7 +71,7 @@ async fn sessions<'a>(
         let session = json!({"user": user, "scopes": ["read", "write"], "ttl_seconds": SESSION_SECONDS});
         let session = admin.post("/sessions").json(&session).gives(201).await?;
         scenario.leaves(format!("/sessions/{}", session.text("/id")?));
-        Ok::<_, StepFailure>(scenario.caller(user, Some(Token::of(&session.text("/token")?))))
+        Ok::<_, StepFailure>(scenario.caller(user, Some(&Token::of(&session.text("/token")?))))
     };
     let users = async { Ok([minted("ada").await?, minted("bob").await?]) };
     let users = stage.step("sessions are opened for two users", users).await?;
@@ -142,7 +142,7 @@ async fn openapi(stage: &mut Stage<'_>, cast: &Cast<'_>) -> ActResult {
 
 /// Deletes everything that the run created and that can be deleted.
 pub(super) async fn clean_up(stage: &mut Stage<'_>, scenario: &ScenarioRun, token: &Token) -> ActResult {
-    let admin = scenario.caller("admin", Some(token.clone()));
+    let admin = scenario.caller("admin", Some(token));
     let cleaned = async {
         let mut done = Ok(());
         for path in scenario.left() {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::cli::{cells, run};
-use crate::program::{Program, until};
+use crate::program::{Program, http, until};
 
 #[test]
 fn an_event_is_shown_and_deleted() {
@@ -53,8 +53,22 @@ fn sessions_are_created_listed_and_revoked_by_user() {
     let program = Program::started(&["--no-demo"]);
     let api = program.api();
     let create = [
-        "session", "create", "--scope", "read", "--scope", "write", "--user", "eve", "--topic", "posts",
-        "--ttl", "1h",
+        "session",
+        "create",
+        "--scope",
+        "read",
+        "--scope",
+        "write",
+        "--user",
+        "eve",
+        "--topic",
+        "posts",
+        "--ttl",
+        "1h",
+        "--writes-per-minute",
+        "600",
+        "--reads-per-minute",
+        "6000",
     ];
     let made = run(api, &create);
     let id = made.told.strip_prefix("session ").unwrap().split(',').next().unwrap().to_owned();
@@ -62,12 +76,13 @@ fn sessions_are_created_listed_and_revoked_by_user() {
     let list = |token: &str| run(api, &["topic", "list", "--token", token.trim()]).code;
     assert_eq!(list(&token), 0);
     let listed = run(api, &["session", "list", "--user", "eve"]).fine();
-    assert_eq!(cells(&listed)[0], ["id", "user", "scopes", "topics", "until"]);
+    assert_eq!(cells(&listed)[0], ["id", "user", "scopes", "topics", "until", "limits"]);
     assert_eq!(cells(&listed)[1][..4], [&*id, "eve", "read write", "posts"]);
     let shown = run(api, &["session", "show", &id]).fine();
     assert!(shown.contains("eve") && !shown.contains(token.trim()), "{shown}");
+    assert!(shown.contains("600 writes/min, 6000 reads/min"), "{shown}");
     let own = run(api, &["whoami", "--token", token.trim()]).fine();
-    for cell in ["eve", "read write", "posts", cells(&listed)[1][4]] {
+    for cell in ["eve", "read write", "posts", cells(&listed)[1][4], cells(&listed)[1][5]] {
         assert!(own.contains(cell), "{cell}: {own}");
     }
     let first = run(api, &["session", "list", "-n", "1"]);
@@ -80,6 +95,29 @@ fn sessions_are_created_listed_and_revoked_by_user() {
     run(api, &["session", "show", &id]).failed(4, &["404"]);
     run(api, &["session", "revoke"]).failed(2, &["required"]);
     run(api, &["session", "list", "--token", "ada"]).failed(3, &["403"]);
+    let refused = run(api, &["session", "create", "--scope", "read", "--writes-per-minute", "0"]);
+    refused.failed(2, &["must be a whole number from 1 to 100000"]);
+}
+
+#[test]
+fn the_jwts_of_an_issuer_have_the_limits_of_its_rule() {
+    let other = Program::started(&["--no-demo"]);
+    let jwt = ["token", "jwt", "--scope", "write", "--user", "eve"];
+    let token = run(other.api(), &jwt).fine();
+    run(other.api(), &[&jwt[..], &["--writes-per-minute", "2"]].concat())
+        .failed(3, &["422", "issuer's rule"]);
+    let rule = json!([{
+        "issuer": format!("http://{}/local/issuer", other.api()), "audience": "lately",
+        "scopes": {"claim": "scope", "map": {"write": ["read", "write"]}}, "writes_per_minute": 2,
+    }]);
+    let program = Program::started(&["--no-demo", "--issuers", &rule.to_string()]);
+    let api = program.api();
+    run(api, &["topic", "create", "posts"]).fine();
+    let token = token.trim();
+    assert!(run(api, &["whoami", "--token", token]).fine().contains("2 writes/min"));
+    let authorization = format!("authorization: Bearer {token}");
+    let put = || http(api, "PUT", "/users/eve/following/actor:ada", &[&authorization], "").0;
+    assert_eq!([put(), put(), put()], [201, 200, 429]);
 }
 
 #[test]

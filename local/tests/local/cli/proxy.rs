@@ -69,7 +69,10 @@ fn hand_on(mut stream: TcpStream, api: &str, faults: &[Fault], asked: &AtomicUsi
     let mut onward = TcpStream::connect(api)?;
     onward.write_all(head.as_bytes())?;
     onward.write_all(&body)?;
-    let mut answer = Vec::new();
-    onward.read_to_end(&mut answer)?;
-    if fault == Fault::AnswerLost { Ok(()) } else { stream.write_all(&answer) }
+    // A stream is passed on as it comes.
+    match fault {
+        Fault::AnswerLost => std::io::copy(&mut onward, &mut std::io::sink()),
+        _ => std::io::copy(&mut onward, &mut stream),
+    }
+    .map(drop)
 }

@@ -3,6 +3,7 @@
 mod access;
 mod consumers;
 mod issues;
+mod quotas;
 mod reading;
 mod records;
 mod topics;

@@ -109,6 +109,7 @@ async fn each_function_is_granted_exactly_its_actions() {
     rare::follows_and_feeds(&watched).await;
     rare::overload(&watched).await;
     rare::records(&watched).await;
+    rare::limits(&watched).await;
     Box::pin(rare::reports(&watched)).await;
     given_up(&watched);
     let template = Template::parse(TEMPLATE).unwrap();

@@ -168,6 +168,24 @@ pub(super) async fn records(watched: &Watched) {
     issues.call("ada", "POST /repos/octo/hello/issues", r#"{"title":"t"}"#).await.is_ok(201);
 }
 
+/// A caller with limits. Every function with routes asks for its requests.
+pub(super) async fn limits(watched: &Watched) {
+    let Watched { api, .. } = watched;
+    let limited = json!({
+        "user": "ada", "scopes": ["read", "write", "consume"], "ttl_seconds": 60,
+        "writes_per_minute": 100, "reads_per_minute": 100,
+    });
+    let made = api.call("dev", "POST /sessions", limited.to_string()).await.is_ok(201).json();
+    let token = made["token"].as_str().unwrap();
+    api.call(token, "POST /topics/posts/events", event().to_string()).await.is_ok(201);
+    for read in
+        ["/topics/posts/events", "/sources/actor:ada", "/sessions/self", "/topics/posts/consumers/none"]
+    {
+        let read = api.call(token, &format!("GET {read}"), "").await;
+        assert!(read.header("ratelimit").is_some(), "{read:?}");
+    }
+}
+
 /// Reports in parts, with late events, and after a process that died.
 pub(super) async fn reports(watched: &Watched) {
     let Watched { api, objects, report, .. } = watched;

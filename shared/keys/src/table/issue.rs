@@ -14,7 +14,7 @@ use std::str::FromStr;
 use super::RepositoryKey;
 use crate::key::{Key, Place, TableKey};
 use crate::limits::ISSUE_NUMBER;
-use crate::text::{eight_digits, segments};
+use crate::text::{eight_digits, segments, serde_as_text};
 
 /// An issue's number within its repository: 1 to 99,999,999.
 ///
@@ -127,6 +127,8 @@ macro_rules! words {
                 f.write_str(self.as_str())
             }
         }
+
+        serde_as_text!($type);
     };
 }
 

@@ -27,6 +27,7 @@
 //! | [`SessionKey`] | `SESSION#{token hash}` | same | [`SessionListKey`] |
 //! | [`SessionNameKey`] | `SESSION#{id}` | same | |
 //! | [`UserSessionKey`] | `SESSIONS#{user}` | `{id}` | |
+//! | [`QuotaKey`] | `QUOTA#{holder}#{kind}` | same | |
 //! | [`RepositoryKey`] | `REPO#{owner}#{repo}` | `REPO` | |
 //! | [`IssueKey`] | `REPO#{owner}#{repo}` | `ISSUE#{8 digits}` | [`IssueStatusKey`], [`IssuePriorityKey`] |
 //! | [`ConsumerKey`] | `CONSUMER#{topic}#{name}` | `CHECKPOINT` | |
@@ -63,6 +64,7 @@ mod job;
 mod late;
 mod late_page;
 mod profile;
+mod quota;
 mod repository;
 mod run;
 mod session;
@@ -91,6 +93,7 @@ pub use job::{BegunKey, Job, JobKey, JobPage, JobTask};
 pub use late::LateEventKey;
 pub use late_page::LatePageKey;
 pub use profile::ProfileKey;
+pub use quota::{QuotaHolder, QuotaKey, QuotaKind};
 pub use repository::RepositoryKey;
 pub use run::RunKey;
 pub use session::{
@@ -181,6 +184,7 @@ any_key! {
     Session(SessionKey),
     SessionName(SessionNameKey),
     UserSession(UserSessionKey),
+    Quota(QuotaKey),
     Repository(RepositoryKey),
     Issue(IssueKey),
     Consumer(ConsumerKey),

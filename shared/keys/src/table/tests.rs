@@ -113,6 +113,12 @@ fn golden_bytes_of_records() {
     let text = format!("SESSION#{ID}");
     assert_golden(&SessionNameKey { id: parse(ID) }, &text, &text);
     assert_golden(&UserSessionKey { user: parse("ada"), id: parse(ID) }, "SESSIONS#ada", ID);
+    let quota = |holder, kind| QuotaKey { holder, kind };
+    let text = format!("QUOTA#session:{ID}#reads");
+    assert_golden(&quota(QuotaHolder::Session(parse(ID)), QuotaKind::Reads), &text, &text);
+    let jwt = QuotaHolder::of_jwt(parse("ada"), "https://id.example.org/");
+    let text = "QUOTA#jwt:ada:186e76cdbab655e3#writes";
+    assert_golden(&quota(jwt, QuotaKind::Writes), text, text);
     let repository = || RepositoryKey { owner: parse("octo"), repo: parse("hello") };
     assert_golden(&repository(), "REPO#octo#hello", "REPO");
     let number = IssueNumber::try_from(42).unwrap();
@@ -187,6 +193,8 @@ fn a_second_text_for_the_same_key_is_refused() {
         ("SOURCE#actor:ada#SHARD0", INVERTED),
         ("SOURCE#actor:ada#SHARD07", INVERTED),
         ("SOURCE#actor:ada#SHARD7", "#SOURCE"),
+        ("QUOTA#jwt:ada:186E76CDBAB655E3#reads", "QUOTA#jwt:ada:186E76CDBAB655E3#reads"),
+        ("QUOTA#jwt:ada:86e76cdbab655e3#reads", "QUOTA#jwt:ada:86e76cdbab655e3#reads"),
         ("FEED#bob", "#actor:ada"),
         ("USER#bob", "actor:ada"),
         ("TOPIC#posts", "2024-07-12"),
@@ -235,6 +243,7 @@ fn the_longest_keys_fit_dynamodb() {
         RunKey { consumer: consumer(), to: parse(ID) }.encode(),
         LateEventKey { consumer: consumer(), id: parse(ID) }.encode(),
         RepositoryKey { owner: parse(&part), repo: parse(&part) }.encode(),
+        QuotaKey { holder: QuotaHolder::of_jwt(parse(&name), ""), kind: QuotaKind::Writes }.encode(),
     ];
     for Key { pk, sk } in keys {
         assert!(pk.len() <= SORT_KEY_BYTES && sk.len() <= SORT_KEY_BYTES, "{pk} {sk}");
@@ -269,6 +278,10 @@ fn job() -> impl Strategy<Value = JobKey> {
         job: Job { task, id, source, shard },
         page: JobPage::new(page).unwrap(),
     })
+}
+
+fn quota_kind() -> impl Strategy<Value = QuotaKind> {
+    prop::sample::select(QuotaKind::ALL.to_vec())
 }
 
 /// A key of any of the table's families.
@@ -308,6 +321,14 @@ fn any_key() -> impl Strategy<Value = AnyKey> {
         any::<[u8; 32]>().prop_map(|hash| SessionKey { hash: hash.into() }.into()),
         session_id().prop_map(|id| SessionNameKey { id }.into()),
         (user(), session_id()).prop_map(|(user, id)| UserSessionKey { user, id }.into()),
+        (user(), "\\PC{0,20}", quota_kind()).prop_map(|(user, issuer, kind)| {
+            QuotaKey { holder: QuotaHolder::of_jwt(user, &issuer), kind }.into()
+        }),
+        (session_id(), quota_kind()).prop_map(|(id, kind)| QuotaKey {
+            holder: QuotaHolder::Session(id),
+            kind
+        }
+        .into()),
         repository().prop_map(AnyKey::from),
         (repository(), issue_number())
             .prop_map(|(repository, number)| IssueKey { repository, number }.into()),

@@ -1,6 +1,7 @@
 //! The bodies that open and change issues.
 
 use lately_keys::table::{IssuePriority, IssueStatus};
+use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{Issue, IssueBody, IssueTitle, Labels};
@@ -18,11 +19,12 @@ use crate::fields;
 /// assert_eq!(issue.labels.priority(), IssuePriority::Low);
 /// # Ok::<(), lately_model::BodyError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NewIssue {
     /// The title: one line.
     pub title: IssueTitle,
     /// The text.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<IssueBody>,
     /// The labels.
     pub labels: Labels,
@@ -57,17 +59,22 @@ impl NewIssue {
 /// assert_eq!((change.status, change.body), (Some(IssueStatus::Closed), Some(None)));
 /// # Ok::<(), lately_model::BodyError>(())
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct IssueChange {
     /// The title: one line.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<IssueTitle>,
     /// The text; `Some(None)`, which is `null` in JSON, removes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Option<IssueBody>>,
     /// All labels: they replace the present ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub labels: Option<Labels>,
     /// Open or closed.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<IssueStatus>,
     /// The priority. Once set, it no longer follows the labels.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<IssuePriority>,
 }
 

@@ -30,6 +30,7 @@ mod newer;
 mod placing;
 mod polls;
 mod prices;
+mod quotas;
 mod range;
 mod records;
 mod runs;

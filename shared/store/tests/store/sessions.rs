@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle};
 use lately_engine::{Lag, Operation, Options};
-use lately_keys::CursorError;
-use lately_keys::table::{SessionId, TokenHash};
-use lately_model::{NewSession, PageSize, Session, SessionQuery};
+use lately_keys::table::{SessionId, SessionKey, TokenHash};
+use lately_keys::{CursorError, TableKey};
+use lately_model::{NewSession, PageSize, RateLimits, Session, SessionQuery};
 use lately_store::{ListError, SessionError, Store};
 
-use crate::support::{World, engine, items, pass, store};
+use crate::support::{TABLE, World, engine, items, pass, store};
 
 const HASH: [u8; 32] = [7; 32];
 
@@ -231,4 +232,27 @@ async fn a_retried_creation_makes_one_session() {
         victim.op().sessions().revoke(session.id).await.unwrap();
         assert_eq!(found(&victim, hash).await, None);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn limits_are_stored_and_a_session_of_an_earlier_release_has_none() {
+    let world = World::new(1);
+    let engine = engine(&world, Options::default());
+    let store = store(engine.client(), &world);
+    let limited = new(r#"{"user":"ada","scopes":["read"],"ttl_seconds":60,"writes_per_minute":600}"#);
+    let session = store.op().sessions().create(&limited, HASH.into()).await.unwrap();
+    assert_eq!(session.limits, limited.limits);
+    assert_eq!(found(&store, HASH).await, Some(session));
+    let change = async |expression: &str, value: Option<AttributeValue>| {
+        let key = SessionKey { hash: HASH.into() }.encode();
+        let update = engine.client().update_item().table_name(TABLE).update_expression(expression);
+        let update = update.key("pk", AttributeValue::S(key.pk)).key("sk", AttributeValue::S(key.sk));
+        let values = value.map(|value| [(":value".to_owned(), value)].into());
+        update.set_expression_attribute_values(values).send().await.unwrap();
+    };
+    // An earlier release writes neither of the two attributes.
+    change("REMOVE writes_per_minute", None).await;
+    assert_eq!(found(&store, HASH).await.unwrap().limits, RateLimits::default());
+    change("SET reads_per_minute = :value", Some(AttributeValue::N("0".to_owned()))).await;
+    assert!(store.op().sessions().find(HASH.into()).await.is_err(), "an invalid limit is not read as none");
 }

@@ -1,0 +1,283 @@
+//! The adapter of the conformance suite: reads calls as JSON lines, makes them, and writes their results.
+
+use std::collections::HashMap;
+use std::io::{BufRead, Write};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use lately_client::{
+    Cost, FollowOptions, Followed, Lately, Options, PostKey, Problem, Stream, Timeline, TryStreamExt,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+type Entries = Stream<Value>;
+/// A call's result: a value, or an iterator.
+enum Made {
+    Value(Value),
+    Entries(Entries),
+}
+type Answer = lately_client::Result<Made>;
+
+/// The client of the current case.
+struct Adapter {
+    lately: Lately,
+    calls: Arc<Mutex<Vec<Value>>>,
+    iterators: HashMap<String, Entries>,
+}
+
+/// A call: its names, its arguments and its options.
+#[derive(Default)]
+struct Arguments {
+    of: Vec<Value>,
+    with: Vec<Value>,
+    named: Map<String, Value>,
+}
+
+impl Arguments {
+    fn of(message: &Value) -> Self {
+        let list = |name: &str| message[name].as_array().cloned().unwrap_or_default();
+        Self {
+            of: list("of"),
+            with: list("with"),
+            named: message["named"].as_object().cloned().unwrap_or_default(),
+        }
+    }
+
+    fn name(&self, index: usize) -> String {
+        self.of.get(index).map(text).unwrap_or_default()
+    }
+
+    /// The body of a call; an absent one is empty.
+    fn body(&self, index: usize) -> Value {
+        self.with.get(index).cloned().unwrap_or_else(|| json!({}))
+    }
+
+    fn query<T: DeserializeOwned>(&self) -> T {
+        serde_json::from_value(self.named.clone().into()).expect("the case names parameters of the query")
+    }
+
+    fn key(&self) -> PostKey {
+        match self.named.get("key") {
+            None => PostKey::Random,
+            Some(Value::Null) => PostKey::None,
+            Some(key) => PostKey::Given(text(key)),
+        }
+    }
+
+    fn revision(&self) -> Option<String> {
+        self.with.get(1).map(text)
+    }
+
+    /// Functions cannot be sent, so a case says which change it means.
+    fn changed(&self, value: Value) -> Value {
+        let change = self.body(0);
+        let Some(field) = change["increment"].as_str() else { return change["set"].clone() };
+        let mut value = if value.is_null() { json!({}) } else { value };
+        value[field] = json!(value[field].as_u64().unwrap_or_default() + 1);
+        value
+    }
+}
+
+/// A name or a number as text.
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn value(value: impl Serialize) -> Made {
+    Made::Value(serde_json::to_value(value).expect("a result has JSON"))
+}
+
+fn entries<T: Serialize + 'static>(entries: Stream<T>) -> Answer {
+    Ok(Made::Entries(Box::pin(
+        entries.map_ok(|entry| serde_json::to_value(entry).expect("an entry has JSON")),
+    )))
+}
+
+async fn timeline<E>(timeline: &Timeline<E>, method: &str, arguments: &Arguments) -> Answer
+where
+    E: DeserializeOwned + Serialize + Send + 'static,
+{
+    match method {
+        "page" => Ok(value(timeline.page(&arguments.query()).await?)),
+        "pages" => entries(timeline.pages(arguments.query())),
+        "events" => entries(timeline.events(arguments.query())),
+        "follow" => {
+            let named = |name: &str| arguments.named.get(name).map(text);
+            let (cursor, event_type, topic) = (named("cursor"), named("type"), named("topic"));
+            let options = FollowOptions { cursor, event_type, topic, ..FollowOptions::default() };
+            let json =
+                |Followed { event, cursor, late }| json!({ "event": event, "cursor": cursor, "late": late });
+            entries(Box::pin(timeline.follow(options).map_ok(json)))
+        }
+        _ => panic!("{method} is no method of timelines"),
+    }
+}
+
+impl Adapter {
+    /// Calls a method, such as `topic.consumer.poll`.
+    async fn begin(&self, path: &str, arguments: &Arguments) -> Answer {
+        let (lately, with, name) =
+            (&self.lately, |index| arguments.body(index), |index| arguments.name(index));
+        let topic = lately.topic(name(0));
+        let feed = lately.feed(name(0));
+        let user = lately.user(name(0));
+        let consumer = topic.consumer(name(1));
+        let source = lately.source(name(0));
+        let repo = lately.repo(name(0), name(1));
+        let issue = repo.issue(name(2).parse().unwrap_or_default());
+        let sessions = lately.sessions();
+        let document = if path.starts_with("settings") { lately.settings(name(0)) } else { user.profile() };
+        Ok(match path {
+            "health" => value(lately.health().await.map(|()| json!({ "status": "ok" }))?),
+            "topics" => return entries(lately.topics(arguments.query())),
+            "topic.get" => value(topic.get().await?),
+            "topic.put" => value(topic.put(&with(0)).await?),
+            "topic.post" => value(topic.post_under(&arguments.key(), &with(0)).await?),
+            "topic.post_all" => {
+                let events = with(0);
+                value(topic.post_all(&arguments.key(), events.as_array().into_iter().flatten()).await?)
+            }
+            "topic.event" => value(topic.event(text(&with(0))).await?),
+            "topic.delete_event" => value(topic.delete_event(text(&with(0))).await?),
+            "topic.consumer.get" => value(consumer.get().await?),
+            "topic.consumer.put" => value(consumer.put(&with(0)).await?),
+            "topic.consumer.delete" => value(consumer.delete().await?),
+            "topic.consumer.poll" => value(consumer.poll(&with(0)).await?),
+            "topic.consumer.commit" => value(consumer.commit(text(&with(0))).await?),
+            "topic.consumer.seek" => value(consumer.seek(text(&with(0))).await?),
+            "topic.consumer.runs" => return entries(consumer.runs(arguments.query())),
+            "topic.consumer.batches" => return entries(consumer.batches(&with(0))),
+            "feed.page" => value(feed.page(&arguments.query()).await?),
+            "feed.unread" => value(feed.unread().await?),
+            "feed.seen" => value(feed.seen(text(&with(0))).await?),
+            "user.follow" => value(user.follow_with(text(&with(0)), &with(1)).await?),
+            "user.unfollow" => value(user.unfollow(text(&with(0))).await?),
+            "user.following" => return entries(user.following(arguments.query())),
+            "source.get" => value(source.get().await?),
+            "source.followers" => return entries(source.followers(arguments.query())),
+            "user.profile.get" | "settings.get" => value(document.get::<Value>(arguments.query()).await?),
+            "user.profile.put" | "settings.put" => {
+                value(document.put(&with(0), arguments.revision().as_deref()).await?)
+            }
+            "user.profile.delete" | "settings.delete" => {
+                value(document.delete(arguments.with.first().map(text).as_deref()).await?)
+            }
+            "user.profile.update" | "settings.update" => {
+                value(document.update(|now| arguments.changed(now.unwrap_or_default())).await?)
+            }
+            "repo.open" => value(repo.open(&with(0)).await?),
+            "repo.issues" => return entries(repo.issues(arguments.query())),
+            "repo.issue.get" => value(issue.get(arguments.query()).await?),
+            "repo.issue.change" => value(issue.change(&with(0), with(1).as_u64().unwrap_or_default()).await?),
+            "repo.issue.update" => value(issue.update(|_| arguments.changed(Value::Null)).await?),
+            "sessions.self" => value(sessions.own().await?),
+            "sessions.create" => value(sessions.create(&with(0)).await?),
+            "sessions.list" => return entries(sessions.list(arguments.query())),
+            "sessions.get" => value(sessions.get(text(&with(0))).await?),
+            "sessions.revoke" => value(sessions.revoke(text(&with(0))).await?),
+            "sessions.revoke_all" => value(sessions.revoke_all(text(&with(0))).await?),
+            _ => match path.split_once('.') {
+                Some(("topic", method)) => return timeline(&topic, method, arguments).await,
+                Some(("feed", method)) => return timeline(&feed, method, arguments).await,
+                Some(("actor", method)) => return timeline(&lately.actor(name(0)), method, arguments).await,
+                Some(("subject", method)) => {
+                    return timeline(&lately.subject(name(0)), method, arguments).await;
+                }
+                _ => panic!("{path} is no method"),
+            },
+        })
+    }
+
+    async fn handle(&mut self, message: &Value) -> lately_client::Result<Value> {
+        let count =
+            |name: &str| message[name].as_u64().map(|count| usize::try_from(count).expect("a small number"));
+        if message["client"].is_object() {
+            self.iterators.clear();
+            self.lately = self.client(&message["client"]);
+        } else if let Some(iterator) = message["next"].as_str() {
+            let iterator = self.iterators.get_mut(iterator).expect("the iterator was started");
+            return take(iterator, count("count").unwrap_or(1)).await;
+        } else if let Some(iterator) = message["stop"].as_str() {
+            self.iterators.remove(iterator);
+        } else {
+            let path = message["do"].as_str().expect("a call");
+            match (self.begin(path, &Arguments::of(message)).await?, message["start"].as_str()) {
+                (Made::Entries(iterator), Some(name)) => {
+                    drop(self.iterators.insert(name.to_owned(), iterator))
+                }
+                (Made::Entries(mut iterator), None) => {
+                    return take(&mut iterator, count("take").unwrap_or(usize::MAX)).await;
+                }
+                (Made::Value(value), _) => return Ok(value),
+            }
+        }
+        Ok(Value::Null)
+    }
+
+    fn client(&self, given: &Value) -> Lately {
+        let seconds = |name: &str| given[name].as_f64().map(Duration::from_secs_f64);
+        let mut options = Options::new(given["url"].as_str().expect("a case has an address"));
+        options.token = given["token"].as_str().map(Into::into).unwrap_or_default();
+        options.live_url = given["live_url"].as_str().map(str::to_owned);
+        options.attempts =
+            given["attempts"].as_u64().map_or(options.attempts, |n| n.try_into().expect("few"));
+        options.timeout = seconds("timeout").unwrap_or(options.timeout);
+        options.backoff = seconds("backoff").unwrap_or(Duration::from_millis(20));
+        options.poll_every = seconds("poll_seconds").unwrap_or(options.poll_every);
+        let calls = self.calls.clone();
+        options.on_call = Some(Arc::new(move |call| {
+            let call = json!({ "status": call.status, "attempt": call.attempt, "cost": cost(call.cost) });
+            calls.lock().expect("nothing panics").push(call);
+        }));
+        Lately::with(options)
+    }
+}
+
+async fn take(iterator: &mut Entries, count: usize) -> lately_client::Result<Value> {
+    let mut found = Vec::new();
+    while found.len() < count {
+        match iterator.try_next().await? {
+            Some(entry) => found.push(entry),
+            None => break,
+        }
+    }
+    Ok(found.into())
+}
+
+/// The parts of a price that cost something.
+fn cost(Cost { read_units, write_units, calls, items, rounds }: Cost) -> Value {
+    let mut cost = json!({ "read_units": read_units, "write_units": write_units, "calls": calls, "items": items, "rounds": rounds });
+    cost.as_object_mut().expect("an object").retain(|_, part| part.as_f64() != Some(0.0));
+    cost
+}
+
+fn problem(problem: &Problem) -> Value {
+    let Problem { status, code, title, detail, errors, accepted, rejected, request_id, revision, .. } =
+        problem;
+    let errors: Vec<_> = errors.iter().map(|it| json!({ "path": it.path, "message": it.message })).collect();
+    let accepted: Vec<_> = accepted.iter().map(|it| json!({ "index": it.index, "id": it.id })).collect();
+    let rejected: Vec<_> = rejected.iter().map(|it| json!({ "index": it.index, "code": it.code })).collect();
+    json!({
+        "status": status, "code": code, "title": title, "detail": detail, "errors": errors, "accepted": accepted,
+        "rejected": rejected, "request_id": request_id, "revision": revision, "cost": cost(problem.cost),
+        "retry_after": problem.retry_after.map(|time| time.as_secs()),
+    })
+}
+
+#[tokio::main]
+async fn main() -> std::io::Result<()> {
+    let mut adapter =
+        Adapter { lately: Lately::new("", ""), calls: Arc::default(), iterators: HashMap::new() };
+    for line in std::io::stdin().lock().lines() {
+        adapter.calls.lock().expect("nothing panics").clear();
+        let mut answer = match Box::pin(adapter.handle(&serde_json::from_str(&line?)?)).await {
+            Ok(value) => json!({ "value": value }),
+            Err(error) => json!({ "problem": problem(&error) }),
+        };
+        answer["calls"] = adapter.calls.lock().expect("nothing panics").clone().into();
+        writeln!(std::io::stdout(), "{answer}")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! A consumer: every event of a topic, late ones included, in batches that are committed.
+
+use std::fmt::Display;
+
+use futures_util::stream;
+use lately_model::{ConsumerView, Polled, RunList, RunView};
+use reqwest::Method;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::query::ListQuery;
+use crate::request::Request;
+use crate::transport::Transport;
+use crate::{Result, Stream};
+
+/// A consumer of a topic.
+#[derive(Clone, Debug)]
+pub struct Consumer {
+    transport: Transport,
+    topic: String,
+    name: String,
+}
+
+impl Consumer {
+    pub(crate) fn new(transport: Transport, topic: String, name: String) -> Self {
+        Self { transport, topic, name }
+    }
+
+    /// The position and the lag.
+    ///
+    /// # Errors
+    /// Like every call.
+    pub async fn get(&self) -> Result<ConsumerView> {
+        self.transport.value(&self.to(Method::GET, None)).await
+    }
+
+    /// Creates the consumer, or changes its settle time ([`NewConsumer`](lately_model::NewConsumer), or anything with
+    /// its JSON).
+    ///
+    /// # Errors
+    /// Like every call.
+    pub async fn put(&self, settings: &(impl Serialize + ?Sized)) -> Result<ConsumerView> {
+        self.transport.value(&self.to(Method::PUT, None).json(settings)).await
+    }
+
+    /// Deletes the consumer and its position.
+    ///
+    /// # Errors
+    /// Like every call.
+    pub async fn delete(&self) -> Result<()> {
+        self.transport.value(&self.to(Method::DELETE, None)).await
+    }
+
+    /// The next batch ([`PollRequest`](lately_model::PollRequest), or anything with its JSON), the same until it is
+    /// committed.
+    ///
+    /// # Errors
+    /// Like every call.
+    pub async fn poll(&self, options: &(impl Serialize + ?Sized)) -> Result<Polled> {
+        self.transport.value(&self.to(Method::POST, Some("poll")).json(options)).await
+    }
+
+    /// Commits a batch.
+    ///
+    /// # Errors
+    /// Like every call.
+    pub async fn commit(&self, batch: impl Display) -> Result<()> {
+        let body = json!({ "batch": batch.to_string() });
+        self.transport.value(&self.to(Method::POST, Some("commit")).json(&body)).await
+    }
+
+    /// Moves the consumer ([`SeekTo`](lately_model::SeekTo), or its text).
+    ///
+    /// # Errors
+    /// Like every call.
+    pub async fn seek(&self, to: impl Display) -> Result<ConsumerView> {
+        let body = json!({ "to": to.to_string() });
+        self.transport.value(&self.to(Method::POST, Some("seek")).json(&body)).await
+    }
+
+    /// The runs of a consumer that makes reports, newest first.
+    #[must_use]
+    pub fn runs(&self, ListQuery { limit, cursor }: ListQuery) -> Stream<RunView> {
+        let request = self.to(Method::GET, Some("runs")).query(&ListQuery { limit, cursor: None });
+        self.transport.list(request, cursor, |RunList { runs, next }| (runs, next))
+    }
+
+    /// Batches until there are no more events. A batch is committed when the next is asked for: a batch whose handling
+    /// failed comes again.
+    #[must_use]
+    pub fn batches(&self, options: &(impl Serialize + ?Sized)) -> Stream<Polled> {
+        let poll = self.to(Method::POST, Some("poll")).json(options);
+        Box::pin(stream::try_unfold((self.clone(), None), move |(consumer, handled)| {
+            let poll = poll.clone();
+            async move {
+                if let Some(batch) = handled {
+                    consumer.commit(batch).await?;
+                }
+                let polled: Polled = consumer.transport.value(&poll).await?;
+                Ok(polled.batch.map(|batch| (polled, (consumer, Some(batch)))))
+            }
+        }))
+    }
+
+    fn to(&self, method: Method, action: Option<&str>) -> Request {
+        let parts = ["topics", &self.topic, "consumers", &self.name];
+        Request::to(method, parts.into_iter().chain(action))
+    }
+}

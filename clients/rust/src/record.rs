@@ -1,0 +1,202 @@
+//! Records: profiles, settings and issues. Each has a revision, and a write names the revision that it replaces, so
+//! that no update is lost.
+//!
+//! The client repeats no such write after a failure that leaves open whether it was done (503, or no response): read
+//! the record to know.
+
+use lately_keys::UnixMillis;
+use lately_keys::table::{IssuePriority, IssueStatus};
+use reqwest::Method;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::Result;
+use crate::query::RecordQuery;
+use crate::request::Request;
+use crate::response::Response;
+use crate::transport::Transport;
+
+/// A record's value with its revision.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Versioned<T> {
+    /// The value.
+    pub value: T,
+    /// The revision.
+    pub revision: String,
+}
+
+impl<T: DeserializeOwned> Versioned<T> {
+    fn of(response: &Response) -> Result<Self> {
+        Ok(Self { value: response.json()?, revision: response.revision().unwrap_or_default() })
+    }
+}
+
+/// A profile or the settings of an application: any JSON object.
+#[derive(Clone, Debug)]
+pub struct Document {
+    transport: Transport,
+    parts: Vec<String>,
+}
+
+impl Document {
+    pub(crate) fn new(transport: Transport, parts: Vec<String>) -> Self {
+        Self { transport, parts }
+    }
+
+    /// Reads the record.
+    ///
+    /// # Errors
+    /// Like every call: `not-found` if there is none.
+    pub async fn get<T: DeserializeOwned>(&self, query: RecordQuery) -> Result<Versioned<T>> {
+        Versioned::of(&self.transport.send(&self.to(Method::GET).query(&query)).await?)
+    }
+
+    /// Creates the record, or replaces the given revision.
+    ///
+    /// # Errors
+    /// Like every call: `revision-mismatch` if the record has another revision.
+    pub async fn put<T: Serialize + DeserializeOwned>(
+        &self,
+        value: &T,
+        revision: Option<&str>,
+    ) -> Result<Versioned<T>> {
+        let request = self.to(Method::PUT).json(value);
+        let request = match revision {
+            Some(revision) => request.if_match(revision),
+            None => request.header("if-none-match", "*"),
+        };
+        Versioned::of(&self.transport.send(&request).await?)
+    }
+
+    /// Deletes the given revision. Without a revision, only a record that does not exist is "deleted".
+    ///
+    /// # Errors
+    /// Like every call.
+    pub async fn delete(&self, revision: Option<&str>) -> Result<()> {
+        let request = revision.into_iter().fold(self.to(Method::DELETE), Request::if_match);
+        self.transport.value(&request).await
+    }
+
+    /// Reads, changes and writes the record, and begins again if somebody else wrote meanwhile. `None`: no record yet.
+    ///
+    /// # Errors
+    /// Like every call: `revision-mismatch` if somebody else wrote each time.
+    pub async fn update<T: Serialize + DeserializeOwned>(
+        &self,
+        mut change: impl FnMut(Option<T>) -> T,
+    ) -> Result<Versioned<T>> {
+        until_current(&self.transport, async || {
+            let current = match self.get(RecordQuery::CONSISTENT).await {
+                Ok(current) => Some(current),
+                Err(problem) if problem.code == "not-found" => None,
+                Err(problem) => return Err(problem),
+            };
+            let (value, revision) = match current {
+                Some(Versioned { value, revision }) => (Some(value), Some(revision)),
+                None => (None, None),
+            };
+            self.put(&change(value), revision.as_deref()).await
+        })
+        .await
+    }
+
+    fn to(&self, method: Method) -> Request {
+        Request::to(method, self.parts.iter().map(String::as_str))
+    }
+}
+
+/// An issue as a response shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IssueView {
+    /// The owner of its repository.
+    pub owner: String,
+    /// Its repository.
+    pub repo: String,
+    /// The number in the repository.
+    pub number: u32,
+    /// The title: one line.
+    pub title: String,
+    /// The text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    /// The labels.
+    pub labels: Vec<String>,
+    /// Open or closed.
+    pub status: IssueStatus,
+    /// The priority.
+    pub priority: IssuePriority,
+    /// The actor who opened it.
+    pub opened_by: String,
+    /// When it was opened.
+    pub opened_at: UnixMillis,
+    /// When it was last changed.
+    pub updated_at: UnixMillis,
+    /// The revision of this state.
+    pub revision: u64,
+}
+
+/// A page of a repository's issues.
+#[derive(Debug, Deserialize)]
+pub(crate) struct IssueList {
+    pub(crate) issues: Vec<IssueView>,
+    pub(crate) next: Option<String>,
+}
+
+/// An issue of a repository.
+#[derive(Clone, Debug)]
+pub struct Issue {
+    transport: Transport,
+    parts: [String; 3],
+}
+
+impl Issue {
+    pub(crate) fn new(transport: Transport, parts: [&str; 3]) -> Self {
+        Self { transport, parts: parts.map(str::to_owned) }
+    }
+
+    /// Reads the issue.
+    ///
+    /// # Errors
+    /// Like every call.
+    pub async fn get(&self, query: RecordQuery) -> Result<IssueView> {
+        self.transport.value(&self.to(Method::GET).query(&query)).await
+    }
+
+    /// Changes the given revision of the issue ([`IssueChange`](lately_model::IssueChange), or anything with its JSON).
+    ///
+    /// # Errors
+    /// Like every call: `revision-mismatch` if the issue has another revision.
+    pub async fn change(&self, change: &(impl Serialize + ?Sized), revision: u64) -> Result<IssueView> {
+        let request = self.to(Method::PATCH).json(change).if_match(&revision.to_string());
+        self.transport.value(&request).await
+    }
+
+    /// Reads and changes the issue, and begins again if somebody else wrote meanwhile.
+    ///
+    /// # Errors
+    /// Like every call: `revision-mismatch` if somebody else wrote each time.
+    pub async fn update<C: Serialize>(&self, mut change: impl FnMut(&IssueView) -> C) -> Result<IssueView> {
+        until_current(&self.transport, async || {
+            let issue = self.get(RecordQuery::CONSISTENT).await?;
+            self.change(&change(&issue), issue.revision).await
+        })
+        .await
+    }
+
+    fn to(&self, method: Method) -> Request {
+        let [owner, name, number] = &self.parts;
+        Request::to(method, ["repos", owner, name, "issues", number])
+    }
+}
+
+/// Runs an update again while its revision is not the current one, at most as often as the client makes attempts.
+async fn until_current<T>(transport: &Transport, mut update: impl AsyncFnMut() -> Result<T>) -> Result<T> {
+    for attempt in 1.. {
+        match update().await {
+            Err(problem) if problem.code == "revision-mismatch" && attempt < transport.options.attempts => {}
+            done => return done,
+        }
+        transport.pause(attempt, None).await;
+    }
+    unreachable!("the last attempt returns")
+}

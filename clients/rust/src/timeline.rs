@@ -1,0 +1,101 @@
+//! A timeline: pages of events, newest first or oldest first, and the events that come.
+
+use std::marker::PhantomData;
+
+use futures_util::{TryStreamExt, stream};
+use lately_model::Page;
+use reqwest::Method;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::follow::{self, FollowOptions, Followed};
+use crate::query::PageQuery;
+use crate::request::Request;
+use crate::transport::Transport;
+use crate::{Result, Stream};
+
+/// A timeline whose entries are read as `E`.
+#[derive(Debug)]
+pub struct Timeline<E> {
+    transport: Transport,
+    /// The parts of the path that the timeline's routes have in common.
+    parts: Vec<String>,
+    /// The further parts of the route of pages.
+    pages: &'static [&'static str],
+    entry: PhantomData<fn() -> E>,
+}
+
+impl<E> Clone for Timeline<E> {
+    fn clone(&self) -> Self {
+        self.entries()
+    }
+}
+
+impl<E> Timeline<E> {
+    pub(crate) fn new(transport: Transport, parts: &[&str], pages: &'static [&'static str]) -> Self {
+        let parts = parts.iter().map(|part| (*part).to_owned()).collect();
+        Self { transport, parts, pages, entry: PhantomData }
+    }
+
+    /// The same timeline with entries of another type, such as a struct of your own, or the JSON text as it was sent
+    /// (`Box<RawValue>`).
+    #[must_use]
+    pub fn entries<T>(&self) -> Timeline<T> {
+        let Self { transport, parts, pages, .. } = self;
+        Timeline { transport: transport.clone(), parts: parts.clone(), pages, entry: PhantomData }
+    }
+
+    pub(crate) fn transport(&self) -> &Transport {
+        &self.transport
+    }
+
+    pub(crate) fn reading(&self, query: &impl Serialize) -> Request {
+        self.to(self.pages).query(query)
+    }
+
+    fn to(&self, further: &[&str]) -> Request {
+        Request::to(Method::GET, self.parts.iter().map(String::as_str).chain(further.iter().copied()))
+    }
+}
+
+impl<E: DeserializeOwned + Send + 'static> Timeline<E> {
+    /// One page.
+    ///
+    /// # Errors
+    /// Like every call.
+    pub async fn page(&self, query: &PageQuery) -> Result<Page<E>> {
+        self.transport.value(&self.reading(query)).await
+    }
+
+    /// All pages from a position on: to the end, or oldest first until they have caught up with now.
+    #[must_use]
+    pub fn pages(&self, query: PageQuery) -> Stream<Page<E>> {
+        Box::pin(stream::try_unfold((self.clone(), Some(query)), async |(timeline, query)| {
+            let Some(query) = query else { return Ok(None) };
+            let page = Self::page(&timeline, &query).await?;
+            // Only a page without a cursor can wait for an event.
+            let next = page.next.clone().filter(|_| page.has_more);
+            let next = next.map(|cursor| PageQuery { cursor: Some(cursor), wait_for: None, ..query });
+            Ok(Some((page, (timeline, next))))
+        }))
+    }
+
+    /// All events of these pages.
+    #[must_use]
+    pub fn events(&self, query: PageQuery) -> Stream<E> {
+        let entries = |page: Page<E>| stream::iter(page.events.into_iter().map(Ok));
+        Box::pin(self.pages(query).map_ok(entries).try_flatten())
+    }
+
+    /// The events that come from now on, or from a position on: each once, through cut connections.
+    ///
+    /// The stream ends with a problem that a retry does not repair. Before the first success, it fails after as many
+    /// attempts as a call. From then on, it outlives any number of temporary failures.
+    #[must_use]
+    pub fn follow(&self, options: FollowOptions) -> Stream<Followed<E>> {
+        let FollowOptions { cursor, event_type, topic, on_interruption } = options;
+        let filters = PageQuery { event_type, topic, ..PageQuery::default() };
+        let [live, page] = [self.to(&["live"]), self.to(self.pages)].map(|request| request.query(&filters));
+        follow::follow(self.transport.clone(), live, page, cursor, on_interruption)
+    }
+}

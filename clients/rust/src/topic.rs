@@ -1,0 +1,150 @@
+//! A topic: its settings, its events, its consumers.
+
+use std::fmt::Display;
+use std::ops::Deref;
+
+use lately_model::{Event, TopicView};
+use reqwest::Method;
+use serde::{Deserialize, Serialize};
+
+use crate::Result;
+use crate::batches::batches_of;
+use crate::consumer::Consumer;
+use crate::problem::Problem;
+use crate::request::Request;
+use crate::timeline::Timeline;
+use crate::transport::Transport;
+
+/// A topic. It is also the [`Timeline`] of its events.
+#[derive(Clone, Debug)]
+pub struct Topic {
+    timeline: Timeline<Event>,
+    name: String,
+}
+
+/// The name of a post for 24 hours: a repetition under the same key writes nothing twice.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum PostKey {
+    /// A random key.
+    #[default]
+    Random,
+    /// This key, such as the id of a message that is processed.
+    Given(String),
+    /// No key. This costs two write units less. The client then does not repeat a post that may be written.
+    None,
+}
+
+impl PostKey {
+    /// The key of a batch of a list: the first has the key itself.
+    fn of_batch(&self, number: usize) -> Option<String> {
+        match self {
+            Self::Given(key) if number == 1 => Some(key.clone()),
+            Self::Given(key) => Some(format!("{key}-{number}")),
+            Self::Random => Some(format!("{:032x}", fastrand::u128(..))),
+            Self::None => None,
+        }
+    }
+}
+
+impl Deref for Topic {
+    type Target = Timeline<Event>;
+
+    fn deref(&self) -> &Timeline<Event> {
+        &self.timeline
+    }
+}
+
+impl Topic {
+    pub(crate) fn new(transport: Transport, name: String) -> Self {
+        Self { timeline: Timeline::new(transport, &["topics", &name], &["events"]), name }
+    }
+
+    /// The settings, and the newest buckets.
+    ///
+    /// # Errors
+    /// Like every call.
+    pub async fn get(&self) -> Result<TopicView> {
+        self.transport().value(&Request::to(Method::GET, ["topics", &self.name])).await
+    }
+
+    /// Creates the topic or changes its settings ([`TopicChange`](lately_model::TopicChange), or anything with its
+    /// JSON). An absent setting keeps its value.
+    ///
+    /// # Errors
+    /// Like every call.
+    pub async fn put(&self, settings: &(impl Serialize + ?Sized)) -> Result<TopicView> {
+        self.transport().value(&Request::to(Method::PUT, ["topics", &self.name]).json(settings)).await
+    }
+
+    /// Posts an event ([`NewEvent`](lately_model::NewEvent), or anything with its JSON) under a random key.
+    ///
+    /// # Errors
+    /// Like every call.
+    pub async fn post(&self, event: &(impl Serialize + ?Sized)) -> Result<Event> {
+        self.post_under(&PostKey::Random, event).await
+    }
+
+    /// Posts an event under a key.
+    ///
+    /// # Errors
+    /// Like every call.
+    pub async fn post_under(&self, key: &PostKey, event: &(impl Serialize + ?Sized)) -> Result<Event> {
+        self.transport().value(&self.posting(key, 1).json(event)).await
+    }
+
+    /// Posts any number of events, in batches of at most 500. A batch that was written in part is finished by a
+    /// repetition.
+    ///
+    /// # Errors
+    /// Like every call. Call again with the same given key and the same events: the batches that are written are not
+    /// written again.
+    pub async fn post_all<E: Serialize>(
+        &self,
+        key: &PostKey,
+        events: impl IntoIterator<Item = E>,
+    ) -> Result<Vec<Event>> {
+        #[derive(Deserialize)]
+        struct Accepted {
+            events: Vec<Event>,
+        }
+        let mut posted = Vec::new();
+        for (batch, number) in batches_of(events).zip(1..) {
+            let batch =
+                batch.map_err(|error| Box::new(Problem::new(0, "invalid-body", error.to_string())))?;
+            let Accepted { events } = self.transport().value(&self.posting(key, number).json(&batch)).await?;
+            posted.extend(events);
+        }
+        Ok(posted)
+    }
+
+    fn posting(&self, key: &PostKey, number: usize) -> Request {
+        let request = Request::to(Method::POST, ["topics", &self.name, "events"]);
+        key.of_batch(number).into_iter().fold(request, |request, key| request.key(&key))
+    }
+
+    /// An event, by its id.
+    ///
+    /// # Errors
+    /// Like every call.
+    pub async fn event(&self, id: impl Display) -> Result<Event> {
+        self.transport().value(&self.to_event(Method::GET, id)).await
+    }
+
+    /// Deletes an event.
+    ///
+    /// # Errors
+    /// Like every call.
+    pub async fn delete_event(&self, id: impl Display) -> Result<()> {
+        self.transport().value(&self.to_event(Method::DELETE, id)).await
+    }
+
+    fn to_event(&self, method: Method, id: impl Display) -> Request {
+        Request::to(method, ["topics", &self.name, "events", &id.to_string()])
+    }
+
+    /// A consumer of the topic.
+    #[must_use]
+    pub fn consumer(&self, name: impl Display) -> Consumer {
+        Consumer::new(self.transport().clone(), self.name.clone(), name.to_string())
+    }
+}

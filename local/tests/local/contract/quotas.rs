@@ -1,0 +1,161 @@
+//! Callers with limits: their 429s, their headers, and their price.
+
+use lately_kit::caller::{Caller, Identity};
+use lately_kit::edge;
+use lately_model::{RateLimits, Scope};
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Api, event};
+
+const POST: &str = "POST /topics/posts/events";
+const GET: &str = "GET /topics/posts/events";
+
+/// The token of a new session of ada with these limits.
+async fn session(api: &Api, limits: Value) -> String {
+    let mut body = json!({"user": "ada", "scopes": ["read", "write"], "ttl_seconds": 60});
+    body.as_object_mut().unwrap().extend(limits.as_object().unwrap().clone());
+    let made = api.call("dev", "POST /sessions", body.to_string()).await.is_ok(201).json();
+    made["token"].as_str().unwrap().to_owned()
+}
+
+fn headers(answer: &Answer) -> [Option<&str>; 3] {
+    ["ratelimit-policy", "ratelimit", "retry-after"].map(|name| answer.header(name))
+}
+
+/// Asserts that an answer is a 429 for a limit, and says when to try again.
+#[track_caller]
+fn assert_limited(answer: &Answer, policy: &str) {
+    answer.is(429, "rate-limited");
+    let [told, rest, retry] = headers(answer);
+    let seconds: u32 = retry.unwrap().parse().unwrap();
+    assert!((1..=60).contains(&seconds), "{seconds}");
+    let kind = policy.split(';').next().unwrap();
+    assert_eq!((told, rest), (Some(policy), Some(&*format!("{kind};r=0;t={seconds}"))));
+}
+
+#[tokio::test]
+async fn a_session_over_its_limit_is_refused_and_told_when_to_return() {
+    let api = Api::with_posts().await;
+    let token = session(&api, json!({"writes_per_minute": 2, "reads_per_minute": 3})).await;
+    let post = async || api.call(&token, POST, event().to_string()).await;
+    for left in ["1", "0"] {
+        let posted = post().await;
+        let rest = format!("\"writes\";r={left}");
+        assert_eq!(headers(posted.is_ok(201)), [Some("\"writes\";q=2;w=60"), Some(&*rest), None]);
+    }
+    let before = api.items().await;
+    assert_limited(&post().await, "\"writes\";q=2;w=60");
+    assert_limited(&api.call(&token, "PUT /users/ada/profile", "{}").await, "\"writes\";q=2;w=60");
+    assert_eq!(api.items().await, before);
+
+    // Reads have a limit of their own, which polls, heads and one's own session count for.
+    for target in [GET, "HEAD /topics/posts/events", "GET /sessions/self"] {
+        let read = api.call(&token, target, "").await;
+        assert_eq!(read.status, 200);
+        assert_eq!(read.header("ratelimit-policy"), Some("\"reads\";q=3;w=60"));
+    }
+    assert_limited(&api.call(&token, GET, "").await, "\"reads\";q=3;w=60");
+    // Another session of the user has limits of its own.
+    let other = session(&api, json!({"writes_per_minute": 2})).await;
+    api.call(&other, POST, event().to_string()).await.is_ok(201);
+    assert_eq!(headers(&api.call(&other, GET, "").await), [None; 3], "reads are not limited");
+}
+
+#[tokio::test]
+async fn a_caller_without_limits_makes_no_call_for_them() {
+    let api = Api::with_posts().await;
+    for token in ["dev", "ada"] {
+        let own = api.call(token, "GET /sessions/self", "").await;
+        assert_eq!(own.is_ok(200).header("lately-cost"), Some("read_units=0.0, calls=0, items=0, rounds=0"));
+        assert_eq!(headers(&own), [None; 3]);
+    }
+    assert!(api.items().await.iter().all(|item| !item.contains("QUOTA#")));
+    // A lease is part of the price of the request that asks for it, and of no other.
+    let token = session(&api, json!({"reads_per_minute": 100})).await;
+    let costs = ["read_units=1.0, calls=2, items=0, rounds=0", "read_units=0.0, calls=0, items=0, rounds=0"];
+    for cost in costs {
+        let own = api.call(&token, "GET /sessions/self", "").await;
+        assert_eq!(own.is_ok(200).header("lately-cost"), Some(cost));
+    }
+}
+
+#[tokio::test]
+async fn a_refused_request_counts_only_if_it_was_allowed() {
+    let api = Api::with_posts().await;
+    let token = session(&api, json!({"writes_per_minute": 1})).await;
+    for _ in 0..3 {
+        api.call(&token, "PUT /topics/posts", "").await.is(403, "forbidden");
+    }
+    api.call(&token, POST, "{}").await.is(422, "invalid-event");
+    assert_limited(&api.call(&token, POST, event().to_string()).await, "\"writes\";q=1;w=60");
+}
+
+#[tokio::test]
+async fn a_batch_counts_its_events_and_is_written_whole_or_not_at_all() {
+    let api = Api::with_posts().await;
+    let token = session(&api, json!({"writes_per_minute": 20})).await;
+    let batch = |count: usize| Value::from(vec![event(); count]).to_string();
+    let before = api.items().await.len();
+    let never = api.call(&token, POST, batch(21)).await;
+    never.is(422, "too-many-events");
+    assert!(never.text.contains("may make 20 writes a minute"), "{}", never.text);
+    api.call(&token, POST, batch(15)).await.is_ok(201);
+    let written = api.items().await.len();
+    assert!(written >= before + 15);
+    assert_limited(&api.call(&token, POST, batch(8)).await, "\"writes\";q=20;w=60");
+    assert_eq!(api.items().await.len(), written);
+    // Each refused batch counts as one request: 22 - 15 - 2.
+    api.call(&token, POST, batch(5)).await.is_ok(201);
+    assert_limited(&api.call(&token, POST, batch(1)).await, "\"writes\";q=20;w=60");
+}
+
+#[tokio::test]
+async fn the_jwts_of_a_user_share_a_limit() {
+    let api = Api::with_posts().await;
+    let of = |user: &str| {
+        let caller = Caller {
+            session: None,
+            user: user.parse().ok(),
+            scopes: [Scope::Write].into_iter().collect(),
+            topics: None,
+            expires_at: None,
+            issuer: Some("https://id.example.org/".to_owned()),
+            limits: RateLimits { writes_per_minute: "1".parse().ok(), reads_per_minute: None },
+        };
+        api.through(edge::around(
+            api.system.routes().into_router().layer(axum::Extension(Identity::Known(caller))),
+        ))
+    };
+    let post = async |user: &str| {
+        let body = json!({"type": "a", "actor": user}).to_string();
+        of(user).call("", POST, body).await
+    };
+    post("ada").await.is_ok(201);
+    assert_limited(&post("ada").await, "\"writes\";q=1;w=60");
+    post("bob").await.is_ok(201);
+}
+
+#[tokio::test]
+async fn limits_are_shown_and_checked() {
+    let api = Api::with_posts().await;
+    let token = session(&api, json!({"writes_per_minute": 600, "reads_per_minute": 100_000})).await;
+    let own = api.call(&token, "GET /sessions/self", "").await.is_ok(200).json();
+    let listed = api.call("dev", "GET /sessions?user=ada", "").await.is_ok(200).json();
+    let limited: Vec<_> = listed["sessions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|it| it.get("writes_per_minute").is_some())
+        .collect();
+    assert_eq!(limited.len(), 1);
+    for shown in [&own, limited[0]] {
+        assert_eq!((&shown["writes_per_minute"], &shown["reads_per_minute"]), (&json!(600), &json!(100_000)));
+    }
+    let body =
+        json!({"scopes": ["read"], "ttl_seconds": 60, "writes_per_minute": 0, "reads_per_minute": 100_001});
+    let refused = api.call("dev", "POST /sessions", body.to_string()).await;
+    refused.is(422, "invalid-body");
+    let paths: Vec<_> =
+        refused.json()["errors"].as_array().unwrap().iter().map(|it| it["path"].clone()).collect();
+    assert_eq!(paths, ["/writes_per_minute", "/reads_per_minute"]);
+}

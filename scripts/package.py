@@ -1,0 +1,128 @@
+"""Makes the packages of a built program. scripts/package starts and describes this program."""
+
+import hashlib
+import json
+import os
+import pathlib
+import platform
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import tomllib
+
+import image
+
+BIN = pathlib.Path(sys.executable).parent
+SOURCES = pathlib.Path("packages")
+LICENCES = ("LICENSE-APACHE", "LICENSE-MIT")
+VERSION = tomllib.loads(pathlib.Path("Cargo.toml").read_text())["workspace"]["package"]["version"]
+# A machine as Docker, Node.js and Rust call it.
+MACHINES = {"x86_64": ("amd64", "x64", "x86_64"), "aarch64": ("arm64", "arm64", "aarch64")}
+MACHINE = platform.machine().replace("arm64", "aarch64").replace("AMD64", "x86_64")
+DOCKER, NODE, RUST = MACHINES[MACHINE]
+SYSTEM = sys.platform
+# The platforms that have a package: one for each job of .github/workflows/release.yml.
+PLATFORMS = ("linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64")
+
+
+def run(*command, **options):
+    """Runs a command. Its output is shown if it fails."""
+    command = [str(each) for each in command]
+    done = subprocess.run(command, capture_output=True, text=True, **options)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def copied(folder, *files):
+    folder.mkdir()
+    for file in files:
+        shutil.copy(file, folder)
+    return folder
+
+
+def wheel(program, out, work):
+    """A wheel with the program as its script."""
+    sources = [SOURCES / "README.md", *(SOURCES / "wheel").iterdir(), *LICENCES, program]
+    folder = copied(work / "wheel", *sources)
+    environment = {**os.environ, "LATELY_VERSION": VERSION}
+    run(BIN / "hatchling", "build", "-t", "wheel", cwd=folder, env=environment)
+    [built] = (folder / "dist").iterdir()
+    if SYSTEM == "linux":
+        # Finds the oldest glibc that the program runs on, and names the wheel after it.
+        tools = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}
+        run(BIN / "auditwheel", "repair", "--wheel-dir", out, built, env=tools)
+    else:
+        shutil.copy(built, out)
+
+
+def npm(program, out, work):
+    """The package that has the command, and the package of this platform, which has the program."""
+
+    def package(name):
+        return f"@lately/cli-{name}"
+
+    described = json.loads((SOURCES / "npm/package.json").read_text()) | {"version": VERSION}
+    command = copied(work / "npm", SOURCES / "README.md", SOURCES / "npm/lately.js", *LICENCES)
+    optional = {package(name): VERSION for name in PLATFORMS}
+    (command / "package.json").write_text(json.dumps(described | {"optionalDependencies": optional}, indent=2))
+    carrier = copied(work / "npm-platform", *LICENCES, program)
+    name = f"{SYSTEM}-{NODE}"
+    about = {
+        "name": package(name),
+        "version": VERSION,
+        "description": f"The program of @lately/cli for {name}",
+        "license": described["license"],
+        "os": [SYSTEM],
+        "cpu": [NODE],
+        # Yarn would keep the package in an archive, where no program can be started.
+        "preferUnplugged": True,
+    }
+    if SYSTEM == "linux":
+        about["libc"] = ["glibc"]
+    (carrier / "package.json").write_text(json.dumps(about, indent=2))
+    for folder in (command, carrier):
+        run("npm", "pack", "--silent", "--pack-destination", out.resolve(), cwd=folder)
+
+
+def archive(program, out, work):
+    target = f"{RUST}-{'apple-darwin' if SYSTEM == 'darwin' else 'unknown-linux-gnu'}"
+    folder = copied(work / f"lately-{VERSION}-{target}", SOURCES / "README.md", *LICENCES, program)
+    with tarfile.open(out / f"{folder.name}.tar.gz", "w:gz", compresslevel=6) as tar:
+        tar.add(folder, folder.name)
+
+
+def container(program, out, _):
+    if SYSTEM == "linux":
+        image.write(out / f"lately-{VERSION}-linux-{DOCKER}.image.tar", program, VERSION, DOCKER)
+
+
+def sums(out):
+    """Writes the checksums as `sha256sum --check` reads them, and prints the sizes."""
+    files = sorted(file for file in out.iterdir() if file.name != "SHA256SUMS")
+    digests = {file: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+    (out / "SHA256SUMS").write_text("".join(f"{digest}  {file.name}\n" for file, digest in digests.items()))
+    for file in files:
+        print(f"{file.stat().st_size / 1e6:6.1f} MB  {file.name}")
+
+
+def main(program, out):
+    out = pathlib.Path(out)
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    with tempfile.TemporaryDirectory() as work:
+        work = pathlib.Path(work)
+        # All packages call the program so.
+        shutil.copy(program, work / "lately")
+        if SYSTEM == "linux":
+            # A debug build without its names of symbols. A release build has none.
+            run("strip", work / "lately")
+        for make in (wheel, npm, archive, container):
+            make(work / "lately", out, work)
+    sums(out)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

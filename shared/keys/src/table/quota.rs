@@ -1,0 +1,127 @@
+//! The writes or reads that a caller with a limit has taken lately.
+//!
+//! ```text
+//! table   pk  QUOTA#session:{id}#{writes|reads}                                               sk  the same
+//! table   pk  QUOTA#jwt:{user}:{fingerprint of the issuer, 16 hexadecimal digits}#{writes|reads}    sk  the same
+//! ```
+//!
+//! Every session has its own quotas. A JWT has no id, so all JWTs that an issuer makes for a user share theirs. An
+//! issuer's name is an address of any length, so the key has its fingerprint.
+
+use std::fmt;
+
+use crate::fingerprint::Fingerprint;
+use crate::key::{Key, Place, TableKey};
+use crate::name::User;
+use crate::table::session::SessionId;
+
+/// The requests that a quota counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum QuotaKind {
+    /// Requests that write. A batch counts each of its events.
+    Writes,
+    /// Requests that read.
+    Reads,
+}
+
+impl QuotaKind {
+    /// Both kinds.
+    pub const ALL: [Self; 2] = [Self::Writes, Self::Reads];
+
+    /// The kind's name, in keys and in headers.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Writes => "writes",
+            Self::Reads => "reads",
+        }
+    }
+}
+
+/// The tokens that share a quota.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum QuotaHolder {
+    /// The token of a session.
+    Session(SessionId),
+    /// The JWTs of a user that an issuer makes.
+    Jwt {
+        /// The user.
+        user: User,
+        /// The issuer's fingerprint.
+        issuer: Fingerprint,
+    },
+}
+
+impl QuotaHolder {
+    /// The holder for a user's JWTs.
+    ///
+    /// ```
+    /// use lately_keys::table::QuotaHolder;
+    ///
+    /// let jwt = |issuer| QuotaHolder::of_jwt("ada".parse().unwrap(), issuer);
+    /// assert_ne!(jwt("https://id.example.org/"), jwt("https://id.example.com/"));
+    /// ```
+    #[must_use]
+    pub fn of_jwt(user: User, issuer: &str) -> Self {
+        Self::Jwt { user, issuer: Fingerprint::of("issuer").text(issuer).finish() }
+    }
+
+    fn decode(text: &str) -> Option<Self> {
+        match text.split_once(':')? {
+            ("session", id) => id.parse().ok().map(Self::Session),
+            ("jwt", jwt) => {
+                let (user, digits) = jwt.split_once(':')?;
+                let number = u64::from_str_radix(digits, 16).ok()?;
+                let issuer = Fingerprint::from_bytes(number.to_be_bytes());
+                Some(Self::Jwt { user: user.parse().ok()?, issuer })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for QuotaHolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Session(id) => write!(f, "session:{id}"),
+            Self::Jwt { user, issuer } => {
+                write!(f, "jwt:{user}:{:016x}", u64::from_be_bytes(*issuer.as_bytes()))
+            }
+        }
+    }
+}
+
+/// The item with the requests that a caller has taken lately.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::{QuotaHolder, QuotaKey, QuotaKind};
+///
+/// let holder = QuotaHolder::of_jwt("ada".parse()?, "https://id.example.org/");
+/// let key = QuotaKey { holder, kind: QuotaKind::Writes }.encode();
+/// assert_eq!(key.pk, "QUOTA#jwt:ada:186e76cdbab655e3#writes");
+/// # Ok::<(), lately_keys::NameError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct QuotaKey {
+    /// The tokens that share it.
+    pub holder: QuotaHolder,
+    /// The requests that it counts.
+    pub kind: QuotaKind,
+}
+
+impl TableKey for QuotaKey {
+    const PLACE: Place = Place::Table;
+
+    fn encode(&self) -> Key {
+        Key::same(format!("QUOTA#{}#{}", self.holder, self.kind.as_str()))
+    }
+
+    fn decode(pk: &str, sk: &str) -> Option<Self> {
+        let (holder, word) = pk.strip_prefix("QUOTA#")?.split_once('#')?;
+        let kind = QuotaKind::ALL.into_iter().find(|kind| kind.as_str() == word)?;
+        let key = Self { holder: QuotaHolder::decode(holder)?, kind };
+        // Hexadecimal digits have several texts for a number; a key has one.
+        (pk == sk && key.encode().pk == pk).then_some(key)
+    }
+}

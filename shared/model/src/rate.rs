@@ -1,0 +1,76 @@
+//! The writes and reads a minute that a caller may make.
+
+use std::fmt;
+use std::str::FromStr;
+
+use lately_keys::table::QuotaKind;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::bounded::bounded;
+use crate::fault::Found;
+use crate::fields::Field;
+use crate::limits::REQUESTS_PER_MINUTE;
+
+bounded! {
+    /// The number of writes or reads that a caller may make in a minute: 1 to 100,000.
+    ///
+    /// ```
+    /// use lately_model::RequestsPerMinute;
+    ///
+    /// assert_eq!("600".parse::<RequestsPerMinute>()?.get(), 600);
+    /// assert!("0".parse::<RequestsPerMinute>().is_err());
+    /// # Ok::<(), lately_model::RequestsPerMinuteError>(())
+    /// ```
+    #[derive(Serialize, Deserialize)]
+    #[serde(try_from = "u32")]
+    RequestsPerMinute(u32): 1..=REQUESTS_PER_MINUTE;
+    /// The number of requests is too low or too high.
+    RequestsPerMinuteError = "must be a whole number from {} to {}";
+}
+
+impl FromStr for RequestsPerMinute {
+    type Err = RequestsPerMinuteError;
+
+    fn from_str(text: &str) -> Result<Self, RequestsPerMinuteError> {
+        text.parse().map_err(|_| RequestsPerMinuteError).and_then(Self::new)
+    }
+}
+
+impl fmt::Display for RequestsPerMinute {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().fmt(f)
+    }
+}
+
+/// The limits of a caller: `{"writes_per_minute"?,"reads_per_minute"?}`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RateLimits {
+    /// The writes a minute; without limit if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub writes_per_minute: Option<RequestsPerMinute>,
+    /// The reads a minute; without limit if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reads_per_minute: Option<RequestsPerMinute>,
+}
+
+impl RateLimits {
+    /// The limit of one kind of requests.
+    #[must_use]
+    pub const fn of(self, kind: QuotaKind) -> Option<RequestsPerMinute> {
+        match kind {
+            QuotaKind::Writes => self.writes_per_minute,
+            QuotaKind::Reads => self.reads_per_minute,
+        }
+    }
+
+    pub(crate) fn read(writes: &Field<&RawValue>, reads: &Field<&RawValue>, found: &mut Found) -> Self {
+        Self { writes_per_minute: read_limit(writes, found), reads_per_minute: read_limit(reads, found) }
+    }
+}
+
+fn read_limit(field: &Field<&RawValue>, found: &mut Found) -> Option<RequestsPerMinute> {
+    let number: Result<u32, _> = serde_json::from_str(field.value?.get());
+    let limit = number.map_err(|_| RequestsPerMinuteError).and_then(RequestsPerMinute::new);
+    limit.map_err(|refused| field.fault(found, refused)).ok()
+}

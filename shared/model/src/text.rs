@@ -1,0 +1,28 @@
+//! Shared code of the types whose JSON is text.
+
+/// Serialises a type as its `Display` text, and deserialises it only through `FromStr`.
+macro_rules! serde_as_text {
+    ($($type:ty),+) => {$(
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        crate::text::deserialize_as_text!($type);
+    )+};
+}
+
+/// Deserialises a type only through `FromStr`.
+macro_rules! deserialize_as_text {
+    ($($type:ty),+) => {$(
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    )+};
+}
+
+pub(crate) use {deserialize_as_text, serde_as_text};
