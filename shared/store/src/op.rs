@@ -19,6 +19,7 @@
 //! request: it shares the meter and the deadline.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use lately_keys::table::{ConsumerKey, IssueKey, RepositoryKey};
 use lately_keys::{Source, Topic, UnixMillis, User};
@@ -28,6 +29,7 @@ use lately_table::{Ambient, Cost, Table};
 use crate::consumer::ConsumerHandle;
 use crate::feed::FeedHandle;
 use crate::follow::UserHandle;
+use crate::limits::DIRECTORY_AGE;
 use crate::issue::{IssueHandle, IssuesHandle, RepositoryHandle};
 use crate::record::{DocumentKey, RecordHandle};
 use crate::run::{Run, RunHandle, RunsHandle};
@@ -47,11 +49,13 @@ pub struct Op {
     topics: Option<Arc<[Topic]>>,
     /// The number of items that the caller was shown, once it is known.
     shown: Arc<OnceLock<u64>>,
+    /// The greatest age of directory pages that are not read again.
+    pub(crate) directory_age: Duration,
 }
 
 impl Op {
     pub(crate) fn new(store: Store, table: Table) -> Self {
-        Self { store, table, topics: None, shown: Arc::default() }
+        Self { store, table, topics: None, shown: Arc::default(), directory_age: DIRECTORY_AGE }
     }
 
     /// The same request, for a caller who may see only these topics. `None` stands for all topics.
@@ -66,6 +70,16 @@ impl Op {
     #[must_use]
     pub fn step(&self) -> Self {
         Self { table: self.store.step_of(&self.table), ..self.clone() }
+    }
+
+    /// As [`Op::step`], with this much time. The step's items are not shown to the caller yet.
+    pub(crate) fn step_within(&self, time: Duration) -> Self {
+        Self { table: self.store.step_within(&self.table, time), shown: Arc::default(), ..self.clone() }
+    }
+
+    /// The same request, which uses directory pages of up to this age.
+    pub(crate) fn with_directory_age(self, directory_age: Duration) -> Self {
+        Self { directory_age, ..self }
     }
 
     /// The same request, but it retries calls until the deadline, because no client waits for the response.

@@ -11,9 +11,10 @@ use tokio::sync::Mutex;
 use crate::directory::{DirectoryPage, DirectoryRange, Entry, EntryName};
 use crate::latest::pace::{Pace, PaceName};
 use crate::limits::{
-    BUSY_FOR, BUSY_PARTITIONS, CACHED_DIRECTORY_PAGES, CACHED_ENTRIES, CACHED_TOPICS, DIRECTORY_AGE,
-    RENEWAL_PAUSE, TOPIC_AGE,
+    BUSY_FOR, BUSY_PARTITIONS, CACHED_DIRECTORY_PAGES, CACHED_ENTRIES, CACHED_TOPICS, RENEWAL_PAUSE,
+    TOPIC_AGE,
 };
+use crate::live::Loops;
 use crate::op::Op;
 use crate::settings::FeedSettings;
 use crate::topic::StoredTopic;
@@ -41,6 +42,7 @@ struct Inner {
     growing: Mutex<()>,
     looked_after: Cache<Topic, Sent>,
     paces: Cache<PaceName, Pace>,
+    loops: Loops,
 }
 
 impl Store {
@@ -59,6 +61,7 @@ impl Store {
             growing: Mutex::new(()),
             looked_after: Cache::new(CACHED_TOPICS),
             paces: Cache::new(CACHED_TOPICS),
+            loops: Loops::default(),
         };
         Self { inner: Arc::new(inner), feeds: FeedSettings::default() }
     }
@@ -90,6 +93,11 @@ impl Store {
     /// A part of an operation, with its own deadline.
     pub(crate) fn step_of(&self, whole: &Table) -> Table {
         self.inner.connection.begin_step(whole)
+    }
+
+    /// A part of an operation, with this much time.
+    pub(crate) fn step_within(&self, whole: &Table, time: Duration) -> Table {
+        self.inner.connection.begin_step_within(whole, time)
     }
 
     /// The work of all finished operations of this store and its clones, since the tally was last taken.
@@ -162,6 +170,11 @@ impl Store {
         &self.inner.paces
     }
 
+    /// The reading loops of the timelines that are followed live.
+    pub(crate) fn loops(&self) -> &Loops {
+        &self.inner.loops
+    }
+
     pub(crate) fn cached_topic(&self, topic: &Topic) -> Option<Arc<Aged<StoredTopic>>> {
         self.inner.topics.get(topic).filter(|aged| aged.sent.is_within(TOPIC_AGE, self.ambient()))
     }
@@ -170,9 +183,13 @@ impl Store {
         self.inner.topics.insert(topic, stored);
     }
 
-    pub(crate) fn cached_directory_page(&self, range: &DirectoryRange) -> Option<Arc<Aged<DirectoryPage>>> {
+    pub(crate) fn cached_directory_page(
+        &self,
+        range: &DirectoryRange,
+        age: Duration,
+    ) -> Option<Arc<Aged<DirectoryPage>>> {
         let page = self.inner.directory_pages.get(range);
-        page.filter(|aged| aged.sent.is_within(DIRECTORY_AGE, self.ambient()))
+        page.filter(|aged| aged.sent.is_within(age, self.ambient()))
     }
 
     /// Drops a topic's directory pages, so that the process sees its own writes at once.

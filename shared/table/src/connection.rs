@@ -47,6 +47,12 @@ impl Connection {
         self.begin_part(self.budget, &whole.meter)
     }
 
+    /// As [`Connection::begin_step`], with this much time.
+    #[must_use]
+    pub fn begin_step_within(&self, whole: &Table, time: Duration) -> Table {
+        self.begin_part(time, &whole.meter)
+    }
+
     fn begin_part(&self, time: Duration, whole: &Arc<Meter>) -> Table {
         let Self { client, name, ambient, .. } = self;
         Table::new(client.clone(), Arc::clone(name), Arc::clone(ambient), time, whole)

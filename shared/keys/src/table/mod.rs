@@ -34,6 +34,8 @@
 //! | [`LatePageKey`] | `CONSUMER#{topic}#{name}` | `LATE#{to}#{8 digits}` | |
 //! | [`AnnouncementKey`] | `ANNOUNCED#{topic}` | `{name}` | |
 //! | [`LateEventKey`] | `LATE#{topic}#{name}#{0..15}` | id | |
+//! | [`WatchKey`] | `ANNOUNCED#{topic}`, `LIVE#SOURCE#{source}`, `LIVE#FEED#{user}` | `#WATCH` | |
+//! | [`LateNoteKey`] | `LIVE#TOPIC#{topic}`, `LIVE#SOURCE#{source}`, `LIVE#FEED#{user}` | id | |
 //!
 //! ```
 //! use lately_keys::table::{AnyKey, EventKey};
@@ -62,6 +64,7 @@ mod issue;
 mod job;
 mod late;
 mod late_page;
+mod live;
 mod profile;
 mod repository;
 mod run;
@@ -90,6 +93,7 @@ pub use issue::{
 pub use job::{BegunKey, Job, JobKey, JobPage, JobTask};
 pub use late::LateEventKey;
 pub use late_page::LatePageKey;
+pub use live::{LateNoteKey, Timeline, WatchKey};
 pub use profile::ProfileKey;
 pub use repository::RepositoryKey;
 pub use run::RunKey;
@@ -188,4 +192,6 @@ any_key! {
     LatePage(LatePageKey),
     Announcement(AnnouncementKey),
     LateEvent(LateEventKey),
+    Watch(WatchKey),
+    LateNote(LateNoteKey),
 }
