@@ -116,6 +116,9 @@ pub const TOLD_KEPT: usize = 4_096;
 /// As [`TOLD_KEPT`], for one client: those of a whole window.
 pub const FOLLOWER_TOLD_KEPT: usize = 256;
 
+/// Late events that one look reads: ten calls. The next look reads the rest.
+pub const LATE_PER_LOOK: usize = 1_000;
+
 /// Late events that a loop keeps for clients that catch up.
 pub const LATE_KEPT: usize = 256;
 

@@ -21,8 +21,8 @@ use tokio::sync::{OnceCell, broadcast};
 use crate::latest::span::settled_before;
 use crate::limits::{
     ASCENDING_LAG_MILLIS, BUSY_LOOKS, CROWDED_LOOKS, DIRECTORY_AGE, FAILED_LOOKS, IDLE_AFTER, IDLE_AGE,
-    IDLE_LOOKS, LATE_KEPT, NEWS_KEPT, NOTE_OVERLAP_MILLIS, NOTES_EVERY, TOLD_KEPT, WATCH_EVERY,
-    WINDOW_EVENTS,
+    IDLE_LOOKS, LATE_KEPT, LATE_PER_LOOK, NEWS_KEPT, NOTE_OVERLAP_MILLIS, NOTES_EVERY, TOLD_KEPT,
+    WATCH_EVERY, WINDOW_EVENTS,
 };
 use crate::live::reader::{Lens, Reader};
 use crate::live::watch::watch;
@@ -258,10 +258,12 @@ impl Looking {
         if let Some(found) = found {
             (told, self.has_more) = self.window.absorb(look, found.events, found.cut);
         }
-        if let Some(LateFound { events, handled }) = late {
+        if let Some(LateFound { events, handled, has_more }) = late {
             told.extend(events.into_iter().map(|event| (Telling::Late, event)));
             self.noted = handled;
-            self.noted_at = now;
+            if !has_more {
+                self.noted_at = now;
+            }
         }
         for (_, event) in &told {
             self.told.push(event.event.id);
@@ -293,21 +295,27 @@ impl Looking {
             // Notes that are not read again need not be remembered.
             let handled = self.noted.get(timeline).into_iter().flatten().filter(|note| **note >= oldest);
             let mut handled: BTreeSet<_> = handled.copied().collect();
+            let mut missed = Vec::new();
+            let settled = self.window.settled();
             for note in op.late_notes(timeline, oldest).await? {
                 if handled.contains(&note.id) {
                     continue;
                 }
-                // An event in the window is told from there. Its note waits, in case the window does not see it.
-                let settled = self.window.settled();
+                if missed.len() >= LATE_PER_LOOK {
+                    // The next look takes the other notes.
+                    found.has_more = true;
+                    break;
+                }
                 let (behind, ahead): (Vec<_>, Vec<_>) =
                     note.events.into_iter().partition(|id| *id <= settled);
+                // An event in the window is told from there. Its note waits, in case the window does not see it.
                 if ahead.is_empty() {
                     handled.insert(note.id);
                 }
-                let missed: Vec<_> =
-                    behind.into_iter().filter(|id| !self.told.contains(*id) && known.insert(*id)).collect();
-                found.events.extend(self.reader.late(op, timeline, &missed).await?);
+                missed.extend(behind.into_iter().filter(|id| !self.told.contains(*id) && known.insert(*id)));
             }
+            // One call for all of them: an import makes hundreds of notes at once.
+            found.events.extend(self.reader.late(op, timeline, &missed).await?);
             found.handled.insert(timeline.clone(), handled);
         }
         Ok(found)
@@ -320,6 +328,8 @@ struct LateFound {
     events: Vec<TimelineEvent>,
     /// The notes of each timeline that have been handled.
     handled: BTreeMap<Timeline, BTreeSet<EventId>>,
+    /// True if there are more notes.
+    has_more: bool,
 }
 
 /// The last `N` ids.

@@ -318,8 +318,10 @@ impl Story {
             let while_connected = |it: &Connected| it.from <= *began && noted + TOLD_WITHIN_MILLIS < it.until;
             assert!(
                 !(in_time || connections.iter().any(while_connected)) || told.contains(id),
-                "{id} ({}), visible from {began} to {landed}, was not told",
-                id.at().get()
+                "{id} ({}) of {:?}, visible from {began} to {landed}, noted at {noted}, was not told: {:?}",
+                id.at().get(),
+                self.kind,
+                connections.iter().map(|it| (it.from, it.until, it.told.last())).collect::<Vec<_>>()
             );
         }
     }
