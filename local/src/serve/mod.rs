@@ -169,7 +169,7 @@ pub async fn run(
     let dynamodb = serve_dynamodb(system.engine.clone(), dynamodb, stopped.clone());
     let (mut endless, report) = start_endless(&system, &pumps.handles(), report_function, &options).await?;
     let parts = ConsoleParts {
-        system,
+        system: system.clone(),
         issuer,
         pump: pumps.fan_out.clone(),
         failures,
@@ -182,6 +182,7 @@ pub async fn run(
     tell(asked_to_stop, answers, out, troubles, told).await;
     drop(writeln!(out, "stopping").and_then(|()| out.flush()));
     drop(stop);
+    system.end_streams();
     endless.abort_all();
     end(pumps.stop(), [api, dynamodb]).await
 }

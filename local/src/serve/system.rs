@@ -17,11 +17,13 @@ use lately_kit::route::Routes;
 use lately_kit::settings::{Settings, SettingsError};
 use lately_kit::world::World;
 use lately_kit::{clock, edge};
+use lately_live::Live;
 use lately_pump::{Checkpoints, Destination, Handler, HandlerError, Mapping, Pump, PumpFaults, PumpOptions};
 use lately_store::{Store, TableError};
 use lately_table::Connection;
 use lately_template::{Template, TemplateError};
 use serde::Deserialize;
+use tokio::sync::watch;
 
 use crate::serve::measurements::Measurements;
 use crate::serve::{demo, literal_tokens};
@@ -65,6 +67,8 @@ pub struct System {
     /// Shared, because it is large and systems are cloned.
     template: Arc<Template>,
     bodies: Bodies,
+    /// Ends all live streams.
+    end_streams: Arc<watch::Sender<()>>,
 }
 
 /// The most bytes of a request's body, for each function.
@@ -144,7 +148,19 @@ impl System {
         let [fan_out_time, report_time] = [time("FanOutFunction")?, time("ReportFunction")?];
         let (measurements, template) = (Measurements::default(), Arc::new(template));
         let issuers = Issuers::default();
-        Ok(Self { engine, store, faults, fan_out_time, report_time, measurements, issuers, template, bodies })
+        let end_streams = Arc::new(watch::Sender::new(()));
+        Ok(Self {
+            engine,
+            store,
+            faults,
+            fan_out_time,
+            report_time,
+            measurements,
+            issuers,
+            template,
+            bodies,
+            end_streams,
+        })
     }
 
     /// The same system with another client for the functions.
@@ -174,6 +190,20 @@ impl System {
             .and(lately_follow::routes(store()).with_bodies_of(follow))
             .and(lately_records::routes(store()).with_bodies_of(records))
             .and(lately_consume::routes(store()).with_bodies_of(consume))
+            .and(lately_live::routes(&self.live()))
+    }
+
+    fn live(&self) -> Live {
+        Live::new(self.store.clone(), self.authorizer()).ending_with(Arc::clone(&self.end_streams))
+    }
+
+    fn authorizer(&self) -> Authorizer {
+        Authorizer::new(self.store.clone(), self.issuers.clone())
+    }
+
+    /// Ends all live streams. Their clients may connect again.
+    pub fn end_streams(&self) {
+        self.end_streams.send_replace(());
     }
 
     /// The API: the functions' routes behind the authorizer and the gateway's layers.
@@ -183,8 +213,7 @@ impl System {
 
     /// Puts routes behind the authorizer.
     pub(crate) fn authorized(&self, routes: Router) -> Router {
-        let authorizer = Authorizer::new(self.store.clone(), self.issuers.clone());
-        let authorizer = from_fn_with_state(authorizer, lately_authorize::authorize);
+        let authorizer = from_fn_with_state(self.authorizer(), lately_authorize::authorize);
         // Only known routes: the gateway answers unknown ones with 404 for every caller.
         routes.route_layer(authorizer)
     }

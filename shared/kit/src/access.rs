@@ -5,7 +5,7 @@
 //! rest, which depends on the body or on stored items: callers post events as themselves ([`Caller::require_actor`]),
 //! and only its actor deletes an event.
 
-use axum::extract::{FromRequestParts, Request, State};
+use axum::extract::{FromRequestParts, MatchedPath, Request, State};
 use axum::http::Method;
 use axum::http::request::Parts;
 use axum::middleware::Next;
@@ -57,6 +57,11 @@ pub const RULES: &[(Method, &str, Rule, Price)] = &[
     (Method::GET, "/subjects/{subject}/events", Rule::Holds(Scope::Read), Price::ReadShared),
     (Method::GET, "/feeds/{user}", Rule::AsUser(Scope::Read), Price::ReadShared),
     (Method::GET, "/feeds/{user}/unread", Rule::AsUser(Scope::Read), Price::ReadShared),
+    // A stream shows only events of topics that the caller may see. Its cost is not known when its response begins.
+    (Method::GET, "/topics/{topic}/live", Rule::OnTopic(Scope::Read), Price::Free),
+    (Method::GET, "/actors/{actor}/live", Rule::Holds(Scope::Read), Price::Free),
+    (Method::GET, "/subjects/{subject}/live", Rule::Holds(Scope::Read), Price::Free),
+    (Method::GET, "/feeds/{user}/live", Rule::AsUser(Scope::Read), Price::Free),
     (Method::PUT, "/feeds/{user}/seen", Rule::AsUser(Scope::Write), Price::Write),
     (Method::PUT, "/users/{user}/following/{source}", Rule::AsUser(Scope::Write), Price::Write),
     (Method::DELETE, "/users/{user}/following/{source}", Rule::AsUser(Scope::Write), Price::Write),
@@ -141,6 +146,17 @@ impl Rule {
         }
         Ok(())
     }
+}
+
+/// Checks again whether the rule of a request's route admits its caller, for a response that takes long.
+///
+/// # Errors
+/// The refusal.
+pub async fn admits_again(parts: &mut Parts) -> Result<(), Problem> {
+    let caller = Caller::from_request_parts(parts, &()).await;
+    let path = parts.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str);
+    let (rule, _) = Rule::of(&Method::GET, path).expect("a route that is served has a rule");
+    rule.admits(caller, parts).await
 }
 
 fn require_topic(caller: &Caller, topic: &Topic) -> Result<(), Problem> {

@@ -7,8 +7,10 @@
 use std::time::Duration;
 
 use axum::Router;
-use lambda_http::{Adapter, Service};
-use lambda_runtime::{Error, LambdaEvent, service_fn};
+use axum::body::Bytes;
+use futures_util::Stream;
+use lambda_http::{Adapter, Service, StreamAdapter};
+use lambda_runtime::{Error, LambdaEvent, StreamResponse, service_fn};
 use lately_store::Store;
 use lately_table::Connection;
 use serde::{Deserialize, Serialize};
@@ -40,6 +42,43 @@ pub async fn start(function: &'static str, routes: impl FnOnce(Store) -> Routes)
         None => edge::observed(routes, log::request),
     };
     lambda_runtime::run(service(router)).await
+}
+
+/// Runs a function that streams its responses, behind a function URL: the whole of its `main`.
+///
+/// # Errors
+/// As for [`start`].
+pub async fn start_streaming(
+    function: &'static str,
+    routes: impl FnOnce(Store) -> Router,
+) -> Result<(), Error> {
+    let (settings, environment) = begin()?;
+    let (store, meters) = made_of(&settings, &environment, function);
+    let routes = routes(store);
+    let router = match meters {
+        Some(meters) => edge::observed(routes, move |answered| meters.answered(answered)),
+        None => edge::observed(routes, log::request),
+    };
+    lambda_runtime::run(streaming_service(router)).await
+}
+
+/// As [`service`], but the response is sent while it is made.
+pub fn streaming_service(
+    router: Router,
+) -> impl Service<
+    LambdaEvent<HttpEvent>,
+    Response = StreamResponse<impl Stream<Item = Result<Bytes, axum::Error>> + Unpin + Send>,
+    Error = Error,
+    Future: Send,
+> {
+    let answer = service_fn(move |request: lambda_http::Request| {
+        let router = router.clone();
+        async move {
+            let response = router.oneshot(gateway::repaired(request)?).await?;
+            Ok::<_, Error>(gateway::with_one_value_each(response))
+        }
+    });
+    StreamAdapter::from(answer).map_request(gateway::invocation)
 }
 
 /// The service that Lambda invokes, made from a router: what `lambda_http::run` makes, with [`HttpEvent`] in front.
@@ -126,6 +165,7 @@ mod tests {
     use crate::metrics::{Measures, Metric};
     use axum::http::StatusCode;
     use axum::response::IntoResponse;
+    use futures_util::StreamExt;
     use lately_keys::UnixMillis;
 
     #[tokio::test]
@@ -155,6 +195,33 @@ mod tests {
                 "multiValueHeaders": {}, "cookies": [],
             })
         );
+    }
+
+    #[tokio::test]
+    async fn a_streamed_response_is_sent_piece_by_piece() {
+        let router = Router::new().route(
+            "/live",
+            axum::routing::get(|| async {
+                let endless = futures_util::stream::repeat_with(|| Ok::<_, Error>("piece"));
+                ([("content-type", "text/event-stream")], axum::body::Body::from_stream(endless))
+            }),
+        );
+        let event = serde_json::json!({
+            "rawPath": "/live", "rawQueryString": "", "headers": {"accept-encoding": "gzip"},
+            "requestContext": {"http": {"method": "GET"}, "stage": "$default", "requestId": "8f1c"},
+        });
+        let event =
+            LambdaEvent::new(serde_json::from_value(event).unwrap(), lambda_runtime::Context::default());
+        let mut service = streaming_service(edge::around(router));
+        let mut answer = service.ready().await.unwrap().call(event).await.unwrap();
+        assert_eq!(answer.metadata_prelude.status_code, StatusCode::OK);
+        let headers = &answer.metadata_prelude.headers;
+        assert_eq!(headers["content-type"], "text/event-stream");
+        // A stream is not compressed, so that each message is sent at once.
+        assert!(!headers.contains_key("content-encoding"));
+        for _ in 0..3 {
+            assert_eq!(answer.stream.next().await.unwrap().unwrap(), "piece");
+        }
     }
 
     struct Counted(u64);

@@ -42,7 +42,7 @@ impl<S: Sync> FromRequestParts<S> for Op {
 /// The figures of the cost that a route's responses carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Price {
-    /// None: the route does not use the table.
+    /// None: the route does not use the table, or its response begins before its cost is known.
     Free,
     /// The figures of a read.
     Read,

@@ -3,8 +3,8 @@
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use lately_model::{
-    EventQuery, Faults, FeedQuery, IssueQuery, ListQuery, RecordQuery, RevocationQuery, SessionQuery,
-    SourceQuery,
+    EventQuery, Faults, FeedQuery, IssueQuery, ListQuery, LiveQuery, RecordQuery, RevocationQuery,
+    SessionQuery, SourceLiveQuery, SourceQuery,
 };
 
 use crate::code::Code;
@@ -38,9 +38,11 @@ query_strings!(
     FeedQuery,
     IssueQuery,
     ListQuery,
+    LiveQuery,
     RecordQuery,
     RevocationQuery,
     SessionQuery,
+    SourceLiveQuery,
     SourceQuery
 );
 

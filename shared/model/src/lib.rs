@@ -92,10 +92,10 @@ pub use issue::{
     issue_changed, issue_opened,
 };
 pub use malformed::Malformed;
-pub use page::{Page, PageSize, PageSizeError};
+pub use page::{Page, PageSize, PageSizeError, WaitSeconds, WaitSecondsError};
 pub use query::{
-    EventQuery, FeedQuery, ListQuery, RecordQuery, RevocationQuery, SessionQuery, SourceQuery, TimeRange,
-    TimeRangeError,
+    EventQuery, FeedQuery, ListQuery, LiveQuery, RecordQuery, RevocationQuery, SessionQuery, SourceLiveQuery,
+    SourceQuery, TimeRange, TimeRangeError,
 };
 pub use rate::{RateLimits, RequestsPerMinute, RequestsPerMinuteError};
 pub use retention::{RetentionDays, RetentionDaysError};

@@ -26,6 +26,9 @@ pub const PAGE_SIZE: u16 = 200;
 /// Entries of a page if the client does not say.
 pub const PAGE_SIZE_DEFAULT: u16 = 50;
 
+/// Most seconds for which an empty page waits for an event. API Gateway waits 30 seconds for a response.
+pub const WAIT_SECONDS: u8 = 25;
+
 /// Most earlier events that a follow brings into a feed: a page of the largest size.
 pub const BACKFILL: u16 = PAGE_SIZE;
 

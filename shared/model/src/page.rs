@@ -5,7 +5,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::bounded::bounded;
-use crate::limits::{PAGE_SIZE, PAGE_SIZE_DEFAULT};
+use crate::limits::{PAGE_SIZE, PAGE_SIZE_DEFAULT, WAIT_SECONDS};
 
 bounded! {
     /// The most entries on a page: 1 to 200, default 50.
@@ -34,6 +34,22 @@ impl FromStr for PageSize {
         // The integer parser alone would also accept a sign.
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());
         text.parse().ok().filter(|_| digits).ok_or(PageSizeError).and_then(Self::new)
+    }
+}
+
+bounded! {
+    /// The seconds for which an empty page waits for an event: 0 to 25, default 0.
+    WaitSeconds(u8): 0..=WAIT_SECONDS, default 0;
+    /// The text is not a valid number of seconds.
+    WaitSecondsError = "must be a whole number from {} to {}";
+}
+
+impl FromStr for WaitSeconds {
+    type Err = WaitSecondsError;
+
+    fn from_str(text: &str) -> Result<Self, WaitSecondsError> {
+        let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+        text.parse().ok().filter(|_| digits).ok_or(WaitSecondsError).and_then(Self::new)
     }
 }
 

@@ -9,7 +9,7 @@ use percent_encoding::percent_decode_str;
 
 use crate::fault::{Faults, Found, Pointer};
 use crate::fields::{Field, Fields};
-use crate::page::PageSize;
+use crate::page::{PageSize, WaitSeconds};
 
 /// The time range of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,6 +65,8 @@ pub struct EventQuery {
     pub event_type: Option<EventType>,
     /// True if the read must see every acknowledged write.
     pub consistent: bool,
+    /// The seconds for which an empty page waits for an event.
+    pub wait: WaitSeconds,
 }
 
 impl EventQuery {
@@ -79,18 +81,20 @@ impl EventQuery {
         found.or(Some(query))
     }
 
-    const NAMES: [&str; 7] = ["limit", "order", "cursor", "from", "to", "type", "consistent"];
+    const NAMES: [&str; 8] = ["limit", "order", "cursor", "from", "to", "type", "consistent", "wait"];
 
-    fn read(fields: [Field<String>; 7], found: &mut Found) -> Self {
-        let [limit, order, cursor, from, to, event_type, consistent] = fields;
-        Self {
-            limit: limit.parsed(found, str::parse).unwrap_or_default(),
-            order: order.parsed(found, parse_order),
-            cursor: cursor.value,
-            range: parse_range(&from, &to, found),
-            event_type: event_type.parsed(found, str::parse),
-            consistent: consistent.parsed(found, parse_bool).unwrap_or_default(),
+    fn read(fields: [Field<String>; 8], found: &mut Found) -> Self {
+        let [limit, order, cursor, from, to, event_type, consistent, wait] = fields;
+        let limit = limit.parsed(found, str::parse).unwrap_or_default();
+        let order = order.parsed(found, parse_order);
+        let range = parse_range(&from, &to, found);
+        let event_type = event_type.parsed(found, str::parse);
+        let consistent = consistent.parsed(found, parse_bool).unwrap_or_default();
+        if wait.value.is_some() && (cursor.value.is_none() || order == Some(Order::NewestFirst)) {
+            wait.fault(found, "needs the cursor of an oldest-first page");
         }
+        let wait = wait.parsed(found, str::parse).unwrap_or_default();
+        Self { limit, order, cursor: cursor.value, range, event_type, consistent, wait }
     }
 }
 
@@ -122,13 +126,14 @@ impl SourceQuery {
     /// With all faults: unknown, repeated, ill-formed and contradictory parameters.
     pub fn parse(query: &str) -> Result<Self, Faults> {
         let mut found = Found::default();
-        let [limit, order, cursor, from, to, event_type, consistent] = EventQuery::NAMES;
-        let names = [limit, order, cursor, from, to, event_type, consistent, "wait_for", "topic", "month"];
-        let [limit, order, cursor, from, to, event_type, consistent, wait_for, topic, month] =
+        let [limit, order, cursor, from, to, event_type, consistent, wait] = EventQuery::NAMES;
+        let names =
+            [limit, order, cursor, from, to, event_type, consistent, wait, "wait_for", "topic", "month"];
+        let [limit, order, cursor, from, to, event_type, consistent, wait, wait_for, topic, month] =
             parameters(query, names, &mut found);
         let has_range = from.value.is_some() || to.value.is_some();
         let has_cursor = cursor.value.is_some();
-        let fields = [limit, order, cursor, from, to, event_type, consistent];
+        let fields = [limit, order, cursor, from, to, event_type, consistent, wait];
         let mut page = EventQuery::read(fields, &mut found);
         let wait_for = parse_wait_for(&wait_for, has_cursor, &mut found);
         let topic = topic.parsed(&mut found, str::parse);
@@ -158,15 +163,68 @@ impl FeedQuery {
     /// With all faults: unknown, repeated, ill-formed and contradictory parameters.
     pub fn parse(query: &str) -> Result<Self, Faults> {
         let mut found = Found::default();
-        let [limit, order, cursor, from, to, event_type, consistent] = EventQuery::NAMES;
-        let names = [limit, order, cursor, from, to, event_type, consistent, "wait_for"];
-        let [limit, order, cursor, from, to, event_type, consistent, wait_for] =
+        let [limit, order, cursor, from, to, event_type, consistent, wait] = EventQuery::NAMES;
+        let names = [limit, order, cursor, from, to, event_type, consistent, wait, "wait_for"];
+        let [limit, order, cursor, from, to, event_type, consistent, wait, wait_for] =
             parameters(query, names, &mut found);
         let has_cursor = cursor.value.is_some();
-        let fields = [limit, order, cursor, from, to, event_type, consistent];
+        let fields = [limit, order, cursor, from, to, event_type, consistent, wait];
         let page = EventQuery::read(fields, &mut found);
         let wait_for = parse_wait_for(&wait_for, has_cursor, &mut found);
         found.or(Some(Self { page, wait_for }))
+    }
+}
+
+/// The query of a live stream of a topic or a feed.
+///
+/// ```
+/// use lately_model::LiveQuery;
+///
+/// assert_eq!(LiveQuery::parse("type=note")?.event_type, Some("note".parse()?));
+/// assert_eq!(LiveQuery::parse("token=x").unwrap_err().to_string(), "/token: is not a known field");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LiveQuery {
+    /// The cursor to continue from, not decoded yet; none to start now.
+    pub cursor: Option<String>,
+    /// The type of events to follow.
+    pub event_type: Option<EventType>,
+}
+
+impl LiveQuery {
+    /// Reads a query string, without its `?`.
+    ///
+    /// # Errors
+    /// With all faults: unknown, repeated and ill-formed parameters.
+    pub fn parse(query: &str) -> Result<Self, Faults> {
+        let mut found = Found::default();
+        let [cursor, event_type] = parameters(query, ["cursor", "type"], &mut found);
+        let event_type = event_type.parsed(&mut found, str::parse);
+        found.or(Some(Self { cursor: cursor.value, event_type }))
+    }
+}
+
+/// The query of a live stream of a source's timeline.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SourceLiveQuery {
+    /// The parameters of every live stream.
+    pub live: LiveQuery,
+    /// The topic to follow.
+    pub topic: Option<Topic>,
+}
+
+impl SourceLiveQuery {
+    /// Reads a query string, without its `?`.
+    ///
+    /// # Errors
+    /// With all faults: unknown, repeated and ill-formed parameters.
+    pub fn parse(query: &str) -> Result<Self, Faults> {
+        let mut found = Found::default();
+        let [cursor, event_type, topic] = parameters(query, ["cursor", "type", "topic"], &mut found);
+        let event_type = event_type.parsed(&mut found, str::parse);
+        let topic = topic.parsed(&mut found, str::parse);
+        found.or(Some(Self { live: LiveQuery { cursor: cursor.value, event_type }, topic }))
     }
 }
 
@@ -410,6 +468,31 @@ mod tests {
         let refused = "/wait_for: must not be given with `cursor`";
         assert_eq!(FeedQuery::parse(query).unwrap_err().to_string(), refused);
         assert_eq!(SourceQuery::parse(query).unwrap_err().to_string(), refused);
+    }
+
+    #[test]
+    fn only_a_page_that_continues_from_a_cursor_waits() {
+        let wait = |query: &str| EventQuery::parse(query).map(|query| query.wait.get());
+        assert_eq!((wait(""), wait("cursor=AQ&wait=25")), (Ok(0), Ok(25)));
+        assert_eq!(FeedQuery::parse("cursor=AQ&wait=7&order=asc").unwrap().page.wait.get(), 7);
+        for query in ["wait=5", "wait=5&order=asc", "wait=5&cursor=AQ&order=desc"] {
+            assert_eq!(faults(query), ["/wait: needs the cursor of an oldest-first page"], "{query}");
+        }
+        for value in ["26", "-1", "", "1.5", "+1"] {
+            let query = format!("cursor=AQ&wait={value}");
+            assert_eq!(faults(&query), ["/wait: must be a whole number from 0 to 25"], "{query}");
+        }
+    }
+
+    #[test]
+    fn a_live_stream_accepts_only_its_own_parameters() {
+        let query = SourceLiveQuery::parse("cursor=AQ&type=note&topic=posts").unwrap();
+        assert_eq!((query.live.cursor.as_deref(), query.topic), (Some("AQ"), "posts".parse().ok()));
+        for name in ["order", "from", "to", "limit", "token", "wait", "topic"] {
+            let refused = LiveQuery::parse(&format!("{name}=1")).unwrap_err().to_string();
+            assert_eq!(refused, format!("/{name}: is not a known field"));
+        }
+        assert!(SourceLiveQuery::parse("topic=a%23b").is_err() && LiveQuery::parse("type=T").is_err());
     }
 
     #[test]

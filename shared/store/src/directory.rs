@@ -162,9 +162,9 @@ impl Directory<'_> {
         Ok(page)
     }
 
-    /// As [`Directory::read`], or the page that was read within the last second (D3).
+    /// As [`Directory::read`], or a page that was read a short time ago (D3).
     pub(crate) async fn recent(self, range: &DirectoryRange) -> Result<Arc<Aged<DirectoryPage>>, TableError> {
-        match self.op.store.cached_directory_page(range) {
+        match self.op.store.cached_directory_page(range, self.op.directory_age) {
             Some(page) => Ok(page),
             None => Directory::of(self.op, range.topic()).read(range).await,
         }

@@ -26,6 +26,7 @@
 //! | the work that follows from the table's stream | `fan_out/` |
 //! | entries of timelines and feeds, and marks | `entry.rs`, `pull_marker.rs` |
 //! | timelines of sources, feeds | `timeline/`, `feed/`, `wait.rs` |
+//! | following a timeline live | `live/` |
 
 #![deny(missing_docs)]
 
@@ -44,6 +45,7 @@ mod lane;
 mod latest;
 pub mod limits;
 mod list;
+mod live;
 mod op;
 mod placing;
 mod pull_marker;
@@ -76,6 +78,7 @@ pub use issue::{
 pub use lately_table::{Ambient, Corrupt, Cost, Item, TableError, Tally, Unavailable, Units};
 pub use latest::LatestError;
 pub use list::ListError;
+pub use live::{Follower, LiveError, Told};
 pub use op::Op;
 pub use quota::{OverQuota, QuotaHandle};
 pub use range::Range;
@@ -89,4 +92,5 @@ pub use source::SourceHandle;
 pub use store::Store;
 pub use timeline::{TimelineError, TimelineHandle};
 pub use topic::{PutTopicError, TopicError, TopicHandle, TopicNotFound, TopicsHandle};
+pub use wait::NewestFirstWait;
 pub use write::{Submission, WriteError, Written};

@@ -58,6 +58,82 @@ pub const TOPIC_AGE: Duration = Duration::from_secs(5);
 /// An oldest-first page ends this long before now, because an event gets its id before its write lands.
 pub const ASCENDING_LAG_MILLIS: u64 = 2_000;
 
+/// Events that one look at a live timeline takes. If more land in two seconds, they are told when they have settled. Each
+/// look reads the whole window again: at 512 bytes, this many events are seven read units.
+pub const WINDOW_EVENTS: usize = 100;
+
+/// Events of a page that a follower reads while it catches up.
+pub const PAGE_EVENTS: usize = 200;
+
+/// The pauses between the looks at a live timeline: each until nothing has come for so long.
+pub const BUSY_LOOKS: [(Duration, Duration); 3] = [
+    (Duration::from_secs(2), Duration::from_millis(100)),
+    (Duration::from_secs(5), Duration::from_millis(250)),
+    (Duration::from_secs(10), Duration::from_millis(500)),
+];
+
+/// The pause between the looks at a timeline on which nothing has come for some time.
+pub const IDLE_LOOKS: Duration = Duration::from_secs(1);
+
+/// The pause between the looks at a timeline on which more events land than one look takes.
+pub const CROWDED_LOOKS: Duration = Duration::from_millis(500);
+
+/// A timeline is idle if nothing has come for this long. Then its settled position lies further back.
+pub const IDLE_AFTER: Duration = Duration::from_secs(10);
+
+/// The loop of an idle timeline uses a directory page, and a feed's marks, for this long. So an idle topic costs less than
+/// one read unit a second.
+pub const IDLE_AGE: Duration = Duration::from_secs(3);
+
+/// The pause between two reads of the notes of late events.
+pub const NOTES_EVERY: Duration = Duration::from_secs(3);
+
+/// Notes are read again for this long, because a note gets its id before it lands: longer than fan-out's minute.
+pub const NOTE_OVERLAP_MILLIS: u64 = 70_000;
+
+/// A note expires after this. Its followers read it within seconds.
+pub const NOTE_SECONDS: u64 = 60 * 60;
+
+/// Fan-out notes an entry that lands this long after its event's time, if the timeline is followed. A follower looks for
+/// two seconds; the difference covers differences between clocks, and reads that are eventually consistent.
+pub const NOTED_AFTER_MILLIS: u64 = 1_000;
+
+/// A watch holds for this long.
+pub const WATCH_MILLIS: u64 = 120_000;
+
+/// A watch is renewed this often, so that one failed renewal does not end it.
+pub const WATCH_EVERY: Duration = Duration::from_secs(50);
+
+/// Looks in a row that fail before a loop gives up. Each has the time and the retries of an operation.
+pub const FAILED_LOOKS: u32 = 5;
+
+/// The news of so many looks wait for a slow client. A client that falls further behind catches up from the table.
+pub const NEWS_KEPT: usize = 64;
+
+/// Ids of events told last that a loop remembers, to recognise those that a note names too.
+pub const TOLD_KEPT: usize = 4_096;
+
+/// As [`TOLD_KEPT`], for one client: those of a whole window.
+pub const FOLLOWER_TOLD_KEPT: usize = 256;
+
+/// Late events that one look reads: ten calls. The next look reads the rest.
+pub const LATE_PER_LOOK: usize = 1_000;
+
+/// Late events that a loop keeps for clients that catch up.
+pub const LATE_KEPT: usize = 256;
+
+/// A follower gives its settled position this often. Clients are promised 15 s.
+pub const SETTLED_EVERY: Duration = Duration::from_secs(10);
+
+/// The pauses between the looks of a page that waits: each until it has waited for so long.
+pub const WAITING_LOOKS: [(Duration, Duration); 2] = [
+    (Duration::from_secs(2), Duration::from_millis(250)),
+    (Duration::from_secs(6), Duration::from_millis(500)),
+];
+
+/// The time for each look of a page that waits. The last look begins when the wait is over.
+pub const WAITING_LOOK_TIME: Duration = Duration::from_secs(3);
+
 /// A directory entry expires this long after the last of its events.
 pub const DIRECTORY_GRACE_SECONDS: u64 = 30 * 24 * 60 * 60;
 
@@ -323,6 +399,9 @@ pub const QUOTAS_REMEMBERED: usize = 1_024;
 pub const EXPECTED_EVENT_BYTES: u32 = 512;
 
 const _: () = {
+    assert!(FOLLOWER_TOLD_KEPT >= 2 * WINDOW_EVENTS);
+    assert!(WATCH_MILLIS > 2 * WATCH_EVERY.as_secs() * 1000);
+    assert!(NOTED_AFTER_MILLIS < ASCENDING_LAG_MILLIS);
     assert!(WAVE_BUCKETS <= QUERIES_AT_ONCE);
     assert!(
         QUOTA_WINDOW_SLOTS * QUOTA_SLOT_SECONDS

@@ -30,6 +30,7 @@ use crate::consumer::ConsumerHandle;
 use crate::feed::FeedHandle;
 use crate::follow::UserHandle;
 use crate::issue::{IssueHandle, IssuesHandle, RepositoryHandle};
+use crate::limits::DIRECTORY_AGE;
 use crate::quota::QuotaHandle;
 use crate::record::{DocumentKey, RecordHandle};
 use crate::run::{Run, RunHandle, RunsHandle};
@@ -49,11 +50,13 @@ pub struct Op {
     topics: Option<Arc<[Topic]>>,
     /// The number of items that the caller was shown, once it is known.
     shown: Arc<OnceLock<u64>>,
+    /// The greatest age of directory pages that are not read again.
+    pub(crate) directory_age: Duration,
 }
 
 impl Op {
     pub(crate) fn new(store: Store, table: Table) -> Self {
-        Self { store, table, topics: None, shown: Arc::default() }
+        Self { store, table, topics: None, shown: Arc::default(), directory_age: DIRECTORY_AGE }
     }
 
     /// The same request, for a caller who may see only these topics. `None` stands for all topics.
@@ -70,9 +73,14 @@ impl Op {
         Self { table: self.store.step_of(&self.table), ..self.clone() }
     }
 
-    /// A step that has this much time, and that retries calls until its end.
-    pub(crate) fn within(&self, time: Duration) -> Self {
-        Self { table: self.store.step_within(&self.table, time).until_deadline(), ..self.clone() }
+    /// As [`Op::step`], with this much time. The step's items are not shown to the caller yet.
+    pub(crate) fn step_within(&self, time: Duration) -> Self {
+        Self { table: self.store.step_within(&self.table, time), shown: Arc::default(), ..self.clone() }
+    }
+
+    /// The same request, which uses directory pages of up to this age.
+    pub(crate) fn with_directory_age(self, directory_age: Duration) -> Self {
+        Self { directory_age, ..self }
     }
 
     /// The same request, but it retries calls until the deadline, because no client waits for the response.

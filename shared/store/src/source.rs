@@ -157,18 +157,24 @@ impl SourceHandle<'_> {
         known.map_or_else(|| Arc::new(Coverage::of_source()), |known| Arc::clone(&known.value.coverage))
     }
 
-    /// The coverage for a read. It is at most a second old; a consistent read asks for the present one.
+    /// The coverage for a read. It is at most as old as the request's directory pages; a consistent read asks for the
+    /// present one.
     pub(crate) async fn coverage(self, consistent: bool) -> Result<Arc<Coverage>, TableError> {
         if consistent {
             return Ok(self.stored().await?.coverage);
         }
-        if let Some(coverage) = self.op.store.recent_coverage(self.source) {
+        if let Some(coverage) = self.recent_coverage() {
             return Ok(coverage);
         }
         let sent = Sent::now(self.op.ambient());
         let items = self.op.table.get_many(&[self.key().encode()], false).await?;
         let found = items.first().map(coverage).transpose()?.unwrap_or_else(Coverage::of_source);
         Ok(self.learn(Arc::new(found), !items.is_empty(), sent))
+    }
+
+    /// The coverage, if this process has read it within the age of the request's directory pages.
+    pub(crate) fn recent_coverage(self) -> Option<Arc<Coverage>> {
+        self.op.store.recent_coverage(self.source, self.op.directory_age)
     }
 
     /// The coverage, and the first entries of a range that begins with the newest possible entry, with one query: the
@@ -274,7 +280,7 @@ impl SourceHandle<'_> {
         if !self.op.store.may_grow(self.source) {
             return None;
         }
-        let op = self.op.within(SOURCE_GROWTH);
+        let op = self.op.step_within(SOURCE_GROWTH).until_deadline();
         let spread = Spread { shards: wanted, first: at, last: at.saturating_add(SPREAD_MILLIS - 1) };
         let choose = |coverage: &Coverage| (coverage.shards_at(at) <= under).then_some(spread);
         match op.source(self.source).add_spread(choose).await {

@@ -11,9 +11,10 @@ use tokio::sync::Mutex;
 use crate::directory::{DirectoryPage, DirectoryRange, Entry, EntryName};
 use crate::latest::pace::{Pace, PaceName};
 use crate::limits::{
-    BUSY_FOR, BUSY_PARTITIONS, CACHED_DIRECTORY_PAGES, CACHED_ENTRIES, CACHED_TOPICS, DIRECTORY_AGE,
-    RENEWAL_PAUSE, SOURCE_GROWTH_PAUSE, TOPIC_AGE,
+    BUSY_FOR, BUSY_PARTITIONS, CACHED_DIRECTORY_PAGES, CACHED_ENTRIES, CACHED_TOPICS, RENEWAL_PAUSE,
+    SOURCE_GROWTH_PAUSE, TOPIC_AGE,
 };
+use crate::live::Loops;
 use crate::op::Op;
 use crate::quota::Quotas;
 use crate::settings::FeedSettings;
@@ -47,6 +48,7 @@ struct Inner {
     not_grown: Cache<Source, Sent>,
     paces: Cache<PaceName, Pace>,
     quotas: Quotas,
+    loops: Loops,
 }
 
 impl Store {
@@ -69,6 +71,7 @@ impl Store {
             not_grown: Cache::new(CACHED_TOPICS),
             paces: Cache::new(CACHED_TOPICS),
             quotas: Quotas::default(),
+            loops: Loops::default(),
         };
         Self { inner: Arc::new(inner), feeds: FeedSettings::default() }
     }
@@ -102,7 +105,7 @@ impl Store {
         self.inner.connection.begin_step(whole)
     }
 
-    /// A part of an operation that has this much time.
+    /// A part of an operation, with this much time.
     pub(crate) fn step_within(&self, whole: &Table, time: Duration) -> Table {
         self.inner.connection.begin_step_within(whole, time)
     }
@@ -199,10 +202,9 @@ impl Store {
         self.inner.sources.get(source)
     }
 
-    /// The coverage of a source's timeline, if it was read within the last second (D3).
-    pub(crate) fn recent_coverage(&self, source: &Source) -> Option<Arc<Coverage>> {
-        let known =
-            self.known_source(source).filter(|known| known.sent.is_within(DIRECTORY_AGE, self.ambient()));
+    /// The coverage of a source's timeline, if it is no older than this (D3).
+    pub(crate) fn recent_coverage(&self, source: &Source, age: Duration) -> Option<Arc<Coverage>> {
+        let known = self.known_source(source).filter(|known| known.sent.is_within(age, self.ambient()));
         known.map(|known| Arc::clone(&known.value.coverage))
     }
 
@@ -233,6 +235,11 @@ impl Store {
         &self.inner.quotas
     }
 
+    /// The reading loops of the timelines that are followed live.
+    pub(crate) fn loops(&self) -> &Loops {
+        &self.inner.loops
+    }
+
     pub(crate) fn cached_topic(&self, topic: &Topic) -> Option<Arc<Aged<StoredTopic>>> {
         self.inner.topics.get(topic).filter(|aged| aged.sent.is_within(TOPIC_AGE, self.ambient()))
     }
@@ -241,9 +248,13 @@ impl Store {
         self.inner.topics.insert(topic, stored);
     }
 
-    pub(crate) fn cached_directory_page(&self, range: &DirectoryRange) -> Option<Arc<Aged<DirectoryPage>>> {
+    pub(crate) fn cached_directory_page(
+        &self,
+        range: &DirectoryRange,
+        age: Duration,
+    ) -> Option<Arc<Aged<DirectoryPage>>> {
         let page = self.inner.directory_pages.get(range);
-        page.filter(|aged| aged.sent.is_within(DIRECTORY_AGE, self.ambient()))
+        page.filter(|aged| aged.sent.is_within(age, self.ambient()))
     }
 
     /// Drops a topic's directory pages, so that the process sees its own writes at once.

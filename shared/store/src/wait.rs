@@ -7,9 +7,18 @@
 
 use std::time::Duration;
 
+use lately_model::{Page, WaitSeconds};
 use lately_table::{Ambient, entropy_u64};
 
-use crate::limits::{FIRST_LOOK_AGAIN, LONGEST_LOOK_AGAIN, LONGEST_VISIBILITY_WAIT};
+use crate::limits::{
+    FIRST_LOOK_AGAIN, IDLE_LOOKS, LONGEST_LOOK_AGAIN, LONGEST_VISIBILITY_WAIT, WAITING_LOOKS,
+};
+use crate::op::Op;
+
+/// A newest-first page was asked to wait. New events are not on such a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a newest-first page cannot wait")]
+pub struct NewestFirstWait;
 
 /// Repeats `look` until it returns something; `None` after [`LONGEST_VISIBILITY_WAIT`], or when no time is left.
 pub(crate) async fn wait_for<T, E, Looking>(
@@ -34,6 +43,38 @@ where
         tokio::time::sleep(jittered(pause, ambient).min(left)).await;
         pause = (pause * 2).min(LONGEST_LOOK_AGAIN);
     }
+}
+
+/// The wait of a page that would be empty. Each look is a step of the request ([`Op::step_within`]), because the request
+/// as a whole takes longer than an operation may.
+pub(crate) struct PageWait<'a> {
+    ambient: &'a dyn Ambient,
+    begun: Duration,
+    whole: Duration,
+}
+
+impl<'a> PageWait<'a> {
+    pub(crate) fn begin(op: &'a Op, wait: WaitSeconds) -> Self {
+        let ambient = op.ambient();
+        Self { ambient, begun: ambient.monotonic(), whole: Duration::from_secs(wait.get().into()) }
+    }
+
+    /// Pauses before the next look. False if the time is over: then there is no further look.
+    pub(crate) async fn pause(&self) -> bool {
+        let waited = self.ambient.monotonic().saturating_sub(self.begun);
+        if waited >= self.whole {
+            return false;
+        }
+        let pause = WAITING_LOOKS.into_iter().find(|(until, _)| waited < *until);
+        let pause = jittered(pause.map_or(IDLE_LOOKS, |(_, pause)| pause), self.ambient);
+        tokio::time::sleep(pause.min(self.whole - waited)).await;
+        true
+    }
+}
+
+/// True if a page has nothing to send, and no events behind it.
+pub(crate) const fn is_empty<T>(page: &Page<T>) -> bool {
+    page.events.is_empty() && !page.has_more
 }
 
 /// A random pause between half of this one and all of it.

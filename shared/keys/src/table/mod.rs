@@ -35,6 +35,8 @@
 //! | [`LatePageKey`] | `CONSUMER#{topic}#{name}` | `LATE#{to}#{8 digits}` | |
 //! | [`AnnouncementKey`] | `ANNOUNCED#{topic}` | `{name}` | |
 //! | [`LateEventKey`] | `LATE#{topic}#{name}#{0..15}` | id | |
+//! | [`WatchKey`] | `ANNOUNCED#{topic}`, `LIVE#SOURCE#{source}`, `LIVE#FEED#{user}` | `#WATCH` | |
+//! | [`LateNoteKey`] | `LIVE#TOPIC#{topic}`, `LIVE#SOURCE#{source}`, `LIVE#FEED#{user}` | id | |
 //!
 //! ```
 //! use lately_keys::table::{AnyKey, EventKey};
@@ -63,6 +65,7 @@ mod issue;
 mod job;
 mod late;
 mod late_page;
+mod live;
 mod profile;
 mod quota;
 mod repository;
@@ -92,6 +95,7 @@ pub use issue::{
 pub use job::{BegunKey, Job, JobKey, JobPage, JobTask};
 pub use late::LateEventKey;
 pub use late_page::LatePageKey;
+pub use live::{LateNoteKey, Timeline, WatchKey};
 pub use profile::ProfileKey;
 pub use quota::{QuotaHolder, QuotaKey, QuotaKind};
 pub use repository::RepositoryKey;
@@ -192,4 +196,6 @@ any_key! {
     LatePage(LatePageKey),
     Announcement(AnnouncementKey),
     LateEvent(LateEventKey),
+    Watch(WatchKey),
+    LateNote(LateNoteKey),
 }

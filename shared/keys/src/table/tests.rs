@@ -159,6 +159,24 @@ fn golden_bytes_of_consumers() {
 }
 
 #[test]
+fn golden_bytes_of_live_timelines() {
+    let timelines = [
+        (Timeline::Topic(parse("posts")), "ANNOUNCED#posts", "LIVE#TOPIC#posts"),
+        (
+            Timeline::Source(parse("subject:repo:octo:hello")),
+            "LIVE#SOURCE#subject:repo:octo:hello",
+            "LIVE#SOURCE#subject:repo:octo:hello",
+        ),
+        (Timeline::Feed(parse("bob")), "LIVE#FEED#bob", "LIVE#FEED#bob"),
+    ];
+    for (timeline, watches, notes) in timelines {
+        assert_golden(&WatchKey { timeline: timeline.clone() }, watches, "#WATCH");
+        assert_golden(&LateNoteKey { timeline, id: parse(ID) }, notes, ID);
+    }
+    assert_eq!(AnyKey::decode("LIVE#TOPIC#posts", "#WATCH"), None);
+}
+
+#[test]
 fn every_late_event_lies_in_a_listed_partition() {
     let consumer = ConsumerKey { topic: parse("billing"), name: parse("nightly") };
     let listed: Vec<_> = LateEventKey::partitions(&consumer).collect();
@@ -242,6 +260,7 @@ fn the_longest_keys_fit_dynamodb() {
         JobKey { job, page: JobPage::default() }.encode(),
         RunKey { consumer: consumer(), to: parse(ID) }.encode(),
         LateEventKey { consumer: consumer(), id: parse(ID) }.encode(),
+        LateNoteKey { timeline: Timeline::Source(parse(&format!("subject:{name}"))), id: parse(ID) }.encode(),
         RepositoryKey { owner: parse(&part), repo: parse(&part) }.encode(),
         QuotaKey { holder: QuotaHolder::of_jwt(parse(&name), ""), kind: QuotaKind::Writes }.encode(),
     ];
@@ -264,6 +283,14 @@ fn issue_number() -> impl Strategy<Value = IssueNumber> {
 
 fn consumer_key() -> impl Strategy<Value = ConsumerKey> {
     (topic(), consumer()).prop_map(|(topic, name)| ConsumerKey { topic, name })
+}
+
+fn timeline() -> impl Strategy<Value = Timeline> {
+    prop_oneof![
+        topic().prop_map(Timeline::Topic),
+        source().prop_map(Timeline::Source),
+        user().prop_map(Timeline::Feed),
+    ]
 }
 
 fn job() -> impl Strategy<Value = JobKey> {
@@ -341,6 +368,8 @@ fn any_key() -> impl Strategy<Value = AnyKey> {
         .into()),
         (topic(), consumer()).prop_map(|(topic, name)| AnnouncementKey { topic, name }.into()),
         (consumer_key(), id()).prop_map(|(consumer, id)| LateEventKey { consumer, id }.into()),
+        timeline().prop_map(|timeline| WatchKey { timeline }.into()),
+        (timeline(), id()).prop_map(|(timeline, id)| LateNoteKey { timeline, id }.into()),
     ]
 }
 

@@ -138,6 +138,12 @@ impl IntoResponse for Answer {
     }
 }
 
+/// A response that is streamed, with one value for each header.
+pub(super) fn with_one_value_each(mut response: Response) -> Response {
+    give_one_value_each(response.headers_mut());
+    response
+}
+
 /// Joins the values of each header into one, because the event that is sent has room for one value only.
 fn give_one_value_each(headers: &mut HeaderMap) {
     let names = headers.keys().filter(|name| headers.get_all(*name).iter().count() > 1);

@@ -4,8 +4,8 @@ use lately_keys::table::ConsumerKey;
 use lately_model::{AcceptedEvent, AtError, Fault, Faults, PartlyAccepted, RejectedEvent};
 use lately_store::limits::CONSUMERS;
 use lately_store::{
-    ConsumerError, ConsumerNotFound, DeleteEventError, EventNotFound, GetEventError, LatestError,
-    PutTopicError, TopicNotFound, WriteError,
+    ConsumerError, ConsumerNotFound, DeleteEventError, EventNotFound, GetEventError, LatestError, LiveError,
+    NewestFirstWait, PutTopicError, TopicNotFound, WriteError,
 };
 
 use super::{Problem, RETRY_SECONDS};
@@ -34,7 +34,25 @@ impl From<LatestError> for Problem {
         match error {
             LatestError::Topic(error) => error.into(),
             LatestError::Cursor(error) => error.into(),
+            LatestError::Wait(error) => error.into(),
             LatestError::Table(error) => error.into(),
+        }
+    }
+}
+
+impl From<NewestFirstWait> for Problem {
+    fn from(_: NewestFirstWait) -> Self {
+        let message = "needs the cursor of an oldest-first page".to_owned();
+        Self::of_faults(Code::InvalidQuery, Fault { path: "/wait".to_owned(), message }.into())
+    }
+}
+
+impl From<LiveError> for Problem {
+    fn from(error: LiveError) -> Self {
+        match error {
+            LiveError::Topic(error) => error.into(),
+            LiveError::Cursor(error) => error.into(),
+            LiveError::Table(error) => error.into(),
         }
     }
 }

@@ -56,6 +56,7 @@ impl From<TimelineError> for Problem {
     fn from(error: TimelineError) -> Self {
         match error {
             TimelineError::Cursor(error) => error.into(),
+            TimelineError::Wait(error) => error.into(),
             TimelineError::InFuture => in_future(Code::InvalidQuery, "/wait_for"),
             TimelineError::NotYetVisible => Self::new(
                 Code::NotYetVisible,

@@ -31,7 +31,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::{Backlog, BacklogKey, EventKey};
+use lately_keys::table::{Backlog, BacklogKey, EventKey, Timeline};
 use lately_keys::{BucketWidth, EventId, Key, Source, TableKey, Topic, UnixMillis, User};
 use lately_table::{Corrupt, Item, Query, TableError, Value, Write};
 
@@ -423,6 +423,8 @@ impl BacklogStep<'_> {
         let left = fan_out.write_or_leave(copies.chain(gone).collect(), later).await?;
         entries.retain(|entry| !left.contains(&place_in_feed(entry.id, user)));
         count(&fan_out.done.deliveries, entries.len());
+        let ids: Vec<_> = entries.iter().map(|entry| entry.id).collect();
+        fan_out.op.note_late(&ids, [Timeline::Feed(user.clone())]).await?;
         let (own, others): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| is_own(entry, user));
         fan_out.feed(user).take_back_deleted(own).await?;
         fan_out.feed(user).withdraw(others).await

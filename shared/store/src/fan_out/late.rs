@@ -1,4 +1,6 @@
 //! Late events: those that land behind the position that a consumer has announced are noted in the consumer's ledger.
+//! If the topic is followed live, its followers get a note of events that land seconds after their time
+//! (`live/watch.rs`). The watch of the followers comes with the announcements, at no further price.
 //!
 //! This holds for every new event, whatever views its topic keeps. A batch reads the announcements of a topic once,
 //! after the batch was received, and so after all of its events landed. An event at or before an announced position is
@@ -13,7 +15,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::stream::{self, StreamExt};
-use lately_keys::table::LateEventKey;
+use lately_keys::table::{LateEventKey, Timeline};
 use lately_keys::{EventId, Topic};
 use lately_table::TableError;
 
@@ -52,11 +54,23 @@ impl LateNotes<'_> {
     }
 
     async fn note_in_topic(&self, topic: &Topic, landed: Vec<Placed<'_>>) -> BTreeSet<usize> {
-        let announced = match self.op.topic(topic).announcements().await {
+        let (announced, is_watched) = match self.op.topic(topic).announced().await {
             Ok(announced) => announced,
             Err(error) => return failed(landed.into_iter().map(|(place, _)| place), &error),
         };
         let mut unnoted = BTreeSet::new();
+        if is_watched {
+            // The time of landing is rounded down to a second, so an event that landed two seconds after its own time
+            // is always noted, and some earlier ones are, too. Followers recognise these.
+            let (places, ids): (Vec<_>, Vec<_>) = landed
+                .iter()
+                .filter(|(_, landed)| landed.at > landed.id.at())
+                .map(|(place, landed)| (*place, landed.id))
+                .unzip();
+            if let Err(error) = self.op.tell_followers(&Timeline::Topic(topic.clone()), &ids).await {
+                unnoted.extend(failed(places, &error));
+            }
+        }
         for announcement in announced {
             unnoted.extend(self.note_for(&announcement, &landed).await);
         }

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::{EventKey, Job, JobTask};
+use lately_keys::table::{EventKey, Job, JobTask, Timeline};
 use lately_keys::{EventId, Key, ShardCount, Source, UnixMillis, User};
 use lately_table::{TableError, Write};
 
@@ -59,6 +59,8 @@ impl FanOut<'_> {
         // The followers of a source are read only after the source has the entry.
         sources.retain(|source| !left.contains(&place_at_source(entry.id, source)));
         own = own.filter(|user| !left.contains(&place_in_feed(entry.id, user)));
+        let followed = sources.iter().cloned().map(Timeline::Source);
+        self.op.note_late(&[entry.id], followed.chain(own.iter().cloned().map(Timeline::Feed))).await?;
         if sources.is_empty() && own.is_none() {
             return Ok(());
         }
@@ -104,7 +106,7 @@ impl FanOut<'_> {
             users.retain(|user| !left.contains(&place_in_feed(entry.id, user)));
         }
         count(&self.done.deliveries, users.len());
-        Ok(())
+        self.op.note_late(&[entry.id], users.iter().map(|user| Timeline::Feed((*user).clone()))).await
     }
 
     /// Deletes the entries that were written of an event that no longer exists: under its sources, and in some feeds.

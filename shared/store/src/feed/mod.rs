@@ -7,7 +7,7 @@
 //!
 //! An event may be both pushed and pulled, or pulled from two sources. A page shows it once.
 
-mod marks;
+pub(crate) mod marks;
 mod rebuild;
 mod seen;
 mod verify;
@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use futures_util::future::{try_join, try_join_all};
 use lately_keys::table::FeedEntryKey;
 use lately_keys::{Actor, EventId, Fingerprint, Order, UnixMillis, User};
-use lately_model::{FeedPage, FeedQuery, Page, PageUnread, TimelineEvent};
+use lately_model::{EventQuery, FeedPage, FeedQuery, Page, PageUnread, TimelineEvent, WaitSeconds};
 use lately_table::TableError;
 
 use crate::entry::{TimelineEntry, place_in_feed};
@@ -28,11 +28,12 @@ use crate::feed::marks::Marks;
 use crate::latest::page::{Budget, Ending, PageDraft};
 use crate::latest::span::{IdRange, Span};
 use crate::latest::wave::Wave;
-use crate::limits::EXPECTED_EVENT_BYTES;
+use crate::limits::{EXPECTED_EVENT_BYTES, WAITING_LOOK_TIME};
 use crate::op::Op;
 use crate::timeline::filter::Filter;
 use crate::timeline::reading::{LaneAnswer, OWN_LANE, TimelineReading};
 use crate::timeline::{TimelineError, is_consistent, wait_for_event, with_filters};
+use crate::wait::{PageWait, is_empty};
 
 /// The feed of one user, in one request.
 #[derive(Clone, Copy, Debug)]
@@ -47,15 +48,31 @@ impl FeedHandle<'_> {
     /// # Errors
     /// See [`TimelineError`].
     pub async fn page(self, query: &FeedQuery) -> Result<FeedPage, TimelineError> {
+        if query.page.wait == WaitSeconds::default() {
+            return self.read(query).await;
+        }
+        let wait = PageWait::begin(self.op, query.page.wait);
+        loop {
+            let step = self.op.step_within(WAITING_LOOK_TIME);
+            let page = Box::pin(step.feed(self.user).read(query)).await?;
+            if !is_empty(&page.page) || !wait.pause().await {
+                self.op.show(page.page.events.len());
+                return Ok(page);
+            }
+        }
+    }
+
+    async fn read(self, query: &FeedQuery) -> Result<FeedPage, TimelineError> {
         let topics = self.op.allowed_topics();
         let user = self.user;
         if let Some(id) = query.wait_for {
             let look = || self.look(id);
             wait_for_event(self.op, id, self.op.now(), look).await?;
         }
-        let fingerprint = with_filters(Fingerprint::of("feed").text(user.as_str()), &query.page, None);
+        let fingerprint = fingerprint(user, &query.page);
         let now = self.op.now();
         let span = Span::new(&query.page, fingerprint, now)?;
+        span.may_wait(&query.page)?;
         let mut draft = PageDraft::new(query.page.limit, fingerprint, &span);
         let Some(ids) = span.ids else {
             let page = draft.finish(Ending::Exhausted);
@@ -133,6 +150,11 @@ impl TimelineReading<'_> {
         }
         Ok(marks)
     }
+}
+
+/// The fingerprint of a query of a feed.
+pub(crate) fn fingerprint(user: &User, query: &EventQuery) -> Fingerprint {
+    with_filters(Fingerprint::of("feed").text(user.as_str()), query, None)
 }
 
 /// True if a page is the first page of the whole feed, newest events first.

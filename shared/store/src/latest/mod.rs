@@ -31,15 +31,16 @@ pub(crate) mod wave;
 pub(crate) use ask::unit_of;
 
 use lately_keys::{CursorError, EventType, Fingerprint, Order, Topic, UnixMillis};
-use lately_model::{Event, EventQuery, Page};
+use lately_model::{Event, EventQuery, Page, WaitSeconds};
 use lately_table::TableError;
 
 use crate::latest::page::{Budget, Ending, PageDraft};
 use crate::latest::run::LatestReading;
 use crate::latest::span::Span;
-use crate::limits::WAVE_BUCKETS;
+use crate::limits::{WAITING_LOOK_TIME, WAVE_BUCKETS};
 use crate::topic::TopicHandle;
 use crate::topic::{StoredTopic, TopicError};
+use crate::wait::{NewestFirstWait, PageWait, is_empty};
 
 /// Why the latest could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +51,9 @@ pub enum LatestError {
     /// The text is no cursor, or the cursor belongs to another query.
     #[error(transparent)]
     Cursor(#[from] CursorError),
+    /// The page cannot wait.
+    #[error(transparent)]
+    Wait(#[from] NewestFirstWait),
     /// The table could not be read.
     #[error(transparent)]
     Table(#[from] TableError),
@@ -61,10 +65,25 @@ impl TopicHandle<'_> {
     /// # Errors
     /// See [`LatestError`].
     pub async fn latest(self, query: &EventQuery) -> Result<Page<Event>, LatestError> {
+        if query.wait == WaitSeconds::default() {
+            return self.page(query).await;
+        }
+        let wait = PageWait::begin(self.op, query.wait);
+        loop {
+            let step = self.op.step_within(WAITING_LOOK_TIME);
+            let page = Box::pin(step.topic(self.topic).page(query)).await?;
+            if !is_empty(&page) || !wait.pause().await {
+                return Ok(page);
+            }
+        }
+    }
+
+    async fn page(self, query: &EventQuery) -> Result<Page<Event>, LatestError> {
         let topic = self.topic;
         let stored = self.stored().await?;
         let fingerprint = fingerprint(topic, query);
         let span = Span::new(query, fingerprint, self.op.now())?;
+        span.may_wait(query)?;
 
         let mut draft = PageDraft::new(query.limit, fingerprint, &span);
         let ending = self.fill(&mut draft, &stored, query, &span).await?;
@@ -106,7 +125,7 @@ impl TopicHandle<'_> {
 
 /// The fingerprint of a query, to which its cursors are bound. Order, page size and consistency may change from page to
 /// page.
-fn fingerprint(topic: &Topic, query: &EventQuery) -> Fingerprint {
+pub(crate) fn fingerprint(topic: &Topic, query: &EventQuery) -> Fingerprint {
     let time = |at: Option<UnixMillis>| at.map(|at| at.to_string());
     Fingerprint::of("topic events")
         .text(topic.as_str())

@@ -84,6 +84,15 @@ pub(crate) struct PageDraft<T> {
     bytes: usize,
 }
 
+/// The end of a page.
+#[derive(Debug)]
+pub(crate) struct DraftEnd<T> {
+    pub(crate) events: Vec<T>,
+    /// The id up to which the page has looked; `None` at the start of the walk.
+    pub(crate) position: Option<EventId>,
+    pub(crate) has_more: bool,
+}
+
 impl<T: Sent> PageDraft<T> {
     pub(crate) fn new(limit: PageSize, query: Fingerprint, span: &Span) -> Self {
         Self::beside(0, limit.get().into(), query, span)
@@ -127,28 +136,35 @@ impl<T: Sent> PageDraft<T> {
         (edge.cut && rest == 0).then_some(Ending::Cut { at: edge.frontier })
     }
 
-    pub(crate) fn finish(self, ending: Ending) -> Page<T> {
+    /// The page's events, and where it ends.
+    pub(crate) fn end(self, ending: Ending) -> DraftEnd<T> {
         let last = self.events.last().map(T::id).or(self.position);
         let (position, has_more) = match ending {
             Ending::Full { more } => (last, more),
             Ending::Cut { at } => (at.or(last), true),
             Ending::Exhausted => (last, false),
         };
+        DraftEnd { events: self.events, position, has_more }
+    }
+
+    pub(crate) fn finish(self, ending: Ending) -> Page<T> {
+        let (query, order, settled) = (self.query, self.order, self.settled);
+        let DraftEnd { events, position, has_more } = self.end(ending);
         let cursor = |order, position: Option<EventId>| {
             let position = position.map_or(Position::Start, Position::Event);
-            Some(Cursor { query: self.query, order, position }.to_string())
+            Some(Cursor { query, order, position }.to_string())
         };
         // Events that are older than an event newer than `settled` may still land, so `newer` starts at `settled` at
         // the latest.
-        let newer = self.events.first().map(|first| first.id().min(self.settled));
-        let (next, newer) = match self.order {
+        let newer = events.first().map(|first| first.id().min(settled));
+        let (next, newer) = match order {
             Order::NewestFirst => {
                 let next = has_more.then(|| cursor(Order::NewestFirst, position)).flatten();
                 (next, cursor(Order::OldestFirst, newer))
             }
             Order::OldestFirst => (cursor(Order::OldestFirst, position), None),
         };
-        Page { events: self.events, next, newer, has_more }
+        Page { events, next, newer, has_more }
     }
 }
 

@@ -1,12 +1,13 @@
 //! The ids that a page may hold, and the direction in which the page goes through them. Pure.
 
 use lately_keys::{Coverage, Cursor, CursorError, EventId, Fingerprint, Order, Position, Tick, UnixMillis};
-use lately_model::EventQuery;
 use lately_model::limits::FUTURE_SECONDS;
+use lately_model::{EventQuery, WaitSeconds};
 
 use crate::latest::DEFAULT_ORDER;
 use crate::latest::rank::behind;
 use crate::limits::ASCENDING_LAG_MILLIS;
+use crate::wait::NewestFirstWait;
 
 /// The ids of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +70,14 @@ impl Span {
         settled(self.now)
     }
 
+    /// Refuses a newest-first page that is to wait.
+    pub(crate) fn may_wait(&self, query: &EventQuery) -> Result<(), NewestFirstWait> {
+        match self.order {
+            Order::NewestFirst if query.wait != WaitSeconds::default() => Err(NewestFirstWait),
+            _ => Ok(()),
+        }
+    }
+
     pub(crate) fn new(
         query: &EventQuery,
         fingerprint: Fingerprint,
@@ -91,7 +100,12 @@ impl Span {
 }
 
 const fn settled(now: UnixMillis) -> EventId {
-    EventId::last_of(now.saturating_sub(ASCENDING_LAG_MILLIS + 1))
+    settled_before(now, ASCENDING_LAG_MILLIS)
+}
+
+/// The newest id that is older than a number of milliseconds.
+pub(crate) const fn settled_before(now: UnixMillis, millis: u64) -> EventId {
+    EventId::last_of(now.saturating_sub(millis + 1))
 }
 
 fn ids(query: &EventQuery, order: Order, position: Option<EventId>, now: UnixMillis) -> Option<IdRange> {

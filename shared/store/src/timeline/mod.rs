@@ -19,17 +19,17 @@ use lately_keys::{
     CursorError, EventId, EventType, Fingerprint, FingerprintBuilder, Source, Topic, UnixMillis,
 };
 use lately_model::limits::FUTURE_SECONDS;
-use lately_model::{EventQuery, Page, SourceQuery, TimelineEvent};
+use lately_model::{EventQuery, Page, SourceQuery, TimelineEvent, WaitSeconds};
 use lately_table::TableError;
 
 use crate::entry::{TimelineEntry, place_at_source, places_at_source};
 use crate::latest::page::{Budget, Ending, PageDraft};
 use crate::latest::span::Span;
-use crate::limits::WAITED_FOR_SECONDS;
+use crate::limits::{WAITED_FOR_SECONDS, WAITING_LOOK_TIME};
 use crate::op::Op;
 use crate::timeline::filter::Filter;
 use crate::timeline::reading::{OWN_LANE, TimelineReading, first_shard};
-use crate::wait::wait_for;
+use crate::wait::{NewestFirstWait, PageWait, is_empty, wait_for};
 
 /// Why a source's timeline or a feed could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +37,9 @@ pub enum TimelineError {
     /// The cursor cannot be read, or belongs to another query.
     #[error(transparent)]
     Cursor(#[from] CursorError),
+    /// The page cannot wait.
+    #[error(transparent)]
+    Wait(#[from] NewestFirstWait),
     /// The time of the event to wait for has not come.
     #[error("the event is in the future")]
     InFuture,
@@ -61,6 +64,21 @@ impl TimelineHandle<'_> {
     /// # Errors
     /// See [`TimelineError`].
     pub async fn page(self, query: &SourceQuery) -> Result<Page<TimelineEvent>, TimelineError> {
+        if query.page.wait == WaitSeconds::default() {
+            return self.read(query).await;
+        }
+        let wait = PageWait::begin(self.op, query.page.wait);
+        loop {
+            let step = self.op.step_within(WAITING_LOOK_TIME);
+            let page = Box::pin(step.timeline(self.source).read(query)).await?;
+            if !is_empty(&page) || !wait.pause().await {
+                self.op.show(page.events.len());
+                return Ok(page);
+            }
+        }
+    }
+
+    async fn read(self, query: &SourceQuery) -> Result<Page<TimelineEvent>, TimelineError> {
         let topics = self.op.allowed_topics();
         let source = self.source;
         if let Some(id) = query.wait_for {
@@ -68,10 +86,10 @@ impl TimelineHandle<'_> {
             wait_for_event(self.op, id, self.op.now(), look).await?;
         }
         let topic = query.topic.as_ref();
-        let fingerprint = Fingerprint::of("source events").text(&source.to_string());
-        let fingerprint = with_filters(fingerprint, &query.page, topic);
+        let fingerprint = fingerprint(source, &query.page, topic);
         let now = self.op.now();
         let span = Span::new(&query.page, fingerprint, now)?;
+        span.may_wait(&query.page)?;
         let mut draft = PageDraft::new(query.page.limit, fingerprint, &span);
         let Some(ids) = span.ids else {
             return Ok(draft.finish(Ending::Exhausted));
@@ -109,6 +127,11 @@ impl TimelineHandle<'_> {
         let filter = Filter::seen_by(self.op.allowed_topics(), self.op.now());
         Ok(filter.takes(&TimelineEntry::decode(&item)?).then_some(()))
     }
+}
+
+/// The fingerprint of a query of a source's timeline.
+pub(crate) fn fingerprint(source: &Source, query: &EventQuery, topic: Option<&Topic>) -> Fingerprint {
+    with_filters(Fingerprint::of("source events").text(&source.to_string()), query, topic)
 }
 
 /// Waits until a timeline or a feed shows an event. There is no wait for an event that is too old to be on its way: it

@@ -22,12 +22,12 @@ use crate::timeline::reading::TimelineReading;
 
 /// The events of some entries.
 #[derive(Debug, Default)]
-pub(super) struct Resolved {
+pub(crate) struct Resolved {
     /// The existing events of the entries that were looked at.
-    pub(super) events: Vec<TimelineEvent>,
+    pub(crate) events: Vec<TimelineEvent>,
     /// The number of entries that were looked at: all, or enough to fill the page and one more, or as many as the
     /// budget allowed.
-    pub(super) looked_at: usize,
+    pub(crate) looked_at: usize,
     bytes: usize,
 }
 
@@ -44,7 +44,7 @@ impl Resolved {
 
 impl TimelineReading<'_> {
     /// The events of entries, in their order, until they fill a page that has `room` bytes left.
-    pub(super) async fn resolve(
+    pub(crate) async fn resolve(
         &mut self,
         entries: &[TimelineEntry],
         room: usize,

@@ -97,7 +97,7 @@ impl TimelineReading<'_> {
 
     /// Notes that a lane of a wave is the first shard of a source.
     pub(crate) fn begin_source(&mut self, wave: &mut Wave<TimelineEntry>, source: &Source, lane: usize) {
-        match self.op.store.recent_coverage(source).filter(|_| !self.consistent) {
+        match self.op.source(source).recent_coverage().filter(|_| !self.consistent) {
             Some(coverage) => self.push_shards(wave, source, lane, &coverage),
             None => {
                 self.unopened.insert(lane, source.clone());

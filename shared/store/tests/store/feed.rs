@@ -139,6 +139,7 @@ fn some_query(rng: &mut fastrand::Rng, now: UnixMillis) -> EventQuery {
         range,
         event_type: (rng.u8(..3) == 0).then(|| "like".parse().unwrap()),
         consistent: rng.bool(),
+        ..EventQuery::default()
     }
 }
 

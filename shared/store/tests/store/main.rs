@@ -26,6 +26,7 @@ mod issues;
 mod late;
 mod limited;
 mod listed;
+mod live;
 mod newer;
 mod placing;
 mod polls;

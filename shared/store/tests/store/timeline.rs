@@ -88,6 +88,7 @@ fn some_query(rng: &mut fastrand::Rng, now: UnixMillis) -> SourceQuery {
         range,
         event_type: (rng.u8(..3) == 0).then(|| "like".parse().unwrap()),
         consistent: rng.bool(),
+        ..EventQuery::default()
     };
     SourceQuery { page, topic: (rng.u8(..3) == 0).then(|| topic("likes")), wait_for: None }
 }

@@ -129,6 +129,7 @@ fn some_query(rng: &mut fastrand::Rng, now: UnixMillis) -> EventQuery {
         range,
         event_type: rng.bool().then_some(event_type),
         consistent: rng.u8(..3) == 0,
+        ..EventQuery::default()
     }
 }
 

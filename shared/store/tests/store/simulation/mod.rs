@@ -6,6 +6,7 @@
 //! events and follows, and the order in which they were written.
 
 mod check;
+mod live;
 mod model;
 mod story;
 

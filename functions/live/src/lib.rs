@@ -1,0 +1,145 @@
+//! Live streams of server-sent events.
+//!
+//! | route | streams |
+//! | --- | --- |
+//! | `GET /topics/{topic}/live` | a topic's events |
+//! | `GET /actors/{actor}/live` | an actor's events, from all topics that list them |
+//! | `GET /subjects/{subject}/live` | a subject's events |
+//! | `GET /feeds/{user}/live` | the events of a user's sources |
+//!
+//! The gateway does not stream. So on AWS the function has a URL of its own, and asks the authorizer's code for the
+//! caller of each request ([`router`]). The local program serves the same routes beside the others.
+//!
+//! | for | see |
+//! | --- | --- |
+//! | the body of a stream | `stream.rs` |
+//! | the caller's access while the stream is open | `access.rs` |
+//! | following a timeline without a gap | `lately-store`, `live/` |
+
+mod access;
+pub mod limits;
+mod stream;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{FromRequestParts, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderName, Method};
+use axum::middleware::from_fn_with_state;
+use axum::response::Response;
+use lately_authorize::{Authorizer, authorize};
+use lately_keys::table::Timeline;
+use lately_keys::{Actor, Source, Subject, Topic, User};
+use lately_kit::caller::Caller;
+use lately_kit::code::Code;
+use lately_kit::path::Part;
+use lately_kit::problem::Problem;
+use lately_kit::query::{Query, QueryString};
+use lately_kit::route::Routes;
+use lately_model::{LiveQuery, SourceLiveQuery};
+use lately_store::Store;
+use tokio::sync::watch;
+
+use crate::access::Access;
+use crate::stream::{EventForm, LiveStream};
+
+/// The header with which a client that connects again continues.
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// The parts that all streams share. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Live {
+    store: Store,
+    authorizer: Authorizer,
+    /// All streams end when this changes.
+    stop: Arc<watch::Sender<()>>,
+}
+
+impl Live {
+    /// Streams of a store's timelines, for callers that this authorizer knows.
+    #[must_use]
+    pub fn new(store: Store, authorizer: Authorizer) -> Self {
+        Self { store, authorizer, stop: Arc::new(watch::Sender::new(())) }
+    }
+
+    /// The same, but the streams end when a value is sent here.
+    #[must_use]
+    pub fn ending_with(self, stop: Arc<watch::Sender<()>>) -> Self {
+        Self { stop, ..self }
+    }
+
+    async fn stream(
+        &self,
+        mut parts: Parts,
+        timeline: Timeline,
+        form: EventForm,
+        query: SourceLiveQuery,
+    ) -> Result<Response, Problem> {
+        let caller = Caller::from_request_parts(&mut parts, &()).await?;
+        let SourceLiveQuery { live, topic } = query;
+        let live = LiveQuery { cursor: last_event_id(&parts)?.or(live.cursor), ..live };
+        let op = self.store.op().limited_to(caller.topics.as_deref());
+        let follower = Box::pin(op.follow(timeline, &live, topic.as_ref())).await?;
+        let access = Access::new(self.authorizer.clone(), parts);
+        let [spread, ..] = self.store.ambient().entropy().to_le_bytes().map(u64::from);
+        let spread = spread * 1_000;
+        Ok(LiveStream::new(follower, form, access, self.stop.subscribe(), spread).into_response())
+    }
+}
+
+/// The cursor in the header `Last-Event-ID`.
+fn last_event_id(parts: &Parts) -> Result<Option<String>, Problem> {
+    let Some(id) = parts.headers.get(LAST_EVENT_ID).filter(|id| !id.is_empty()) else { return Ok(None) };
+    let id = id.to_str().map_err(|_| {
+        Problem::new(Code::InvalidCursor, "The header Last-Event-ID is no id of a live stream.")
+    })?;
+    Ok(Some(id.to_owned()))
+}
+
+/// The routes of this function.
+#[must_use]
+pub fn routes(live: &Live) -> Routes {
+    let of = || live.clone();
+    let (topics, actors, subjects, feeds) = (of(), of(), of(), of());
+    Routes::new()
+        .on(Method::GET, "/topics/{topic}/live", async move |request: Request| {
+            let (parts, Part(topic), Query(live)) = asked::<Topic, LiveQuery>(request).await?;
+            let query = SourceLiveQuery { live, topic: None };
+            topics.stream(parts, Timeline::Topic(topic), EventForm::OfTopic, query).await
+        })
+        .on(Method::GET, "/actors/{actor}/live", async move |request: Request| {
+            let (parts, Part(actor), Query(query)) = asked::<Actor, SourceLiveQuery>(request).await?;
+            let timeline = Timeline::Source(Source::Actor(actor));
+            actors.stream(parts, timeline, EventForm::WithTopic, query).await
+        })
+        .on(Method::GET, "/subjects/{subject}/live", async move |request: Request| {
+            let (parts, Part(subject), Query(query)) = asked::<Subject, SourceLiveQuery>(request).await?;
+            let timeline = Timeline::Source(Source::Subject(subject));
+            subjects.stream(parts, timeline, EventForm::WithTopic, query).await
+        })
+        .on(Method::GET, "/feeds/{user}/live", async move |request: Request| {
+            let (parts, Part(user), Query(live)) = asked::<User, LiveQuery>(request).await?;
+            let query = SourceLiveQuery { live, topic: None };
+            feeds.stream(parts, Timeline::Feed(user), EventForm::WithTopic, query).await
+        })
+}
+
+/// The parts of a request, with the name in its path and its query.
+async fn asked<N, Q>(request: Request) -> Result<(Parts, Part<N>, Query<Q>), Problem>
+where
+    Part<N>: FromRequestParts<(), Rejection = Problem>,
+    Q: QueryString,
+{
+    let (mut parts, _) = request.into_parts();
+    let name = Part::<N>::from_request_parts(&mut parts, &()).await?;
+    let query = Query::<Q>::from_request_parts(&mut parts, &()).await?;
+    Ok((parts, name, query))
+}
+
+/// The routes behind the authorizer's code, for a function without a gateway.
+pub fn router(live: Live) -> Router {
+    let authorizer = from_fn_with_state(live.authorizer.clone(), authorize);
+    // Only known routes, as behind the gateway.
+    routes(&live).into_router().route_layer(authorizer)
+}

@@ -1,0 +1,26 @@
+//! All caps of this crate, each with its reason.
+
+use std::time::Duration;
+
+/// A stream ends after this. The function's time is 15 minutes, which is the longest that Lambda allows.
+pub const STREAM_TIME: Duration = Duration::from_secs(13 * 60 + 30);
+
+/// The ends of streams that began together are spread over this time, so that their clients do not come back together.
+pub const STREAM_TIME_SPREAD: Duration = Duration::from_secs(30);
+
+/// The pause between two checks of the caller's access.
+pub const ACCESS_EVERY: Duration = Duration::from_secs(55);
+
+/// If nothing was sent for this long, a comment is sent: proxies close connections that are silent for a minute or so.
+pub const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// The pause after which a client connects again, if it heeds the stream's `retry`.
+pub const RETRY_MILLIS: u32 = 1_000;
+
+/// The most bytes of a problem.
+pub const PROBLEM_BYTES: usize = 64 * 1024;
+
+const _: () = {
+    assert!(STREAM_TIME.as_secs() + STREAM_TIME_SPREAD.as_secs() <= 14 * 60);
+    assert!(ACCESS_EVERY.as_secs() < 60);
+};

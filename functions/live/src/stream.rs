@@ -1,0 +1,190 @@
+//! The body of a stream: server-sent events, as the WHATWG's HTML standard describes them.
+//!
+//! ```text
+//! event: event        an event, with the settled position as its id
+//! event: late         an event that landed behind the settled position
+//! event: settled      the settled position alone, at least every 15 s
+//! event: problem      why the stream ends, if it ends in an error
+//! ```
+//!
+//! A client that connects again with the last id (`Last-Event-ID`) misses nothing. So a stream may end at any time, and
+//! ends by itself before the function's time is over.
+
+use std::convert::Infallible;
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderName, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use lately_kit::problem::Problem;
+use lately_model::TimelineEvent;
+use lately_store::{Follower, Told};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+use crate::access::Access;
+use crate::limits::{ACCESS_EVERY, HEARTBEAT, PROBLEM_BYTES, RETRY_MILLIS, STREAM_TIME, STREAM_TIME_SPREAD};
+
+/// The events of a stream: with their topics, as on the pages of timelines and feeds, or without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EventForm {
+    OfTopic,
+    WithTopic,
+}
+
+/// One client's stream.
+pub(crate) struct LiveStream {
+    follower: Follower,
+    form: EventForm,
+    access: Access,
+    stopped: watch::Receiver<()>,
+    /// Sent before anything else.
+    greeting: Option<String>,
+    ends_at: Instant,
+    checks_at: Instant,
+    beats_at: Instant,
+    is_over: bool,
+}
+
+/// Why a stream turns from its follower.
+enum Turn {
+    Told(Result<Told, Problem>),
+    Check,
+    Beat,
+    End,
+}
+
+impl LiveStream {
+    /// A stream of what a follower tells, for as long as the caller has access. `spread` is a random number.
+    pub(crate) fn new(
+        follower: Follower,
+        form: EventForm,
+        access: Access,
+        stopped: watch::Receiver<()>,
+        spread: u64,
+    ) -> Self {
+        let now = Instant::now();
+        let most = u64::try_from(STREAM_TIME_SPREAD.as_millis()).unwrap_or(u64::MAX);
+        Self {
+            follower,
+            form,
+            access,
+            stopped,
+            // The client sees at once that the stream is open.
+            greeting: Some(format!("retry: {RETRY_MILLIS}\n\n")),
+            ends_at: now + STREAM_TIME + Duration::from_millis(spread % (most + 1)),
+            checks_at: now + ACCESS_EVERY,
+            beats_at: now + HEARTBEAT,
+            is_over: false,
+        }
+    }
+
+    /// The response that sends the stream.
+    pub(crate) fn into_response(self) -> Response {
+        let pieces = stream::unfold(self, |mut stream| async move {
+            // Boxed: the store's futures are many layers deep.
+            let piece = Box::pin(stream.next()).await?;
+            Some((Ok::<_, Infallible>(Bytes::from(piece)), stream))
+        });
+        let headers = [
+            (CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
+            (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+            // Some proxies hold a response back to fill their buffers; this header tells them not to.
+            (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
+        ];
+        (headers, Body::from_stream(pieces)).into_response()
+    }
+
+    /// The next piece to send; `None` at the end.
+    async fn next(&mut self) -> Option<String> {
+        if self.is_over {
+            return None;
+        }
+        if let Some(greeting) = self.greeting.take() {
+            return Some(greeting);
+        }
+        loop {
+            let turn = tokio::select! {
+                biased;
+                // An error means that the sender is gone, which also means to stop.
+                _ = self.stopped.changed() => Turn::End,
+                () = sleep_until(self.ends_at) => Turn::End,
+                () = sleep_until(self.checks_at) => Turn::Check,
+                told = self.follower.next() => Turn::Told(told.map_err(Problem::from)),
+                () = sleep_until(self.beats_at) => Turn::Beat,
+            };
+            let mut piece = String::new();
+            match turn {
+                Turn::Told(Ok(told)) => tell(&mut piece, &told, self.form),
+                Turn::Beat => piece.push_str(":\n\n"),
+                Turn::End => {
+                    self.is_over = true;
+                    message(&mut piece, "settled", Some(&self.follower.cursor()), "{}");
+                }
+                Turn::Check => match self.access.check().await {
+                    Ok(()) => {
+                        self.checks_at = Instant::now() + ACCESS_EVERY;
+                        continue;
+                    }
+                    Err(problem) => self.end_with(problem, &mut piece).await,
+                },
+                Turn::Told(Err(problem)) => self.end_with(problem, &mut piece).await,
+            }
+            self.beats_at = Instant::now() + HEARTBEAT;
+            return Some(piece);
+        }
+    }
+
+    async fn end_with(&mut self, problem: Problem, piece: &mut String) {
+        self.is_over = true;
+        let body = problem.into_response().into_body();
+        let body = axum::body::to_bytes(body, PROBLEM_BYTES).await.unwrap_or_default();
+        message(piece, "problem", None, &String::from_utf8_lossy(&body));
+    }
+}
+
+fn tell(piece: &mut String, told: &Told, form: EventForm) {
+    let (name, cursor, event) = match told {
+        Told::Event { cursor, event } => ("event", cursor, Some(event)),
+        Told::Late { cursor, event } => ("late", cursor, Some(event)),
+        Told::Settled { cursor } => ("settled", cursor, None),
+    };
+    match event.map_or_else(|| Ok("{}".to_owned()), |event| json(event, form)) {
+        Ok(data) => message(piece, name, Some(cursor), &data),
+        Err(error) => tracing::error!(%error, "an event of a live stream cannot be written"),
+    }
+}
+
+fn json(event: &Arc<TimelineEvent>, form: EventForm) -> serde_json::Result<String> {
+    match form {
+        EventForm::OfTopic => serde_json::to_string(&event.event),
+        EventForm::WithTopic => serde_json::to_string(&**event),
+    }
+}
+
+/// Adds a message. JSON may have line breaks between its tokens, so the data may have several lines.
+fn message(piece: &mut String, event: &str, id: Option<&str>, data: &str) {
+    let id = id.map(|id| format!("id: {id}\n")).unwrap_or_default();
+    write!(piece, "event: {event}\n{id}").expect("a string takes all text");
+    for line in data.split(['\n', '\r']) {
+        writeln!(piece, "data: {line}").expect("a string takes all text");
+    }
+    piece.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_has_a_line_for_each_line_of_its_data() {
+        let mut piece = String::new();
+        message(&mut piece, "event", Some("AQ"), "{\n\"a\":1}");
+        message(&mut piece, "problem", None, "{}");
+        assert_eq!(piece, "event: event\nid: AQ\ndata: {\ndata: \"a\":1}\n\nevent: problem\ndata: {}\n\n");
+    }
+}

@@ -1,0 +1,227 @@
+//! The reader of a live timeline: events between two ids, oldest first, and late events by their ids.
+//!
+//! The reads are eventually consistent, as pages are. Late events are read consistently, because their notes may be
+//! visible before they are.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lately_keys::table::{FeedEntryKey, Timeline};
+use lately_keys::{EventId, EventType, Fingerprint, Order, Source, Topic, UnixMillis};
+use lately_model::{Event, EventQuery, TimelineEvent};
+use lately_table::TableError;
+
+use crate::entry::{TimelineEntry, place_in_feed, places_at_source};
+use crate::feed::marks::Marks;
+use crate::latest::page::{Budget, DraftEnd, Ending, PageDraft};
+use crate::latest::span::{IdRange, Span};
+use crate::limits::PAGE_BYTES;
+use crate::op::Op;
+use crate::timeline::filter::Filter;
+use crate::timeline::reading::{OWN_LANE, TimelineReading, first_shard};
+use crate::topic::{StoredTopic, TopicError};
+
+/// The events that a caller asks for and may see.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lens {
+    pub(super) event_type: Option<EventType>,
+    pub(super) topic: Option<Topic>,
+    /// The topics that the caller may read; `None` if it may read all.
+    pub(super) topics: Option<Arc<[Topic]>>,
+}
+
+impl Lens {
+    pub(super) fn takes(&self, event: &TimelineEvent) -> bool {
+        self.event_type.as_ref().is_none_or(|wanted| *wanted == event.event.event_type)
+            && self.topic.as_ref().is_none_or(|wanted| *wanted == event.topic)
+            && self.topics.as_ref().is_none_or(|allowed| allowed.contains(&event.topic))
+    }
+}
+
+/// The events that a reader has found.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) events: Vec<TimelineEvent>,
+    /// If the reader has stopped before the end of its range: the last id up to which it has looked.
+    pub(super) cut: Option<EventId>,
+}
+
+/// The reader of one timeline.
+#[derive(Debug)]
+pub(super) struct Reader {
+    timeline: Timeline,
+    /// For a topic: its settings. A reader only needs those that never change.
+    stored: Option<StoredTopic>,
+    /// For a feed: its marks, and when they were read, by the monotonic clock.
+    marks: Option<(Marks, Duration)>,
+}
+
+impl Reader {
+    /// A reader of a timeline.
+    ///
+    /// # Errors
+    /// If the timeline is of a topic that does not exist.
+    pub(super) async fn open(op: &Op, timeline: Timeline) -> Result<Self, TopicError> {
+        let stored = match &timeline {
+            Timeline::Topic(topic) => Some(op.topic(topic).stored().await?),
+            _ => None,
+        };
+        Ok(Self { timeline, stored, marks: None })
+    }
+
+    /// Reads at least the first events of a range, oldest first, at most `limit`. A feed's marks may be as old as
+    /// the request's directory pages.
+    pub(super) async fn read(
+        &mut self,
+        op: &Op,
+        lens: &Lens,
+        ids: IdRange,
+        limit: usize,
+    ) -> Result<Found, TableError> {
+        let before = ids.oldest.just_before();
+        let span = Span { order: Order::OldestFirst, ids: Some(ids), position: before, now: op.now() };
+        let nothing = Fingerprint::of("live").finish();
+        let DraftEnd { events, position, has_more } = match (&self.timeline, &self.stored) {
+            (Timeline::Topic(topic), Some(stored)) => {
+                let query = EventQuery { event_type: lens.event_type.clone(), ..EventQuery::default() };
+                let mut draft: PageDraft<Event> = PageDraft::beside(0, limit, nothing, &span);
+                let ending = op.topic(topic).fill(&mut draft, stored, &query, &span).await?;
+                let DraftEnd { events, position, has_more } = draft.end(ending);
+                let of_topic = |event| TimelineEvent { topic: topic.clone(), event };
+                DraftEnd { events: events.into_iter().map(of_topic).collect(), position, has_more }
+            }
+            _ => {
+                let mut draft = PageDraft::beside(0, limit, nothing, &span);
+                let ending = self.fill(op, lens, ids, &mut draft).await?;
+                draft.end(ending)
+            }
+        };
+        let cut = has_more.then(|| position.unwrap_or(EventId::first_of(UnixMillis::MIN)));
+        Ok(Found { events, cut })
+    }
+
+    /// Fills a draft with the events of a source's timeline or a feed.
+    async fn fill(
+        &mut self,
+        op: &Op,
+        lens: &Lens,
+        ids: IdRange,
+        draft: &mut PageDraft<TimelineEvent>,
+    ) -> Result<Ending, TableError> {
+        if let Timeline::Feed(_) = &self.timeline {
+            self.refresh_marks(op).await?;
+        }
+        let is_feed = matches!(self.timeline, Timeline::Feed(_));
+        let mut reading = reading(op, lens, is_feed);
+        let mut wave = reading.wave(self.partition(), ids);
+        if let Timeline::Source(source) = &self.timeline {
+            reading.begin_source(&mut wave, source, OWN_LANE);
+        }
+        let pulls = self.marks.iter().flat_map(|(marks, _)| &marks.pulls);
+        let lanes = u16::try_from(1 + pulls.clone().count()).unwrap_or(u16::MAX);
+        for pull in pulls {
+            if let Some(ids) = IdRange::new(ids.oldest.max(pull.since), ids.newest) {
+                reading.push_source(&mut wave, &pull.source, ids, lanes);
+            }
+        }
+        reading.fill(&mut wave, draft).await
+    }
+
+    fn partition(&self) -> String {
+        match &self.timeline {
+            Timeline::Source(source) => first_shard(source),
+            Timeline::Feed(user) => FeedEntryKey::partition(user),
+            Timeline::Topic(_) => unreachable!("a topic has many partitions"),
+        }
+    }
+
+    /// Reads the feed's marks, unless they are young enough.
+    async fn refresh_marks(&mut self, op: &Op) -> Result<(), TableError> {
+        let Timeline::Feed(user) = &self.timeline else { return Ok(()) };
+        let now = op.ambient().monotonic();
+        let is_young = |(_, read): &(Marks, Duration)| now.saturating_sub(*read) < op.directory_age;
+        if !self.marks.as_ref().is_some_and(is_young) {
+            self.marks = Some((op.feed(user).marks(None, false).await?, now));
+        }
+        Ok(())
+    }
+
+    /// The timelines whose notes tell of late events: this one, and those of the sources that a feed pulls.
+    pub(super) fn timelines(&self) -> Vec<Timeline> {
+        let pulls = self.marks.iter().flat_map(|(marks, _)| &marks.pulls);
+        let pulled = pulls.map(|pull| Timeline::Source(pull.source.clone()));
+        std::iter::once(self.timeline.clone()).chain(pulled).collect()
+    }
+
+    /// The late events that a note of one of the timelines names, without those that no longer exist.
+    pub(super) async fn late(
+        &self,
+        op: &Op,
+        noted_in: &Timeline,
+        ids: &[EventId],
+    ) -> Result<Vec<TimelineEvent>, TableError> {
+        if let (Timeline::Topic(topic), Some(stored)) = (noted_in, &self.stored) {
+            let events = op.topic(topic).find_events(stored.settings.bucket, ids).await?;
+            let of_topic = |event| TimelineEvent { topic: topic.clone(), event };
+            return Ok(events.into_iter().map(of_topic).collect());
+        }
+        let keys: Vec<_> = match noted_in {
+            Timeline::Source(source) => {
+                let coverage = op.source(source).stored().await?.coverage;
+                let shown = ids.iter().filter(|id| self.shows(source, **id));
+                shown.flat_map(|id| places_at_source(*id, source, &coverage)).collect()
+            }
+            Timeline::Feed(user) => ids.iter().map(|id| place_in_feed(*id, user)).collect(),
+            Timeline::Topic(_) => Vec::new(),
+        };
+        let is_pulled = *noted_in != self.timeline;
+        let everything = Lens::default();
+        let mut reading = TimelineReading { consistent: true, ..reading(op, &everything, false) };
+        let mut entries = Vec::new();
+        for item in op.table.get_many(&keys, true).await? {
+            let entry = TimelineEntry::decode(&item)?;
+            if reading.filter.takes(&entry) && (!is_pulled || entry.fans_out) {
+                entries.push(entry);
+            }
+        }
+        entries.sort_by_key(|entry| entry.id);
+        entries.dedup_by_key(|entry| entry.id);
+        let mut events = Vec::new();
+        let mut rest = &entries[..];
+        // Each turn takes at least one entry.
+        while !rest.is_empty() {
+            let resolved = reading.resolve(rest, PAGE_BYTES).await?;
+            rest = &rest[resolved.looked_at.max(1)..];
+            events.extend(resolved.events);
+        }
+        Ok(events)
+    }
+
+    /// True if this timeline shows an event of a source.
+    fn shows(&self, source: &Source, id: EventId) -> bool {
+        let is_pulled = || {
+            let mut pulls = self.marks.iter().flat_map(|(marks, _)| &marks.pulls);
+            pulls.any(|pull| pull.source == *source && pull.since <= id)
+        };
+        self.timeline == Timeline::Source(source.clone()) || is_pulled()
+    }
+}
+
+fn reading<'a>(op: &'a Op, lens: &'a Lens, is_feed: bool) -> TimelineReading<'a> {
+    let filter = Filter {
+        event_type: lens.event_type.as_ref(),
+        topic: lens.topic.as_ref(),
+        topics: lens.topics.as_deref(),
+        now: op.now(),
+    };
+    TimelineReading {
+        op,
+        filter,
+        order: Order::OldestFirst,
+        consistent: false,
+        is_feed,
+        budget: Budget::default(),
+        unopened: BTreeMap::new(),
+    }
+}

@@ -1,0 +1,359 @@
+//! The reading loop of a timeline. All followers of a timeline in a process share one loop, and so its price.
+//!
+//! The loop looks at the window (`window.rs`), reads the notes of late events now and then, and renews the watch. It
+//! publishes new events to its followers, and ends soon after the last follower has gone. The longer nothing comes, the
+//! less often it looks: an idle timeline costs at most one read unit a second.
+//!
+//! A directory page, and a feed's marks, may be some seconds old while the timeline is idle. Then the settled position
+//! lies as much further back.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use lately_keys::table::Timeline;
+use lately_keys::{EventId, UnixMillis};
+use lately_model::TimelineEvent;
+use lately_model::limits::FUTURE_SECONDS;
+use lately_table::{Ambient, TableError, entropy_u64};
+use tokio::sync::{OnceCell, broadcast};
+
+use crate::latest::span::settled_before;
+use crate::limits::{
+    ASCENDING_LAG_MILLIS, BUSY_LOOKS, CROWDED_LOOKS, DIRECTORY_AGE, FAILED_LOOKS, IDLE_AFTER, IDLE_AGE,
+    IDLE_LOOKS, LATE_KEPT, LATE_PER_LOOK, NEWS_KEPT, NOTE_OVERLAP_MILLIS, NOTES_EVERY, TOLD_KEPT,
+    WATCH_EVERY, WINDOW_EVENTS,
+};
+use crate::live::reader::{Lens, Reader};
+use crate::live::watch::watch;
+use crate::live::window::{Telling, Window};
+use crate::op::Op;
+use crate::store::Store;
+use crate::topic::TopicError;
+
+/// The loops of a process, by their timelines.
+#[derive(Debug, Default)]
+pub(crate) struct Loops(Mutex<HashMap<Timeline, Weak<Loop>>>);
+
+impl Loops {
+    /// The loop of a timeline, which may have to be begun.
+    fn get(&self, timeline: &Timeline) -> Arc<Loop> {
+        let mut loops = lock(&self.0);
+        let known = loops.get(timeline).and_then(Weak::upgrade).filter(|known| !known.is_over());
+        known.unwrap_or_else(|| {
+            loops.retain(|_, known| known.strong_count() > 0);
+            let new = Arc::new(Loop::default());
+            loops.insert(timeline.clone(), Arc::downgrade(&new));
+            new
+        })
+    }
+}
+
+/// New events, in the order in which a look has found them.
+#[derive(Debug)]
+pub(super) struct News {
+    pub(super) told: Vec<(Telling, Arc<TimelineEvent>)>,
+    /// Everything up to here has been told; `None` if this position must not be shown.
+    pub(super) line: Option<EventId>,
+}
+
+/// The state of a loop when a follower joins.
+#[derive(Clone, Debug)]
+pub(super) struct Snapshot {
+    /// Everything up to here has been told.
+    pub(super) settled: EventId,
+    /// False if the settled position is the id of an event.
+    pub(super) is_line: bool,
+    /// The events behind it that have been told.
+    pub(super) early: Vec<Arc<TimelineEvent>>,
+    /// The last late events, each with its number.
+    pub(super) late: VecDeque<(u64, Arc<TimelineEvent>)>,
+}
+
+/// A loop, as its followers see it. It ends when no follower holds it.
+#[derive(Debug, Default)]
+pub(super) struct Loop {
+    begun: OnceCell<()>,
+    state: Mutex<LoopState>,
+}
+
+#[derive(Debug, Default)]
+struct LoopState {
+    /// `None` before the loop begins.
+    snapshot: Option<Snapshot>,
+    /// `None` before the loop begins, and when it is over.
+    news: Option<broadcast::Sender<Arc<News>>>,
+    is_over: bool,
+}
+
+impl Loop {
+    /// The loop of a timeline. It runs when this returns: its watch is there.
+    pub(super) async fn of(store: &Store, timeline: &Timeline) -> Result<Arc<Self>, TopicError> {
+        let shared = store.loops().get(timeline);
+        let begin = || async {
+            let op = store.op();
+            let looking = Looking::begin(&op, timeline.clone()).await?;
+            {
+                let mut state = lock(&shared.state);
+                state.snapshot = Some(Snapshot {
+                    settled: looking.window.settled(),
+                    is_line: true,
+                    early: Vec::new(),
+                    late: VecDeque::new(),
+                });
+                state.news = Some(broadcast::channel(NEWS_KEPT).0);
+            }
+            let ending = Ending(Arc::downgrade(&shared));
+            tokio::spawn(run(store.clone(), looking, ending));
+            Ok::<_, TopicError>(())
+        };
+        shared.begun.get_or_try_init(begin).await?;
+        Ok(shared)
+    }
+
+    /// The state now, and the news after it; `None` if the loop is over.
+    pub(super) fn join(&self) -> Option<(Snapshot, broadcast::Receiver<Arc<News>>)> {
+        let state = lock(&self.state);
+        Some((state.snapshot.clone()?, state.news.as_ref()?.subscribe()))
+    }
+
+    fn is_over(&self) -> bool {
+        lock(&self.state).is_over
+    }
+
+    fn publish(&self, news: News, settled: EventId) {
+        let mut state = lock(&self.state);
+        let LoopState { snapshot: Some(snapshot), news: Some(sender), .. } = &mut *state else { return };
+        snapshot.settled = settled;
+        snapshot.is_line = news.line.is_some();
+        for (telling, event) in &news.told {
+            match telling {
+                Telling::Settled => {}
+                Telling::Early => snapshot.early.push(Arc::clone(event)),
+                Telling::Late => {
+                    let number = snapshot.late.back().map_or(1, |(last, _)| last + 1);
+                    if snapshot.late.len() == LATE_KEPT {
+                        snapshot.late.pop_front();
+                    }
+                    snapshot.late.push_back((number, Arc::clone(event)));
+                }
+            }
+        }
+        snapshot.early.retain(|event| event.event.id > settled);
+        // An error means that no follower listens just now.
+        drop(sender.send(Arc::new(news)));
+    }
+}
+
+/// Ends a loop for its followers, also if its task panics.
+struct Ending(Weak<Loop>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        if let Some(shared) = self.0.upgrade() {
+            let mut state = lock(&shared.state);
+            state.news = None;
+            state.is_over = true;
+        }
+    }
+}
+
+/// Looks again and again until there are no followers, or until too many looks in a row have failed.
+async fn run(store: Store, mut looking: Looking, ending: Ending) {
+    let mut failed = 0;
+    while failed < FAILED_LOOKS {
+        tokio::time::sleep(looking.pause(store.ambient())).await;
+        let Some(shared) = ending.0.upgrade() else { return };
+        // Boxed: the store's futures are many layers deep.
+        match Box::pin(looking.look(&store)).await {
+            Ok(news) => {
+                failed = 0;
+                shared.publish(news, looking.window.settled());
+            }
+            Err(error) => {
+                failed += 1;
+                tracing::warn!(%error, "a look at a live timeline failed");
+            }
+        }
+    }
+}
+
+/// The reading of a timeline.
+#[derive(Debug)]
+struct Looking {
+    reader: Reader,
+    window: Window,
+    /// The last events that were told, to recognise those that a note names as well.
+    told: Recent<TOLD_KEPT>,
+    /// Notes from before this time are not read.
+    began: UnixMillis,
+    /// The notes of each timeline that have been handled.
+    noted: BTreeMap<Timeline, BTreeSet<EventId>>,
+    /// The timelines whose watches are kept up.
+    watched: Vec<Timeline>,
+    /// The times of the last event, of the last renewal and of the last read of notes, by the monotonic clock.
+    came_at: Duration,
+    watched_at: Duration,
+    noted_at: Duration,
+    has_more: bool,
+}
+
+impl Looking {
+    async fn begin(op: &Op, timeline: Timeline) -> Result<Self, TopicError> {
+        let reader = Reader::open(op, timeline).await?;
+        let now = op.ambient().monotonic();
+        let mut looking = Self {
+            reader,
+            window: Window::new(settled_before(op.now(), ASCENDING_LAG_MILLIS)),
+            told: Recent::default(),
+            began: op.now(),
+            noted: BTreeMap::new(),
+            watched: Vec::new(),
+            came_at: now,
+            watched_at: now,
+            noted_at: now,
+            has_more: true,
+        };
+        looking.keep_watch(op).await?;
+        Ok(looking)
+    }
+
+    /// The pause before the next look. It is random within a tenth, so that loops do not look at the same time.
+    fn pause(&self, ambient: &dyn Ambient) -> Duration {
+        if self.has_more {
+            return Duration::ZERO;
+        }
+        let quiet = ambient.monotonic().saturating_sub(self.came_at);
+        let pauses = BUSY_LOOKS.into_iter().find(|(until, _)| quiet < *until);
+        let pause = match self.window.is_crowded() {
+            true => CROWDED_LOOKS,
+            false => pauses.map_or(IDLE_LOOKS, |(_, pause)| pause),
+        };
+        let tenth = u64::try_from(pause.as_micros()).unwrap_or(u64::MAX) / 10;
+        pause + Duration::from_micros(entropy_u64(ambient) % (tenth + 1))
+    }
+
+    async fn look(&mut self, store: &Store) -> Result<News, TableError> {
+        let now = store.ambient().monotonic();
+        let is_idle = now.saturating_sub(self.came_at) >= IDLE_AFTER;
+        let age = if is_idle { IDLE_AGE } else { DIRECTORY_AGE };
+        let op = store.op().with_directory_age(age);
+        let older = u64::try_from((age - DIRECTORY_AGE).as_millis()).unwrap_or(u64::MAX);
+        let line = settled_before(op.now(), ASCENDING_LAG_MILLIS + older);
+        let newest = EventId::last_of(op.now().saturating_add(FUTURE_SECONDS * 1000));
+        if now.saturating_sub(self.watched_at) >= WATCH_EVERY || self.reader.timelines() != self.watched {
+            self.keep_watch(&op).await?;
+        }
+        let late = match now.saturating_sub(self.noted_at) >= NOTES_EVERY {
+            true => Some(self.late(&op).await?),
+            false => None,
+        };
+        let look = self.window.look(line, newest);
+        let found = match look.ids {
+            Some(ids) => Some(self.reader.read(&op, &Lens::default(), ids, WINDOW_EVENTS).await?),
+            None => None,
+        };
+        // Nothing fails from here on. So a look that fails has taken nothing, and the next one finds the same again.
+        let mut told = Vec::new();
+        if let Some(found) = found {
+            (told, self.has_more) = self.window.absorb(look, found.events, found.cut);
+        }
+        if let Some(LateFound { events, handled, has_more }) = late {
+            told.extend(events.into_iter().map(|event| (Telling::Late, event)));
+            self.noted = handled;
+            if !has_more {
+                self.noted_at = now;
+            }
+        }
+        for (_, event) in &told {
+            self.told.push(event.event.id);
+        }
+        if !told.is_empty() {
+            self.came_at = now;
+        }
+        let told = told.into_iter().map(|(telling, event)| (telling, Arc::new(event))).collect();
+        Ok(News { told, line: self.window.line() })
+    }
+
+    /// Puts the watches, or renews them.
+    async fn keep_watch(&mut self, op: &Op) -> Result<(), TableError> {
+        let timelines = self.reader.timelines();
+        for timeline in &timelines {
+            op.table.put(&watch(timeline, op.now())).await?;
+        }
+        self.watched = timelines;
+        self.watched_at = op.ambient().monotonic();
+        Ok(())
+    }
+
+    /// The late events that new notes name.
+    async fn late(&self, op: &Op) -> Result<LateFound, TableError> {
+        let oldest = op.now().saturating_sub(NOTE_OVERLAP_MILLIS);
+        let oldest = EventId::first_of(oldest.max(self.began.saturating_sub(FUTURE_SECONDS * 1000)));
+        let (mut found, mut known) = (LateFound::default(), BTreeSet::new());
+        for timeline in &self.watched {
+            // Notes that are not read again need not be remembered.
+            let handled = self.noted.get(timeline).into_iter().flatten().filter(|note| **note >= oldest);
+            let mut handled: BTreeSet<_> = handled.copied().collect();
+            let mut missed = Vec::new();
+            let settled = self.window.settled();
+            for note in op.late_notes(timeline, oldest).await? {
+                if handled.contains(&note.id) {
+                    continue;
+                }
+                if missed.len() >= LATE_PER_LOOK {
+                    // The next look takes the other notes.
+                    found.has_more = true;
+                    break;
+                }
+                let (behind, ahead): (Vec<_>, Vec<_>) =
+                    note.events.into_iter().partition(|id| *id <= settled);
+                // An event in the window is told from there. Its note waits, in case the window does not see it.
+                if ahead.is_empty() {
+                    handled.insert(note.id);
+                }
+                missed.extend(behind.into_iter().filter(|id| !self.told.contains(*id) && known.insert(*id)));
+            }
+            // One call for all of them: an import makes hundreds of notes at once.
+            found.events.extend(self.reader.late(op, timeline, &missed).await?);
+            found.handled.insert(timeline.clone(), handled);
+        }
+        Ok(found)
+    }
+}
+
+/// The late events that notes name.
+#[derive(Debug, Default)]
+struct LateFound {
+    events: Vec<TimelineEvent>,
+    /// The notes of each timeline that have been handled.
+    handled: BTreeMap<Timeline, BTreeSet<EventId>>,
+    /// True if there are more notes.
+    has_more: bool,
+}
+
+/// The last `N` ids.
+#[derive(Debug, Default)]
+pub(super) struct Recent<const N: usize> {
+    order: VecDeque<EventId>,
+    known: BTreeSet<EventId>,
+}
+
+impl<const N: usize> Recent<N> {
+    pub(super) fn contains(&self, id: EventId) -> bool {
+        self.known.contains(&id)
+    }
+
+    pub(super) fn push(&mut self, id: EventId) {
+        if self.known.insert(id) {
+            self.order.push_back(id);
+            if self.order.len() > N {
+                self.order.pop_front().map(|oldest| self.known.remove(&oldest));
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,252 @@
+//! The window of a live timeline: which events of a look are new, and up to where all events are known. Pure.
+//!
+//! Events that are older than some seconds have *settled*: no further event lands before them, except late ones. The
+//! window is everything behind the settled position. A follower reads the whole window with each look, so it sees an
+//! event as soon as the event lands, also in front of events that it has seen. Each event is told once.
+//!
+//! If more events land than one look takes, the window is *crowded*. Then only settled events are read and told, in
+//! order, until the rate falls.
+
+use std::collections::BTreeSet;
+
+use lately_keys::EventId;
+
+use crate::latest::rank::Placed;
+use crate::latest::span::IdRange;
+use crate::limits::{ASCENDING_LAG_MILLIS, WINDOW_EVENTS};
+
+/// The kinds in which an event is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Telling {
+    /// The event has settled: all events before it have been told.
+    Settled,
+    /// Events before this one may still land.
+    Early,
+    /// The event landed behind the settled position.
+    Late,
+}
+
+/// A look at the window: the ids to read, and the ids that have settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct WindowLook {
+    /// `None` if there is nothing to read yet.
+    pub(super) ids: Option<IdRange>,
+    /// All events up to this id have landed, except late ones.
+    line: EventId,
+}
+
+#[derive(Debug)]
+pub(super) struct Window {
+    /// All events up to here have been told.
+    settled: EventId,
+    /// True if the settled position comes from the clock, and not from an event.
+    is_line: bool,
+    /// The events behind the settled position that have been told.
+    early: BTreeSet<EventId>,
+    is_crowded: bool,
+}
+
+impl Window {
+    pub(super) const fn new(settled: EventId) -> Self {
+        Self { settled, is_line: true, early: BTreeSet::new(), is_crowded: false }
+    }
+
+    pub(super) const fn settled(&self) -> EventId {
+        self.settled
+    }
+
+    /// The settled position, unless it is the id of an event, which not every caller may know.
+    pub(super) fn line(&self) -> Option<EventId> {
+        self.is_line.then_some(self.settled)
+    }
+
+    pub(super) const fn is_crowded(&self) -> bool {
+        self.is_crowded
+    }
+
+    /// The next look, when everything up to `line` has settled. No event has an id behind `newest`.
+    pub(super) fn look(&self, line: EventId, newest: EventId) -> WindowLook {
+        let line = line.max(self.settled);
+        let newest = if self.is_crowded { line } else { newest.max(line) };
+        let ids = self.settled.just_after().and_then(|first| IdRange::new(first, newest));
+        WindowLook { ids, line }
+    }
+
+    /// Takes the events that a look has found, oldest first. Returns those to tell, in their order, and whether the
+    /// next look need not wait. With `cut`, the look has found nothing behind that id.
+    pub(super) fn absorb<T: Placed>(
+        &mut self,
+        look: WindowLook,
+        events: Vec<T>,
+        cut: Option<EventId>,
+    ) -> (Vec<(Telling, T)>, bool) {
+        let WindowLook { line, .. } = look;
+        let before = self.settled;
+        let settled = cut.map_or(line, |cut| cut.min(line)).max(before);
+        let is_full = cut.is_some_and(|cut| cut > line);
+        let tells_early = !self.is_crowded && !is_full;
+        let (mut told, mut found) = (Vec::new(), 0_usize);
+        for event in events {
+            let id = event.id();
+            let telling = match id <= settled {
+                true => Telling::Settled,
+                false if tells_early => Telling::Early,
+                false => continue,
+            };
+            found += usize::from(telling == Telling::Settled);
+            if !self.early.contains(&id) {
+                if telling == Telling::Early {
+                    self.early.insert(id);
+                }
+                told.push((telling, event));
+            }
+        }
+        self.is_line = settled == line;
+        self.settled = settled;
+        self.early = settled.just_after().map(|behind| self.early.split_off(&behind)).unwrap_or_default();
+        let has_more = cut.is_some_and(|cut| cut <= line) && settled > before;
+        if self.is_crowded {
+            self.is_crowded = has_more || !is_sparse(found, before, settled);
+        } else {
+            self.is_crowded = is_full;
+        }
+        (told, has_more)
+    }
+}
+
+/// True if, at the rate of the events between two positions, half a window takes the events that have not settled.
+fn is_sparse(found: usize, before: EventId, settled: EventId) -> bool {
+    let millis = usize::try_from(settled.at().get().saturating_sub(before.at().get())).unwrap_or(usize::MAX);
+    let lag = usize::try_from(ASCENDING_LAG_MILLIS).unwrap_or(usize::MAX);
+    millis > 0 && found.saturating_mul(lag) / millis < WINDOW_EVENTS / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use lately_keys::{Tick, UnixMillis};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    impl Placed for EventId {
+        fn id(&self) -> EventId {
+            *self
+        }
+    }
+
+    const START: u64 = 1_000_000;
+
+    fn at(millis: u64) -> UnixMillis {
+        UnixMillis::new(millis).unwrap()
+    }
+
+    fn id(millis: u64, low: u64) -> EventId {
+        EventId::new(Tick::first_of(at(millis)), 0.into(), low)
+    }
+
+    fn line(now: u64) -> EventId {
+        EventId::last_of(at(now - ASCENDING_LAG_MILLIS - 1))
+    }
+
+    /// The first `limit` events that have landed, of a look.
+    fn read(
+        landed: &BTreeMap<EventId, u64>,
+        look: WindowLook,
+        now: u64,
+        limit: usize,
+    ) -> (Vec<EventId>, Option<EventId>) {
+        let Some(IdRange { oldest, newest }) = look.ids else { return (Vec::new(), None) };
+        let found = landed.range(oldest..=newest).filter(|(_, landed)| **landed <= now).map(|(id, _)| *id);
+        let found: Vec<_> = found.take(limit).collect();
+        let cut = found.last().copied().filter(|_| found.len() == limit);
+        (found, cut)
+    }
+
+    #[test]
+    fn an_event_is_told_early_and_not_again() {
+        let mut window = Window::new(line(START));
+        let event = id(START + 100, 1);
+        let look = |window: &Window, now| window.look(line(now), EventId::last_of(at(now + 5_000)));
+        let first = look(&window, START + 200);
+        assert_eq!(window.absorb(first, vec![event], None), (vec![(Telling::Early, event)], false));
+        for now in [START + 300, START + 2_500] {
+            let again = look(&window, now);
+            assert_eq!(window.absorb(again, vec![event], None), (vec![], false));
+        }
+        assert!(window.early.is_empty() && window.settled() == line(START + 2_500));
+        assert_eq!(look(&window, START + 2_600).ids.unwrap().oldest, window.settled().just_after().unwrap());
+    }
+
+    #[test]
+    fn a_crowded_window_tells_settled_events_only_until_the_rate_falls() {
+        let mut window = Window::new(line(START));
+        let landed: BTreeMap<_, _> = (0..2_000).map(|n| (id(START + n, 1), START + n)).collect();
+        let (mut told, mut crowded) = (Vec::new(), 0);
+        for now in (START..START + 20_000).step_by(100) {
+            let look = window.look(line(now), EventId::last_of(at(now + 5_000)));
+            let (found, cut) = read(&landed, look, now, WINDOW_EVENTS);
+            let (news, _) = window.absorb(look, found, cut);
+            crowded += usize::from(window.is_crowded());
+            told.extend(news.into_iter().map(|(_, id)| id));
+        }
+        assert!(crowded > 10 && !window.is_crowded(), "{crowded}");
+        assert_eq!(told.len(), 2_000);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+        /// Events land up to two seconds after their time, or before it if their writers' clocks are ahead. A reader
+        /// looks at any times, and each look takes any number of events.
+        #[test]
+        fn each_event_is_told_once_and_settled_events_in_order(
+            events in prop::collection::btree_map((0..8_000_u64, 0..9_u64), -4_000..2_000_i64, 0..120),
+            looks in prop::collection::vec((1..1_500_u64, 1..60_usize), 5..60),
+        ) {
+            let landed: BTreeMap<EventId, u64> = events
+                .iter()
+                .map(|((after, low), late)| (id(START + after, *low), (START + after).saturating_add_signed(*late)))
+                .collect();
+            let mut window = Window::new(line(START - 1_000));
+            let (mut told, mut in_order) = (Vec::new(), Vec::new());
+            let mut now = START - 1_000;
+            // At the end, there is time for everything to settle.
+            let rest = std::iter::repeat_n((1_000, 20), 40);
+            for (pause, limit) in looks.into_iter().chain(rest) {
+                now += pause;
+                for _ in 0..200 {
+                    let before = window.settled();
+                    let look = window.look(line(now), EventId::last_of(at(now + 5_000)));
+                    let (found, cut) = read(&landed, look, now, limit);
+                    let (news, has_more) = window.absorb(look, found, cut);
+                    for (telling, id) in news {
+                        told.push(id);
+                        match telling {
+                            Telling::Settled => {
+                                prop_assert!(id > before && id <= window.settled());
+                                in_order.push(id);
+                            }
+                            Telling::Early => prop_assert!(id > window.settled()),
+                            Telling::Late => unreachable!("a look finds no late events"),
+                        }
+                    }
+                    prop_assert!(window.settled() >= before && window.settled() <= line(now).max(before));
+                    // Everything up to the settled position has been told.
+                    let known = landed.range(..=window.settled()).filter(|(id, _)| !told.contains(id));
+                    prop_assert_eq!(known.count(), 0);
+                    if !has_more {
+                        break;
+                    }
+                }
+            }
+            prop_assert!(in_order.is_sorted());
+            let mut once = told.clone();
+            once.sort();
+            once.dedup();
+            prop_assert_eq!(once.len(), told.len());
+            prop_assert_eq!(once, landed.into_keys().collect::<Vec<_>>());
+        }
+    }
+}

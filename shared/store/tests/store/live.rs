@@ -1,0 +1,351 @@
+//! Live timelines: early, late and settled events, resumption, sharing, and the prices of followers.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use lately_engine::Options;
+use lately_keys::table::Timeline;
+use lately_keys::{CursorError, EventId, Topic};
+use lately_model::{EventQuery, FeedQuery, LiveQuery, NewEvent, SourceQuery};
+use lately_store::{FeedSettings, Follower, LatestError, LiveError, Store, Told, Units};
+
+use crate::listed::{source, user};
+use crate::scene::{Scene, about};
+use crate::support::{World, change, engine, event, ids, pass, query, store, submission, topic};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+async fn follow(store: &Store, timeline: &Timeline, cursor: Option<&str>) -> Follower {
+    let query = LiveQuery { cursor: cursor.map(str::to_owned), ..LiveQuery::default() };
+    store.op().follow(timeline.clone(), &query, None).await.unwrap()
+}
+
+/// The events that a follower tells within some time: `+` for an event, `~` for a late one; with its cursor.
+async fn told(follower: &mut Follower, within: Duration) -> Vec<(char, EventId, String)> {
+    let mut all = Vec::new();
+    let end = tokio::time::Instant::now() + within;
+    while let Ok(told) = tokio::time::timeout_at(end, follower.next()).await {
+        match told.unwrap() {
+            Told::Event { cursor, event } => all.push(('+', event.event.id, cursor)),
+            Told::Late { cursor, event } => all.push(('~', event.event.id, cursor)),
+            Told::Settled { .. } => {}
+        }
+    }
+    all
+}
+
+fn marks(told: &[(char, EventId, String)]) -> Vec<(char, EventId)> {
+    told.iter().map(|(mark, id, _)| (*mark, *id)).collect()
+}
+
+async fn posts() -> (World, Store, Topic) {
+    let world = World::new(1);
+    let store = store(engine(&world, Options::default()).client(), &world);
+    let posts = topic("posts");
+    store.op().topic(&posts).put(&change("{}")).await.unwrap();
+    (world, store, posts)
+}
+
+async fn post(store: &Store, topic: &Topic, event: NewEvent) -> EventId {
+    store.op().write(submission(topic, vec![event])).await.unwrap().events[0].id
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_is_told_within_a_tenth_of_a_second_of_a_busy_topic_and_once() {
+    let (_, store, posts) = posts().await;
+    let mut follower = follow(&store, &Timeline::Topic(posts.clone()), None).await;
+    assert_eq!(told(&mut follower, SECOND).await, []);
+    let first = post(&store, &posts, event("note", None)).await;
+    assert_eq!(marks(&told(&mut follower, Duration::from_millis(120)).await), [('+', first)]);
+    let second = post(&store, &posts, event("note", None)).await;
+    assert_eq!(marks(&told(&mut follower, 20 * SECOND).await), [('+', second)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cut_follower_continues_with_the_last_cursor_and_misses_nothing() {
+    let (_, store, posts) = posts().await;
+    let timeline = Timeline::Topic(posts.clone());
+    let mut follower = follow(&store, &timeline, None).await;
+    let first = post(&store, &posts, event("note", None)).await;
+    let before = told(&mut follower, 5 * SECOND).await;
+    assert_eq!(marks(&before), [('+', first)]);
+    drop(follower);
+    let mut away = Vec::new();
+    for _ in 0..450 {
+        away.push(post(&store, &posts, event("note", None)).await);
+    }
+    pass(60 * SECOND).await;
+    let mut follower = follow(&store, &timeline, Some(&before[0].2)).await;
+    let after = told(&mut follower, SECOND).await;
+    assert_eq!(after.iter().map(|(_, id, _)| *id).filter(|id| *id != first).collect::<Vec<_>>(), away);
+    // A live cursor is a page's cursor, and the other way round.
+    let page = EventQuery { cursor: Some(after[100].2.clone()), ..query(2) };
+    let page = store.op().topic(&posts).latest(&page).await.unwrap();
+    assert_eq!(ids(&page.events), [after[101].1, after[102].1]);
+    let mut follower = follow(&store, &timeline, page.next.as_deref()).await;
+    assert_eq!(told(&mut follower, SECOND).await[0].1, after[103].1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_cursors_of_oldest_first_pages_begin_a_stream() {
+    let (_, store, posts) = posts().await;
+    for _ in 0..3 {
+        post(&store, &posts, event("note", None)).await;
+    }
+    let page = store.op().topic(&posts).latest(&query(1)).await.unwrap();
+    let start = async |topic: &Topic, cursor: &str| {
+        let query = LiveQuery { cursor: Some(cursor.to_owned()), event_type: None };
+        store.op().follow(Timeline::Topic(topic.clone()), &query, None).await.map(drop)
+    };
+    assert!(start(&posts, page.newer.as_ref().unwrap()).await.is_ok());
+    let newest_first = start(&posts, page.next.as_ref().unwrap()).await;
+    assert!(matches!(newest_first, Err(LiveError::Cursor(CursorError::Foreign))));
+    assert!(matches!(start(&posts, "AQ").await, Err(LiveError::Cursor(CursorError::Malformed(_)))));
+    let other = topic("other");
+    assert!(matches!(start(&other, page.newer.as_ref().unwrap()).await, Err(LiveError::Cursor(_))));
+    let none = store.op().follow(Timeline::Topic(other), &LiveQuery::default(), None).await;
+    assert!(matches!(none, Err(LiveError::Topic(_))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn late_events_are_told_as_late_on_topics_timelines_and_feeds() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    scene.follow("bob", "actor:ada", 0).await;
+    scene.settle().await;
+    let (posts, logs) = (scene.posts.clone(), scene.logs.clone());
+    let timelines = [
+        Timeline::Topic(posts.clone()),
+        Timeline::Source(source("actor:ada")),
+        Timeline::Feed(user("bob")),
+        Timeline::Topic(logs.clone()),
+    ];
+    let mut followers = Vec::new();
+    for timeline in &timelines {
+        followers.push(follow(&scene.store, timeline, None).await);
+    }
+    let all_told = async |followers: &mut Vec<Follower>, within: Duration| {
+        join_all(followers.iter_mut().map(|follower| told(follower, within))).await
+    };
+    all_told(&mut followers, 5 * SECOND).await;
+    // A post of the present, which fan-out handles after it has settled; and imports.
+    let slow = scene.post(&posts, vec![about("x")]).await[0];
+    let early = all_told(&mut followers, 5 * SECOND).await;
+    assert_eq!(
+        early.iter().map(|told| marks(told)).collect::<Vec<_>>(),
+        [vec![('+', slow)], vec![], vec![], vec![]]
+    );
+    let hour_ago = scene.world.now().saturating_sub(3_600_000);
+    let import = scene.post(&posts, vec![NewEvent { at: Some(hour_ago), ..about("x") }]).await[0];
+    let log = scene.post(&logs, vec![NewEvent { at: Some(hour_ago), ..event("note", None) }]).await[0];
+    scene.settle().await;
+    let mut all: Vec<_> =
+        all_told(&mut followers, 10 * SECOND).await.iter().map(|told| marks(told)).collect();
+    for marks in &mut all {
+        marks.sort_by_key(|(_, id)| std::cmp::Reverse(*id));
+    }
+    let mut of_ada = vec![('~', slow), ('~', import), ('~', log)];
+    of_ada.sort_by_key(|(_, id)| std::cmp::Reverse(*id));
+    // An import is in no feed.
+    assert_eq!(all, [vec![('~', import)], of_ada, vec![('~', slow)], vec![('~', log)]]);
+    // Redelivered records tell nothing twice.
+    assert!(all_told(&mut followers, 20 * SECOND).await.iter().all(Vec::is_empty));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limited_caller_sees_only_its_topics_and_filters_apply() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    let (posts, logs) = (scene.posts.clone(), scene.logs.clone());
+    let ada = Timeline::Source(source("actor:ada"));
+    let limited = scene.store.op().limited_to(Some(std::slice::from_ref(&logs)));
+    let mut limited = limited.follow(ada.clone(), &LiveQuery::default(), None).await.unwrap();
+    let of_type = LiveQuery { event_type: Some("like".parse().unwrap()), ..LiveQuery::default() };
+    let mut likes = scene.store.op().follow(ada.clone(), &of_type, None).await.unwrap();
+    let mut of_posts = scene.store.op().follow(ada, &LiveQuery::default(), Some(&posts)).await.unwrap();
+    let shown = scene.post(&posts, vec![event("note", None)]).await[0];
+    let logged = scene.post(&logs, vec![event("like", None)]).await[0];
+    scene.settle().await;
+    assert_eq!(marks(&told(&mut limited, 5 * SECOND).await), [('+', logged)]);
+    assert_eq!(marks(&told(&mut likes, SECOND).await), [('+', logged)]);
+    assert_eq!(marks(&told(&mut of_posts, SECOND).await), [('+', shown)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_client_catches_up_from_the_table() {
+    let (_, store, posts) = posts().await;
+    let mut follower = follow(&store, &Timeline::Topic(posts.clone()), None).await;
+    let mut posted = Vec::new();
+    for _ in 0..300 {
+        posted.push(post(&store, &posts, event("note", None)).await);
+        pass(Duration::from_millis(200)).await;
+    }
+    assert_eq!(
+        told(&mut follower, SECOND).await.into_iter().map(|(_, id, _)| id).collect::<Vec<_>>(),
+        posted
+    );
+}
+
+#[expect(clippy::cast_precision_loss, reason = "the numbers are small")]
+fn units(units: Units) -> f64 {
+    units.halves as f64 / 2.0
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_settled_position_is_told_every_fifteen_seconds_also_while_events_flow() {
+    let (world, store, posts) = posts().await;
+    let mut follower = follow(&store, &Timeline::Topic(posts.clone()), None).await;
+    let writer = async {
+        for n in 0..400_u64 {
+            pass(Duration::from_millis(if n < 200 { 150 } else { 300 })).await;
+            post(&store, &posts, event("note", None)).await;
+        }
+        pass(120 * SECOND).await;
+    };
+    let reader = async {
+        let (mut last, mut count) = (world.now(), 0);
+        loop {
+            if let Told::Settled { .. } = follower.next().await.unwrap() {
+                let now = world.now();
+                assert!(now.get() - last.get() <= 15_000, "{}", now.get() - last.get());
+                (last, count) = (now, count + 1);
+                if count == 15 {
+                    return;
+                }
+            }
+        }
+    };
+    tokio::select! {
+        () = writer => panic!("too few positions were told"),
+        () = reader => {}
+    }
+}
+
+/// The read units and calls of all loops over some idle time.
+async fn idle(store: &Store, seconds: u32) -> (f64, u64) {
+    pass(30 * SECOND).await;
+    let _ = store.take_tally();
+    pass(seconds * SECOND).await;
+    let total = store.take_tally();
+    (units(total.cost.read_units) / f64::from(seconds), total.cost.calls)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_timeline_costs_at_most_one_read_unit_a_second_for_any_number_of_followers() {
+    let scene = Scene::new(FeedSettings::default()).await;
+    for timeline in [
+        Timeline::Topic(scene.posts.clone()),
+        Timeline::Source(source("actor:ada")),
+        Timeline::Feed(user("bob")),
+    ] {
+        let mut followers = Vec::new();
+        for _ in 0..50 {
+            followers.push(follow(&scene.store, &timeline, None).await);
+        }
+        let (units, _) = idle(&scene.store, 300).await;
+        assert!(units > 0.3 && units <= 1.0, "{timeline}: {units}");
+        drop(followers);
+        // The loop ends, and nothing is paid any more.
+        assert_eq!(idle(&scene.store, 60).await.1, 0, "{timeline}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follower_of_an_event_a_second_costs_at_most_seven_read_units_a_second() {
+    let (_, store, posts) = posts().await;
+    let mut follower = follow(&store, &Timeline::Topic(posts.clone()), None).await;
+    let mut spent = 0.0;
+    for _ in 0..100 {
+        post(&store, &posts, event("note", None)).await;
+        let _ = store.take_tally();
+        assert_eq!(told(&mut follower, SECOND).await.len(), 1);
+        spent += units(store.take_tally().cost.read_units);
+    }
+    assert!(spent > 400.0 && spent <= 700.0, "{spent}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn fan_out_pays_for_followers_only_if_entries_are_late() {
+    for (late, watched) in [(false, false), (false, true), (true, false), (true, true)] {
+        let mut scene = Scene::new(FeedSettings::default()).await;
+        let posts = scene.posts.clone();
+        // A first event, so that the batch of the second has nothing new to learn.
+        scene.post(&posts, vec![event("note", None)]).await;
+        scene.settle().await;
+        let mut followers = Vec::new();
+        if watched {
+            followers.push(follow(&scene.store, &Timeline::Source(source("actor:ada")), None).await);
+        }
+        let fan_out = store(scene.engine.client(), &scene.world);
+        scene.post(&posts, vec![event("note", None)]).await;
+        pass(Duration::from_millis(if late { 3_000 } else { 100 })).await;
+        let news = scene.news();
+        let cost = crate::scene::fan_out(&fan_out, &news).await.cost;
+        // Two watches are read consistently: of the source, and of the author's own feed. A note is one write.
+        let (reads, writes) = match (late, watched) {
+            (false, _) => (0.0, 0),
+            (true, false) => (2.0, 0),
+            (true, true) => (2.0, 1),
+        };
+        // As for an event without followers: the event, the source's item and counts, the announcements.
+        let (read_units, write_units) = (units(cost.read_units), cost.write_units.halves / 2);
+        assert_eq!(
+            (read_units - reads, write_units - writes),
+            (UNFOLLOWED.0, UNFOLLOWED.1),
+            "{late} {watched}: {cost:?}"
+        );
+    }
+}
+
+/// The read and write units of fan-out for an event of an actor without followers.
+const UNFOLLOWED: (f64, u64) = (4.0, 2);
+
+#[tokio::test(start_paused = true)]
+async fn a_page_waits_for_an_event_or_until_the_time_is_over() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    scene.follow("bob", "actor:ada", 0).await;
+    scene.settle().await;
+    let posts = scene.posts.clone();
+    let newer = scene.store.op().topic(&posts).latest(&query(1)).await.unwrap().newer;
+    let waiting = EventQuery { cursor: newer, wait: 25.try_into().unwrap(), ..query(5) };
+    let begun = scene.world.now();
+    let op = scene.store.op();
+    assert!(op.topic(&posts).latest(&waiting).await.unwrap().events.is_empty());
+    assert_eq!(scene.world.now().get() - begun.get(), 25_000);
+    // Two looks a second at first, one at the end; each half a unit, and the directory once a second at most.
+    assert!(units(op.cost().read_units) <= 40.0, "{}", op.cost().of_read());
+
+    let posted = scene.post(&posts, vec![event("note", None)]).await;
+    scene.settle().await;
+    let begun = scene.world.now();
+    let page = scene.store.op().topic(&posts).latest(&waiting).await.unwrap();
+    assert_eq!(ids(&page.events), posted);
+    let waited = scene.world.now().get() - begun.get();
+    assert!((2_000..3_100).contains(&waited), "{waited}");
+
+    let ada = source("actor:ada");
+    let first = |cursor| SourceQuery { page: EventQuery { cursor, ..query(5) }, ..SourceQuery::default() };
+    let newer = scene.store.op().timeline(&ada).page(&first(None)).await.unwrap().newer;
+    let mut waiting = first(newer);
+    waiting.page.wait = 1.try_into().unwrap();
+    let op = scene.store.op();
+    assert!(op.timeline(&ada).page(&waiting).await.unwrap().events.is_empty() && op.shown() == 0);
+    let first = |cursor| FeedQuery { page: EventQuery { cursor, ..query(1) }, ..FeedQuery::default() };
+    let newer = scene.store.op().feed(&user("bob")).page(&first(None)).await.unwrap().page;
+    scene.post(&posts, vec![event("note", None)]).await;
+    scene.settle().await;
+    let mut waiting = first(newer.newer);
+    waiting.page.wait = 9.try_into().unwrap();
+    let op = scene.store.op();
+    assert_eq!(op.feed(&user("bob")).page(&waiting).await.unwrap().page.events.len(), 1);
+    assert_eq!(op.shown(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_newest_first_page_does_not_wait() {
+    let (_, store, posts) = posts().await;
+    for _ in 0..3 {
+        post(&store, &posts, event("note", None)).await;
+    }
+    let next = store.op().topic(&posts).latest(&query(1)).await.unwrap().next;
+    let waiting = EventQuery { cursor: next, wait: 5.try_into().unwrap(), ..query(1) };
+    assert!(matches!(store.op().topic(&posts).latest(&waiting).await, Err(LatestError::Wait(_))));
+}

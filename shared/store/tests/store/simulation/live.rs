@@ -1,0 +1,359 @@
+//! Simulations of live timelines: whatever goes wrong, a client that continues with its last cursor misses nothing.
+//!
+//! A seed decides a small story. Writers post to a topic through slow networks, with clocks that run ahead and with calls
+//! that stall; the topic grows; some events are late by their own time. Fan-out handles the stream with lag, twice now
+//! and then. Reads are eventually consistent, and calls are throttled. One client follows the topic, a source's timeline
+//! or a feed. Its connection is cut at any point, its process may change, and it continues with the last cursor that it
+//! has got.
+//!
+//! The check knows when each event became visible in the followed timeline, and nothing of how followers work:
+//! - An event that became visible in time is told, before any cursor that lies ahead of it.
+//! - An event that became visible late, while the client was connected and for long enough before the cut, is told.
+//! - No connection tells an event twice. Events that are told as settled come in order.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use lately_engine::fault::{Fault, Faults, Moment, Network, Stall, Target, Throttle};
+use lately_engine::stream::SequenceNumber;
+use lately_engine::{Engine, Lag, Options};
+use lately_keys::table::{EventKey, Timeline};
+use lately_keys::{Cursor, EventId, Fingerprint, Order, Position, TableKey, Topic, UnixMillis};
+use lately_model::{Backfill, LiveQuery, NewEvent};
+use lately_store::{Ambient, Record, Store, Told};
+use lately_table::Connection;
+
+use crate::listed::{source, user};
+use crate::support::{Seed, TABLE, World, change, engine, event, pass, seeds, submission, topic};
+
+const SEEDS: u64 = 1_000;
+
+const BUDGET: Duration = Duration::from_secs(8);
+
+/// The time for which users act.
+const ACTING: Duration = Duration::from_secs(9);
+
+/// The time after that in which everything comes to an end: notes are read every few seconds.
+const ENDING: Duration = Duration::from_secs(14);
+
+/// An event that became visible within this time of its own time, by the true clock, was in time.
+const IN_TIME_MILLIS: u64 = 1_300;
+
+/// A late event is told within this time after it became visible.
+const TOLD_WITHIN_MILLIS: u64 = 9_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Topic,
+    Source,
+    Feed,
+}
+
+/// One connection of the client.
+#[derive(Debug, Default)]
+struct Connected {
+    from: u64,
+    until: u64,
+    /// The messages: the event, if there is one, whether it was late, the cursor's position, and the time.
+    told: Vec<(Option<EventId>, bool, EventId, u64)>,
+}
+
+struct Story {
+    world: World,
+    engine: Engine,
+    posts: Topic,
+    kind: Kind,
+    random: RefCell<fastrand::Rng>,
+    /// The times between which an event became visible in the followed timeline.
+    visible: RefCell<BTreeMap<EventId, (u64, u64)>>,
+    /// When fan-out had handled an event of the topic.
+    handled: RefCell<BTreeMap<EventId, u64>>,
+    connections: RefCell<Vec<Connected>>,
+    /// True when all writers are done.
+    is_written: Cell<bool>,
+    is_over: Cell<bool>,
+}
+
+impl Story {
+    async fn begin(seed: u64) -> Self {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let world = World::new(seed);
+        let lag = Lag {
+            seed: random.u64(..),
+            table: Duration::from_millis(random.u64(..400)),
+            index: Duration::ZERO,
+            behind: 0.5,
+        };
+        let engine = engine(&world, Options { shards: 1, lag: Some(lag), ..Options::default() });
+        let posts = topic("posts");
+        let kind = [Kind::Topic, Kind::Source, Kind::Feed][random.usize(..3)];
+        let story = Self {
+            world,
+            engine,
+            posts,
+            kind,
+            random: RefCell::new(random),
+            visible: RefCell::default(),
+            handled: RefCell::default(),
+            connections: RefCell::default(),
+            is_written: Cell::new(false),
+            is_over: Cell::new(false),
+        };
+        let store = story.process(Faults::seeded(seed), None, story.world.process());
+        store.op().topic(&story.posts).put(&change("{}")).await.unwrap();
+        store.op().user(&user("bob")).follow(&source("actor:ada"), Backfill::new(0).unwrap()).await.unwrap();
+        story
+    }
+
+    fn draw<T>(&self, draw: impl FnOnce(&mut fastrand::Rng) -> T) -> T {
+        draw(&mut self.random.borrow_mut())
+    }
+
+    fn millis(&self, most: u64) -> Duration {
+        Duration::from_millis(self.draw(|random| random.u64(..most)))
+    }
+
+    fn now(&self) -> u64 {
+        self.world.now().get()
+    }
+
+    fn process(&self, faults: Faults, stall: Option<Stall>, ambient: impl Ambient) -> Store {
+        let (seed, longest) = (self.draw(|random| random.u64(..)), self.millis(60));
+        let client = self.engine.client_with(faults).over(Network { seed, longest, stall });
+        Store::new(Connection::new(client, TABLE, ambient, BUDGET))
+    }
+
+    fn faults(&self) -> Faults {
+        let faults = Faults::seeded(self.draw(|random| random.u64(..)));
+        match self.draw(|random| random.u8(..4)) {
+            0 => faults.sometimes(0.15, Target::any(), Fault::Throttle(Throttle::TableKeyRange)),
+            1 => faults.sometimes(0.05, Target::any(), Fault::Timeout(Moment::After)),
+            _ => faults,
+        }
+    }
+
+    /// A writer: its clock may be ahead, one of its calls may stall, and throttles make the topic grow.
+    async fn writer(&self) {
+        let ahead = self.millis(400);
+        let stall = self.draw(|random| {
+            (random.u8(..3) == 0).then(|| Stall {
+                call: random.u64(3..12),
+                moment: [Moment::Before, Moment::After][random.usize(..2)],
+                time: Duration::from_millis(random.u64(1_000..4_000)),
+            })
+        });
+        let store = self.process(self.faults(), stall, self.world.process().ahead(ahead));
+        let begun = self.now();
+        while self.now() - begun < u64::try_from(ACTING.as_millis()).unwrap() {
+            let at = self.draw(|random| {
+                // Some events are late by their own time, and some of these are imports.
+                let back = [0, 0, 0, 0, 0, 3_000, 8_000, 90_000][random.usize(..8)];
+                (back > 0).then(|| self.world.now().saturating_sub(back))
+            });
+            let count = self.draw(|random| if random.u8(..25) == 0 { random.usize(2..150) } else { 1 });
+            let new = NewEvent { at, subject: Some("x".parse().unwrap()), ..event("note", None) };
+            let asked = self.now();
+            let written = store.op().write(submission(&self.posts, vec![new; count])).await;
+            if self.kind == Kind::Topic
+                && let Ok(written) = written
+            {
+                let landed = (asked, self.now());
+                self.visible.borrow_mut().extend(written.events.iter().map(|event| (event.id, landed)));
+            }
+            let pause = [100, 500, 3_000][self.draw(|random| random.usize(..3))];
+            pass(self.millis(pause)).await;
+        }
+    }
+
+    /// Fan-out, with lag. It stops for some seconds now and then.
+    async fn fan_out(&self) {
+        let stream = self.engine.stream(TABLE).unwrap();
+        let mut handled = SequenceNumber::START;
+        while !self.is_over.get() {
+            let most = [50, 400, 3_000][self.draw(|random| random.usize(..3))];
+            pass(self.millis(most)).await;
+            let batch = stream.read(0, handled, 60, u64::MAX);
+            if batch.records.is_empty() {
+                continue;
+            }
+            let began = self.now();
+            let store = self.process(Faults::seeded(1), None, self.world.process());
+            let records = Record::batch(stream.lambda_event(&batch.records).as_bytes()).unwrap();
+            let outcome = store.op_within(60 * Duration::from_secs(1)).fan_out(&records).await;
+            assert_eq!(outcome.failed, None);
+            for record in &batch.records {
+                let keys = record.keys();
+                if let Some(key) = EventKey::decode(keys["pk"].as_s().unwrap(), keys["sk"].as_s().unwrap()) {
+                    self.handled.borrow_mut().entry(key.id()).or_insert(self.now());
+                }
+            }
+            if self.draw(|random| random.u8(..6)) > 0 {
+                handled = batch.next;
+            }
+            self.note_entries(began).await;
+        }
+    }
+
+    /// Notes the entries that fan-out has written since `began`.
+    async fn note_entries(&self, began: u64) {
+        let partition = match self.kind {
+            Kind::Topic => return,
+            Kind::Source => "SOURCE#actor:ada",
+            Kind::Feed => "FEED#bob",
+        };
+        let found = self.engine.client().query().table_name(TABLE).consistent_read(true);
+        let found = found.key_condition_expression("pk = :pk and sk > :sk");
+        let text = |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned());
+        let mut pages = found
+            .expression_attribute_values(":pk", text(partition))
+            .expression_attribute_values(":sk", text("$"))
+            .into_paginator()
+            .items()
+            .send();
+        let now = self.now();
+        while let Some(item) = pages.next().await {
+            let sort_key: lately_keys::SortKey = item.unwrap()["sk"].as_s().unwrap().parse().unwrap();
+            self.visible.borrow_mut().entry(sort_key.id()).or_insert((began, now));
+        }
+    }
+
+    fn timeline(&self) -> Timeline {
+        match self.kind {
+            Kind::Topic => Timeline::Topic(self.posts.clone()),
+            Kind::Source => Timeline::Source(source("actor:ada")),
+            Kind::Feed => Timeline::Feed(user("bob")),
+        }
+    }
+
+    fn position(&self, cursor: &str) -> EventId {
+        let print = match self.kind {
+            Kind::Topic => Fingerprint::of("topic events").text("posts"),
+            Kind::Source => Fingerprint::of("source events").text("actor:ada").option(None),
+            Kind::Feed => Fingerprint::of("feed").text("bob").option(None),
+        };
+        let print = (0..3).fold(print, |print, _| print.option(None)).finish();
+        let Cursor { order, position, .. } = Cursor::decode(cursor, print).unwrap();
+        assert_eq!(order, Order::OldestFirst);
+        let Position::Event(id) = position else { panic!("a live cursor is an event's position") };
+        id
+    }
+
+    /// The client: it connects, is cut, waits, and connects again.
+    async fn client(&self) {
+        let mut cursor: Option<String> = None;
+        let mut store = self.process(self.faults(), None, self.world.process());
+        pass(self.millis(3_000)).await;
+        while !self.is_over.get() {
+            let query = LiveQuery { cursor: cursor.clone(), ..LiveQuery::default() };
+            let is_last = self.is_written.get();
+            if is_last {
+                store = self.process(Faults::seeded(1), None, self.world.process());
+            }
+            let follower = store.op().follow(self.timeline(), &query, None).await;
+            let mut connected = Connected { from: self.now(), ..Connected::default() };
+            if let Ok(mut follower) = follower {
+                let most = [100, 2_000, 9_000][self.draw(|random| random.usize(..3))];
+                let cut = tokio::time::Instant::now() + if is_last { ENDING } else { self.millis(most) };
+                while let Ok(Ok(told)) = tokio::time::timeout_at(cut, follower.next()).await {
+                    let (event, late, at) = match told {
+                        Told::Event { cursor, event } => (Some(event), false, cursor),
+                        Told::Late { cursor, event } => (Some(event), true, cursor),
+                        Told::Settled { cursor } => (None, false, cursor),
+                    };
+                    let position = self.position(&at);
+                    connected.told.push((event.map(|event| event.event.id), late, position, self.now()));
+                    cursor = Some(at);
+                }
+                connected.until = self.now();
+                // Nothing fails in the last connection.
+                self.is_over.set(is_last);
+                self.connections.borrow_mut().push(connected);
+            }
+            if self.draw(|random| random.bool()) {
+                store = self.process(self.faults(), None, self.world.process());
+            }
+            pass(self.millis(3_000)).await;
+        }
+    }
+
+    fn check(&self) {
+        let visible = self.visible.borrow();
+        let connections = self.connections.borrow();
+        let Some(start) = connections.iter().flat_map(|it| &it.told).next().map(|told| told.2) else {
+            return;
+        };
+        let mut told = BTreeSet::new();
+        for connected in connections.iter() {
+            let (mut once, mut settled) = (BTreeSet::new(), EventId::first_of(UnixMillis::MIN));
+            let mut last = settled;
+            for (event, late, position, at) in &connected.told {
+                assert!(*position >= last, "cursors go forward");
+                last = *position;
+                if let Some(id) = event {
+                    assert!(once.insert(*id), "{id} was told twice in a connection");
+                    told.insert(*id);
+                    if !late && id <= position {
+                        assert!(*id > settled, "settled events come in order");
+                        settled = *id;
+                    }
+                }
+                // No event that was in time lies behind the cursor untold.
+                for (id, (_, landed)) in visible.range(..=*position).filter(|(id, _)| **id > start) {
+                    let in_time = *landed <= id.at().get() + IN_TIME_MILLIS;
+                    assert!(
+                        !in_time || told.contains(id),
+                        "{id} ({}), visible at {landed}, lies behind {position} at {at}",
+                        id.at().get()
+                    );
+                }
+            }
+        }
+        for (id, (began, landed)) in visible.iter() {
+            let in_time = *id > start && *landed <= id.at().get() + IN_TIME_MILLIS;
+            // Fan-out notes a late event after it has landed.
+            let handled = self.handled.borrow().get(id).copied().unwrap_or(u64::MAX - TOLD_WITHIN_MILLIS);
+            let noted = handled.max(*landed);
+            let while_connected = |it: &Connected| it.from <= *began && noted + TOLD_WITHIN_MILLIS < it.until;
+            assert!(
+                !(in_time || connections.iter().any(while_connected)) || told.contains(id),
+                "{id} ({}) of {:?}, visible from {began} to {landed}, noted at {noted}, was not told: {:?}",
+                id.at().get(),
+                self.kind,
+                connections.iter().map(|it| (it.from, it.until, it.told.last())).collect::<Vec<_>>()
+            );
+        }
+    }
+}
+
+async fn tell(seed: u64) -> Story {
+    let story = Story::begin(seed).await;
+    let writers = async {
+        let writers = 1 + story.draw(|random| random.usize(..3));
+        join_all((0..writers).map(|_| story.writer())).await;
+        story.is_written.set(true);
+    };
+    futures_util::future::join3(writers, story.fan_out(), story.client()).await;
+    story
+}
+
+fn tell_and_check(seeds: impl Iterator<Item = Seed>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    runtime.unwrap().block_on(async {
+        for seed in seeds {
+            tell(seed.0).await.check();
+        }
+    });
+}
+
+#[test]
+fn a_client_that_continues_with_its_last_cursor_misses_nothing() {
+    let seeds = seeds(SEEDS);
+    let half = |rest| tell_and_check(seeds.clone().filter(move |seed| seed.0 % 2 == rest));
+    std::thread::scope(|scope| {
+        let odd = scope.spawn(|| half(1));
+        half(0);
+        odd.join().unwrap();
+    });
+}
