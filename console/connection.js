@@ -79,7 +79,7 @@ async function connectTo(url, token) {
     );
     if (!responds) throw error;
     refuse(
-      `${url} responds, but does not allow requests from ${location.origin}. Set the stack's CorsOrigin to this origin. A local program allows its own page only: open ${url} in the browser.`,
+      `${url} responds, but does not allow requests from ${location.origin}. Set the stack's CorsOrigin to this origin. Start a local program with --allow-origin ${location.origin}, or open ${url} in the browser.`,
     );
   }
 }

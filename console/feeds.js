@@ -292,11 +292,11 @@ class Feed {
   }
 
   #post() {
-    if (!isLocal()) return card("Post", composer({ topic: "posts", actors: [], signal: this.signal }));
+    if (!isLocal()) return card("Post", composer({ topic: "posts", actors: [], signal: this.signal }).element);
     const others = PEOPLE.filter((name) => name !== this.user);
     return card(
       "Post as somebody else",
-      composer({ topic: "posts", actor: others[0], actors: others, signal: this.signal }),
+      composer({ topic: "posts", actor: others[0], actors: others, signal: this.signal }).element,
     );
   }
 

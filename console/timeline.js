@@ -12,7 +12,7 @@ import { note, parse } from "./address.js";
 import { call, exactly, isLocal, path, query, topics } from "./api.js";
 import { Columns } from "./columns.js";
 import { composer, learn, typesOf } from "./compose.js";
-import { copiesOf, copyButton, curl, lately } from "./copy.js";
+import { copiesOf, copyButton, csv, curl, lately, ndjson, saveButton } from "./copy.js";
 import { announce, button, el, empty, field, form, heading, select, suggested, suggestions } from "./dom.js";
 import { deletion, eventDetail, eventRow } from "./event.js";
 import { FilterFields, matcher } from "./filter.js";
@@ -104,6 +104,7 @@ class Timeline {
     this.pill = button("", () => this.#toNewest(), { class: "pill" });
     this.price = el("span", { class: "price" });
     this.found = el("div", { class: "said" });
+    this.composer = composer({ topic: chosen.topic, posted: (event) => this.#landed([event]), signal });
     this.side = el("div", { class: "side-detail" });
     this.list = new List({
       label: `Events of ${chosen.topic}`,
@@ -140,7 +141,7 @@ class Timeline {
     this.place.append(
       el("div", { class: "toolbar" }, this.#filters(), this.#finder()),
       this.found,
-      el("div", { class: "card" }, composer({ topic, posted: (event) => this.#landed([event]), signal: this.signal })),
+      el("div", { class: "card" }, this.composer.element),
       el("div", { class: "status" }, this.tally, this.older, this.pause, this.pill, this.#copies(), this.#refining(), this.price),
       this.histogram.element,
       el("div", { class: "with-detail" }, this.holder, this.side),
@@ -216,10 +217,12 @@ class Timeline {
     return el(
       "details",
       { class: "copies" },
-      el("summary", {}, "Copy"),
+      el("summary", {}, "Copy, save"),
       copyButton("Copy as curl", () => curl(target)),
       copyButton("Copy as lately latest", () => lately("latest", topic, { type, from, to, n: String(FIRST_PAGE) })),
       copyButton("Copy as JSON", () => JSON.stringify(this.list.items, null, 2)),
+      saveButton("Save as NDJSON", `${topic}.ndjson`, () => ndjson(this.list.items)),
+      saveButton("Save as CSV", `${topic}.csv`, () => csv(this.list.items)),
     );
   }
 
@@ -473,6 +476,7 @@ class Timeline {
           { href: `#storage${query({ topic: event.topic, trace: `${path("topics", event.topic)}/events?limit=50` })}` },
           "Trace a read of its topic",
         ),
+      button("Post again…", () => this.composer.fill(event), { class: "as-link" }),
       deletion(event, this.side, () => this.#delete(event.id, target, close)),
     ];
     const step = (rows) => {

@@ -47,5 +47,5 @@ test("a connection that the page cannot make is refused with its reason", async 
   await (await connect(page, "localhost:3320")).getByText("The URL must begin with https:// or http://.").waitFor();
   await (await connect(page, "http://example.com")).getByText(/uses http:\/\/ only for 127.0.0.1 and localhost/).waitFor();
   await (await connect(page, silent, "tökén")).getByText(/only ASCII/).waitFor();
-  await (await connect(page, silent)).getByText(/responds, but does not allow requests from http:\/\/127.0.0.1/).waitFor();
+  await (await connect(page, silent)).getByText(/responds, but does not allow requests from http:\/\/127.0.0.1.*--allow-origin http:\/\/127.0.0.1/).waitFor();
 });
