@@ -21,7 +21,7 @@ const CORS = { "Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers
 async function connect(page, url, token = "ada") {
   const dialog = page.getByRole("dialog");
   if (!(await dialog.isVisible())) await page.getByRole("button", { name: "Connect…" }).click();
-  await page.getByLabel("URL").fill(url);
+  await page.getByLabel("URL", { exact: true }).fill(url);
   await page.getByLabel("Token").fill(token);
   await page.getByRole("button", { name: "Connect", exact: true }).click();
   return dialog;

@@ -130,7 +130,7 @@ test("the type, actor and subject of an event lead to their events", async (t) =
 test("an event is deleted only after a question, and its detail says when others delete it", async (t) => {
   const name = await topic();
   const { events } = await post(name, [note("first"), note("by keyboard"), note("second")]);
-  const page = await open(t, `#timeline?topic=${name}`);
+  const page = await open(t, `#timeline?topic=${name}`, { refused: [404] });
   await entries(page, { name: /second/ }).click();
   await page.getByRole("button", { name: "Delete…" }).click();
   await page.getByText(/Delete this note.added of .*\? This cannot be undone\./).first().waitFor();
