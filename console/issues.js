@@ -84,8 +84,9 @@ class Issues {
       const read = () => this.signal.aborted || (this.#waiting ? soon() : this.#list());
       due = setTimeout(read, GATHER);
     };
-    const changed = (data) => JSON.parse(data).subject === this.#subject && soon();
-    this.signal.addEventListener("abort", watch({ begin: () => this.#list(), event: changed }, { topic: TOPIC }));
+    const landed = (events) => events.some(({ subject }) => subject === this.#subject) && soon();
+    const follows = { path: `${path("topics", TOPIC)}/events` };
+    this.signal.addEventListener("abort", watch({ begin: () => this.#list(), landed }, follows));
     hear("issues", (base) => base === this.#address("") && soon(), this.signal);
   }
 
