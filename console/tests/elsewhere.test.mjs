@@ -17,6 +17,8 @@ async function connect(page, origin, token, { live = "", how = /Polling|Connecte
   await page.getByLabel(/^URL of live streams/).fill(live);
   await page.getByRole("button", { name: "Connect", exact: true }).click();
   await link(page).getByText(how).waitFor();
+  // A list holds still under the pointer, which is where the dialog was.
+  await page.mouse.move(0, 0);
 }
 
 test("another API is polled, and has no local panels", async (t) => {
@@ -89,7 +91,7 @@ test("a link of a connected tab opens the same API in a new tab, and names it", 
 test("a stack's streams have an address of their own, which a link in a new tab knows too", async (t) => {
   const name = await topic();
   const [origin, live] = [await elsewhere(t, { waits: true }), await elsewhere(t, { streams: true })];
-  const page = await open(t, `#timeline?topic=${name}`, { origins: [origin, live] });
+  const page = await open(t, `#timeline?topic=${name}`, { origins: [origin, live], expected: [/ERR_/] });
   const requests = [];
   page.context().on("request", (request) => requests.push(new URL(request.url())));
   await connect(page, origin, "ada", { live: `${live}/`, how: "Live" });
@@ -130,7 +132,7 @@ test("without streams a page waits for events, also if the address of the stream
 test("a stream whose token is revoked ends, and the page says that it is not live", async (t) => {
   const name = await topic();
   const origin = await elsewhere(t, { streams: true });
-  const page = await open(t, `#timeline?topic=${name}`, { origins: [origin], refused: [403] });
+  const page = await open(t, `#timeline?topic=${name}`, { origins: [origin], refused: [403], expected: [/ERR_/] });
   const session = { user: "ada", scopes: ["read"], ttl_seconds: 3600 };
   const { id, token } = (await api("POST", "/sessions", session)).data;
   await connect(page, origin, token, { how: "Live" });
