@@ -5,7 +5,6 @@ import { createRequire } from "node:module";
 export const url = process.env.CONSOLE_URL;
 const tools = createRequire(process.env.CONSOLE_TOOLS);
 export const axeSource = tools("axe-core").source;
-export const { EventSource } = tools("eventsource");
 
 export const DESKTOP = { width: 1280, height: 800 };
 export const PHONE = { width: 390, height: 844 };
