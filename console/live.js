@@ -193,7 +193,7 @@ async function reached(signal) {
   }
 }
 
-/** Watches the connection for a panel that follows nothing, or whose request for events was refused. */
+/** Watches the connection for a panel that follows nothing, or whose request for events was refused. Never returns. */
 async function attend(signal, wanted, how = "idle") {
   await reached(signal);
   connected(how);
@@ -202,6 +202,8 @@ async function attend(signal, wanted, how = "idle") {
   while (isReachable());
   await reached(signal);
   restart();
+  // What begins now replaces this.
+  return new Promise(() => {});
 }
 
 /** True if the API does not have the route, and not only the timeline. */
@@ -209,6 +211,13 @@ const lacks = ({ status, code }) => [404, 405, 501].includes(status) && code !==
 
 /** True if the same request will be refused again. */
 const isRefusal = ({ status }) => status >= 400 && status < 500 && status !== 429;
+
+/** The problem of a request that failed. Anything else is thrown on. */
+function problemOf(error, signal) {
+  signal.throwIfAborted();
+  if (error instanceof Problem) return error;
+  throw error;
+}
 
 /** Reads the stream of the panel's timeline. Returns if the API has no streams. */
 async function stream(signal, wanted) {
@@ -223,15 +232,14 @@ async function stream(signal, wanted) {
   for (;;) {
     if (Date.now() - heard > RESUMED) position = null;
     const opened = send("GET", `${target}${query({ type, cursor: position })}`, { signal, isLive: true });
-    const response = await opened.catch(async (error) => {
-      signal.throwIfAborted();
-      if (!(error instanceof Problem)) throw error;
-      // The address of the streams does not respond. The API may, and have no streams there.
-      if (error.status === 0 && !wasOpen) await reach(signal);
-      return error;
-    });
+    const response = await opened.catch((error) => problemOf(error, signal));
     if (response instanceof Problem) {
-      if (lacks(response) || (response.status === 0 && !wasOpen && isReachable())) return;
+      if (lacks(response)) return;
+      // Another API may respond, and only the address of its streams may not.
+      if (response.status === 0 && !wasOpen && !isLocal()) {
+        await reach(signal);
+        if (isReachable()) return;
+      }
       if (response.code === "invalid-cursor" && position !== null) position = null;
       else if (isRefusal(response)) return await attend(signal, wanted, "refused");
       else {
@@ -244,15 +252,17 @@ async function stream(signal, wanted) {
     const wasOut = since !== null;
     connected("live");
     if (position === null || wasOut) begin();
-    [wait, wasOpen, heard] = [FIRST_WAIT, true, Date.now()];
+    [wasOpen, heard] = [true, Date.now()];
     await read(response, (name, data, id) => {
       heard = Date.now();
+      if (name !== "problem") wait = FIRST_WAIT;
       if (id) position = id;
       if (name === "event" || name === "late") wanted.handlers.landed([exactly(data)], { isLate: name === "late" });
     }).catch(reportError);
     signal.throwIfAborted();
     tell("link", "waiting");
     await sleep(wait, signal);
+    wait = longer(wait);
   }
 }
 
@@ -302,10 +312,8 @@ async function ask(signal, wanted, how, wait) {
       signal.throwIfAborted();
       if (!cursor || anew === again) continue;
       const target = `${path}${query({ limit: PAGE, type, from, cursor, wait })}`;
-      const answer = await polling(() => call("GET", target, { signal })).catch((error) => {
-        signal.throwIfAborted();
-        return error;
-      });
+      const asked = polling(() => call("GET", target, { signal }));
+      const answer = await asked.catch((error) => problemOf(error, signal));
       if (!(answer instanceof Problem)) landed(answer.data.events, { answer });
       else if (wait && answer.code === "invalid-query") return;
       else if (answer.code === "invalid-cursor") await begin();
