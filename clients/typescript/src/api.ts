@@ -458,6 +458,8 @@ export type GetLatestQuery = {
   type?: EventType;
   /** If true, the read shows every acknowledged write, at twice the price. */
   consistent?: boolean;
+  /** A page that would be empty is sent as soon as an event is there, or empty after this many seconds. Only with the cursor of an oldest-first page. */
+  wait?: number;
 };
 
 /** Get a page of a topic's events, newest first or oldest first: `GET /topics/{topic}/events`. */
@@ -477,6 +479,26 @@ export const postEvents = (topic: Name, body: NewEvent | NewEvents, headers: Pos
   method: "POST",
   path: path`/topics/${topic}/events`,
   body,
+  headers,
+});
+
+export type StreamTopicEventsQuery = {
+  /** The cursor of an oldest-first page, or the id of a live message. Without it, the stream starts now. */
+  cursor?: Cursor;
+  /** Events of this type. */
+  type?: EventType;
+};
+
+export type StreamTopicEventsHeaders = {
+  /** The id of the last message. It wins over `cursor`. */
+  "Last-Event-ID"?: Cursor;
+};
+
+/** Follow a topic live: `GET /topics/{topic}/live`. */
+export const streamTopicEvents = (topic: Name, query: StreamTopicEventsQuery = {}, headers: StreamTopicEventsHeaders = {}): Request<void> => ({
+  method: "GET",
+  path: path`/topics/${topic}/live`,
+  query,
   headers,
 });
 
@@ -507,6 +529,8 @@ export type GetActorEventsQuery = {
   type?: EventType;
   /** If true, the read shows every acknowledged write, at twice the price. */
   consistent?: boolean;
+  /** A page that would be empty is sent as soon as an event is there, or empty after this many seconds. Only with the cursor of an oldest-first page. */
+  wait?: number;
   /** Waits at most 5 s until this event shows. For an event older than two minutes the server looks only once; an id in the future is refused. Not with `cursor`. */
   wait_for?: EventId;
   /** Only events of this topic. */
@@ -520,6 +544,28 @@ export const getActorEvents = (actor: Name, query: GetActorEventsQuery = {}): Re
   method: "GET",
   path: path`/actors/${actor}/events`,
   query,
+});
+
+export type StreamActorEventsQuery = {
+  /** The cursor of an oldest-first page, or the id of a live message. Without it, the stream starts now. */
+  cursor?: Cursor;
+  /** Events of this type. */
+  type?: EventType;
+  /** Only events of this topic. */
+  topic?: Name;
+};
+
+export type StreamActorEventsHeaders = {
+  /** The id of the last message. It wins over `cursor`. */
+  "Last-Event-ID"?: Cursor;
+};
+
+/** Follow an actor live: `GET /actors/{actor}/live`. */
+export const streamActorEvents = (actor: Name, query: StreamActorEventsQuery = {}, headers: StreamActorEventsHeaders = {}): Request<void> => ({
+  method: "GET",
+  path: path`/actors/${actor}/live`,
+  query,
+  headers,
 });
 
 export type GetSubjectEventsQuery = {
@@ -537,6 +583,8 @@ export type GetSubjectEventsQuery = {
   type?: EventType;
   /** If true, the read shows every acknowledged write, at twice the price. */
   consistent?: boolean;
+  /** A page that would be empty is sent as soon as an event is there, or empty after this many seconds. Only with the cursor of an oldest-first page. */
+  wait?: number;
   /** Waits at most 5 s until this event shows. For an event older than two minutes the server looks only once; an id in the future is refused. Not with `cursor`. */
   wait_for?: EventId;
   /** Only events of this topic. */
@@ -550,6 +598,28 @@ export const getSubjectEvents = (subject: Subject, query: GetSubjectEventsQuery 
   method: "GET",
   path: path`/subjects/${subject}/events`,
   query,
+});
+
+export type StreamSubjectEventsQuery = {
+  /** The cursor of an oldest-first page, or the id of a live message. Without it, the stream starts now. */
+  cursor?: Cursor;
+  /** Events of this type. */
+  type?: EventType;
+  /** Only events of this topic. */
+  topic?: Name;
+};
+
+export type StreamSubjectEventsHeaders = {
+  /** The id of the last message. It wins over `cursor`. */
+  "Last-Event-ID"?: Cursor;
+};
+
+/** Follow a subject live: `GET /subjects/{subject}/live`. */
+export const streamSubjectEvents = (subject: Subject, query: StreamSubjectEventsQuery = {}, headers: StreamSubjectEventsHeaders = {}): Request<void> => ({
+  method: "GET",
+  path: path`/subjects/${subject}/live`,
+  query,
+  headers,
 });
 
 export type GetFeedQuery = {
@@ -567,6 +637,8 @@ export type GetFeedQuery = {
   type?: EventType;
   /** If true, the read shows every acknowledged write, at twice the price. */
   consistent?: boolean;
+  /** A page that would be empty is sent as soon as an event is there, or empty after this many seconds. Only with the cursor of an oldest-first page. */
+  wait?: number;
   /** Waits at most 5 s until this event shows. For an event older than two minutes the server looks only once; an id in the future is refused. Not with `cursor`. */
   wait_for?: EventId;
 };
@@ -576,6 +648,26 @@ export const getFeed = (user: Name, query: GetFeedQuery = {}): Request<FeedPage>
   method: "GET",
   path: path`/feeds/${user}`,
   query,
+});
+
+export type StreamFeedQuery = {
+  /** The cursor of an oldest-first page, or the id of a live message. Without it, the stream starts now. */
+  cursor?: Cursor;
+  /** Events of this type. */
+  type?: EventType;
+};
+
+export type StreamFeedHeaders = {
+  /** The id of the last message. It wins over `cursor`. */
+  "Last-Event-ID"?: Cursor;
+};
+
+/** Follow a user's feed live: `GET /feeds/{user}/live`. */
+export const streamFeed = (user: Name, query: StreamFeedQuery = {}, headers: StreamFeedHeaders = {}): Request<void> => ({
+  method: "GET",
+  path: path`/feeds/${user}/live`,
+  query,
+  headers,
 });
 
 /** Count the unread entries of a feed: `GET /feeds/{user}/unread`. */

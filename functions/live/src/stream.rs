@@ -27,9 +27,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use crate::access::Access;
-use crate::limits::{
-    ACCESS_EVERY, HEARTBEAT, PROBLEM_BYTES, RETRY_MILLIS, STREAM_TIME, STREAM_TIME_SPREAD,
-};
+use crate::limits::{ACCESS_EVERY, HEARTBEAT, PROBLEM_BYTES, RETRY_MILLIS, STREAM_TIME, STREAM_TIME_SPREAD};
 
 /// The events of a stream: with their topics, as on the pages of timelines and feeds, or without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,9 +185,6 @@ mod tests {
         let mut piece = String::new();
         message(&mut piece, "event", Some("AQ"), "{\n\"a\":1}");
         message(&mut piece, "problem", None, "{}");
-        assert_eq!(
-            piece,
-            "event: event\nid: AQ\ndata: {\ndata: \"a\":1}\n\nevent: problem\ndata: {}\n\n"
-        );
+        assert_eq!(piece, "event: event\nid: AQ\ndata: {\ndata: \"a\":1}\n\nevent: problem\ndata: {}\n\n");
     }
 }

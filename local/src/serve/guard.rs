@@ -25,8 +25,16 @@ use crate::serve::options::ServeOptions;
 /// template's, with HEAD.
 const METHODS: [Method; 6] =
     [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
-const REQUEST_HEADERS: [&str; 5] =
-    ["authorization", "content-type", "idempotency-key", "if-match", "if-none-match"];
+const REQUEST_HEADERS: [&str; 7] = [
+    "authorization",
+    "content-type",
+    "idempotency-key",
+    "if-match",
+    "if-none-match",
+    // The headers of live streams, which on AWS have a URL of their own.
+    "last-event-id",
+    "cache-control",
+];
 const RESPONSE_HEADERS: [&str; 6] =
     ["apigw-requestid", "etag", "idempotent-replayed", "lately-cost", "location", "retry-after"];
 
@@ -229,7 +237,12 @@ mod tests {
         let configured = &template.resources["Api"].properties["CorsConfiguration"];
         let methods: Vec<_> = METHODS.iter().map(Method::as_str).filter(|method| *method != "HEAD").collect();
         assert_eq!(configured["AllowMethods"], serde_json::json!(methods));
-        assert_eq!(configured["AllowHeaders"], serde_json::json!(REQUEST_HEADERS));
+        let live = &template.resources["LiveFunction"].properties["FunctionUrlConfig"]["Cors"];
+        let of = |cors: &serde_json::Value| cors["AllowHeaders"].as_array().cloned().unwrap_or_default();
+        let mut allowed = of(configured);
+        let others = of(live).into_iter().filter(|header| header != "authorization");
+        allowed.extend(others);
+        assert_eq!(serde_json::json!(allowed), serde_json::json!(REQUEST_HEADERS));
         assert_eq!(configured["ExposeHeaders"], serde_json::json!(RESPONSE_HEADERS));
         assert_eq!(configured["MaxAge"], PREFLIGHT.as_secs());
     }

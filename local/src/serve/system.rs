@@ -149,7 +149,18 @@ impl System {
         let (measurements, template) = (Measurements::default(), Arc::new(template));
         let issuers = Issuers::default();
         let end_streams = Arc::new(watch::Sender::new(()));
-        Ok(Self { engine, store, faults, fan_out_time, report_time, measurements, issuers, template, bodies, end_streams })
+        Ok(Self {
+            engine,
+            store,
+            faults,
+            fan_out_time,
+            report_time,
+            measurements,
+            issuers,
+            template,
+            bodies,
+            end_streams,
+        })
     }
 
     /// The same system with another client for the functions.

@@ -4,13 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use lately::TEMPLATE;
+use lately::{System, TEMPLATE};
+use lately_authorize::{Authorizer, Issuers};
 use lately_engine::{KeyNames, Projection, StreamView};
 use lately_keys::Place;
 use lately_kit::access::RULES;
 use lately_kit::code::Code;
 use lately_kit::route::Routes;
+use lately_live::Live;
 use lately_pump::Mapping;
 use lately_template::Template;
 use serde_json::{Value, json};
@@ -68,8 +71,39 @@ async fn each_function_serves_its_routes_of_the_template() {
         assert!(function.insert((route.method.clone(), route.path.clone())), "{route:?} is declared twice");
     }
     assert_eq!(template, by_function);
-    let all = by_function.into_values().flatten().collect();
+    // The function `live` has a URL of its own, with all of its routes.
+    let all = by_function.into_values().flatten().chain(live_routes(&system)).collect();
     assert_eq!(listed(&system.routes()), all, "the program serves the routes of all functions and no others");
+}
+
+fn live_routes(system: &System) -> Listed {
+    let authorizer = Authorizer::new(system.store.clone(), Issuers::default());
+    listed(&lately_live::routes(&Live::new(system.store.clone(), authorizer)))
+}
+
+#[test]
+fn the_live_function_streams_through_a_url_that_leaves_the_check_of_tokens_to_it() {
+    let template = Template::parse(TEMPLATE).unwrap();
+    let live = &template.resources["LiveFunction"].properties;
+    let url = &live["FunctionUrlConfig"];
+    assert_eq!((&url["AuthType"], &url["InvokeMode"]), (&json!("NONE"), &json!("RESPONSE_STREAM")));
+    let api = &template.resources["Api"].properties["CorsConfiguration"];
+    assert_eq!(url["Cors"]["AllowOrigins"], api["AllowOrigins"]);
+    // The authorizer's code needs the issuers, and a stream ends before the function's time is over.
+    let variables = |function: &str| template.environment(function).unwrap();
+    assert!(variables("LiveFunction").contains_key("ISSUERS"));
+    let longest = lately_live::limits::STREAM_TIME + lately_live::limits::STREAM_TIME_SPREAD;
+    assert!(template.timeout("LiveFunction").unwrap() >= longest + Duration::from_secs(60));
+}
+
+#[test]
+fn a_page_that_waits_fits_into_its_functions_time() {
+    let template = Template::parse(TEMPLATE).unwrap();
+    let waits = Duration::from_secs(lately_model::limits::WAIT_SECONDS.into());
+    let time = template.timeout("QueryLatestFunction").unwrap();
+    assert!(waits + lately_store::limits::WAITING_LOOK_TIME < time);
+    // The gateway waits this long for a response.
+    assert!(time < Duration::from_secs(30));
 }
 
 #[tokio::test]
@@ -317,7 +351,10 @@ async fn every_route_has_a_payload_and_every_payload_a_route() {
             "{name}"
         );
     }
-    assert_eq!(covered, routes, "each route has a payload");
+    // The function of the live streams is not behind the gateway.
+    let live = live_routes(&Api::empty().await.system);
+    let behind_the_gateway: Listed = routes.difference(&live).cloned().collect();
+    assert_eq!(covered, behind_the_gateway, "each route has a payload");
 }
 
 #[test]

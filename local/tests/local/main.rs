@@ -12,6 +12,7 @@ mod feeds;
 mod gateway;
 mod hostile;
 mod import;
+mod live;
 mod matrix;
 mod methods;
 mod operations;

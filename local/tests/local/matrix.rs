@@ -92,6 +92,10 @@ impl World {
             ("GET", "/topics/{topic}/events/{id}") => (&*self.event, "", 200, false),
             ("DELETE", "/topics/{topic}/events/{id}") => (&*self.event, "", 204, true),
             ("GET", "/actors/{actor}/events" | "/subjects/{subject}/events") => ("", "", 200, false),
+            ("GET", "/topics/{topic}/live" | "/actors/{actor}/live" | "/subjects/{subject}/live") => {
+                ("", "", 200, false)
+            }
+            ("GET", "/feeds/{user}/live") => ("", "", 200, true),
             ("GET", "/feeds/{user}" | "/feeds/{user}/unread" | "/users/{user}/following") => {
                 ("", "", 200, true)
             }

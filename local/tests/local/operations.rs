@@ -170,7 +170,7 @@ fn binaries() -> BTreeSet<String> {
 
 #[test]
 fn every_function_writes_metrics_under_the_name_of_its_binary() {
-    assert_eq!(binaries().len(), 8);
+    assert_eq!(binaries().len(), 9);
     for function in ["WriteEventFunction", "FanOutFunction", "AuthorizeFunction"] {
         let variables = template().environment(function).unwrap();
         assert_eq!(variables["METRICS_NAMESPACE"], "Lately");
@@ -224,6 +224,7 @@ fn time(time: Duration) -> String {
 fn every_figure_equals_its_constant() {
     use lately_authorize::limits as authorize;
     use lately_keys::limits as keys;
+    use lately_live::limits as live;
     use lately_table::limits as table;
     macro_rules! figures {
         ($($module:ident::$name:ident = $figure:expr),* $(,)?) => {
@@ -250,6 +251,7 @@ fn every_figure_equals_its_constant() {
         model::IMPORT_SECONDS = |n: u64| seconds(n.into()),
         model::PAGE_SIZE = count,
         model::POLL_EVENTS = count,
+        model::WAIT_SECONDS = |n: u8| seconds(n.into()),
         model::BACKFILL = count,
         model::RETENTION_DAYS = |n: u16| of(n.into(), "day"),
         model::MAX_SHARDS_DEFAULT = count,
@@ -293,6 +295,14 @@ fn every_figure_equals_its_constant() {
         store::ENTRIES_PER_QUERY = count,
         store::QUERIES_PER_STEP = count,
         store::ENTRY_BYTES = bytes,
+        live::STREAM_TIME = time,
+        live::STREAM_TIME_SPREAD = time,
+        live::ACCESS_EVERY = time,
+        store::SETTLED_EVERY = time,
+        store::WINDOW_EVENTS = |n: usize| count(n as u128),
+        store::NOTED_AFTER_MILLIS = millis,
+        store::NOTES_EVERY = time,
+        store::FAILED_LOOKS = count,
         store::CONSUMERS = |n: usize| count(n as u128),
         store::JOB_SECONDS = |n: u64| seconds(n.into()),
         store::LATE_PER_RUN = |n: usize| count(n as u128),
@@ -304,7 +314,8 @@ fn every_figure_equals_its_constant() {
     let expected: BTreeSet<_> = figures
         .into_iter()
         .map(|(module, name, figure)| {
-            let folder = if ["authorize", "report"].contains(&module) { "functions" } else { "shared" };
+            let folder =
+                if ["authorize", "live", "report"].contains(&module) { "functions" } else { "shared" };
             format!("{figure} | [`{name}`](../{folder}/{module}/src/limits.rs) |")
         })
         .collect();

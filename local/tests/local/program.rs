@@ -171,7 +171,15 @@ pub(crate) fn http(address: &str, method: &str, target: &str, headers: &[&str], 
     );
     write!(stream, "{head}{headers}\r\n{body}").unwrap();
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
+    let mut reader = BufReader::new(stream);
+    while !answer.ends_with("\r\n\r\n") {
+        assert!(reader.read_line(&mut answer).unwrap() > 0, "the answer ends in its head: {answer}");
+    }
+    // A live stream does not end.
+    if answer.contains("content-type: text/event-stream") {
+        return (answer.split(' ').nth(1).unwrap().parse().unwrap(), String::new());
+    }
+    reader.read_to_string(&mut answer).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     assert!(!head.to_lowercase().contains("transfer-encoding"), "answers have a length: {head}");
     (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())

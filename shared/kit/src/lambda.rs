@@ -165,6 +165,7 @@ mod tests {
     use crate::metrics::{Measures, Metric};
     use axum::http::StatusCode;
     use axum::response::IntoResponse;
+    use futures_util::StreamExt;
     use lately_keys::UnixMillis;
 
     #[tokio::test]
@@ -194,6 +195,33 @@ mod tests {
                 "multiValueHeaders": {}, "cookies": [],
             })
         );
+    }
+
+    #[tokio::test]
+    async fn a_streamed_response_is_sent_piece_by_piece() {
+        let router = Router::new().route(
+            "/live",
+            axum::routing::get(|| async {
+                let endless = futures_util::stream::repeat_with(|| Ok::<_, Error>("piece"));
+                ([("content-type", "text/event-stream")], axum::body::Body::from_stream(endless))
+            }),
+        );
+        let event = serde_json::json!({
+            "rawPath": "/live", "rawQueryString": "", "headers": {"accept-encoding": "gzip"},
+            "requestContext": {"http": {"method": "GET"}, "stage": "$default", "requestId": "8f1c"},
+        });
+        let event =
+            LambdaEvent::new(serde_json::from_value(event).unwrap(), lambda_runtime::Context::default());
+        let mut service = streaming_service(edge::around(router));
+        let mut answer = service.ready().await.unwrap().call(event).await.unwrap();
+        assert_eq!(answer.metadata_prelude.status_code, StatusCode::OK);
+        let headers = &answer.metadata_prelude.headers;
+        assert_eq!(headers["content-type"], "text/event-stream");
+        // A stream is not compressed, so that each message is sent at once.
+        assert!(!headers.contains_key("content-encoding"));
+        for _ in 0..3 {
+            assert_eq!(answer.stream.next().await.unwrap().unwrap(), "piece");
+        }
     }
 
     struct Counted(u64);

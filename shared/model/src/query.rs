@@ -65,7 +65,7 @@ pub struct EventQuery {
     pub event_type: Option<EventType>,
     /// True if the read must see every acknowledged write.
     pub consistent: bool,
-    /// How long an empty page waits for an event.
+    /// The seconds for which an empty page waits for an event.
     pub wait: WaitSeconds,
 }
 

@@ -10,7 +10,9 @@ use std::time::Duration;
 use lately_model::{Page, WaitSeconds};
 use lately_table::{Ambient, entropy_u64};
 
-use crate::limits::{FIRST_LOOK_AGAIN, IDLE_LOOKS, LONGEST_LOOK_AGAIN, LONGEST_VISIBILITY_WAIT, WAITING_LOOKS};
+use crate::limits::{
+    FIRST_LOOK_AGAIN, IDLE_LOOKS, LONGEST_LOOK_AGAIN, LONGEST_VISIBILITY_WAIT, WAITING_LOOKS,
+};
 use crate::op::Op;
 
 /// A newest-first page was asked to wait. New events are not on such a page.

@@ -391,6 +391,7 @@ class GetLatestQuery(TypedDict):
     to: NotRequired[Time]
     type: NotRequired[EventType]
     consistent: NotRequired[bool]
+    wait: NotRequired[int]
 
 
 def get_latest(topic: Name, **query: Unpack[GetLatestQuery]) -> Request[Page]:
@@ -401,6 +402,16 @@ def get_latest(topic: Name, **query: Unpack[GetLatestQuery]) -> Request[Page]:
 def post_events(topic: Name, body: NewEvent | NewEvents, headers: Headers | None = None) -> Request[Event | Accepted]:
     """Write one event, or a batch: `POST /topics/{topic}/events`."""
     return Request("POST", f"/topics/{part(topic)}/events", body=body, headers=headers or {})
+
+
+class StreamTopicEventsQuery(TypedDict):
+    cursor: NotRequired[Cursor]
+    type: NotRequired[EventType]
+
+
+def stream_topic_events(topic: Name, headers: Headers | None = None, **query: Unpack[StreamTopicEventsQuery]) -> Request[None]:
+    """Follow a topic live: `GET /topics/{topic}/live`."""
+    return Request("GET", f"/topics/{part(topic)}/live", headers=headers or {}, query=query)
 
 
 def get_event(topic: Name, id: EventId) -> Request[Event]:
@@ -421,6 +432,7 @@ class GetActorEventsQuery(TypedDict):
     to: NotRequired[Time]
     type: NotRequired[EventType]
     consistent: NotRequired[bool]
+    wait: NotRequired[int]
     wait_for: NotRequired[EventId]
     topic: NotRequired[Name]
     month: NotRequired[str]
@@ -431,6 +443,17 @@ def get_actor_events(actor: Name, **query: Unpack[GetActorEventsQuery]) -> Reque
     return Request("GET", f"/actors/{part(actor)}/events", query=query)
 
 
+class StreamActorEventsQuery(TypedDict):
+    cursor: NotRequired[Cursor]
+    type: NotRequired[EventType]
+    topic: NotRequired[Name]
+
+
+def stream_actor_events(actor: Name, headers: Headers | None = None, **query: Unpack[StreamActorEventsQuery]) -> Request[None]:
+    """Follow an actor live: `GET /actors/{actor}/live`."""
+    return Request("GET", f"/actors/{part(actor)}/live", headers=headers or {}, query=query)
+
+
 class GetSubjectEventsQuery(TypedDict):
     limit: NotRequired[int]
     order: NotRequired[Literal["desc", "asc"]]
@@ -439,6 +462,7 @@ class GetSubjectEventsQuery(TypedDict):
     to: NotRequired[Time]
     type: NotRequired[EventType]
     consistent: NotRequired[bool]
+    wait: NotRequired[int]
     wait_for: NotRequired[EventId]
     topic: NotRequired[Name]
     month: NotRequired[str]
@@ -449,6 +473,17 @@ def get_subject_events(subject: Subject, **query: Unpack[GetSubjectEventsQuery])
     return Request("GET", f"/subjects/{part(subject)}/events", query=query)
 
 
+class StreamSubjectEventsQuery(TypedDict):
+    cursor: NotRequired[Cursor]
+    type: NotRequired[EventType]
+    topic: NotRequired[Name]
+
+
+def stream_subject_events(subject: Subject, headers: Headers | None = None, **query: Unpack[StreamSubjectEventsQuery]) -> Request[None]:
+    """Follow a subject live: `GET /subjects/{subject}/live`."""
+    return Request("GET", f"/subjects/{part(subject)}/live", headers=headers or {}, query=query)
+
+
 class GetFeedQuery(TypedDict):
     limit: NotRequired[int]
     order: NotRequired[Literal["desc", "asc"]]
@@ -457,12 +492,23 @@ class GetFeedQuery(TypedDict):
     to: NotRequired[Time]
     type: NotRequired[EventType]
     consistent: NotRequired[bool]
+    wait: NotRequired[int]
     wait_for: NotRequired[EventId]
 
 
 def get_feed(user: Name, **query: Unpack[GetFeedQuery]) -> Request[FeedPage]:
     """Get a user's feed, newest first: `GET /feeds/{user}`."""
     return Request("GET", f"/feeds/{part(user)}", query=query)
+
+
+class StreamFeedQuery(TypedDict):
+    cursor: NotRequired[Cursor]
+    type: NotRequired[EventType]
+
+
+def stream_feed(user: Name, headers: Headers | None = None, **query: Unpack[StreamFeedQuery]) -> Request[None]:
+    """Follow a user's feed live: `GET /feeds/{user}/live`."""
+    return Request("GET", f"/feeds/{part(user)}/live", headers=headers or {}, query=query)
 
 
 def get_unread(user: Name) -> Request[Unread]:

@@ -17,9 +17,10 @@ use lately::TEMPLATE;
 use lately::command_line::{Command, Lately};
 use lately_authorize::{Authorizer, Issuers};
 use lately_kit::edge;
+use lately_live::Live;
 use lately_pump::{Destination, PumpFaults, PumpHandle};
 use lately_report::Output;
-use lately_store::FeedSettings;
+use lately_store::{FeedSettings, Store};
 use lately_template::Template;
 use object_store::path::Path;
 use tokio::net::TcpListener;
@@ -36,6 +37,7 @@ struct Watched {
     authorize: Witness,
     write_event: Witness,
     query_latest: Witness,
+    live: Witness,
     fan_out: Witness,
     follow: Witness,
     records: Witness,
@@ -47,8 +49,8 @@ impl Watched {
     async fn new() -> Self {
         let api = Api::empty().await;
         let client = api.system.engine.client();
-        let [authorize, write_event, query_latest, fan_out, follow, records, consume, report] =
-            [(); 8].map(|()| Witness::default());
+        let [authorize, write_event, query_latest, live, fan_out, follow, records, consume, report] =
+            [(); 9].map(|()| Witness::default());
         // Low limits: with more than one follower a post needs jobs, and with more than two the source is pulled.
         let feeds = FeedSettings { fan_out_limit: 2, audience: 1, ..FeedSettings::default() };
         let mut pumped = api.system.clone();
@@ -60,7 +62,8 @@ impl Watched {
             .and(lately_query_latest::routes(query_latest.store(&client)))
             .and(lately_follow::routes(follow.store(&client)))
             .and(lately_records::routes(records.store(&client)))
-            .and(lately_consume::routes(consume.store(&client)));
+            .and(lately_consume::routes(consume.store(&client)))
+            .and(lately_live::routes(&live_of(live.store(&client))));
         let authorizer = Authorizer::new(authorize.store(&client), Issuers::default());
         let authorizer = from_fn_with_state(authorizer, lately_authorize::authorize);
         let api = api.through(edge::around(routes.into_router().route_layer(authorizer)));
@@ -73,6 +76,7 @@ impl Watched {
             authorize,
             write_event,
             query_latest,
+            live,
             fan_out,
             follow,
             records,
@@ -86,11 +90,12 @@ impl Watched {
         Output::new(Arc::new(objects), Path::from(PREFIX))
     }
 
-    fn witnesses(&self) -> [(&'static str, &Witness); 8] {
+    fn witnesses(&self) -> [(&'static str, &Witness); 9] {
         [
             ("AuthorizeFunction", &self.authorize),
             ("WriteEventFunction", &self.write_event),
             ("QueryLatestFunction", &self.query_latest),
+            ("LiveFunction", &self.live),
             ("FanOutFunction", &self.fan_out),
             ("FollowFunction", &self.follow),
             ("RecordsFunction", &self.records),
@@ -98,6 +103,11 @@ impl Watched {
             ("ReportFunction", &self.report),
         ]
     }
+}
+
+fn live_of(store: Store) -> Live {
+    let authorizer = Authorizer::new(store.clone(), Issuers::default());
+    Live::new(store, authorizer)
 }
 
 #[tokio::test]
@@ -109,6 +119,7 @@ async fn each_function_is_granted_exactly_its_actions() {
     rare::follows_and_feeds(&watched).await;
     rare::overload(&watched).await;
     rare::records(&watched).await;
+    rare::live(&watched).await;
     Box::pin(rare::reports(&watched)).await;
     given_up(&watched);
     let template = Template::parse(TEMPLATE).unwrap();

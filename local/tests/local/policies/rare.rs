@@ -7,17 +7,18 @@ use aws_sdk_dynamodb::Client;
 use lately_engine::Operation;
 use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle, When};
 use lately_engine::stream::Record;
-use lately_keys::table::ConsumerKey;
+use lately_keys::table::{ConsumerKey, Timeline};
+use lately_kit::edge;
 use lately_kit::limits::OPERATION_BUDGET;
 use lately_kit::world::World;
-use lately_model::{NewEvent, RunSpec};
+use lately_model::{LiveQuery, NewEvent, RunSpec};
 use lately_report::{Outcome, Report};
-use lately_store::{Ambient, Idempotency, Store, Submission};
+use lately_store::{Ambient, Follower, Idempotency, Store, Submission, Told};
 use lately_table::Connection;
 use serde_json::{Value, json};
 
-use crate::policies::Watched;
-use crate::support::{Api, event, event_ago, old_issue, put_item};
+use crate::policies::{Watched, live_of};
+use crate::support::{Api, PATIENCE, event, event_ago, old_issue, put_item};
 
 /// The time of an invocation of the report function.
 const TIME: Duration = Duration::from_secs(292);
@@ -232,4 +233,61 @@ impl Ambient for Later {
     fn entropy(&self) -> u128 {
         self.0.entropy()
     }
+}
+
+/// Live streams: one for each kind of timeline, with late events and large ones.
+pub(super) async fn live(watched: &Watched) {
+    let Watched { api, pump, .. } = watched;
+    let store = watched.live.store(&api.system.engine.client());
+    // The function checks the token itself.
+    let alone = api.through(edge::around(lately_live::router(live_of(store.clone()))));
+    alone.call("dev", "GET /topics/posts/live", "").await.is_ok(200);
+    let page = api.call("dev", "GET /topics/issues/events?type=issue.opened&limit=1", "").await.json();
+    let cursor = page["newer"].as_str().unwrap();
+    let target = format!("GET /topics/issues/live?type=issue.opened&cursor={cursor}");
+    alone.call("dev", &target, "").await.is_ok(200);
+    api.call("dev", "PUT /users/lea/following/actor:nora", "").await.is_ok(201);
+    pump.settled().await;
+    let mut posts = follow(&store, Timeline::Topic("posts".parse().unwrap())).await;
+    let mut nora = follow(&store, Timeline::Source("actor:nora".parse().unwrap())).await;
+    let typed = LiveQuery { cursor: Some(cursor.to_owned()), event_type: "issue.opened".parse().ok() };
+    let issues = Timeline::Topic("issues".parse().unwrap());
+    let mut typed = store.op().follow(issues, &typed, None).await.unwrap();
+    typed.next().await.unwrap();
+    // A large import is late on the topic and on the actor's timeline.
+    let mut import = event_ago(3_600);
+    import["actor"] = "nora".into();
+    import["data"] = "x".repeat(5_000).into();
+    let import = post(watched, "posts", &import).await;
+    told_late(&mut posts, &import).await;
+    told_late(&mut nora, &import).await;
+    // A post is late in a feed if fan-out handles it seconds later.
+    let stream = api.system.engine.stream("lately").unwrap();
+    let told: Vec<_> = (0..stream.shards()).map(|shard| (shard, stream.latest(shard))).collect();
+    let posted = post(watched, "posts", &json!({"type": "post.created", "actor": "nora"})).await;
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    let mut feed = follow(&store, Timeline::Feed("lea".parse().unwrap())).await;
+    let slow = watched.fan_out.store(&api.system.engine.client());
+    for (shard, told) in told {
+        let batch = stream.read(shard, told, usize::MAX, u64::MAX);
+        let records = lately_store::Record::batch(stream.lambda_event(&batch.records).as_bytes()).unwrap();
+        assert_eq!(slow.op_within(TIME).fan_out(&records).await.failed, None);
+    }
+    told_late(&mut feed, &posted).await;
+}
+
+async fn follow(store: &Store, timeline: Timeline) -> Follower {
+    store.op().follow(timeline, &LiveQuery::default(), None).await.unwrap()
+}
+
+async fn told_late(follower: &mut Follower, late: &str) {
+    let told = async {
+        loop {
+            match follower.next().await.unwrap() {
+                Told::Late { event, .. } if event.event.id.to_string() == late => break,
+                _ => {}
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, told).await.expect("the follower tells the event");
 }

@@ -21,8 +21,8 @@ use tokio::sync::{OnceCell, broadcast};
 use crate::latest::span::settled_before;
 use crate::limits::{
     ASCENDING_LAG_MILLIS, BUSY_LOOKS, CROWDED_LOOKS, DIRECTORY_AGE, FAILED_LOOKS, IDLE_AFTER, IDLE_AGE,
-    IDLE_LOOKS, LATE_KEPT, NEWS_KEPT, NOTES_EVERY, NOTE_OVERLAP_MILLIS, TOLD_KEPT,
-    WATCH_EVERY, WINDOW_EVENTS,
+    IDLE_LOOKS, LATE_KEPT, NEWS_KEPT, NOTE_OVERLAP_MILLIS, NOTES_EVERY, TOLD_KEPT, WATCH_EVERY,
+    WINDOW_EVENTS,
 };
 use crate::live::reader::{Lens, Reader};
 use crate::live::watch::watch;
@@ -189,8 +189,6 @@ struct Looking {
     began: UnixMillis,
     /// The notes of each timeline that have been handled.
     noted: BTreeMap<Timeline, BTreeSet<EventId>>,
-    /// Where a query of notes stopped that could not return all.
-    notes_from: BTreeMap<Timeline, EventId>,
     /// The timelines whose watches are kept up.
     watched: Vec<Timeline>,
     /// The times of the last event, of the last renewal and of the last read of notes, by the monotonic clock.
@@ -210,7 +208,6 @@ impl Looking {
             told: Recent::default(),
             began: op.now(),
             noted: BTreeMap::new(),
-            notes_from: BTreeMap::new(),
             watched: Vec::new(),
             came_at: now,
             watched_at: now,
@@ -287,8 +284,7 @@ impl Looking {
         let oldest = oldest.max(self.began.saturating_sub(FUTURE_SECONDS * 1000));
         let mut late = Vec::new();
         for timeline in self.watched.clone() {
-            let from = self.notes_from.remove(&timeline).unwrap_or(EventId::first_of(oldest));
-            let notes = op.late_notes(&timeline, from).await?;
+            let notes = op.late_notes(&timeline, EventId::first_of(oldest)).await?;
             let handled = self.noted.entry(timeline.clone()).or_default();
             // Notes that are not read again need not be remembered.
             *handled = handled.split_off(&EventId::first_of(oldest));

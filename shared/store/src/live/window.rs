@@ -15,7 +15,7 @@ use crate::latest::rank::Placed;
 use crate::latest::span::IdRange;
 use crate::limits::{ASCENDING_LAG_MILLIS, WINDOW_EVENTS};
 
-/// How an event is told.
+/// The kinds in which an event is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Telling {
     /// The event has settled: all events before it have been told.

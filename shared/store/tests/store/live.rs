@@ -20,7 +20,7 @@ async fn follow(store: &Store, timeline: &Timeline, cursor: Option<&str>) -> Fol
     store.op().follow(timeline.clone(), &query, None).await.unwrap()
 }
 
-/// What a follower tells within some time: `+` for an event, `~` for a late one; with its cursor.
+/// The events that a follower tells within some time: `+` for an event, `~` for a late one; with its cursor.
 async fn told(follower: &mut Follower, within: Duration) -> Vec<(char, EventId, String)> {
     let mut all = Vec::new();
     let end = tokio::time::Instant::now() + within;
@@ -130,12 +130,16 @@ async fn late_events_are_told_as_late_on_topics_timelines_and_feeds() {
     // A post of the present, which fan-out handles after it has settled; and imports.
     let slow = scene.post(&posts, vec![about("x")]).await[0];
     let early = all_told(&mut followers, 5 * SECOND).await;
-    assert_eq!(early.iter().map(|told| marks(told)).collect::<Vec<_>>(), [vec![('+', slow)], vec![], vec![], vec![]]);
+    assert_eq!(
+        early.iter().map(|told| marks(told)).collect::<Vec<_>>(),
+        [vec![('+', slow)], vec![], vec![], vec![]]
+    );
     let hour_ago = scene.world.now().saturating_sub(3_600_000);
     let import = scene.post(&posts, vec![NewEvent { at: Some(hour_ago), ..about("x") }]).await[0];
     let log = scene.post(&logs, vec![NewEvent { at: Some(hour_ago), ..event("note", None) }]).await[0];
     scene.settle().await;
-    let mut all: Vec<_> = all_told(&mut followers, 10 * SECOND).await.iter().map(|told| marks(told)).collect();
+    let mut all: Vec<_> =
+        all_told(&mut followers, 10 * SECOND).await.iter().map(|told| marks(told)).collect();
     for marks in &mut all {
         marks.sort_by_key(|(_, id)| std::cmp::Reverse(*id));
     }
@@ -174,7 +178,10 @@ async fn a_slow_client_catches_up_from_the_table() {
         posted.push(post(&store, &posts, event("note", None)).await);
         pass(Duration::from_millis(200)).await;
     }
-    assert_eq!(told(&mut follower, SECOND).await.into_iter().map(|(_, id, _)| id).collect::<Vec<_>>(), posted);
+    assert_eq!(
+        told(&mut follower, SECOND).await.into_iter().map(|(_, id, _)| id).collect::<Vec<_>>(),
+        posted
+    );
 }
 
 #[expect(clippy::cast_precision_loss, reason = "the numbers are small")]
@@ -182,10 +189,40 @@ fn units(units: Units) -> f64 {
     units.halves as f64 / 2.0
 }
 
+#[tokio::test(start_paused = true)]
+async fn the_settled_position_is_told_every_fifteen_seconds_also_while_events_flow() {
+    let (world, store, posts) = posts().await;
+    let mut follower = follow(&store, &Timeline::Topic(posts.clone()), None).await;
+    let writer = async {
+        for n in 0..400_u64 {
+            pass(Duration::from_millis(if n < 200 { 150 } else { 300 })).await;
+            post(&store, &posts, event("note", None)).await;
+        }
+        pass(120 * SECOND).await;
+    };
+    let reader = async {
+        let (mut last, mut count) = (world.now(), 0);
+        loop {
+            if let Told::Settled { .. } = follower.next().await.unwrap() {
+                let now = world.now();
+                assert!(now.get() - last.get() <= 15_000, "{}", now.get() - last.get());
+                (last, count) = (now, count + 1);
+                if count == 15 {
+                    return;
+                }
+            }
+        }
+    };
+    tokio::select! {
+        () = writer => panic!("too few positions were told"),
+        () = reader => {}
+    }
+}
+
 /// The read units and calls of all loops over some idle time.
 async fn idle(store: &Store, seconds: u32) -> (f64, u64) {
     pass(30 * SECOND).await;
-    drop(store.take_tally());
+    store.take_tally();
     pass(seconds * SECOND).await;
     let total = store.take_tally();
     (units(total.cost.read_units) / f64::from(seconds), total.cost.calls)
@@ -210,6 +247,56 @@ async fn an_idle_timeline_costs_at_most_one_read_unit_a_second_for_any_number_of
         assert_eq!(idle(&scene.store, 60).await.1, 0, "{timeline}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_follower_of_an_event_a_second_costs_at_most_seven_read_units_a_second() {
+    let (_, store, posts) = posts().await;
+    let mut follower = follow(&store, &Timeline::Topic(posts.clone()), None).await;
+    let mut spent = 0.0;
+    for _ in 0..100 {
+        post(&store, &posts, event("note", None)).await;
+        store.take_tally();
+        assert_eq!(told(&mut follower, SECOND).await.len(), 1);
+        spent += units(store.take_tally().cost.read_units);
+    }
+    assert!(spent > 400.0 && spent <= 700.0, "{spent}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn fan_out_pays_for_followers_only_if_entries_are_late() {
+    for (late, watched) in [(false, false), (false, true), (true, false), (true, true)] {
+        let mut scene = Scene::new(FeedSettings::default()).await;
+        let posts = scene.posts.clone();
+        // A first event, so that the batch of the second has nothing new to learn.
+        scene.post(&posts, vec![event("note", None)]).await;
+        scene.settle().await;
+        let mut followers = Vec::new();
+        if watched {
+            followers.push(follow(&scene.store, &Timeline::Source(source("actor:ada")), None).await);
+        }
+        let fan_out = store(scene.engine.client(), &scene.world);
+        scene.post(&posts, vec![event("note", None)]).await;
+        pass(Duration::from_millis(if late { 3_000 } else { 100 })).await;
+        let news = scene.news();
+        let cost = crate::scene::fan_out(&fan_out, &news).await.cost;
+        // Two watches are read consistently: of the source, and of the author's own feed. A note is one write.
+        let (reads, writes) = match (late, watched) {
+            (false, _) => (0.0, 0),
+            (true, false) => (2.0, 0),
+            (true, true) => (2.0, 1),
+        };
+        // As for an event without followers: the event, the source's item and counts, the announcements.
+        let (read_units, write_units) = (units(cost.read_units), cost.write_units.halves / 2);
+        assert_eq!(
+            (read_units - reads, write_units - writes),
+            (UNFOLLOWED.0, UNFOLLOWED.1),
+            "{late} {watched}: {cost:?}"
+        );
+    }
+}
+
+/// The read and write units of fan-out for an event of an actor without followers.
+const UNFOLLOWED: (f64, u64) = (4.0, 2);
 
 #[tokio::test(start_paused = true)]
 async fn a_page_waits_for_an_event_or_until_the_time_is_over() {

@@ -1,0 +1,189 @@
+//! Live streams over HTTP: messages, resumption, refusals, and the end of access.
+
+use std::time::Duration;
+
+use axum::body::{Body, BodyDataStream};
+use futures_util::StreamExt;
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use crate::support::{Api, PATIENCE, event, event_ago, request};
+
+/// A message of a stream.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Message {
+    event: String,
+    id: Option<String>,
+    data: String,
+}
+
+/// A stream that is being read.
+struct Stream {
+    body: BodyDataStream,
+    text: String,
+}
+
+impl Stream {
+    async fn open(api: &Api, token: &str, target: &str, last_id: Option<&str>) -> Self {
+        let mut request =
+            request(&format!("GET {target}")).header("authorization", format!("Bearer {token}"));
+        if let Some(id) = last_id {
+            request = request.header("last-event-id", id);
+        }
+        let response = api.router().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+        assert_eq!(response.status(), 200, "{target}");
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        assert_eq!(response.headers()["cache-control"], "no-store");
+        Self { body: response.into_body().into_data_stream(), text: String::new() }
+    }
+
+    /// The next message; `None` at the end.
+    async fn message(&mut self) -> Option<Message> {
+        loop {
+            if let Some((piece, rest)) = self.text.split_once("\n\n") {
+                let mut message = Message::default();
+                for line in piece.lines() {
+                    match line.split_once(": ") {
+                        Some(("event", event)) => event.clone_into(&mut message.event),
+                        Some(("id", id)) => message.id = Some(id.to_owned()),
+                        Some(("data", data)) => message.data.push_str(data),
+                        _ => {}
+                    }
+                }
+                self.text = rest.to_owned();
+                if !message.event.is_empty() {
+                    return Some(message);
+                }
+                continue;
+            }
+            let piece = self.body.next().await?.unwrap();
+            self.text.push_str(std::str::from_utf8(&piece).unwrap());
+        }
+    }
+
+    /// The next message of a kind, and its data.
+    async fn next(&mut self, event: &str) -> (Message, Value) {
+        let wanted = async {
+            loop {
+                let message = self.message().await.expect("the stream goes on");
+                if message.event == event {
+                    let data = serde_json::from_str(&message.data).unwrap();
+                    return (message, data);
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, wanted).await.expect("a message comes")
+    }
+}
+
+async fn post(api: &Api, event: &Value) -> Value {
+    api.call("ada", "POST /topics/posts/events", event.to_string()).await.is_ok(201).json()
+}
+
+#[tokio::test]
+async fn events_are_streamed_as_pages_show_them() {
+    let api = Api::with_posts().await;
+    api.fan_out();
+    api.call("bob", "PUT /users/bob/following/actor:ada", "").await.is_ok(201);
+    let mut topic = Stream::open(&api, "bob", "/topics/posts/live", None).await;
+    let mut actor = Stream::open(&api, "bob", "/actors/ada/live?topic=posts", None).await;
+    let mut feed = Stream::open(&api, "bob", "/feeds/bob/live", None).await;
+    let subject = "/subjects/repo:octo:hello/live?type=post.created";
+    let mut subject = Stream::open(&api, "bob", subject, None).await;
+    topic.next("settled").await;
+    let posted =
+        json!({"type": "post.created", "actor": "ada", "subject": "repo:octo:hello", "data": {"n": 1.50}});
+    let posted = post(&api, &posted).await;
+    let mut shown = posted.clone();
+    assert_eq!(topic.next("event").await.1, shown);
+    shown["topic"] = "posts".into();
+    for stream in [&mut actor, &mut feed, &mut subject] {
+        assert_eq!(stream.next("event").await.1, shown);
+    }
+    // An import is late.
+    let import = api.call("dev", "POST /topics/posts/events", event_ago(3_600).to_string()).await;
+    assert_eq!(topic.next("late").await.1["id"], import.is_ok(201).json()["id"]);
+}
+
+#[tokio::test]
+async fn the_last_id_continues_a_stream_and_wins_over_the_cursor() {
+    let api = Api::with_posts().await;
+    let mut stream = Stream::open(&api, "ada", "/topics/posts/live", None).await;
+    let begin = stream.next("settled").await.0.id.unwrap();
+    let first = post(&api, &event()).await;
+    stream.next("event").await;
+    drop(stream);
+    let second = post(&api, &event()).await;
+    let page = api.call("ada", &format!("GET /topics/posts/events?cursor={begin}&wait=10"), "").await;
+    let page = page.is_ok(200).json();
+    assert_eq!(page["events"][0], first);
+    let next = page["next"].as_str().unwrap();
+    let mut stream =
+        Stream::open(&api, "ada", &format!("/topics/posts/live?cursor={next}"), Some(&begin)).await;
+    assert_eq!(stream.next("event").await.1, first);
+    assert_eq!(stream.next("event").await.1, second);
+    // A stream ends with its last position when the program stops.
+    api.system.end_streams();
+    let mut last = None;
+    while let Some(message) = stream.message().await {
+        last = Some(message);
+    }
+    assert_eq!(last.unwrap().event, "settled");
+}
+
+#[tokio::test]
+async fn ill_formed_streams_are_refused() {
+    let api = Api::with_posts().await;
+    let first = post(&api, &event()).await;
+    let page = api.call("ada", "GET /topics/posts/events?limit=1", "").await.json();
+    assert_eq!(page["events"][0], first);
+    post(&api, &event()).await;
+    let newest_first = api.call("ada", "GET /topics/posts/events?limit=1", "").await.json()["next"].clone();
+    for (target, status, code) in [
+        ("/topics/posts/live?token=ada", 400, "invalid-query"),
+        ("/topics/posts/live?order=asc", 400, "invalid-query"),
+        ("/topics/posts/live?wait=5", 400, "invalid-query"),
+        ("/topics/posts/live?topic=posts", 400, "invalid-query"),
+        ("/actors/ada/live?month=2026-11", 400, "invalid-query"),
+        ("/topics/posts/live?cursor=AQ", 400, "invalid-cursor"),
+        (&format!("/topics/posts/live?cursor={}", newest_first.as_str().unwrap()), 400, "invalid-cursor"),
+        ("/topics/a%23b/live", 400, "invalid-name"),
+        ("/topics/none/live", 404, "topic-not-found"),
+        ("/feeds/bob/live", 403, "forbidden"),
+    ] {
+        api.call("ada", &format!("GET {target}"), "").await.is(status, code);
+    }
+    let request = request("GET /topics/posts/live").header("authorization", "Bearer ada");
+    api.send(request.header("last-event-id", "nonsense"), "").await.is(400, "invalid-cursor");
+    api.send(crate::support::request("GET /topics/posts/live?token=ada"), "").await.is(401, "missing-token");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_ends_with_a_problem_soon_after_its_token_is_revoked() {
+    let api = Api::with_posts().await;
+    let session = json!({"user": "eve", "scopes": ["read"], "ttl_seconds": 3600}).to_string();
+    let session = api.call("dev", "POST /sessions", session).await.is_ok(201).json();
+    let mut stream = Stream::open(&api, session["token"].as_str().unwrap(), "/topics/posts/live", None).await;
+    stream.next("settled").await;
+    let id = session["id"].as_str().unwrap();
+    api.call("dev", &format!("DELETE /sessions/{id}"), "").await.is_ok(204);
+    let begun = tokio::time::Instant::now();
+    let (message, problem) = stream.next("problem").await;
+    assert!(begun.elapsed() < Duration::from_secs(60));
+    assert_eq!((message.id, &problem["code"]), (None, &json!("invalid-token")));
+    assert_eq!(stream.message().await, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_ends_within_fourteen_minutes_with_its_position() {
+    let api = Api::with_posts().await;
+    let mut stream = Stream::open(&api, "ada", "/topics/posts/live", None).await;
+    let begun = tokio::time::Instant::now();
+    let mut last = None;
+    while let Some(message) = stream.message().await {
+        last = Some(message);
+    }
+    assert_eq!(begun.elapsed().as_secs() / 60, 13);
+    let last = last.unwrap();
+    assert!(last.event == "settled" && last.id.is_some(), "{last:?}");
+}
