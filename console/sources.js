@@ -85,7 +85,7 @@ class SourcePanel {
     };
     const landed = (events, { answer }) => {
       if (answer) this.#newer = answer.data.next;
-      for (const event of events) this.arrivals.add(event.id, event);
+      for (const event of events) if (!this.list.all.has(event.id)) this.arrivals.add(event.id, event);
     };
     this.signal.addEventListener("abort", watch({ begin, landed, newer: () => this.#newer }, { path: this.base }));
   }
