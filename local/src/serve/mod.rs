@@ -290,7 +290,8 @@ fn serve_api(
     // `with_state` makes the routes once; a router without it would make them again for each connection.
     let router: Router = router.layer(guard).with_state(());
     let service = TowerToHyperService::new(RequestBodyTimeout::new(router, BODY_PAUSE));
-    Ok(tokio::spawn(connections::serve(listener, service, ConnectionBounds::default(), told_to_stop(stopped))))
+    let stopped = told_to_stop(stopped);
+    Ok(tokio::spawn(connections::serve(listener, service, ConnectionBounds::default(), stopped)))
 }
 
 /// Starts the tasks that run for ever and may be aborted anywhere. The result also has the consumer and the interval of

@@ -13,7 +13,6 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
-use axum::response::Response;
 use lately::serve::console::{Console, ConsoleParts};
 use lately::serve::health::Health;
 use lately::serve::issuer::LocalIssuer;
@@ -54,15 +53,12 @@ impl Running {
         Self { api, router: console.router(), pump, failures, reports, _folder: folder }
     }
 
-    /// Sends `"METHOD /target"`. The result is the response with an unread body.
-    async fn begin(&self, token: Option<&str>, line: &str, body: &str) -> Response {
+    /// Sends `"METHOD /target"`.
+    async fn send(&self, token: Option<&str>, line: &str, body: &str) -> Answer {
         let authorization = token.map(|token| format!("Bearer {token}"));
         let request = authorization.iter().fold(request(line), |it, token| it.header(AUTHORIZATION, token));
-        self.router.clone().oneshot(request.body(Body::from(body.to_owned())).unwrap()).await.unwrap()
-    }
-
-    async fn send(&self, token: Option<&str>, line: &str, body: &str) -> Answer {
-        let (parts, body) = self.begin(token, line, body).await.into_parts();
+        let request = request.body(Body::from(body.to_owned())).unwrap();
+        let (parts, body) = self.router.clone().oneshot(request).await.unwrap().into_parts();
         let bytes = to_bytes(body, usize::MAX).await.unwrap();
         let text = String::from_utf8(bytes.into()).unwrap();
         Answer { status: parts.status.as_u16(), headers: parts.headers, text }
