@@ -244,17 +244,23 @@ impl Looking {
         if now.saturating_sub(self.watched_at) >= WATCH_EVERY || self.reader.timelines() != self.watched {
             self.keep_watch(&op).await?;
         }
+        let late = match now.saturating_sub(self.noted_at) >= NOTES_EVERY {
+            true => Some(self.late(&op).await?),
+            false => None,
+        };
         let look = self.window.look(line, newest);
+        let found = match look.ids {
+            Some(ids) => Some(self.reader.read(&op, &Lens::default(), ids, WINDOW_EVENTS).await?),
+            None => None,
+        };
+        // Nothing fails from here on. So a look that fails has taken nothing, and the next one finds the same again.
         let mut told = Vec::new();
-        if let Some(ids) = look.ids {
-            let found = self.reader.read(&op, &Lens::default(), ids, WINDOW_EVENTS).await?;
-            let (news, has_more) = self.window.absorb(look, found.events, found.cut);
-            self.has_more = has_more;
-            told = news;
+        if let Some(found) = found {
+            (told, self.has_more) = self.window.absorb(look, found.events, found.cut);
         }
-        if now.saturating_sub(self.noted_at) >= NOTES_EVERY {
-            let late = self.late(&op).await?;
-            told.extend(late.into_iter().map(|event| (Telling::Late, event)));
+        if let Some(LateFound { events, handled }) = late {
+            told.extend(events.into_iter().map(|event| (Telling::Late, event)));
+            self.noted = handled;
             self.noted_at = now;
         }
         for (_, event) in &told {
@@ -279,32 +285,41 @@ impl Looking {
     }
 
     /// The late events that new notes name.
-    async fn late(&mut self, op: &Op) -> Result<Vec<TimelineEvent>, TableError> {
+    async fn late(&self, op: &Op) -> Result<LateFound, TableError> {
         let oldest = op.now().saturating_sub(NOTE_OVERLAP_MILLIS);
-        let oldest = oldest.max(self.began.saturating_sub(FUTURE_SECONDS * 1000));
-        let mut late = Vec::new();
-        for timeline in self.watched.clone() {
-            let notes = op.late_notes(&timeline, EventId::first_of(oldest)).await?;
-            let handled = self.noted.entry(timeline.clone()).or_default();
+        let oldest = EventId::first_of(oldest.max(self.began.saturating_sub(FUTURE_SECONDS * 1000)));
+        let (mut found, mut known) = (LateFound::default(), BTreeSet::new());
+        for timeline in &self.watched {
             // Notes that are not read again need not be remembered.
-            *handled = handled.split_off(&EventId::first_of(oldest));
-            let new: Vec<_> = notes.into_iter().filter(|note| !handled.contains(&note.id)).collect();
-            for note in new {
+            let handled = self.noted.get(timeline).into_iter().flatten().filter(|note| **note >= oldest);
+            let mut handled: BTreeSet<_> = handled.copied().collect();
+            for note in op.late_notes(timeline, oldest).await? {
+                if handled.contains(&note.id) {
+                    continue;
+                }
                 // An event in the window is told from there. Its note waits, in case the window does not see it.
                 let settled = self.window.settled();
-                let (behind, ahead): (Vec<_>, Vec<_>) = note.events.iter().partition(|id| **id <= settled);
+                let (behind, ahead): (Vec<_>, Vec<_>) =
+                    note.events.into_iter().partition(|id| *id <= settled);
                 if ahead.is_empty() {
                     handled.insert(note.id);
                 }
-                let missed: Vec<_> = behind.into_iter().filter(|id| !self.told.contains(*id)).collect();
-                for event in self.reader.late(op, &timeline, &missed).await? {
-                    self.told.push(event.event.id);
-                    late.push(event);
-                }
+                let missed: Vec<_> =
+                    behind.into_iter().filter(|id| !self.told.contains(*id) && known.insert(*id)).collect();
+                found.events.extend(self.reader.late(op, timeline, &missed).await?);
             }
+            found.handled.insert(timeline.clone(), handled);
         }
-        Ok(late)
+        Ok(found)
     }
+}
+
+/// The late events that notes name.
+#[derive(Debug, Default)]
+struct LateFound {
+    events: Vec<TimelineEvent>,
+    /// The notes of each timeline that have been handled.
+    handled: BTreeMap<Timeline, BTreeSet<EventId>>,
 }
 
 /// The last `N` ids.
