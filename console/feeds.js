@@ -104,9 +104,12 @@ class Feed {
     });
     this.pill = button("", () => this.#toNewest(), { class: "pill" });
     this.arrivals = new Arrivals(this.list, {
-      isHeld: () => this.#opened !== null,
+      isHeld: () => this.#opened !== null || this.#known === null,
       apply: (changes) => this.#apply(changes),
-      told: (events) => (this.pill.textContent = events.length === 0 ? "" : `${count(events.length)} new`),
+      told: (events) => {
+        const held = this.#known === null ? [] : events.filter(({ id }) => !this.list.all.has(id));
+        this.pill.textContent = held.length === 0 ? "" : `${count(held.length)} new`;
+      },
     });
     this.holder = this.arrivals.element;
   }
@@ -156,6 +159,7 @@ class Feed {
       this.#stale = false;
       if (!(await this.#readFirst())) this.status.replaceChildren();
     }
+    this.arrivals.settle();
     this.#reading = false;
   }
 

@@ -62,9 +62,12 @@ class SourcePanel {
     });
     this.pill = button("", () => this.#toNewest(), { class: "pill" });
     this.arrivals = new Arrivals(this.list, {
-      isHeld: () => this.#opened,
+      isHeld: () => this.#opened || this.#newer === undefined,
       apply: (changes) => this.#apply(changes.map(([, event]) => event)),
-      told: (events) => (this.pill.textContent = events.length === 0 ? "" : `${count(events.length)} new`),
+      told: (events) => {
+        const held = this.#newer === undefined ? [] : events.filter(({ id }) => !this.list.all.has(id));
+        this.pill.textContent = held.length === 0 ? "" : `${count(held.length)} new`;
+      },
     });
     this.holder = this.arrivals.element;
   }
@@ -125,6 +128,7 @@ class SourcePanel {
     };
     if (!(await task(this.holder, read, () => this.#read(cursor)))) this.status.replaceChildren();
     this.#loading = false;
+    this.arrivals.settle();
   }
 
   #showTally() {

@@ -124,7 +124,8 @@ class Timeline {
     if (this.#matches) this.list.filter(this.#matches);
     this.arrivals = new Arrivals(this.list, {
       head: this.columns.head,
-      isHeld: () => this.#paused || this.#opened !== null,
+      // A stream begins with the events of the last seconds. They come with the first page.
+      isHeld: () => this.#paused || this.#opened !== null || (this.#loading && !this.#begun),
       apply: (changes) => this.#release(changes),
       told: (events) => this.#showHeld(events),
     });
@@ -285,6 +286,7 @@ class Timeline {
     );
     if (!done && !this.#begun) this.tally.textContent = "";
     this.#loading = false;
+    this.arrivals.settle();
   }
 
   /** Suggests the types, actors, subjects and fields of the events that were read. */
@@ -390,7 +392,8 @@ class Timeline {
   }
 
   #showHeld(events) {
-    const held = this.#later.size + (this.#matches ? events.filter(this.#matches) : events).length;
+    const waiting = this.#matches ? events.filter(this.#matches) : events;
+    const held = this.#begun ? this.#later.size + waiting.filter(({ id }) => !this.list.all.has(id)).length : 0;
     const text = held === 0 ? "" : `${count(held)} new`;
     if (this.pill.textContent !== text) this.pill.textContent = text;
   }

@@ -66,8 +66,10 @@ test("an event that lands while the first page loads is not lost", async (t) => 
     await route.fulfill({ response });
   });
   await page.evaluate((hash) => (location.hash = hash), `timeline?topic=${name}`);
-  await entries(page, { name: /beside it/ }).waitFor();
+  await page.waitForTimeout(1500);
+  assert.equal(await entries(page).count(), 0, "rows would move under a click when the page comes");
   answer();
+  await entries(page, { name: /beside it/ }).waitFor();
   await entries(page, { name: /on the page/ }).waitFor();
   assert.equal((await rows(page)).length, 2);
 });
