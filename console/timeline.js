@@ -336,17 +336,19 @@ class Timeline {
     );
   }
 
-  /** Draws the histogram soon. */
+  /** Draws the histogram soon. It is first drawn before the rows, so that it does not move them. */
   #sketch() {
+    if (!this.histogram.isDrawn) return this.#draw();
+    this.#sketching ||= setTimeout(() => {
+      this.#sketching = 0;
+      this.#draw();
+    }, SKETCH);
+  }
+
+  #draw() {
     const { from, to } = this.chosen;
-    this.#sketching ||= setTimeout(
-      () => {
-        this.#sketching = 0;
-        const { items: shown, all } = this.list;
-        this.histogram.draw({ all: all.items, shown, from, to, isMore: this.#next !== null || this.#cut });
-      },
-      this.histogram.isDrawn ? SKETCH : 0,
-    );
+    const { items: shown, all } = this.list;
+    this.histogram.draw({ all: all.items, shown, from, to, isMore: this.#next !== null || this.#cut });
   }
 
   /** Takes new events. `answer` is the response if they came with a page. */
