@@ -38,13 +38,20 @@ export const isLocal = () => connection.url === "";
 
 export const apiUrl = () => connection.url || location.origin;
 
+/** The address of the API's streams: a deployed stack has one of their own (its output LiveUrl). */
+const liveUrl = () => connection.live || connection.url;
+
 /** The user that the connection's token acts for, if there is one. */
 export const tokenUser = () => connection.user;
 
-/** Connects to another API, if it is a Lately that accepts the token. The API says for which user the token acts. */
-export async function connect(url, token) {
+/**
+ * Connects to another API, if it is a Lately that accepts the token. The API says for which user the token acts. `live` is the
+ * address of its streams, if they have one of their own.
+ */
+export async function connect(url, token, live = "") {
   const before = connection;
-  connection = { url: url.replace(/\/+$/, ""), token };
+  const [base, streams] = [url, live].map((it) => it.replace(/\/+$/, ""));
+  connection = { url: base, token, live: streams };
   try {
     const { data } = await call("GET", "/sessions/self");
     if (!Array.isArray(data?.scopes)) throw notLately();
@@ -105,15 +112,19 @@ const notLately = () =>
     detail: `The response of ${apiUrl()} is not Lately's. Check the URL.`,
   });
 
-/** Sends a request, and returns the response unread, so that the caller can read it as a stream. */
-export async function send(method, path, { body, headers = {}, token, signal }) {
+/**
+ * Sends a request, and returns the response unread, so that the caller can read it as a stream. `isLive` sends it to the
+ * address of the streams, which says nothing about the API if it does not respond.
+ */
+export async function send(method, path, { body, headers = {}, token, signal, isLive = false }) {
   const sent = { Authorization: `Bearer ${token ?? connection.token}`, ...headers };
   if (body !== undefined) sent["Content-Type"] = "application/json";
   const measured = measure(method, path);
+  const elsewhere = isLive && liveUrl() !== connection.url;
   let response;
   try {
     response = await received(
-      fetch(connection.url + path, {
+      fetch((isLive ? liveUrl() : connection.url) + path, {
         method,
         headers: sent,
         body: body === undefined || typeof body === "string" ? body : JSON.stringify(body),
@@ -121,8 +132,9 @@ export async function send(method, path, { body, headers = {}, token, signal }) 
         credentials: "omit",
         cache: "no-store",
       }),
+      elsewhere,
     );
-    reached = true;
+    if (!elsewhere) reached = true;
     if (!response.ok) throw await problem(response);
   } catch (error) {
     measured(response, error);
@@ -132,13 +144,13 @@ export async function send(method, path, { body, headers = {}, token, signal }) 
   return response;
 }
 
-/** Waits for a response or its body. */
-async function received(promise) {
+/** Waits for a response or its body. One of `elsewhere` does not come from the API's own address. */
+async function received(promise, elsewhere = false) {
   try {
     return await promise;
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    reached = false;
+    if (!elsewhere) reached = false;
     throw new Problem({
       status: 0,
       code: "unreachable",

@@ -40,10 +40,22 @@ const PANELS = [
   { name: "requests", title: "Requests", module: requests },
 ];
 
-const LINKS = { live: "Live", polling: "Polling", waiting: "Reconnecting" };
+const LINKS = {
+  live: "Live",
+  paged: "Live, by pages",
+  polling: "Polling",
+  idle: "Connected",
+  refused: "Not live",
+  waiting: "Reconnecting",
+};
 
-/** Why the local program is polled. */
-const POLLING = "Four other tabs are live. A browser opens few connections, so this tab asks every two seconds.";
+/** Why a panel is not live in the best way. */
+const REASONS = {
+  paged: "This API has no live streams here, so the page asks for pages that wait for an event.",
+  polling:
+    "This tab asks every two seconds: four other tabs are live, and a browser opens few connections, or the API has neither streams nor pages that wait.",
+  refused: "The API refused to say what is new.",
+};
 
 const nav = document.getElementById("nav");
 const place = document.getElementById("panel");
@@ -107,7 +119,7 @@ async function start() {
   onLink((link) => {
     connection.link.className = `link ${link}`;
     connection.link.textContent = LINKS[link];
-    connection.link.title = link === "polling" && isLocal() ? POLLING : "";
+    connection.link.title = REASONS[link] ?? "";
   });
   addEventListener("hashchange", show);
   addEventListener("noted", drawNav);

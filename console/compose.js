@@ -3,8 +3,8 @@
 // A text is sent as `{"text": …}`. Other data can be entered as JSON, which is sent unchanged. A request whose response was
 // lost may be repeated, because it has an idempotency key: the event is written once.
 
-import { apiUrl, call, isLocal, path, tokenUser } from "./api.js";
-import { announce, el, field, form, suggested, suggestions } from "./dom.js";
+import { apiUrl, call, exactly, isLocal, path, tokenUser } from "./api.js";
+import { announce, button, el, field, form, mark, suggested, suggestions, unmark } from "./dom.js";
 import { cost } from "./format.js";
 import { pressed } from "./task.js";
 
@@ -16,6 +16,9 @@ const people = () => (isLocal() ? PEOPLE : []);
 
 /** The type of a post to a topic of which no events were read. */
 const EXAMPLE = "note.added";
+
+/** The most rows of the field for JSON. */
+const MOST_ROWS = 20;
 
 /** The most types, and the most subjects, that are remembered of a topic. */
 const MOST = 100;
@@ -49,13 +52,19 @@ function faultOf(text) {
   }
 }
 
-/** Makes the form. `posted(event)` is called with each accepted event. */
+/**
+ * Makes the form. `posted(event)` is called with each accepted event. Returns its element, and `fill(event)`, which writes a
+ * copy of an event into the form, to be changed and posted.
+ */
 export function composer({ topic, actor = tokenUser() ?? people()[0], actors = people(), posted, signal }) {
   const who = suggested(actors, { name: "actor", value: actor ?? "", required: true });
   const type = suggested([], { name: "type", required: true });
   const text = el("input", { placeholder: "What happened?", autocomplete: "off" });
   const subject = suggested([], { name: "subject", placeholder: "none" });
   const json = el("textarea", { name: "data", rows: "3", spellcheck: "false", placeholder: '{"amount": 12.50}' });
+  const tidy = button("Format", () => {
+    if (json.value.trim() && json.reportValidity()) write(exactly(json.value));
+  });
   const submit = el("button", { type: "submit", class: "primary" }, "Post");
   const price = el("output", { class: "price" });
   const summary = el("summary", {});
@@ -63,10 +72,31 @@ export function composer({ topic, actor = tokenUser() ?? people()[0], actors = p
   /** Checks the text and the JSON. The summary says what the closed part holds. */
   const check = () => {
     const data = json.value.trim();
+    const fault = data && text.value ? "Enter a text or JSON, not both." : faultOf(data);
     text.required = !data;
-    json.setCustomValidity(data && text.value ? "Enter a text or JSON, not both." : faultOf(data));
+    json.setCustomValidity(fault);
+    if (fault) mark(json, fault);
+    else unmark(json);
     const holds = [subject.value.trim() && "a subject", data && "JSON"].filter(Boolean).join(" and ");
     summary.textContent = holds ? `Subject and data: has ${holds}` : "Subject and data";
+  };
+
+  /** Writes data into the form as JSON, on as many lines as there are, up to some. */
+  const write = (data) => {
+    json.value = JSON.stringify(data, null, 2);
+    json.rows = Math.min(MOST_ROWS, json.value.split("\n").length + 1);
+    check();
+  };
+
+  const fill = ({ actor, type: like, subject: about, data }) => {
+    [who.value, type.value, subject.value] = [actor, like, about ?? ""];
+    const isText = typeof data?.text === "string" && Object.keys(data).length === 1;
+    text.value = isText ? data.text : "";
+    json.value = "";
+    if (isText || data === undefined) check();
+    else write(data);
+    more.open = Boolean(about) || !isText;
+    (isText ? text : json).focus();
   };
 
   const suggest = () => {
@@ -100,28 +130,32 @@ export function composer({ topic, actor = tokenUser() ?? people()[0], actors = p
       posted?.({ topic, ...answer.data });
     });
 
+  const more = el(
+    "details",
+    {},
+    summary,
+    el(
+      "div",
+      { class: "fields" },
+      field("Subject", subject),
+      field("Data, as JSON (replaces the text)", json, { wide: true }),
+      el("div", { class: "actions wide" }, tidy),
+    ),
+  );
   const element = form(
-    { class: "composer", "aria-label": `Post to ${topic}`, oninput: check },
+    { class: "composer", "aria-label": `Post to ${topic}` },
     post,
     el("div", { class: "fields" }, field("Actor", who), field("Type", type), field("Text", text, { wide: true }), submit),
     el(
       "div",
       { class: "below" },
-      el(
-        "details",
-        {},
-        summary,
-        el(
-          "div",
-          { class: "fields" },
-          field("Subject", subject),
-          field("Data, as JSON (replaces the text)", json, { wide: true }),
-        ),
-      ),
+      more,
       price,
     ),
   );
+  // After the form's own listener, which removes the mark of a field that changes.
+  element.addEventListener("input", check);
   check();
   suggest();
-  return element;
+  return { element, fill };
 }

@@ -60,17 +60,19 @@ function fromAnotherTab(wanted) {
 }
 
 /** Connects. Says why if the page cannot send a request there at all; a browser tells a page only that it failed. */
-async function connectTo(url, token) {
+async function connectTo(url, token, live) {
   const refuse = (detail) => {
     throw new Problem({ status: 0, code: "no-connection", title: "Cannot connect", detail });
   };
-  const { protocol, hostname } = new URL(url);
-  if (!["https:", "http:"].includes(protocol)) refuse("The URL must begin with https:// or http://.");
-  if (protocol === "http:" && !LOOPBACK.includes(hostname))
-    refuse("The page uses http:// only for 127.0.0.1 and localhost. Enter a URL with https://.");
+  for (const each of [url, live].filter(Boolean)) {
+    const { protocol, hostname } = new URL(each);
+    if (!["https:", "http:"].includes(protocol)) refuse("The URL must begin with https:// or http://.");
+    if (protocol === "http:" && !LOOPBACK.includes(hostname))
+      refuse("The page uses http:// only for 127.0.0.1 and localhost. Enter a URL with https://.");
+  }
   if (!/^[\x20-\x7e]+$/.test(token)) refuse("A token has only ASCII characters.");
   try {
-    await connect(url, token);
+    await connect(url, token, live);
   } catch (error) {
     if (error.code !== "unreachable") throw error;
     const responds = await fetch(url, { mode: "no-cors", credentials: "omit" }).then(
@@ -79,7 +81,7 @@ async function connectTo(url, token) {
     );
     if (!responds) throw error;
     refuse(
-      `${url} responds, but does not allow requests from ${location.origin}. Set the stack's CorsOrigin to this origin. A local program allows its own page only: open ${url} in the browser.`,
+      `${url} responds, but does not allow requests from ${location.origin}. Set the stack's CorsOrigin to this origin. Start a local program with --allow-origin ${location.origin}, or open ${url} in the browser.`,
     );
   }
 }
@@ -92,10 +94,11 @@ function connectionDialog(changed) {
     autocomplete: "off",
   });
   const token = el("input", { type: "password", required: true, autocomplete: "off" });
+  const live = el("input", { type: "url", placeholder: "https://….lambda-url.eu-west-1.on.aws", autocomplete: "off" });
   const said = el("div", {});
   const go = el("button", { type: "submit", class: "primary" }, "Connect");
   const submit = async () => {
-    const values = [url, token].map((input) => input.value.trim());
+    const values = [url, token, live].map((input) => input.value.trim());
     if (!(await pressed(go, said, () => connectTo(...values)))) return;
     dialog.close();
     changed();
@@ -119,6 +122,9 @@ function connectionDialog(changed) {
       ),
       field("URL", url),
       field("Token", token),
+      field("URL of live streams, if there is one", live, {
+        hint: "A deployed stack's output LiveUrl. Without it, the page asks the URL above for streams, or else for pages that wait.",
+      }),
       said,
       el(
         "div",

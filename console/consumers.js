@@ -3,6 +3,7 @@
 import { note } from "./address.js";
 import { call, exactly, isLocal, path, topics } from "./api.js";
 import { Chart } from "./chart.js";
+import { saveButton } from "./copy.js";
 import { announce, button, card, el, empty, factList, field, form, heading, loading, select, suggested, suggestions, table } from "./dom.js";
 import { bytes, cost, count, moment, plural, seconds } from "./format.js";
 import { watch } from "./live.js";
@@ -348,6 +349,9 @@ class Shown {
     place.replaceChildren(
       el("p", { class: "muted" }, el("code", {}, name), left),
       el("pre", { class: "data", tabindex: "0", "aria-label": "The file" }, text || "empty"),
+      answer.truncated
+        ? el("p", { class: "muted" }, "The file is too long to be saved from here.")
+        : saveButton("Save the file", name.split("/").at(-1), () => answer.data),
     );
     place.scrollIntoView({ block: "nearest" });
   }

@@ -1,7 +1,7 @@
-// Copies for other programs: a request as a curl command or as a command of `lately`, and events as JSON.
+// Copies for other programs: a request as a curl command or as a command of `lately`, and events as JSON or as a file.
 
 import { apiUrl, isLocal } from "./api.js";
-import { announce, button } from "./dom.js";
+import { announce, button, el } from "./dom.js";
 
 /** The API that `lately` uses unless it is told another. */
 const DEFAULT_URL = "http://127.0.0.1:3000";
@@ -22,6 +22,36 @@ export function copyButton(label, text) {
     { class: "as-link" },
   );
   return control;
+}
+
+/** A button that saves the text of `text()` as a file. */
+export const saveButton = (label, name, text) =>
+  button(
+    label,
+    () => {
+      const href = URL.createObjectURL(new Blob([text()]));
+      el("a", { href, download: name }).click();
+      // The browser has begun to read the file by then.
+      setTimeout(() => URL.revokeObjectURL(href), 60_000);
+      announce(`Saved as ${name}.`);
+    },
+    { class: "as-link" },
+  );
+
+/** Events as lines of JSON. */
+export const ndjson = (events) => events.map((event) => `${JSON.stringify(event)}\n`).join("");
+
+const COLUMNS = ["id", "at", "topic", "type", "actor", "subject", "data"];
+
+/**
+ * Events as CSV (RFC 4180), with their data as JSON. No value can be a spreadsheet's formula: names begin with a letter or a
+ * digit, and JSON does not begin with `=`, `+` or `@`.
+ */
+export function csv(events) {
+  const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  const line = (event) =>
+    COLUMNS.map((name) => (name === "data" ? JSON.stringify(event.data) : event[name]) ?? "").map(quoted).join(",");
+  return [COLUMNS.join(","), ...events.map(line), ""].join("\r\n");
 }
 
 /** A word of a shell command. */

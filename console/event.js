@@ -89,7 +89,7 @@ export function eventDetail(event, { actions = [], copies = [], onclose, step })
     ["id", el("code", {}, event.id)],
     ["at", whole(event.at)],
     ["topic", event.topic],
-    ["type", event.type],
+    ["type", el("a", { href: `#timeline${query({ topic: event.topic, type: event.type })}` }, event.type)],
     ["actor", sourceLink(`actor:${event.actor}`, event.actor)],
     ["subject", event.subject && sourceLink(`subject:${event.subject}`, event.subject)],
   ].filter(([, value]) => value);

@@ -3,6 +3,7 @@
 
 import { note } from "./address.js";
 import { apiUrl, call, isLocal, path, query, tokenUser } from "./api.js";
+import { Arrivals } from "./arrivals.js";
 import { composer, learn, PEOPLE } from "./compose.js";
 import { announce, button, card, el, empty, field, form, heading, suggested } from "./dom.js";
 import { eventDetail, eventRow, fillRow, sourceLink } from "./event.js";
@@ -15,6 +16,13 @@ import { pressed, showLast, task } from "./task.js";
 /** The entries of a page: more than the list shows at first, so that opening a feed reads one page. */
 const PAGE = 100;
 const FOLLOWS = 200;
+
+/**
+ * The waits before the reads after a follow or an unfollow, in milliseconds: earlier posts come and go within seconds, and no
+ * stream tells them.
+ */
+const AFTER = [300, 700, 1500, 3000, 5000];
+
 const SOURCES = [
   "actor:ada",
   "actor:bob",
@@ -59,6 +67,8 @@ function people(user) {
 
 class Feed {
   #next = null;
+  /** The cursor of a page of new entries; `undefined` before the first page. */
+  #newer;
   #unread = new Set();
   #known = null;
   #fresh = new Set();
@@ -66,6 +76,10 @@ class Feed {
   #stale = false;
   #loading = false;
   #opened = null;
+  /** The unread entries that the badge counts, and whether there may be more. */
+  #count = 0;
+  #hasMore = false;
+  #due = 0;
 
   /** `wanted` is the id of the event to open, if the first page has it. */
   constructor(place, user, wanted, signal) {
@@ -86,8 +100,18 @@ class Feed {
       open: (event) => this.#open(event),
       more: () => this.#next !== null,
       nearEnd: () => this.#next && this.#more(),
+      scrolled: () => this.arrivals.settle(),
     });
-    this.holder = el("div", { class: "list-holder" }, this.list.element);
+    this.pill = button("", () => this.#toNewest(), { class: "pill" });
+    this.arrivals = new Arrivals(this.list, {
+      isHeld: () => this.#opened !== null || this.#known === null,
+      apply: (changes) => this.#apply(changes),
+      told: (events) => {
+        const held = this.#known === null ? [] : events.filter(({ id }) => !this.list.all.has(id));
+        this.pill.textContent = held.length === 0 ? "" : `${count(held.length)} new`;
+      },
+    });
+    this.holder = this.arrivals.element;
   }
 
   start() {
@@ -98,23 +122,27 @@ class Feed {
         el(
           "div",
           { class: "column-main" },
-          el("div", { class: "status-line" }, this.badge, this.countAll, this.seen, this.status),
+          el("div", { class: "status-line" }, this.badge, this.countAll, this.seen, this.pill, this.status),
           this.holder,
         ),
         el("div", { class: "column-side" }, this.side, this.#following(), this.#post()),
       ),
     );
-    const all = () => {
-      this.#first();
-      this.#readFollows();
-    };
     const handlers = {
-      begin: all,
-      feed: (data) => this.#changed(JSON.parse(data)),
-      poll: () => this.#first(),
+      begin: () => {
+        this.#readFollows();
+        return this.#first();
+      },
+      landed: (events, how) => this.#landed(events, how),
+      newer: () => this.#newer,
+      again: () => this.#first(),
     };
-    this.signal.addEventListener("abort", watch(handlers, { feed: this.user }));
-    hear("feed", (changed) => changed === this.#address && all(), this.signal);
+    this.signal.addEventListener("abort", watch(handlers, { path: path("feeds", this.user) }));
+    const elsewhere = () => {
+      this.#readFollows();
+      this.#readSoon();
+    };
+    hear("feed", (changed) => changed === this.#address && elsewhere(), this.signal);
   }
 
   /** Names the feed among all APIs. */
@@ -131,13 +159,15 @@ class Feed {
       this.#stale = false;
       if (!(await this.#readFirst())) this.status.replaceChildren();
     }
+    this.arrivals.settle();
     this.#reading = false;
   }
 
   #readFirst() {
     return task(this.holder, async () => {
       const answer = await call("GET", `${path("feeds", this.user)}${query({ limit: PAGE })}`, { signal: this.signal });
-      const { events, next, unread, unread_more: unreadMore } = answer.data;
+      const { events, next, newer, unread, unread_more: unreadMore } = answer.data;
+      this.#newer = newer;
       const came = this.#known ? events.filter((event) => !this.#known.has(event.id)) : [];
       this.#fresh = new Set(came.map((event) => event.id));
       this.#known = new Set(events.map((event) => event.id));
@@ -156,7 +186,8 @@ class Feed {
       this.#showUnread(unread, unreadMore);
       learn(events);
       this.#showPrice(answer);
-      if (came.length > 0) announce(`${plural(came.length, "new entry", "new entries")} in the feed of ${this.user}.`);
+      if (came.length > 0) this.#announce(came.length);
+      if (this.#opened && !events.some(({ id }) => id === this.#opened)) this.#tellGone(events);
       this.#showEmpty();
       const event = events.find(({ id }) => id === this.wanted);
       this.wanted = null;
@@ -187,6 +218,7 @@ class Feed {
   }
 
   #showUnread(unread, more) {
+    [this.#count, this.#hasMore] = [unread, more];
     this.badge.textContent = unread === 0 ? "All seen" : `${count(unread)}${more ? " or more" : ""} unread`;
     this.badge.classList.toggle("none", unread === 0);
     this.countAll.hidden = !more;
@@ -208,14 +240,54 @@ class Feed {
     this.status.replaceChildren(el("span", { class: "price" }, `last read: ${cost(answer)}`));
   }
 
-  #changed({ id, gone }) {
-    // The entry may be older than the first page.
-    if (gone) this.list.remove(id);
-    if (gone && id === this.#opened) {
-      this.side.querySelector("h2").textContent = "Event, no longer in this feed";
-      announce("The event is no longer in this feed.");
+  /** Takes new entries. A page of them, and an entry that landed late, say only that the feed must be read. */
+  #landed(events, { answer, isLate }) {
+    if (answer) this.#newer = answer.data.next;
+    // Fan-out may deliver entries that such a page passed over, so the feed is read again after each.
+    if (answer || isLate) this.#first();
+    else for (const event of events) if (!this.list.all.has(event.id)) this.arrivals.add(event.id, event);
+  }
+
+  #apply(changes) {
+    const events = changes.map(([, event]) => event).filter(({ id }) => !this.list.all.has(id));
+    if (events.length === 0) return;
+    const unread = events.filter(({ actor }) => actor !== this.user);
+    for (const { id } of unread) this.#unread.add(id);
+    for (const { id } of events) {
+      this.#known?.add(id);
+      this.#fresh.add(id);
     }
+    this.list.merge(events);
+    this.#showUnread(this.#count + unread.length, this.#hasMore);
+    learn(events);
+    this.#announce(events.length);
+    this.#showEmpty();
+  }
+
+  #announce(entries) {
+    announce(`${plural(entries, "new entry", "new entries")} in the feed of ${this.user}.`);
+  }
+
+  #toNewest() {
+    this.arrivals.release();
+    this.list.toTop();
+    this.list.element.focus();
+  }
+
+  /** Reads the first page now, and again after each of the waits. */
+  #readSoon(waits = AFTER) {
+    clearTimeout(this.#due);
+    if (this.signal.aborted) return;
     this.#first();
+    const [wait, ...rest] = waits;
+    if (wait) this.#due = setTimeout(() => this.#readSoon(rest), wait);
+  }
+
+  /** Says that the open event is no longer in the feed, if it would be on this page. */
+  #tellGone(events) {
+    if (events.length === 0 || this.#opened < events.at(-1).id) return;
+    this.side.querySelector("h2").textContent = "Event, no longer in this feed";
+    announce("The event is no longer in this feed.");
   }
 
   #showEmpty() {
@@ -252,6 +324,7 @@ class Feed {
         announce(`${this.user} follows ${source.value.trim()}.`);
         source.value = "";
         tell("feed", this.#address);
+        this.#readSoon();
         await this.#readFollows();
       });
     return card(
@@ -288,15 +361,16 @@ class Feed {
     await call("DELETE", path("users", this.user, "following", source), { signal: this.signal });
     announce(`${this.user} no longer follows ${source}.`);
     tell("feed", this.#address);
+    this.#readSoon();
     await this.#readFollows();
   }
 
   #post() {
-    if (!isLocal()) return card("Post", composer({ topic: "posts", actors: [], signal: this.signal }));
+    if (!isLocal()) return card("Post", composer({ topic: "posts", actors: [], signal: this.signal }).element);
     const others = PEOPLE.filter((name) => name !== this.user);
     return card(
       "Post as somebody else",
-      composer({ topic: "posts", actor: others[0], actors: others, signal: this.signal }),
+      composer({ topic: "posts", actor: others[0], actors: others, signal: this.signal }).element,
     );
   }
 
@@ -308,6 +382,7 @@ class Feed {
       note({ event: null });
       this.side.replaceChildren();
       this.list.element.focus();
+      this.arrivals.settle();
     };
     const links = [
       isLocal() &&

@@ -6,11 +6,11 @@
 // another issue or another panel.
 
 import { note } from "./address.js";
-import { apiUrl, call, isLocal, path, query } from "./api.js";
+import { apiUrl, call, isLocal, path, query, topics } from "./api.js";
 import { PEOPLE } from "./compose.js";
 import { announce, button, card, el, empty, field, form, heading, select, table } from "./dom.js";
 import { cost, moment, plural } from "./format.js";
-import { watch } from "./live.js";
+import { opening, watch } from "./live.js";
 import { hear, tell } from "./tabs.js";
 import { pressed, showLast } from "./task.js";
 
@@ -84,9 +84,18 @@ class Issues {
       const read = () => this.signal.aborted || (this.#waiting ? soon() : this.#list());
       due = setTimeout(read, GATHER);
     };
-    const changed = (data) => JSON.parse(data).subject === this.#subject && soon();
-    this.signal.addEventListener("abort", watch({ begin: () => this.#list(), event: changed }, { topic: TOPIC }));
+    const landed = (events) => events.some(({ subject }) => subject === this.#subject) && soon();
+    this.#follow(landed);
     hear("issues", (base) => base === this.#address("") && soon(), this.signal);
+  }
+
+  /** Lists the issues, and follows the events that report them. The first issue of all makes their topic. */
+  #follow(landed) {
+    return opening(this.listed, this.signal, async () => {
+      const known = await topics(this.signal);
+      const follows = known.includes(TOPIC) ? { path: `${path("topics", TOPIC)}/events` } : null;
+      this.signal.addEventListener("abort", watch({ begin: () => this.#list(), landed }, follows));
+    });
   }
 
   /** The subject of the events that report this repository's issues. */

@@ -252,9 +252,12 @@ export class List {
     this.#spare.push(row);
   }
 
-  /** Writes all rows anew. */
+  /** Writes all rows anew. An item that is still there keeps its row. */
   #refill() {
-    for (const [key, row] of this.#rows) this.#free(key, row);
+    for (const [key, row] of this.#rows) {
+      if (this.#shown.has(key)) this.#options.fill(row, this.items[this.#shown.place(key) - 1]);
+      else this.#free(key, row);
+    }
     this.#draw();
   }
 

@@ -1,12 +1,14 @@
-// New events as they land: server-sent events from the local program, or a poll every two seconds.
+// New events as they land, in the best way that the API offers: a stream of server-sent events, pages that wait for an event,
+// or a poll every two seconds.
 //
-// `fetch` reads the stream, because it can send a token. The whole page shares one stream, because a browser opens few
-// connections to a host. The stream ends while the page is hidden. A panel reads its first page again whenever a stream
-// begins, so no event in between is missed. After the message `lost` the page was too slow, and begins a new stream.
+// `fetch` reads the stream, because it can send a token. A browser opens few connections to a host, so only some of its tabs
+// have a stream or a page that waits, and only while they are visible. A panel reads its first page when its stream has
+// begun, so no event in between is missed. A stream that is cut continues at the last position that it told; after a longer
+// cut the panel reads its first page again.
 //
 // If the API does not respond, the page tries again after a wait that doubles, and says so (`onOutage`).
 
-import { isLocal, isReachable, query, send } from "./api.js";
+import { call, exactly, isLocal, isReachable, Problem, query, send, share } from "./api.js";
 import { polling } from "./meter.js";
 import { task } from "./task.js";
 
@@ -14,11 +16,23 @@ const POLL = 2000;
 const FIRST_WAIT = 500;
 const LAST_WAIT = 8000;
 
-/** The most tabs of a browser that have a stream. A browser opens six connections to a host, and requests need some. */
-const STREAMS = 4;
+/** The seconds that a page waits for an event. */
+const PAGE_WAIT = 20;
 
-/** A stream that sends nothing for longer, not even a heartbeat, has ended. */
+/** The most events that a poll reads at once. */
+const PAGE = 200;
+
+/** The interval at which the local program is asked for its state. */
+const STATE = 1000;
+
+/** The most tabs of a browser that are live. A browser opens six connections to a host, and requests need some. */
+const LIVE_TABS = 4;
+
+/** A stream that sends nothing for longer, not even its position, has ended. */
 const SILENCE = 25_000;
+
+/** After a longer silence the panel reads its first page: a stream would send all that came since, one by one. */
+const RESUMED = 60_000;
 
 let panel = null;
 let running = null;
@@ -26,10 +40,13 @@ let due = 0;
 let since = null;
 const watchers = { state: new Set(), link: new Set(), outage: new Set() };
 
-/** Calls `watcher` with the system's state whenever it changes. */
+/** Calls `watcher` with the local program's state whenever it changes. */
 export const onState = (watcher) => add(watchers.state, watcher);
 
-/** Calls `watcher` with the state of the connection: `live`, `polling` or `waiting`. */
+/**
+ * Calls `watcher` with the state of the connection: `live`, `paged` (live, with pages that wait), `polling`, `idle` (the panel
+ * follows nothing), `refused` or `waiting`.
+ */
 export const onLink = (watcher) => add(watchers.link, watcher);
 
 /**
@@ -46,11 +63,14 @@ function add(watchers, watcher) {
 const tell = (kind, value) => watchers[kind].forEach((watcher) => watcher(value));
 
 /**
- * Subscribes a panel to a topic's events or a feed's entries. `begin` reads the panel's first page; `event`, `gone` and
- * `feed` get the messages; `poll` asks for new events if there is no stream.
+ * Subscribes a panel. `begin()` reads its first page, also after an outage. A panel that follows a timeline or a feed names the
+ * path of its pages and their filters (`type`, `from`). `landed(events, { answer, isLate })` gets new events: `answer` is the
+ * response if they came with a page, whose `next` is the next cursor, and late events landed behind others. `newer()` returns
+ * the cursor for such pages: `null` while there is no event, and `undefined` if there is nothing to ask for. A panel whose polls
+ * would miss events has `again()`, which reads its first page instead.
  */
-export function watch(handlers, { topic, feed } = {}) {
-  const mine = { handlers, topic, feed };
+export function watch(handlers, follows = null) {
+  const mine = { handlers, follows };
   panel = mine;
   restart();
   return () => {
@@ -85,22 +105,43 @@ function begin() {
   running = new AbortController();
   if (document.hidden) return leave();
   const { signal } = running;
-  run(signal).catch((error) => {
-    if (!signal.aborted) throw error;
-  });
+  for (const work of [run, ...(isLocal() ? [tellState] : [])])
+    work(signal).catch((error) => {
+      if (!signal.aborted) throw error;
+    });
 }
 
-const run = async (signal) => (isLocal() && (await mayStream()) ? stream(signal) : poll(signal));
+/** The ways to follow a timeline that an API may lack, best first. */
+const WAYS = [stream, waitForPages, poll];
+
+/** The best way that each API offers. The page learns it from refused requests. */
+const best = new WeakMap();
+
+/** Follows the panel's timeline. If the API has not one way, it takes the next one. */
+async function run(signal) {
+  const wanted = panel;
+  // Without a connection the panel still tries to read its first page, once.
+  if (!isReachable()) wanted?.handlers.begin?.();
+  if (!wanted?.follows) return attend(signal, wanted);
+  const connection = share();
+  const may = await mayHold();
+  signal.throwIfAborted();
+  if (!may) return poll(signal, wanted);
+  for (let way = best.get(connection) ?? 0; ; way += 1) {
+    best.set(connection, way);
+    await WAYS[way](signal, wanted);
+  }
+}
 
 let release = null;
 let asked = Promise.resolve();
 
-/** Takes one of the streams that the browser's tabs share, and keeps it while the page is visible. */
-function mayStream() {
+/** Takes one of the places that the browser's tabs share, and keeps it while the page is visible. */
+function mayHold() {
   // A page at another host than this machine, without TLS, has no locks.
   if (!navigator.locks) return true;
   asked = asked.then(async () => {
-    for (let number = 0; !release && number < STREAMS; number += 1) await take(number);
+    for (let number = 0; !release && number < LIVE_TABS; number += 1) await take(number);
     return release !== null;
   });
   return asked;
@@ -108,7 +149,7 @@ function mayStream() {
 
 function take(number) {
   return new Promise((resolve) => {
-    navigator.locks.request(`lately.stream.${number}`, { ifAvailable: true }, (lock) => {
+    navigator.locks.request(`lately.live.${number}`, { ifAvailable: true }, (lock) => {
       const held = lock && new Promise((done) => (release = done));
       resolve();
       return held;
@@ -116,7 +157,7 @@ function take(number) {
   });
 }
 
-/** Leaves the stream to another tab. */
+/** Leaves the place to another tab. */
 function leave() {
   release?.();
   release = null;
@@ -142,43 +183,90 @@ async function waiting(wait, signal) {
 
 const longer = (wait) => Math.min(wait * 2, LAST_WAIT);
 
-async function stream(signal) {
-  let wait = FIRST_WAIT;
-  const wanted = panel;
-  let target = `/local/live${query({ state: 1, topic: wanted?.topic, feed: wanted?.feed })}`;
-  for (let begun = false; ; begun = true) {
-    const response = await send("GET", target, { signal }).catch((error) => {
-      signal.throwIfAborted();
-      // No topic or user can have this name. The state comes without it.
-      if (error.status === 400) target = "/local/live?state=1";
-    });
-    if (response) connected("live");
-    // Without a stream the panel still tries to read its first page, once.
-    if (response || !begun) wanted?.handlers.begin?.();
-    if (response) {
-      await read(response, (name, data) => deliver(wanted, name, data)).catch(reportError);
-      signal.throwIfAborted();
-      tell("link", "waiting");
-      wait = FIRST_WAIT;
-      await sleep(wait, signal);
-    } else {
-      await waiting(wait, signal);
-      wait = longer(wait);
-    }
+const reach = (signal) => send("GET", "/topics?limit=1", { signal }).catch(() => signal.throwIfAborted());
+
+/** Waits until the API responds. */
+async function reached(signal) {
+  for (let wait = FIRST_WAIT; !isReachable(); wait = longer(wait)) {
+    await waiting(wait, signal);
+    await reach(signal);
   }
 }
 
-/** Hands a message to the panel. Returns false if messages were lost. */
-function deliver(wanted, name, data) {
-  if (name === "state") tell("state", JSON.parse(data));
-  else wanted?.handlers[name]?.(data);
-  return name !== "lost";
+/** Watches the connection for a panel that follows nothing, or whose request for events was refused. Never returns. */
+async function attend(signal, wanted, how = "idle") {
+  await reached(signal);
+  connected(how);
+  wanted?.handlers.begin?.();
+  do await sleep(POLL, signal);
+  while (isReachable());
+  await reached(signal);
+  restart();
+  // What begins now replaces this.
+  return new Promise(() => {});
 }
 
-/**
- * Reads the messages of a stream until its end, or until `message` returns false. An empty line ends a message; a line with
- * a leading colon is a heartbeat.
- */
+/** True if the API does not have the route, and not only the timeline. */
+const lacks = ({ status, code }) => [404, 405, 501].includes(status) && code !== "topic-not-found";
+
+/** True if the same request will be refused again. */
+const isRefusal = ({ status }) => status >= 400 && status < 500 && status !== 429;
+
+/** The problem of a request that failed. Anything else is thrown on. */
+function problemOf(error, signal) {
+  signal.throwIfAborted();
+  if (error instanceof Problem) return error;
+  throw error;
+}
+
+/** Reads the stream of the panel's timeline. Returns if the API has no streams. */
+async function stream(signal, wanted) {
+  const { path, type } = wanted.follows;
+  const target = `${path.replace(/\/events$/, "")}/live`;
+  let [position, heard, wait, wasOpen, hasBegun] = [null, 0, FIRST_WAIT, false, false];
+  const begin = () => {
+    hasBegun = true;
+    wanted.handlers.begin?.();
+  };
+  await reached(signal);
+  for (;;) {
+    if (Date.now() - heard > RESUMED) position = null;
+    const opened = send("GET", `${target}${query({ type, cursor: position })}`, { signal, isLive: true });
+    const response = await opened.catch((error) => problemOf(error, signal));
+    if (response instanceof Problem) {
+      if (lacks(response)) return;
+      // Another API may respond, and only the address of its streams may not.
+      if (response.status === 0 && !wasOpen && !isLocal()) {
+        await reach(signal);
+        if (isReachable()) return;
+      }
+      if (response.code === "invalid-cursor" && position !== null) position = null;
+      else if (isRefusal(response)) return await attend(signal, wanted, "refused");
+      else {
+        if (!hasBegun) begin();
+        await waiting(wait, signal);
+        wait = longer(wait);
+      }
+      continue;
+    }
+    const wasOut = since !== null;
+    connected("live");
+    if (position === null || wasOut) begin();
+    [wasOpen, heard] = [true, Date.now()];
+    await read(response, (name, data, id) => {
+      heard = Date.now();
+      if (name !== "problem") wait = FIRST_WAIT;
+      if (id) position = id;
+      if (name === "event" || name === "late") wanted.handlers.landed([exactly(data)], { isLate: name === "late" });
+    }).catch(reportError);
+    signal.throwIfAborted();
+    tell("link", "waiting");
+    await sleep(wait, signal);
+    wait = longer(wait);
+  }
+}
+
+/** Reads the messages of a stream until its end. An empty line ends a message; a line with a leading colon is a comment. */
 async function read(response, message) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
@@ -190,41 +278,66 @@ async function read(response, message) {
     const blocks = (rest + value.replaceAll("\r", "")).split("\n\n");
     rest = blocks.pop();
     for (const block of blocks) {
-      const lines = block.split("\n");
-      const data = lines.filter((line) => line.startsWith("data:")).map((line) => line.slice(5).trimStart());
-      const name = lines
-        .find((line) => line.startsWith("event:"))
-        ?.slice(6)
-        .trim();
-      if (name && !message(name, data.join("\n"))) return reader.cancel();
+      const fields = { event: [], data: [], id: [] };
+      for (const line of block.split("\n")) {
+        const [, name, text] = line.match(/^(\w+): ?(.*)$/) ?? [];
+        fields[name]?.push(text);
+      }
+      if (fields.event.length > 0) message(fields.event[0], fields.data.join("\n"), fields.id[0]);
     }
   }
 }
 
-async function poll(signal) {
+/** Asks for pages that wait until there is an event. Returns if the API's pages do not wait. */
+function waitForPages(signal, wanted) {
+  return ask(signal, wanted, "paged", PAGE_WAIT);
+}
+
+function poll(signal, wanted) {
+  return ask(signal, wanted, "polling");
+}
+
+async function ask(signal, wanted, how, wait) {
+  const { path, type, from } = wanted.follows;
+  const { begin, newer, landed, again } = wanted.handlers;
   for (;;) {
-    for (let wait = FIRST_WAIT; !isReachable(); wait = longer(wait)) {
-      await waiting(wait, signal);
-      await send("GET", "/topics?limit=1", { signal }).catch(() => signal.throwIfAborted());
+    await reached(signal);
+    connected(how);
+    await begin?.();
+    while (isReachable()) {
+      const cursor = newer?.();
+      if (!cursor || !wait) await sleep(POLL, signal);
+      const anew = wait ? begin : (again ?? begin);
+      if (cursor === null || (cursor && anew === again)) await polling(anew);
+      signal.throwIfAborted();
+      if (!cursor || anew === again) continue;
+      const target = `${path}${query({ limit: PAGE, type, from, cursor, wait })}`;
+      const asked = polling(() => call("GET", target, { signal }));
+      const answer = await asked.catch((error) => problemOf(error, signal));
+      if (!(answer instanceof Problem)) landed(answer.data.events, { answer });
+      else if (wait && answer.code === "invalid-query") return;
+      else if (answer.code === "invalid-cursor") await begin();
+      else if (isRefusal(answer)) return await attend(signal, wanted, "refused");
+      else if (isReachable()) await sleep(LAST_WAIT, signal);
     }
-    connected("polling");
-    panel?.handlers.begin?.();
-    do {
-      if (isLocal()) await pollState(signal);
-      await sleep(POLL, signal);
-      await polling(() => panel?.handlers.poll?.());
-    } while (isReachable());
   }
 }
 
-/** Asks for the state, which a stream sends by itself. */
-async function pollState(signal) {
-  const response = await send("GET", "/local/state", { signal }).catch(() => signal.throwIfAborted());
-  if (response) tell("state", await response.json());
+/** Asks the local program for its state, and tells what has changed. */
+async function tellState(signal) {
+  for (let [told, wait] = ["", STATE]; ; await sleep(wait, signal)) {
+    const answer = await call("GET", "/local/state", { signal }).catch(() => signal.throwIfAborted());
+    wait = answer ? STATE : longer(wait);
+    const { now, ...state } = answer?.data ?? {};
+    const text = JSON.stringify(state);
+    if (answer && text !== told) tell("state", answer.data);
+    told = text;
+  }
 }
 
 function sleep(milliseconds, signal) {
   return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
     const stop = () => {
       clearTimeout(timer);
       reject(signal.reason);

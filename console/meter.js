@@ -66,8 +66,12 @@ function kindOf(method, path) {
   return PAGE.test(path) ? "pages" : "other";
 }
 
+/** What the page asks the local program for again and again. It costs nothing, and would fill the log. */
+const UNMEASURED = "/local/state";
+
 /** Begins to measure a request. Returns a function to call with its response, and with its error if it failed. */
 export function measure(method, target) {
+  if (target === UNMEASURED) return () => {};
   const kind = kindOf(method, target.split("?")[0]);
   const at = new Date().toISOString();
   const start = performance.now();
@@ -124,10 +128,10 @@ export function lines() {
   ];
 }
 
-/** The milliseconds until the API's responses began, ascending. The log has these requests. */
+/** The milliseconds until the API's responses began, ascending, without pages that waited. The log has these requests. */
 export const latencies = () =>
   log
-    .filter(({ status, target }) => status !== null && !target.startsWith("/local/"))
+    .filter(({ status, target }) => status !== null && !target.startsWith("/local/") && !target.includes("&wait="))
     .map(({ milliseconds }) => milliseconds)
     .sort((one, other) => one - other);
 

@@ -2,10 +2,11 @@
 
 import { note } from "./address.js";
 import { call, isLocal, path, query } from "./api.js";
+import { Arrivals } from "./arrivals.js";
 import { learn } from "./compose.js";
 import { button, card, el, empty, field, form, heading, suggested } from "./dom.js";
 import { eventDetail, eventRow, fillRow } from "./event.js";
-import { cost, moment, plural } from "./format.js";
+import { cost, count, moment, plural } from "./format.js";
 import { List } from "./list.js";
 import { watch } from "./live.js";
 import { pressed, task } from "./task.js";
@@ -37,6 +38,8 @@ export function open(place, parameters, signal) {
 
 class SourcePanel {
   #next = null;
+  #newer;
+  #opened = false;
   #loading = false;
 
   constructor(place, source, wanted, signal) {
@@ -55,26 +58,54 @@ class SourcePanel {
       open: (event) => this.#open(event),
       more: () => this.#next !== null,
       nearEnd: () => this.#next && this.#read(this.#next),
+      scrolled: () => this.arrivals.settle(),
     });
-    this.holder = el("div", { class: "list-holder" }, this.list.element);
+    this.pill = button("", () => this.#toNewest(), { class: "pill" });
+    this.arrivals = new Arrivals(this.list, {
+      isHeld: () => this.#opened || this.#newer === undefined,
+      apply: (changes) => this.#apply(changes.map(([, event]) => event)),
+      told: (events) => {
+        const held = this.#newer === undefined ? [] : events.filter(({ id }) => !this.list.all.has(id));
+        this.pill.textContent = held.length === 0 ? "" : `${count(held.length)} new`;
+      },
+    });
+    this.holder = this.arrivals.element;
   }
 
   start() {
-    const refresh = button("Refresh", () => pressed(refresh, this.holder, () => this.#read(null)));
     this.title = el("p", { class: "muted" });
     this.place.append(
       el(
         "div",
         { class: "columns" },
-        el("div", { class: "column-main" }, el("div", { class: "status-line" }, refresh, this.status), this.holder),
+        el("div", { class: "column-main" }, el("div", { class: "status-line" }, this.status, this.pill), this.holder),
         el("div", { class: "column-side" }, this.side, card(`Followers of ${this.source}`, this.title, this.followers, this.more)),
       ),
     );
     const begin = () => {
-      this.#read(null);
       task(this.title.parentElement, () => this.#readFollowers(true));
+      return this.#read(null);
     };
-    this.signal.addEventListener("abort", watch({ begin }));
+    const landed = (events, { answer }) => {
+      if (answer) this.#newer = answer.data.next;
+      for (const event of events) if (!this.list.all.has(event.id)) this.arrivals.add(event.id, event);
+    };
+    this.signal.addEventListener("abort", watch({ begin, landed, newer: () => this.#newer }, { path: this.base }));
+  }
+
+  #apply(changes) {
+    // Events older than all that were read come with a later page.
+    const least = this.#next ? (this.list.all.last?.id ?? "") : "";
+    const events = changes.filter(({ id }) => id > least);
+    learn(events);
+    this.list.merge(events);
+    this.#showTally();
+  }
+
+  #toNewest() {
+    this.arrivals.release();
+    this.list.toTop();
+    this.list.element.focus();
   }
 
   /** Reads the newest page, or the page after a cursor. */
@@ -83,23 +114,30 @@ class SourcePanel {
     this.#loading = true;
     const read = async () => {
       const answer = await call("GET", `${this.base}${query({ limit: PAGE, cursor })}`, { signal: this.signal });
-      const { events, next } = answer.data;
+      const { events, next, newer } = answer.data;
       this.#next = next;
+      if (!cursor) this.#newer = newer;
       learn(events);
       if (cursor) this.list.append(events);
       else this.list.set(events);
-      this.holder.querySelector(".empty")?.remove();
-      this.list.element.hidden = this.list.length === 0;
-      if (this.list.length === 0)
-        this.holder.append(empty("No events here.", "Topics list the events of actors and subjects if their views say so."));
-      const tally = `${plural(this.list.length, "event")}${next ? "" : " in all"}`;
-      this.status.replaceChildren(tally, el("span", { class: "price" }, `last read: ${cost(answer)}`));
+      this.price = el("span", { class: "price" }, `last read: ${cost(answer)}`);
+      this.#showTally();
       const event = events.find(({ id }) => id === this.wanted);
       this.wanted = null;
       if (event) this.#open(event);
     };
     if (!(await task(this.holder, read, () => this.#read(cursor)))) this.status.replaceChildren();
     this.#loading = false;
+    this.arrivals.settle();
+  }
+
+  #showTally() {
+    const { length } = this.list;
+    this.holder.querySelector(".empty")?.remove();
+    this.list.element.hidden = length === 0;
+    if (length === 0)
+      this.holder.append(empty("No events here.", "Topics list the events of actors and subjects if their views say so."));
+    this.status.replaceChildren(`${plural(length, "event")}${this.#next ? "" : " in all"}`, this.price);
   }
 
   async #readFollowers(anew = false) {
@@ -120,11 +158,14 @@ class SourcePanel {
   }
 
   #open(event) {
+    this.#opened = true;
     note({ event: event.id });
     const close = () => {
+      this.#opened = false;
       note({ event: null });
       this.side.replaceChildren();
       this.list.element.focus();
+      this.arrivals.settle();
     };
     const link = el("a", { href: `#timeline${query({ topic: event.topic, event: event.id })}` }, "Show in its topic");
     this.side.replaceChildren(eventDetail(event, { actions: [link], onclose: close }));

@@ -61,7 +61,7 @@ function follow(map, topic, draw, signal) {
     if (!signal.aborted && !map.contains(document.activeElement)) task(map, draw);
   };
   const soon = () => (due ??= setTimeout(redraw, 1000));
-  signal.addEventListener("abort", watch({ begin: redraw, event: soon, gone: soon }, { topic }));
+  signal.addEventListener("abort", watch({ begin: redraw, landed: soon }, { path: `${path("topics", topic)}/events` }));
 }
 
 async function heatMap(place, topic, choose, times, signal) {

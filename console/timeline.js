@@ -4,15 +4,15 @@
 // end time (`to`) the list does not change, and new events are only counted. With a filter, only a button reads on: few
 // matches would otherwise read the whole topic.
 //
-// New events are gathered and shown once a frame, so any rate costs the same. While the user pauses the list, reads or
-// points at it, or has an event open, the list holds still: a row must not move away from under a click. Then new
-// events wait, and their number is shown.
+// While the user pauses the list or has an event open, the list holds still, as it does while the user points at it. Then
+// new events wait, and their number is shown.
 
 import { note, parse } from "./address.js";
-import { call, exactly, isLocal, path, query, topics } from "./api.js";
+import { apiUrl, call, isLocal, path, query, topics } from "./api.js";
+import { Arrivals } from "./arrivals.js";
 import { Columns } from "./columns.js";
 import { composer, learn, typesOf } from "./compose.js";
-import { copiesOf, copyButton, curl, lately } from "./copy.js";
+import { copiesOf, copyButton, csv, curl, lately, ndjson, saveButton } from "./copy.js";
 import { announce, button, el, empty, field, form, heading, select, suggested, suggestions } from "./dom.js";
 import { deletion, eventDetail, eventRow } from "./event.js";
 import { FilterFields, matcher } from "./filter.js";
@@ -20,7 +20,9 @@ import { cost, count, parseCost, plural, units } from "./format.js";
 import { Histogram } from "./histogram.js";
 import { List } from "./list.js";
 import { opening, watch } from "./live.js";
+import { polling } from "./meter.js";
 import { rangeForm, rangeOf, spans } from "./range.js";
+import { hear, tell } from "./tabs.js";
 import { pressed, task } from "./task.js";
 import { views } from "./views.js";
 
@@ -29,6 +31,9 @@ const PAGE = 200;
 
 /** The most events that the list keeps. An end time shows older ones. */
 const MOST = 20_000;
+
+/** The interval at which the open event is looked for again. */
+const AGAIN = 3000;
 
 /** The least milliseconds between two drawings of the histogram. */
 const SKETCH = 500;
@@ -62,16 +67,12 @@ class Timeline {
   /** True when the first page has been read. */
   #begun = false;
   #cut = false;
-  /** New events that are not shown yet, by their ids; `null` stands for a deletion. */
-  #waiting = new Map();
-  #frame = 0;
   /** Changes that were shown during the read of a newest page. The page may lack them, so they are shown again. */
   #meanwhile = null;
   #fresh = new Set();
-  /** The number of events since the end time. */
-  #later = 0;
+  /** The ids of the events since the end time. */
+  #later = new Set();
   #paused = false;
-  #pointed = false;
   #opened = null;
   /** True if the connection was lost while the list held still: the newest page must be read. */
   #stale = false;
@@ -81,6 +82,7 @@ class Timeline {
   #reads = 0;
   #spent = 0;
   #sketching = 0;
+  #looking = 0;
 
   constructor(place, chosen, parameters, signal) {
     Object.assign(this, { place, chosen, parameters, signal });
@@ -104,6 +106,7 @@ class Timeline {
     this.pill = button("", () => this.#toNewest(), { class: "pill" });
     this.price = el("span", { class: "price" });
     this.found = el("div", { class: "said" });
+    this.composer = composer({ topic: chosen.topic, posted: (event) => this.#landed([event]), signal });
     this.side = el("div", { class: "side-detail" });
     this.list = new List({
       label: `Events of ${chosen.topic}`,
@@ -114,25 +117,19 @@ class Timeline {
       moved: (event) => this.#opened && this.#open(event, { focus: false }),
       more: () => this.#next !== null,
       nearEnd: () => this.#next && !this.#matches && this.#read(),
-      scrolled: () => this.#settle(),
+      scrolled: () => this.arrivals.settle(),
       most: MOST,
     });
     this.list.element.hidden = true;
     if (this.#matches) this.list.filter(this.#matches);
-    this.holder = el(
-      "div",
-      {
-        class: "list-holder",
-        onpointerenter: () => (this.#pointed = true),
-        onpointerleave: () => {
-          this.#pointed = false;
-          this.#settle();
-        },
-        onfocusout: () => this.#settle(),
-      },
-      this.columns.head,
-      this.list.element,
-    );
+    this.arrivals = new Arrivals(this.list, {
+      head: this.columns.head,
+      // A stream begins with the events of the last seconds. They come with the first page.
+      isHeld: () => this.#paused || this.#opened !== null || (this.#loading && !this.#begun),
+      apply: (changes) => this.#release(changes),
+      told: (events) => this.#showHeld(events),
+    });
+    this.holder = this.arrivals.element;
   }
 
   start() {
@@ -140,18 +137,21 @@ class Timeline {
     this.place.append(
       el("div", { class: "toolbar" }, this.#filters(), this.#finder()),
       this.found,
-      el("div", { class: "card" }, composer({ topic, posted: (event) => this.#landed([event]), signal: this.signal })),
+      el("div", { class: "card" }, this.composer.element),
       el("div", { class: "status" }, this.tally, this.older, this.pause, this.pill, this.#copies(), this.#refining(), this.price),
       this.histogram.element,
       el("div", { class: "with-detail" }, this.holder, this.side),
     );
+    const { type, from } = this.chosen;
     const handlers = {
       begin: () => this.#begin(),
-      event: (data) => this.#landed([exactly(data)]),
-      gone: (data) => this.#gone(JSON.parse(data).id),
-      poll: () => this.#poll(),
+      landed: (events, how) => this.#landed(events, how),
+      // Before the first page there is nothing to continue; a list with an end time only counts.
+      newer: () => (this.#begun && !this.chosen.to ? this.#newer : undefined),
     };
-    this.signal.addEventListener("abort", watch(handlers, { topic }));
+    const follows = { path: `${path("topics", topic)}/events`, type, from };
+    this.signal.addEventListener("abort", watch(handlers, follows));
+    hear("gone", (address) => address.startsWith(this.#address("")) && this.#gone(address.split("/").at(-1)), this.signal);
     if (event) this.#openById(event);
   }
 
@@ -185,7 +185,7 @@ class Timeline {
     this.list.filter(this.#matches ?? (() => true));
     this.#showTally();
     if (this.#matches) announce(this.tally.textContent);
-    this.#settle();
+    this.arrivals.settle();
   }
 
   /** The controls that are not always needed. */
@@ -216,17 +216,19 @@ class Timeline {
     return el(
       "details",
       { class: "copies" },
-      el("summary", {}, "Copy"),
+      el("summary", {}, "Copy, save"),
       copyButton("Copy as curl", () => curl(target)),
       copyButton("Copy as lately latest", () => lately("latest", topic, { type, from, to, n: String(FIRST_PAGE) })),
       copyButton("Copy as JSON", () => JSON.stringify(this.list.items, null, 2)),
+      saveButton("Save as NDJSON", `${topic}.ndjson`, () => ndjson(this.list.items)),
+      saveButton("Save as CSV", `${topic}.csv`, () => csv(this.list.items)),
     );
   }
 
   /** Reads the newest page of a new connection, or remembers to do so when the list need not hold still. */
-  #begin() {
-    this.#stale = this.#isHeld && this.list.all.length > 0;
-    if (!this.#stale) this.#first();
+  async #begin() {
+    this.#stale = this.arrivals.isHeld && this.list.all.length > 0;
+    if (!this.#stale) await this.#first();
   }
 
   /** Reads the newest page. An older list stays below it, unless more new events came than a page holds. */
@@ -284,6 +286,7 @@ class Timeline {
     );
     if (!done && !this.#begun) this.tally.textContent = "";
     this.#loading = false;
+    this.arrivals.settle();
   }
 
   /** Suggests the types, actors, subjects and fields of the events that were read. */
@@ -333,81 +336,51 @@ class Timeline {
     );
   }
 
-  /** Draws the histogram soon. */
+  /** Draws the histogram soon. It is first drawn before the rows, so that it does not move them. */
   #sketch() {
-    const { from, to } = this.chosen;
-    this.#sketching ||= setTimeout(
-      () => {
-        this.#sketching = 0;
-        const { items: shown, all } = this.list;
-        this.histogram.draw({ all: all.items, shown, from, to, isMore: this.#next !== null || this.#cut });
-      },
-      this.histogram.isDrawn ? SKETCH : 0,
-    );
+    if (!this.histogram.isDrawn) return this.#draw();
+    this.#sketching ||= setTimeout(() => {
+      this.#sketching = 0;
+      this.#draw();
+    }, SKETCH);
   }
 
-  /** Reads the events since the last read, oldest first. Used if there is no stream. */
-  async #poll() {
-    if (this.chosen.to) return;
-    // The topic had no events.
-    if (!this.#newer) return this.#begun && this.#first();
-    const { topic, type, from } = this.chosen;
-    await task(this.holder, async () => {
-      const answer = await call(
-        "GET",
-        `${path("topics", topic)}/events${query({ limit: PAGE, type, from, cursor: this.#newer })}`,
-        { signal: this.signal },
-      );
+  #draw() {
+    const { from, to } = this.chosen;
+    const { items: shown, all } = this.list;
+    this.histogram.draw({ all: all.items, shown, from, to, isMore: this.#next !== null || this.#cut });
+  }
+
+  /** Takes new events. `answer` is the response if they came with a page. */
+  #landed(events, { answer } = {}) {
+    const { topic, type, from, to } = this.chosen;
+    if (answer) {
       this.#newer = answer.data.next;
       this.#showPrice(answer);
-      this.#landed(answer.data.events);
-    });
-  }
-
-  #landed(events) {
-    const { topic, type, from, to } = this.chosen;
+    }
     const isIn = ({ at }) => !from || Date.parse(at) >= Date.parse(from);
-    const wanted = events.filter((event) => (!type || event.type === type) && isIn(event));
-    if (to) this.#later += wanted.length;
-    // A poll may repeat events that are shown already.
-    else for (const event of wanted) if (!this.list.all.has(event.id)) this.#waiting.set(event.id, { topic, ...event });
-    this.#soon();
+    for (const event of events.filter((event) => (!type || event.type === type) && isIn(event))) {
+      if (to) this.#later.add(event.id);
+      // Both streams and pages may repeat events that are shown already.
+      else if (!this.list.all.has(event.id)) this.arrivals.add(event.id, { topic, ...event });
+    }
+    if (to) this.arrivals.soon();
   }
 
   #gone(id) {
     if (this.#opened?.id === id) this.#tellDeleted();
-    this.#waiting.set(id, null);
-    this.#soon();
+    this.arrivals.add(id, null);
   }
 
-  #soon() {
-    for (const id of this.#waiting.keys()) {
-      if (this.#waiting.size <= MOST) break;
-      this.#waiting.delete(id);
-    }
-    this.#frame ||= requestAnimationFrame(() => {
-      this.#frame = 0;
-      this.#settle();
-    });
+  /** Names an event of the topic among all APIs. */
+  #address(id) {
+    return apiUrl() + path("topics", this.chosen.topic, "events", id);
   }
 
-  get #isHeld() {
-    return this.#paused || this.#pointed || this.#opened !== null || !this.list.atTop || this.list.isSteered;
-  }
-
-  /** Shows what waits, unless the list holds still. */
-  #settle() {
-    if (this.#isHeld) this.#showHeld();
-    else this.#release();
-  }
-
-  #release() {
-    const changes = [...this.#waiting];
-    this.#waiting.clear();
+  #release(changes) {
     if (changes.length > 0) this.#apply(changes);
     this.#meanwhile?.push(...changes);
     if (this.#stale) this.#first();
-    this.#showHeld();
   }
 
   #apply(changes) {
@@ -420,9 +393,9 @@ class Timeline {
     this.#showTally();
   }
 
-  #showHeld() {
-    const passes = (event) => event && (!this.#matches || this.#matches(event));
-    const held = this.#later + [...this.#waiting.values()].filter(passes).length;
+  #showHeld(events) {
+    const waiting = this.#matches ? events.filter(this.#matches) : events;
+    const held = this.#begun ? this.#later.size + waiting.filter(({ id }) => !this.list.all.has(id)).length : 0;
     const text = held === 0 ? "" : `${count(held)} new`;
     if (this.pill.textContent !== text) this.pill.textContent = text;
   }
@@ -431,13 +404,13 @@ class Timeline {
     this.#paused = !this.#paused;
     this.pause.textContent = this.#paused ? "Resume" : "Pause";
     announce(this.#paused ? "Paused. New events are counted." : "Resumed.");
-    this.#settle();
+    this.arrivals.settle();
   }
 
   #toNewest() {
     if (this.chosen.to) this.#go({ to: "" });
     else {
-      this.#release();
+      this.arrivals.release();
       this.list.toTop();
       this.list.element.focus();
     }
@@ -462,7 +435,7 @@ class Timeline {
       note({ event: null });
       this.side.replaceChildren();
       this.list.element.focus();
-      this.#settle();
+      this.arrivals.settle();
     };
     const target = path("topics", event.topic, "events", event.id);
     const actions = [
@@ -473,6 +446,7 @@ class Timeline {
           { href: `#storage${query({ topic: event.topic, trace: `${path("topics", event.topic)}/events?limit=50` })}` },
           "Trace a read of its topic",
         ),
+      button("Post again…", () => this.composer.fill(event), { class: "as-link" }),
       deletion(event, this.side, () => this.#delete(event.id, target, close)),
     ];
     const step = (rows) => {
@@ -483,13 +457,26 @@ class Timeline {
       eventDetail(event, { actions, copies: copiesOf(event, target), onclose: close, step }),
     );
     if (focus) this.side.querySelector("h2").focus({ preventScroll: true });
+    if (isLocal()) this.#lookAgain(event.id, target);
+  }
+
+  /** Finds out whether others deleted the open event, which no stream tells. Only the local program is asked again. */
+  async #lookAgain(id, target) {
+    clearTimeout(this.#looking);
+    this.#looking = setTimeout(async () => {
+      if (this.signal.aborted || this.#opened?.id !== id) return;
+      const found = document.hidden || (await polling(() => call("GET", target, { signal: this.signal })).catch((error) => error));
+      if (found.code === "event-not-found") this.#gone(id);
+      else this.#lookAgain(id, target);
+    }, AGAIN);
   }
 
   async #delete(id, target, close) {
     await call("DELETE", target, { signal: this.signal });
+    tell("gone", this.#address(id));
     close();
     this.#gone(id);
-    this.#release();
+    this.arrivals.release();
   }
 
   #tellDeleted() {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { api, axeSource, DESKTOP, entries, open, PHONE } from "./stage.mjs";
+import { api, axeSource, DESKTOP, entries, open, PHONE, post, topic } from "./stage.mjs";
 
 const PANELS = ["timeline", "feeds", "sources", "issues", "records", "topics", "consumers", "sessions", "storage", "stream", "faults", "requests"];
 const OPTIONS = {
@@ -123,6 +123,33 @@ test("spreads, slices and lanes are accessible", async (t) => {
     await page.evaluate(() => scrollTo(0, 0));
     await check(t, page, "spreads");
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+  }
+});
+
+test("a screen reader finds the panels, the form, the list with its rows, and the open event", async (t) => {
+  const name = await topic();
+  await post(name, [
+    { type: "note.added", actor: "ada", data: { text: "first" } },
+    { type: "note.added", actor: "bob", subject: "s:1", data: { text: "second" } },
+  ]);
+  const page = await open(t, `#timeline?topic=${name}`);
+  await entries(page, { name: /first/ }).click();
+  await page.getByRole("complementary", { name: "The event" }).getByText("first").waitFor();
+  const tree = await page.locator("body").ariaSnapshot();
+  const parts = [
+    /- navigation "Panels":\n\s+- link "Timeline"/,
+    /- main:\n\s+- heading "Timeline" \[level=1\]/,
+    new RegExp(`- form "Post to ${name}":`),
+    /- textbox "Text"/,
+    new RegExp(`- listbox "Events of ${name}":\\n\\s+- option ".* note.added bob → s:1 second"\\n\\s+- option ".* note.added ada first" \\[selected\\]`),
+    /- complementary "The event":\n\s+- heading "Event" \[level=2\]/,
+    /- term: actor\n\s+- definition:\n\s+- link "ada"/,
+  ];
+  let rest = tree;
+  for (const part of parts) {
+    const found = rest.match(part);
+    assert.ok(found, `${part} is not in its place in\n${tree}`);
+    rest = rest.slice(found.index);
   }
 });
 

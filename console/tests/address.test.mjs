@@ -41,6 +41,23 @@ test("an event leads to its actor's events and followers, and they to the follow
   await page.getByRole("complementary", { name: "The event" }).waitFor();
 });
 
+test("an actor's and a subject's new events arrive, and wait while an event is open", async (t) => {
+  const [name, actor] = [await topic({ views: ["actor", "subject"] }), fresh("actor")];
+  const event = (text) => ({ type: "note.added", actor, subject: `thing:${actor}`, data: { text } });
+  for (const source of [`actor:${actor}`, `subject:thing:${actor}`]) {
+    const page = await open(t, `#sources?source=${encodeURIComponent(source)}`);
+    await page.locator(".link").getByText("Live").waitFor();
+    await page.getByText(/\d+ events? in all/).waitFor();
+    await post(name, event(`first for ${source}.`));
+    await entries(page, { name: `first for ${source}.` }).click();
+    await post(name, event(`second for ${source}.`));
+    await page.getByRole("button", { name: "1 new" }).waitFor();
+    assert.equal(await entries(page, { name: `second for ${source}.` }).count(), 0);
+    await page.getByRole("button", { name: "1 new" }).click();
+    await entries(page, { name: `second for ${source}.` }).waitFor();
+  }
+});
+
 test("a large event opens with its beginning, and times have a zone", async (t) => {
   const name = await topic();
   const event = await post(name, { type: "note.added", actor: "ada", data: { text: "x".repeat(200_000) } });

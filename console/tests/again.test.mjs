@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { api, entries, open, post, topic, until } from "./stage.mjs";
+import { api, entries, open, post, rows, topic, until } from "./stage.mjs";
 
 /** A port below the ephemeral ports, so that no other process gets it while the program is down. */
 async function portOfItsOwn() {
@@ -79,30 +79,70 @@ test("a page reconnects to a restarted server and misses nothing", async (t) => 
   assert.equal(await entries(page).count(), 3);
 });
 
-test("a page that was too slow reads lost events and continues", async (t) => {
-  const name = await topic();
-  const page = await open(t, "#faults");
-  // An open stream that sends no events, and at last the message that some were lost.
-  await page.evaluate((wanted) => {
-    const real = globalThis.fetch;
+/** Makes the streams of a topic in the page: `stream_.opened` are their targets, and `send` and `end` use the last one. */
+const streams = (page, name) =>
+  page.evaluate((wanted) => {
+    const [real, encoder] = [globalThis.fetch, new TextEncoder()];
+    const made = { opened: [], send: (text) => made.last.enqueue(encoder.encode(text)), end: () => made.last.close() };
+    globalThis.stream_ = made;
     globalThis.fetch = (target, options) => {
-      if (!String(target).includes(`topic=${wanted}`) || !String(target).includes("/local/live"))
-        return real(target, options);
-      globalThis.fetch = real;
-      const start = (stream) => {
-        globalThis.lose_ = () => stream.enqueue(new TextEncoder().encode("event: lost\ndata: {}\n\n"));
-      };
-      return Promise.resolve(new Response(new ReadableStream({ start })));
+      if (!String(target).includes(`/topics/${wanted}/live`)) return real(target, options);
+      made.opened.push(String(target));
+      return Promise.resolve(new Response(new ReadableStream({ start: (stream) => (made.last = stream) })));
     };
     location.hash = `timeline?topic=${wanted}`;
   }, name);
+
+const opened = (page) => page.evaluate(() => globalThis.stream_.opened);
+
+test("a stream that ends continues at its last position, and shows a repeated event once", async (t) => {
+  const name = await topic();
+  const page = await open(t, "#faults");
+  let pages = 0;
+  page.on("request", (request) => (pages += request.url().includes(`/topics/${name}/events`)));
+  await streams(page, name);
   await page.getByText("No events here.").waitFor();
-  await post(name, { type: "note.added", actor: "ada", data: { text: "first" } });
-  assert.equal(await entries(page).count(), 0);
-  await page.evaluate(() => globalThis.lose_());
-  await entries(page, { name: /first/ }).waitFor();
-  await page.locator(".link").getByText("Live").waitFor();
-  await post(name, { type: "note.added", actor: "ada", data: { text: "second" } });
-  await entries(page, { name: /second/ }).waitFor();
-  assert.equal(await entries(page).count(), 2);
+  const tell = (text, id, kind = "event") =>
+    page.evaluate(
+      ([text, id, kind]) => {
+        const event = { id: `019aa0b7-9a40-7000-8000-5f3c9e1d2a7${text}`, at: new Date().toISOString(), type: "a", actor: "ada", data: { text } };
+        globalThis.stream_.send(`id: ${id}\r\nevent: ${kind}\r\ndata: ${JSON.stringify(event)}\r\n\r\n`);
+      },
+      [text, id, kind],
+    );
+  await tell("1", "one");
+  await tell("2", "two");
+  await page.evaluate(() => globalThis.stream_.send(": a comment\n\nid: three\nevent: settled\ndata: {}\n\n"));
+  await entries(page, { name: /2$/ }).waitFor();
+  await page.evaluate(() => globalThis.stream_.end());
+  await until("it is opened again", async () => (await opened(page)).length === 2);
+  assert.deepEqual(await opened(page), [`/topics/${name}/live`, `/topics/${name}/live?cursor=three`]);
+  await tell("2", "three");
+  await tell("0", "three", "late");
+  await entries(page, { name: /0$/ }).waitFor();
+  assert.deepEqual((await rows(page)).map((row) => row.at(-1)), ["2", "1", "0"]);
+  assert.equal(pages, 1, "the first page is read once");
+});
+
+test("a page that slept, or whose stream fell silent, shows what it missed", async (t) => {
+  const name = await topic();
+  const page = await open(t, `#timeline?topic=${name}`);
+  await page.getByText("No events here.").waitFor();
+  const session = await page.context().newCDPSession(page);
+  await session.send("Page.setWebLifecycleState", { state: "frozen" });
+  await post(name, { type: "note.added", actor: "ada", data: { text: "while it slept" } });
+  await session.send("Page.setWebLifecycleState", { state: "active" });
+  await entries(page, { name: /while it slept/ }).waitFor();
+
+  await page.clock.install();
+  await page.evaluate(() => (location.hash = "faults"));
+  const other = await topic();
+  await streams(page, other);
+  await page.clock.fastForward(1000);
+  await page.getByText("No events here.").waitFor();
+  await page.evaluate(() => globalThis.stream_.send("id: one\nevent: settled\ndata: {}\n\n"));
+  await page.clock.fastForward(26_000);
+  await page.clock.fastForward(1000);
+  await until("a silent stream is opened again", async () => (await opened(page)).length === 2);
+  assert.match((await opened(page))[1], /cursor=one$/);
 });

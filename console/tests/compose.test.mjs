@@ -94,3 +94,28 @@ test("a post whose response was lost is written once, however often it is repeat
   await post(page);
   await until("the same text is another event", async () => (await eventsOf(name)).length === 2);
 });
+
+test("an event is posted again after a change, and its JSON is checked as one types and formatted", async (t) => {
+  const name = await topic();
+  await api("POST", `/topics/${name}/events`, { type: "bill.paid", actor: "bob", subject: "bill:1", data: { amount: 12.5, n: [1] } });
+  const page = await open(t, `#timeline?topic=${name}`);
+  await entries(page, { name: /bill.paid/ }).click();
+  await page.getByRole("button", { name: "Post again…" }).click();
+  const form = page.getByRole("form", { name: `Post to ${name}` });
+  const json = form.getByLabel(/^Data/);
+  for (const [label, value] of [["Actor", "bob"], ["Type", "bill.paid"], ["Subject", "bill:1"], ["Text", ""]])
+    assert.equal(await form.getByLabel(label, { exact: true }).inputValue(), value, label);
+  assert.ok(await json.evaluate((it) => it === document.activeElement && it.rows > 3));
+
+  await json.fill('{"amount":12.50,');
+  await form.getByText(/This is not valid JSON/).waitFor();
+  assert.equal(await json.getAttribute("aria-invalid"), "true");
+  await json.fill('{"amount":12.50,"n":[2]}');
+  assert.equal(await json.getAttribute("aria-invalid"), null);
+  await form.getByRole("button", { name: "Format" }).click();
+  assert.equal(await json.inputValue(), '{\n  "amount": 12.50,\n  "n": [\n    2\n  ]\n}');
+  await post(page);
+  await until("the event is there", async () => (await eventsOf(name)).length === 2);
+  const [again] = await eventsOf(name);
+  assert.deepEqual([again.type, again.actor, again.subject, again.data], ["bill.paid", "bob", "bill:1", { amount: 12.5, n: [2] }]);
+});

@@ -2,23 +2,31 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { elsewhere } from "./proxy.mjs";
-import { entries, open, post, topic, url } from "./stage.mjs";
+import { api, entries, open, post, topic, url } from "./stage.mjs";
 
-/** Connects the page to another API, and waits until it polls there. */
-async function connect(page, origin, token) {
+/** What a browser logs of an API that has neither streams nor pages that wait. */
+const EARLIER = [400, 404];
+
+const link = (page) => page.locator(".link");
+
+/** Connects the page to another API, and waits until it follows there in this way. */
+async function connect(page, origin, token, { live = "", how = /Polling|Connected/ } = {}) {
   await page.getByRole("button", { name: "Connect…" }).click();
-  await page.getByLabel("URL").fill(origin);
+  await page.getByLabel("URL", { exact: true }).fill(origin);
   await page.getByLabel("Token").fill(token);
+  await page.getByLabel(/^URL of live streams/).fill(live);
   await page.getByRole("button", { name: "Connect", exact: true }).click();
-  await page.getByText("Polling").waitFor();
+  await link(page).getByText(how).waitFor();
+  // A list holds still under the pointer, which is where the dialog was.
+  await page.mouse.move(0, 0);
 }
 
 test("another API is polled, and has no local panels", async (t) => {
   const name = await topic();
   const origin = await elsewhere(t);
-  const page = await open(t, `#timeline?topic=${name}`, { origins: [origin], refused: [403] });
+  const page = await open(t, `#timeline?topic=${name}`, { origins: [origin], refused: [403, ...EARLIER] });
   await page.getByRole("button", { name: "Connect…" }).click();
-  await page.getByLabel("URL").fill(origin);
+  await page.getByLabel("URL", { exact: true }).fill(origin);
   await page.getByLabel("Token").fill("not a token");
   await page.getByRole("button", { name: "Connect", exact: true }).click();
   await page.getByRole("dialog").getByText("403 invalid-token").waitFor();
@@ -60,7 +68,7 @@ test("another API is polled, and has no local panels", async (t) => {
 test("a link of a connected tab opens the same API in a new tab, and names it", async (t) => {
   const name = await topic();
   const origin = await elsewhere(t);
-  const page = await open(t, "", { origins: [origin] });
+  const page = await open(t, "", { origins: [origin], refused: EARLIER });
   await connect(page, origin, "ada");
   await page.evaluate((hash) => (location.hash = hash), `timeline?topic=${name}`);
   const link = page.getByRole("link", { name: "Timeline", exact: true });
@@ -77,7 +85,66 @@ test("a link of a connected tab opens the same API in a new tab, and names it", 
   await other.evaluate(() => sessionStorage.clear());
   await other.reload();
   await other.getByRole("dialog").waitFor();
-  assert.equal(await other.getByLabel("URL").inputValue(), origin, "no other tab has the token");
+  assert.equal(await other.getByLabel("URL", { exact: true }).inputValue(), origin, "no other tab has the token");
+});
+
+test("a stack's streams have an address of their own, which a link in a new tab knows too", async (t) => {
+  const name = await topic();
+  const [origin, live] = [await elsewhere(t, { waits: true }), await elsewhere(t, { streams: true })];
+  const page = await open(t, `#timeline?topic=${name}`, { origins: [origin, live], expected: [/ERR_/] });
+  const requests = [];
+  page.context().on("request", (request) => requests.push(new URL(request.url())));
+  await connect(page, origin, "ada", { live: `${live}/`, how: "Live" });
+  await page.getByText("No events here.").waitFor();
+  await post(name, { type: "note.added", actor: "bob", data: { text: "streamed" } });
+  await entries(page, { name: /streamed/ }).waitFor();
+  const other = await page.context().newPage();
+  await other.goto(`${url}/${await page.getByRole("link", { name: "Timeline", exact: true }).getAttribute("href")}`);
+  await entries(other, { name: /streamed/ }).waitFor();
+  await link(other).getByText("Live", { exact: true }).waitFor();
+  for (const { pathname, origin: at, search } of requests.filter(({ port }) => port !== new URL(url).port)) {
+    assert.equal(at, pathname.endsWith("/live") ? live : origin, pathname);
+    assert.doesNotMatch(search, /token|ada/);
+  }
+  assert.ok(requests.some(({ pathname }) => pathname.endsWith("/live")));
+  assert.ok(!requests.some(({ searchParams }) => searchParams.has("wait")));
+});
+
+test("without streams a page waits for events, also if the address of the streams does not respond", async (t) => {
+  const name = await topic();
+  const origin = await elsewhere(t, { waits: true });
+  const page = await open(t, `#timeline?topic=${name}`, { origins: [origin, "http://localhost:9"], refused: [404], expected: [/ERR_/] });
+  for (const live of ["", "http://localhost:9"]) {
+    await connect(page, origin, "ada", { live, how: "Live, by pages" });
+    await post(name, { type: "note.added", actor: "bob", data: { text: `waited for, ${live}.` } });
+    await entries(page, { name: `waited for, ${live}.` }).waitFor();
+    const waits = (request) => request.url().includes("wait=20");
+    const next = page.waitForRequest(waits);
+    await post(name, { type: "note.added", actor: "bob", data: { text: `and again, ${live}.` } });
+    await entries(page, { name: `and again, ${live}.` }).waitFor();
+    await next;
+    assert.equal(await page.locator(".outage:visible, .problem").count(), 0);
+  }
+  await page.evaluate(() => (location.hash = "requests"));
+  await page.getByText("Median latency").waitFor();
+});
+
+test("a stream whose token is revoked ends, and the page says that it is not live", async (t) => {
+  const name = await topic();
+  const origin = await elsewhere(t, { streams: true });
+  const page = await open(t, `#timeline?topic=${name}`, { origins: [origin], refused: [403], expected: [/ERR_/] });
+  const session = { user: "ada", scopes: ["read"], ttl_seconds: 3600 };
+  const { id, token } = (await api("POST", "/sessions", session)).data;
+  await connect(page, origin, token, { how: "Live" });
+  await post(name, { type: "note.added", actor: "bob", data: { text: "before" } });
+  await entries(page, { name: /before/ }).waitFor();
+  await api("DELETE", `/sessions/${id}`);
+  await page.locator(".problem").getByText("403 invalid-token").waitFor({ timeout: 120_000 });
+  await link(page).getByText("Not live").waitFor();
+  const requests = [];
+  page.on("request", (request) => requests.push(request.url()));
+  await page.waitForTimeout(5000);
+  assert.deepEqual(requests, [], "a refused request is not repeated");
 });
 
 test("deletion is not offered again after the token was refused", async (t) => {
@@ -85,7 +152,7 @@ test("deletion is not offered again after the token was refused", async (t) => {
   const note = (actor, text) => ({ type: "note.added", actor, data: { text } });
   await post(name, [note("bob", "first of bob"), note("bob", "second of bob"), note("ada", "mine")]);
   const origin = await elsewhere(t);
-  const page = await open(t, "", { origins: [origin], refused: [403] });
+  const page = await open(t, "", { origins: [origin], refused: [403, ...EARLIER] });
   await connect(page, origin, "ada");
   await page.evaluate((hash) => (location.hash = hash), `timeline?topic=${name}`);
   const ask = page.getByRole("button", { name: "Delete…" });
@@ -107,7 +174,7 @@ test("deletion is not offered again after the token was refused", async (t) => {
 
 test("a feed of another API opens for the token's user, and for nobody else", async (t) => {
   const origin = await elsewhere(t);
-  const page = await open(t, "#feeds", { origins: [origin], expected: [/ERR_CONNECTION/] });
+  const page = await open(t, "#feeds", { origins: [origin], expected: [/ERR_CONNECTION/], refused: EARLIER });
   await connect(page, origin, "dev");
   await page.getByText("No user is selected.").waitFor();
   await connect(page, origin, "ada");

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 
 import { api, entries, open, post, topic, until, url } from "./stage.mjs";
@@ -81,7 +82,7 @@ test("an event and a list can be copied for other programs", async (t) => {
     `lately post ${name} --type=note.added --actor=ada --data='{"text":"it'\\''s 1.50","amount":1.5}' --url=${url}`,
   );
   await page.keyboard.press("Escape");
-  await page.getByText("Copy", { exact: true }).click();
+  await page.getByText("Copy, save", { exact: true }).click();
   assert.equal(
     await copied("Copy as curl"),
     `curl -s '${url}/topics/${name}/events?type=note.added&limit=100' -H "Authorization: Bearer dev"`,
@@ -89,10 +90,47 @@ test("an event and a list can be copied for other programs", async (t) => {
   assert.equal(await copied("Copy as lately latest"), `lately latest ${name} --type=note.added -n=100 --url=${url}`);
 });
 
+test("a list is saved as NDJSON and as CSV", async (t) => {
+  const name = await topic();
+  await post(name, [{ type: "a", actor: "ada", data: { text: 'a "quote", and\na line' } }, { type: "b", actor: "bob", subject: "s:1" }]);
+  const page = await open(t, `#timeline?topic=${name}`);
+  await entries(page, { name: /quote/ }).waitFor();
+  await page.getByText("Copy, save", { exact: true }).click();
+  const saved = async (label) => {
+    const coming = page.waitForEvent("download");
+    await page.getByRole("button", { name: label }).click();
+    const file = await coming;
+    return [file.suggestedFilename(), await readFile(await file.path(), "utf8")];
+  };
+  const { events } = (await api("GET", `/topics/${name}/events`)).data;
+  const [json, lines] = await saved("Save as NDJSON");
+  assert.equal(json, `${name}.ndjson`);
+  assert.deepEqual(lines.trimEnd().split("\n").map((line) => JSON.parse(line).id), events.map(({ id }) => id));
+  const [csv, table] = await saved("Save as CSV");
+  assert.equal(csv, `${name}.csv`);
+  const [b, a] = events;
+  assert.equal(
+    table,
+    `id,at,topic,type,actor,subject,data\r\n${b.id},${b.at},${name},b,bob,s:1,\r\n${a.id},${a.at},${name},a,ada,,"{""text"":""a \\""quote\\"", and\\na line""}"\r\n`,
+  );
+});
+
+test("the type, actor and subject of an event lead to their events", async (t) => {
+  const name = await topic();
+  await post(name, [{ type: "a.seen", actor: "ada", subject: "s:1" }, { type: "b.seen", actor: "bob" }]);
+  const page = await open(t, `#timeline?topic=${name}`);
+  await entries(page, { name: /a\.seen/ }).click();
+  for (const [text, hash] of [["ada", "#sources?source=actor%3Aada"], ["s:1", "#sources?source=subject%3As%3A1"]])
+    assert.equal(await detail(page).getByRole("link", { name: text, exact: true }).getAttribute("href"), hash);
+  await detail(page).getByRole("link", { name: "a.seen" }).click();
+  await page.getByText("1 event in all").waitFor();
+  assert.equal(await entries(page).count(), 1);
+});
+
 test("an event is deleted only after a question, and its detail says when others delete it", async (t) => {
   const name = await topic();
   const { events } = await post(name, [note("first"), note("by keyboard"), note("second")]);
-  const page = await open(t, `#timeline?topic=${name}`);
+  const page = await open(t, `#timeline?topic=${name}`, { refused: [404] });
   await entries(page, { name: /second/ }).click();
   await page.getByRole("button", { name: "Delete…" }).click();
   await page.getByText(/Delete this note.added of .*\? This cannot be undone\./).first().waitFor();

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { elsewhere } from "./proxy.mjs";
 import { api, entries, open, post, topic, until, url } from "./stage.mjs";
 
 /** Drops all requests of the page to the API, as if its server were down, until the returned function is called. */
@@ -73,11 +74,11 @@ test("an older page that failed to load can be loaded again", async (t) => {
 
 test("an API that is polled and gone is an outage too", async (t) => {
   const name = await topic();
-  const page = await open(t, "", { expected });
-  // A connection with a URL is polled, even if it is the URL of this program.
+  const origin = await elsewhere(t);
+  const page = await open(t, "", { expected, origins: [origin], refused: [400, 404] });
   await page.evaluate(
     (there) => sessionStorage.setItem("lately.connection", JSON.stringify({ url: there, token: "dev" })),
-    url,
+    origin,
   );
   await page.goto(`${url}/#timeline?topic=${name}`);
   await page.reload();

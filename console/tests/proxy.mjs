@@ -4,8 +4,11 @@ import http from "node:http";
 
 import { url } from "./browser.mjs";
 
-/** The API at another origin, as API Gateway serves it: with CORS, and without the local routes. */
-export async function elsewhere(t) {
+/**
+ * The API at another origin, as API Gateway serves it: with CORS, and without the local routes. `streams` are its live routes,
+ * which a deployed stack has at another address; an API of an earlier release has no pages that wait either (`waits`).
+ */
+export async function elsewhere(t, { streams = false, waits = false } = {}) {
   const target = new URL(url);
   const server = http.createServer((request, response) => {
     const allow = {
@@ -15,7 +18,10 @@ export async function elsewhere(t) {
       "Access-Control-Expose-Headers": "lately-cost, etag",
     };
     if (request.method === "OPTIONS") return response.writeHead(204, allow).end();
-    if (request.url.startsWith("/local/")) return response.writeHead(404, allow).end('{"message":"Not Found"}');
+    const { pathname, searchParams } = new URL(request.url, target);
+    if (pathname.startsWith("/local/") || (!streams && pathname.endsWith("/live")))
+      return response.writeHead(404, allow).end('{"message":"Not Found"}');
+    if (!waits && searchParams.has("wait")) return response.writeHead(400, allow).end('{"code":"invalid-query"}');
     const { origin, referer, ...headers } = request.headers;
     const onward = http.request(
       {
@@ -28,6 +34,7 @@ export async function elsewhere(t) {
       (answer) => {
         response.writeHead(answer.statusCode, { ...answer.headers, ...allow });
         answer.pipe(response);
+        response.on("close", () => answer.destroy());
       },
     );
     request.pipe(onward);

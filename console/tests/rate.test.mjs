@@ -25,13 +25,13 @@ async function fed(t, options) {
         number += 1;
         const id = `0${String(Date.now())}-${String(number).padStart(9, "0")}`;
         const event = { id, at: new Date().toISOString(), type: "note.added", actor: "ada", data: { text } };
-        return `event: event\ndata: ${JSON.stringify(event)}\n\n`;
+        return `id: here\nevent: event\ndata: ${JSON.stringify(event)}\n\n`;
       });
       fed.controller.enqueue(encoder.encode(blocks.join("")));
     };
     globalThis.stream_ = fed;
     globalThis.fetch = (target, sent) => {
-      if (!String(target).includes("/local/live") || !String(target).includes(`topic=${wanted}`))
+      if (!String(target).includes(`/topics/${wanted}/live`))
         return real(target, sent);
       return Promise.resolve(new Response(new ReadableStream({ start: (controller) => (fed.controller = controller) })));
     };

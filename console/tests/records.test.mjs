@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 
 import { api, fresh, open, topic, until } from "./stage.mjs";
@@ -93,4 +94,10 @@ test("a report's runs are listed with their files", async (t) => {
     .click();
   await page.getByText(/the first 12 of [\d,]+ lines/).waitFor();
   assert.match(await page.getByLabel("The file").innerText(), /^{"id":"/);
+  const coming = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Save the file" }).click();
+  const file = await coming;
+  assert.match(file.suggestedFilename(), /\.ndjson$/);
+  const lines = (await readFile(await file.path(), "utf8")).trimEnd().split("\n");
+  assert.ok(lines.length > 12 && lines.every((line) => JSON.parse(line).id), `${lines.length} lines`);
 });

@@ -121,9 +121,9 @@ test("polls are counted as polls, and the panel sends no request", async (t) => 
   const name = await topic();
   await post(name, { type: "note.added", actor: "ada", data: { text: "first" } });
   const origin = await elsewhere(t);
-  const page = await open(t, `#timeline?topic=${name}`, { origins: [origin] });
+  const page = await open(t, `#timeline?topic=${name}`, { origins: [origin], refused: [400, 404] });
   await page.getByRole("button", { name: "Connect…" }).click();
-  await page.getByLabel("URL").fill(origin);
+  await page.getByLabel("URL", { exact: true }).fill(origin);
   await page.getByLabel("Token").fill("ada");
   await page.getByRole("button", { name: "Connect", exact: true }).click();
   await page.getByText("Polling").waitFor();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { api, entries, fresh, open, post, rows, topic, until } from "./stage.mjs";
+import { api, entries, fresh, open, post, rows, topic, until, url } from "./stage.mjs";
 
 test("it opens with the posts, newest first, and shows the cost of the read", async (t) => {
   const page = await open(t);
@@ -40,13 +40,16 @@ test("JSON data is sent unchanged, and its numbers keep their digits", async (t)
   assert.match(await page.locator(".detail").innerText(), /repo:octo:hello/);
 });
 
-test("other clients' posts and deletions show without a reload", async (t) => {
+test("other clients' posts, and deletions in other tabs, show without a reload", async (t) => {
   const name = await topic();
   const page = await open(t, `#timeline?topic=${name}`);
   await page.getByText("No events here.").waitFor();
   const event = await post(name, { type: "note.added", actor: "bob", data: { text: "from outside" } });
   await entries(page, { name: /from outside/ }).waitFor();
-  await api("DELETE", `/topics/${name}/events/${event.id}`);
+  const other = await page.context().newPage();
+  await other.goto(`${url}/#timeline?topic=${name}&event=${event.id}`);
+  await other.getByRole("button", { name: "Delete…" }).click();
+  await other.getByRole("button", { name: "Delete", exact: true }).click();
   await page.getByText("No events here.").waitFor();
 });
 
@@ -63,8 +66,10 @@ test("an event that lands while the first page loads is not lost", async (t) => 
     await route.fulfill({ response });
   });
   await page.evaluate((hash) => (location.hash = hash), `timeline?topic=${name}`);
-  await entries(page, { name: /beside it/ }).waitFor();
+  await page.waitForTimeout(1500);
+  assert.equal(await entries(page).count(), 0, "rows would move under a click when the page comes");
   answer();
+  await entries(page, { name: /beside it/ }).waitFor();
   await entries(page, { name: /on the page/ }).waitFor();
   assert.equal((await rows(page)).length, 2);
 });
@@ -116,7 +121,7 @@ test("a page that was hidden catches up with posts and deletions", async (t) => 
       Object.defineProperty(document, "hidden", { value, configurable: true });
       document.dispatchEvent(new Event("visibilitychange"));
     }, hidden);
-  const ended = page.waitForEvent("requestfailed", (request) => request.url().includes("/local/live"));
+  const ended = page.waitForEvent("requestfailed", (request) => request.url().endsWith("/live"));
   await hide(true);
   await ended;
   await post(name, [{ type: "note.added", actor: "bob", data: { text: "meanwhile" } }]);

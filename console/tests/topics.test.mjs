@@ -101,10 +101,10 @@ test("an unknown topic and a token without the scope are problems, on another AP
   const page = await open(t, "#topics?topic=no-such", { origins: [origin], refused: [403, 404], expected: [/ERR_CONNECTION/] });
   await page.getByText("404 topic-not-found").waitFor();
   await page.getByRole("button", { name: "Connect…" }).click();
-  await page.getByLabel("URL").fill(origin);
+  await page.getByLabel("URL", { exact: true }).fill(origin);
   await page.getByLabel("Token").fill("ada");
   await page.getByRole("button", { name: "Connect", exact: true }).click();
-  await page.getByText("Polling").waitFor();
+  await page.getByText("Connected").waitFor();
   await page.getByRole("button", { name: "posts", exact: true }).click();
   const form = card(page, "Settings");
   assert.equal(await card(page, "posts").getByRole("link", { name: "Storage" }).count(), 0);

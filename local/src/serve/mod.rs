@@ -176,9 +176,8 @@ pub async fn run(
         reports: folders.reports.path().to_owned(),
         report,
         health: Health { pumps: pumps.handles(), data: options.data.clone() },
-        stopped,
     };
-    let api = serve_api(api, parts, &options)?;
+    let api = serve_api(api, parts, &options, stopped)?;
     tell(asked_to_stop, answers, out, troubles, told).await;
     drop(writeln!(out, "stopping").and_then(|()| out.flush()));
     drop(stop);
@@ -284,9 +283,9 @@ fn serve_api(
     listener: TcpListener,
     parts: ConsoleParts,
     options: &ServeOptions,
+    stopped: watch::Receiver<()>,
 ) -> std::io::Result<JoinHandle<()>> {
     let guard = from_fn_with_state(Guard::of(listener.local_addr()?, options), guard);
-    let stopped = told_to_stop(parts.stopped.clone());
     let router = Console::new(parts).router();
     let router = match cors(options) {
         Some(cors) => router.layer(cors),
@@ -295,6 +294,7 @@ fn serve_api(
     // `with_state` makes the routes once; a router without it would make them again for each connection.
     let router: Router = router.layer(guard).with_state(());
     let service = TowerToHyperService::new(RequestBodyTimeout::new(router, BODY_PAUSE));
+    let stopped = told_to_stop(stopped);
     Ok(tokio::spawn(connections::serve(listener, service, ConnectionBounds::default(), stopped)))
 }
 

@@ -210,11 +210,11 @@ pub(crate) fn encode(
     }
 }
 
-/// The event of an item that a read or the table's stream returned.
+/// The event of an item that a read returned.
 ///
 /// # Errors
 /// If the item is not an event.
-pub fn decode(item: &Item) -> Result<Event, Corrupt> {
+pub(crate) fn decode(item: &Item) -> Result<Event, Corrupt> {
     let data = item.optional_text("d")?.map(|text| Data::from_stored(text.to_owned()));
     Ok(Event {
         id: item.parsed::<SortKey>("sk")?.id(),

@@ -65,7 +65,7 @@ mod write;
 
 pub use consumer::{ConsumerError, ConsumerHandle, ConsumerNotFound};
 pub use error::FindError;
-pub use event::{DeleteEventError, EventNotFound, GetEventError, decode as decode_event};
+pub use event::{DeleteEventError, EventNotFound, GetEventError};
 pub use fan_out::{FanOutOutcome, NoBatch, Record};
 pub use feed::{FeedFinding, FeedHandle, FeedReport, SeeError};
 pub use follow::{FollowError, Followed, UserHandle};

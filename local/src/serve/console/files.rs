@@ -32,6 +32,7 @@ const FILES: &[File] = files![
     "address.js",
     "api.js",
     "app.js",
+    "arrivals.js",
     "banner.js",
     "chart.js",
     "columns.js",

@@ -50,7 +50,7 @@ pub(super) struct FaultsChange {
 }
 
 /// All faults, as the page shows them.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub(super) struct FaultsView {
     stream: StreamView,
     throttles: Vec<ThrottleView>,
@@ -58,7 +58,7 @@ pub(super) struct FaultsView {
     injected: Vec<InjectedView>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 struct StreamView {
     paused: bool,
     delay_seconds: f64,
@@ -67,14 +67,14 @@ struct StreamView {
     crash_after: f64,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 struct ThrottleView {
     partition: String,
     chance: f64,
     seconds_left: f64,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 struct InjectedView {
     at: Option<UnixMillis>,
     operation: String,

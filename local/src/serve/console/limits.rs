@@ -1,21 +1,6 @@
 //! Every cap of the console, each with its reason.
 
-use std::time::Duration;
-
 use lately_model::PageSize;
-
-/// The time between two heartbeats of an open stream. A page that gets nothing for longer reconnects.
-pub(super) const HEARTBEAT: Duration = Duration::from_secs(10);
-
-/// The time between two reads of the state: people do not read changes faster than twice a second.
-pub(super) const STATE_INTERVAL: Duration = Duration::from_millis(500);
-
-/// The most records that a client may be behind; a client further behind is told that it lost some. This is a few
-/// megabytes, and more than a burst of posts and their copies adds in the second for which a page may be busy.
-pub(super) const RECORDS_BEHIND: u64 = 5_000;
-
-/// The approximate bytes of one piece of an open stream. One piece at a time waits in memory for the client.
-pub(super) const PIECE_BYTES: usize = 64 * 1024;
 
 /// The longest time for which a partition may be throttled. Throttles end by themselves.
 pub(super) const THROTTLE_SECONDS: f64 = 300.0;

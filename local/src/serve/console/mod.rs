@@ -11,7 +11,6 @@
 //! | --- | --- |
 //! | the page's files | `files.rs` |
 //! | the state of the stream and of fan-out | `state.rs` |
-//! | new events, as they land | `live.rs` |
 //! | the stored items | `storage.rs`, `item.rs` |
 //! | the calls of a read | `trace.rs` |
 //! | injected faults | `faults.rs`, `injection.rs` |
@@ -29,7 +28,6 @@ mod files;
 mod injection;
 mod item;
 mod limits;
-mod live;
 mod parts;
 mod refusal;
 mod report_files;
@@ -104,7 +102,6 @@ impl Console {
         Router::new()
             .route("/metrics", get(get_metrics))
             .route("/local/state", get(state::get_state))
-            .route("/local/live", get(live::get_live))
             .route("/local/storage/topics/{topic}", get(storage::get_topic))
             .route("/local/storage/events/{topic}/{id}", get(storage::get_event))
             .route("/local/trace", post(trace::trace))

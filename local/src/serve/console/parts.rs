@@ -8,7 +8,6 @@ use aws_sdk_dynamodb::Client;
 use lately_keys::table::ConsumerKey;
 use lately_pump::{Destination, PumpHandle};
 use lately_store::Store;
-use tokio::sync::watch;
 
 use crate::serve::console::injection::Injection;
 use crate::serve::health::Health;
@@ -32,8 +31,6 @@ pub struct ConsoleParts {
     pub report: Option<(ConsumerKey, Duration)>,
     /// The parts that `/health` checks.
     pub health: Health,
-    /// Changes, or loses its sender, when the program stops. Open streams then end.
-    pub stopped: watch::Receiver<()>,
 }
 
 /// The state that the handlers share.

@@ -18,16 +18,9 @@ use crate::serve::console::injection::FaultsView;
 use crate::serve::console::parts::{ConsoleParts, ConsoleState};
 use crate::serve::system::TABLE;
 
-/// The state, with the time apart, so that two states can be compared without their times.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct StateView {
     now: UnixMillis,
-    #[serde(flatten)]
-    pub(super) rest: TimelessState,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct TimelessState {
     stream: Vec<ShardView>,
     /// Records that the stream holds.
     records: usize,
@@ -36,7 +29,7 @@ pub(super) struct TimelessState {
     report: Option<ReportView>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 struct ShardView {
     shard: usize,
     delivered: u64,
@@ -51,7 +44,7 @@ struct ShardView {
 }
 
 /// The consumer that the schedule reports for.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 struct ReportView {
     topic: Topic,
     consumer: Consumer,
@@ -88,14 +81,14 @@ impl ConsoleState {
     /// The state now.
     pub(super) fn state(&self) -> io::Result<StateView> {
         let ConsoleParts { system, pump, failures, report, .. } = &*self.parts;
-        let rest = TimelessState {
+        Ok(StateView {
+            now: system.store.now(),
             stream: pump.statistics().into_iter().enumerate().map(ShardView::of).collect(),
             records: system.engine.stream(TABLE).map_or(0, |stream| stream.len()),
             failures: failures.list()?.len(),
             faults: self.injection.view(),
             report: report.clone().map(ReportView::of),
-        };
-        Ok(StateView { now: system.store.now(), rest })
+        })
     }
 }
 

@@ -190,7 +190,7 @@ fn nothing_of_the_console_is_deployed() {
         assert!(!built.contains("lately-engine") && !built.contains("lately ="), "{manifest}");
         seen += 1;
     }
-    assert_eq!(seen, 8);
+    assert_eq!(seen, 9);
     for shared in ["keys", "kit", "model", "store"] {
         let manifest = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared").join(shared);
         let manifest = fs::read_to_string(manifest.join("Cargo.toml")).unwrap();

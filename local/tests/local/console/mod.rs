@@ -3,7 +3,6 @@
 mod designs;
 mod faults;
 mod files;
-mod live;
 mod looking;
 
 use std::collections::HashMap;
@@ -14,14 +13,12 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
-use axum::response::Response;
 use lately::serve::console::{Console, ConsoleParts};
 use lately::serve::health::Health;
 use lately::serve::issuer::LocalIssuer;
 use lately_pump::{Destination, PumpHandle};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::sync::watch;
 use tower::ServiceExt;
 
 use crate::support::{Answer, Api, PATIENCE, request};
@@ -35,8 +32,6 @@ struct Running {
     reports: PathBuf,
     /// The folder of the reports. It is removed at the end.
     _folder: TempDir,
-    /// The program runs until this sender is dropped.
-    going_on: watch::Sender<()>,
 }
 
 impl Running {
@@ -46,7 +41,6 @@ impl Running {
         let (pump, failures) = api.fan_out();
         let folder = tempfile::tempdir().unwrap();
         let reports = folder.path().join("reports");
-        let (going_on, stopped) = watch::channel(());
         let console = Console::new(ConsoleParts {
             system: api.system.clone(),
             issuer: LocalIssuer::new(([127, 0, 0, 1], 3000).into()).unwrap(),
@@ -55,20 +49,16 @@ impl Running {
             reports: reports.clone(),
             report: Some((api.system.reported().unwrap(), Duration::from_secs(60))),
             health: Health { pumps: vec![("fan-out", pump.clone())], data: None },
-            stopped,
         });
-        Self { api, router: console.router(), pump, failures, reports, _folder: folder, going_on }
+        Self { api, router: console.router(), pump, failures, reports, _folder: folder }
     }
 
-    /// Sends `"METHOD /target"`. The result is the response with an unread body.
-    async fn begin(&self, token: Option<&str>, line: &str, body: &str) -> Response {
+    /// Sends `"METHOD /target"`.
+    async fn send(&self, token: Option<&str>, line: &str, body: &str) -> Answer {
         let authorization = token.map(|token| format!("Bearer {token}"));
         let request = authorization.iter().fold(request(line), |it, token| it.header(AUTHORIZATION, token));
-        self.router.clone().oneshot(request.body(Body::from(body.to_owned())).unwrap()).await.unwrap()
-    }
-
-    async fn send(&self, token: Option<&str>, line: &str, body: &str) -> Answer {
-        let (parts, body) = self.begin(token, line, body).await.into_parts();
+        let request = request.body(Body::from(body.to_owned())).unwrap();
+        let (parts, body) = self.router.clone().oneshot(request).await.unwrap().into_parts();
         let bytes = to_bytes(body, usize::MAX).await.unwrap();
         let text = String::from_utf8(bytes.into()).unwrap();
         Answer { status: parts.status.as_u16(), headers: parts.headers, text }
@@ -125,7 +115,6 @@ async fn local_routes_are_for_admins_and_others_do_not_exist() {
     let running = Running::new().await;
     for line in [
         "GET /local/state",
-        "GET /local/live?state=1",
         "GET /local/storage/topics/posts",
         "GET /local/storage/events/posts/019a9fb1-7d40-7000-8000-5f3c9e1d2a77",
         "POST /local/trace",
