@@ -49,7 +49,7 @@ impl FeedHandle<'_> {
     /// See [`TimelineError`].
     pub async fn page(self, query: &FeedQuery) -> Result<FeedPage, TimelineError> {
         if query.page.wait == WaitSeconds::default() {
-            return self.read(query).await;
+            return Box::pin(self.read(query)).await;
         }
         let wait = PageWait::begin(self.op, query.page.wait);
         loop {

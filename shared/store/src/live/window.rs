@@ -191,7 +191,7 @@ mod tests {
             crowded += usize::from(window.is_crowded());
             told.extend(news.into_iter().map(|(_, id)| id));
         }
-        assert!(crowded > 10 && !window.is_crowded(), "{crowded}");
+        assert!(crowded > 0 && !window.is_crowded(), "{crowded}");
         assert_eq!(told.len(), 2_000);
     }
 

@@ -7,7 +7,7 @@ use lately_engine::Options;
 use lately_keys::table::Timeline;
 use lately_keys::{CursorError, EventId, Topic};
 use lately_model::{EventQuery, FeedQuery, LiveQuery, NewEvent, SourceQuery};
-use lately_store::{FeedSettings, Follower, LatestError, LiveError, Store, Told, Units};
+use lately_store::{FeedSettings, Follower, LatestError, LiveError, Store, Tally, Told, Units};
 
 use crate::listed::{source, user};
 use crate::scene::{Scene, about};
@@ -222,7 +222,7 @@ async fn the_settled_position_is_told_every_fifteen_seconds_also_while_events_fl
 /// The read units and calls of all loops over some idle time.
 async fn idle(store: &Store, seconds: u32) -> (f64, u64) {
     pass(30 * SECOND).await;
-    let _ = store.take_tally();
+    let Tally { .. } = store.take_tally();
     pass(seconds * SECOND).await;
     let total = store.take_tally();
     (units(total.cost.read_units) / f64::from(seconds), total.cost.calls)
@@ -255,7 +255,7 @@ async fn a_follower_of_an_event_a_second_costs_at_most_seven_read_units_a_second
     let mut spent = 0.0;
     for _ in 0..100 {
         post(&store, &posts, event("note", None)).await;
-        let _ = store.take_tally();
+        let Tally { .. } = store.take_tally();
         assert_eq!(told(&mut follower, SECOND).await.len(), 1);
         spent += units(store.take_tally().cost.read_units);
     }

@@ -28,7 +28,7 @@ use lately_table::Connection;
 use crate::listed::{source, user};
 use crate::support::{Seed, TABLE, World, change, engine, event, pass, seeds, submission, topic};
 
-const SEEDS: u64 = 1_000;
+const SEEDS: u64 = 300;
 
 const BUDGET: Duration = Duration::from_secs(8);
 
