@@ -9,8 +9,9 @@ use lately_client::IssueView;
 use lately_client::model::{
     AcceptedTimes, Batch, BodyForm, BucketView, Commit, ConsumerView, Event, FeedPage, FollowView,
     IssueChange, Labels, NewConsumer, NewEvent, NewIssue, NewSession, OwnSession, Page, PageUnread,
-    PollRequest, Polled, RunView, Scope, Scopes, Seek, SeekTo, Seen, Session, SessionToken, SettleSeconds,
-    SourceMode, SourceView, Start, TimelineEvent, TopicChange, TopicSettings, TopicView, Unread, View,
+    PollRequest, Polled, RateLimits, RunView, Scope, Scopes, Seek, SeekTo, Seen, Session, SessionToken,
+    SettleSeconds, SourceMode, SourceView, Start, TimelineEvent, TopicChange, TopicSettings, TopicView,
+    Unread, View,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -61,7 +62,9 @@ fn responses_are_read_as_they_were_written() {
     let scopes: Scopes = [Scope::Read, Scope::ActAs].into_iter().collect();
     let topics = Some(vec!["posts".parse().unwrap()]);
     let id = ID.parse().unwrap();
-    is_read(&Session { id, user: None, scopes, topics: topics.clone(), created_at: at, expires_at: at });
+    let limits = RateLimits { writes_per_minute: "60".parse().ok(), reads_per_minute: None };
+    let (created_at, expires_at) = (at, at);
+    is_read(&Session { id, user: None, scopes, topics: topics.clone(), created_at, expires_at, limits });
     is_read(&SessionToken { id, token: "secret".into(), expires_at: at });
     is_read(&OwnSession {
         user: Some("ada".parse().unwrap()),
@@ -69,6 +72,7 @@ fn responses_are_read_as_they_were_written() {
         topics,
         expires_at: None,
         issuer: None,
+        limits: RateLimits::default(),
     });
     let batch = Some("1-2".parse().unwrap());
     let settle_seconds = SettleSeconds::new(0).unwrap();
@@ -130,6 +134,7 @@ fn requests_are_parsed_as_they_were_sent() {
         scopes: "read write".parse().unwrap(),
         topics: None,
         ttl_seconds: 60.try_into().unwrap(),
+        limits: RateLimits { writes_per_minute: None, reads_per_minute: "7".parse().ok() },
     };
     is_parsed(&session, NewSession::parse);
     for start in [Start::Earliest, Start::Latest, Start::Time(AT.parse().unwrap())] {
