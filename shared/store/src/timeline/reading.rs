@@ -214,9 +214,10 @@ impl TimelineReading<'_> {
         };
         let begins = self.order == Order::NewestFirst && ask.ids.newest == EventId::last_of(UnixMillis::MAX);
         let source = self.op.source(source);
+        // Most queries ask no source for its shards, so only those that do pay for the memory of these futures.
         let (coverage, found) = match begins {
-            true => source.start(&range, ask.limit).await?,
-            false => try_join(source.coverage(self.consistent), page).await?,
+            true => Box::pin(source.start(&range, ask.limit)).await?,
+            false => try_join(Box::pin(source.coverage(self.consistent)), page).await?,
         };
         Ok(LaneAnswer { ask, found, coverage: Some(coverage) })
     }
