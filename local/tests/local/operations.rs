@@ -296,6 +296,7 @@ fn every_figure_equals_its_constant() {
         store::AUDIENCE = count,
         store::BUSY_ATTEMPTS = count,
         store::BUSY_FOR = time,
+        store::FOLLOWER_TOLD_KEPT = |n: usize| count(n as u128),
         store::SOURCE_SHARDS = |n: ShardCount| count(n.get()),
         store::BACKLOG_EVENTS_PER_STEP = |n: usize| count(n as u128),
         store::ENTRIES_PER_QUERY = count,
