@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lately_engine::{Options, PartitionLimits};
-use lately_keys::table::{AnyKey, SourceItemKey};
+use lately_keys::table::{AnyKey, SourceEntryKey, SourceItemKey};
 use lately_keys::{EventId, Order, ShardCount, Spread, TableKey, UnixMillis};
 use lately_model::{EventQuery, FeedQuery, NewEvent, PageSize, SourceQuery};
 use lately_store::{FeedSettings, Store};
 
 use crate::feed::feed_query;
-use crate::listed::{keyed, pull, put, source, source_item, text, user};
+use crate::listed::{Listed, id, keyed, pull, put, source, source_item, text, user};
 use crate::scene::{Scene, about, fan_out, key};
 use crate::support::{Item, event, items, pass, query, store};
 
@@ -237,5 +237,43 @@ async fn reading_a_quiet_source_costs_what_one_partition_costs() {
         pass(Duration::from_secs(2)).await;
         let (halves, calls, _) = costs(&reader, next).await;
         assert_eq!((halves, calls), (2, 2));
+    }
+}
+
+/// The last moment of ada's spreads, in milliseconds.
+async fn spread_until(scene: &Scene) -> u64 {
+    let item = AnyKey::from(SourceItemKey { source: source("actor:ada") });
+    let stored = items(&scene.engine).await.into_iter().find(|found| key(found) == item).unwrap();
+    let spreads = stored["spreads"].as_s().unwrap().split(',');
+    let last = |spread: &str| spread.split(['-', ':']).nth(1).unwrap().parse().unwrap();
+    spreads.map(last).max().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_spread_is_renewed_while_its_source_is_busy() {
+    for (per_second, is_renewed) in [(1_600, true), (300, false)] {
+        let mut scene = Scene::new(FeedSettings::default()).await;
+        let (now, four) = (scene.world.now(), ShardCount::new(4).unwrap());
+        let until = now.get() + 4_000;
+        let mut item = keyed(SourceItemKey { source: source("actor:ada") }.encode());
+        item.insert("spreads".to_owned(), text(format!("{}-{until}:4", now.get() - 56_000)));
+        // The entries of the two seconds before the counted moment, which is ten seconds ago.
+        let entries = (0..2 * per_second).map(|n| {
+            let at = now.saturating_sub(12_000 - n * 1_000 / per_second);
+            let listed = Listed::new(id(at, n), "ada", None);
+            let mut entry = listed.at_source(&source("actor:ada"));
+            let shard = four.shard_at(listed.id().tick());
+            let key = SourceEntryKey { source: source("actor:ada"), shard, id: listed.id() };
+            entry.insert("pk".to_owned(), text(key.encode().pk));
+            entry
+        });
+        put(&scene.engine.client(), entries.chain([item])).await;
+        scene.settle().await;
+        // The first event teaches the process the spread, and the second one finds that it ends soon.
+        for _ in 0..2 {
+            scene.post(&scene.posts, vec![event("note", None)]).await;
+            scene.settle().await;
+        }
+        assert_eq!(spread_until(&scene).await > until, is_renewed, "{per_second} a second");
     }
 }
