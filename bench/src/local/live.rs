@@ -131,9 +131,9 @@ async fn delays(address: SocketAddr) -> Result<[Vec<Duration>; 2]> {
 
 /// The price of open streams.
 struct Price {
-    /// Of one stream.
+    /// The memory of one stream.
     memory: Cell,
-    /// Of all streams while nothing comes.
+    /// The processor time of all streams while nothing comes, as a share of one processor.
     processor: Cell,
     /// The delays of events in all streams.
     delays: Vec<Duration>,
