@@ -7,6 +7,7 @@
 //! | `growth` | the delays of writes to a topic of one shard at a rate that only many shards can take |
 //! | `overload` | the effect on other sources of a source that is written faster than its timeline can take |
 //! | `local` | the local program under load: times of requests, memory, and the price of a connection |
+//! | `live` | live streams of the local program: delays, memory, processor time, and read units |
 //! | `cold-start` | the start of each function: its time, instructions, memory and size |
 //! | `ids` | the times to make and read ids, keys and cursors; with `--profile bench` instead of `--release` |
 //!
@@ -18,6 +19,7 @@ pub mod block;
 pub mod chart;
 pub mod designs;
 pub mod fan_out;
+pub mod following;
 pub mod growth;
 pub mod ids;
 pub mod overload;

@@ -48,6 +48,8 @@ enum Command {
     Ids(OutputOptions),
     ColdStart(ColdStartOptions),
     Local(LocalOptions),
+    /// Measure live streams of the program `lately`: delays, memory, processor time, and read units
+    Live(LocalOptions),
     /// Fill the pages and draw the pictures from the committed figures, without measuring
     Publish,
 }
@@ -111,6 +113,9 @@ fn main() -> ExitCode {
         Command::ColdStart(command) => start_cold(&command),
         Command::Local(LocalOptions { options, shown }) => {
             local::report(&options, &progress).and_then(|report| show("local", &report, &shown))
+        }
+        Command::Live(LocalOptions { options, shown }) => {
+            local::live::report(&options, &progress).and_then(|report| show("live", &report, &shown))
         }
         Command::Publish => published::publish_all().map(|()| ExitCode::SUCCESS).map_err(Into::into),
     };

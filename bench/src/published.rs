@@ -13,8 +13,8 @@ use crate::designs::plot;
 use crate::report::Report;
 
 /// The subcommands. Each has a file of figures.
-pub const SUBCOMMANDS: [&str; 9] =
-    ["cold-start", "designs", "fan-out", "growth", "ids", "local", "overload", "reads", "writes"];
+pub const SUBCOMMANDS: [&str; 10] =
+    ["cold-start", "designs", "fan-out", "growth", "ids", "live", "local", "overload", "reads", "writes"];
 
 /// The pages outside `docs/`.
 const PAGES: [&str; 2] = ["README.md", "shared/keys/README.md"];

@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::header::{AUTHORIZATION, HOST};
-use hyper::{Method, Request};
+use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
@@ -17,7 +18,7 @@ use super::Result;
 #[derive(Clone, Debug)]
 pub(super) struct Sent {
     pub(super) method: Method,
-    pub(super) path: &'static str,
+    pub(super) path: String,
     pub(super) body: String,
 }
 
@@ -43,17 +44,26 @@ impl Connection {
     /// # Errors
     /// If the response is not a success.
     pub(super) async fn send(&mut self, sent: Sent) -> Result<Duration> {
-        let Sent { method, path, body } = sent;
-        let request = Request::builder().method(method).uri(path).header(HOST, self.address.to_string());
-        let request = request.header(AUTHORIZATION, "Bearer dev").body(Full::from(body))?;
         let started = Instant::now();
+        self.begin(sent).await?.into_body().collect().await?;
+        Ok(started.elapsed())
+    }
+
+    /// Sends a request as an admin, and returns when the response begins.
+    ///
+    /// # Errors
+    /// If the response is not a success.
+    pub(super) async fn begin(&mut self, sent: Sent) -> Result<Response<Incoming>> {
+        let Sent { method, path, body } = sent;
+        let request = Request::builder().method(method).uri(&path).header(HOST, self.address.to_string());
+        let request = request.header(AUTHORIZATION, "Bearer dev").body(Full::from(body))?;
         self.sender.ready().await?;
         let response = self.sender.send_request(request).await?;
         let status = response.status();
-        let body = response.into_body().collect().await?.to_bytes();
         if !status.is_success() {
+            let body = response.into_body().collect().await?.to_bytes();
             return Err(format!("{path} answered {status}: {}", String::from_utf8_lossy(&body)).into());
         }
-        Ok(started.elapsed())
+        Ok(response)
     }
 }

@@ -5,6 +5,7 @@
 //! do.
 
 mod connection;
+pub(crate) mod live;
 
 use std::error::Error;
 use std::io::{BufRead, BufReader};
@@ -54,21 +55,23 @@ const BATCH: usize = 100;
 /// # Errors
 /// If the program cannot be started, or does not answer with a success.
 pub(crate) fn report(LoadOptions { program }: &LoadOptions, progress: &Progress) -> Result<Report> {
-    let program = match program {
-        Some(program) => program.clone(),
-        None => std::env::current_exe()?.with_file_name("lately"),
-    };
+    let program = found(program.as_ref())?;
     let table = tokio::runtime::Runtime::new()?.block_on(measure(&program, progress))?;
     Ok(Report { command: "cargo run -p bench --release -- local".to_owned(), tables: vec![table] })
+}
+
+/// The program to measure.
+fn found(program: Option<&PathBuf>) -> Result<PathBuf> {
+    Ok(match program {
+        Some(program) => program.clone(),
+        None => std::env::current_exe()?.with_file_name("lately"),
+    })
 }
 
 async fn measure(program: &Path, progress: &Progress) -> Result<Table> {
     progress.expect(6);
     let (process, address) = start(program)?;
-    Connection::open(address)
-        .await?
-        .send(Sent { method: Method::PUT, path: TOPIC, body: "{}".to_owned() })
-        .await?;
+    Connection::open(address).await?.send(put(TOPIC.to_owned(), "{}")).await?;
     // A page of 50 events, and a topic's first fan-out, are there before the memory is measured.
     Connection::open(address).await?.send(post(&batch(0))).await?;
     sleep(2 * SETTLED).await;
@@ -91,7 +94,7 @@ async fn measure(program: &Path, progress: &Progress) -> Result<Table> {
     );
     progress.done("opening and closing connections");
     for connections in CONNECTIONS {
-        let reading = load(address, connections, |_| read());
+        let reading = load(address, connections, |_| get(LATEST.to_owned()));
         // The connections are still open and reading when the memory is measured.
         let (times, memory) = tokio::join!(reading, async {
             sleep(LOAD - SETTLED).await;
@@ -173,6 +176,10 @@ fn push_times(push: &mut impl FnMut(String, Cell), name: &str, events: usize, ti
     let a_second = (times.len() * events) as u64 / LOAD.as_secs();
     let what = if events == 1 { "" } else { ", in events" };
     push(format!("{name}, a second{what}"), a_second.into());
+    push_spread(push, name, times);
+}
+
+fn push_spread(push: &mut impl FnMut(String, Cell), name: &str, times: Vec<Duration>) {
     push(format!("{name}, median"), millis(median(times.clone()), 10.0));
     push(format!("{name}, 99th percentile"), millis(permille(times, 990), 10.0));
 }
@@ -190,12 +197,16 @@ const TOPIC: &str = "/topics/load";
 const EVENTS: &str = "/topics/load/events";
 const LATEST: &str = "/topics/load/events?limit=50";
 
-fn read() -> Sent {
-    Sent { method: Method::GET, path: LATEST, body: String::new() }
+fn get(path: String) -> Sent {
+    Sent { method: Method::GET, path, body: String::new() }
+}
+
+fn put(path: String, body: &str) -> Sent {
+    Sent { method: Method::PUT, path, body: body.to_owned() }
 }
 
 fn post(body: &str) -> Sent {
-    Sent { method: Method::POST, path: EVENTS, body: body.to_owned() }
+    Sent { method: Method::POST, path: EVENTS.to_owned(), body: body.to_owned() }
 }
 
 /// An event. Each connection posts those of its own actor.
