@@ -34,7 +34,7 @@ use lately_table::{Condition, Corrupt, Item, PutIf, Query, Rounds, TableError, U
 use crate::limits::{DIRECTORY_ENTRIES, DIRECTORY_GRACE_SECONDS, SPREAD_MILLIS, TYPES_PER_BUCKET};
 use crate::op::Op;
 use crate::store::{Aged, Sent};
-use crate::topic::{retention_days, shard_count};
+use crate::topic::{oldest_kept, retention_days, shard_count};
 
 /// Attempts to add a spread, if other writers change the entry meanwhile. Their spreads mostly suffice.
 pub(crate) const SPREAD_ATTEMPTS: u32 = 3;
@@ -80,12 +80,22 @@ impl Types {
 impl Entry {
     /// The first millisecond whose events are still kept.
     pub(crate) fn oldest_kept(&self, now: UnixMillis) -> UnixMillis {
-        self.retention.map_or(UnixMillis::MIN, |retention| retention.oldest(now).saturating_add(1))
+        self.retention.map_or(UnixMillis::MIN, |days| oldest_kept(days, now))
+    }
+
+    /// True if the entry stays at least as long as events under a retention.
+    fn outlives(&self, retention: Option<RetentionDays>) -> bool {
+        longer(self.retention, retention) == self.retention
     }
 
     fn covers(&self, types: &BTreeSet<EventType>) -> bool {
         types.iter().all(|event_type| self.types.may_hold(event_type))
     }
+}
+
+/// The longer of two retentions. `None` is for ever.
+pub(crate) fn longer(one: Option<RetentionDays>, other: Option<RetentionDays>) -> Option<RetentionDays> {
+    one.zip(other).map(|(one, other)| one.max(other))
 }
 
 /// A part of a topic's directory, read from one end.
@@ -203,11 +213,14 @@ impl Directory<'_> {
                 None => self.read_entry(&name).await?,
             };
             let written = match known {
+                Some(entry) if !entry.outlives(settings.retention_days) => {
+                    self.keep(&entry, settings.retention_days).await?
+                }
                 Some(entry) if entry.covers(types) => return Ok(entry),
                 Some(entry) => self.add_types(&name, &entry, types).await?,
                 None => self.create_entry(&name, settings, types).await?,
             };
-            if let Some(entry) = written {
+            if let Some(entry) = written.filter(|entry| entry.covers(types)) {
                 return Ok(entry);
             }
             // Another writer was first, or the entry has been deleted: read it again.
@@ -310,6 +323,45 @@ impl Directory<'_> {
         let is_there = Condition::exists(base_attribute(&coverage));
         let update = Update::of(&key(name)).set("spreads", text).only_if(is_there.and(is_known));
         self.update_entry(name, &update).await
+    }
+
+    /// The newest entries, or the newest of those up to a bucket, however wide the topic's buckets are. The read is
+    /// consistent.
+    pub(crate) async fn remaining(
+        self,
+        newest: Option<Bucket>,
+        limit: usize,
+    ) -> Result<DirectoryPage, TableError> {
+        let query = Query::partition(TopicKey::partition(self.topic));
+        let query = match newest {
+            Some(newest) => query.between(DirectoryKey::PREFIX, DirectoryKey::sort_key(newest)),
+            None => query.begins_with(DirectoryKey::PREFIX),
+        };
+        let limit = u32::try_from(limit).unwrap_or(u32::MAX);
+        let page = self.op.table.query(&query.backward(true).limit(limit).consistent(true)).await?;
+        let entries = page.items.iter().map(decode).collect::<Result<_, _>>()?;
+        Ok(DirectoryPage { entries, more: page.next.is_some() })
+    }
+
+    /// Gives an entry another retention, if it has another one. `None` if the stored entry has changed.
+    pub(crate) async fn keep(
+        self,
+        entry: &Entry,
+        retention: Option<RetentionDays>,
+    ) -> Result<Option<Arc<Entry>>, TableError> {
+        if entry.retention == retention {
+            return Ok(Some(Arc::new(entry.clone())));
+        }
+        let name = (self.topic.clone(), entry.bucket);
+        let is_there = Condition::exists(base_attribute(&entry.coverage));
+        let update = Update::of(&key(&name)).only_if(is_there);
+        let update = match retention {
+            Some(days) => update
+                .set("retention_days", days.get())
+                .set("expires_at", expiry(entry.bucket, days)),
+            None => update.remove("retention_days").remove("expires_at"),
+        };
+        self.update_entry(&name, &update).await
     }
 
     /// Reads an entry as it is stored.
@@ -438,8 +490,12 @@ fn encode(name: &EntryName, entry: &Entry) -> Item {
         Types::Any => item.with("any_type", true),
     };
     let Some(days) = entry.retention else { return item };
-    let expires_at = entry.bucket.last().saturating_add(days.millis()).get() / 1000 + DIRECTORY_GRACE_SECONDS;
-    item.with("retention_days", days.get()).with("expires_at", expires_at)
+    item.with("retention_days", days.get()).with("expires_at", expiry(entry.bucket, days))
+}
+
+/// When the entry of a bucket expires, in unix seconds: after all of its events.
+fn expiry(bucket: Bucket, days: RetentionDays) -> u64 {
+    bucket.last().saturating_add(days.millis()).get() / 1000 + DIRECTORY_GRACE_SECONDS
 }
 
 fn decode(item: &Item) -> Result<Entry, Corrupt> {

@@ -70,7 +70,11 @@ impl TopicHandle<'_> {
     /// # Errors
     /// See [`GetEventError`].
     pub async fn event(self, id: EventId) -> Result<Event, GetEventError> {
-        let key = EventKey::new(self.topic.clone(), self.settings().await?.bucket, id);
+        let stored = self.stored().await?;
+        if id.at() < stored.oldest_kept(self.op.now()) {
+            return Err(EventNotFound { id }.into());
+        }
+        let key = EventKey::new(self.topic.clone(), stored.settings.bucket, id);
         let item = self.op.table.get(key.encode()).await?.ok_or(EventNotFound { id })?;
         self.op.table.meter().items(1);
         let event = unless_over(&item, self.op.now()).map_err(TableError::from)?;
@@ -83,8 +87,11 @@ impl TopicHandle<'_> {
     /// # Errors
     /// See [`TopicError`].
     pub async fn events_of(self, ids: &[EventId]) -> Result<Vec<Event>, TopicError> {
-        let width = self.settings().await?.bucket;
-        Ok(self.find_events(width, ids).await?)
+        let stored = self.stored().await?;
+        let mut events = self.find_events(stored.settings.bucket, ids).await?;
+        let oldest = stored.oldest_kept(self.op.now());
+        events.retain(|event| event.at() >= oldest);
+        Ok(events)
     }
 
     /// As [`TopicHandle::events_of`], in buckets of a known width.
@@ -194,20 +201,22 @@ pub(crate) fn encode(
 ) -> Item {
     let views = [(settings.views.actor, "a"), (settings.views.subject, "s"), (settings.fan_out, "f")];
     let views = views.into_iter().filter_map(|(wanted, letter)| wanted.then_some(letter));
-    // Rounded up, so that an event is kept for no less than its retention.
-    let expires_at =
-        |retention: RetentionDays| event.at().saturating_add(retention.millis()).get().div_ceil(1000);
     let item = Item::at(key)
         .with("t", event.event_type.as_str())
         .with("a", event.actor.as_str())
         .with_some("s", event.subject.as_ref().map(Subject::as_str))
         .with_some("d", event.data.as_ref().map(Data::as_str))
         .with("v", views.chain(accepted).collect::<String>())
-        .with_some("expires_at", entry.retention.map(expires_at));
+        .with_some("expires_at", settings.retention_days.map(|days| expiry(event.at(), days)));
     match entry.types.are_kept() {
         true => item.also_at(&TypeViewKey::new(key, event.event_type.clone())),
         false => item,
     }
+}
+
+/// When an event expires, in unix seconds. Rounded up, so that an event is kept for no less than its retention.
+pub(crate) fn expiry(at: UnixMillis, days: RetentionDays) -> u64 {
+    at.saturating_add(days.millis()).get().div_ceil(1000)
 }
 
 /// The event of an item that a read returned.

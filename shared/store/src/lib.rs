@@ -27,11 +27,13 @@
 //! | entries of timelines and feeds, and marks | `entry.rs`, `pull_marker.rs` |
 //! | timelines of sources, feeds | `timeline/`, `feed/`, `wait.rs` |
 //! | following a timeline live | `live/` |
+//! | the deletion of a topic, and another retention | `ending/` |
 
 #![deny(missing_docs)]
 
 mod consumer;
 mod directory;
+mod ending;
 mod entry;
 mod error;
 mod event;
@@ -64,6 +66,7 @@ mod wait;
 mod write;
 
 pub use consumer::{ConsumerError, ConsumerHandle, ConsumerNotFound};
+pub use ending::{DeletionError, DeletionNotFound};
 pub use error::FindError;
 pub use event::{DeleteEventError, EventNotFound, GetEventError};
 pub use fan_out::{FanOutOutcome, NoBatch, Record};

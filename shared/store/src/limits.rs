@@ -53,7 +53,38 @@ pub const TYPES_PER_BUCKET: usize = 128;
 pub const DIRECTORY_AGE: Duration = Duration::from_secs(1);
 
 /// A topic's settings are used for this long after they were read. After this time, every process sees a change.
-pub const TOPIC_AGE: Duration = Duration::from_secs(5);
+pub const TOPIC_AGE: Duration = Duration::from_secs(2);
+
+/// The most events that one step of a topic's deletion, or of a change of its retention, takes.
+pub const ENDING_EVENTS_PER_STEP: usize = 500;
+
+/// The most queries that one such step makes.
+pub const ENDING_QUERIES_PER_STEP: usize = 64;
+
+/// The time for which one such step deletes a consumer.
+pub const CONSUMER_DELETION_TIME: Duration = Duration::from_secs(2);
+
+/// An estimate of a deletion reads the newest events of about this many buckets …
+pub const ESTIMATE_BUCKETS: usize = 8;
+
+/// … so many of each …
+pub const ESTIMATE_EVENTS: u32 = 100;
+
+/// … and at most this many queries of the directory …
+pub const ESTIMATE_DIRECTORY_QUERIES: usize = 8;
+
+/// … with this many entries each.
+pub const ESTIMATE_DIRECTORY_ENTRIES: usize = 4_096;
+
+/// The name of a deleted topic is free this long after the deletion began, at the earliest. By then, no request is under
+/// way that has read the topic before.
+pub const DELETION_SETTLE_SECONDS: u64 = 60;
+
+/// How long the outcome of a deletion is shown.
+pub const DELETION_SHOWN_SECONDS: u64 = 24 * 60 * 60;
+
+/// How long fan-out recognises events that land in a deleted topic, or with an earlier retention.
+pub const ENDING_MARK_SECONDS: u64 = 2 * 24 * 60 * 60;
 
 /// An oldest-first page ends this long before now, because an event gets its id before its write lands.
 pub const ASCENDING_LAG_MILLIS: u64 = 2_000;

@@ -17,6 +17,7 @@ use lately_table::{Item, TableError, tick};
 use crate::directory::{Directory, Entry};
 use crate::event::{self, Acceptance};
 use crate::limits::OLD_SHARD_ATTEMPTS;
+use crate::topic::oldest_kept;
 use crate::write::EventWriter;
 
 /// An event with its id, its directory entry and its item.
@@ -30,7 +31,7 @@ pub(crate) struct Placed {
 /// Why events were not placed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PlaceError {
-    /// These events are older than the retention of their buckets.
+    /// These events are older than the topic's retention.
     #[error("events are older than the topic's retention")]
     TooOld(Vec<usize>),
     /// The directory could not be read or written.
@@ -64,8 +65,7 @@ impl EventWriter<'_> {
         let mut placed = Vec::with_capacity(events.len());
         for (index, (event, draft)) in events.into_iter().zip(drafts).enumerate() {
             let entry = &entries[&bucket(draft.at()).first()];
-            // A bucket keeps the retention of its first event.
-            if draft.at() < entry.oldest_kept(now) {
+            if settings.retention_days.is_some_and(|days| draft.at() < oldest_kept(days, now)) {
                 too_old.push(index);
             }
             let id = draft.id(&entry.coverage);

@@ -81,8 +81,8 @@ impl TopicHandle<'_> {
         let topic = self.topic;
         let stored = self.stored().await?;
         let ids = after.just_after().and_then(|first| IdRange::new(first, to));
-        let kept = ids.and_then(|ids| ids.within(stored.oldest_kept(self.op.now()), UnixMillis::MAX));
-        let directory = kept.map(|IdRange { oldest, newest }| {
+        let ids = ids.and_then(|ids| ids.within(stored.oldest_kept(self.op.now()), UnixMillis::MAX));
+        let directory = ids.map(|IdRange { oldest, newest }| {
             let width = stored.settings.bucket;
             DirectoryRange::between(topic.clone(), width, Order::OldestFirst, oldest.at(), newest.at())
         });

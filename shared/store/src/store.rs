@@ -24,7 +24,7 @@ use crate::topic::StoredTopic;
 ///
 /// The store's caches may be dropped at any time. They hold a topic's settings for seconds, directory pages for a
 /// second, and directory entries and the coverages of sources for as long as there is room, because a coverage only
-/// grows. They also hold leases of quotas: a lease that is dropped stays booked until it ends.
+/// grows while its topic exists. They also hold leases of quotas: a lease that is dropped stays booked until it ends.
 #[derive(Clone, Debug)]
 pub struct Store {
     inner: Arc<Inner>,
@@ -240,8 +240,25 @@ impl Store {
         &self.inner.loops
     }
 
+    /// The topic as this process read it last, however old that is.
+    pub(crate) fn known_topic(&self, topic: &Topic) -> Option<Arc<Aged<StoredTopic>>> {
+        self.inner.topics.get(topic)
+    }
+
+    /// Drops what this process remembers of a topic.
+    pub(crate) fn forget_topic(&self, topic: &Topic) {
+        self.inner.topics.remove(topic);
+        self.forget_directory(topic);
+    }
+
+    /// Drops what this process remembers of a topic's directory.
+    pub(crate) fn forget_directory(&self, topic: &Topic) {
+        self.inner.entries.retain(|(of, _), _| of != topic);
+        self.forget_directory_pages(topic);
+    }
+
     pub(crate) fn cached_topic(&self, topic: &Topic) -> Option<Arc<Aged<StoredTopic>>> {
-        self.inner.topics.get(topic).filter(|aged| aged.sent.is_within(TOPIC_AGE, self.ambient()))
+        self.known_topic(topic).filter(|aged| aged.sent.is_within(TOPIC_AGE, self.ambient()))
     }
 
     pub(crate) fn cache_topic(&self, topic: Topic, stored: Arc<Aged<StoredTopic>>) {

@@ -4,8 +4,9 @@
 //! TOPIC#{topic} / CONFIG
 //!   bucket S, retention_days N?, min_shards N, max_shards N, fan_out BOOL, views S ("actor subject type"),
 //!   created_at N (milliseconds), revision N, gsi1pk, gsi1sk
-//!   kept_days N? (the longest retention that the topic ever had; absent if the topic once had no retention, or if
-//!                 this is not known)
+//!   gone N? (milliseconds: earlier events were past the retention when the retention was changed)
+//!   deleting N? (milliseconds: when the topic's deletion began; such a topic is in no list)
+//!   expires_at N? (of a deleted topic: from then on, its name is free)
 //! ```
 
 use std::sync::Arc;
@@ -28,26 +29,50 @@ use crate::store::{Aged, Sent};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StoredTopic {
     pub(crate) settings: TopicSettings,
-    /// The longest retention that the topic ever had; `None` if the topic once had no retention, or if this is not
-    /// known.
-    kept: Option<RetentionDays>,
-    created_at: UnixMillis,
-    revision: Revision,
+    /// Earlier events were past the retention when the retention was changed.
+    pub(crate) gone: Option<UnixMillis>,
+    pub(crate) created_at: UnixMillis,
+    pub(crate) revision: Revision,
+    /// When the topic's deletion began.
+    pub(crate) deleting: Option<UnixMillis>,
+    /// From then on, the name of a deleted topic is free; in unix seconds.
+    pub(crate) expires_at: Option<u64>,
 }
 
 impl StoredTopic {
-    /// The time of the oldest event that may still be kept, however the retention was changed.
+    /// The first millisecond whose events are kept.
     pub(crate) fn oldest_kept(&self, now: UnixMillis) -> UnixMillis {
-        self.kept.map_or(UnixMillis::MIN, |kept| kept.oldest(now))
+        let kept = self.settings.retention_days.map(|days| oldest_kept(days, now));
+        kept.into_iter().chain(self.gone).max().unwrap_or(UnixMillis::MIN)
+    }
+
+    /// True if the topic is being deleted, and its name is not free yet.
+    pub(crate) fn is_being_deleted(&self, now: UnixMillis) -> bool {
+        let is_free = self.expires_at.is_some_and(|seconds| seconds <= now.get() / 1000);
+        self.deleting.is_some() && !is_free
+    }
+
+    /// True if a process that knows `other` may go on with the directory's entries that it remembers: the topic has
+    /// neither been deleted and created again since, nor got another retention.
+    fn continues(&self, other: &Self) -> bool {
+        self.created_at == other.created_at
+            && self.settings.retention_days == other.settings.retention_days
     }
 }
 
-/// The topic does not exist.
+/// The first millisecond whose events are kept under a retention.
+pub(crate) fn oldest_kept(days: RetentionDays, now: UnixMillis) -> UnixMillis {
+    days.oldest(now).saturating_add(1)
+}
+
+/// The topic does not exist, or is being deleted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no topic {topic}")]
 pub struct TopicNotFound {
     /// The topic's name.
     pub topic: Topic,
+    /// True if the topic is being deleted, so its name is not free yet.
+    pub is_being_deleted: bool,
 }
 
 /// Why a topic could not be read.
@@ -59,6 +84,9 @@ pub enum PutTopicError {
     /// The settings contradict each other, or the stored topic.
     #[error(transparent)]
     Refused(#[from] TopicFault),
+    /// The topic is being deleted.
+    #[error("the topic {0} is being deleted")]
+    BeingDeleted(Topic),
     /// The table could not be read or written.
     #[error(transparent)]
     Table(#[from] TableError),
@@ -92,33 +120,48 @@ impl TopicHandle<'_> {
         let topic = self.topic;
         let mut rounds = Rounds::of(&self.op.table, "the topic");
         let (stored, created) = loop {
-            let known = self.find().await?;
+            let found = self.find().await?;
+            if found.is_some_and(|found| found.is_being_deleted(self.op.now())) {
+                return Err(PutTopicError::BeingDeleted(topic.clone()));
+            }
+            let known = found.filter(|found| found.deleting.is_none());
             let wanted = match known {
                 None => {
-                    let settings = change.create().map_err(TopicFault::from)?;
-                    let kept = settings.retention_days;
+                    self.forget_deletion().await?;
                     StoredTopic {
-                        settings,
-                        kept,
+                        settings: change.create().map_err(TopicFault::from)?,
+                        gone: None,
                         created_at: self.op.now(),
                         revision: self.op.first_revision(),
+                        deleting: None,
+                        expires_at: None,
                     }
                 }
                 Some(known) => {
                     let settings = change.apply_to(&known.settings)?;
                     let changed = settings != known.settings;
                     let revision = if changed { known.revision.next() } else { known.revision };
-                    let kept = known.kept.zip(settings.retention_days).map(|(one, other)| one.max(other));
-                    StoredTopic { settings, kept, revision, ..known }
+                    let has_new_retention = settings.retention_days != known.settings.retention_days;
+                    let gone = if has_new_retention { Some(known.oldest_kept(self.op.now())) } else { known.gone };
+                    let gone = gone.filter(|gone| *gone > UnixMillis::MIN);
+                    StoredTopic { settings, gone, revision, ..known }
                 }
             };
             if known == Some(wanted) {
                 break (wanted, false);
             }
-            let replaced = known.map(|known| known.revision);
             // A change names the settings that the topic is to have, so it may be applied twice. After a write that
             // failed or may have failed, the next round reads the topic again.
-            if self.op.table.put_revised(&encode(topic, wanted), replaced).await? == Guarded::Written {
+            let is_written = match known {
+                Some(known) if known.settings.retention_days != wanted.settings.retention_days => {
+                    self.change_retention(known, wanted).await?
+                }
+                _ => {
+                    let replaced = found.map(|found| found.revision);
+                    self.op.table.put_revised(&encode(topic, wanted), replaced).await? == Guarded::Written
+                }
+            };
+            if is_written {
                 break (wanted, known.is_none());
             }
             rounds.lose_and_pause().await?;
@@ -188,7 +231,8 @@ impl TopicsHandle<'_> {
         let keys: Vec<_> = wanted.into_iter().map(key_of).collect();
         let items = self.op.table.get_many(&keys, false).await?;
         self.op.table.meter().round();
-        let mut topics = items.iter().map(summary).collect::<Result<Vec<_>, _>>()?;
+        let listed = items.iter().filter(|item| !item.has("deleting"));
+        let mut topics = listed.map(summary).collect::<Result<Vec<_>, _>>()?;
         topics.sort_unstable_by(|one, other| one.topic.cmp(&other.topic));
         let more = topics.len() > usize::from(limit.get());
         topics.truncate(limit.get().into());
@@ -223,6 +267,7 @@ impl TopicHandle<'_> {
         match self.ensure(&TopicChange::default()).await {
             Ok((stored, _)) => Ok(stored.settings),
             Err(PutTopicError::Table(error)) => Err(error),
+            Err(error @ PutTopicError::BeingDeleted(_)) => Err(TableError::unavailable(error)),
             Err(PutTopicError::Refused(fault)) => {
                 Err(TableError::unavailable(format!("the default settings were refused: {fault}")))
             }
@@ -230,15 +275,23 @@ impl TopicHandle<'_> {
     }
 
     fn remember(self, value: StoredTopic, sent: Sent) {
+        let known = self.op.store.known_topic(self.topic);
+        if !known.is_some_and(|known| value.continues(&known.value)) {
+            self.op.store.forget_directory(self.topic);
+        }
         self.op.store.cache_topic(self.topic.clone(), Arc::new(Aged { value, sent }));
     }
 
     async fn read(self) -> Result<StoredTopic, TopicError> {
-        let not_found = || TopicError::NotFound(TopicNotFound { topic: self.topic.clone() });
-        self.find().await?.ok_or_else(not_found)
+        let found = self.find().await?;
+        found.filter(|found| found.deleting.is_none()).ok_or_else(|| {
+            let is_being_deleted = found.is_some_and(|found| found.is_being_deleted(self.op.now()));
+            TopicError::NotFound(TopicNotFound { topic: self.topic.clone(), is_being_deleted })
+        })
     }
 
-    async fn find(self) -> Result<Option<StoredTopic>, TableError> {
+    /// The topic as it is stored, also while it is being deleted, and for some time after.
+    pub(crate) async fn find(self) -> Result<Option<StoredTopic>, TableError> {
         let item = self.op.table.get(key_of(self.topic)).await?;
         Ok(item.as_ref().map(decode).transpose()?)
     }
@@ -257,16 +310,16 @@ impl TopicHandle<'_> {
     }
 }
 
-fn key_of(topic: &Topic) -> Key {
+pub(crate) fn key_of(topic: &Topic) -> Key {
     TopicKey { topic: topic.clone() }.encode()
 }
 
-fn encode(topic: &Topic, stored: StoredTopic) -> Item {
-    let StoredTopic { settings, kept, created_at, revision } = stored;
+pub(crate) fn encode(topic: &Topic, stored: StoredTopic) -> Item {
+    let StoredTopic { settings, gone, created_at, revision, deleting, expires_at } = stored;
     let views: Vec<_> = settings.views.iter().map(View::as_str).collect();
-    Item::at(&TopicKey { topic: topic.clone() })
-        .also_at(&TopicListKey { topic: topic.clone() })
-        .with("bucket", settings.bucket.as_str())
+    let item = Item::at(&TopicKey { topic: topic.clone() });
+    let item = if deleting.is_none() { item.also_at(&TopicListKey { topic: topic.clone() }) } else { item };
+    item.with("bucket", settings.bucket.as_str())
         .with_some("retention_days", settings.retention_days.map(RetentionDays::get))
         .with("min_shards", settings.min_shards.get())
         .with("max_shards", settings.max_shards.get())
@@ -274,7 +327,9 @@ fn encode(topic: &Topic, stored: StoredTopic) -> Item {
         .with("views", views.join(" "))
         .with("created_at", created_at.get())
         .with(REVISION, revision.get())
-        .with_some("kept_days", kept.map(RetentionDays::get))
+        .with_some("gone", gone.map(UnixMillis::get))
+        .with_some("deleting", deleting.map(UnixMillis::get))
+        .with_some("expires_at", expires_at)
 }
 
 fn decode(item: &Item) -> Result<StoredTopic, Corrupt> {
@@ -287,8 +342,15 @@ fn decode(item: &Item) -> Result<StoredTopic, Corrupt> {
         fan_out: item.flag("fan_out"),
         views: views.collect::<Result<Views, _>>().map_err(|_| item.corrupt("views"))?,
     };
-    let (kept, created_at) = (retention_days(item, "kept_days")?, item.millis("created_at")?);
-    Ok(StoredTopic { settings, kept, created_at, revision: revision_of(item)? })
+    let time = |name| if item.has(name) { item.millis(name).map(Some) } else { Ok(None) };
+    Ok(StoredTopic {
+        settings,
+        gone: time("gone")?,
+        created_at: item.millis("created_at")?,
+        revision: revision_of(item)?,
+        deleting: time("deleting")?,
+        expires_at: item.optional_number("expires_at")?,
+    })
 }
 
 fn summary(item: &Item) -> Result<TopicSummary, Corrupt> {

@@ -36,6 +36,8 @@
 //! | [`AnnouncementKey`] | `ANNOUNCED#{topic}` | `{name}` | |
 //! | [`LateEventKey`] | `LATE#{topic}#{name}#{0..15}` | id | |
 //! | [`WatchKey`] | `ANNOUNCED#{topic}`, `LIVE#SOURCE#{source}`, `LIVE#FEED#{user}` | `#WATCH` | |
+//! | [`EndingMarkKey`] | `ANNOUNCED#{topic}` | `#DELETION`, `#RETENTION` | |
+//! | [`EndingStepKey`] | `JOB#DELETION#{topic}`, `JOB#RETENTION#{topic}` | `STEP` | |
 //! | [`LateNoteKey`] | `LIVE#TOPIC#{topic}`, `LIVE#SOURCE#{source}`, `LIVE#FEED#{user}` | id | |
 //!
 //! ```
@@ -56,6 +58,7 @@ mod backlog;
 mod consumer;
 mod deleted;
 mod directory;
+mod ending;
 mod event;
 mod feed;
 mod follow;
@@ -83,6 +86,7 @@ pub use backlog::{Backlog, BacklogKey};
 pub use consumer::ConsumerKey;
 pub use deleted::DeletedEventKey;
 pub use directory::DirectoryKey;
+pub use ending::{Ending, EndingMarkKey, EndingStepKey};
 pub use event::{EventKey, EventPartition, TypeViewKey, TypeViewPartition};
 pub use feed::{FeedEntryKey, PullMarkerKey, SeenMarkKey};
 pub use follow::FollowKey;
@@ -197,5 +201,7 @@ any_key! {
     Announcement(AnnouncementKey),
     LateEvent(LateEventKey),
     Watch(WatchKey),
+    EndingMark(EndingMarkKey),
+    EndingStep(EndingStepKey),
     LateNote(LateNoteKey),
 }

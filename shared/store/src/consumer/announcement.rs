@@ -12,7 +12,7 @@
 //! the announcement of the same incarnation. So a process that wakes after its consumer was deleted brings nothing
 //! back.
 
-use lately_keys::table::{AnnouncementKey, ConsumerKey, WatchKey};
+use lately_keys::table::{AnnouncementKey, AnyKey, ConsumerKey};
 use lately_keys::{Consumer, EventId, TableKey, UnixMillis};
 use lately_model::Revision;
 use lately_table::{Condition, Corrupt, Item, Query, TableError, Update};
@@ -20,6 +20,7 @@ use lately_table::{Condition, Corrupt, Item, Query, TableError, Update};
 use crate::consumer::checkpoint::{Checkpoint, ConsumerMode, incarnation, is_of};
 use crate::consumer::counters::Counters;
 use crate::consumer::ledger::{Ledger, LedgerHandle};
+use crate::ending::mark::EndingMark;
 use crate::live::watch::is_watched;
 use crate::op::Op;
 use crate::topic::TopicHandle;
@@ -80,22 +81,38 @@ impl TopicHandle<'_> {
 
     /// All announcements of a topic's consumers. The read is consistent.
     pub(crate) async fn announcements(self) -> Result<Vec<Announcement>, TableError> {
-        Ok(self.announced().await?.0)
+        Ok(self.announced().await?.consumers)
     }
 
-    /// All announcements of a topic's consumers, and whether the topic is followed live. The read is consistent.
-    pub(crate) async fn announced(self) -> Result<(Vec<Announcement>, bool), TableError> {
+    /// All that is announced about a topic. The read is consistent.
+    pub(crate) async fn announced(self) -> Result<Announced, TableError> {
         let query = Query::partition(AnnouncementKey::partition(self.topic)).consistent(true);
         // One announcement has a few hundred bytes, and the number of a topic's consumers has a cap: this is one query,
         // unless many consumers were created before there was a cap.
         let items = self.op.table.query_all(query).await?;
-        let is_watch = |item: &&Item| item.text("sk").is_ok_and(|sk| sk == WatchKey::SORT_KEY);
-        let (watches, announcements): (Vec<_>, Vec<_>) = items.iter().partition(is_watch);
         let now = self.op.now();
-        let is_watched = watches.first().map(|watch| is_watched(watch, now)).transpose()?;
-        let announcements = announcements.into_iter().map(Announcement::decode).collect::<Result<_, _>>()?;
-        Ok((announcements, is_watched.unwrap_or_default()))
+        let mut announced = Announced::default();
+        for item in &items {
+            let key = item.key()?;
+            match AnyKey::decode(&key.pk, &key.sk) {
+                Some(AnyKey::Watch(_)) => announced.is_watched = is_watched(item, now)?,
+                Some(AnyKey::EndingMark(key)) => announced.marks.push(EndingMark::decode(key.ending, item)?),
+                _ => announced.consumers.push(Announcement::decode(item)?),
+            }
+        }
+        Ok(announced)
     }
+}
+
+/// All that is announced about a topic to those who see its events land.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Announced {
+    /// The announcements of the topic's consumers.
+    pub(crate) consumers: Vec<Announcement>,
+    /// True if the topic is followed live.
+    pub(crate) is_watched: bool,
+    /// What the topic is going through.
+    pub(crate) marks: Vec<EndingMark>,
 }
 
 /// The announcement of one consumer, in one request.

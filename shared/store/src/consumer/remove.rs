@@ -27,25 +27,36 @@ impl ConsumerHandle<'_> {
     /// # Errors
     /// If the table could not be written, or there is more to delete.
     pub async fn delete(self) -> Result<(), TableError> {
+        match self.delete_some().await? {
+            true => Ok(()),
+            false => Err(TableError::unavailable("there is more to delete")),
+        }
+    }
+
+    /// Deletes as much of a consumer as the time allows. Returns whether nothing is left.
+    pub(crate) async fn delete_some(self) -> Result<bool, TableError> {
         let consumer = self.consumer;
         let found = self.checkpoint().await?;
         let mark = |found: &Checkpoint| {
             let marked = Checkpoint { deleting: true, ..found.clone() };
             Ok::<_, TableError>((!found.deleting).then_some(marked))
         };
-        let Some(marked) = self.change(found, mark).await? else { return Ok(()) };
+        let Some(marked) = self.change(found, mark).await? else { return Ok(true) };
         AnnouncementHandle::of(self.op, &marked).delete().await?;
         let items = Query::partition(consumer.to_string());
         let items = [LatePageKey::PREFIX, RunKey::PREFIX].map(|prefix| items.clone().begins_with(prefix));
         let entries = LateEventKey::partitions(consumer).map(Query::partition);
         for query in items.into_iter().chain(entries) {
-            self.delete_all(query, marked.incarnation).await?;
+            if !self.delete_all(query, marked.incarnation).await? {
+                return Ok(false);
+            }
         }
-        self.delete_up_to(consumer.encode(), marked.incarnation).await
+        self.delete_up_to(consumer.encode(), marked.incarnation).await?;
+        Ok(true)
     }
 
-    /// Deletes the items that a query finds, except those of later incarnations.
-    async fn delete_all(self, query: Query, ours: Revision) -> Result<(), TableError> {
+    /// Deletes the items that a query finds, except those of later incarnations. Returns false if the time is over.
+    async fn delete_all(self, query: Query, ours: Revision) -> Result<bool, TableError> {
         let mut query = query.consistent(true);
         loop {
             let page = self.op.table.query(&query).await?;
@@ -58,13 +69,13 @@ impl ConsumerHandle<'_> {
             }
             for keys in keys.chunks(WRITES_AT_ONCE) {
                 if self.op.table.time_left().is_zero() {
-                    return Err(TableError::unavailable("there is more to delete"));
+                    return Ok(false);
                 }
                 let deletes: Vec<_> = keys.iter().map(|key| self.delete_up_to(key.clone(), ours)).collect();
                 stream::iter(deletes).buffer_unordered(WRITES_AT_ONCE).try_collect::<()>().await?;
             }
             if page.next.is_none() {
-                return Ok(());
+                return Ok(true);
             }
             query = query.start(page.next);
         }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{EventKey, FeedEntryKey};
-use lately_keys::{Source, TableKey, UnixMillis, User};
+use lately_keys::{Key, Source, TableKey, UnixMillis, User};
 use lately_table::{Rounds, TableError};
 
 use crate::entry::{TimelineEntry, own_feed, place_in_feed};
@@ -148,12 +148,14 @@ impl FeedMend<'_> {
         let Self { fan_out, user } = self;
         let mut keys = Vec::with_capacity(entries.len());
         for entry in &entries {
-            let key = entry.event_key(fan_out.op).await?;
-            keys.push(key.ok_or_else(|| TableError::unavailable("the topic of an entry is gone"))?);
+            keys.push(entry.event_key(fan_out.op).await?);
         }
-        let there = fan_out.op.table.existing(&keys).await?;
+        // A topic that does not exist has no events.
+        let known: Vec<_> = keys.iter().flatten().cloned().collect();
+        let there = fan_out.op.table.existing(&known).await?;
+        let is_there = |key: &Option<Key>| key.as_ref().is_some_and(|key| there.contains(key));
         let (kept, gone): (Vec<_>, Vec<_>) =
-            entries.into_iter().zip(&keys).partition(|(_, key)| there.contains(key));
+            entries.into_iter().zip(&keys).partition(|(_, key)| is_there(key));
         fan_out.delete(gone.iter().map(|(entry, _)| place_in_feed(entry.id, user)).collect()).await?;
         Ok(kept.into_iter().map(|(entry, _)| entry).collect())
     }

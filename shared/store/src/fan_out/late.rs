@@ -8,20 +8,26 @@
 //! announcement of the run that covers the event that the run has read it. The stream record says when the event
 //! landed, so the result is the same whenever the record is handled.
 //!
+//! With the announcements come the marks of what the topic is going through (`ending/`): events that land in a deleted
+//! topic are deleted, and events that land with an earlier retention get the new expiry.
+//!
 //! These rules must hold. An entry is put before its partition is counted. A partition is counted also if the entry was
 //! there already and still waits, because the process that put it may have died before it counted. A record is handled
 //! when both writes are durable.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::{self, StreamExt};
-use lately_keys::table::{LateEventKey, Timeline};
-use lately_keys::{EventId, Topic};
+use lately_keys::table::{DirectoryKey, LateEventKey, Timeline};
+use lately_keys::{EventId, TableKey, Topic};
 use lately_table::TableError;
 
 use crate::consumer::announcement::Announcement;
 use crate::consumer::ledger::Ledger;
 use crate::consumer::ledger::LedgerHandle;
+use crate::ending::mark::EndingMark;
+use crate::fan_out::ending::stamp;
 use crate::fan_out::record::{Landed, Record};
 use crate::fan_out::{Done, count, plan};
 use crate::limits::{RAILS_AT_ONCE, WRITES_AT_ONCE};
@@ -30,6 +36,14 @@ use crate::run::cover::Covering;
 
 /// A record's place in the batch, and the record's event.
 type Placed<'a> = (usize, &'a Landed);
+
+/// What is new in one topic.
+#[derive(Default)]
+struct NewInTopic<'a> {
+    landed: Vec<Placed<'a>>,
+    /// Entries of the directory, with the places of their records.
+    opened: Vec<(usize, &'a DirectoryKey)>,
+}
 
 /// Notes late events for one batch of records.
 #[derive(Clone, Copy)]
@@ -41,40 +55,84 @@ pub(super) struct LateNotes<'a> {
 impl LateNotes<'_> {
     /// Notes the late events of some records. Returns the places of the records for which this failed.
     pub(super) async fn note(&self, records: &[Record]) -> BTreeSet<usize> {
-        let mut by_topic: BTreeMap<&Topic, Vec<Placed<'_>>> = BTreeMap::new();
+        let mut by_topic: BTreeMap<&Topic, NewInTopic<'_>> = BTreeMap::new();
         for (place, record) in records.iter().enumerate() {
             if let Some(landed) = &record.landed {
-                by_topic.entry(&landed.topic).or_default().push((place, landed));
+                let topic = &landed.key.partition().topic;
+                by_topic.entry(topic).or_default().landed.push((place, landed));
+            }
+            if let Some(opened) = &record.opened {
+                by_topic.entry(&opened.topic).or_default().opened.push((place, opened));
             }
         }
         let topics: Vec<_> =
-            by_topic.into_iter().map(|(topic, landed)| self.note_in_topic(topic, landed)).collect();
+            by_topic.into_iter().map(|(topic, new)| self.note_in_topic(topic, new)).collect();
         let failed = stream::iter(topics).buffer_unordered(RAILS_AT_ONCE).collect::<Vec<_>>().await;
         failed.into_iter().flatten().collect()
     }
 
-    async fn note_in_topic(&self, topic: &Topic, landed: Vec<Placed<'_>>) -> BTreeSet<usize> {
-        let (announced, is_watched) = match self.op.topic(topic).announced().await {
+    async fn note_in_topic(&self, topic: &Topic, new: NewInTopic<'_>) -> BTreeSet<usize> {
+        let NewInTopic { landed, opened } = new;
+        let announced = match self.op.topic(topic).announced().await {
             Ok(announced) => announced,
-            Err(error) => return failed(landed.into_iter().map(|(place, _)| place), &error),
+            Err(error) => {
+                let opened = opened.into_iter().map(|(place, _)| place);
+                return failed(landed.into_iter().map(|(place, _)| place).chain(opened), &error);
+            }
         };
         let mut unnoted = BTreeSet::new();
-        if is_watched {
+        for mark in &announced.marks {
+            unnoted.extend(self.heed(mark, &landed, &opened).await);
+        }
+        if announced.marks.iter().any(|mark| matches!(mark, EndingMark::Deletion { .. })) {
+            return unnoted;
+        }
+        if announced.is_watched {
             // The time of landing is rounded down to a second, so an event that landed two seconds after its own time
             // is always noted, and some earlier ones are, too. Followers recognise these.
             let (places, ids): (Vec<_>, Vec<_>) = landed
                 .iter()
-                .filter(|(_, landed)| landed.at > landed.id.at())
-                .map(|(place, landed)| (*place, landed.id))
+                .filter(|(_, landed)| landed.at > landed.key.id().at())
+                .map(|(place, landed)| (*place, landed.key.id()))
                 .unzip();
             if let Err(error) = self.op.tell_followers(&Timeline::Topic(topic.clone()), &ids).await {
                 unnoted.extend(failed(places, &error));
             }
         }
-        for announcement in announced {
+        for announcement in announced.consumers {
             unnoted.extend(self.note_for(&announcement, &landed).await);
         }
         unnoted
+    }
+
+    /// Deletes what landed in a deleted topic, or gives it the expiry of another retention, because its writer did not
+    /// know of the change. Returns the places of the records for which this failed.
+    async fn heed(
+        &self,
+        mark: &EndingMark,
+        landed: &[Placed<'_>],
+        opened: &[(usize, &DirectoryKey)],
+    ) -> BTreeSet<usize> {
+        let changes: Vec<(usize, BoxFuture<'_, Result<(), TableError>>)> = match mark {
+            EndingMark::Deletion { is_done } => {
+                let events = landed.iter().map(|(place, landed)| (*place, landed.key.encode()));
+                // While the walk goes on, it needs the entries, and deletes them.
+                let opened = opened.iter().filter(|_| *is_done).map(|(place, key)| (*place, key.encode()));
+                let delete = |(place, key)| (place, self.op.table.delete(key).boxed());
+                events.chain(opened).map(delete).collect()
+            }
+            EndingMark::Retention(days) => {
+                let stamp = |(place, landed): &Placed<'_>| {
+                    (*place, stamp(self.op, landed.key.encode(), landed.expires_at, landed.key.id(), *days).boxed())
+                };
+                landed.iter().map(stamp).collect()
+            }
+        };
+        let changes: Vec<_> =
+            changes.into_iter().map(async |(place, change)| (place, change.await)).collect();
+        let changed = stream::iter(changes).buffer_unordered(WRITES_AT_ONCE).collect::<Vec<_>>().await;
+        let unchanged = changed.into_iter().filter_map(|(place, changed)| Some((place, changed.err()?)));
+        unchanged.flat_map(|(place, error)| failed([place], &error)).collect()
     }
 
     /// Notes the candidates of one consumer, and then counts them.
@@ -86,7 +144,7 @@ impl LateNotes<'_> {
         let mut candidates = Vec::new();
         for (place, landed) in landed {
             match self.is_candidate(announced, landed, &mut covering).await {
-                Ok(true) => candidates.push((*place, landed.id)),
+                Ok(true) => candidates.push((*place, landed.key.id())),
                 Ok(false) => {}
                 Err(error) => unnoted.extend(failed([*place], &error)),
             }
@@ -140,14 +198,15 @@ impl LateNotes<'_> {
         covering: &mut Covering,
     ) -> Result<bool, TableError> {
         let Announcement { consumer, incarnation, start, to, run, .. } = announced;
-        if landed.id <= *start || landed.id > *to {
+        let id = landed.key.id();
+        if id <= *start || id > *to {
             return Ok(false);
         }
         let Some((from, at)) = run else { return Ok(true) };
-        if landed.id > *from {
+        if id > *from {
             return Ok(plan::may_be_missed(landed.at, *at));
         }
-        let run = covering.run_of(self.op, consumer, *incarnation, landed.id).await?;
+        let run = covering.run_of(self.op, consumer, *incarnation, id).await?;
         Ok(run.is_none_or(|run| plan::may_be_missed(landed.at, run.announced_at)))
     }
 }

@@ -11,6 +11,9 @@
 //! | a page of a job was put | the job is done for the page's followers | `page.rs` |
 //! | a source's partition takes no more entries | its timeline gets more shards | `spread.rs` |
 //! | writes were left to a backlog | they are made, in steps | `backlog.rs` |
+//! | a step of a topic's deletion, or of a change of its retention, was put | the step is taken | `ending.rs` |
+//! | an event got another expiry | so do its entries | `post.rs` |
+//! | an event landed in a deleted topic | it is deleted | `late.rs` |
 //!
 //! Records may be delivered twice, late, and in any order between items, and a process may die anywhere. Still these
 //! rules must hold:
@@ -31,6 +34,7 @@ mod backfill;
 mod backlog;
 mod belongs;
 mod cleanup;
+mod ending;
 mod job;
 mod late;
 mod page;
@@ -227,6 +231,8 @@ impl FanOut<'_> {
             What::Source { source, was_pushed, stored } => {
                 self.source_changed(source, *was_pushed, stored, at).await
             }
+            What::Restamped(key, entry) => Box::pin(self.restamped(key, entry, at)).await,
+            What::Ending(key, name) => Box::pin(self.end(key, *name)).await,
             What::Job(key, work) => Box::pin(JobStep { fan_out: *self, key, work }.run()).await,
             What::Backlog(key) => Box::pin(self.work_off(&key.backlog, &[key.id].into())).await,
         }

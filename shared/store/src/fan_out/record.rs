@@ -12,12 +12,15 @@
 use std::collections::HashMap;
 
 use aws_lambda_events::dynamodb::{EventRecord, UserIdentity};
-use lately_keys::table::{AnyKey, BacklogKey, EventKey, FollowerCountKey, FollowerKey, JobKey};
-use lately_keys::{EventId, Key, Source, TimeError, Topic, UnixMillis};
+use lately_keys::table::{
+    AnyKey, BacklogKey, DirectoryKey, EndingStepKey, EventKey, FollowerCountKey, FollowerKey, JobKey,
+};
+use lately_keys::{EventId, Key, Source, TimeError, UnixMillis};
 use lately_table::{Corrupt, Item};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::ending::step::StepName;
 use crate::entry::TimelineEntry;
 use crate::fan_out::job::JobWork;
 use crate::fan_out::walk::walk_id;
@@ -35,15 +38,18 @@ pub struct Record {
     pub(super) change: Result<Option<Change>, Poison>,
     /// The event that the record is about, if the event is new.
     pub(super) landed: Option<Landed>,
+    /// The entry of a topic's directory that the record is about, if the entry is new.
+    pub(super) opened: Option<DirectoryKey>,
 }
 
 /// An event that landed.
 #[derive(Debug)]
 pub(super) struct Landed {
-    pub(super) topic: Topic,
-    pub(super) id: EventId,
+    pub(super) key: EventKey,
     /// When it landed, in whole seconds, rounded down.
     pub(super) at: UnixMillis,
+    /// When it expires, in unix seconds.
+    pub(super) expires_at: Option<u64>,
 }
 
 /// A text that is no batch of records. The error names the place in the text, and quotes nothing.
@@ -95,8 +101,12 @@ pub(super) enum What {
         was_pushed: bool,
         stored: StoredSource,
     },
+    /// An event that timelines list got another expiry.
+    Restamped(EventKey, TimelineEntry),
     /// A page of a job was put.
     Job(JobKey, JobWork),
+    /// A step of a topic's deletion, or of a change of its retention, was put.
+    Ending(EndingStepKey, StepName),
     /// An item of a backlog was put.
     Backlog(BacklogKey),
 }
@@ -124,19 +134,27 @@ impl Record {
         let record = serde_json::from_str::<EventRecord>(record.get()).map_err(Poison::from);
         let record = match record.and_then(Delivered::try_from) {
             Ok(record) => record,
-            Err(poison) => return Self { sequence, at: None, item: None, change: Err(poison), landed: None },
+            Err(poison) => return Self::poisoned(sequence, None, poison),
         };
         let at = record.at().ok();
         let key = match record.key() {
             Ok(key) => key,
-            Err(poison) => return Self { sequence, at, item: None, change: Err(poison), landed: None },
+            Err(poison) => return Self::poisoned(sequence, at, poison),
         };
         let known = AnyKey::decode(&key.pk, &key.sk);
+        let opened = match &known {
+            Some(AnyKey::Directory(key)) if record.event == EventName::Insert => Some(key.clone()),
+            _ => None,
+        };
         let (change, landed) = match record.landed(known.as_ref()) {
             Ok(landed) => (record.change(known, &sequence), landed),
             Err(poison) => (Err(poison), None),
         };
-        Self { sequence, at, item: Some(key), change, landed }
+        Self { sequence, at, item: Some(key), change, landed, opened }
+    }
+
+    fn poisoned(sequence: String, at: Option<UnixMillis>, poison: Poison) -> Self {
+        Self { sequence, at, item: None, change: Err(poison), landed: None, opened: None }
     }
 }
 
@@ -219,7 +237,8 @@ impl Delivered {
         let Some(AnyKey::Event(key)) = key.filter(|_| self.event == EventName::Insert) else {
             return Ok(None);
         };
-        Ok(Some(Landed { topic: key.partition().topic.clone(), id: key.id(), at: self.at()? }))
+        let expires_at = self.after.as_ref().map(|after| after.optional_number("expires_at")).transpose()?.flatten();
+        Ok(Some(Landed { key: key.clone(), at: self.at()?, expires_at }))
     }
 
     fn change(&self, key: Option<AnyKey>, sequence: &str) -> Result<Option<Change>, Poison> {
@@ -240,7 +259,13 @@ impl Delivered {
             }
             AnyKey::Event(key) => {
                 let entry = TimelineEntry::of(&key, self.after()?, self.at()?)?;
-                entry.map(|entry| What::Posted(key, entry))
+                let has_new_expiry = self.before.as_ref().is_some_and(|before| {
+                    before.get("expires_at") != self.after.as_ref().and_then(|after| after.get("expires_at"))
+                });
+                entry.map(|entry| match has_new_expiry {
+                    true => What::Restamped(key, entry),
+                    false => What::Posted(key, entry),
+                })
             }
             AnyKey::Follower(key) if removed => Some(What::Unfollowed(key)),
             AnyKey::Follower(key) => {
@@ -260,6 +285,7 @@ impl Delivered {
                 let work = JobWork::decode(&key.job, self.after()?)?;
                 Some(What::Job(key, work))
             }
+            AnyKey::EndingStep(key) if !removed => Some(What::Ending(key, StepName::of(self.after()?)?)),
             AnyKey::Backlog(key) if !removed => Some(What::Backlog(key)),
             _ => None,
         })
@@ -320,8 +346,10 @@ mod tests {
         };
         let record = told("INSERT");
         assert!(matches!(record.change, Ok(None)), "no view lists the event");
-        let Landed { topic, id: landed, at } = record.landed.unwrap();
-        assert_eq!((topic.as_str(), landed, at.get()), ("logs", id, 1_479_499_740_000));
+        let Landed { key, at, expires_at } = record.landed.unwrap();
+        let topic = key.partition().topic.as_str();
+        assert_eq!((topic, key.id(), at.get()), ("logs", id, 1_479_499_740_000));
+        assert_eq!(expires_at, None);
         assert!(told("MODIFY").landed.is_none() && told("REMOVE").landed.is_none());
     }
 

@@ -48,9 +48,10 @@ impl DirectoryWalk {
         event_type: Option<EventType>,
         consistent: bool,
     ) -> Self {
-        // A directory entry outlives its events. Entries whose events are all past the retention are not read.
-        let kept = span.ids.and_then(|ids| ids.within(stored.oldest_kept(span.now), UnixMillis::MAX));
-        let unread = kept.map(|IdRange { oldest, newest }| {
+        // A retention hides at once, and an entry of the directory outlives its events.
+        let ids = span.ids.and_then(|ids| ids.within(stored.oldest_kept(span.now), UnixMillis::MAX));
+        let span = Span { ids, ..span };
+        let unread = ids.map(|IdRange { oldest, newest }| {
             DirectoryRange::between(
                 topic.clone(),
                 stored.settings.bucket,

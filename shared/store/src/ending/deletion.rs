@@ -1,0 +1,80 @@
+//! Deleting a topic: how it begins, and what a client sees of it. Fan-out takes the steps.
+
+use lately_keys::table::{Ending, EndingStepKey};
+use lately_keys::{TableKey, Topic};
+use lately_model::TopicDeletion;
+use lately_table::{Condition, REVISION, Rounds, TableError, Transacted, Transaction};
+
+use crate::ending::mark::{self, EndingMark};
+use crate::ending::step::DeletionStep;
+use crate::error::FindError;
+use crate::event::is_over;
+use crate::topic::{self, StoredTopic, TopicError, TopicHandle, TopicNotFound};
+
+/// The topic is not being deleted, and was not deleted within the last day.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no deletion of the topic {topic}")]
+pub struct DeletionNotFound {
+    /// The topic that was asked for.
+    pub topic: Topic,
+}
+
+/// Why a deletion could not be read.
+pub type DeletionError = FindError<DeletionNotFound>;
+
+impl TopicHandle<'_> {
+    /// Begins to delete the topic with all that it holds, or returns the deletion that is under way.
+    ///
+    /// # Errors
+    /// See [`TopicError`].
+    pub async fn delete(self) -> Result<TopicDeletion, TopicError> {
+        let (topic, now) = (self.topic, self.op.now());
+        let mut rounds = Rounds::of(&self.op.table, "the topic");
+        loop {
+            let not_found = TopicNotFound { topic: topic.clone(), is_being_deleted: false };
+            let found = self.find().await?.ok_or(TopicError::NotFound(not_found.clone()))?;
+            if found.deleting.is_some() {
+                return match self.deletion().await {
+                    Ok(deletion) if found.is_being_deleted(now) => Ok(deletion),
+                    Err(DeletionError::Table(error)) => Err(error.into()),
+                    _ => Err(TopicError::NotFound(not_found)),
+                };
+            }
+            let marked = StoredTopic { deleting: Some(now), revision: found.revision.next(), ..found };
+            let first = DeletionStep::first(now, found.settings.bucket);
+            // The deletion begins as a whole. If it may have begun already, the next round finds it.
+            let is_known = Condition::equals(REVISION, found.revision.get());
+            let transaction = Transaction::new(self.op.ambient())
+                .put_if(topic::encode(topic, marked), is_known)
+                .put(EndingMark::of_deletion(topic, now))
+                .put(first.encode(topic));
+            if self.op.table.transact(&transaction).await? == Transacted::Done {
+                self.op.store.forget_topic(topic);
+                return Ok(first.view(topic, now));
+            }
+            rounds.lose_and_pause().await?;
+        }
+    }
+
+    /// The deletion of the topic: how far it has come, or that it is done.
+    ///
+    /// # Errors
+    /// See [`DeletionError`].
+    pub async fn deletion(self) -> Result<TopicDeletion, DeletionError> {
+        let (topic, now) = (self.topic, self.op.now());
+        let key = EndingStepKey { topic: topic.clone(), ending: Ending::Deletion };
+        let found = self.op.table.get(key.encode()).await?;
+        let step = match found {
+            Some(item) if !is_over(&item, now).map_err(TableError::from)? => {
+                DeletionStep::decode(&item).map_err(TableError::from)?
+            }
+            _ => return Err(DeletionError::NotFound(DeletionNotFound { topic: topic.clone() })),
+        };
+        Ok(step.view(topic, now))
+    }
+
+    /// Removes what is left of an earlier topic of this name: its mark, which would delete the new topic's events.
+    pub(crate) async fn forget_deletion(self) -> Result<(), TableError> {
+        self.op.table.delete(mark::place(self.topic, Ending::Deletion)).await
+    }
+}

@@ -1,0 +1,271 @@
+//! The next step of a deletion, or of a change of the retention.
+//!
+//! ```text
+//! JOB#DELETION#{topic} / STEP
+//!   begun N (milliseconds), step N (its number), bucket S (the width of the topic's buckets)
+//!   listed B (16 bytes for each event that the step deletes), over S? (labels of the buckets that it deletes then)
+//!   at S?, shard N? (of the bucket with this label, this many shards hold no more events)
+//!   events N, buckets N, consumers N (deleted so far, those listed included)
+//!   finished N? (milliseconds), expires_at N? (once nothing is left)
+//! JOB#RETENTION#{topic} / STEP
+//!   begun N (milliseconds), step N (its number), retention_days N? (the new retention; forever if absent)
+//!   gone N? (milliseconds: earlier events are deleted)
+//!   at S? (the label of the bucket that the step begins in), shard N, after S? (the id after which it begins)
+//!   expires_at N
+//! ```
+
+use lately_keys::table::{Ending, EndingStepKey};
+use lately_keys::{Bucket, BucketWidth, EventId, Shard, Topic, UnixMillis};
+use lately_model::{EndingState, RetentionDays, TopicDeletion};
+use lately_table::{Condition, Corrupt, Item, Value};
+
+use crate::limits::ENDING_MARK_SECONDS;
+use crate::topic::retention_days;
+
+/// The name of a step: when the ending began, and the step's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StepName {
+    pub(crate) begun: UnixMillis,
+    pub(crate) number: u64,
+}
+
+impl StepName {
+    pub(crate) const fn first(begun: UnixMillis) -> Self {
+        Self { begun, number: 0 }
+    }
+
+    pub(crate) fn of(item: &Item) -> Result<Self, Corrupt> {
+        Ok(Self { begun: item.millis("begun")?, number: item.number("step")? })
+    }
+
+    const fn next(self) -> Self {
+        Self { number: self.number + 1, ..self }
+    }
+
+    /// The condition that a stored step is this one.
+    pub(crate) fn is_stored(self) -> Condition {
+        Condition::equals("begun", self.begun.get()).and(Condition::equals("step", self.number))
+    }
+
+    fn item(self, topic: &Topic, ending: Ending) -> Item {
+        let key = EndingStepKey { topic: topic.clone(), ending };
+        Item::at(&key).with("begun", self.begun.get()).with("step", self.number)
+    }
+}
+
+/// The next step of a topic's deletion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DeletionStep {
+    pub(crate) name: StepName,
+    pub(crate) width: BucketWidth,
+    /// The step begins with the deletion of these events …
+    pub(crate) listed: Vec<EventId>,
+    /// … and then of the directory's entries for these buckets.
+    pub(crate) over: Vec<Bucket>,
+    /// A bucket, and the number of its shards that hold no more events.
+    pub(crate) at: Option<(Bucket, u16)>,
+    pub(crate) events: u64,
+    pub(crate) buckets: u64,
+    pub(crate) consumers: u64,
+    /// When the topic's name is free; `None` while something is left.
+    pub(crate) finished: Option<UnixMillis>,
+    pub(crate) expires_at: Option<u64>,
+}
+
+impl DeletionStep {
+    pub(crate) const fn first(begun: UnixMillis, width: BucketWidth) -> Self {
+        Self {
+            name: StepName::first(begun),
+            width,
+            listed: Vec::new(),
+            over: Vec::new(),
+            at: None,
+            events: 0,
+            buckets: 0,
+            consumers: 0,
+            finished: None,
+            expires_at: None,
+        }
+    }
+
+    /// The step after this one, with nothing listed yet.
+    pub(crate) fn next(&self) -> Self {
+        Self { name: self.name.next(), listed: Vec::new(), over: Vec::new(), ..self.clone() }
+    }
+
+    pub(crate) fn encode(&self, topic: &Topic) -> Item {
+        let listed: Vec<u8> = self.listed.iter().flat_map(|id| *id.as_uuid().as_bytes()).collect();
+        let over: Vec<_> = self.over.iter().map(ToString::to_string).collect();
+        self.name
+            .item(topic, Ending::Deletion)
+            .with("bucket", self.width.as_str())
+            .with("listed", Value::bytes(listed))
+            .with_some("over", (!over.is_empty()).then(|| over.join(" ")))
+            .with_some("at", self.at.map(|(bucket, _)| bucket.to_string()))
+            .with_some("shard", self.at.map(|(_, shards)| shards))
+            .with("events", self.events)
+            .with("buckets", self.buckets)
+            .with("consumers", self.consumers)
+            .with_some("finished", self.finished.map(UnixMillis::get))
+            .with_some("expires_at", self.expires_at)
+    }
+
+    pub(crate) fn decode(item: &Item) -> Result<Self, Corrupt> {
+        let listed = item.bytes("listed")?.chunks(16).map(EventId::from_slice).collect::<Option<_>>();
+        let over = item.optional_text("over")?.unwrap_or_default();
+        let over = over.split_ascii_whitespace().map(str::parse).collect::<Result<_, _>>();
+        Ok(Self {
+            name: StepName::of(item)?,
+            width: item.parsed("bucket")?,
+            listed: listed.ok_or_else(|| item.corrupt("listed"))?,
+            over: over.map_err(|_| item.corrupt("over"))?,
+            at: match item.optional_parsed("at")? {
+                Some(bucket) => Some((bucket, item.number("shard")?)),
+                None => None,
+            },
+            events: item.number("events")?,
+            buckets: item.number("buckets")?,
+            consumers: item.number("consumers")?,
+            finished: if item.has("finished") { Some(item.millis("finished")?) } else { None },
+            expires_at: item.optional_number("expires_at")?,
+        })
+    }
+
+    /// The deletion as a client sees it.
+    pub(super) fn view(&self, topic: &Topic, now: UnixMillis) -> TopicDeletion {
+        let finished_at = self.finished.filter(|finished| *finished <= now);
+        let state = if finished_at.is_some() { EndingState::Done } else { EndingState::Deleting };
+        let Self { events, buckets, consumers, .. } = *self;
+        let begun_at = self.name.begun;
+        TopicDeletion { topic: topic.clone(), state, begun_at, finished_at, events, buckets, consumers }
+    }
+}
+
+/// The next step of a change of the retention.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RetentionStep {
+    pub(crate) name: StepName,
+    pub(crate) days: Option<RetentionDays>,
+    /// Earlier events were past the retention when it was changed. They are deleted.
+    pub(crate) gone: Option<UnixMillis>,
+    /// Where the step begins; `None` for the first step.
+    pub(crate) at: Option<RetentionPlace>,
+}
+
+/// A place in a topic, on the way from the newest bucket to the oldest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RetentionPlace {
+    pub(crate) bucket: Bucket,
+    pub(crate) shard: Shard,
+    /// The events after this one, which are older, are left.
+    pub(crate) after: Option<EventId>,
+}
+
+impl RetentionStep {
+    pub(crate) const fn first(
+        begun: UnixMillis,
+        days: Option<RetentionDays>,
+        gone: Option<UnixMillis>,
+    ) -> Self {
+        Self { name: StepName::first(begun), days, gone, at: None }
+    }
+
+    /// The step after this one.
+    pub(crate) const fn next(&self, at: RetentionPlace) -> Self {
+        Self { name: self.name.next(), at: Some(at), ..*self }
+    }
+
+    pub(crate) fn encode(&self, topic: &Topic) -> Item {
+        let item = self
+            .name
+            .item(topic, Ending::Retention)
+            .with_some("retention_days", self.days.map(RetentionDays::get))
+            .with_some("gone", self.gone.map(UnixMillis::get))
+            .with("expires_at", self.name.begun.get() / 1000 + ENDING_MARK_SECONDS);
+        let Some(RetentionPlace { bucket, shard, after }) = self.at else { return item };
+        item.with("at", bucket.to_string())
+            .with("shard", u64::from(shard.get()))
+            .with_some("after", after.map(|after| after.to_string()))
+    }
+
+    pub(crate) fn decode(item: &Item) -> Result<Self, Corrupt> {
+        let at = match item.optional_parsed("at")? {
+            None => None,
+            Some(bucket) => {
+                let shard = Shard::from(item.number::<u8>("shard")?);
+                Some(RetentionPlace { bucket, shard, after: item.optional_parsed("after")? })
+            }
+        };
+        Ok(Self {
+            name: StepName::of(item)?,
+            days: retention_days(item, "retention_days")?,
+            gone: if item.has("gone") { Some(item.millis("gone")?) } else { None },
+            at,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
+
+    fn millis(millis: u64) -> UnixMillis {
+        UnixMillis::new(millis).unwrap()
+    }
+
+    #[test]
+    fn golden_bytes_of_a_deletion() {
+        let topic = "posts".parse().unwrap();
+        let first = DeletionStep::first(millis(1_000_500), BucketWidth::Day);
+        let step = DeletionStep {
+            listed: vec![ID.parse().unwrap()],
+            over: vec!["2024-07-12".parse().unwrap(), "2024-07-11".parse().unwrap()],
+            at: Some(("2024-07-10".parse().unwrap(), 3)),
+            events: 7,
+            buckets: 2,
+            consumers: 1,
+            ..first.next()
+        };
+        let bytes = ID.parse::<EventId>().unwrap().as_uuid().as_bytes().to_vec();
+        let expected = Item::from([("pk", "JOB#DELETION#posts"), ("sk", "STEP"), ("bucket", "day")])
+            .with("begun", 1_000_500_u64)
+            .with("step", 1_u64)
+            .with("listed", Value::bytes(bytes))
+            .with("over", "2024-07-12 2024-07-11")
+            .with("at", "2024-07-10")
+            .with("shard", 3_u64)
+            .with("events", 7_u64)
+            .with("buckets", 2_u64)
+            .with("consumers", 1_u64);
+        assert_eq!(step.encode(&topic), expected);
+        let done = DeletionStep { finished: Some(millis(2_000_000)), expires_at: Some(9), ..step.next() };
+        for step in [first, step, done.clone()] {
+            assert_eq!(DeletionStep::decode(&step.encode(&topic)), Ok(step));
+        }
+        let state = |now| done.view(&topic, millis(now)).state;
+        assert_eq!((state(1_999_999), state(2_000_000)), (EndingState::Deleting, EndingState::Done));
+    }
+
+    #[test]
+    fn golden_bytes_of_a_retention() {
+        let topic = "posts".parse().unwrap();
+        let first = RetentionStep::first(millis(1_000_500), RetentionDays::new(7).ok(), Some(millis(9)));
+        let (bucket, shard) = ("2024-07-12".parse().unwrap(), Shard::from(3));
+        let step = first.next(RetentionPlace { bucket, shard, after: Some(ID.parse().unwrap()) });
+        let expected = Item::from([("pk", "JOB#RETENTION#posts"), ("sk", "STEP"), ("at", "2024-07-12")])
+            .with("begun", 1_000_500_u64)
+            .with("step", 1_u64)
+            .with("retention_days", 7_u64)
+            .with("gone", 9_u64)
+            .with("expires_at", 1_000 + ENDING_MARK_SECONDS)
+            .with("shard", 3_u64)
+            .with("after", ID);
+        assert_eq!(step.encode(&topic), expected);
+        let forever = RetentionStep::first(millis(1_000_500), None, None);
+        for step in [first, step, forever] {
+            assert_eq!(RetentionStep::decode(&step.encode(&topic)), Ok(step));
+        }
+    }
+}

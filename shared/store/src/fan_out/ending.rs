@@ -1,0 +1,276 @@
+//! The steps of a topic's deletion, and of a change of its retention (`ending/`).
+//!
+//! A deletion goes through the directory, newest bucket first. A step deletes the events that the step before listed,
+//! and the entries of buckets that hold nothing more; then it lists the next events and stores the list. The records of
+//! the deleted events make fan-out remove their entries from timelines and feeds (`post.rs`), as for any deleted event.
+//! So a deletion costs one write unit for each KB of an event, one for each of its entries, and two hundredths for its
+//! place in a list.
+//!
+//! An entry of the directory is deleted after all events of its bucket. What lands in the meantime, from a process that
+//! does not know of the deletion, is deleted when its record comes (`late.rs`).
+//!
+//! A change of the retention goes the same way. Events that are past the old or the new retention are deleted, and all
+//! others get the new expiry; then fan-out gives their entries the new expiry.
+
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use lately_keys::table::{
+    DirectoryKey, Ending, EndingMarkKey, EndingStepKey, EventKey, EventPartition, Timeline, WatchKey,
+};
+use lately_keys::{Bucket, EventId, Key, Shard, SortKey, TableKey, Topic, UnixMillis};
+use lately_model::RetentionDays;
+use lately_table::{Condition, Item, PutIf, Query, TableError, Update};
+
+use crate::directory::{Directory, DirectoryPage, Entry, longer};
+use crate::ending::mark::EndingMark;
+use crate::ending::step::{DeletionStep, RetentionPlace, RetentionStep, StepName};
+use crate::event::expiry;
+use crate::fan_out::FanOut;
+use crate::limits::{
+    CONSUMER_DELETION_TIME, DELETION_SETTLE_SECONDS, DELETION_SHOWN_SECONDS, ENDING_EVENTS_PER_STEP,
+    ENDING_QUERIES_PER_STEP, WRITES_AT_ONCE,
+};
+use crate::op::Op;
+use crate::topic;
+
+impl FanOut<'_> {
+    /// Takes a step, unless it was taken before.
+    pub(super) async fn end(&self, key: &EndingStepKey, name: StepName) -> Result<(), TableError> {
+        let Some(item) = self.op.table.get(key.encode()).await? else { return Ok(()) };
+        if StepName::of(&item)? != name {
+            return Ok(());
+        }
+        let topic = &key.topic;
+        let next = match key.ending {
+            Ending::Deletion => {
+                let step = DeletionStep::decode(&item)?;
+                if step.finished.is_some() {
+                    return Ok(());
+                }
+                Box::pin(self.delete_listed(topic, &step)).await?.encode(topic)
+            }
+            Ending::Retention => match Box::pin(self.restamp(topic, RetentionStep::decode(&item)?)).await? {
+                Some(next) => next.encode(topic),
+                None => return Ok(()),
+            },
+        };
+        match self.op.table.put_if(&next, &name.is_stored()).await? {
+            PutIf::Done => Ok(()),
+            // Another process has taken the step, or an earlier attempt of this put was applied.
+            PutIf::Refused(_) => Ok(()),
+        }
+    }
+
+    /// Deletes what a step lists, and lists what is to be deleted next.
+    async fn delete_listed(&self, topic: &Topic, step: &DeletionStep) -> Result<DeletionStep, TableError> {
+        let event = |id: &EventId| EventKey::new(topic.clone(), step.width, *id).encode();
+        self.delete(step.listed.iter().map(event).collect()).await?;
+        let entry = |bucket: &Bucket| DirectoryKey { topic: topic.clone(), bucket: *bucket }.encode();
+        self.delete(step.over.iter().map(entry).collect()).await?;
+
+        let mut next = step.next();
+        if let Some(gone) = self.delete_a_consumer(topic).await? {
+            next.consumers += u64::from(gone);
+            return Ok(next);
+        }
+        self.list(topic, &mut next).await?;
+        if next.listed.is_empty() && next.over.is_empty() && next.at.is_none() {
+            self.finish(topic, &mut next).await?;
+        }
+        Ok(next)
+    }
+
+    /// Deletes one of the topic's consumers, as far as the time allows. Returns whether nothing of it is left; `None` if
+    /// the topic has no consumer.
+    async fn delete_a_consumer(&self, topic: &Topic) -> Result<Option<bool>, TableError> {
+        let op = self.op.step_within(CONSUMER_DELETION_TIME);
+        let consumers = op.topic(topic).announcements().await?;
+        match consumers.first() {
+            None => Ok(None),
+            Some(first) => Ok(Some(op.consumer(&first.consumer).delete_some().await?)),
+        }
+    }
+
+    /// Lists events to delete, and the buckets that then hold no more.
+    async fn list(&self, topic: &Topic, next: &mut DeletionStep) -> Result<(), TableError> {
+        let (directory, mut queries, mut newest) = (Directory::of(self.op, topic), 0, None);
+        loop {
+            let DirectoryPage { entries, more } = directory.remaining(newest, ENDING_QUERIES_PER_STEP).await?;
+            for entry in &entries {
+                let shards = shards_of(entry);
+                let empty = next.at.filter(|(bucket, _)| *bucket == entry.bucket).map_or(0, |(_, empty)| empty);
+                for (shard, before) in shards.iter().zip(0..).skip(empty.into()) {
+                    next.at = Some((entry.bucket, before));
+                    let room = ENDING_EVENTS_PER_STEP - next.listed.len();
+                    if room == 0 || queries == ENDING_QUERIES_PER_STEP {
+                        return Ok(());
+                    }
+                    queries += 1;
+                    let is_whole = self.list_shard(topic, entry.bucket, *shard, room, next).await?;
+                    if !is_whole {
+                        return Ok(());
+                    }
+                }
+                next.over.push(entry.bucket);
+                next.buckets += 1;
+                next.at = None;
+                newest = entry.bucket.previous();
+            }
+            if !more || newest.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Lists the events of one shard. Returns whether these are all.
+    async fn list_shard(
+        &self,
+        topic: &Topic,
+        bucket: Bucket,
+        shard: Shard,
+        room: usize,
+        next: &mut DeletionStep,
+    ) -> Result<bool, TableError> {
+        let partition = EventPartition { topic: topic.clone(), bucket, shard };
+        let query = Query::partition(partition.to_string()).keys_only().limit(small(room)).consistent(true);
+        let page = self.op.table.query(&query).await?;
+        self.op.table.meter().items(page.read);
+        for item in &page.items {
+            next.listed.push(item.parsed::<SortKey>("sk")?.id());
+        }
+        next.events += page.items.len() as u64;
+        Ok(page.next.is_none())
+    }
+
+    /// Ends a deletion, if the directory is still empty after the mark says that it is.
+    async fn finish(&self, topic: &Topic, next: &mut DeletionStep) -> Result<(), TableError> {
+        let (begun, now) = (next.name.begun, self.op.now());
+        self.op.table.update(&EndingMark::finish_deletion(topic, begun, now)).await?;
+        if !Directory::of(self.op, topic).remaining(None, 1).await?.entries.is_empty() {
+            return Ok(());
+        }
+        let watch = WatchKey { timeline: Timeline::Topic(topic.clone()) }.encode();
+        let ending = Ending::Retention;
+        let mark = EndingMarkKey { topic: topic.clone(), ending }.encode();
+        let step = EndingStepKey { topic: topic.clone(), ending }.encode();
+        for key in [watch, mark, step] {
+            self.op.table.delete(key).await?;
+        }
+        let finished = now.max(begun.saturating_add(DELETION_SETTLE_SECONDS * 1000));
+        let seconds = finished.get().div_ceil(1000);
+        let config = Update::under(topic::key_of(topic))
+            .set("expires_at", seconds)
+            .only_if(Condition::equals("deleting", begun.get()));
+        self.op.table.update(&config).await?;
+        next.finished = Some(UnixMillis::new(seconds * 1000).unwrap_or(finished));
+        next.expires_at = Some(seconds + DELETION_SHOWN_SECONDS);
+        Ok(())
+    }
+
+    /// Gives the next events another expiry. Returns the next step; `None` if nothing is left.
+    async fn restamp(
+        &self,
+        topic: &Topic,
+        step: RetentionStep,
+    ) -> Result<Option<RetentionStep>, TableError> {
+        let (directory, mut queries, mut events) = (Directory::of(self.op, topic), 0, 0);
+        let mut newest = step.at.map(|at| at.bucket);
+        let mut begin = step.at;
+        loop {
+            let DirectoryPage { entries, more } = directory.remaining(newest, ENDING_QUERIES_PER_STEP).await?;
+            for entry in &entries {
+                let from = begin.take().filter(|at| at.bucket == entry.bucket);
+                // An entry of the directory stays at least as long as the events of its bucket.
+                directory.keep(entry, longer(entry.retention, step.days)).await?;
+                let shards = shards_of(entry);
+                let first = from.map_or(Shard::from(0), |at| at.shard);
+                for shard in shards.into_iter().filter(|shard| *shard >= first) {
+                    let mut after = from.filter(|at| at.shard == shard).and_then(|at| at.after);
+                    loop {
+                        if queries == ENDING_QUERIES_PER_STEP || events >= ENDING_EVENTS_PER_STEP {
+                            return Ok(Some(step.next(RetentionPlace { bucket: entry.bucket, shard, after })));
+                        }
+                        queries += 1;
+                        let room = ENDING_EVENTS_PER_STEP - events;
+                        let (read, stopped_at) =
+                            self.restamp_shard(topic, entry.bucket, shard, after, room, &step).await?;
+                        events += read;
+                        match stopped_at {
+                            Some(stopped_at) => after = Some(stopped_at),
+                            None => break,
+                        }
+                    }
+                }
+                directory.keep(entry, step.days).await?;
+                newest = entry.bucket.previous();
+            }
+            if !more || newest.is_none() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Gives some events of a shard another expiry. Returns their number, and the last one if there are more.
+    async fn restamp_shard(
+        &self,
+        topic: &Topic,
+        bucket: Bucket,
+        shard: Shard,
+        after: Option<EventId>,
+        room: usize,
+        step: &RetentionStep,
+    ) -> Result<(usize, Option<EventId>), TableError> {
+        let partition = EventPartition { topic: topic.clone(), bucket, shard };
+        let query = Query::partition(partition.to_string()).limit(small(room)).consistent(true);
+        let query = match after {
+            Some(after) => query.after(after.sort_key().to_string()),
+            None => query,
+        };
+        let page = self.op.table.query(&query).await?;
+        self.op.table.meter().items(page.read);
+        let changes: Vec<_> = page.items.iter().map(|item| self.restamp_event(item, step)).collect();
+        stream::iter(changes).buffer_unordered(WRITES_AT_ONCE).try_collect::<()>().await?;
+        let stopped_at = page.next.map(|key| key.parsed::<SortKey>("sk")).transpose()?.map(SortKey::id);
+        Ok((page.read, stopped_at))
+    }
+
+    /// Gives an event another expiry, or deletes it if it is past the retention.
+    async fn restamp_event(&self, item: &Item, step: &RetentionStep) -> Result<(), TableError> {
+        let id = item.parsed::<SortKey>("sk")?.id();
+        let now = self.op.now();
+        let kept = step.days.map(|days| topic::oldest_kept(days, now));
+        let oldest = kept.into_iter().chain(step.gone).max();
+        if oldest.is_some_and(|oldest| id.at() < oldest) {
+            return self.op.table.delete(item.key()?).await;
+        }
+        stamp(self.op, item.key()?, item.optional_number("expires_at")?, id, step.days).await
+    }
+}
+
+/// Sets an event's expiry, if the event is there and has another one.
+pub(super) async fn stamp(
+    op: &Op,
+    key: Key,
+    stored: Option<u64>,
+    id: EventId,
+    days: Option<RetentionDays>,
+) -> Result<(), TableError> {
+    let wanted = days.map(|days| expiry(id.at(), days));
+    if wanted == stored {
+        return Ok(());
+    }
+    let update = Update::under(key);
+    let update = match wanted {
+        Some(seconds) => update.set("expires_at", seconds),
+        None => update.remove("expires_at"),
+    };
+    op.table.update(&update.only_if(Condition::exists("pk"))).await.map(drop)
+}
+
+/// All shards that may hold events of an entry's bucket.
+fn shards_of(entry: &Entry) -> Vec<Shard> {
+    entry.coverage.shards_within(entry.bucket.first(), entry.bucket.last())
+}
+
+fn small(items: usize) -> u32 {
+    u32::try_from(items).unwrap_or(u32::MAX)
+}
