@@ -6,7 +6,7 @@ use std::fmt::{Debug, Display};
 use std::str::FromStr;
 
 use lately_engine::stream::SequenceNumber;
-use lately_keys::table::{IdempotencyKey, IssueNumber, IssuePriority, IssueStatus, SessionId};
+use lately_keys::table::{ErasureId, IdempotencyKey, IssueNumber, IssuePriority, IssueStatus, SessionId};
 use lately_keys::{
     Actor, App, Bucket, BucketWidth, Caller, Consumer, EventId, EventType, Owner, Repo, Shard, SortKey, Source, Subject,
     Topic, UnixMillis, User,
@@ -53,6 +53,7 @@ fuzz_target!(|text: &str| {
     exact::<SequenceNumber>(text);
     round_trip::<EventId>(text);
     round_trip::<SessionId>(text);
+    round_trip::<ErasureId>(text);
     round_trip::<SortKey>(text);
     round_trip::<UnixMillis>(text);
     round_trip::<IssueNumber>(text);

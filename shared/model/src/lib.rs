@@ -29,7 +29,7 @@
 //! | events in requests | [`Batch`], [`NewEvent`], [`AcceptedTimes`] |
 //! | events in responses | [`Event`], [`TimelineEvent`], [`Page`], [`FeedPage`], [`Accepted`], [`PartlyAccepted`] |
 //! | an event's data | [`Data`] |
-//! | query strings | [`EventQuery`], [`SourceQuery`], [`FeedQuery`], [`ListQuery`], [`SessionQuery`], [`RevocationQuery`], [`RecordQuery`], [`PageSize`], [`TimeRange`] |
+//! | query strings | [`EventQuery`], [`SourceQuery`], [`FeedQuery`], [`ListQuery`], [`SessionQuery`], [`RevocationQuery`], [`DeletionQuery`], [`RecordQuery`], [`PageSize`], [`TimeRange`] |
 //! | topics | [`TopicChange`], [`TopicSettings`], [`TopicView`], [`Views`], [`RetentionDays`] |
 //! | records | [`Document`], [`Revision`], [`Precondition`] |
 //! | issues | [`NewIssue`], [`IssueChange`], [`Issue`], [`IssueQuery`], [`IssueList`], [`Labels`], [`issue_opened`], [`issue_changed`] |
@@ -37,6 +37,7 @@
 //! | faults | [`BodyError`], [`Fault`], [`Faults`], [`Malformed`] |
 //! | consumers | [`NewConsumer`], [`PollRequest`], [`Polled`], [`Commit`], [`Seek`], [`ConsumerView`] |
 //! | reports | [`RunSpec`], [`RunView`], [`RunFiles`] |
+//! | ends | [`TopicDeletion`], [`DeletionEstimate`], [`NewErasure`], [`Erasure`], [`ErasureEstimate`], [`ErasureReceipt`] |
 //! | following | [`Backfill`], [`FollowingList`], [`FollowerList`], [`SourceView`] |
 
 #![deny(missing_docs)]
@@ -48,6 +49,7 @@ mod bounded;
 mod consumer;
 mod data;
 mod document;
+mod ending;
 mod event;
 mod fault;
 mod fields;
@@ -81,6 +83,10 @@ pub use consumer::{
 };
 pub use data::{Data, DataError};
 pub use document::Document;
+pub use ending::{
+    DeletionEstimate, DeletionQuery, EndingState, Erasure, ErasureCounts, ErasureEstimate, ErasureReceipt,
+    ErasureState, NewErasure, TopicDeletion,
+};
 pub use event::{Event, NewEvent};
 pub use fault::{Fault, Faults};
 pub use follow::{

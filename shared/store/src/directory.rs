@@ -356,9 +356,9 @@ impl Directory<'_> {
         let is_there = Condition::exists(base_attribute(&entry.coverage));
         let update = Update::of(&key(&name)).only_if(is_there);
         let update = match retention {
-            Some(days) => update
-                .set("retention_days", days.get())
-                .set("expires_at", expiry(entry.bucket, days)),
+            Some(days) => {
+                update.set("retention_days", days.get()).set("expires_at", expiry(entry.bucket, days))
+            }
             None => update.remove("retention_days").remove("expires_at"),
         };
         self.update_entry(&name, &update).await

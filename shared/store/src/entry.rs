@@ -27,6 +27,7 @@ use lately_keys::{
 use lately_model::{AcceptedTimes, Data, Event, RetentionDays, Views};
 use lately_table::{Corrupt, Item, TableError};
 
+use crate::event::expiry;
 use crate::limits::{ENTRY_BYTES, ENTRY_EXPIRY_BYTES, ENTRY_KEY_BYTES, ENTRY_MARK_BYTES};
 use crate::op::Op;
 use crate::topic::TopicError;
@@ -134,11 +135,13 @@ impl TimelineEntry {
 
     /// The entry's item in a feed. It expires when the feed's retention is over, and no later than its event.
     pub(crate) fn in_feed(&self, user: &User, retention: Option<RetentionDays>) -> Item {
-        // Rounded up: a feed keeps an entry for no less than the retention.
-        let kept_until =
-            retention.map(|days| self.id.at().saturating_add(days.millis()).get().div_ceil(1000));
-        let expires_at = self.expires_at.into_iter().chain(kept_until).min();
-        self.item(&FeedEntryKey { user: user.clone(), id: self.id }, expires_at)
+        self.item(&FeedEntryKey { user: user.clone(), id: self.id }, self.expiry_in_feed(retention))
+    }
+
+    /// When the entry expires in a feed with this retention, in unix seconds.
+    pub(crate) fn expiry_in_feed(&self, retention: Option<RetentionDays>) -> Option<u64> {
+        let kept_until = retention.map(|days| expiry(self.id.at(), days));
+        self.expires_at.into_iter().chain(kept_until).min()
     }
 
     /// The entry's item in the author's own feed until fan-out replaces it: a pointer that expires at `until`, in unix

@@ -55,8 +55,7 @@ impl StoredTopic {
     /// True if a process that knows `other` may go on with the directory's entries that it remembers: the topic has
     /// neither been deleted and created again since, nor got another retention.
     fn continues(&self, other: &Self) -> bool {
-        self.created_at == other.created_at
-            && self.settings.retention_days == other.settings.retention_days
+        self.created_at == other.created_at && self.settings.retention_days == other.settings.retention_days
     }
 }
 
@@ -142,7 +141,8 @@ impl TopicHandle<'_> {
                     let changed = settings != known.settings;
                     let revision = if changed { known.revision.next() } else { known.revision };
                     let has_new_retention = settings.retention_days != known.settings.retention_days;
-                    let gone = if has_new_retention { Some(known.oldest_kept(self.op.now())) } else { known.gone };
+                    let gone =
+                        if has_new_retention { Some(known.oldest_kept(self.op.now())) } else { known.gone };
                     let gone = gone.filter(|gone| *gone > UnixMillis::MIN);
                     StoredTopic { settings, gone, revision, ..known }
                 }

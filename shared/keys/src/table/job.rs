@@ -27,6 +27,8 @@ pub enum JobTask {
     Push,
     /// Deletes the event's copy from the follower's feed.
     Remove,
+    /// Gives the event's copy in the follower's feed the event's expiry.
+    Restamp,
     /// Writes the source's pull marker into the follower's feed.
     Promote,
     /// Deletes the source's entries from the feed of a user who no longer follows it.
@@ -36,12 +38,14 @@ pub enum JobTask {
 }
 
 impl JobTask {
-    const ALL: [Self; 5] = [Self::Push, Self::Remove, Self::Promote, Self::Cleanup, Self::Backfill];
+    const ALL: [Self; 6] =
+        [Self::Push, Self::Remove, Self::Restamp, Self::Promote, Self::Cleanup, Self::Backfill];
 
     const fn as_str(self) -> &'static str {
         match self {
             Self::Push => "PUSH",
             Self::Remove => "REMOVE",
+            Self::Restamp => "RESTAMP",
             Self::Promote => "PROMOTE",
             Self::Cleanup => "CLEANUP",
             Self::Backfill => "BACKFILL",

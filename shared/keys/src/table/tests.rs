@@ -84,6 +84,7 @@ fn golden_bytes_of_sources_and_feeds() {
     let words = [
         (JobTask::Push, "PUSH"),
         (JobTask::Remove, "REMOVE"),
+        (JobTask::Restamp, "RESTAMP"),
         (JobTask::Promote, "PROMOTE"),
         (JobTask::Cleanup, "CLEANUP"),
         (JobTask::Backfill, "BACKFILL"),
@@ -94,6 +95,12 @@ fn golden_bytes_of_sources_and_feeds() {
         assert_golden(&key, &format!("JOB#{word}#{ID}#subject:repo:octo:hello#12"), "00000034");
         let key = BegunKey(key);
         assert_golden(&key, &format!("JOB#{word}#{ID}#subject:repo:octo:hello#12"), "00000034#BEGUN");
+    }
+    for (ending, word) in [(Ending::Deletion, "DELETION"), (Ending::Retention, "RETENTION")] {
+        let mark = EndingMarkKey { topic: parse("posts"), ending };
+        assert_golden(&mark, "ANNOUNCED#posts", &format!("#{word}"));
+        let step = EndingStepKey { topic: parse("posts"), ending };
+        assert_golden(&step, &format!("JOB#{word}#posts"), "STEP");
     }
     let backlog = BacklogKey { backlog: Backlog::Source(ada()), id: parse(ID) };
     assert_golden(&backlog, "JOB#BACKLOG#SOURCE#actor:ada", ID);

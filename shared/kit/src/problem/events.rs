@@ -1,29 +1,49 @@
 //! The problems of topics, their events and their consumers.
 
+use lately_keys::Topic;
 use lately_keys::table::ConsumerKey;
 use lately_model::{AcceptedEvent, AtError, Fault, Faults, PartlyAccepted, RejectedEvent};
 use lately_store::limits::CONSUMERS;
 use lately_store::{
     ConsumerError, ConsumerNotFound, DeleteEventError, EventNotFound, GetEventError, LatestError, LiveError,
-    NewestFirstWait, PutTopicError, TopicNotFound, WriteError,
+    NewestFirstWait, PutTopicError, TopicError, TopicNotFound, WriteError,
 };
 
 use super::{Problem, RETRY_SECONDS};
 use crate::code::Code;
 
 impl From<TopicNotFound> for Problem {
-    fn from(TopicNotFound { topic }: TopicNotFound) -> Self {
-        Self::new(
-            Code::TopicNotFound,
-            format!("The topic {topic} does not exist. Create it with PUT /topics/{topic} (scope admin)."),
-        )
+    fn from(TopicNotFound { topic, is_being_deleted }: TopicNotFound) -> Self {
+        let detail = match is_being_deleted {
+            true => format!("The topic {topic} is being deleted. See GET /topics/{topic}/deletion."),
+            false => {
+                format!("The topic {topic} does not exist. Create it with PUT /topics/{topic} (scope admin).")
+            }
+        };
+        Self::new(Code::TopicNotFound, detail)
     }
+}
+
+/// The problem of a request that would write to a topic.
+fn of_writer(error: TopicError) -> Problem {
+    match error {
+        TopicError::NotFound(TopicNotFound { topic, is_being_deleted: true }) => being_deleted(&topic),
+        error => error.into(),
+    }
+}
+
+fn being_deleted(topic: &Topic) -> Problem {
+    let detail = format!(
+        "The topic {topic} is being deleted. Its name is free when GET /topics/{topic}/deletion says that the state is done."
+    );
+    Problem::new(Code::TopicIsBeingDeleted, detail)
 }
 
 impl From<PutTopicError> for Problem {
     fn from(error: PutTopicError) -> Self {
         match error {
             PutTopicError::Refused(fault) => fault.into(),
+            PutTopicError::BeingDeleted(topic) => being_deleted(&topic),
             PutTopicError::Table(error) => error.into(),
         }
     }
@@ -79,7 +99,7 @@ impl From<GetEventError> for Problem {
 impl From<DeleteEventError> for Problem {
     fn from(error: DeleteEventError) -> Self {
         match error {
-            DeleteEventError::Topic(error) => error.into(),
+            DeleteEventError::Topic(error) => of_writer(error),
             DeleteEventError::NotYours { .. } => Self::new(
                 Code::Forbidden,
                 "The event belongs to another actor. Deleting it needs the scope act-as.",
@@ -92,7 +112,7 @@ impl From<DeleteEventError> for Problem {
 impl From<WriteError> for Problem {
     fn from(error: WriteError) -> Self {
         match error {
-            WriteError::Topic(error) => error.into(),
+            WriteError::Topic(error) => of_writer(error),
             WriteError::ImportNotAllowed(_) => Self::new(
                 Code::Forbidden,
                 "An event is more than 60 s in the past. Sending it needs the scope import.",

@@ -8,7 +8,8 @@ use lately_table::{Item, Query, TableError};
 use crate::directory::{Directory, Entry};
 use crate::event::decode;
 use crate::limits::{
-    ENDING_EVENTS_PER_STEP, ESTIMATE_BUCKETS, ESTIMATE_DIRECTORY_ENTRIES, ESTIMATE_DIRECTORY_QUERIES, ESTIMATE_EVENTS,
+    ENDING_EVENTS_PER_STEP, ESTIMATE_BUCKETS, ESTIMATE_DIRECTORY_ENTRIES, ESTIMATE_DIRECTORY_QUERIES,
+    ESTIMATE_EVENTS,
 };
 use crate::topic::{TopicError, TopicHandle};
 

@@ -48,10 +48,12 @@ impl FanOut<'_> {
                 }
                 Box::pin(self.delete_listed(topic, &step)).await?.encode(topic)
             }
-            Ending::Retention => match Box::pin(self.restamp(topic, RetentionStep::decode(&item)?)).await? {
-                Some(next) => next.encode(topic),
-                None => return Ok(()),
-            },
+            Ending::Retention => {
+                match Box::pin(self.restamp_some(topic, RetentionStep::decode(&item)?)).await? {
+                    Some(next) => next.encode(topic),
+                    None => return Ok(()),
+                }
+            }
         };
         match self.op.table.put_if(&next, &name.is_stored()).await? {
             PutIf::Done => Ok(()),
@@ -94,10 +96,12 @@ impl FanOut<'_> {
     async fn list(&self, topic: &Topic, next: &mut DeletionStep) -> Result<(), TableError> {
         let (directory, mut queries, mut newest) = (Directory::of(self.op, topic), 0, None);
         loop {
-            let DirectoryPage { entries, more } = directory.remaining(newest, ENDING_QUERIES_PER_STEP).await?;
+            let DirectoryPage { entries, more } =
+                directory.remaining(newest, ENDING_QUERIES_PER_STEP).await?;
             for entry in &entries {
                 let shards = shards_of(entry);
-                let empty = next.at.filter(|(bucket, _)| *bucket == entry.bucket).map_or(0, |(_, empty)| empty);
+                let empty =
+                    next.at.filter(|(bucket, _)| *bucket == entry.bucket).map_or(0, |(_, empty)| empty);
                 for (shard, before) in shards.iter().zip(0..).skip(empty.into()) {
                     next.at = Some((entry.bucket, before));
                     let room = ENDING_EVENTS_PER_STEP - next.listed.len();
@@ -167,7 +171,7 @@ impl FanOut<'_> {
     }
 
     /// Gives the next events another expiry. Returns the next step; `None` if nothing is left.
-    async fn restamp(
+    async fn restamp_some(
         &self,
         topic: &Topic,
         step: RetentionStep,
@@ -176,7 +180,8 @@ impl FanOut<'_> {
         let mut newest = step.at.map(|at| at.bucket);
         let mut begin = step.at;
         loop {
-            let DirectoryPage { entries, more } = directory.remaining(newest, ENDING_QUERIES_PER_STEP).await?;
+            let DirectoryPage { entries, more } =
+                directory.remaining(newest, ENDING_QUERIES_PER_STEP).await?;
             for entry in &entries {
                 let from = begin.take().filter(|at| at.bucket == entry.bucket);
                 // An entry of the directory stays at least as long as the events of its bucket.
@@ -187,7 +192,11 @@ impl FanOut<'_> {
                     let mut after = from.filter(|at| at.shard == shard).and_then(|at| at.after);
                     loop {
                         if queries == ENDING_QUERIES_PER_STEP || events >= ENDING_EVENTS_PER_STEP {
-                            return Ok(Some(step.next(RetentionPlace { bucket: entry.bucket, shard, after })));
+                            return Ok(Some(step.next(RetentionPlace {
+                                bucket: entry.bucket,
+                                shard,
+                                after,
+                            })));
                         }
                         queries += 1;
                         let room = ENDING_EVENTS_PER_STEP - events;
@@ -242,12 +251,12 @@ impl FanOut<'_> {
         if oldest.is_some_and(|oldest| id.at() < oldest) {
             return self.op.table.delete(item.key()?).await;
         }
-        stamp(self.op, item.key()?, item.optional_number("expires_at")?, id, step.days).await
+        stamp_event(self.op, item.key()?, item.optional_number("expires_at")?, id, step.days).await
     }
 }
 
-/// Sets an event's expiry, if the event is there and has another one.
-pub(super) async fn stamp(
+/// Sets an event's expiry, if the event has another one.
+pub(super) async fn stamp_event(
     op: &Op,
     key: Key,
     stored: Option<u64>,
@@ -255,11 +264,13 @@ pub(super) async fn stamp(
     days: Option<RetentionDays>,
 ) -> Result<(), TableError> {
     let wanted = days.map(|days| expiry(id.at(), days));
-    if wanted == stored {
-        return Ok(());
-    }
+    if wanted == stored { Ok(()) } else { stamp(op, key, wanted).await }
+}
+
+/// Sets an item's expiry, if the item is there.
+pub(super) async fn stamp(op: &Op, key: Key, expires_at: Option<u64>) -> Result<(), TableError> {
     let update = Update::under(key);
-    let update = match wanted {
+    let update = match expires_at {
         Some(seconds) => update.set("expires_at", seconds),
         None => update.remove("expires_at"),
     };

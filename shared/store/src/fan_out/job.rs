@@ -4,7 +4,8 @@
 //! ```text
 //! JOB#{task}#{id}#{source}#{n} / {page}
 //!   after S? (the page begins after this follower), expires_at N
-//!   push:   the entry's attributes (`entry.rs`), until N? (when the event expires), b S (the topic's bucket width)
+//!   push, restamp: the entry's attributes (`entry.rs`), until N? (when the event expires)
+//!   push: b S (the topic's bucket width)
 //!   remove, promote: no further attributes
 //!   cleanup, backfill: user S, behind S? (the id of the oldest entry that was looked at)
 //!   backfill: since N (when the follow began), k N (older entries still wanted), seen N (older entries looked at)
@@ -54,6 +55,8 @@ pub(super) enum PageTask {
     Push(TimelineEntry, BucketWidth),
     /// Deletes the entry of the event that the job is named after.
     Remove,
+    /// Gives the entry the expiry of its event.
+    Restamp(TimelineEntry),
     /// Puts a pull marker.
     Promote,
 }
@@ -87,6 +90,7 @@ impl JobWork {
             Task::Page(PageTask::Push(entry, width)) => {
                 entry.add_to(item).with("b", width.as_str()).with_some("until", entry.expires_at)
             }
+            Task::Page(PageTask::Restamp(entry)) => entry.add_to(item).with_some("until", entry.expires_at),
             Task::Page(PageTask::Remove | PageTask::Promote) => item,
             Task::Walk(walk) => walk.add_to(item),
         };
@@ -95,11 +99,8 @@ impl JobWork {
 
     pub(super) fn decode(job: &Job, item: &Item) -> Result<Self, Corrupt> {
         let task = match job.task {
-            JobTask::Push => {
-                let mut entry = TimelineEntry::with_id(item, job.id)?;
-                entry.expires_at = item.optional_number("until")?;
-                Task::Page(PageTask::Push(entry, item.parsed("b")?))
-            }
+            JobTask::Push => Task::Page(PageTask::Push(carried(item, job)?, item.parsed("b")?)),
+            JobTask::Restamp => Task::Page(PageTask::Restamp(carried(item, job)?)),
             JobTask::Remove => Task::Page(PageTask::Remove),
             JobTask::Promote => Task::Page(PageTask::Promote),
             JobTask::Cleanup => Task::Walk(FeedWalk::decode(item, Purpose::Cleanup)?),
@@ -112,6 +113,13 @@ impl JobWork {
         };
         Ok(Self { after: item.optional_parsed("after")?, expires_at: item.number("expires_at")?, task })
     }
+}
+
+/// The entry that a page carries. The page has an expiry of its own.
+fn carried(item: &Item, job: &Job) -> Result<TimelineEntry, Corrupt> {
+    let mut entry = TimelineEntry::with_id(item, job.id)?;
+    entry.expires_at = item.optional_number("until")?;
+    Ok(entry)
 }
 
 impl FeedWalk {
@@ -207,6 +215,7 @@ mod tests {
         for (name, task) in [
             (JobTask::Push, Task::Page(PageTask::Push(entry("1"), BucketWidth::Hour))),
             (JobTask::Push, Task::Page(PageTask::Push(entry(&large), BucketWidth::Hour))),
+            (JobTask::Restamp, Task::Page(PageTask::Restamp(entry("1")))),
             (JobTask::Remove, Task::Page(PageTask::Remove)),
             (JobTask::Promote, Task::Page(PageTask::Promote)),
             (JobTask::Cleanup, walk(Purpose::Cleanup)),

@@ -27,7 +27,7 @@ use crate::consumer::announcement::Announcement;
 use crate::consumer::ledger::Ledger;
 use crate::consumer::ledger::LedgerHandle;
 use crate::ending::mark::EndingMark;
-use crate::fan_out::ending::stamp;
+use crate::fan_out::ending::stamp_event;
 use crate::fan_out::record::{Landed, Record};
 use crate::fan_out::{Done, count, plan};
 use crate::limits::{RAILS_AT_ONCE, WRITES_AT_ONCE};
@@ -123,7 +123,11 @@ impl LateNotes<'_> {
             }
             EndingMark::Retention(days) => {
                 let stamp = |(place, landed): &Placed<'_>| {
-                    (*place, stamp(self.op, landed.key.encode(), landed.expires_at, landed.key.id(), *days).boxed())
+                    (
+                        *place,
+                        stamp_event(self.op, landed.key.encode(), landed.expires_at, landed.key.id(), *days)
+                            .boxed(),
+                    )
                 };
                 landed.iter().map(stamp).collect()
             }

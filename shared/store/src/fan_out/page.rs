@@ -99,6 +99,12 @@ impl JobStep<'_> {
                 let later = |_: &_| Later::remove(job.id, work.changed_at(), true);
                 fan_out.write_or_leave(copies, later).await.map(drop)
             }
+            PageTask::Restamp(entry) => {
+                if let Some((number, next)) = &next {
+                    next.put(fan_out.op, job, *number).await?;
+                }
+                fan_out.restamp_copies(entry, page.users()).await
+            }
             PageTask::Promote => {
                 let stored = fan_out.op.source(source).stored().await?;
                 let markers = page.followers.iter().filter_map(|follower| {

@@ -18,11 +18,12 @@ use lately_table::{TableError, Write};
 use crate::entry::{TimelineEntry, own_feed, place_at_source, place_in_feed, places_at_source};
 use crate::fan_out::backlog::{Later, LeftEvent};
 use crate::fan_out::belongs::is_gone;
+use crate::fan_out::ending::stamp;
 use crate::fan_out::job::{JobWork, PageTask, Task};
 use crate::fan_out::page::ShardPage;
 use crate::fan_out::{FanOut, count};
 use crate::follow::Counts;
-use crate::limits::{FAN_OUT_RESERVE, SHARDS_AT_ONCE, TOLD_APART_MILLIS};
+use crate::limits::{FAN_OUT_RESERVE, SHARDS_AT_ONCE, TOLD_APART_MILLIS, WRITES_AT_ONCE};
 use crate::renewal::Spreading;
 
 impl FanOut<'_> {
@@ -122,6 +123,40 @@ impl FanOut<'_> {
         }
         let later = |_: &Key| Later::remove(entry.id, at, entry.fans_out);
         self.write_or_leave(places.into_iter().map(Write::Delete).collect(), later).await.map(drop)
+    }
+
+    /// Gives an event's entries the event's expiry. Entries that do not exist are not written.
+    pub(super) async fn restamped(&self, entry: &TimelineEntry, at: UnixMillis) -> Result<(), TableError> {
+        let mut pages = Vec::new();
+        for source in entry.sources() {
+            let places = self.op.source(&source).places(entry.id).await?;
+            self.restamp(&places, entry.expires_at).await?;
+            if entry.fans_out {
+                let work = JobWork::first(Task::Page(PageTask::Restamp(entry.clone())), at);
+                let shards = self.reads.stored(self.op, &source).await?.shards;
+                let jobs = jobs(JobTask::Restamp, entry.id, &source);
+                pages.extend(self.few_or_jobs(jobs, shards, &work, false).await?);
+            }
+        }
+        let own = own_feed(&entry.actor).filter(|_| entry.fans_out);
+        let users: BTreeSet<&User> = pages.iter().flat_map(|page| page.users()).chain(&own).collect();
+        self.restamp_copies(entry, users.into_iter()).await
+    }
+
+    /// Gives an event's copies in some feeds the event's expiry.
+    pub(super) async fn restamp_copies<'u>(
+        &self,
+        entry: &TimelineEntry,
+        users: impl Iterator<Item = &'u User>,
+    ) -> Result<(), TableError> {
+        let places: Vec<_> = users.map(|user| place_in_feed(entry.id, user)).collect();
+        self.restamp(&places, entry.expiry_in_feed(self.op.store.feeds().retention)).await
+    }
+
+    async fn restamp(&self, places: &[Key], expires_at: Option<u64>) -> Result<(), TableError> {
+        let there = self.op.table.existing(places).await?;
+        let updates = there.into_iter().map(|place| stamp(self.op, place, expires_at));
+        stream::iter(updates).buffer_unordered(WRITES_AT_ONCE).try_collect().await
     }
 
     pub(super) async fn deleted(&self, entry: &TimelineEntry, at: UnixMillis) -> Result<(), TableError> {

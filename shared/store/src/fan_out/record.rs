@@ -102,7 +102,7 @@ pub(super) enum What {
         stored: StoredSource,
     },
     /// An event that timelines list got another expiry.
-    Restamped(EventKey, TimelineEntry),
+    Restamped(TimelineEntry),
     /// A page of a job was put.
     Job(JobKey, JobWork),
     /// A step of a topic's deletion, or of a change of its retention, was put.
@@ -237,7 +237,8 @@ impl Delivered {
         let Some(AnyKey::Event(key)) = key.filter(|_| self.event == EventName::Insert) else {
             return Ok(None);
         };
-        let expires_at = self.after.as_ref().map(|after| after.optional_number("expires_at")).transpose()?.flatten();
+        let expires_at =
+            self.after.as_ref().map(|after| after.optional_number("expires_at")).transpose()?.flatten();
         Ok(Some(Landed { key: key.clone(), at: self.at()?, expires_at }))
     }
 
@@ -263,7 +264,7 @@ impl Delivered {
                     before.get("expires_at") != self.after.as_ref().and_then(|after| after.get("expires_at"))
                 });
                 entry.map(|entry| match has_new_expiry {
-                    true => What::Restamped(key, entry),
+                    true => What::Restamped(entry),
                     false => What::Posted(key, entry),
                 })
             }
