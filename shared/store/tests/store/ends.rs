@@ -53,7 +53,7 @@ impl Scene {
 }
 
 /// The keys of the items of a topic, or with its entries, that do not expire within two days.
-fn left_of(items: &[Item], name: &str) -> Vec<String> {
+pub(crate) fn left_of(items: &[Item], name: &str) -> Vec<String> {
     let named = |item: &&Item| {
         let pk = item["pk"].as_s().unwrap();
         pk.split('#').any(|part| part == name) || item.get("o").is_some_and(|o| o.as_s().unwrap() == name)
