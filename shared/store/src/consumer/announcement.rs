@@ -116,7 +116,7 @@ pub(crate) struct Announced {
     pub(crate) ended: Vec<ConsumerKey>,
     /// True if the topic is followed live.
     pub(crate) is_watched: bool,
-    /// What the topic is going through.
+    /// The topic's deletion or its new retention, for those who see its events land.
     pub(crate) marks: Vec<EndingMark>,
 }
 
