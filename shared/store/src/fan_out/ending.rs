@@ -78,9 +78,7 @@ impl FanOut<'_> {
         } else if let Some(consumer) = consumers.first() {
             // As far as the time allows; the next step goes on.
             let op = self.op.step_within(CONSUMER_DELETION_TIME);
-            if op.consumer(consumer).delete_some().await? {
-                op.consumer(consumer).delete_ended_announcement().await?;
-            }
+            op.consumer(consumer).delete_some().await?;
             return Ok(next);
         }
         self.list(topic, &mut next).await?;
