@@ -315,6 +315,13 @@ fn every_figure_equals_its_constant() {
         store::LATE_PER_RUN = |n: usize| count(n as u128),
         store::REDELIVERED_SECONDS = |n: u64| seconds(n.into()),
         store::CLOCKS_APART_MILLIS = millis,
+        store::ENDING_EVENTS_PER_STEP = |n: usize| count(n as u128),
+        store::ENDING_QUERIES_PER_STEP = |n: usize| count(n as u128),
+        store::DELETION_SETTLE_SECONDS = |n: u64| seconds(n.into()),
+        store::DELETION_SHOWN_SECONDS = |n: u64| seconds(n.into()),
+        store::ENDING_MARK_SECONDS = |n: u64| seconds(n.into()),
+        store::ESTIMATE_BUCKETS = |n: usize| count(n as u128),
+        store::ESTIMATE_EVENTS = count,
         report::GROUPS = |n: usize| count(n as u128),
         report::NUMBER_DIGITS = |n: usize| count(n as u128),
     ];
