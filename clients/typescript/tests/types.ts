@@ -16,6 +16,8 @@ export async function accepted(): Promise<void> {
     .repo("octo", "hello")
     .issue(7)
     .update((issue) => ({ labels: [...issue.labels, "ui"] }));
+  const { state, finished_at }: api.TopicDeletion = await lately.topic("posts").delete();
+  console.log(state, finished_at);
   const unread: api.Unread = await lately.send(api.getUnread("ada"));
   console.log(unread.more);
   try {

@@ -4,6 +4,8 @@
 //! | --- | --- |
 //! | `PUT /topics/{topic}` | creates or changes a topic |
 //! | `GET /topics/{topic}` | returns a topic with its newest buckets |
+//! | `DELETE /topics/{topic}` | begins to delete a topic, or says what there is to delete |
+//! | `GET /topics/{topic}/deletion` | says how far the deletion of a topic is |
 //! | `GET /topics` | lists all topics by name |
 //! | `GET /users/{user}/profile` | returns a user's profile |
 //! | `PUT /users/{user}/profile` | creates it, or replaces the revision that the client has seen |
@@ -42,6 +44,8 @@ pub fn routes(store: Store) -> Routes {
     Routes::new()
         .on(Method::PUT, "/topics/{topic}", topic::put)
         .on(Method::GET, "/topics/{topic}", topic::get)
+        .on(Method::DELETE, "/topics/{topic}", topic::delete)
+        .on(Method::GET, "/topics/{topic}/deletion", topic::get_deletion)
         .on(Method::GET, "/topics", topic::list)
         .on(Method::GET, "/users/{user}/profile", document::get_profile)
         .on(Method::PUT, "/users/{user}/profile", document::put_profile)

@@ -46,6 +46,8 @@ pub enum Rule {
 pub const RULES: &[(Method, &str, Rule, Price)] = &[
     (Method::PUT, "/topics/{topic}", Rule::OnTopic(Scope::Admin), Price::Write),
     (Method::GET, "/topics/{topic}", Rule::OnTopic(Scope::Read), Price::Read),
+    (Method::DELETE, "/topics/{topic}", Rule::OnTopic(Scope::Admin), Price::Write),
+    (Method::GET, "/topics/{topic}/deletion", Rule::OnTopic(Scope::Admin), Price::Read),
     // Lists only topics that the caller may see.
     (Method::GET, "/topics", Rule::Holds(Scope::Read), Price::Read),
     (Method::POST, "/topics/{topic}/events", Rule::OnTopic(Scope::Write), Price::Write),
