@@ -80,7 +80,7 @@ pub const ESTIMATE_BUCKETS: usize = 8;
 pub const ESTIMATE_PROBES: u64 = 4;
 
 /// … so many at each place …
-pub const ESTIMATE_EVENTS: u32 = 500;
+pub const ESTIMATE_EVENTS: u32 = 1_000;
 
 /// … and at most this many queries of the directory …
 pub const ESTIMATE_DIRECTORY_QUERIES: usize = 8;

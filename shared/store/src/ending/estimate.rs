@@ -82,25 +82,28 @@ impl TopicHandle<'_> {
         Ok(entries)
     }
 
-    /// Reads some events of the first partition of a bucket: the newest, and some at even distances before them.
+    /// Reads some events of the first partition of a bucket: the newest if these are all, else some at even distances.
     async fn sample(self, bucket: Bucket) -> Result<SampledPartition, TableError> {
         let partition =
             EventPartition { topic: self.topic.clone(), bucket, shard: Shard::from(0) }.to_string();
         let newest = self.probe(&partition, bucket.last()).await?;
         let mut sampled = SampledPartition::default();
-        sampled.add(&newest.items);
         let (Some(_), Some(last)) = (&newest.next, newest.items.first()) else {
+            sampled.add(&newest.items);
             sampled.events = sampled.read;
             return Ok(sampled);
         };
         let (newest_at, oldest) = (id_of(last)?.at(), self.oldest(&partition).await?);
         let whole = newest_at.get().saturating_sub(oldest.get());
-        let mut seen = span(&newest.items, newest_at)?;
-        for part in 1..ESTIMATE_PROBES {
-            let at = newest_at.saturating_sub(whole / ESTIMATE_PROBES * part);
-            let probe = self.probe(&partition, at).await?;
-            sampled.add(&probe.items);
-            seen += span(&probe.items, at)?;
+        let mut seen = 0;
+        for probe in 0..ESTIMATE_PROBES {
+            let at = newest_at.saturating_sub(whole * (2 * probe + 1) / (2 * ESTIMATE_PROBES));
+            let page = self.probe(&partition, at).await?;
+            sampled.add(&page.items);
+            seen += match (page.next, page.items.last()) {
+                (Some(_), Some(last)) => at.get().saturating_sub(id_of(last)?.at().get()),
+                _ => at.get().saturating_sub(oldest.get()),
+            };
         }
         // The rest of the partition is taken to be as full as the parts that were read.
         let events = u128::from(sampled.read) * u128::from(whole) / u128::from(seen.max(1));
@@ -133,12 +136,6 @@ impl SampledPartition {
         self.write_units += sizes.clone().map(|bytes| bytes.div_ceil(1024)).sum::<u64>();
         self.bytes += sizes.sum::<u64>();
     }
-}
-
-/// The milliseconds that some events reach back from a moment.
-fn span(events: &[Item], from: UnixMillis) -> Result<u64, TableError> {
-    let last = events.last().map(id_of).transpose()?;
-    Ok(last.map_or(0, |last| from.get().saturating_sub(last.at().get())))
 }
 
 fn id_of(item: &Item) -> Result<EventId, TableError> {
