@@ -20,6 +20,8 @@ use crate::topic::retention_days;
 pub(crate) enum EndingMark {
     /// The topic is deleted.
     Deletion {
+        /// When the deletion began. The walk finds what landed before.
+        begun: UnixMillis,
         /// True if no entry of the directory was left. Entries that are made later are deleted, too.
         is_done: bool,
     },
@@ -30,7 +32,7 @@ pub(crate) enum EndingMark {
 impl EndingMark {
     pub(crate) fn decode(ending: Ending, item: &Item) -> Result<Self, Corrupt> {
         Ok(match ending {
-            Ending::Deletion => Self::Deletion { is_done: item.flag("done") },
+            Ending::Deletion => Self::Deletion { begun: item.millis("begun")?, is_done: item.flag("done") },
             Ending::Retention => Self::Retention(retention_days(item, "retention_days")?),
         })
     }
@@ -82,8 +84,8 @@ mod tests {
             Item::from([("pk", "ANNOUNCED#posts"), ("sk", "#DELETION")]).with("begun", 1_000_500_u64);
         assert_eq!(deletion, expected);
         let decoded = |item| EndingMark::decode(Ending::Deletion, &item);
-        assert_eq!(decoded(deletion.clone()), Ok(EndingMark::Deletion { is_done: false }));
-        assert_eq!(decoded(deletion.with("done", true)), Ok(EndingMark::Deletion { is_done: true }));
+        assert_eq!(decoded(deletion.clone()), Ok(EndingMark::Deletion { begun, is_done: false }));
+        assert_eq!(decoded(deletion.with("done", true)), Ok(EndingMark::Deletion { begun, is_done: true }));
 
         let days = RetentionDays::new(7).ok();
         let retention = EndingMark::of_retention(&topic, begun, days);

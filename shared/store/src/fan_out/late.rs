@@ -30,7 +30,7 @@ use crate::ending::mark::EndingMark;
 use crate::fan_out::ending::stamp_event;
 use crate::fan_out::record::{Landed, Record};
 use crate::fan_out::{Done, count, plan};
-use crate::limits::{RAILS_AT_ONCE, WRITES_AT_ONCE};
+use crate::limits::{CLOCKS_APART_MILLIS, RAILS_AT_ONCE, WRITES_AT_ONCE};
 use crate::op::Op;
 use crate::run::cover::Covering;
 
@@ -114,8 +114,14 @@ impl LateNotes<'_> {
         opened: &[(usize, &DirectoryKey)],
     ) -> BTreeSet<usize> {
         let changes: Vec<(usize, BoxFuture<'_, Result<(), TableError>>)> = match mark {
-            EndingMark::Deletion { is_done } => {
-                let events = landed.iter().map(|(place, landed)| (*place, landed.key.encode()));
+            EndingMark::Deletion { begun, is_done } => {
+                // The walk finds and counts what landed before. The stream's clock and that of the process that began
+                // the deletion may differ.
+                let is_later = |landed: &Landed| landed.at.saturating_add(CLOCKS_APART_MILLIS) >= *begun;
+                let events = landed
+                    .iter()
+                    .filter(|(_, landed)| is_later(landed))
+                    .map(|(place, landed)| (*place, landed.key.encode()));
                 // While the walk goes on, it needs the entries, and deletes them.
                 let opened = opened.iter().filter(|_| *is_done).map(|(place, key)| (*place, key.encode()));
                 let delete = |(place, key)| (place, self.op.table.delete(key).boxed());
