@@ -6,6 +6,7 @@
 //!   created_at N (milliseconds), revision N, gsi1pk, gsi1sk
 //!   gone N? (milliseconds: earlier events were past the retention when the retention was changed)
 //!   deleting N? (milliseconds: when the topic's deletion began; such a topic is in no list)
+//!   by_actor BOOL? (the view `actor` was on ever since the topic's creation, so actors' timelines list all events)
 //!   expires_at N? (of a deleted topic: from then on, its name is free)
 //! ```
 
@@ -33,6 +34,8 @@ pub(crate) struct StoredTopic {
     pub(crate) gone: Option<UnixMillis>,
     pub(crate) created_at: UnixMillis,
     pub(crate) revision: Revision,
+    /// True if the topic kept the view `actor` ever since its creation. Then the timelines of actors list all events.
+    pub(crate) lists_by_actor: bool,
     /// When the topic's deletion began.
     pub(crate) deleting: Option<UnixMillis>,
     /// From then on, the name of a deleted topic is free; in unix seconds.
@@ -127,8 +130,10 @@ impl TopicHandle<'_> {
             let wanted = match known {
                 None => {
                     self.forget_deletion().await?;
+                    let settings = change.create().map_err(TopicFault::from)?;
                     StoredTopic {
-                        settings: change.create().map_err(TopicFault::from)?,
+                        settings,
+                        lists_by_actor: settings.views.actor,
                         gone: None,
                         created_at: self.op.now(),
                         revision: self.op.first_revision(),
@@ -144,7 +149,8 @@ impl TopicHandle<'_> {
                     let gone =
                         if has_new_retention { Some(known.oldest_kept(self.op.now())) } else { known.gone };
                     let gone = gone.filter(|gone| *gone > UnixMillis::MIN);
-                    StoredTopic { settings, gone, revision, ..known }
+                    let lists_by_actor = known.lists_by_actor && settings.views.actor;
+                    StoredTopic { settings, gone, revision, lists_by_actor, ..known }
                 }
             };
             if known == Some(wanted) {
@@ -203,7 +209,7 @@ impl TopicsHandle<'_> {
     }
 
     /// The first topics after `after`, and whether there may be more.
-    async fn all(
+    pub(crate) async fn all(
         self,
         after: Option<Topic>,
         limit: PageSize,
@@ -315,7 +321,7 @@ pub(crate) fn key_of(topic: &Topic) -> Key {
 }
 
 pub(crate) fn encode(topic: &Topic, stored: StoredTopic) -> Item {
-    let StoredTopic { settings, gone, created_at, revision, deleting, expires_at } = stored;
+    let StoredTopic { settings, gone, created_at, revision, lists_by_actor, deleting, expires_at } = stored;
     let views: Vec<_> = settings.views.iter().map(View::as_str).collect();
     let item = Item::at(&TopicKey { topic: topic.clone() });
     let item = if deleting.is_none() { item.also_at(&TopicListKey { topic: topic.clone() }) } else { item };
@@ -328,6 +334,7 @@ pub(crate) fn encode(topic: &Topic, stored: StoredTopic) -> Item {
         .with("created_at", created_at.get())
         .with(REVISION, revision.get())
         .with_some("gone", gone.map(UnixMillis::get))
+        .with_flag("by_actor", lists_by_actor)
         .with_some("deleting", deleting.map(UnixMillis::get))
         .with_some("expires_at", expires_at)
 }
@@ -348,6 +355,7 @@ fn decode(item: &Item) -> Result<StoredTopic, Corrupt> {
         gone: time("gone")?,
         created_at: item.millis("created_at")?,
         revision: revision_of(item)?,
+        lists_by_actor: item.flag("by_actor"),
         deleting: time("deleting")?,
         expires_at: item.optional_number("expires_at")?,
     })

@@ -35,6 +35,7 @@ pub use change::ChangeIssueError;
 pub use list::IssuesError;
 pub use open::OpenIssueError;
 pub use upgrade::{MigrationPlan, MigrationReport};
+pub(crate) use upgrade::time_for;
 
 /// The repository has no issue of this number.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
