@@ -26,6 +26,9 @@ bounded! {
 }
 
 impl RetentionDays {
+    /// The shortest retention.
+    pub const SHORTEST: Self = Self(1);
+
     /// The same time in milliseconds.
     #[must_use]
     pub fn millis(self) -> u64 {

@@ -94,7 +94,7 @@ impl Entry {
 }
 
 /// The longer of two retentions. `None` is for ever.
-pub(crate) fn longer(one: Option<RetentionDays>, other: Option<RetentionDays>) -> Option<RetentionDays> {
+fn longer(one: Option<RetentionDays>, other: Option<RetentionDays>) -> Option<RetentionDays> {
     one.zip(other).map(|(one, other)| one.max(other))
 }
 

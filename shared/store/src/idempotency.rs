@@ -10,14 +10,14 @@
 //! after all events are written. A retry that finds the record done responds from the record. A retry that finds the
 //! record not done writes the missing events under the same ids, except for events that were written and have been
 //! deleted since (`write.rs`); it judges the events' times as the first request did. An expired record counts as
-//! absent.
+//! absent, and so does the record of a request to a topic of the same name that was deleted since.
 
 use lately_keys::table::{IdempotencyItemKey, IdempotencyKey};
 use lately_keys::{Caller, EventId, TableKey, Topic, UnixMillis};
 use lately_table::{Condition, Corrupt, Item, PutIf, TableError, Update, Value};
 
 use crate::event::is_over;
-use crate::limits::IDEMPOTENCY_SECONDS;
+use crate::limits::{DELETION_SETTLE_SECONDS, IDEMPOTENCY_SECONDS};
 use crate::op::Op;
 
 /// The part of a request by which a retry is recognized.
@@ -54,12 +54,21 @@ pub(crate) enum Recorded {
 pub(crate) struct KeyedRequest<'a> {
     pub(crate) op: &'a Op,
     pub(crate) topic: &'a Topic,
+    /// Requests that were accepted before were sent to an earlier topic of this name.
+    pub(crate) since: UnixMillis,
     pub(crate) idempotency: &'a Idempotency,
 }
 
 impl<'a> KeyedRequest<'a> {
-    pub(crate) const fn of(op: &'a Op, topic: &'a Topic, idempotency: &'a Idempotency) -> Self {
-        Self { op, topic, idempotency }
+    pub(crate) fn of(
+        op: &'a Op,
+        topic: &'a Topic,
+        created_at: UnixMillis,
+        idempotency: &'a Idempotency,
+    ) -> Self {
+        // Clocks differ. A name is free a minute after its deletion, so this keeps the topics apart.
+        let since = created_at.saturating_sub(DELETION_SETTLE_SECONDS * 1000 / 2);
+        Self { op, topic, since, idempotency }
     }
 }
 
@@ -71,7 +80,9 @@ impl KeyedRequest<'_> {
         accepted_at: UnixMillis,
     ) -> Result<Recorded, TableError> {
         let wanted = KeyRecord { body_hash: self.idempotency.body_hash, ids, accepted_at, done: false };
-        let is_free = Condition::no_item().or(Condition::at_most("expires_at", accepted_at.get() / 1000));
+        let is_over = Condition::at_most("expires_at", accepted_at.get() / 1000);
+        let is_of_earlier = Condition::below("at", self.since.get());
+        let is_free = Condition::no_item().or(is_over).or(is_of_earlier);
         let found = match self.op.table.put_if(&encode(&self.key(), &wanted), &is_free).await? {
             PutIf::Done => return Ok(Recorded::First),
             PutIf::Refused(Some(there)) => decode(&there)?,
@@ -88,7 +99,10 @@ impl KeyedRequest<'_> {
     /// The record under the request's key, if there is one.
     pub(crate) async fn recorded(self) -> Result<Option<Recorded>, TableError> {
         match self.op.table.get(self.key().encode()).await? {
-            Some(item) if !is_over(&item, self.op.now())? => Ok(Some(Recorded::Before(decode(&item)?))),
+            Some(item) if !is_over(&item, self.op.now())? => {
+                let record = Some(decode(&item)?).filter(|record| record.accepted_at >= self.since);
+                Ok(record.map(Recorded::Before))
+            }
             _ => Ok(None),
         }
     }

@@ -81,10 +81,10 @@ pub const ESTIMATE_DIRECTORY_ENTRIES: usize = 4_096;
 /// way that has read the topic before.
 pub const DELETION_SETTLE_SECONDS: u64 = 60;
 
-/// How long the outcome of a deletion is shown.
+/// The outcome of a deletion is shown for this long.
 pub const DELETION_SHOWN_SECONDS: u64 = 24 * 60 * 60;
 
-/// How long fan-out recognises events that land in a deleted topic, or with an earlier retention.
+/// Fan-out recognises events that land in a deleted topic, or with an earlier retention, for this long.
 pub const ENDING_MARK_SECONDS: u64 = 2 * 24 * 60 * 60;
 
 /// The most events or entries that one step of an erasure lists.

@@ -4,7 +4,6 @@
 //! TOPIC#{topic} / CONFIG
 //!   bucket S, retention_days N?, min_shards N, max_shards N, fan_out BOOL, views S ("actor subject type"),
 //!   created_at N (milliseconds), revision N, gsi1pk, gsi1sk
-//!   gone N? (milliseconds: earlier events were past the retention when the retention was changed)
 //!   deleting N? (milliseconds: when the topic's deletion began; such a topic is in no list)
 //!   by_actor BOOL? (the view `actor` was on ever since the topic's creation, so actors' timelines list all events)
 //!   expires_at N? (of a deleted topic: from then on, its name is free)
@@ -30,8 +29,6 @@ use crate::store::{Aged, Sent};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StoredTopic {
     pub(crate) settings: TopicSettings,
-    /// Earlier events were past the retention when the retention was changed.
-    pub(crate) gone: Option<UnixMillis>,
     pub(crate) created_at: UnixMillis,
     pub(crate) revision: Revision,
     /// True if the topic kept the view `actor` ever since its creation. Then the timelines of actors list all events.
@@ -45,8 +42,7 @@ pub(crate) struct StoredTopic {
 impl StoredTopic {
     /// The first millisecond whose events are kept.
     pub(crate) fn oldest_kept(&self, now: UnixMillis) -> UnixMillis {
-        let kept = self.settings.retention_days.map(|days| oldest_kept(days, now));
-        kept.into_iter().chain(self.gone).max().unwrap_or(UnixMillis::MIN)
+        self.settings.retention_days.map_or(UnixMillis::MIN, |days| oldest_kept(days, now))
     }
 
     /// True if the topic is being deleted, and its name is not free yet.
@@ -134,7 +130,6 @@ impl TopicHandle<'_> {
                     StoredTopic {
                         settings,
                         lists_by_actor: settings.views.actor,
-                        gone: None,
                         created_at: self.op.now(),
                         revision: self.op.first_revision(),
                         deleting: None,
@@ -145,12 +140,8 @@ impl TopicHandle<'_> {
                     let settings = change.apply_to(&known.settings)?;
                     let changed = settings != known.settings;
                     let revision = if changed { known.revision.next() } else { known.revision };
-                    let has_new_retention = settings.retention_days != known.settings.retention_days;
-                    let gone =
-                        if has_new_retention { Some(known.oldest_kept(self.op.now())) } else { known.gone };
-                    let gone = gone.filter(|gone| *gone > UnixMillis::MIN);
                     let lists_by_actor = known.lists_by_actor && settings.views.actor;
-                    StoredTopic { settings, gone, revision, lists_by_actor, ..known }
+                    StoredTopic { settings, revision, lists_by_actor, ..known }
                 }
             };
             if known == Some(wanted) {
@@ -321,7 +312,7 @@ pub(crate) fn key_of(topic: &Topic) -> Key {
 }
 
 pub(crate) fn encode(topic: &Topic, stored: StoredTopic) -> Item {
-    let StoredTopic { settings, gone, created_at, revision, lists_by_actor, deleting, expires_at } = stored;
+    let StoredTopic { settings, created_at, revision, lists_by_actor, deleting, expires_at } = stored;
     let views: Vec<_> = settings.views.iter().map(View::as_str).collect();
     let item = Item::at(&TopicKey { topic: topic.clone() });
     let item = if deleting.is_none() { item.also_at(&TopicListKey { topic: topic.clone() }) } else { item };
@@ -333,7 +324,6 @@ pub(crate) fn encode(topic: &Topic, stored: StoredTopic) -> Item {
         .with("views", views.join(" "))
         .with("created_at", created_at.get())
         .with(REVISION, revision.get())
-        .with_some("gone", gone.map(UnixMillis::get))
         .with_flag("by_actor", lists_by_actor)
         .with_some("deleting", deleting.map(UnixMillis::get))
         .with_some("expires_at", expires_at)
@@ -349,14 +339,12 @@ fn decode(item: &Item) -> Result<StoredTopic, Corrupt> {
         fan_out: item.flag("fan_out"),
         views: views.collect::<Result<Views, _>>().map_err(|_| item.corrupt("views"))?,
     };
-    let time = |name| if item.has(name) { item.millis(name).map(Some) } else { Ok(None) };
     Ok(StoredTopic {
         settings,
-        gone: time("gone")?,
         created_at: item.millis("created_at")?,
         revision: revision_of(item)?,
         lists_by_actor: item.flag("by_actor"),
-        deleting: time("deleting")?,
+        deleting: if item.has("deleting") { Some(item.millis("deleting")?) } else { None },
         expires_at: item.optional_number("expires_at")?,
     })
 }

@@ -113,7 +113,8 @@ impl Op {
     pub async fn write(&self, submission: Submission) -> Result<Written, WriteError> {
         let Submission { topic, events, single, may_import, idempotency } = submission;
         let refused = |error: PlaceError| error.of(single);
-        let settings = self.topic(&topic).settings().await?;
+        let stored = self.topic(&topic).stored().await?;
+        let settings = stored.settings;
         let writer = EventWriter::of(self, &topic, &settings);
         let first = Acceptance { at: self.now(), is_keyed: idempotency.is_some() };
         let checked =
@@ -126,7 +127,7 @@ impl Op {
             return Ok(Written { events, replayed: false });
         };
 
-        let request = KeyedRequest::of(self, &topic, &idempotency);
+        let request = KeyedRequest::of(self, &topic, stored.created_at, &idempotency);
         let (record, placed) = match checked {
             // A retry may come so late that its times would be refused now. The time of the first request counts.
             Err(error) => {

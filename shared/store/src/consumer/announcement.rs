@@ -6,9 +6,10 @@
 //!   mode S?
 //!   from S? (an id: where the last run begins), at N? (when that run was announced, by the reader's clock)
 //!   l0 … l15 N? (how often an entry was put into each partition of the late ledger)
+//!   ended BOOL? (the consumer is being deleted: the announcement counts as absent)
 //! ```
 //!
-//! An announcement exists as long as its consumer does. One transaction creates both, and every later write requires
+//! An announcement exists as long as its consumer does, so the announcements list a topic's consumers. One transaction creates both, and every later write requires
 //! the announcement of the same incarnation. So a process that wakes after its consumer was deleted brings nothing
 //! back.
 
@@ -17,6 +18,7 @@ use lately_keys::{Consumer, EventId, TableKey, UnixMillis};
 use lately_model::Revision;
 use lately_table::{Condition, Corrupt, Item, Query, TableError, Update};
 
+use crate::consumer::ConsumerHandle;
 use crate::consumer::checkpoint::{Checkpoint, ConsumerMode, incarnation, is_of};
 use crate::consumer::counters::Counters;
 use crate::consumer::ledger::{Ledger, LedgerHandle};
@@ -99,6 +101,7 @@ impl TopicHandle<'_> {
                 Some(AnyKey::Watch(_)) => announced.is_watched = is_watched(item, now)?,
                 Some(AnyKey::EndingMark(key)) => announced.marks.push(EndingMark::decode(key.ending, item)?),
                 Some(AnyKey::ErasureMark(_)) => announced.erasing.push(ErasureMark::decode(item)?),
+                _ if item.flag(ENDED) => announced.ended.push(Announcement::decode(item)?.consumer),
                 _ => announced.consumers.push(Announcement::decode(item)?),
             }
         }
@@ -111,9 +114,11 @@ impl TopicHandle<'_> {
 pub(crate) struct Announced {
     /// The announcements of the topic's consumers.
     pub(crate) consumers: Vec<Announcement>,
+    /// Consumers whose deletion has begun.
+    pub(crate) ended: Vec<ConsumerKey>,
     /// True if the topic is followed live.
     pub(crate) is_watched: bool,
-    /// What the topic is going through.
+    /// The topic's deletion or its new retention, for those who see its events land.
     pub(crate) marks: Vec<EndingMark>,
     /// The actors whose events are erased.
     pub(crate) erasing: Vec<ErasureMark>,
@@ -137,14 +142,14 @@ impl AnnouncementHandle<'_> {
         Announcement::key(&self.checkpoint.consumer)
     }
 
-    /// The condition that the announcement is the one of this incarnation.
+    /// The condition that the announcement is the one of this incarnation, and that this goes on.
     fn is_ours(self) -> Condition {
-        is_of(self.checkpoint.incarnation)
+        goes_on(self.checkpoint.incarnation)
     }
 
     /// The announcement, unless the consumer has been deleted. The read is consistent.
     pub(crate) async fn find(self) -> Result<Option<Announcement>, TableError> {
-        let item = self.op.table.get(self.key().encode()).await?;
+        let item = self.op.table.get(self.key().encode()).await?.filter(|item| !item.flag(ENDED));
         let found = item.as_ref().map(Announcement::decode).transpose()?;
         Ok(found.filter(|found| found.incarnation == self.checkpoint.incarnation))
     }
@@ -182,10 +187,24 @@ impl AnnouncementHandle<'_> {
         self.op.table.update(&update).await.map(drop)
     }
 
+    /// Ends the announcement, unless it belongs to a later incarnation. From then on, it counts as absent.
+    pub(crate) async fn end(self) -> Result<(), TableError> {
+        let is_ours = Condition::at_most("incarnation", self.checkpoint.incarnation.get());
+        self.op.table.update(&Update::of(&self.key()).set(ENDED, true).only_if(is_ours)).await.map(drop)
+    }
+
     /// Deletes the announcement, unless it belongs to a later incarnation.
     pub(crate) async fn delete(self) -> Result<(), TableError> {
         let Checkpoint { consumer, incarnation, .. } = self.checkpoint;
         self.op.consumer(consumer).delete_up_to(self.key().encode(), *incarnation).await
+    }
+}
+
+impl ConsumerHandle<'_> {
+    /// Deletes the announcement of a consumer whose deletion died just before.
+    pub(crate) async fn delete_ended_announcement(self) -> Result<(), TableError> {
+        let key = Announcement::key(self.consumer).encode();
+        self.op.table.delete_if(key, &Condition::no_item().or(Condition::exists(ENDED))).await.map(drop)
     }
 }
 
@@ -194,11 +213,19 @@ impl LedgerHandle<'_> {
     /// the consumer has been deleted: then nobody reads the entries.
     pub(crate) async fn count(self, shards: &[u8]) -> Result<bool, TableError> {
         let Ledger { consumer, incarnation } = self.ledger;
-        let update = Update::of(&Announcement::key(consumer)).only_if(is_of(incarnation));
+        let update = Update::of(&Announcement::key(consumer)).only_if(goes_on(incarnation));
         let attributes = shards.iter().map(|shard| Counters::attribute(*shard));
         let update = attributes.fold(update, |update, attribute| update.add(attribute, 1_u64));
         self.op.table.update(&update).await
     }
+}
+
+/// The attribute of an announcement whose consumer is being deleted.
+const ENDED: &str = "ended";
+
+/// The condition that an announcement is the one of an incarnation, and that its consumer is not being deleted.
+fn goes_on(incarnation: Revision) -> Condition {
+    is_of(incarnation).and(Condition::absent(ENDED))
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Deleting a consumer, with everything that was written for it.
 //!
-//! The deletion first marks the consumer, so that nothing new is begun for it. It deletes the announcement next, so
-//! that fan-out notes nothing more. Then it deletes the runs and the ledger, and the consumer itself last. A later
-//! request that finds the mark continues the deletion. A deletion that is delayed deletes only items of its own
+//! The deletion first marks the consumer, so that nothing new is begun for it. It ends the announcement next, so that
+//! fan-out notes nothing more. Then it deletes the runs and the ledger, and last the consumer itself and its
+//! announcement, which lists it. A later request that finds the mark continues the deletion. A deletion that is delayed deletes only items of its own
 //! incarnation or of an earlier one.
 //!
 //! A fan-out batch that read the announcement before may still note an event. Nobody reads that entry, and a later
@@ -42,7 +42,8 @@ impl ConsumerHandle<'_> {
             Ok::<_, TableError>((!found.deleting).then_some(marked))
         };
         let Some(marked) = self.change(found, mark).await? else { return Ok(true) };
-        AnnouncementHandle::of(self.op, &marked).delete().await?;
+        let announcement = AnnouncementHandle::of(self.op, &marked);
+        announcement.end().await?;
         let items = Query::partition(consumer.to_string());
         let items = [LatePageKey::PREFIX, RunKey::PREFIX].map(|prefix| items.clone().begins_with(prefix));
         let entries = LateEventKey::partitions(consumer).map(Query::partition);
@@ -52,6 +53,7 @@ impl ConsumerHandle<'_> {
             }
         }
         self.delete_up_to(consumer.encode(), marked.incarnation).await?;
+        announcement.delete().await?;
         Ok(true)
     }
 

@@ -12,7 +12,7 @@ use crate::consumer::{ConsumerError, ConsumerHandle, existing};
 use crate::latest::page::PageDraft;
 use crate::latest::span::{IdRange, Span};
 use crate::limits::CONSUMERS;
-use crate::topic::StoredTopic;
+use crate::topic::{self, StoredTopic, TopicError};
 
 impl ConsumerHandle<'_> {
     /// Creates a consumer, or changes its settle time. The `bool` says whether the consumer was created.
@@ -64,11 +64,21 @@ impl ConsumerHandle<'_> {
     }
 
     /// Creates a consumer and its announcement, unless there is a consumer of its name.
-    pub(crate) async fn create(self, checkpoint: &Checkpoint) -> Result<Transacted, TableError> {
+    ///
+    /// # Errors
+    /// If the topic was deleted, or the table could not be written.
+    pub(crate) async fn create(self, checkpoint: &Checkpoint) -> Result<(), TopicError> {
+        let topic = &self.consumer.topic;
+        let is_kept = Condition::exists("pk").and(Condition::absent("deleting"));
         let transaction = Transaction::new(self.op.ambient())
             .put_if(checkpoint.encode(), Condition::no_item())
-            .put(Announcement::first(checkpoint));
-        self.op.table.transact(&transaction).await
+            .put(Announcement::first(checkpoint))
+            .check(topic::key_of(topic), is_kept);
+        if self.op.table.transact(&transaction).await? == Transacted::Done {
+            return Ok(());
+        }
+        self.op.store.forget_topic(topic);
+        self.op.topic(topic).stored().await.map(drop)
     }
 
     pub(super) async fn view_of(

@@ -1,7 +1,8 @@
 //! Another retention for what is there: how it begins. Fan-out takes the steps.
 //!
-//! From the change on, a read of the topic shows no event that is past the new retention, and none that was past the
-//! old one. The steps then give each event, and its entries in timelines and feeds, the new expiry.
+//! From the change on, reads show no event that is past the new retention. The steps then give each event, and its
+//! entries in timelines and feeds, the new expiry. They delete what is past the new retention, and what has expired
+//! under the old one: a longer retention brings nothing back.
 
 use lately_table::{Condition, REVISION, TableError, Transacted, Transaction};
 
@@ -23,7 +24,7 @@ impl TopicHandle<'_> {
         let transaction = Transaction::new(self.op.ambient())
             .put_if(topic::encode(topic, wanted), is_known)
             .put(EndingMark::of_retention(topic, now, days))
-            .put(RetentionStep::first(now, days, wanted.gone).encode(topic));
+            .put(RetentionStep::first(now, days).encode(topic));
         Ok(self.op.table.transact(&transaction).await? == Transacted::Done)
     }
 }

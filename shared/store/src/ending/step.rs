@@ -5,11 +5,10 @@
 //!   begun N (milliseconds), step N (its number), bucket S (the width of the topic's buckets)
 //!   listed B (16 bytes for each event that the step deletes), over S? (labels of the buckets that it deletes then)
 //!   at S?, shard N? (of the bucket with this label, this many shards hold no more events)
-//!   events N, buckets N, consumers N (deleted so far, those listed included)
+//!   events N, buckets N (deleted so far, those listed included), consumers N (that the topic had)
 //!   finished N? (milliseconds), expires_at N? (once nothing is left)
 //! JOB#RETENTION#{topic} / STEP
 //!   begun N (milliseconds), step N (its number), retention_days N? (the new retention; forever if absent)
-//!   gone N? (milliseconds: earlier events are deleted)
 //!   at S? (the label of the bucket that the step begins in), shard N, after S? (the id after which it begins)
 //!   expires_at N
 //! ```
@@ -146,9 +145,7 @@ impl DeletionStep {
 pub(crate) struct RetentionStep {
     pub(crate) name: StepName,
     pub(crate) days: Option<RetentionDays>,
-    /// Earlier events were past the retention when it was changed. They are deleted.
-    pub(crate) gone: Option<UnixMillis>,
-    /// Where the step begins; `None` for the first step.
+    /// The step begins there; `None` for the first step.
     pub(crate) at: Option<RetentionPlace>,
 }
 
@@ -162,12 +159,8 @@ pub(crate) struct RetentionPlace {
 }
 
 impl RetentionStep {
-    pub(crate) const fn first(
-        begun: UnixMillis,
-        days: Option<RetentionDays>,
-        gone: Option<UnixMillis>,
-    ) -> Self {
-        Self { name: StepName::first(begun), days, gone, at: None }
+    pub(crate) const fn first(begun: UnixMillis, days: Option<RetentionDays>) -> Self {
+        Self { name: StepName::first(begun), days, at: None }
     }
 
     /// The step after this one.
@@ -180,7 +173,6 @@ impl RetentionStep {
             .name
             .item(topic, Ending::Retention)
             .with_some("retention_days", self.days.map(RetentionDays::get))
-            .with_some("gone", self.gone.map(UnixMillis::get))
             .with("expires_at", self.name.begun.get() / 1000 + ENDING_MARK_SECONDS);
         let Some(RetentionPlace { bucket, shard, after }) = self.at else { return item };
         item.with("at", bucket.to_string())
@@ -196,12 +188,7 @@ impl RetentionStep {
                 Some(RetentionPlace { bucket, shard, after: item.optional_parsed("after")? })
             }
         };
-        Ok(Self {
-            name: StepName::of(item)?,
-            days: retention_days(item, "retention_days")?,
-            gone: if item.has("gone") { Some(item.millis("gone")?) } else { None },
-            at,
-        })
+        Ok(Self { name: StepName::of(item)?, days: retention_days(item, "retention_days")?, at })
     }
 }
 
@@ -251,19 +238,18 @@ mod tests {
     #[test]
     fn golden_bytes_of_a_retention() {
         let topic = "posts".parse().unwrap();
-        let first = RetentionStep::first(millis(1_000_500), RetentionDays::new(7).ok(), Some(millis(9)));
+        let first = RetentionStep::first(millis(1_000_500), RetentionDays::new(7).ok());
         let (bucket, shard) = ("2024-07-12".parse().unwrap(), Shard::from(3));
         let step = first.next(RetentionPlace { bucket, shard, after: Some(ID.parse().unwrap()) });
         let expected = Item::from([("pk", "JOB#RETENTION#posts"), ("sk", "STEP"), ("at", "2024-07-12")])
             .with("begun", 1_000_500_u64)
             .with("step", 1_u64)
             .with("retention_days", 7_u64)
-            .with("gone", 9_u64)
             .with("expires_at", 1_000 + ENDING_MARK_SECONDS)
             .with("shard", 3_u64)
             .with("after", ID);
         assert_eq!(step.encode(&topic), expected);
-        let forever = RetentionStep::first(millis(1_000_500), None, None);
+        let forever = RetentionStep::first(millis(1_000_500), None);
         for step in [first, step, forever] {
             assert_eq!(RetentionStep::decode(&step.encode(&topic)), Ok(step));
         }

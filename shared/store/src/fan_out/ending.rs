@@ -6,8 +6,8 @@
 //! So a deletion costs one write unit for each KB of an event, one for each of its entries, and two hundredths for its
 //! place in a list.
 //!
-//! An entry of the directory is deleted after all events of its bucket. What lands in the meantime, from a process that
-//! does not know of the deletion, is deleted when its record comes (`late.rs`).
+//! An entry of the directory is deleted after all events of its bucket. An event that lands in the meantime, from a
+//! process that does not know of the deletion, is deleted when its record comes (`late.rs`).
 //!
 //! A change of the retention goes the same way. Events that are past the old or the new retention are deleted, and all
 //! others get the new expiry; then fan-out gives their entries the new expiry.
@@ -20,10 +20,10 @@ use lately_keys::{Bucket, EventId, Key, Shard, SortKey, TableKey, Topic, UnixMil
 use lately_model::RetentionDays;
 use lately_table::{Condition, Item, PutIf, Query, TableError, Update};
 
-use crate::directory::{Directory, DirectoryPage, Entry, longer};
+use crate::directory::{Directory, DirectoryPage, Entry};
 use crate::ending::mark::EndingMark;
 use crate::ending::step::{DeletionStep, RetentionPlace, RetentionStep, StepName};
-use crate::event::expiry;
+use crate::event::{expiry, is_over};
 use crate::fan_out::FanOut;
 use crate::limits::{
     CONSUMER_DELETION_TIME, DELETION_SETTLE_SECONDS, DELETION_SHOWN_SECONDS, ENDING_EVENTS_PER_STEP,
@@ -65,31 +65,36 @@ impl FanOut<'_> {
     /// Deletes what a step lists, and lists what is to be deleted next.
     async fn delete_listed(&self, topic: &Topic, step: &DeletionStep) -> Result<DeletionStep, TableError> {
         let event = |id: &EventId| EventKey::new(topic.clone(), step.width, *id).encode();
-        self.delete(step.listed.iter().map(event).collect()).await?;
+        self.delete_each(step.listed.iter().map(event).collect()).await?;
         let entry = |bucket: &Bucket| DirectoryKey { topic: topic.clone(), bucket: *bucket }.encode();
-        self.delete(step.over.iter().map(entry).collect()).await?;
+        self.delete_each(step.over.iter().map(entry).collect()).await?;
 
         let mut next = step.next();
-        if let Some(gone) = self.delete_a_consumer(topic).await? {
-            next.consumers += u64::from(gone);
+        let announced = self.op.topic(topic).announced().await?;
+        let consumers = announced.consumers.into_iter().map(|it| it.consumer).chain(announced.ended);
+        let consumers: Vec<_> = consumers.collect();
+        if step.name.number == 0 {
+            next.consumers = consumers.len() as u64;
+        } else if let Some(consumer) = consumers.first() {
+            // As far as the time allows; the next step goes on.
+            let op = self.op.step_within(CONSUMER_DELETION_TIME);
+            if op.consumer(consumer).delete_some().await? {
+                op.consumer(consumer).delete_ended_announcement().await?;
+            }
             return Ok(next);
         }
         self.list(topic, &mut next).await?;
-        if next.listed.is_empty() && next.over.is_empty() && next.at.is_none() {
+        let is_empty = next.listed.is_empty() && next.over.is_empty() && next.at.is_none();
+        if is_empty && consumers.is_empty() {
             self.finish(topic, &mut next).await?;
         }
         Ok(next)
     }
 
-    /// Deletes one of the topic's consumers, as far as the time allows. Returns whether nothing of it is left; `None` if
-    /// the topic has no consumer.
-    async fn delete_a_consumer(&self, topic: &Topic) -> Result<Option<bool>, TableError> {
-        let op = self.op.step_within(CONSUMER_DELETION_TIME);
-        let consumers = op.topic(topic).announcements().await?;
-        match consumers.first() {
-            None => Ok(None),
-            Some(first) => Ok(Some(op.consumer(&first.consumer).delete_some().await?)),
-        }
+    /// Deletes items of a topic, each with a call of its own: fan-out's role may delete events, and may not put any.
+    async fn delete_each(&self, keys: Vec<Key>) -> Result<(), TableError> {
+        let deletes = keys.into_iter().map(|key| self.op.table.delete(key));
+        stream::iter(deletes).buffer_unordered(WRITES_AT_ONCE).try_collect().await
     }
 
     /// Lists events to delete, and the buckets that then hold no more.
@@ -184,8 +189,6 @@ impl FanOut<'_> {
                 directory.remaining(newest, ENDING_QUERIES_PER_STEP).await?;
             for entry in &entries {
                 let from = begin.take().filter(|at| at.bucket == entry.bucket);
-                // An entry of the directory stays at least as long as the events of its bucket.
-                directory.keep(entry, longer(entry.retention, step.days)).await?;
                 let shards = shards_of(entry);
                 let first = from.map_or(Shard::from(0), |at| at.shard);
                 for shard in shards.into_iter().filter(|shard| *shard >= first) {
@@ -209,6 +212,7 @@ impl FanOut<'_> {
                         }
                     }
                 }
+                // Until now, the earlier retention hid what had expired. The entry outlives it by far.
                 directory.keep(entry, step.days).await?;
                 newest = entry.bucket.previous();
             }
@@ -246,9 +250,8 @@ impl FanOut<'_> {
     async fn restamp_event(&self, item: &Item, step: &RetentionStep) -> Result<(), TableError> {
         let id = item.parsed::<SortKey>("sk")?.id();
         let now = self.op.now();
-        let kept = step.days.map(|days| topic::oldest_kept(days, now));
-        let oldest = kept.into_iter().chain(step.gone).max();
-        if oldest.is_some_and(|oldest| id.at() < oldest) {
+        let is_past = step.days.is_some_and(|days| id.at() < topic::oldest_kept(days, now));
+        if is_past || is_over(item, now)? {
             return self.op.table.delete(item.key()?).await;
         }
         stamp_event(self.op, item.key()?, item.optional_number("expires_at")?, id, step.days).await

@@ -41,7 +41,7 @@ use crate::run::cover::Covering;
 /// A record's place in the batch, and the record's event.
 type Placed<'a> = (usize, &'a Landed);
 
-/// What is new in one topic.
+/// The news of one topic.
 #[derive(Default)]
 struct NewInTopic<'a> {
     landed: Vec<Placed<'a>>,

@@ -4,13 +4,16 @@
 //! Only a consistent read proves that an event does not exist. So an event that an eventually consistent read does not
 //! find is read a second time.
 //!
+//! A topic's retention hides at once, also in timelines and feeds. No retention is shorter than a day, so the topics'
+//! settings are read only for entries that are older.
+//!
 //! One large event may fill a page, and the read of an event costs as much as its size. So at first only as many
 //! pointers are followed as surely fit a page. The sizes of these events say how many pointers to follow next.
 
 use std::collections::BTreeMap;
 
-use lately_keys::{EventId, Key, SortKey, TableKey};
-use lately_model::{Event, TimelineEvent};
+use lately_keys::{EventId, Key, SortKey, TableKey, Topic, UnixMillis};
+use lately_model::{Event, RetentionDays, TimelineEvent};
 use lately_table::TableError;
 use lately_table::limits::BATCH_KEYS;
 
@@ -19,6 +22,7 @@ use crate::event::unless_over;
 use crate::latest::page::Sent;
 use crate::limits::POINTERS_AT_FIRST;
 use crate::timeline::reading::TimelineReading;
+use crate::topic::TopicError;
 
 /// The events of some entries.
 #[derive(Debug, Default)]
@@ -32,8 +36,11 @@ pub(crate) struct Resolved {
 }
 
 impl Resolved {
-    fn take(&mut self, entry: &TimelineEntry, followed: &mut BTreeMap<EventId, Event>) {
+    fn take(&mut self, entry: &TimelineEntry, followed: &mut BTreeMap<EventId, Event>, kept: &OldestKept) {
         self.looked_at += 1;
+        if kept.get(&entry.topic).is_some_and(|oldest| entry.id.at() < *oldest) {
+            return;
+        }
         if let Some(event) = entry.event().or_else(|| followed.remove(&entry.id)) {
             let event = TimelineEvent { topic: entry.topic.clone(), event };
             self.bytes += event.sent_bytes();
@@ -42,7 +49,29 @@ impl Resolved {
     }
 }
 
+/// For each topic, the first millisecond whose events are kept.
+type OldestKept = BTreeMap<Topic, UnixMillis>;
+
 impl TimelineReading<'_> {
+    /// The first moments that are kept, for the topics of those entries that may be past a retention.
+    async fn oldest_kept(&self, entries: &[TimelineEntry]) -> Result<OldestKept, TableError> {
+        let newest_gone = self.filter.now.saturating_sub(RetentionDays::SHORTEST.millis());
+        let mut kept = OldestKept::new();
+        for TimelineEntry { topic, .. } in entries.iter().filter(|entry| entry.id.at() <= newest_gone) {
+            if kept.contains_key(topic) {
+                continue;
+            }
+            let oldest = match self.op.topic(topic).stored().await {
+                Ok(stored) => stored.oldest_kept(self.filter.now),
+                // A topic that was deleted keeps nothing.
+                Err(TopicError::NotFound(_)) => UnixMillis::MAX,
+                Err(TopicError::Table(error)) => return Err(error),
+            };
+            kept.insert(topic.clone(), oldest);
+        }
+        Ok(kept)
+    }
+
     /// The events of entries, in their order, until they fill a page that has `room` bytes left.
     pub(crate) async fn resolve(
         &mut self,
@@ -51,6 +80,7 @@ impl TimelineReading<'_> {
     ) -> Result<Resolved, TableError> {
         let mut resolved = Resolved::default();
         let mut pointers = POINTERS_AT_FIRST;
+        let kept = Box::pin(self.oldest_kept(entries)).await?;
         while resolved.looked_at < entries.len() && resolved.bytes <= room {
             if resolved.looked_at > 0 && self.is_spent() {
                 break;
@@ -63,7 +93,7 @@ impl TimelineReading<'_> {
                 if resolved.bytes > room {
                     break;
                 }
-                resolved.take(entry, &mut followed);
+                resolved.take(entry, &mut followed, &kept);
             }
             let left = room.saturating_sub(resolved.bytes);
             pointers = mean.map_or(pointers, |mean| (left / mean.max(1)).clamp(1, BATCH_KEYS));

@@ -125,11 +125,13 @@ async fn a_poll_costs_its_events_and_an_empty_poll_little() {
     let cost = op.cost();
     assert_eq!(price(cost), (2, 1, 1));
 
-    // The checkpoint, the directory and the shard at the position are read; the announcement is written.
-    for _ in 0..2 {
+    // The checkpoint, the directory and the shard at the position are read, and the topic every other second; the
+    // announcement is written.
+    for topics in [0, 1, 0] {
         pass(Duration::from_secs(1)).await;
         let (polled, cost) = poll().await;
-        assert_eq!((polled.batch, polled.caught_up, price(cost)), (None, true, (4, 3, 1)));
+        let paid = (4 + topics, 3 + topics, 1);
+        assert_eq!((polled.batch, polled.caught_up, price(cost)), (None, true, paid));
     }
     // At the same moment there is nothing new to announce, so the announcement is read.
     assert_eq!(price(poll().await.1), (5, 4, 0));

@@ -8,7 +8,7 @@ use lately_engine::fault::{Fault, Faults, FaultyClient, Moment, Target};
 use lately_keys::table::{AnyKey, ConsumerKey, ErasureId, TokenHash};
 use lately_keys::{EventId, Topic};
 use lately_model::{
-    ConsumerStart, Document, Erasure, ErasureCounts, ErasureReceipt, ErasureState, NewErasure, NewEvent, NewSession,
+    Document, Erasure, ErasureCounts, ErasureReceipt, ErasureState, NewConsumer, NewErasure, NewEvent, NewSession,
     PollRequest, Precondition,
 };
 use lately_store::{ErasureCheck, ErasureError, ErasureTrace, FeedSettings, Idempotency, Store, Submission};
@@ -37,7 +37,7 @@ async fn lived(settings: FeedSettings) -> Scene {
     let mut scene = Scene::new(settings).await;
     let unlisted = topic("unlisted");
     let op = scene.store.op();
-    op.topic(&unlisted).put(&change(r#"{"views":["subject"],"min_shards":2}"#)).await.unwrap();
+    op.topic(&unlisted).put(&change(r#"{"views":["subject"],"fan_out":false,"min_shards":2}"#)).await.unwrap();
     for (who, what) in [
         ("bob", "actor:ada"),
         ("cy", "actor:ada"),
@@ -92,8 +92,8 @@ fn idempotency() -> Idempotency {
 async fn consume(store: &Store, topic: &Topic) {
     let consumer = ConsumerKey { topic: topic.clone(), name: "nightly".parse().unwrap() };
     let op = store.op();
-    op.consumer(&consumer).put(ConsumerStart::Earliest, None).await.unwrap();
-    op.consumer(&consumer).poll(&PollRequest::default()).await.unwrap();
+    op.consumer(&consumer).put(&NewConsumer::parse(br#"{"start":"earliest"}"#).unwrap()).await.unwrap();
+    op.consumer(&consumer).poll(PollRequest::default()).await.unwrap();
 }
 
 /// Delivers all records, and waits until the erasure's end has passed.

@@ -11,6 +11,7 @@ mod bounds;
 mod consumer_prices;
 mod consumers;
 mod deletes;
+mod ends;
 mod erasure;
 mod fan_out;
 mod fan_out_crashes;

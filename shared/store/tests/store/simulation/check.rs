@@ -1,19 +1,21 @@
 //! The check of a finished story: the table must hold what the model says.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use lately_engine::Engine;
 use lately_keys::table::AnyKey;
 use lately_keys::{EventId, Source, User};
-use lately_model::{EventQuery, FeedQuery, SourceQuery};
+use lately_model::{EndingState, EventQuery, FeedQuery, SourceQuery};
 use lately_store::Store;
 use lately_table::Connection;
 
+use crate::ends::left_of;
 use crate::listed::{source, user};
 use crate::scene::key;
 use crate::simulation::model::{Known, Model, Shows};
-use crate::simulation::story::{BUDGET, SECOND, SOURCES, Story, USERS};
-use crate::support::{Item, TABLE, items, query};
+use crate::simulation::story::{BUDGET, DELETED, SECOND, SOURCES, Story, USERS};
+use crate::support::{Item, TABLE, change, items, pass, query, topic};
 
 /// The table's items of feeds and timelines.
 #[derive(Debug, Default)]
@@ -62,6 +64,9 @@ impl Table {
 impl Story {
     /// Asserts that the table holds what the model says. Returns the numbers of decided cases and of open ones.
     pub(super) async fn check(&self) -> (u64, u64) {
+        if self.deletes_a_topic() {
+            self.check_deletion().await;
+        }
         let model = Model::of(&self.engine, &self.state.borrow().pushed);
         let table = Table::read(&self.engine).await;
         for source in SOURCES.map(source) {
@@ -114,6 +119,30 @@ impl Story {
             }
         }
         (decided, open)
+    }
+
+    /// Asserts that nothing is left of the deleted topic but what expires by itself, that each event was counted once,
+    /// and that the name is free.
+    async fn check_deletion(&self) {
+        let notes = topic(DELETED);
+        pass(Duration::from_secs(60)).await;
+        let deletion = self.reader().op().topic(&notes).deletion().await.unwrap();
+        assert_eq!(deletion.state, EndingState::Done, "{deletion:?}");
+        assert_eq!(left_of(&items(&self.engine).await, DELETED), Vec::<String>::new());
+        let mut listed = Vec::new();
+        for record in self.engine.stream(TABLE).unwrap().all() {
+            if let (AnyKey::EndingStep(_), Some(step)) = (key(&record.keys()), record.new_image()) {
+                let ids = step["listed"].as_b().unwrap().as_ref().chunks(16).map(EventId::from_slice);
+                listed.extend(ids.map(Option::unwrap));
+            }
+        }
+        let once: BTreeSet<EventId> = listed.iter().copied().collect();
+        let counted = usize::try_from(deletion.events).unwrap();
+        assert_eq!((counted, listed.len()), (once.len(), once.len()), "each event is counted once");
+        let store = self.reader();
+        let (_, is_new) = store.op().topic(&notes).put(&change("{}")).await.unwrap();
+        let shown = store.op().topic(&notes).latest(&query(10)).await.unwrap().events;
+        assert!(is_new && shown.is_empty(), "{shown:?}");
     }
 
     /// A feed, as a client reads it.

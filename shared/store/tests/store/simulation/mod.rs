@@ -1,9 +1,9 @@
 //! Simulations of fan-out: whatever goes wrong, every feed ends with the right entries.
 //!
 //! A seed decides a small story. Users post, follow, unfollow and delete, while the stream's records are delivered in
-//! batches of any size, twice, late or long after, to processes that meet every fault and die at any call. In the end
-//! all remaining records are delivered, and the table must hold what a simple model says. The model knows only the
-//! events and follows, and the order in which they were written.
+//! batches of any size, twice, late or long after, to processes that meet every fault and die at any call. In one story
+//! of three, a topic is deleted meanwhile. In the end all remaining records are delivered, and the table must hold what
+//! a simple model says. The model knows only the events and follows, and the order in which they were written.
 
 mod check;
 mod live;

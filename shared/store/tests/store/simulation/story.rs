@@ -35,6 +35,9 @@ const HELD_BACK: Duration = Duration::from_millis(500);
 const ACTIVE: usize = 3;
 const ACTS: usize = 4;
 
+/// The topic that some stories delete.
+pub(super) const DELETED: &str = "notes";
+
 pub(super) const USERS: [&str; 5] = ["ada", "bob", "cy", "dee", "eve"];
 pub(super) const SOURCES: [&str; 4] = ["actor:ada", "actor:bob", "subject:s", "subject:t"];
 const TOPICS: [&str; 3] = ["posts", "notes", "logs"];
@@ -51,10 +54,16 @@ pub(super) async fn tell(seed: u64) -> Story {
         at_once.push(Box::pin(story.shard(shard)));
     }
     at_once.push(Box::pin(story.redrive()));
+    if story.deletes_a_topic() {
+        at_once.push(Box::pin(story.delete_topic()));
+    }
     join_all(at_once).await;
     // Transactions of processes that died become fully visible without their sender.
     pass(HELD_BACK).await;
     story.settle().await;
+    if story.deletes_a_topic() {
+        story.tell_again_of_the_deleted().await;
+    }
     story
 }
 
@@ -117,6 +126,7 @@ enum Act {
 pub(super) struct Story {
     pub(super) world: World,
     pub(super) engine: Engine,
+    seed: u64,
     settings: FeedSettings,
     pub(super) state: RefCell<State>,
 }
@@ -168,7 +178,7 @@ impl Story {
             pushed: BTreeMap::new(),
             clients: Vec::new(),
         };
-        let story = Self { world, engine, settings, state: RefCell::new(state) };
+        let story = Self { world, engine, seed, settings, state: RefCell::new(state) };
         let store = Store::new(Connection::new(story.engine.client(), TABLE, story.world.clone(), BUDGET));
         let settings = [r#"{"bucket":"hour"}"#, "{}", r#"{"fan_out":false}"#];
         for (name, settings) in TOPICS.into_iter().zip(settings) {
@@ -317,7 +327,50 @@ impl Story {
             Ok::<(), Box<dyn std::error::Error>>(())
         };
         let done = client.run(act).await;
-        assert!(faulty || matches!(done, Some(Ok(()))), "{done:?}");
+        let is_deleted =
+            |error: &dyn std::error::Error| error.to_string() == format!("there is no topic {DELETED}");
+        let is_refused = matches!(&done, Some(Err(error)) if self.deletes_a_topic() && is_deleted(&**error));
+        assert!(faulty || is_refused || matches!(done, Some(Ok(()))), "{done:?}");
+    }
+
+    /// True if one of the topics is deleted in this story.
+    pub(super) const fn deletes_a_topic(&self) -> bool {
+        self.seed.is_multiple_of(3)
+    }
+
+    /// Deletes a topic, and asks again until the deletion is acknowledged.
+    async fn delete_topic(&self) {
+        let notes = topic(DELETED);
+        pass(Duration::from_millis(self.one(&[0, 20, 500, 5_000, 20_000]))).await;
+        loop {
+            let (client, store) = self.process(true);
+            let done = client.run(async { store.op().topic(&notes).delete().await.is_ok() }).await;
+            if done == Some(true) {
+                return;
+            }
+        }
+    }
+
+    /// Delivers old records of the deleted topic once more, after all others, each alone.
+    async fn tell_again_of_the_deleted(&self) {
+        let notes = topic(DELETED);
+        for shard in self.shards() {
+            let stream = self.engine.stream(TABLE).unwrap();
+            let mut before = SequenceNumber::START;
+            for record in stream.read(shard, SequenceNumber::START, usize::MAX, u64::MAX).records {
+                let is_of_deleted = match key(&record.keys()) {
+                    AnyKey::Event(key) => key.partition().topic == notes,
+                    AnyKey::Directory(key) => key.topic == notes,
+                    AnyKey::EndingStep(key) => key.topic == notes,
+                    _ => false,
+                };
+                if is_of_deleted && self.once_in(2) {
+                    self.deliver(shard, before, 1, false).await;
+                }
+                before = record.sequence();
+            }
+        }
+        self.settle().await;
     }
 
     /// Delivers records of a shard behind a position. Returns the position up to which they were handled.

@@ -1,0 +1,417 @@
+//! The deletion of a topic, and another retention for what is there.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use lately_keys::EventId;
+use lately_keys::table::{AnyKey, ConsumerKey};
+use lately_model::{
+    EndingState, FeedQuery, ListQuery, NewConsumer, NewEvent, PollRequest, SourceQuery, TopicDeletion,
+};
+use lately_store::{
+    DeletionError, FeedSettings, GetEventError, Idempotency, LatestError, PutTopicError, Store, Submission,
+    TopicError, TopicNotFound, WriteError,
+};
+
+use crate::listed::{source, user};
+use crate::scene::{Scene, about, key};
+use crate::support::{Item, change, event, ids, items, pass, query, store, submission, topic};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const SETTLED: Duration = Duration::from_secs(60);
+
+async fn scene() -> Scene {
+    Scene::new(FeedSettings::default()).await
+}
+
+impl Scene {
+    async fn delete(&self) -> TopicDeletion {
+        self.store.op().topic(&self.posts).delete().await.unwrap()
+    }
+
+    async fn deletion(&self) -> TopicDeletion {
+        self.store.op().topic(&self.posts).deletion().await.unwrap()
+    }
+
+    /// Deletes the topic `posts`, and lets the stream and the clock come to the end.
+    async fn delete_and_settle(&mut self) -> TopicDeletion {
+        self.delete().await;
+        self.settle().await;
+        pass(SETTLED).await;
+        self.deletion().await
+    }
+
+    /// Everything in the table that still says something of `posts`, except for what expires by itself.
+    async fn left(&self) -> Vec<String> {
+        left_of(&items(&self.engine).await, "posts")
+    }
+
+    async fn page_of(&self, name: &str) -> Vec<EventId> {
+        let page = self.store.op().topic(&topic(name)).latest(&query(200)).await.unwrap();
+        ids(&page.events)
+    }
+}
+
+/// The keys of the items of a topic, or with its entries, that do not expire within two days.
+pub(crate) fn left_of(items: &[Item], name: &str) -> Vec<String> {
+    let named = |item: &&Item| {
+        let pk = item["pk"].as_s().unwrap();
+        pk.split('#').any(|part| part == name) || item.get("o").is_some_and(|o| o.as_s().unwrap() == name)
+    };
+    let stays = |item: &&Item| !item.contains_key("expires_at");
+    let told = |item: &Item| format!("{} / {}", item["pk"].as_s().unwrap(), item["sk"].as_s().unwrap());
+    items.iter().filter(named).filter(stays).map(told).collect()
+}
+
+fn not_found<T: std::fmt::Debug>(found: Result<T, TopicError>) -> bool {
+    matches!(found, Err(TopicError::NotFound(TopicNotFound { is_being_deleted: false, .. })))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_topic_is_deleted_with_everything_that_it_holds() {
+    let mut scene = scene().await;
+    let (posts, logs) = (scene.posts.clone(), scene.logs.clone());
+    scene.follow("bob", "actor:ada", 10).await;
+    scene.follow("cy", "subject:x", 10).await;
+    let consumer = ConsumerKey { topic: posts.clone(), name: "reader".parse().unwrap() };
+    let earliest = NewConsumer::parse(br#"{"start":"earliest","settle_seconds":0}"#).unwrap();
+    scene.store.op().consumer(&consumer).put(&earliest).await.unwrap();
+    scene.post(&posts, vec![about("x"); 40]).await;
+    scene.settle().await;
+    pass(3 * DAY).await;
+    scene.post(&posts, vec![about("x"); 40]).await;
+    let kept = scene.post(&logs, vec![event("note", None); 3]).await;
+    scene.settle().await;
+    pass(Duration::from_secs(5)).await;
+    scene.store.op().consumer(&consumer).poll(PollRequest::default()).await.unwrap();
+    assert_eq!((scene.shown("bob").await.len(), scene.listed("subject:x").await.len()), (80, 80));
+
+    let begun = scene.delete().await;
+    assert_eq!((begun.state, begun.events), (EndingState::Deleting, 0));
+    scene.settle().await;
+    assert_eq!(scene.deletion().await.state, EndingState::Deleting, "the name is not free yet");
+    pass(SETTLED).await;
+    let done = scene.deletion().await;
+    assert_eq!((done.state, done.events, done.buckets, done.consumers), (EndingState::Done, 80, 2, 1));
+    assert!(done.finished_at.unwrap() >= done.begun_at.saturating_add(60_000));
+
+    assert_eq!(scene.left().await, Vec::<String>::new());
+    assert_eq!((scene.shown("bob").await, scene.shown("cy").await), (vec![], vec![]));
+    assert_eq!(scene.page_of("logs").await.len(), kept.len());
+    assert_eq!(scene.listed("actor:ada").await.len(), kept.len());
+    // The outcome is shown for a day.
+    pass(DAY).await;
+    assert!(matches!(scene.store.op().topic(&posts).deletion().await, Err(DeletionError::NotFound(_))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn readers_and_writers_hear_of_a_deletion_at_once() {
+    let mut scene = scene().await;
+    let posts = scene.posts.clone();
+    let id = scene.post(&posts, vec![about("x")]).await[0];
+    let begun = scene.delete().await;
+    let (op, unknown) = (scene.store.op(), topic("unknown"));
+    let topic = op.topic(&posts);
+    let is_deleted = |error: &TopicError| matches!(error, TopicError::NotFound(it) if it.is_being_deleted);
+    assert!(matches!(topic.view().await, Err(error) if is_deleted(&error)));
+    assert!(matches!(topic.latest(&query(1)).await, Err(LatestError::Topic(error)) if is_deleted(&error)));
+    assert!(matches!(topic.event(id).await, Err(GetEventError::Topic(error)) if is_deleted(&error)));
+    let written = op.write(submission(&posts, vec![event("note", None)])).await;
+    assert!(matches!(written, Err(WriteError::Topic(error)) if is_deleted(&error)));
+    let put = topic.put(&change("{}")).await;
+    assert!(matches!(put, Err(PutTopicError::BeingDeleted(name)) if name == posts));
+    let listed = op.topics().list(&ListQuery::default()).await.unwrap();
+    assert_eq!(listed.topics.iter().map(|topic| topic.topic.as_str()).collect::<Vec<_>>(), ["logs"]);
+    // The same request again continues the same deletion.
+    pass(Duration::from_secs(1)).await;
+    assert_eq!(scene.delete().await.begun_at, begun.begun_at);
+    scene.settle().await;
+    pass(SETTLED).await;
+    assert!(not_found(scene.store.op().topic(&posts).view().await));
+    assert!(not_found(scene.store.op().topic(&posts).delete().await));
+    assert!(not_found(scene.store.op().topic(&unknown).delete().await));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_is_used_again_by_another_topic() {
+    let mut scene = scene().await;
+    let posts = scene.posts.clone();
+    // Another process remembers the directory of the first topic.
+    let other = store(scene.engine.client(), &scene.world);
+    let write = async |store: &Store, data: &str| {
+        let events = vec![event("note", Some(data.to_owned()))];
+        store.op().write(submission(&posts, events)).await.unwrap().events[0].id
+    };
+    write(&other, "1").await;
+    scene.delete_and_settle().await;
+
+    let created = scene.store.op().topic(&posts).put(&change(r#"{"min_shards":2}"#)).await.unwrap();
+    assert!(created.1);
+    let new = [write(&other, "2").await, write(&scene.store, "3").await];
+    scene.settle().await;
+    pass(Duration::from_secs(1)).await;
+    let shown: BTreeSet<_> = scene.page_of("posts").await.into_iter().collect();
+    assert_eq!(shown, BTreeSet::from(new));
+    assert_eq!(scene.listed("actor:ada").await.len(), 2, "fan-out does not take the new events for old ones");
+    // It can be deleted again.
+    let done = scene.delete_and_settle().await;
+    assert_eq!((done.state, done.events), (EndingState::Done, 2));
+    assert_eq!(scene.left().await, Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_lands_from_a_process_that_does_not_know_is_deleted() {
+    let mut scene = scene().await;
+    let posts = scene.posts.clone();
+    let stale = store(scene.engine.client(), &scene.world);
+    let late = |at| NewEvent { at, ..about("x") };
+    stale.op().write(submission(&posts, vec![late(None)])).await.unwrap();
+    scene.settle().await;
+    scene.delete().await;
+    // In a bucket that is there, and in a new one, before and after the walk.
+    let past = scene.world.now().saturating_sub(3 * 24 * 3_600_000);
+    let far_past = scene.world.now().saturating_sub(9 * 24 * 3_600_000);
+    stale.op().write(submission(&posts, vec![late(None), late(Some(past))])).await.unwrap();
+    scene.settle().await;
+    stale.op().write(submission(&posts, vec![late(None), late(Some(far_past))])).await.unwrap();
+    scene.settle().await;
+    assert_eq!(scene.left().await, Vec::<String>::new());
+    pass(SETTLED).await;
+    assert_eq!(scene.deletion().await.state, EndingState::Done);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_items_deletion_costs_one_write_unit_and_a_twentieth_at_most() {
+    let mut scene = scene().await;
+    let posts = scene.posts.clone();
+    scene.follow("bob", "actor:ada", 0).await;
+    scene.follow("cy", "actor:ada", 0).await;
+    scene.settle().await;
+    for _ in 0..4 {
+        scene.post(&posts, vec![about("x"); 500]).await;
+    }
+    scene.settle().await;
+    let count = async |scene: &Scene| {
+        let items = items(&scene.engine).await;
+        let counted = |item: &&Item| {
+            matches!(
+                key(item),
+                AnyKey::Event(_) | AnyKey::SourceEntry(_) | AnyKey::FeedEntry(_) | AnyKey::Directory(_)
+            )
+        };
+        items.iter().filter(counted).count()
+    };
+    let before = count(&scene).await;
+    // For each event: itself, two entries under its sources, the author's own copy, and two followers' copies.
+    assert_eq!(before, 2_000 * 6 + 1);
+    let op = scene.store.op();
+    op.topic(&posts).delete().await.unwrap();
+    let begun = op.cost().write_units;
+    let outcomes = scene.settle().await;
+    assert_eq!(count(&scene).await, 0);
+    let units = begun.halves + outcomes.iter().map(|outcome| outcome.cost.write_units.halves).sum::<u64>();
+    assert!(units * 100 <= 12_001 * 2 * 105, "{units} half write units");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_that_comes_twice_or_from_an_earlier_deletion_does_nothing() {
+    let mut scene = scene().await;
+    let posts = scene.posts.clone();
+    scene.post(&posts, vec![event("note", None); 700]).await;
+    scene.settle().await;
+    scene.delete().await;
+    let mut all = Vec::new();
+    while scene.has_news() {
+        let news = scene.news();
+        for _ in 0..2 {
+            assert_eq!(crate::scene::fan_out(&scene.store, &news).await.failed, None);
+        }
+        all.push(news);
+    }
+    pass(SETTLED).await;
+    let done = scene.deletion().await;
+    assert_eq!((done.state, done.events, done.buckets), (EndingState::Done, 700, 1));
+    // The records of the first deletion come once more, after the name was given to another topic.
+    scene.store.op().topic(&posts).put(&change("{}")).await.unwrap();
+    let new = scene.post(&posts, vec![event("note", None); 3]).await;
+    scene.settle().await;
+    for news in &all {
+        assert_eq!(crate::scene::fan_out(&scene.store, news).await.failed, None);
+    }
+    scene.settle().await;
+    assert_eq!(scene.page_of("posts").await.len(), new.len());
+    assert_eq!(scene.listed("actor:ada").await.len(), new.len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_repetition_of_an_earlier_topics_request_is_a_new_request() {
+    let mut scene = scene().await;
+    let posts = scene.posts.clone();
+    let keyed = || Submission {
+        idempotency: Some(Idempotency {
+            caller: "user:ada".parse().unwrap(),
+            key: "k".parse().unwrap(),
+            body_hash: [7; 32],
+        }),
+        ..submission(&posts, vec![event("note", None)])
+    };
+    let first = scene.store.op().write(keyed()).await.unwrap().events[0].id;
+    assert!(scene.store.op().write(keyed()).await.unwrap().replayed);
+    scene.delete_and_settle().await;
+    scene.store.op().topic(&posts).put(&change("{}")).await.unwrap();
+    let again = scene.store.op().write(keyed()).await.unwrap();
+    assert_eq!((again.replayed, again.events[0].id == first), (false, false));
+    let replayed = scene.store.op().write(keyed()).await.unwrap();
+    assert_eq!((replayed.replayed, replayed.events[0].id), (true, again.events[0].id));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_estimate_counts_by_the_directory_and_a_sample() {
+    let mut scene = scene().await;
+    let posts = scene.posts.clone();
+    for _ in 0..10 {
+        for _ in 0..3 {
+            scene.post(&posts, vec![about("x"); 50]).await;
+            pass(DAY / 4).await;
+        }
+        pass(DAY / 4).await;
+    }
+    scene.settle().await;
+    let op = scene.store.op();
+    let estimate = op.topic(&posts).estimate_deletion().await.unwrap();
+    assert_eq!(op.cost().write_units.to_string(), "0.0");
+    assert!(op.cost().calls <= 12, "{:?}", op.cost());
+    assert_eq!((estimate.consumers, estimate.partitions >= estimate.buckets), (0, true));
+    let near = |found: u64, wanted: u64| found * 2 >= wanted && found <= wanted * 2;
+    assert!(near(estimate.events, 1_500), "{estimate:?}");
+    assert!(near(estimate.write_units, 3 * 1_500), "{estimate:?}");
+    let nothing = scene.store.op().topic(&scene.logs).estimate_deletion().await.unwrap();
+    assert_eq!((nothing.events, nothing.buckets), (0, 0));
+}
+
+/// An event some days ago.
+fn old(scene: &Scene, days: u64) -> NewEvent {
+    let at = scene.world.now().saturating_sub(days * 24 * 3_600_000 + 1);
+    NewEvent { at: Some(at), ..about("x") }
+}
+
+async fn feed_of(store: &Store, who: &str) -> Vec<EventId> {
+    let query = FeedQuery { page: query(200), wait_for: None };
+    let page = store.op().feed(&user(who)).page(&query).await.unwrap();
+    page.page.events.iter().map(|told| told.event.id).collect()
+}
+
+async fn timeline_of(store: &Store, what: &str) -> Vec<EventId> {
+    let query = SourceQuery { page: query(200), topic: None, wait_for: None };
+    let page = store.op().timeline(&source(what)).page(&query).await.unwrap();
+    page.events.iter().map(|told| told.event.id).collect()
+}
+
+async fn retain(scene: &Scene, json: &str) {
+    scene.store.op().topic(&scene.posts).put(&change(json)).await.unwrap();
+}
+
+/// The expiry of each event, and of all entries, in days after the event's time.
+async fn expiries(scene: &Scene) -> BTreeSet<Option<u64>> {
+    let items = items(&scene.engine).await;
+    let expiry = |item: &Item| {
+        let id = match key(item) {
+            AnyKey::Event(key) => key.id(),
+            AnyKey::SourceEntry(key) => key.id,
+            AnyKey::FeedEntry(key) => key.id,
+            _ => return None,
+        };
+        let seconds = item.get("expires_at").map(|at| at.as_n().unwrap().parse::<u64>().unwrap());
+        Some(seconds.map(|seconds| (seconds - id.at().get() / 1000) / 86_400))
+    };
+    items.iter().filter_map(expiry).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shorter_retention_hides_at_once_and_expiry_follows() {
+    let mut scene = scene().await;
+    let posts = scene.posts.clone();
+    scene.follow("bob", "actor:ada", 0).await;
+    scene.settle().await;
+    let first = scene.post(&posts, vec![about("x"); 3]).await;
+    scene.settle().await;
+    pass(10 * DAY).await;
+    let second = scene.post(&posts, vec![about("x"); 2]).await;
+    scene.settle().await;
+    let other = store(scene.engine.client(), &scene.world);
+    assert_eq!(ids(&other.op().topic(&posts).latest(&query(9)).await.unwrap().events).len(), 5);
+
+    retain(&scene, r#"{"retention_days":7}"#).await;
+    pass(Duration::from_secs(2)).await;
+    for store in [&scene.store, &other] {
+        assert_eq!(ids(&store.op().topic(&posts).latest(&query(9)).await.unwrap().events).len(), 2);
+        let found = store.op().topic(&posts).event(first[0]).await;
+        assert!(matches!(found, Err(GetEventError::NotFound(_))));
+        assert_eq!(timeline_of(store, "actor:ada").await.len(), 2);
+        assert_eq!(feed_of(store, "bob").await.len(), 2);
+    }
+    scene.settle().await;
+    assert_eq!(scene.listed("actor:ada").await.len(), 2, "what is past the retention is deleted");
+    assert_eq!(expiries(&scene).await, BTreeSet::from([Some(7)]));
+    // What was past the shorter retention stays gone under a longer one; everything else is kept longer.
+    retain(&scene, r#"{"retention_days":null}"#).await;
+    scene.settle().await;
+    assert_eq!(expiries(&scene).await, BTreeSet::from([None]));
+    assert_eq!(scene.page_of("posts").await.len(), second.len());
+    pass(30 * DAY).await;
+    assert_eq!(scene.page_of("posts").await.len(), second.len());
+    let third = scene.post(&posts, vec![old(&scene, 1)]).await;
+    assert_eq!(scene.page_of("posts").await.len(), second.len() + third.len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_longer_retention_brings_nothing_back() {
+    let mut scene = scene().await;
+    let posts = scene.posts.clone();
+    retain(&scene, r#"{"retention_days":1}"#).await;
+    let gone = scene.post(&posts, vec![about("x")]).await;
+    pass(DAY * 3 / 4).await;
+    let kept = scene.post(&posts, vec![about("x")]).await;
+    scene.settle().await;
+    pass(DAY / 2).await;
+    retain(&scene, r#"{"retention_days":30}"#).await;
+    scene.settle().await;
+    pass(Duration::from_secs(3)).await;
+    assert_eq!(scene.page_of("posts").await, kept);
+    assert!(matches!(scene.store.op().topic(&posts).event(gone[0]).await, Err(GetEventError::NotFound(_))));
+    pass(20 * DAY).await;
+    assert_eq!(scene.page_of("posts").await, kept);
+    assert_eq!(timeline_of(&scene.store, "actor:ada").await, kept);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_of_a_process_that_knows_the_earlier_retention_gets_the_new_expiry() {
+    let mut scene = scene().await;
+    let posts = scene.posts.clone();
+    let stale = store(scene.engine.client(), &scene.world);
+    stale.op().write(submission(&posts, vec![about("x")])).await.unwrap();
+    scene.settle().await;
+    retain(&scene, r#"{"retention_days":7}"#).await;
+    scene.settle().await;
+    stale.op().write(submission(&posts, vec![about("x")])).await.unwrap();
+    scene.settle().await;
+    assert_eq!(expiries(&scene).await, BTreeSet::from([Some(7)]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_of_the_retention_costs_one_write_unit_an_item() {
+    let mut scene = scene().await;
+    let posts = scene.posts.clone();
+    scene.follow("bob", "actor:ada", 0).await;
+    scene.settle().await;
+    for _ in 0..2 {
+        scene.post(&posts, vec![about("x"); 500]).await;
+    }
+    scene.settle().await;
+    retain(&scene, r#"{"retention_days":7}"#).await;
+    let outcomes = scene.settle().await;
+    assert_eq!(expiries(&scene).await, BTreeSet::from([Some(7)]));
+    let units: u64 = outcomes.iter().map(|outcome| outcome.cost.write_units.halves).sum();
+    // For each event: itself, two entries under its sources, the author's own copy, and a follower's.
+    assert!(units * 100 <= 5_000 * 2 * 105, "{units} half write units");
+}
