@@ -1,4 +1,4 @@
-//! What a topic is going through: its deletion, or a change of its retention.
+//! A change of all that a topic holds: its deletion, or another retention.
 //!
 //! ```text
 //! table   pk  ANNOUNCED#{topic}                                        sk  #DELETION   or   #RETENTION    the mark
@@ -49,7 +49,7 @@ impl Ending {
 pub struct EndingMarkKey {
     /// The topic.
     pub topic: Topic,
-    /// What happens to it.
+    /// The change.
     pub ending: Ending,
 }
 
@@ -80,7 +80,7 @@ impl TableKey for EndingMarkKey {
 pub struct EndingStepKey {
     /// The topic.
     pub topic: Topic,
-    /// What happens to it.
+    /// The change.
     pub ending: Ending,
 }
 

@@ -1,4 +1,4 @@
-//! What a topic's deletion would delete, and its price: counted by the directory and a sample.
+//! The estimate of a topic's deletion, and of its price: counted by the directory and a sample.
 
 use lately_keys::table::EventPartition;
 use lately_keys::{Bucket, EventId, Shard, UnixMillis};

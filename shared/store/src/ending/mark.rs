@@ -1,4 +1,4 @@
-//! The mark of what a topic is going through, for those who see its events land.
+//! The mark of a topic's deletion or of its new retention, for those who see its events land.
 //!
 //! ```text
 //! ANNOUNCED#{topic} / #DELETION
@@ -15,7 +15,7 @@ use lately_table::{Condition, Corrupt, Item, Update};
 use crate::limits::ENDING_MARK_SECONDS;
 use crate::topic::retention_days;
 
-/// What a topic is going through.
+/// A change of all that a topic holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum EndingMark {
     /// The topic is deleted.

@@ -145,7 +145,7 @@ impl DeletionStep {
 pub(crate) struct RetentionStep {
     pub(crate) name: StepName,
     pub(crate) days: Option<RetentionDays>,
-    /// Where the step begins; `None` for the first step.
+    /// The step begins there; `None` for the first step.
     pub(crate) at: Option<RetentionPlace>,
 }
 

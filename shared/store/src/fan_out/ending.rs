@@ -6,8 +6,8 @@
 //! So a deletion costs one write unit for each KB of an event, one for each of its entries, and two hundredths for its
 //! place in a list.
 //!
-//! An entry of the directory is deleted after all events of its bucket. What lands in the meantime, from a process that
-//! does not know of the deletion, is deleted when its record comes (`late.rs`).
+//! An entry of the directory is deleted after all events of its bucket. An event that lands in the meantime, from a
+//! process that does not know of the deletion, is deleted when its record comes (`late.rs`).
 //!
 //! A change of the retention goes the same way. Events that are past the old or the new retention are deleted, and all
 //! others get the new expiry; then fan-out gives their entries the new expiry.
