@@ -33,7 +33,8 @@ impl ErasureRun<'_> {
         let (actor, user) = (self.step.actor.as_ref(), self.step.user.as_ref());
         match (next.at.stage, actor, user) {
             (Stage::Mark | Stage::MarkAgain | Stage::Unmark, Some(actor), _) => self.mark_topics(actor, next).await,
-            (Stage::Issues, _, Some(user)) => self.look_for_issues(user, next).await,
+            (Stage::OfUser, _, Some(user)) => self.look_for_issues(&Actor::from(user), next).await,
+            (Stage::OfActor, Some(actor), _) => self.look_for_issues(actor, next).await,
             (Stage::Feed, _, Some(user)) => self.look_at_feed(user, next).await,
             (Stage::Follows, _, Some(user)) => self.look_for_follows(user, next).await,
             (Stage::Records, _, Some(user)) => self.look_for_records(user, next).await,
@@ -206,17 +207,16 @@ impl ErasureRun<'_> {
         Ok(keys)
     }
 
-    /// Lists issues that the user opened. Their events name them.
-    async fn look_for_issues(self, user: &User, next: &mut ErasureStep) -> Result<bool, TableError> {
+    /// Lists issues that an actor opened. Their events name them.
+    async fn look_for_issues(self, actor: &Actor, next: &mut ErasureStep) -> Result<bool, TableError> {
         let op = self.fan_out.op;
         let topic: Topic = ISSUES_TOPIC.parse().expect("the constant is a topic's name");
-        let actor = Actor::from(user);
         let Some(stored) = op.topic(&topic).find().await?.filter(|stored| stored.deleting.is_none()) else {
             return Ok(false);
         };
         let (keys, more) = if stored.lists_by_actor {
             let opened = |entry: &TimelineEntry| entry.topic == topic && entry.event_type.as_str() == OPENED;
-            self.walk_timeline(&actor, &mut next.at, opened).await?
+            self.walk_timeline(actor, &mut next.at, opened).await?
         } else {
             if next.at.topic.is_none() && !self.enter(&topic, &mut next.at).await? {
                 return Ok(false);
@@ -233,7 +233,7 @@ impl ErasureRun<'_> {
             issues.extend(issue.as_ref().map(IssueKey::encode).filter(|key| !issues.contains(key)));
         }
         for issue in op.table.get_parts(&issues, "pk, sk, opened_by").await? {
-            if issue.optional_text("opened_by")? == Some(user.as_str()) {
+            if issue.optional_text("opened_by")? == Some(actor.as_str()) {
                 next.listed.issues.push(issue.key()?);
             }
         }
